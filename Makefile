@@ -1,0 +1,44 @@
+# Two commands to know: `make run` and `make test`. Each sets up what it needs in .venv.
+PYTHON ?= python3
+CORES ?= all
+STUDY ?=
+SNAKEMAKE = .venv/bin/snakemake --cores $(CORES) $(if $(STUDY),--configfile $(STUDY))
+PYTEST_FLAGS ?=
+
+.PHONY: help run report test lint bench lock setup setup-dev clean
+
+help: ## this list
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
+
+run: setup ## the study (STUDY=path.yaml CORES=8) to products, tables, figures and results/report.html
+	$(SNAKEMAKE)
+	@$(SNAKEMAKE) --quiet all --report results/report.html
+	@echo "Done: open results/report.html, or read results/tables/performance.md"
+
+report: setup ## results/report.html again, from what a run left
+	$(SNAKEMAKE) --quiet all --report results/report.html
+
+test: lint ## linters and all tests
+	.venv/bin/python -m pytest $(PYTEST_FLAGS)
+
+lint: setup-dev ## ruff, mypy, snakefmt, snakemake --lint
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/snakefmt --check --compact-diff Snakefile workflow/rules
+	.venv/bin/snakemake --lint
+
+bench: setup ## speed and memory on this machine, as ratios to NumPy, SciPy and h5py
+	.venv/bin/python -m benchmarks.ratios
+
+lock: ## resolve envs/*.in again into envs/*.txt
+	envs/lock.sh
+
+setup:
+	@PYTHON=$(PYTHON) envs/setup.sh run
+
+setup-dev:
+	@PYTHON=$(PYTHON) envs/setup.sh dev
+
+clean: ## remove results and caches, keep .venv
+	rm -rf results .snakemake .mypy_cache .pytest_cache .ruff_cache

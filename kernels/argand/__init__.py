@@ -1,0 +1,22 @@
+"""Complex matrix kernels at a precision of your choice, on the CPU and on NVIDIA GPUs."""
+
+from argand.device import Device, DeviceError, devices
+from argand.gemm import GemmProblem, gemm
+from argand.precision import PRECISIONS, Precision, get_precision
+from argand.softmax import SoftmaxProblem, log_softmax, softmax
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "PRECISIONS",
+    "Device",
+    "DeviceError",
+    "GemmProblem",
+    "Precision",
+    "SoftmaxProblem",
+    "devices",
+    "gemm",
+    "get_precision",
+    "log_softmax",
+    "softmax",
+]

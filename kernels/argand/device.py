@@ -1,0 +1,167 @@
+"""The only list of architectures, and what the device at hand is.
+
+To add an architecture, add a row to ``ARCHITECTURES`` and, where its instructions are new, a kernel
+file. Nothing else names one.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+Backend = Literal["cpu", "cuda"]
+
+
+class DeviceError(RuntimeError):
+    """The device that was asked for is not there or cannot be used."""
+
+
+@dataclass(frozen=True)
+class Arch:
+    """One GPU architecture: what it is compiled for and what a thread block may use.
+
+    ``sm`` is ten times the compute capability, ``target`` NVRTC's architecture, ``shared_bytes``
+    the largest dynamic shared memory of a block.
+    """
+
+    sm: int
+    target: str
+    shared_bytes: int
+    name: str
+
+
+# CUDA C++ Programming Guide, technical specifications per compute capability.
+ARCHITECTURES: tuple[Arch, ...] = (
+    Arch(80, "sm_80", 163 * 1024, "Ampere (A100)"),
+    Arch(86, "sm_86", 99 * 1024, "Ampere (A40, RTX 30)"),
+    Arch(89, "sm_89", 99 * 1024, "Ada (L40S, RTX 40)"),
+    Arch(90, "sm_90a", 227 * 1024, "Hopper (H100, H200)"),
+    Arch(100, "sm_100", 227 * 1024, "Blackwell (B200)"),
+    Arch(120, "sm_120", 99 * 1024, "Blackwell (RTX 50)"),
+)
+
+
+def arch_for(sm: int) -> Arch:
+    """The newest row that a GPU of compute capability ``sm / 10`` runs.
+
+    Raises DeviceError for a card older than the oldest row, or of a generation without a row.
+    """
+    rows = [row for row in ARCHITECTURES if row.sm <= sm and row.sm // 10 == sm // 10]
+    if not rows:
+        known = ", ".join(f"{row.sm / 10:.1f}" for row in ARCHITECTURES)
+        raise DeviceError(f"no kernels for compute capability {sm / 10:.1f}; there are for {known}")
+    return rows[-1]
+
+
+@dataclass(frozen=True)
+class Device:
+    """A place to compute: the CPU, or one GPU.
+
+    ``memory_bytes`` is what it has, ``cache_bytes`` its last-level cache, which a timing has to
+    rotate its inputs past, and ``cores`` CPU cores or multiprocessors.
+    """
+
+    backend: Backend
+    name: str
+    index: int = 0
+    arch: Arch | None = None
+    cores: int = 1
+    memory_bytes: int = 0
+    cache_bytes: int = 0
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@lru_cache(maxsize=1)
+def cpu() -> Device:
+    """This machine's processor, with the cores that this process may use."""
+    name = platform.processor() or platform.machine()
+    for line in _read(Path("/proc/cpuinfo")).splitlines():
+        if line.startswith("model name"):
+            name = line.partition(":")[2].strip()
+            break
+    pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    cores = available_cores()
+    return Device("cpu", f"{name}, {cores} cores", 0, None, cores, pages, _cpu_cache_bytes())
+
+
+def available_cores() -> int:
+    """How many cores this process may run on (its affinity, where the system tells)."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _cpu_cache_bytes() -> int:
+    """The largest cache of core 0; 32 MiB where the system does not say."""
+    sizes = [32 << 20]
+    for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
+        text = _read(path).strip()
+        if text.endswith("K") and text[:-1].isdigit():
+            sizes.append(int(text[:-1]) << 10)
+    return max(sizes[1:] or sizes)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def gpus() -> list[Device]:
+    """The GPUs that answer, in CUDA's order; empty without CuPy, a driver or a card."""
+    try:
+        import cupy
+    except ImportError:
+        return []
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError:
+        return []
+    return [_gpu(cupy, index) for index in range(count)]
+
+
+def _gpu(cupy: Any, index: int) -> Device:
+    found = cupy.cuda.runtime.getDeviceProperties(index)
+    return Device(
+        "cuda",
+        found["name"].decode(),
+        index,
+        arch_for(10 * found["major"] + found["minor"]),
+        found["multiProcessorCount"],
+        found["totalGlobalMem"],
+        found["l2CacheSize"],
+    )
+
+
+def devices() -> list[Device]:
+    """Every device that can be used: the CPU first, then the GPUs."""
+    return [cpu(), *gpus()]
+
+
+def resolve(name: str = "auto") -> Device:
+    """The device for ``auto`` (a GPU where one answers, else the CPU), ``cpu`` or ``cuda``.
+
+    Raises DeviceError for ``cuda`` where none answers: there is no silent fallback.
+    """
+    if name not in ("auto", "cpu", "cuda"):
+        raise ValueError(f"device must be one of ['auto', 'cpu', 'cuda'], got {name!r}")
+    if name == "cpu":
+        return cpu()
+    found = gpus()
+    if found:
+        return found[0]
+    if name == "cuda":
+        raise DeviceError("device: cuda was asked for, but no GPU answers (is CuPy installed?)")
+    return cpu()
+
+
+def is_cuda_array(x: object) -> bool:
+    """Whether ``x`` lives on a GPU (CuPy's arrays do), without importing CuPy."""
+    return hasattr(x, "__cuda_array_interface__")

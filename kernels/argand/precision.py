@@ -1,0 +1,187 @@
+"""The only list of precisions: what each holds, how it rounds, which products it keeps.
+
+Everything else (the CPU model, the CUDA templates, the bounds, the tables, the README) is derived
+from the rows of ``PRECISIONS``. To add a precision, add a row, and one MMA atom in
+``cuda/device/mma.cuh`` if the hardware instruction is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Literal, get_args
+
+Rounding = Literal["toward_zero", "nearest_even", "half_ulp_truncate"]
+"""How a term is rounded to its format.
+
+``toward_zero`` drops the low bits, which is what a tensor core does with the fp32 bits it is given;
+``nearest_even`` is IEEE 754's default; ``half_ulp_truncate`` adds half a unit in the last place to
+the magnitude and drops the rest: nearest, ties away from zero (``cvt.rna``).
+"""
+ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
+
+PeerClass = Literal["fp64", "fp32", "tf32", "half"]
+"""Which baselines a precision competes with, from the most accurate to the least."""
+PEER_CLASSES: tuple[PeerClass, ...] = get_args(PeerClass)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A binary floating-point format of an operand.
+
+    ``significand`` counts the bits with the implicit one, ``min_exponent`` is the exponent of the
+    smallest normal number, ``largest`` the largest finite value, ``bytes`` what it takes in memory.
+    """
+
+    name: str
+    significand: int
+    min_exponent: int
+    largest: float
+    bytes: int
+
+    @property
+    def smallest_subnormal(self) -> float:
+        """The spacing of the numbers below ``2**min_exponent``."""
+        return 2.0 ** (self.min_exponent - self.significand + 1)
+
+
+FP64 = Format("fp64", 53, -1022, (2 - 2.0**-52) * 2.0**1023, 8)
+FP32 = Format("fp32", 24, -126, (2 - 2.0**-23) * 2.0**127, 4)
+TF32 = Format("tf32", 11, -126, (2 - 2.0**-10) * 2.0**127, 4)
+FP16 = Format("fp16", 11, -14, 65504.0, 2)
+BF16 = Format("bf16", 8, -126, (2 - 2.0**-7) * 2.0**127, 2)
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How complex products are computed at one precision.
+
+    An operand x is replaced by the sum of ``len(roundings)`` terms of format ``operand``: the first
+    is x rounded, each further one the rounded remainder. ``products`` lists the pairs (term of A,
+    term of B) that are multiplied, in the order in which they are added. ``scaled`` says that rows
+    of A and columns of B are multiplied by powers of two before rounding (exactly undone after).
+    """
+
+    name: str
+    operand: Format
+    accumulator: Format
+    output: Literal["complex64", "complex128"]
+    roundings: tuple[Rounding, ...]
+    products: tuple[tuple[int, int], ...]
+    scaled: bool
+    peer_class: PeerClass
+    min_sm: int
+    summary: str
+
+    @property
+    def terms(self) -> int:
+        """How many numbers stand for one operand."""
+        return len(self.roundings)
+
+    @property
+    def term_roundoffs(self) -> tuple[float, ...]:
+        """The largest relative error of each rounding: 2^-p to nearest, 2^(1-p) toward zero."""
+        half = 2.0**-self.operand.significand
+        return tuple(2 * half if mode == "toward_zero" else half for mode in self.roundings)
+
+    @property
+    def u(self) -> float:
+        """Unit roundoff of an operand: |x - sum of its terms| <= u |x|, without underflow."""
+        product = 1.0
+        for roundoff in self.term_roundoffs:
+            product *= roundoff
+        return product
+
+    @property
+    def dropped(self) -> float:
+        """Bound on the products that are not kept, relative to |a||b|: 0 when all are."""
+        sizes = [1.0]
+        for roundoff in self.term_roundoffs[:-1]:
+            sizes.append(sizes[-1] * roundoff)
+        grown = [
+            size * (1 + roundoff) for size, roundoff in zip(sizes, self.term_roundoffs, strict=True)
+        ]
+        every = {(i, j) for i in range(self.terms) for j in range(self.terms)}
+        return sum(grown[i] * grown[j] for i, j in sorted(every - set(self.products)))
+
+    @property
+    def real_multiply_adds(self) -> int:
+        """Real multiply-adds that one complex multiply-add costs (4 for each product of terms)."""
+        return 4 * len(self.products)
+
+    @property
+    def real_output(self) -> str:
+        """The NumPy type of a real result (softmax)."""
+        return "float64" if self.output == "complex128" else "float32"
+
+    @property
+    def exact_operands(self) -> bool:
+        """Whether an operand of the output's type is taken as it is."""
+        return self.operand.significand >= 24
+
+    def with_rounding(self, rounding: Sequence[str] | str | None) -> Precision:
+        """The same precision with other rounding of its terms (one name for all, or one each).
+
+        Raises ValueError for an unknown rounding, a wrong count, or an operand that is not rounded.
+        """
+        if rounding is None:
+            return self
+        modes = [rounding] * self.terms if isinstance(rounding, str) else list(rounding)
+        allowed = self.allowed_roundings
+        if len(modes) != self.terms or any(mode not in allowed for mode in modes):
+            raise ValueError(
+                f"rounding for {self.name} must be {self.terms} of {list(allowed)}, got {modes}"
+            )
+        return replace(self, roundings=tuple(modes))  # type: ignore[arg-type]
+
+    @property
+    def allowed_roundings(self) -> tuple[Rounding, ...]:
+        """tf32 terms are rounded by our own code, the others by the hardware's conversion."""
+        return ROUNDINGS if self.operand is TF32 else ("nearest_even",)
+
+
+_ROWS = (
+    Precision(
+        "fp64", FP64, FP64, "complex128", ("nearest_even",), ((0, 0),), False, "fp64", 80,
+        "IEEE double: the yardstick",
+    ),
+    Precision(
+        "fp32", FP32, FP32, "complex64", ("nearest_even",), ((0, 0),), False, "fp32", 80,
+        "IEEE single",
+    ),
+    Precision(
+        "tf32", TF32, FP32, "complex64", ("half_ulp_truncate",), ((0, 0),), False, "tf32", 80,
+        "operands rounded to 11 significant bits, range of fp32",
+    ),
+    Precision(
+        "3xtf32", TF32, FP32, "complex64", ("half_ulp_truncate", "half_ulp_truncate"),
+        ((1, 0), (0, 1), (0, 0)), False, "fp32", 80,
+        "each operand as big + small in tf32; products small.big, big.small, big.big",
+    ),
+    Precision(
+        "fp16", FP16, FP32, "complex64", ("nearest_even",), ((0, 0),), True, "half", 80,
+        "operands scaled by powers of two and rounded to 11 significant bits",
+    ),
+    Precision(
+        "bf16", BF16, FP32, "complex64", ("nearest_even",), ((0, 0),), False, "half", 80,
+        "operands rounded to 8 significant bits, range of fp32",
+    ),
+)  # fmt: skip
+
+PRECISIONS: Mapping[str, Precision] = MappingProxyType({row.name: row for row in _ROWS})
+"""Every precision by name, from the most to the least accurate operand type."""
+
+
+def get_precision(
+    precision: str | Precision, rounding: Sequence[str] | str | None = None
+) -> Precision:
+    """The row for a name (or the row itself), with its rounding replaced where one is given.
+
+    Raises ValueError with the choices for an unknown name.
+    """
+    if isinstance(precision, str):
+        if precision not in PRECISIONS:
+            raise ValueError(f"precision must be one of {list(PRECISIONS)}, got {precision!r}")
+        precision = PRECISIONS[precision]
+    return precision.with_rounding(rounding)

@@ -1,0 +1,125 @@
+"""Rounding of operands on the CPU, bit for bit as the GPU kernels do it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argand.precision import BF16, FP16, FP32, TF32, Precision, Rounding
+
+Array = npt.NDArray[Any]
+FloatArray = npt.NDArray[np.float32]
+
+_CHUNK = 1 << 16
+"""Floats handled at a time: two buffers of them stay in a core's second-level cache."""
+_QUIET_NAN = np.uint32(0x7FC00000)
+
+
+def split(x: Array, precision: Precision) -> list[Array]:
+    """The terms that stand for x at a precision, each of x's shape.
+
+    Args:
+        x: real or complex; real and imaginary parts are rounded apart.
+        precision: what to round to. At fp64 and fp32 the one term is x in the output's type (x
+            itself where it has it already).
+
+    Returns:
+        Contiguous arrays of ``precision.output`` (or its real type), the largest term first. Where
+        a term is not finite the further ones are 0. NaN stays NaN, and what is too large becomes
+        an infinity, as in the hardware's conversion.
+    """
+    dtype = np.dtype(precision.output if x.dtype.kind == "c" else precision.real_output)
+    if precision.exact_operands:
+        return [x.astype(dtype, copy=False)]
+    with np.errstate(over="ignore"):
+        remainder = np.array(x, dtype=dtype, order="C")
+    flat = remainder.reshape(-1).view(np.float32)
+    terms = [np.empty_like(remainder) for _ in precision.roundings]
+    flats = [term.reshape(-1).view(np.float32) for term in terms]
+    for start in range(0, flat.size, _CHUNK):
+        rest = flat[start : start + _CHUNK]
+        for index, rounding in enumerate(precision.roundings):
+            term = flats[index][start : start + _CHUNK]
+            _round(rest, precision.operand.name, rounding, term)
+            if index + 1 < precision.terms:
+                np.subtract(rest, term, out=rest, where=np.isfinite(term))
+                rest[~np.isfinite(term)] = 0
+    return terms
+
+
+def round_operand(x: Array, precision: Precision) -> Array:
+    """x as a precision holds it: the sum of its terms, in the output's type."""
+    terms = split(x, precision)
+    if len(terms) == 1:
+        return terms[0]
+    total = terms[-1].copy()
+    for term in reversed(terms[:-1]):
+        total += term
+    return total
+
+
+def _round(x: FloatArray, operand: str, rounding: Rounding, out: FloatArray) -> None:
+    """out = x rounded to an operand format; both are contiguous."""
+    if operand == FP16.name:
+        with np.errstate(over="ignore"):
+            out[...] = x.astype(np.float16)
+        return
+    dropped = FP32.significand - {TF32.name: TF32, BF16.name: BF16}[operand].significand
+    _drop_bits(x.view(np.uint32), dropped, rounding, out.view(np.uint32))
+    nan = np.isnan(x)
+    if nan.any():
+        out.view(np.uint32)[nan] = _QUIET_NAN
+
+
+def _drop_bits(
+    bits: npt.NDArray[np.uint32], dropped: int, rounding: Rounding, out: npt.NDArray[np.uint32]
+) -> None:
+    """Round fp32 bit patterns to ``24 - dropped`` significant bits; a carry moves the exponent."""
+    kept = np.uint32((0xFFFFFFFF << dropped) & 0xFFFFFFFF)
+    if rounding == "half_ulp_truncate":
+        np.add(bits, np.uint32(1 << (dropped - 1)), out=out)
+        np.bitwise_and(out, kept, out=out)
+    elif rounding == "nearest_even":
+        np.right_shift(bits, np.uint32(dropped), out=out)
+        np.bitwise_and(out, np.uint32(1), out=out)
+        np.add(out, np.uint32((1 << (dropped - 1)) - 1), out=out)
+        np.add(out, bits, out=out)
+        np.bitwise_and(out, kept, out=out)
+    else:
+        np.bitwise_and(bits, kept, out=out)
+
+
+def scale_exponents(x: Array, axis: int) -> npt.NDArray[np.int32]:
+    """Exponents s, one for each line of x along ``axis``, so that 2^s x fills the range of fp16.
+
+    The largest finite component of 2^s x lies in [2^14, 2^15), which leaves 2^29 below it before
+    precision is lost. ``axis`` is kept with length 1. Lines of zeros get 0. s stays within +-126,
+    so that 2^s is a normal fp32 number.
+    """
+    dtype = np.float64 if x.dtype in (np.float64, np.complex128) else np.float32
+    components = x.view(dtype) if x.dtype.kind == "c" and x.flags.c_contiguous else None
+    if components is not None and axis == -2:
+        largest = _largest_finite(components, -2)
+        largest = largest.reshape(*largest.shape[:-1], -1, 2).max(axis=-1)
+    elif components is not None:
+        largest = _largest_finite(components, axis)
+    else:
+        largest = np.maximum(_largest_finite(x.real, axis), _largest_finite(x.imag, axis))
+    _, exponent = np.frexp(largest)
+    return np.where(largest > 0, np.clip(15 - exponent, -126, 126), 0).astype(np.int32)
+
+
+def _largest_finite(x: Array, axis: int) -> Array:
+    magnitude = np.abs(x)
+    largest = magnitude.max(axis=axis, keepdims=True, initial=0)
+    if not np.isfinite(largest).all():
+        magnitude[~np.isfinite(magnitude)] = 0
+        largest = magnitude.max(axis=axis, keepdims=True, initial=0)
+    return np.asarray(largest)
+
+
+def power_of_two(exponents: npt.NDArray[np.int32]) -> FloatArray:
+    """2^s in fp32 for exponents within +-126, exactly."""
+    return ((exponents + np.int32(127)) << np.int32(23)).astype(np.int32).view(np.float32)

@@ -1,0 +1,1 @@
+"""The pipeline around the kernels: studies, staging, verification, products, tables, figures."""

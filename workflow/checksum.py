@@ -1,0 +1,59 @@
+"""HDF5's Fletcher-32 of a chunk, computed in wide words.
+
+HDF5's own filter works on two bytes at a time and allocates a buffer a chunk, which halves the
+speed of writing. The sums are linear, so they can be taken over whole arrays instead. What is
+written is what the filter would have written: any HDF5 reader verifies it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+_EVEN_WORDS = np.uint64(0x0000FFFF0000FFFF)
+_WORD_BITS = np.uint64(16)
+_COLUMNS = 512
+_ROW_BYTES = 8 * _COLUMNS
+_PIECE_BYTES = 64 * _ROW_BYTES
+"""Handled at a time, so that a piece and its two halves stay in the cache. Sums of 16-bit words fit
+in 32 bits up to 65536 rows and 32768 columns."""
+
+
+def fletcher32(data: npt.NDArray[np.uint8]) -> int:
+    """The checksum of contiguous bytes as HDF5 computes it (H5_checksum_fletcher32).
+
+    With big-endian 16-bit words w_p, p = 0 .. n - 1 (an odd last byte is the high half of a word):
+    sum1 = sum w_p and sum2 = sum (n - p) w_p, both modulo 65535, where a residue of 0 is stored as
+    65535 unless every word is 0. Swapping a word's bytes multiplies it by 256 modulo 65535.
+    """
+    words = (data.size + 1) // 2
+    total, weighted = 0, 0
+    for start in range(0, data.size, _PIECE_BYTES):
+        piece = data[start : start + _PIECE_BYTES]
+        if piece.size % _ROW_BYTES:
+            piece = np.pad(piece, (0, -piece.size % _ROW_BYTES))  # zeros add nothing to the sums
+        piece_sum, piece_weighted = _sums(piece.view(np.uint64).reshape(-1, _COLUMNS))
+        total += piece_sum
+        weighted += start // 2 * piece_sum + piece_weighted
+    if total == 0:
+        return 0
+    sum1 = total * 256 % 65535 or 65535
+    sum2 = (words * total - weighted) * 256 % 65535 or 65535
+    return sum2 << 16 | sum1
+
+
+def _sums(elements: npt.NDArray[np.uint64]) -> tuple[int, int]:
+    """Sum of the little-endian 16-bit words, and the sum of each times its position."""
+    rows, columns = elements.shape
+    even = np.bitwise_and(elements, _EVEN_WORDS)
+    odd = np.right_shift(elements, _WORD_BITS)
+    np.bitwise_and(odd, _EVEN_WORDS, out=odd)
+    # Each uint64 now holds two 32-bit lanes: words 0 and 2 in `even`, 1 and 3 in `odd`.
+    lanes = np.empty((columns, 4), np.uint64)
+    lanes[:, 0::2] = np.add.reduce(even, axis=0).view(np.uint32).reshape(columns, 2)
+    lanes[:, 1::2] = np.add.reduce(odd, axis=0).view(np.uint32).reshape(columns, 2)
+    even += odd
+    by_row = np.add.reduce(even, axis=1).view(np.uint32).reshape(rows, 2).sum(axis=1, dtype="u8")
+    before_rows = 4 * columns * int(by_row @ np.arange(rows, dtype=np.uint64))
+    within_rows = int(lanes.reshape(-1) @ np.arange(4 * columns, dtype=np.uint64))
+    return int(by_row.sum()), before_rows + within_rows

@@ -1,0 +1,194 @@
+"""The HDF5 files between the steps: layout, writing, reading, checking.
+
+A staged file holds ``/operands/<name>`` and ``/coordinates/<axis>``; a run file holds
+``/results/<implementation>/<precision>``. Every dataset carries a Fletcher-32 checksum, every file
+is written under a temporary name, synced and renamed, and every file says in its attributes what it
+is, so a truncated, flipped or foreign one is an error that names it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from workflow.chunks import read_chunked, write_chunked
+from workflow.files import atomic_path
+from workflow.workloads.base import Array, Coordinate, Staged
+
+FORMAT = 1
+
+
+class DataError(RuntimeError):
+    """A file that the pipeline wrote is missing a part, damaged, or of another kind."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """One implementation's result at one precision, with its times.
+
+    ``data`` is None when it could not be computed; ``reason`` then says why.
+    """
+
+    implementation: str
+    precision: str
+    algorithm: str
+    device: str
+    backend: str
+    data: Array | None
+    reason: str = ""
+    time_us_p20: float | None = None
+    time_us_p50: float | None = None
+    time_us_p80: float | None = None
+    end_to_end_us: float | None = None
+    energy_j: float | None = None
+    iterations: int | None = None
+    kernel_digest: str = ""
+    versions: str = ""
+    timestamp: str = ""
+
+
+@contextlib.contextmanager
+def open_written(path: Path, content: str) -> Iterator[h5py.File]:
+    """Open a file of ours for reading.
+
+    Raises DataError that names the file where it is missing, not HDF5, damaged anywhere that is
+    read inside the block, or does not hold ``content`` (``staged``, ``run``, ``product``).
+    """
+    try:
+        with h5py.File(path, "r", rdcc_nbytes=0) as file:
+            found = file.attrs.get("argand_content")
+            if found != content:
+                raise DataError(f"{path}: expected a {content} file of argand, found {found!r}")
+            if file.attrs.get("argand_format") != FORMAT:
+                raise DataError(
+                    f"{path}: format {file.attrs.get('argand_format')}, this version reads {FORMAT}"
+                )
+            yield file
+    except OSError as error:
+        raise DataError(
+            f"{path}: missing, truncated or damaged ({error}); delete it and run again"
+        ) from error
+    except KeyError as error:
+        raise DataError(f"{path}: incomplete ({error}); delete it and run again") from error
+
+
+@contextlib.contextmanager
+def create(path: Path, content: str, attributes: Mapping[str, Any]) -> Iterator[h5py.File]:
+    """A new file that appears under its name only when the block ends without error."""
+    with (
+        atomic_path(path) as temporary,
+        h5py.File(temporary, "w", libver="v110", rdcc_nbytes=0) as file,
+    ):
+        file.attrs["argand_content"] = content
+        file.attrs["argand_format"] = FORMAT
+        for key, value in attributes.items():
+            file.attrs[key] = value
+        yield file
+
+
+def write_dataset(group: h5py.Group, name: str, data: Array) -> h5py.Dataset:
+    """Write an array; all but scalars, strings and empty ones are chunked and checksummed."""
+    data = np.asarray(data)
+    if data.ndim == 0 or data.size == 0 or data.dtype.kind not in "fiucV":
+        return group.create_dataset(name, data=data)
+    return write_chunked(group, name, data)
+
+
+def read_dataset(dataset: h5py.Dataset) -> Array:
+    """Read an array that `write_dataset` wrote, its checksums checked."""
+    if dataset.chunks is None:
+        return np.asarray(dataset[()])
+    return read_chunked(dataset)
+
+
+def write_staged(path: Path, staged: Staged, *, workload: str, kind: str) -> None:
+    """Write a staged file."""
+    attributes = {"workload": workload, "kind": kind, "attributes": json.dumps(staged.attributes)}
+    with create(path, "staged", attributes) as file:
+        operands = file.create_group("operands")
+        for name, data in staged.operands.items():
+            write_dataset(operands, name, data).attrs["axes"] = list(staged.axes.get(name, ()))
+        coordinates = file.create_group("coordinates")
+        for axis, coordinate in staged.coordinates.items():
+            dataset = write_dataset(coordinates, axis, coordinate.values)
+            dataset.attrs["units"] = coordinate.units
+            dataset.attrs["long_name"] = coordinate.long_name
+
+
+def read_staged(path: Path) -> Staged:
+    """Read a staged file whole; every chunk's checksum is checked. Raises DataError."""
+    with open_written(path, "staged") as file:
+        operands = {name: read_dataset(dataset) for name, dataset in file["operands"].items()}
+        axes = {
+            name: tuple(str(axis) for axis in dataset.attrs["axes"])
+            for name, dataset in file["operands"].items()
+        }
+        coordinates = {
+            axis: Coordinate(
+                read_dataset(dataset), dataset.attrs["units"], dataset.attrs["long_name"]
+            )
+            for axis, dataset in file["coordinates"].items()
+        }
+        attributes = json.loads(file.attrs["attributes"])
+    return Staged(operands, axes, coordinates, attributes)
+
+
+class RunWriter:
+    """Adds results to a run file one at a time, so that only one is in memory."""
+
+    def __init__(self, file: h5py.File) -> None:
+        self._results = file.create_group("results")
+
+    def add(self, result: Result) -> None:
+        """Write one result; its data is a dataset, the rest are attributes."""
+        group = self._results.create_group(f"{result.implementation}/{result.precision}")
+        for field in fields(result):
+            value = getattr(result, field.name)
+            if field.name != "data" and value is not None:
+                group.attrs[field.name] = value
+        if result.data is not None:
+            write_dataset(group, "data", result.data)
+
+    def amend(self, result: Result, **attributes: float | str) -> None:
+        """Change attributes of a result that was added."""
+        group = self._results[f"{result.implementation}/{result.precision}"]
+        for key, value in attributes.items():
+            group.attrs[key] = value
+
+
+@contextlib.contextmanager
+def write_run(path: Path, workload: str, attributes: Mapping[str, Any]) -> Iterator[RunWriter]:
+    """A run file that appears when the block ends without error."""
+    with create(path, "run", {"workload": workload, **attributes}) as file:
+        yield RunWriter(file)
+
+
+def run_attributes(path: Path) -> dict[str, Any]:
+    """The attributes that a run file was written with."""
+    with open_written(path, "run") as file:
+        return dict(file.attrs)
+
+
+def read_results(path: Path) -> Iterator[Result]:
+    """The results of a run file, one at a time, in the order they were written."""
+    with open_written(path, "run") as file:
+        found = []
+        for implementation, precisions in file["results"].items():
+            found += [f"{implementation}/{precision}" for precision in precisions]
+    for name in found:
+        yield read_result(path, *name.split("/"))
+
+
+def read_result(path: Path, implementation: str, precision: str) -> Result:
+    """One result of a run file. Raises DataError where it is not there or damaged."""
+    with open_written(path, "run") as file:
+        group = file[f"results/{implementation}/{precision}"]
+        data = read_dataset(group["data"]) if "data" in group else None
+        return Result(data=data, **dict(group.attrs))

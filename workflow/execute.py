@@ -1,0 +1,164 @@
+"""The run step: every precision and baseline of one workload, timed in one process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from logging import Logger
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from argand import Device, DeviceError, get_precision
+from argand.nvrtc import kernel_digest
+
+from workflow.datasets import Result, RunWriter, read_staged, write_run
+from workflow.timing import Timing, measure, rotations
+from workflow.versions import timestamp, versions
+from workflow.workloads.base import Array, Implementation, Staged, Workload
+
+
+def execute(
+    workload: Workload, staged_path: Path, run_path: Path, device: Device, log: Logger
+) -> None:
+    """Compute and time a workload at each of its precisions, and its baselines, into a run file.
+
+    What a device cannot do (a precision newer than it, more memory than it has) is recorded with
+    its reason and the rest goes on; any other error ends the job.
+    """
+    started = time.perf_counter()
+    staged = read_staged(staged_path)
+    read_us = 1e6 * (time.perf_counter() - started)
+    attributes = {"backend": device.backend, "device": device.name}
+    ours = [workload.argand(staged, precision, device) for precision in precisions_of(workload)]
+    found: list[Result] = []
+    with write_run(run_path, workload.name, attributes) as writer:
+        for implementation in [*ours, *workload.baselines(staged, device)]:
+            result = _attempt(workload, implementation, staged, device, read_us)
+            _write(writer, result)
+            found.append(replace(result, data=None))
+            log.info("%s", _line(found[-1]))
+    log.info("%s", _summary(found))
+
+
+def precisions_of(workload: Workload) -> list[Any]:
+    """The precisions that a workload measures, with the rounding its case asks for."""
+    case = workload.case
+    return [get_precision(name, case.rounding.get(name)) for name in case.precisions]
+
+
+def _attempt(
+    workload: Workload,
+    implementation: Implementation,
+    staged: Staged,
+    device: Device,
+    read_us: float,
+) -> Result:
+    blank = Result(
+        implementation=implementation.name,
+        precision=implementation.precision.name,
+        algorithm=implementation.algorithm,
+        device=device.name,
+        backend=device.backend,
+        data=None,
+        kernel_digest=kernel_digest(workload.kind) if implementation.name == "argand" else "",
+        versions=versions(),
+        timestamp=timestamp(),
+    )
+    needed = implementation.precision.min_sm
+    if device.arch is not None and device.arch.sm < needed:
+        return replace(blank, reason=f"needs compute capability {needed / 10}")
+    try:
+        return _timed(blank, implementation, staged, device, read_us)
+    except (DeviceError, MemoryError) as error:
+        return replace(blank, reason=f"{type(error).__name__}: {error}")
+
+
+def _timed(
+    blank: Result, implementation: Implementation, staged: Staged, device: Device, read_us: float
+) -> Result:
+    operands = implementation.prepare(staged.operands)
+    started = time.perf_counter()
+    resident = upload(operands, device)
+    upload_us = 1e6 * (time.perf_counter() - started)
+    data = download(implementation.compute(resident))
+    if not data.size:
+        return replace(blank, data=data, reason="empty result: nothing to time")
+    timing = _time(implementation, operands, resident, device)
+    started = time.perf_counter()
+    data = download(implementation.compute(resident))
+    computed_us = 1e6 * (time.perf_counter() - started)
+    return replace(
+        blank,
+        data=data,
+        time_us_p20=timing.time_us_p20,
+        time_us_p50=timing.time_us_p50,
+        time_us_p80=timing.time_us_p80,
+        iterations=timing.iterations,
+        energy_j=timing.energy_j,
+        end_to_end_us=read_us + upload_us + computed_us,
+    )
+
+
+def _time(
+    implementation: Implementation,
+    operands: Mapping[str, Array],
+    resident: Mapping[str, Any],
+    device: Device,
+) -> Timing:
+    """Time over as many copies of the inputs as it takes to leave the cache."""
+    size = sum(value.nbytes for value in operands.values() if _moves(value))
+    copies = [resident]
+    copies += [upload(operands, device, copy=True) for _ in range(rotations(device, size) - 1)]
+    return measure([partial(implementation.compute, inputs) for inputs in copies], device)
+
+
+def _moves(value: Any) -> bool:
+    """Whether an operand is data; integers describe the computation and stay with the host."""
+    return isinstance(value, np.ndarray) and value.dtype.kind in "fc"
+
+
+def upload(
+    operands: Mapping[str, Array], device: Device, *, copy: bool = False
+) -> Mapping[str, Any]:
+    """The operands in the device's memory; a copy of them where ``copy`` is set."""
+    if device.backend == "cpu":
+        return {k: v.copy() if copy and _moves(v) else v for k, v in operands.items()}
+    import cupy
+
+    with cupy.cuda.Device(device.index):
+        moved = {k: cupy.array(v) if _moves(v) else v for k, v in operands.items()}
+        cupy.cuda.get_current_stream().synchronize()
+    return moved
+
+
+def download(result: Any) -> Array:
+    """A result in the host's memory, finished."""
+    return np.asarray(result.get() if hasattr(result, "get") else result)
+
+
+def _write(writer: RunWriter, result: Result) -> None:
+    """Write a result and add the time that took to its end-to-end time."""
+    started = time.perf_counter()
+    writer.add(result)
+    written_us = 1e6 * (time.perf_counter() - started)
+    if result.end_to_end_us is not None:
+        writer.amend(result, end_to_end_us=result.end_to_end_us + written_us)
+
+
+def _line(result: Result) -> str:
+    what = f"{result.implementation:8} {result.precision:7} {result.algorithm}"
+    if result.time_us_p50 is None:
+        return f"{what}: {result.reason}"
+    return f"{what}: {result.time_us_p50:.1f} us, median of {result.iterations}"
+
+
+def _summary(results: list[Result]) -> str:
+    ours = [r for r in results if r.implementation == "argand" and r.time_us_p50 is not None]
+    if not ours:
+        return f"nothing could be timed: {results[0].reason}"
+    fastest = min(ours, key=lambda result: result.time_us_p50 or 0)
+    count = f"{len(ours)} precisions, {len(results) - len(ours)} baselines"
+    return f"{count}; fastest {fastest.precision} {(fastest.time_us_p50 or 0) / 1000:.3g} ms"

@@ -1,0 +1,34 @@
+"""What every job of the workflow does around its one library call."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def job_log(path: str | Path) -> Iterator[logging.Logger]:
+    """A logger into the job's log file, whose last line is the job's summary or its error.
+
+    An error is written with its traceback, the message last, and ends the process with status 1.
+    """
+    logger = logging.getLogger("argand")
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    handler = logging.FileHandler(path, mode="w", encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    logger.addHandler(handler)
+    logging.captureWarnings(True)
+    logging.getLogger("py.warnings").addHandler(handler)
+    try:
+        yield logger
+    except Exception as error:
+        logger.error("%s", traceback.format_exc())
+        logger.error("%s: %s", type(error).__name__, " ".join(str(error).split()))
+        handler.close()
+        sys.exit(1)
+    handler.close()

@@ -1,0 +1,85 @@
+"""One line for each finished step, in place of Snakemake's several."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+
+@dataclass(frozen=True)
+class _Job:
+    title: str
+    log: Path | None
+    started: float
+
+
+class Progress(logging.Handler):
+    """Prints ``time  [done/total]  step  workload  seconds  summary`` as jobs end.
+
+    The summary is the last line of the job's log. On a terminal the steps under way are shown on a
+    line that is overwritten. Snakemake's own lines about jobs are switched off in the profile.
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        super().__init__(logging.INFO)
+        self._stream = stream or sys.stderr
+        self._running: dict[int, _Job] = {}
+        self._done = 0
+        self._total = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Handle one of Snakemake's log events."""
+        event = str(getattr(record, "event", "") or "")
+        fields = record.__dict__
+        if event == "run_info":
+            self._total = int((fields.get("stats") or {}).get("total", 0))
+        elif event == "job_info":
+            self._started(fields)
+        elif event == "job_finished":
+            self._ended(fields["job_id"], "")
+        elif event == "job_error":
+            self._ended(fields["jobid"], "FAILED")
+
+    def _started(self, fields: dict[str, Any]) -> None:
+        title = fields.get("rule_msg") or fields.get("rule_name") or ""
+        logs = list(fields.get("log") or [])
+        log = Path(str(logs[0])) if logs else None
+        self._running[fields["jobid"]] = _Job(title, log, time.monotonic())
+        self._status()
+
+    def _ended(self, job_id: int, verdict: str) -> None:
+        job = self._running.pop(job_id, None)
+        if job is None or job.title == "all":
+            return
+        self._done += not verdict
+        width = len(str(self._total))
+        counter = f"[{self._done:{width}}/{self._total}]" if self._total else f"[{self._done}]"
+        seconds = time.monotonic() - job.started
+        parts = [time.strftime("%H:%M:%S"), counter, f"{job.title:<34}", f"{seconds:6.1f} s"]
+        parts += [part for part in (verdict, last_line(job.log)) if part]
+        if verdict and job.log:
+            parts.append(f"(see {job.log})")
+        self._print("  ".join(parts) + "\n")
+        self._status()
+
+    def _status(self) -> None:
+        if self._stream.isatty() and self._running:
+            titles = ", ".join(" ".join(job.title.split()) for job in self._running.values())
+            self._print(f"          under way: {titles}"[:110] + "\r")
+
+    def _print(self, text: str) -> None:
+        clear = "\x1b[2K" if self._stream.isatty() else ""
+        self._stream.write(clear + text)
+        self._stream.flush()
+
+
+def last_line(log: Path | None) -> str:
+    """The last line of a log that is not blank; empty where there is none."""
+    if log is None or not log.is_file():
+        return ""
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    return lines[-1].strip() if lines else ""

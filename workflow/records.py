@@ -1,0 +1,110 @@
+"""One measured case, one row of every table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Self
+
+from workflow.files import atomic_text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """One implementation at one precision on one workload.
+
+    Field order is column order and the unit is in the name. What does not apply is None: a dft has
+    no ``k``, only softmax has ``max_ulp``, only states have ``norm_drift`` and ``fidelity``.
+
+    Attributes:
+        implementation: ``argand``, or the peer's name.
+        algorithm: what ran for it, such as ``3 x cgemm``.
+        time_us_p20, time_us_p50, time_us_p80: the whole call in device memory, quantiles.
+        end_to_end_us: the same with the operands' transfers to the device and the result's back.
+        tflops: nominal operations (8 batch m n k for a product) over the median time.
+        gbytes_per_s: operands read once and results written once over the median time.
+        limit_fraction: time at the device's measured ceilings over the median time.
+        speedup: the best baseline's median time over this one's; see `workflow.tables`.
+        energy_j: of one call, where the device can tell.
+        rel_frobenius: ||X^ - X||_F / ||X||_F.
+        componentwise_re, componentwise_im: max |Re (X^ - X)| / (|A| |B|); the imaginary part.
+        bound: the a-priori bound that the result is held to, in the measure that ``reason`` names.
+        tolerance: the user's, on rel_frobenius.
+        verified: within the bound and all checks; ``reason`` says why not.
+        reference: ``full`` or ``sampled``, with ``reference_rows`` rows.
+    """
+
+    workload: str
+    kind: str
+    implementation: str
+    precision: str
+    algorithm: str
+    device: str
+    batch: int | None = None
+    m: int | None = None
+    n: int | None = None
+    k: int | None = None
+    rows: int | None = None
+    columns: int | None = None
+    iterations: int | None = None
+    time_us_p20: float | None = None
+    time_us_p50: float | None = None
+    time_us_p80: float | None = None
+    end_to_end_us: float | None = None
+    tflops: float | None = None
+    gbytes_per_s: float | None = None
+    limit_fraction: float | None = None
+    speedup: float | None = None
+    energy_j: float | None = None
+    rel_frobenius: float | None = None
+    componentwise_re: float | None = None
+    componentwise_im: float | None = None
+    max_ulp: float | None = None
+    row_sum_error: float | None = None
+    max_row_error: float | None = None
+    norm_drift: float | None = None
+    fidelity: float | None = None
+    bound: float | None = None
+    tolerance: float | None = None
+    verified: bool = False
+    reason: str = ""
+    reference: str = ""
+    reference_rows: int | None = None
+    kernel_digest: str = ""
+    versions: str = ""
+    timestamp: str = ""
+
+    @classmethod
+    def columns_in_order(cls) -> tuple[str, ...]:
+        """The column names of every table."""
+        return tuple(field.name for field in fields(cls))
+
+    @classmethod
+    def from_mapping(cls, row: dict[str, Any]) -> Self:
+        """A Record from a parsed JSON object; raises ValueError for missing or unknown columns."""
+        unknown = set(row) - set(cls.columns_in_order())
+        if unknown:
+            raise ValueError(f"unknown record columns {sorted(unknown)}")
+        try:
+            return cls(**row)
+        except TypeError as error:
+            raise ValueError(f"incomplete record: {error}") from None
+
+
+def write_records(path: Path, records: Iterable[Record]) -> None:
+    """Write one JSON object a line, atomically."""
+    lines = [json.dumps(asdict(record), allow_nan=True) for record in records]
+    atomic_text(path, "".join(line + "\n" for line in lines))
+
+
+def read_records(path: Path) -> list[Record]:
+    """Read what `write_records` wrote; raises ValueError that names the broken file and line."""
+    records = []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        try:
+            records.append(Record.from_mapping(json.loads(line)))
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}: {error}") from None
+    return records

@@ -1,0 +1,18 @@
+rule deliver:
+    """The answer at the precision asked for, with axes and its certificate."""
+    input:
+        staged=rules.stage.output.staged,
+        run=rules.run.output.run,
+        records=rules.verify.output.records,
+    output:
+        product="results/products/{workload}.h5",
+    params:
+        case=lambda wildcards: study.case_json(wildcards.workload),
+    log:
+        "results/logs/deliver/{workload}.log",
+    conda:
+        "../../envs/environment.yaml"
+    message:
+        "deliver  {wildcards.workload}"
+    script:
+        "../scripts/deliver.py"

@@ -1,0 +1,64 @@
+# Timings are taken with the machine to themselves: these rules ask for every core.
+rule calibrate:
+    """The ceilings of the device: copy bandwidth, real matrix rate per operand type."""
+    output:
+        ceilings="results/records/ceilings.json",
+    params:
+        device=study.device,
+        kernel_digest=kernel_digest("ceilings"),
+    log:
+        "results/logs/calibrate.log",
+    conda:
+        "../../envs/environment.yaml"
+    threads: workflow.cores
+    resources:
+        gpu=GPUS,
+    message:
+        "calibrate: what this device can do"
+    script:
+        "../scripts/calibrate.py"
+
+
+rule run:
+    """Every precision and baseline of a workload, one after another in one process, timed."""
+    input:
+        staged=rules.stage.output.staged,
+    output:
+        run=temp_unless_kept("results/runs/{workload}.h5"),
+    params:
+        case=lambda wildcards: study.case_json(wildcards.workload),
+        device=study.device,
+        kernel_digest=lambda wildcards: kernel_digest(study.kind(wildcards.workload)),
+    log:
+        "results/logs/run/{workload}.log",
+    conda:
+        "../../envs/environment.yaml"
+    threads: workflow.cores
+    resources:
+        gpu=GPUS,
+    message:
+        "run      {wildcards.workload}"
+    script:
+        "../scripts/run.py"
+
+
+rule growth_of_errors:
+    """How the error grows with k at each precision, graded."""
+    output:
+        growth="results/records/growth.json",
+    params:
+        device=study.device,
+        precisions=list(study.precisions),
+        seed=study.seed,
+        kernel_digest=kernel_digest("gemm"),
+    log:
+        "results/logs/growth.log",
+    conda:
+        "../../envs/environment.yaml"
+    threads: workflow.cores
+    resources:
+        gpu=GPUS,
+    message:
+        "grade    growth of the error with k"
+    script:
+        "../scripts/grade.py"

@@ -1,0 +1,18 @@
+rule verify:
+    """One record for each implementation and precision: errors, bound, verdict. Needs no GPU."""
+    input:
+        staged=rules.stage.output.staged,
+        run=rules.run.output.run,
+        ceilings=rules.calibrate.output.ceilings,
+    output:
+        records="results/records/{workload}.jsonl",
+    params:
+        case=lambda wildcards: study.case_json(wildcards.workload),
+    log:
+        "results/logs/verify/{workload}.log",
+    conda:
+        "../../envs/environment.yaml"
+    message:
+        "verify   {wildcards.workload}"
+    script:
+        "../scripts/verify.py"

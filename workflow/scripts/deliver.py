@@ -1,0 +1,20 @@
+"""Deliver one workload: the chosen result, with axes and certificate, as a product file."""
+
+from pathlib import Path
+
+from snakemake.script import snakemake
+
+from workflow.delivery import deliver
+from workflow.joblog import job_log
+from workflow.records import read_records
+from workflow.study import workload_from_json
+
+with job_log(snakemake.log[0]) as log:
+    deliver(
+        workload_from_json(snakemake.params.case),
+        Path(snakemake.input.staged),
+        Path(snakemake.input.run),
+        read_records(Path(snakemake.input.records)),
+        Path(snakemake.output.product),
+        log,
+    )

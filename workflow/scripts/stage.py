@@ -1,0 +1,17 @@
+"""Stage one workload: its operands into a staged file."""
+
+from pathlib import Path
+
+from snakemake.script import snakemake
+
+from workflow.joblog import job_log
+from workflow.staging import stage
+from workflow.study import workload_from_json
+
+with job_log(snakemake.log[0]) as log:
+    stage(
+        workload_from_json(snakemake.params.case),
+        [Path(file) for file in snakemake.input.get("files", [])],
+        Path(snakemake.output.staged),
+        log,
+    )

@@ -1,0 +1,21 @@
+"""Verify one workload: its results against fp64, as records."""
+
+from pathlib import Path
+
+from argand.ceilings import Ceilings
+from snakemake.script import snakemake
+
+from workflow.joblog import job_log
+from workflow.records import write_records
+from workflow.study import workload_from_json
+from workflow.verification import verify
+
+with job_log(snakemake.log[0]) as log:
+    records = verify(
+        workload_from_json(snakemake.params.case),
+        Path(snakemake.input.staged),
+        Path(snakemake.input.run),
+        Ceilings.from_json(Path(snakemake.input.ceilings).read_text()),
+        log,
+    )
+    write_records(Path(snakemake.output.records), records)

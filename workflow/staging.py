@@ -1,0 +1,20 @@
+"""The stage step: a workload's operands into a staged file."""
+
+from __future__ import annotations
+
+from logging import Logger
+from pathlib import Path
+
+from workflow.datasets import write_staged
+from workflow.workloads.base import Workload
+
+
+def stage(workload: Workload, files: list[Path], staged_path: Path, log: Logger) -> None:
+    """Generate or read the operands; an upstream workload's product is the last of ``files``."""
+    upstream = files[-1] if workload.depends_on() else None
+    staged = workload.stage(upstream)
+    write_staged(staged_path, staged, workload=workload.name, kind=workload.kind)
+    sizes = ", ".join(
+        f"{name} {' x '.join(map(str, data.shape))}" for name, data in staged.operands.items()
+    )
+    log.info("%s", sizes)

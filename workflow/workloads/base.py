@@ -1,0 +1,240 @@
+"""What every kind of workload is: its parameters, its data, its computation, its truth.
+
+To add a kind, add a file beside this one with a `Case` (the parameters, as they stand in a config)
+and a `Workload` (what is done with them), decorated with `register`. The registry, the config's
+schema and the tables find it by themselves.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from argand import PRECISIONS, Device, Precision, get_precision
+from pydantic import Field, field_validator
+
+from workflow.model import Model as Model
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from workflow.accuracy import Accuracy
+
+Array = npt.NDArray[Any]
+
+
+def known_precisions(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names themselves; raises ValueError with the choices for an unknown or repeated one."""
+    for name in names:
+        if name not in PRECISIONS:
+            raise ValueError(f"must be one of {list(PRECISIONS)}, got {name!r}")
+    if len(set(names)) != len(names):
+        raise ValueError(f"each precision once, got {list(names)}")
+    return names
+
+
+class Case(Model):
+    """The parameters that every kind of workload has; each kind adds its own.
+
+    ``precisions`` is what is measured, ``precision`` what the product uses: a name, or ``auto`` for
+    the fastest one that verified within ``tolerance`` (relative Frobenius error against fp64).
+    """
+
+    kind: str
+    precisions: tuple[str, ...] | None = Field(
+        None, min_length=1, description="Precisions to measure; the study's where not given."
+    )
+    precision: str = Field("auto", description="What the product uses: a precision, or auto.")
+    tolerance: float = Field(
+        1e-2, gt=0, description="Largest relative Frobenius error against fp64 for `auto`."
+    )
+    rounding: dict[str, list[str] | str] = Field(
+        default_factory=dict,
+        description="Rounding of the terms of tf32 and 3xtf32, by precision.",
+    )
+    baselines: Literal["auto", "none"] | tuple[str, ...] | None = Field(
+        None, description="Peers to measure beside ours; the study's choice where not given."
+    )
+    allow_nonfinite: bool = Field(
+        False, description="Whether NaN and Inf in the input are let through."
+    )
+
+    @field_validator("precisions")
+    @classmethod
+    def _precisions_exist(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return names and known_precisions(names)
+
+    @field_validator("precision")
+    @classmethod
+    def _precision_exists(cls, name: str) -> str:
+        if name != "auto" and name not in PRECISIONS:
+            raise ValueError(f"must be one of {['auto', *PRECISIONS]}, got {name!r}")
+        return name
+
+    @field_validator("rounding")
+    @classmethod
+    def _rounding_exists(cls, rounding: dict[str, list[str] | str]) -> dict[str, list[str] | str]:
+        for name, modes in rounding.items():
+            known_precisions((name,))
+            get_precision(name, modes)
+        return rounding
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """The values along one axis of an array, for people and plotting programs."""
+
+    values: Array
+    units: str = ""
+    long_name: str = ""
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A workload's operands in the kind's canonical axes, and where they came from.
+
+    ``operands`` maps a name to an array, ``axes`` the same name to the names of its axes, and
+    ``coordinates`` the name of an axis to its values. ``attributes`` is provenance: seed, source,
+    checksum, counts of non-finite values. All of it is kept in the staged file.
+    """
+
+    operands: Mapping[str, Array]
+    axes: Mapping[str, tuple[str, ...]]
+    coordinates: Mapping[str, Coordinate] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Product:
+    """A workload's answer with its axes, ready to be written for others to open.
+
+    ``axes`` names each axis of ``data`` in order; an axis without an entry in ``coordinates`` is
+    numbered.
+    """
+
+    name: str
+    data: Array
+    axes: tuple[str, ...]
+    coordinates: Mapping[str, Coordinate]
+    title: str
+    units: str = ""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sizes that a record reports, and the work they mean.
+
+    ``flops`` are nominal (8 batch m n k for products), ``bytes_moved`` counts each operand read and
+    each result written once at the size it has in device memory at that precision.
+    """
+
+    flops: float
+    bytes_moved: float
+    batch: int | None = None
+    m: int | None = None
+    n: int | None = None
+    k: int | None = None
+    rows: int | None = None
+    columns: int | None = None
+
+
+Computation = Callable[[Mapping[str, Any]], Any]
+"""From operands in device memory (NumPy or CuPy arrays) to the result there: what is timed."""
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """One way to compute a workload: ours at a precision, or a peer's.
+
+    ``prepare`` turns the staged operands (NumPy) into the ones that `compute` takes, before any
+    clock starts: only what a user would have at hand already belongs there (types, layout).
+    """
+
+    name: str
+    precision: Precision
+    algorithm: str
+    compute: Computation
+    prepare: Callable[[Mapping[str, Array]], Mapping[str, Array]]
+
+
+class Workload(ABC):
+    """One named workload of a study."""
+
+    kind: ClassVar[str]
+    case_type: ClassVar[type[Case]]
+
+    def __init__(self, name: str, case: Any, seed: int) -> None:
+        self.name = name
+        self.case = case
+        self.seed = seed
+
+    def rng(self) -> np.random.Generator:
+        """A generator that depends on the study's seed and the workload's name, and on no order."""
+        return np.random.default_rng([self.seed, *self.name.encode()])
+
+    @abstractmethod
+    def stage(self, upstream: Path | None = None) -> Staged:
+        """The operands: generated, or read from the user's file, or from another's product.
+
+        ``upstream`` is the product file of the workload that ``input.workload`` names.
+        """
+
+    @abstractmethod
+    def shape(self, staged: Staged, precision: Precision) -> Shape:
+        """The sizes and the nominal work."""
+
+    @abstractmethod
+    def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
+        """Our own computation at a precision."""
+
+    @abstractmethod
+    def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
+        """The peers that are installed and can compute this on the device."""
+
+    @abstractmethod
+    def reference(self, staged: Staged) -> Any:
+        """The truth in fp64 by SciPy, computed once and shared by all precisions."""
+
+    @abstractmethod
+    def assess(
+        self, staged: Staged, reference: Any, result: Array, precision: Precision, device: str
+    ) -> Accuracy:
+        """Errors of a result against `reference`, its a-priori bound, and whether it holds.
+
+        ``device`` is the backend that computed it, ``cpu`` or ``cuda``: their bounds differ.
+        """
+
+    @abstractmethod
+    def product(self, staged: Staged, result: Array) -> Product:
+        """The answer with its axes."""
+
+    @abstractmethod
+    def picture(self, product: Product, axes: Axes) -> None:
+        """Draw the product as people of the field are used to seeing it."""
+
+    def check(self) -> None:
+        """Look for mistakes that only the user's files show, before any job starts.
+
+        Raises ValueError (an `InputError` where a file is concerned) whose text starts with the key
+        of the config that it is about, such as ``circuit.file``. Reads headers, no data.
+        """
+        return None
+
+    def depends_on(self) -> str | None:
+        """The workload whose product this one reads, if any."""
+        return None
+
+
+KINDS: dict[str, type[Workload]] = {}
+"""Every kind by the name that a config uses; filled by `register`."""
+
+
+def register(workload: type[Workload]) -> type[Workload]:
+    """Class decorator: make a kind known under its name."""
+    KINDS[workload.kind] = workload
+    return workload
