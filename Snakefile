@@ -1,34 +1,63 @@
 """From a study to verified products, tables, figures: reads the config, names the targets."""
 
+import os
+import re
+import sys
 from pathlib import Path
 
+from snakemake.logging import logger
 from snakemake.utils import min_version
-from workflow.files import hold_folder
-from workflow.study import StudyError, check_study, load_study
 
 min_version("9.27")
 
 ROOT = Path(workflow.basedir)
 DEFAULT_STUDY = ROOT / "config" / "config.yaml"
 
-# A study given with --configfile replaces the default one: no configfile directive, which merges.
-study = load_study(
-    (workflow.overwrite_configfiles or [DEFAULT_STUDY])[-1],
-    overrides=workflow.config_settings.config,
+# Jobs are processes of their own: they find the packages where this file is, installed or not.
+PACKAGES = [str(ROOT), str(ROOT / "kernels")]
+sys.path[:0] = PACKAGES
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    PACKAGES + [path for path in [os.environ.get("PYTHONPATH")] if path]
 )
-check_study(study)
+
+from argand.device import resolve
+from argand.nvrtc import kernel_digest
+from workflow.files import FolderHeld, hold_folder
+from workflow.progress import attach
+from workflow.study import StudyError, check_study, load_study
+
+# A study given with --configfile replaces the default one: no configfile directive, which merges.
+try:
+    study = load_study(
+        Path((workflow.overwrite_configfiles or [DEFAULT_STUDY])[-1]),
+        overrides=workflow.config_settings.config,
+    )
+    check_study(study)
+except StudyError as error:
+    raise WorkflowError(str(error)) from None
 
 WORKLOADS = study.names
+GPUS = int(resolve(study.device).backend == "cuda")
+
+
+report: "workflow/report/workflow.rst"
 
 
 wildcard_constraints:
     workload="|".join(map(re.escape, WORKLOADS)),
 
 
+if workflow.is_main_process:
+    attach(logger)
+
+
 onstart:
     # Held until this process ends, however it ends: unlike Snakemake's own lock, which the profile
     # turns off, nobody has to remove it after a kill.
-    folder_lock = hold_folder(Path("results"))
+    try:
+        folder_lock = hold_folder(Path("results"))
+    except FolderHeld as error:
+        raise WorkflowError(str(error)) from None
 
 
 include: "workflow/rules/stage.smk"
@@ -36,14 +65,12 @@ include: "workflow/rules/run.smk"
 include: "workflow/rules/verify.smk"
 include: "workflow/rules/deliver.smk"
 include: "workflow/rules/tabulate.smk"
-include: "workflow/rules/report.smk"
 
 
 rule all:
     default_target: True
     input:
         rules.tabulate.output,
-        rules.growth.output,
-        rules.limits.output,
-        expand(rules.deliver.output, workload=WORKLOADS),
+        rules.draw_study.output,
+        expand(rules.deliver.output.product, workload=WORKLOADS),
         expand(rules.draw.output, workload=WORKLOADS),

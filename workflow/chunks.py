@@ -75,16 +75,17 @@ def read_chunked(dataset: h5py.Dataset) -> npt.NDArray[Any]:
 
     Raises ChecksumError where a chunk differs from what was written, KeyError where one is missing.
     """
+    # Threads must not touch HDF5: a caller that iterates over a group holds h5py's lock.
     data = np.empty(dataset.shape, dataset.dtype)
-    shape = dataset.chunks
+    shape, name = dataset.chunks, dataset.name
     size = int(np.prod(shape)) * data.dtype.itemsize
 
     def take(offset: tuple[int, ...], stored: bytes) -> None:
         raw = np.frombuffer(stored, np.uint8)
         if raw.size != size + _CHECKSUM_BYTES:
-            raise ChecksumError(f"{dataset.name}: chunk at {offset} has {raw.size} bytes")
+            raise ChecksumError(f"{name}: chunk at {offset} has {raw.size} bytes")
         if fletcher32(raw[:size]) != int.from_bytes(stored[size:], "little"):
-            raise ChecksumError(f"{dataset.name}: chunk at {offset} fails its checksum")
+            raise ChecksumError(f"{name}: chunk at {offset} fails its checksum")
         piece = _piece(data, shape, offset)
         piece[...] = raw[: piece.size]
 

@@ -191,4 +191,9 @@ def read_result(path: Path, implementation: str, precision: str) -> Result:
     with open_written(path, "run") as file:
         group = file[f"results/{implementation}/{precision}"]
         data = read_dataset(group["data"]) if "data" in group else None
-        return Result(data=data, **dict(group.attrs))
+        return Result(data=data, **{key: _plain(value) for key, value in group.attrs.items()})
+
+
+def _plain(value: Any) -> Any:
+    """An attribute as Python's own type: h5py gives NumPy's scalars."""
+    return value.item() if isinstance(value, np.generic) else value

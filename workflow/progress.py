@@ -44,6 +44,17 @@ class Progress(logging.Handler):
         elif event == "job_error":
             self._ended(fields["jobid"], "FAILED")
 
+    @staticmethod
+    def is_noise(record: logging.LogRecord) -> bool:
+        """Whether a line of Snakemake's only says what ours say, or that it goes on."""
+        if record.levelno > logging.INFO:
+            return False
+        event = str(getattr(record, "event", "") or "")
+        text = record.getMessage() if isinstance(record.msg, str) else ""
+        return event in ("job_finished", "progress", "resources_info") or text.startswith(
+            ("Select jobs", "Execute ", "Using shell", "Conda environments")
+        )
+
     def _started(self, fields: dict[str, Any]) -> None:
         title = fields.get("rule_msg") or fields.get("rule_name") or ""
         logs = list(fields.get("log") or [])
@@ -83,3 +94,10 @@ def last_line(log: Path | None) -> str:
         return ""
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
     return lines[-1].strip() if lines else ""
+
+
+def attach(logger: logging.Logger) -> None:
+    """Let a logger of Snakemake's show `Progress` and no line twice."""
+    for handler in logger.handlers:
+        handler.addFilter(lambda record: not Progress.is_noise(record))
+    logger.addHandler(Progress())

@@ -11,7 +11,7 @@ import platform
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 Backend = Literal["cpu", "cuda"]
 
@@ -62,7 +62,8 @@ class Device:
     """A place to compute: the CPU, or one GPU.
 
     ``memory_bytes`` is what it has, ``cache_bytes`` its last-level cache, which a timing has to
-    rotate its inputs past, and ``cores`` CPU cores or multiprocessors.
+    rotate its inputs past, and ``cores`` CPU cores or multiprocessors. ``driver`` is the CUDA
+    version that a GPU's driver speaks, ``uuid`` its identity among the machine's.
     """
 
     backend: Backend
@@ -73,13 +74,27 @@ class Device:
     memory_bytes: int = 0
     cache_bytes: int = 0
 
+    driver: str = ""
+    uuid: str = ""
+
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def target(self) -> str:
+        """NVRTC's architecture. Raises DeviceError for the CPU."""
+        return self.require_arch().target
+
+    def require_arch(self) -> Arch:
+        """The architecture of a GPU. Raises DeviceError for the CPU."""
+        if self.arch is None:
+            raise DeviceError(f"{self.name} is no GPU")
+        return self.arch
 
 
 @lru_cache(maxsize=1)
 def cpu() -> Device:
-    """This machine's processor, with the cores that this process may use."""
+    """The processor of this machine, with the cores that this process may use."""
     name = platform.processor() or platform.machine()
     for line in _read(Path("/proc/cpuinfo")).splitlines():
         if line.startswith("model name"):
@@ -124,11 +139,16 @@ def gpus() -> list[Device]:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError:
         return []
-    return [_gpu(cupy, index) for index in range(count)]
+    return [gpu(index) for index in range(count)]
 
 
-def _gpu(cupy: Any, index: int) -> Device:
+@lru_cache(maxsize=64)
+def gpu(index: int) -> Device:
+    """One GPU by CUDA's index; needs CuPy. Raises DeviceError where it has no kernels."""
+    import cupy
+
     found = cupy.cuda.runtime.getDeviceProperties(index)
+    version = cupy.cuda.runtime.driverGetVersion()
     return Device(
         "cuda",
         found["name"].decode(),
@@ -137,6 +157,8 @@ def _gpu(cupy: Any, index: int) -> Device:
         found["multiProcessorCount"],
         found["totalGlobalMem"],
         found["l2CacheSize"],
+        f"CUDA {version // 1000}.{version % 1000 // 10}",
+        bytes(found["uuid"]).hex() if "uuid" in found else "",
     )
 
 

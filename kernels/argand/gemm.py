@@ -148,9 +148,9 @@ def gemm(
     )  # fmt: skip
     check_out(out, problem.shape, problem.precision.output)
     if any(on_gpu):
-        from argand import cuda_backend
+        from argand.cuda_backend import gemm as launch
 
-        return cuda_backend.gemm(problem, a, b, c, out)
+        return launch(problem, a, b, c, out)
     return numpy_backend.gemm(problem, a, b, c, out)
 
 

@@ -155,7 +155,8 @@ def _softmax_rows(x: Array, out: Array, problem: SoftmaxProblem) -> None:
                 out[:, tile] += shift - running_max
                 out[:, tile] -= np.log(running_sum)
             else:
-                out[:, tile] *= np.exp(shift - running_max) / running_sum
+                # A tile of -inf alone has shift 0, which may lie far above the row: 0 x e^inf is NaN.
+                out[:, tile] *= np.exp(np.minimum(shift - running_max, 0)) / running_sum
 
 
 def _rescale(total: Array, old_max: Array, new_max: Array) -> Array:

@@ -97,7 +97,7 @@ def _dispatch(
     problem = SoftmaxProblem(tuple(x.shape), log, get_precision(precision, rounding))
     check_out(out, problem.shape, problem.precision.real_output)
     if on_gpu:
-        from argand import cuda_backend
+        from argand.cuda_backend import softmax as launch
 
-        return cuda_backend.softmax(problem, x, out)
+        return launch(problem, x, out)
     return numpy_backend.softmax(problem, x, out)

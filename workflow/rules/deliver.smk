@@ -6,12 +6,12 @@ rule deliver:
         records=rules.verify.output.records,
     output:
         product="results/products/{workload}.h5",
-    params:
-        case=lambda wildcards: study.case_json(wildcards.workload),
     log:
         "results/logs/deliver/{workload}.log",
     conda:
         "../../envs/environment.yaml"
+    params:
+        case=lambda wildcards: study.case_json(wildcards.workload),
     message:
         "deliver  {wildcards.workload}"
     script:

@@ -1,11 +1,12 @@
+# The results of every precision are large: they are kept only where the study asks for it.
+KEPT = str if study.keep_runs else temp
+
+
 # Timings are taken with the machine to themselves: these rules ask for every core.
 rule calibrate:
     """The ceilings of the device: copy bandwidth, real matrix rate per operand type."""
     output:
         ceilings="results/records/ceilings.json",
-    params:
-        device=study.device,
-        kernel_digest=kernel_digest("ceilings"),
     log:
         "results/logs/calibrate.log",
     conda:
@@ -13,6 +14,9 @@ rule calibrate:
     threads: workflow.cores
     resources:
         gpu=GPUS,
+    params:
+        device=study.device,
+        kernel_digest=kernel_digest("ceilings"),
     message:
         "calibrate: what this device can do"
     script:
@@ -24,11 +28,7 @@ rule run:
     input:
         staged=rules.stage.output.staged,
     output:
-        run=temp_unless_kept("results/runs/{workload}.h5"),
-    params:
-        case=lambda wildcards: study.case_json(wildcards.workload),
-        device=study.device,
-        kernel_digest=lambda wildcards: kernel_digest(study.kind(wildcards.workload)),
+        run=KEPT("results/runs/{workload}.h5"),
     log:
         "results/logs/run/{workload}.log",
     conda:
@@ -36,6 +36,12 @@ rule run:
     threads: workflow.cores
     resources:
         gpu=GPUS,
+    params:
+        case=lambda wildcards: study.case_json(wildcards.workload),
+        device=study.device,
+        kernel_digest=lambda wildcards: kernel_digest(
+            study.workloads[wildcards.workload].kind
+        ),
     message:
         "run      {wildcards.workload}"
     script:
@@ -46,11 +52,6 @@ rule growth_of_errors:
     """How the error grows with k at each precision, graded."""
     output:
         growth="results/records/growth.json",
-    params:
-        device=study.device,
-        precisions=list(study.precisions),
-        seed=study.seed,
-        kernel_digest=kernel_digest("gemm"),
     log:
         "results/logs/growth.log",
     conda:
@@ -58,6 +59,11 @@ rule growth_of_errors:
     threads: workflow.cores
     resources:
         gpu=GPUS,
+    params:
+        device=study.device,
+        precisions=list(study.precisions),
+        seed=study.seed,
+        kernel_digest=kernel_digest("gemm"),
     message:
         "grade    growth of the error with k"
     script:

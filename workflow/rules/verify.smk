@@ -6,12 +6,12 @@ rule verify:
         ceilings=rules.calibrate.output.ceilings,
     output:
         records="results/records/{workload}.jsonl",
-    params:
-        case=lambda wildcards: study.case_json(wildcards.workload),
     log:
         "results/logs/verify/{workload}.log",
     conda:
         "../../envs/environment.yaml"
+    params:
+        case=lambda wildcards: study.case_json(wildcards.workload),
     message:
         "verify   {wildcards.workload}"
     script:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from argand.ceilings import measure_ceilings
 from argand.device import resolve
-from snakemake.script import snakemake
 
 from workflow.files import atomic_text
 from workflow.joblog import job_log

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from snakemake.script import snakemake
-
 from workflow.delivery import deliver
 from workflow.joblog import job_log
 from workflow.records import read_records

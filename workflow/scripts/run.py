@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from argand.device import resolve
-from snakemake.script import snakemake
 
 from workflow.execute import execute
 from workflow.joblog import job_log

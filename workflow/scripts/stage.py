@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from snakemake.script import snakemake
-
 from workflow.joblog import job_log
 from workflow.staging import stage
 from workflow.study import workload_from_json

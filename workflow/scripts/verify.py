@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from argand.ceilings import Ceilings
-from snakemake.script import snakemake
 
 from workflow.joblog import job_log
 from workflow.records import write_records

@@ -11,12 +11,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 from argand import PRECISIONS, Device, Precision, get_precision
-from pydantic import Field, field_validator
+from pydantic import Field, WithJsonSchema, field_validator
 
 from workflow.model import Model as Model
 
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from workflow.accuracy import Accuracy
 
 Array = npt.NDArray[Any]
+
+
+PrecisionName = Annotated[str, WithJsonSchema({"type": "string", "enum": list(PRECISIONS)})]
+"""A name of PRECISIONS; editors are told the choices, validators say them."""
 
 
 def known_precisions(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -45,11 +49,13 @@ class Case(Model):
     the fastest one that verified within ``tolerance`` (relative Frobenius error against fp64).
     """
 
-    kind: str
-    precisions: tuple[str, ...] | None = Field(
+    kind: str = Field(description="What is computed; it decides which other keys there are.")
+    precisions: tuple[PrecisionName, ...] | None = Field(
         None, min_length=1, description="Precisions to measure; the study's where not given."
     )
-    precision: str = Field("auto", description="What the product uses: a precision, or auto.")
+    precision: PrecisionName | Literal["auto"] = Field(
+        "auto", description="What the product uses: a precision, or auto."
+    )
     tolerance: float = Field(
         1e-2, gt=0, description="Largest relative Frobenius error against fp64 for `auto`."
     )
@@ -167,6 +173,8 @@ class Workload(ABC):
 
     kind: ClassVar[str]
     case_type: ClassVar[type[Case]]
+    reads: ClassVar[tuple[str, ...]] = ()
+    """Kinds whose products this kind takes as ``input: {workload: name}``."""
 
     def __init__(self, name: str, case: Any, seed: int) -> None:
         self.name = name

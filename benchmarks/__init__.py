@@ -1,0 +1,1 @@
+"""Argand and its peers side by side, without Snakemake."""

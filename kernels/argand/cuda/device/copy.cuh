@@ -1,0 +1,31 @@
+// Asynchronous copies from global to shared memory (cp.async, sm_80 and newer).
+#pragma once
+#include "types.cuh"
+
+__device__ __forceinline__ uint32 shared_address(const void* pointer) {
+    return static_cast<uint32>(__cvta_generic_to_shared(pointer));
+}
+
+// Copies `valid` (0..Bytes) bytes and fills the rest with zeros. With valid = 0 the source is not
+// read. 16 bytes bypass the first-level cache, which 8 bytes cannot.
+template <int Bytes>
+__device__ __forceinline__ void copy_async(void* target, const void* source, int valid) {
+    static_assert(Bytes == 8 || Bytes == 16, "one or two complex64");
+    if constexpr (Bytes == 16) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(target)),
+                     "l"(source), "r"(valid)
+                     : "memory");
+    } else {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(shared_address(target)),
+                     "l"(source), "r"(valid)
+                     : "memory");
+    }
+}
+
+__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+// Returns when at most `Pending` of this thread's latest groups are under way.
+template <int Pending>
+__device__ __forceinline__ void wait_copies() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+}

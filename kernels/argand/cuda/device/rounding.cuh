@@ -1,0 +1,48 @@
+// Rounding of fp32 values to what a tensor core multiplies, bit for bit as argand/rounding.py.
+#pragma once
+#include "types.cuh"
+
+enum class Operand { tf32, fp16, bf16 };
+enum class Rounding { toward_zero, nearest_even, half_ulp_truncate };
+
+constexpr int kDroppedByTf32 = 13;
+constexpr uint32 kKeptByTf32 = 0xffffffffu << kDroppedByTf32;
+
+// An fp32 number with 11 significant bits. A carry moves the exponent, so the largest values become
+// infinite. A NaN is replaced, because the addition could carry it into an infinity or a zero.
+template <Rounding rounding>
+__device__ __forceinline__ float round_to_tf32(float x) {
+    uint32 bits = __float_as_uint(x);
+    if constexpr (rounding == Rounding::half_ulp_truncate) {
+        bits += 1u << (kDroppedByTf32 - 1);
+    } else if constexpr (rounding == Rounding::nearest_even) {
+        bits += ((bits >> kDroppedByTf32) & 1u) + (1u << (kDroppedByTf32 - 1)) - 1u;
+    }
+    return is_nan(x) ? not_a_number() : __uint_as_float(bits & kKeptByTf32);
+}
+
+// Two numbers in one register, the first in the low half; to nearest, ties to even.
+__device__ __forceinline__ uint32 pack_fp16(float low, float high) {
+    uint32 packed;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+    return packed;
+}
+
+__device__ __forceinline__ uint32 pack_bf16(float low, float high) {
+    uint32 packed;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+    return packed;
+}
+
+__device__ __forceinline__ float round_to_fp16(float x) {
+    unsigned short half;
+    float rounded;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(x));
+    asm("cvt.f32.f16 %0, %1;" : "=f"(rounded) : "h"(half));
+    return rounded;
+}
+
+__device__ __forceinline__ float round_to_bf16(float x) {
+    // bf16 is the upper half of fp32; the other half of the pair is zero.
+    return __uint_as_float(pack_bf16(x, 0.0f) << 16);
+}

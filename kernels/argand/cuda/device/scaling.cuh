@@ -1,0 +1,27 @@
+// Powers of two that bring a row or column into the range of fp16 and back, exactly.
+#pragma once
+#include "types.cuh"
+
+// The exponent s for a line whose largest finite magnitude has these fp32 bits: 2^s times it lies in
+// [2^14, 2^15). 0 for a line of zeros; within +-126, so that 2^s is a normal number.
+__device__ __forceinline__ int scale_exponent(uint32 largest_bits) {
+    if (largest_bits == 0) return 0;
+    // frexp's exponent is the biased one minus 126; a subnormal's is so low that s is 126 anyway.
+    int exponent = 15 - (static_cast<int>(largest_bits >> 23) - 126);
+    return exponent > 126 ? 126 : exponent < -126 ? -126 : exponent;
+}
+
+__device__ __forceinline__ float power_of_two(int exponent) {
+    return __uint_as_float(static_cast<uint32>(exponent + 127) << 23);
+}
+
+// x 2^exponent, rounded once, also where the power apart would leave fp32's range.
+__device__ __forceinline__ float scale_by_power(float x, int exponent) {
+    if (exponent >= -126 && exponent <= 127) return x * power_of_two(exponent);
+    return ldexpf(x, exponent);
+}
+
+// The bits of |x|, 0 where x is not finite. As integers they order like the magnitudes.
+__device__ __forceinline__ uint32 finite_magnitude(float x) {
+    return is_finite(x) ? __float_as_uint(x) & 0x7fffffffu : 0u;
+}

@@ -1,0 +1,16 @@
+// Integers and bit casts that NVRTC does not bring without a header.
+#pragma once
+
+using uint32 = unsigned int;
+using int64 = long long;
+
+__device__ __forceinline__ float not_a_number() { return __uint_as_float(0x7fc00000u); }
+
+__device__ __forceinline__ bool is_nan(float x) { return x != x; }
+
+__device__ __forceinline__ bool is_finite(float x) {
+    return (__float_as_uint(x) & 0x7f800000u) != 0x7f800000u;
+}
+
+// __isinff and friends need a header; an infinity is written by its bits.
+__device__ __forceinline__ float infinity() { return __uint_as_float(0x7f800000u); }

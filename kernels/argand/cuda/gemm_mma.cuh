@@ -1,0 +1,413 @@
+// Complex matrix products with mma.sync (sm_80 and newer): one family for tf32, 3xtf32, fp16, bf16.
+//
+// C = alpha op(A) op(B) + beta C in one launch. Operands stay interleaved complex64 until they are
+// in registers: a ring of shared-memory stages receives raw tiles, and each warp rounds, splits and
+// scales what it reads. Four real products a complex one: re += ar br, re += ai (-bi), im += ar bi,
+// im += ai br, for each pair of terms that the precision keeps.
+#pragma once
+#include "device/copy.cuh"
+#include "device/mma.cuh"
+#include "device/scaling.cuh"
+
+constexpr int kWarp = 32;
+// 4 complex beyond a multiple of 16: the eight-byte reads of a half warp (4 lines x 4 k) then fall
+// into sixteen different pairs of banks, whichever of line and k is contiguous.
+constexpr int kPad = 4;
+// Tiles of C that share columns of B run together this many at a time, so that they meet in L2.
+constexpr int kTileGroup = 8;
+
+struct GemmPlan {
+    Operand operand;
+    int terms;
+    Rounding roundings[2];
+    int products;
+    int product_a[3];
+    int product_b[3];
+    bool scaled;
+    int block_m, block_n, block_k;
+    int warps_m, warps_n;
+    int stages;
+    int promote_every;  // k after which the accumulators move to fp32 registers; 0: never
+    bool a_k_fast, b_k_fast;  // whether k is the contiguous axis in memory
+    int vector;  // complex numbers a copy
+
+    constexpr int threads() const { return kWarp * warps_m * warps_n; }
+    constexpr int warp_m() const { return block_m / warps_m; }
+    constexpr int warp_n() const { return block_n / warps_n; }
+    constexpr int a_pitch() const { return (a_k_fast ? block_k : block_m) + kPad; }
+    constexpr int b_pitch() const { return (b_k_fast ? block_k : block_n) + kPad; }
+    constexpr int a_size() const { return a_pitch() * (a_k_fast ? block_m : block_k); }
+    constexpr int b_size() const { return b_pitch() * (b_k_fast ? block_n : block_k); }
+};
+
+// Strides count complex64. `line` is a row of op(A) and of C, or a column of op(B).
+struct GemmArguments {
+    const float2* a;
+    const float2* b;
+    const float2* c;
+    float2* out;
+    const uint32* a_largest;  // (batch, m): bits of the largest magnitude of each row, for scaling
+    const uint32* b_largest;  // (batch, n)
+    int64 m, n, k;
+    int64 a_line, a_k, a_batch;
+    int64 b_line, b_k, b_batch;
+    int64 c_row, c_column, c_batch;
+    int64 out_row, out_column, out_batch;
+    int64 a_largest_batch, b_largest_batch;
+    int64 first_batch;
+    float alpha_re, alpha_im, beta_re, beta_im;
+    int flip_b;       // op_a and op_b conjugate one operand and not the other
+    int flip_result;  // op_a conjugates: conj(A) B = conj(A conj(B))
+    int pairs;        // two neighbouring results may be stored at once
+};
+
+// One operand's lines of the tile: fills a stage, `Lines` x `Depth`, zero outside the matrix.
+template <GemmPlan plan, int Lines, int Depth, bool KFast>
+__device__ __forceinline__ void load_tile(float2* tile, const float2* source, int64 line_stride,
+                                          int64 k_stride, int64 lines_left, int64 k_left) {
+    constexpr int kFast = KFast ? Depth : Lines, kSlow = KFast ? Lines : Depth;
+    constexpr int kChunks = kFast / plan.vector, kStep = plan.threads() / kChunks;
+    static_assert(plan.threads() % kChunks == 0 && kSlow % kStep == 0, "whole passes of the block");
+    const int fast = threadIdx.x % kChunks * plan.vector, slow = threadIdx.x / kChunks;
+    const int64 fast_stride = KFast ? k_stride : line_stride;
+    const int64 slow_stride = KFast ? line_stride : k_stride;
+    const int64 fast_left = (KFast ? k_left : lines_left) - fast;
+    const int64 slow_left = (KFast ? lines_left : k_left) - slow;
+    const int inside = fast_left >= plan.vector ? plan.vector : fast_left > 0 ? int(fast_left) : 0;
+    const float2* from = source + fast * fast_stride + slow * slow_stride;
+    float2* to = tile + slow * (kFast + kPad) + fast;
+#pragma unroll
+    for (int i = 0; i < kSlow; i += kStep) {
+        const int bytes = i < slow_left ? inside * int(sizeof(float2)) : 0;
+        // Outside the matrix the address is one that exists; nothing is read there.
+        copy_async<8 * plan.vector>(to + i * (kFast + kPad), bytes ? from + i * slow_stride : source,
+                                    bytes);
+    }
+}
+
+// What a lane holds of one line for one instruction: registers by term and complex part.
+template <GemmPlan plan>
+struct Line {
+    uint32 re[plan.terms][2];
+    uint32 im[plan.terms][2];
+};
+
+// Terms of one number: the rounded number, then the rounded remainder; 0 after one that is infinite.
+template <GemmPlan plan>
+__device__ __forceinline__ void split_tf32(float x, uint32 (&terms)[plan.terms]) {
+    const float big = round_to_tf32<plan.roundings[0]>(x);
+    terms[0] = __float_as_uint(big);
+    if constexpr (plan.terms == 2) {
+        const float rest = is_finite(big) ? x - big : 0.0f;
+        terms[1] = __float_as_uint(round_to_tf32<plan.roundings[1]>(rest));
+    }
+}
+
+template <GemmPlan plan>
+__device__ __forceinline__ void convert(const float (&x)[kMmaDepth<plan.operand> / 4],
+                                        uint32 (&registers)[plan.terms][2]) {
+    if constexpr (plan.operand == Operand::tf32) {
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+            uint32 terms[plan.terms];
+            split_tf32<plan>(x[j], terms);
+#pragma unroll
+            for (int t = 0; t < plan.terms; ++t) registers[t][j] = terms[t];
+        }
+    } else {
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+            registers[0][j] = plan.operand == Operand::fp16 ? pack_fp16(x[2 * j], x[2 * j + 1])
+                                                            : pack_bf16(x[2 * j], x[2 * j + 1]);
+        }
+    }
+}
+
+// Reads this lane's numbers of a line at k, k + 4, ... and makes them the tensor core's operands.
+template <GemmPlan plan, bool KFast, int Pitch>
+__device__ __forceinline__ Line<plan> load_line(const float2* tile, int line, int k, float scale,
+                                                uint32 flip) {
+    constexpr int kCount = kMmaDepth<plan.operand> / 4;
+    float re[kCount], im[kCount];
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) {
+        const int at = KFast ? line * Pitch + k + 4 * j : (k + 4 * j) * Pitch + line;
+        const float2 x = tile[at];
+        re[j] = x.x;
+        im[j] = __uint_as_float(__float_as_uint(x.y) ^ flip);
+        if constexpr (plan.scaled) {
+            re[j] *= scale;
+            im[j] *= scale;
+        }
+    }
+    Line<plan> result;
+    convert<plan>(re, result.re);
+    convert<plan>(im, result.im);
+    return result;
+}
+
+template <GemmPlan plan>
+struct Accumulators {
+    float re[plan.warp_m() / 16][plan.warp_n() / 8][4];
+    float im[plan.warp_m() / 16][plan.warp_n() / 8][4];
+
+    __device__ __forceinline__ void clear() { each([](float& x, float) { x = 0.0f; }, *this); }
+
+    __device__ __forceinline__ void add(const Accumulators& other) {
+        each([](float& x, float y) { x += y; }, other);
+    }
+
+    template <typename Function>
+    __device__ __forceinline__ void each(Function function, const Accumulators& other) {
+#pragma unroll
+        for (int i = 0; i < plan.warp_m() / 16; ++i)
+#pragma unroll
+            for (int j = 0; j < plan.warp_n() / 8; ++j)
+#pragma unroll
+                for (int e = 0; e < 4; ++e) {
+                    function(re[i][j][e], other.re[i][j][e]);
+                    function(im[i][j][e], other.im[i][j][e]);
+                }
+    }
+};
+
+// Multiplies one 16 x 8 piece: every kept pair of terms, the small ones first.
+template <GemmPlan plan>
+__device__ __forceinline__ void multiply(float (&re)[4], float (&im)[4], const Line<plan>& upper,
+                                         const Line<plan>& lower, const Line<plan>& b) {
+    constexpr uint32 kSigns = plan.operand == Operand::tf32 ? 0x80000000u : 0x80008000u;
+#pragma unroll
+    for (int p = 0; p < plan.products; ++p) {
+        const int s = plan.product_a[p], t = plan.product_b[p];
+        const uint32 minus_bi[2] = {b.im[t][0] ^ kSigns, b.im[t][1] ^ kSigns};
+        mma<plan.operand>(re, upper.re[s], lower.re[s], b.re[t]);
+        mma<plan.operand>(im, upper.re[s], lower.re[s], b.im[t]);
+        mma<plan.operand>(re, upper.im[s], lower.im[s], minus_bi);
+        mma<plan.operand>(im, upper.im[s], lower.im[s], b.re[t]);
+    }
+}
+
+// Multiplies the tiles of one stage. `a` and `b` point at this warp's part.
+template <GemmPlan plan>
+__device__ __forceinline__ void multiply_stage(Accumulators<plan>& sum, const float2* a_tile,
+                                               const float2* b_tile, int a_line, int b_line,
+                                               const float (&a_scale)[plan.warp_m() / 8],
+                                               const float (&b_scale)[plan.warp_n() / 8],
+                                               uint32 flip_b) {
+    constexpr int kRows = plan.warp_m() / 16, kColumns = plan.warp_n() / 8;
+    const int k_lane = threadIdx.x % 4;
+#pragma unroll
+    for (int k = 0; k < plan.block_k; k += kMmaDepth<plan.operand>) {
+        Line<plan> a[2 * kRows];
+#pragma unroll
+        for (int i = 0; i < 2 * kRows; ++i) {
+            a[i] = load_line<plan, plan.a_k_fast, plan.a_pitch()>(a_tile, a_line + 8 * i, k + k_lane,
+                                                                  a_scale[i], 0u);
+        }
+#pragma unroll
+        for (int j = 0; j < kColumns; ++j) {
+            const Line<plan> b = load_line<plan, plan.b_k_fast, plan.b_pitch()>(
+                b_tile, b_line + 8 * j, k + k_lane, b_scale[j], flip_b);
+#pragma unroll
+            for (int i = 0; i < kRows; ++i) {
+                multiply<plan>(sum.re[i][j], sum.im[i][j], a[2 * i], a[2 * i + 1], b);
+            }
+        }
+    }
+}
+
+__device__ __forceinline__ float2 complex_product(float2 x, float2 y) {
+    return {x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x};
+}
+
+// alpha x + beta C for one element; C is read only where beta is not 0.
+__device__ __forceinline__ float2 combine(const GemmArguments& args, float2 x, const float2* c) {
+    if (args.flip_result) x.y = -x.y;
+    if (args.alpha_re != 1.0f || args.alpha_im != 0.0f) {
+        x = complex_product({args.alpha_re, args.alpha_im}, x);
+    }
+    if (args.beta_re != 0.0f || args.beta_im != 0.0f) {
+        const float2 addend = complex_product({args.beta_re, args.beta_im}, *c);
+        x.x += addend.x;
+        x.y += addend.y;
+    }
+    return x;
+}
+
+template <GemmPlan plan>
+__device__ __forceinline__ void store(const GemmArguments& args, const Accumulators<plan>& sum,
+                                      int64 batch, int64 row0, int64 column0,
+                                      const int (&a_exponent)[plan.warp_m() / 8],
+                                      const uint32* b_largest) {
+    const float2* c = args.c + batch * args.c_batch;
+    float2* out = args.out + batch * args.out_batch;
+#pragma unroll
+    for (int j = 0; j < plan.warp_n() / 8; ++j) {
+        const int64 column = column0 + 8 * j;
+        int b_exponent[2] = {0, 0};
+        if constexpr (plan.scaled) {
+            for (int e = 0; e < 2; ++e)
+                if (column + e < args.n) b_exponent[e] = scale_exponent(b_largest[column + e]);
+        }
+#pragma unroll
+        for (int i = 0; i < plan.warp_m() / 8; ++i) {
+            const int64 row = row0 + 8 * i;
+            if (row >= args.m || column >= args.n) continue;
+            float2 x[2];
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+                const int at = 2 * (i % 2) + e;
+                x[e] = {sum.re[i / 2][j][at], sum.im[i / 2][j][at]};
+                if constexpr (plan.scaled) {
+                    const int exponent = -(a_exponent[i] + b_exponent[e]);
+                    x[e] = {scale_by_power(x[e].x, exponent), scale_by_power(x[e].y, exponent)};
+                }
+            }
+            const bool second = column + 1 < args.n;
+            const float2* c_at = c + row * args.c_row + column * args.c_column;
+            float2* out_at = out + row * args.out_row + column * args.out_column;
+            x[0] = combine(args, x[0], c_at);
+            if (second) x[1] = combine(args, x[1], c_at + args.c_column);
+            if (second && args.pairs) {
+                *reinterpret_cast<float4*>(out_at) = {x[0].x, x[0].y, x[1].x, x[1].y};
+            } else {
+                *out_at = x[0];
+                if (second) out_at[args.out_column] = x[1];
+            }
+        }
+    }
+}
+
+// Which tile of which product this block computes.
+struct Tile {
+    int64 batch, row, column;
+};
+
+template <GemmPlan plan>
+__device__ __forceinline__ Tile find_tile(const GemmArguments& args) {
+    const int64 rows = (args.m + plan.block_m - 1) / plan.block_m;
+    const int64 columns = (args.n + plan.block_n - 1) / plan.block_n;
+    const int64 batch = blockIdx.x / (rows * columns), tile = blockIdx.x % (rows * columns);
+    const int64 group = tile / (kTileGroup * columns), inside = tile % (kTileGroup * columns);
+    const int64 left = rows - group * kTileGroup;
+    const int64 height = left < kTileGroup ? left : kTileGroup;
+    return {args.first_batch + batch, (group * kTileGroup + inside % height) * plan.block_m,
+            inside / height * plan.block_n};
+}
+
+// One block computes one block_m x block_n tile of one product.
+template <GemmPlan plan>
+__device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
+    static_assert(plan.block_k % kMmaDepth<plan.operand> == 0, "whole instructions");
+    static_assert(plan.promote_every % plan.block_k == 0, "promoted between stages");
+    extern __shared__ __align__(16) float2 stages[];
+    constexpr int kStage = plan.a_size() + plan.b_size();
+    const Tile tile = find_tile<plan>(args);
+    const float2* a = args.a + tile.batch * args.a_batch + tile.row * args.a_line;
+    const float2* b = args.b + tile.batch * args.b_batch + tile.column * args.b_line;
+    const int steps = static_cast<int>((args.k + plan.block_k - 1) / plan.block_k);
+
+    auto load = [&](int step) {
+        if (step < steps) {
+            float2* stage = stages + step % plan.stages * kStage;
+            const int64 k = int64(step) * plan.block_k;
+            load_tile<plan, plan.block_m, plan.block_k, plan.a_k_fast>(
+                stage, a + k * args.a_k, args.a_line, args.a_k, args.m - tile.row, args.k - k);
+            load_tile<plan, plan.block_n, plan.block_k, plan.b_k_fast>(
+                stage + plan.a_size(), b + k * args.b_k, args.b_line, args.b_k,
+                args.n - tile.column, args.k - k);
+        }
+        commit_copies();
+    };
+
+    const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+    const int a_line = warp / plan.warps_n * plan.warp_m() + lane / 4;
+    const int b_line = warp % plan.warps_n * plan.warp_n() + lane / 4;
+    const uint32* a_largest = args.a_largest + tile.batch * args.a_largest_batch;
+    const uint32* b_largest = args.b_largest + tile.batch * args.b_largest_batch;
+    int a_exponent[plan.warp_m() / 8] = {};
+    float a_scale[plan.warp_m() / 8] = {}, b_scale[plan.warp_n() / 8] = {};
+    if constexpr (plan.scaled) {
+#pragma unroll
+        for (int i = 0; i < plan.warp_m() / 8; ++i) {
+            const int64 row = tile.row + a_line + 8 * i;
+            a_exponent[i] = row < args.m ? scale_exponent(a_largest[row]) : 0;
+            a_scale[i] = power_of_two(a_exponent[i]);
+        }
+#pragma unroll
+        for (int j = 0; j < plan.warp_n() / 8; ++j) {
+            const int64 column = tile.column + b_line + 8 * j;
+            b_scale[j] = power_of_two(column < args.n ? scale_exponent(b_largest[column]) : 0);
+        }
+    }
+
+    // Tensor cores truncate when they accumulate: left there, the error of a split operand would
+    // grow with k to 1e-4. Moved into fp32 registers every few steps it stays at fp32's, flat in k.
+    constexpr bool kPromotes = plan.promote_every > 0;
+    Accumulators<plan> sum, total;
+    sum.clear();
+    if constexpr (kPromotes) total.clear();
+    const uint32 flip_b = args.flip_b ? 0x80000000u : 0u;
+#pragma unroll
+    for (int stage = 0; stage < plan.stages - 1; ++stage) load(stage);
+    for (int step = 0; step < steps; ++step) {
+        wait_copies<plan.stages - 2>();
+        // All warps see the stage that has arrived, and have left the one that is filled next.
+        __syncthreads();
+        load(step + plan.stages - 1);
+        const float2* stage = stages + step % plan.stages * kStage;
+        multiply_stage<plan>(sum, stage, stage + plan.a_size(), a_line, b_line, a_scale, b_scale,
+                             flip_b);
+        if constexpr (kPromotes) {
+            constexpr int kSteps = plan.promote_every / plan.block_k;
+            if ((step + 1) % kSteps == 0 || step + 1 == steps) {
+                total.add(sum);
+                sum.clear();
+            }
+        }
+    }
+    const int64 row = tile.row + a_line;
+    const int64 column = tile.column + warp % plan.warps_n * plan.warp_n() + lane % 4 * 2;
+    store<plan>(args, kPromotes ? total : sum, tile.batch, row, column, a_exponent, b_largest);
+}
+
+// The largest finite magnitude of each line of a complex matrix, as bits, into `largest` (batch,
+// lines), which holds zeros before. A warp looks at 32 lines x kScanDepth (k_fast: one line after
+// another, lanes along k; else lanes along the lines).
+constexpr int kScanDepth = 512;
+
+template <bool KFast>
+__device__ __forceinline__ void largest_magnitudes(const float2* x, uint32* largest, int64 lines,
+                                                   int64 k, int64 line_stride, int64 k_stride,
+                                                   int64 batch_stride, int64 line_blocks,
+                                                   int64 k_blocks, int64 batches) {
+    const int64 warp = (int64(blockIdx.x) * blockDim.x + threadIdx.x) / kWarp;
+    const int lane = threadIdx.x % kWarp;
+    const int64 line0 = warp % line_blocks * kWarp, k0 = warp / line_blocks % k_blocks * kScanDepth;
+    const int64 batch = warp / (line_blocks * k_blocks);
+    if (batch >= batches) return;
+    const int64 end = k0 + kScanDepth < k ? k0 + kScanDepth : k;
+    x += batch * batch_stride;
+    auto magnitude = [](float2 value) {
+        const uint32 re = finite_magnitude(value.x), im = finite_magnitude(value.y);
+        return re > im ? re : im;
+    };
+    if constexpr (KFast) {
+        for (int64 line = line0; line < line0 + kWarp && line < lines; ++line) {
+            uint32 found = 0;
+#pragma unroll 4
+            for (int64 i = k0 + lane; i < end; i += kWarp) {
+                found = max(found, magnitude(x[line * line_stride + i * k_stride]));
+            }
+            found = __reduce_max_sync(0xffffffffu, found);
+            if (lane == 0) atomicMax(largest + batch * lines + line, found);
+        }
+    } else if (line0 + lane < lines) {
+        uint32 found = 0;
+#pragma unroll 4
+        for (int64 i = k0; i < end; ++i) {
+            found = max(found, magnitude(x[(line0 + lane) * line_stride + i * k_stride]));
+        }
+        atomicMax(largest + batch * lines + line0 + lane, found);
+    }
+}

@@ -1,0 +1,80 @@
+"""What the GPU calls share about arrays: orientation, batches as one stride, places for results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import cupy
+
+
+def place(array: Any) -> Any:
+    """A context in which an array's GPU is the current one."""
+    return cupy.cuda.Device(array.device.id)
+
+
+@dataclass(frozen=True)
+class Batched:
+    """A complex array as the kernels see it: (batch, rows, columns) by three strides in elements.
+
+    ``array`` keeps the memory alive and begins at the first element. A stride of 0 repeats.
+    """
+
+    array: Any
+    rows: int
+    columns: int
+    row_stride: int
+    column_stride: int
+    batch_stride: int
+
+    @property
+    def transposed(self) -> Batched:
+        """The same with rows and columns exchanged."""
+        return Batched(
+            self.array, self.columns, self.rows,
+            self.column_stride, self.row_stride, self.batch_stride,
+        )  # fmt: skip
+
+
+def batched(x: Any, batch_shape: tuple[int, ...]) -> Batched:
+    """x ``(..., rows, columns)``, broadcast over ``batch_shape``; copied where no stride fits."""
+    item = x.dtype.itemsize
+    if x.data.ptr % item or any(stride % item for stride in x.strides):
+        x = x.copy()
+    view = cupy.broadcast_to(x, batch_shape + x.shape[-2:])
+    stride = one_stride(view.shape[:-2], view.strides[:-2])
+    if stride is None:
+        view = cupy.ascontiguousarray(view)
+        stride = one_stride(view.shape[:-2], view.strides[:-2])
+    rows, columns = view.shape[-2:]
+    row, column = (step // item for step in view.strides[-2:])
+    return Batched(view, rows, columns, row, column, (stride or 0) // item)
+
+
+def one_stride(shape: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
+    """The stride that walks all these axes in order, in bytes; None where there is none."""
+    axes = [(n, stride) for n, stride in zip(shape, strides, strict=True) if n != 1]
+    if not axes:
+        return 0
+    for (_, outer), (n, inner) in pairwise(axes):
+        if outer != n * inner:
+            return None
+    return axes[-1][1]
+
+
+def result_place(out: Any, shape: tuple[int, ...], dtype: str, inputs: list[Any]) -> Any:
+    """Where a kernel may write: ``out``, or a new array where out is missing, overlaps an input,
+    overlaps itself, or its leading axes have no single stride.
+    """  # noqa: D205
+    if out is None:
+        return cupy.empty(shape, dtype)
+    fits = one_stride(out.shape[:-2], out.strides[:-2]) is not None
+    repeats = any(s == 0 and n > 1 for n, s in zip(out.shape, out.strides, strict=True))
+    aligned = out.data.ptr % out.dtype.itemsize == 0
+    strided = all(stride % out.dtype.itemsize == 0 for stride in out.strides)
+    if not (fits and aligned and strided) or repeats:
+        return cupy.empty(shape, dtype)
+    if any(x is not None and cupy.may_share_memory(out, x) for x in inputs):
+        return cupy.empty(shape, dtype)
+    return out

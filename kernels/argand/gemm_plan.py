@@ -1,0 +1,252 @@
+"""How a complex product runs on tensor cores: the plan, its legality, the choice, the source.
+
+Nothing here needs a GPU or CuPy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from argand.device import Arch
+from argand.precision import Precision
+
+PAD = 4
+"""Complex numbers between the lines of a tile; ``kPad`` in the kernel says why."""
+_COMPLEX_BYTES = 8
+_MMA_DEPTH = {"tf32": 8, "fp16": 16, "bf16": 16}
+"""How many k one instruction contracts; the operand formats that the family has."""
+
+
+class PlanError(ValueError):
+    """A plan that the kernel or the architecture does not allow."""
+
+
+@dataclass(frozen=True)
+class GemmPlan:
+    """Tile sizes, pipeline depth and layouts of one kernel of the ``gemm_mma`` family.
+
+    A block of ``warps_m x warps_n`` warps computes ``block_m x block_n`` of C in steps of
+    ``block_k``, with ``stages`` tiles of the operands in shared memory. ``promote_every`` is the k
+    after which sums leave the tensor core's accumulators (0: never). ``a_k_fast`` and ``b_k_fast``
+    say whether k is the contiguous axis in memory, ``vector`` how many complex numbers one copy
+    takes (2 needs alignment to 16 bytes).
+    """
+
+    block_m: int
+    block_n: int
+    block_k: int
+    warps_m: int
+    warps_n: int
+    stages: int
+    promote_every: int = 0
+    a_k_fast: bool = True
+    b_k_fast: bool = False
+    vector: int = 1
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return 32 * self.warps_m * self.warps_n
+
+    @property
+    def shared_bytes(self) -> int:
+        """Dynamic shared memory of a block."""
+        a = _tile(self.block_m, self.block_k, self.a_k_fast)
+        b = _tile(self.block_n, self.block_k, self.b_k_fast)
+        return _COMPLEX_BYTES * self.stages * (a + b)
+
+    @property
+    def name(self) -> str:
+        """The plan in words, for a record's algorithm column."""
+        return f"{self.block_m}x{self.block_n}x{self.block_k} {self.stages} stages"
+
+
+def _tile(lines: int, depth: int, k_fast: bool) -> int:
+    fast, slow = (depth, lines) if k_fast else (lines, depth)
+    return slow * (fast + PAD)
+
+
+def check_plan(plan: GemmPlan, precision: Precision, arch: Arch) -> None:
+    """Raise PlanError, with what is allowed, where a plan cannot run."""
+    if precision.operand.name not in _MMA_DEPTH:
+        raise PlanError(f"operand must be one of {list(_MMA_DEPTH)}, got {precision.operand.name}")
+    depth = _MMA_DEPTH[precision.operand.name]
+    rules = [
+        (plan.block_k % depth == 0, f"block_k must be a multiple of {depth} (one instruction)"),
+        (plan.block_m % (16 * plan.warps_m) == 0, "block_m must be a multiple of 16 warps_m"),
+        (plan.block_n % (8 * plan.warps_n) == 0, "block_n must be a multiple of 8 warps_n"),
+        (plan.promote_every % plan.block_k == 0, "promote_every must be a multiple of block_k"),
+        (plan.vector in (1, 2), "vector must be 1 or 2"),
+        (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
+        # Half a warp reads 4 lines x 4 k: 16 different pairs of banks need a pitch of 4 mod 16.
+        (all(x % 16 == 0 for x in (plan.block_m, plan.block_n, plan.block_k)),
+         "block_m, block_n and block_k must be multiples of 16 (bank conflicts)"),
+        (plan.shared_bytes <= arch.shared_bytes,
+         f"a block may use {arch.shared_bytes} bytes of shared memory on {arch.name}, "
+         f"this one takes {plan.shared_bytes}"),
+        (whole_passes(plan), "a copy pass of the block must cover whole lines of a tile"),
+    ]  # fmt: skip
+    for holds, rule in rules:
+        if not holds:
+            raise PlanError(f"{rule}: {plan}")
+
+
+def whole_passes(plan: GemmPlan) -> bool:
+    """Whether one copy of every thread fills whole lines of a tile, and whole tiles divide so."""
+    for lines, k_fast in ((plan.block_m, plan.a_k_fast), (plan.block_n, plan.b_k_fast)):
+        fast, slow = (plan.block_k, lines) if k_fast else (lines, plan.block_k)
+        chunks = fast // plan.vector
+        if plan.threads % chunks or slow % (plan.threads // chunks):
+            return False
+    return True
+
+
+# Tiles by number of terms, the largest first. With two terms and a second set of accumulators the
+# registers of a thread (255) hold 32 x 32 of C a warp, with one term 64 x 32.
+_ONE_TERM = (
+    GemmPlan(128, 128, 16, 4, 2, 4),
+    GemmPlan(64, 64, 16, 2, 2, 4),
+    GemmPlan(16, 128, 16, 1, 4, 4),
+    GemmPlan(128, 16, 16, 4, 1, 4),
+    GemmPlan(32, 32, 16, 2, 2, 4),
+)
+_TWO_TERMS = (
+    GemmPlan(128, 64, 16, 4, 2, 4, 32),
+    GemmPlan(64, 64, 16, 2, 2, 4, 32),
+    GemmPlan(16, 128, 16, 1, 4, 4, 32),
+    GemmPlan(128, 16, 16, 4, 1, 4, 32),
+    GemmPlan(32, 32, 16, 2, 2, 4, 32),
+)
+
+
+def candidates(precision: Precision, arch: Arch) -> list[GemmPlan]:
+    """The tiles to choose from, with as many stages as the architecture's shared memory holds."""
+    found = []
+    for plan in _ONE_TERM if precision.terms == 1 else _TWO_TERMS:
+        while _largest_layout(plan).shared_bytes > arch.shared_bytes and plan.stages > 2:
+            plan = replace(plan, stages=plan.stages - 1)
+        found.append(plan)
+    return found
+
+
+def _largest_layout(plan: GemmPlan) -> GemmPlan:
+    return replace(plan, a_k_fast=True, b_k_fast=True)
+
+
+def plan_gemm(
+    precision: Precision,
+    arch: Arch,
+    *,
+    batch: int,
+    m: int,
+    n: int,
+    k: int,
+    cores: int,
+    a_k_fast: bool = True,
+    b_k_fast: bool = False,
+    vector: int = 1,
+) -> GemmPlan:
+    """The tile for a product of this shape on ``cores`` multiprocessors, checked.
+
+    It takes the one that costs least: waves of blocks over the multiprocessors, each as long as a
+    multiprocessor needs for a tile's products and for its operands' way through shared memory.
+    Raises PlanError where none is legal.
+    """
+    fitted = []
+    for plan in candidates(precision, arch):
+        plan = replace(plan, a_k_fast=a_k_fast, b_k_fast=b_k_fast, vector=vector)
+        fitted.append(plan if whole_passes(plan) else replace(plan, vector=1))
+    best = min(fitted, key=lambda plan: _cost(plan, batch, m, n, k, cores))
+    check_plan(best, precision, arch)
+    return best
+
+
+def _cost(plan: GemmPlan, batch: int, m: int, n: int, k: int, cores: int) -> float:
+    """Relative time: a block's products, plus the elements it loads, by blocks a multiprocessor."""
+    blocks = batch * -(-m // plan.block_m) * -(-n // plan.block_n)
+    # Blocks share a multiprocessor until their threads fill it; 256 of large tiles do.
+    together = max(1, 256 // plan.threads)
+    waves = -(-blocks // (cores * together)) if blocks < 8 * cores else blocks / (cores * together)
+    block = plan.block_m * plan.block_n + 24 * (plan.block_m + plan.block_n)
+    return waves * together * block
+
+
+def kernel_name(precision: Precision, plan: GemmPlan) -> str:
+    """The kernel's symbol."""
+    layout = ("k" if plan.a_k_fast else "m") + ("k" if plan.b_k_fast else "n")
+    name = precision.name if precision.name.isidentifier() else f"x{precision.name}"
+    return f"gemm_{name}_{plan.block_m}x{plan.block_n}x{plan.block_k}_{layout}{plan.vector}"
+
+
+# The arguments of every kernel of the family, in order: GemmArguments of gemm_mma.cuh.
+ARGUMENTS: tuple[tuple[str, str], ...] = (
+    *(("const float2*", name) for name in ("a", "b", "c")),
+    ("float2*", "out"),
+    *(("const uint32*", name) for name in ("a_largest", "b_largest")),
+    *(("int64", name) for name in (
+        "m", "n", "k",
+        "a_line", "a_k", "a_batch",
+        "b_line", "b_k", "b_batch",
+        "c_row", "c_column", "c_batch",
+        "out_row", "out_column", "out_batch",
+        "a_largest_batch", "b_largest_batch",
+        "first_batch",
+    )),
+    *(("float", name) for name in ("alpha_re", "alpha_im", "beta_re", "beta_im")),
+    *(("int", name) for name in ("flip_b", "flip_result", "pairs")),
+)  # fmt: skip
+
+
+def gemm_source(precision: Precision, plan: GemmPlan) -> str:
+    """The CUDA C++ of one kernel of the family."""
+    # Terms of one number are rounded apart; a single term fills the second place unread.
+    roundings = ", ".join(
+        f"Rounding::{(*precision.roundings, precision.roundings[0])[i]}" for i in range(2)
+    )
+    fields = {
+        "operand": f"Operand::{precision.operand.name}",
+        "terms": precision.terms,
+        "roundings": f"{{{roundings}}}",
+        "products": len(precision.products),
+        "product_a": "{" + ", ".join(str(pair[0]) for pair in precision.products) + "}",
+        "product_b": "{" + ", ".join(str(pair[1]) for pair in precision.products) + "}",
+        "scaled": str(precision.scaled).lower(),
+        "block_m": plan.block_m,
+        "block_n": plan.block_n,
+        "block_k": plan.block_k,
+        "warps_m": plan.warps_m,
+        "warps_n": plan.warps_n,
+        "stages": plan.stages,
+        "promote_every": plan.promote_every,
+        "a_k_fast": str(plan.a_k_fast).lower(),
+        "b_k_fast": str(plan.b_k_fast).lower(),
+        "vector": plan.vector,
+    }
+    members = ", ".join(f".{name} = {value}" for name, value in fields.items())
+    parameters = ", ".join(f"{kind} {name}" for kind, name in ARGUMENTS)
+    arguments = ", ".join(f".{name} = {name}" for _, name in ARGUMENTS)
+    return (
+        '#include "gemm_mma.cuh"\n'
+        f"constexpr GemmPlan kPlan{{{members}}};\n"
+        f'extern "C" __global__ void __launch_bounds__({plan.threads}, 1)\n'
+        f"{kernel_name(precision, plan)}({parameters}) {{\n"
+        f"    gemm_mma<kPlan>(GemmArguments{{{arguments}}});\n"
+        "}\n"
+    )
+
+
+SCAN_KERNEL = "largest_magnitudes_kernel"
+
+
+def scan_source(k_fast: bool) -> str:
+    """The CUDA C++ of the kernel that finds each line's largest magnitude, for scaling."""
+    return (
+        '#include "gemm_mma.cuh"\n'
+        f'extern "C" __global__ void __launch_bounds__(256) {SCAN_KERNEL}(\n'
+        "    const float2* x, uint32* largest, int64 lines, int64 k, int64 line_stride,\n"
+        "    int64 k_stride, int64 batch_stride, int64 line_blocks, int64 k_blocks,\n"
+        "    int64 batches) {\n"
+        f"    largest_magnitudes<{str(k_fast).lower()}>(x, largest, lines, k, line_stride,\n"
+        "        k_stride, batch_stride, line_blocks, k_blocks, batches);\n"
+        "}\n"
+    )

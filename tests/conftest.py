@@ -1,0 +1,47 @@
+"""Fixtures that every test may use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from argand import Device, devices
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = ROOT.parent / "shared" / "data"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if any(device.backend == "cuda" for device in devices()):
+        return
+    skip = pytest.mark.skip(reason="no NVIDIA GPU answers, or CuPy is not installed")
+    for item in items:
+        if "gpu" in item.keywords:
+            item.add_marker(skip)
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    """A generator seeded by the test's name: other tests do not change its numbers."""
+    return np.random.default_rng(list(request.node.nodeid.encode()))
+
+
+@pytest.fixture(scope="session")
+def gpu() -> Device:
+    """The first GPU."""
+    return next(device for device in devices() if device.backend == "cuda")
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """Measured data beside the repository; tests that need it skip where it is absent."""
+    if not DATA.is_dir():
+        pytest.skip(f"the folder of real data {DATA} is not on this machine")
+    return DATA

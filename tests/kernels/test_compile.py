@@ -1,0 +1,137 @@
+"""Every CUDA kernel compiles without a GPU, for the oldest target and Hopper, without spills."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from argand import PRECISIONS, Precision
+from argand.device import ARCHITECTURES, Arch
+from argand.gemm_plan import (
+    GemmPlan,
+    PlanError,
+    candidates,
+    check_plan,
+    gemm_source,
+    kernel_name,
+    plan_gemm,
+    scan_source,
+    whole_passes,
+)
+from argand.nvrtc import compile_cubin
+from argand.precision import ROUNDINGS
+from argand.softmax_plan import kernel_name as softmax_name
+from argand.softmax_plan import plan_softmax, softmax_source
+
+ARCHS = {arch.target: arch for arch in ARCHITECTURES if arch.target in ("sm_80", "sm_90a")}
+TENSOR = [name for name, row in PRECISIONS.items() if not row.exact_operands]
+LAYOUTS = [(True, False), (False, True), (True, True), (False, False)]
+
+
+def assert_clean(source: str, target: str, kernel: str) -> None:
+    resources = compile_cubin(source, target).resources[kernel]
+    assert (resources.spill_stores, resources.spill_loads, resources.stack) == (0, 0, 0)
+    assert 0 < resources.registers <= 255
+
+
+@pytest.fixture(params=ARCHS, scope="module")
+def arch(request: pytest.FixtureRequest) -> Arch:
+    return ARCHS[request.param]
+
+
+def test_both_ends_of_the_family_are_listed() -> None:
+    assert set(ARCHS) == {"sm_80", "sm_90a"}
+
+
+# The largest tile takes the most registers, so it alone is compiled in every layout.
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", TENSOR)
+def test_every_gemm_tile(arch: Arch, precision: str) -> None:
+    row = PRECISIONS[precision]
+    largest, *others = candidates(row, arch)
+    plans = [with_layout(largest, layout, vector) for layout in LAYOUTS for vector in (1, 2)]
+    for tile in others:
+        plans += [with_layout(tile, LAYOUTS[0], 2), with_layout(tile, LAYOUTS[1], 1)]
+    for plan in plans:
+        check_plan(plan, row, arch)
+        assert_clean(gemm_source(row, plan), arch.target, kernel_name(row, plan))
+
+
+def with_layout(plan: GemmPlan, layout: tuple[bool, bool], vector: int) -> GemmPlan:
+    """The tile with this layout, one number a copy where two do not fill a pass of the block."""
+    plan = replace(plan, a_k_fast=layout[0], b_k_fast=layout[1])
+    return replace(plan, vector=vector if whole_passes(replace(plan, vector=vector)) else 1)
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_the_plan_of_a_large_gemm(arch: Arch, precision: str) -> None:
+    row = PRECISIONS[precision]
+    plan = plan_gemm(row, arch, batch=1, m=4096, n=4096, k=4096, cores=132, vector=2)
+    assert plan.block_m == 128
+    assert_clean(gemm_source(row, plan), arch.target, kernel_name(row, plan))
+
+
+@pytest.mark.parametrize("precision", ["tf32", "3xtf32"])
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+def test_every_rounding(arch: Arch, precision: str, rounding: str) -> None:
+    row = PRECISIONS[precision].with_rounding(rounding)
+    plan = candidates(row, arch)[0]
+    assert_clean(gemm_source(row, plan), arch.target, kernel_name(row, plan))
+
+
+@pytest.mark.parametrize("k_fast", [True, False])
+def test_the_scan_for_scales(arch: Arch, k_fast: bool) -> None:
+    assert_clean(scan_source(k_fast), arch.target, "largest_magnitudes_kernel")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_every_softmax(arch: Arch, precision: str, log: bool) -> None:
+    row = PRECISIONS[precision]
+    seen = set()
+    for columns in (1, 100, 512, 1000, 2000, 4096, 8192, 16384, 32768, 100_000):
+        for aligned in (False, True):
+            plan = plan_softmax(columns, row, aligned=aligned)
+            name = softmax_name(row, log, plan)
+            if name not in seen:
+                assert_clean(softmax_source(row, log, plan), arch.target, name)
+            seen.add(name)
+
+
+@pytest.mark.parametrize("arch_row", ARCHITECTURES, ids=lambda row: row.target)
+@pytest.mark.parametrize("precision", TENSOR)
+def test_every_architecture_has_a_plan(arch_row: Arch, precision: str) -> None:
+    for m, n in ((1, 1), (16, 100_000), (4096, 4096), (1, 70_000)):
+        for vector in (1, 2):
+            for a_k_fast, b_k_fast in LAYOUTS:
+                plan = plan_gemm(
+                    PRECISIONS[precision], arch_row, batch=3, m=m, n=n, k=64, cores=108,
+                    a_k_fast=a_k_fast, b_k_fast=b_k_fast, vector=vector,
+                )  # fmt: skip
+                assert plan.shared_bytes <= arch_row.shared_bytes
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"block_k": 24}, "multiples of 16"),
+        ({"block_m": 120}, "multiple of 16 warps_m"),
+        ({"promote_every": 24}, "promote_every must be a multiple"),
+        ({"vector": 4}, "vector must be 1 or 2"),
+        ({"stages": 1}, "stages must be at least 2"),
+        ({"stages": 9}, "bytes of shared memory"),
+    ],
+)
+def test_an_illegal_plan_says_why(change: dict[str, int], message: str) -> None:
+    row: Precision = PRECISIONS["tf32"]
+    arch = ARCHS["sm_80"]
+    plan = replace(candidates(row, arch)[0], **change)
+    with pytest.raises(PlanError, match=message):
+        check_plan(plan, row, arch)
+
+
+def test_fp64_has_no_tensor_core_plan() -> None:
+    row = PRECISIONS["tf32"]
+    with pytest.raises(PlanError, match="operand must be one of"):
+        check_plan(candidates(row, ARCHS["sm_80"])[0], PRECISIONS["fp64"], ARCHS["sm_80"])

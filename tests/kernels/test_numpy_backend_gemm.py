@@ -1,0 +1,294 @@
+import numpy as np
+import pytest
+from argand import PRECISIONS, gemm
+from argand.rounding import split
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workflow.accuracy import assess_product, product_reference
+
+OPS = ["N", "T", "C"]
+
+
+def normal(rng, *shape, dtype=np.complex64):
+    return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
+
+
+def check(a, b, c=None, *, precision, rounding=None, out=None, **kw):
+    """gemm is within its a-priori bound of SciPy in fp64."""
+    row = PRECISIONS[precision].with_rounding(rounding)
+    reference = product_reference(a, b, c, **kw)
+    got = gemm(a, b, c, precision=precision, rounding=rounding, out=out, **kw)
+    assert got.dtype == row.output
+    accuracy = assess_product(reference, got, row, backend="cpu")
+    assert accuracy.verified, accuracy.reason
+    return got
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("op_a", OPS)
+@pytest.mark.parametrize("op_b", OPS)
+def test_ops(precision, op_a, op_b):
+    rng = np.random.default_rng(1)
+    a = normal(rng, *((13, 17) if op_a == "N" else (17, 13)))
+    b = normal(rng, *((17, 11) if op_b == "N" else (11, 17)))
+    check(a, b, precision=precision, op_a=op_a, op_b=op_b)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize(
+    ("m", "n", "k"), [(1, 1, 1), (1, 9, 5), (7, 1, 31), (101, 103, 97), (64, 64, 1), (2, 3, 1021)]
+)
+def test_odd_prime_and_single_sizes(precision, m, n, k):
+    rng = np.random.default_rng(m + n + k)
+    check(normal(rng, m, k), normal(rng, k, n), precision=precision)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize(
+    ("a_shape", "b_shape", "expected"),
+    [
+        ((0, 3), (3, 4), (0, 4)),
+        ((2, 3), (3, 0), (2, 0)),
+        ((2, 0), (0, 4), (2, 4)),
+        ((0, 2, 3), (3, 4), (0, 2, 4)),
+    ],
+)
+def test_empty(precision, a_shape, b_shape, expected):
+    a, b = np.zeros(a_shape, np.complex64), np.zeros(b_shape, np.complex64)
+    got = check(a, b, precision=precision)
+    assert got.shape == expected
+    assert not got.any()
+
+
+def test_an_empty_contraction_leaves_beta_c():
+    c = np.full((2, 3), 1 + 2j, np.complex64)
+    got = gemm(np.zeros((2, 0)), np.zeros((0, 3)), c, beta=2)
+    np.testing.assert_array_equal(got, 2 * c)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize(
+    ("batch_a", "batch_b"), [((3,), ()), ((), (2,)), ((2, 1), (3,)), ((4,), (4,)), ((1,), (5,))]
+)
+def test_batches_broadcast(precision, batch_a, batch_b):
+    rng = np.random.default_rng(5)
+    a, b = normal(rng, *batch_a, 4, 6), normal(rng, *batch_b, 6, 5)
+    got = check(a, b, precision=precision)
+    for index in np.ndindex(got.shape[:-2]):
+        one = np.broadcast_to(a, (*got.shape[:-2], 4, 6))[index]
+        other = np.broadcast_to(b, (*got.shape[:-2], 6, 5))[index]
+        alone = gemm(one, other, precision=precision)
+        np.testing.assert_allclose(got[index], alone, rtol=0, atol=2 * 12 * 2**-24 * 50)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_strides_do_not_matter(precision):
+    rng = np.random.default_rng(6)
+    a, b = normal(rng, 20, 30), normal(rng, 30, 24)
+    views = [
+        (a[::2, ::-1], b[::-1, ::3]),
+        (np.asfortranarray(a), b),
+        (a.T.copy().T, np.broadcast_to(b[:, :1], (30, 7))),
+    ]
+    for x, y in views:
+        got = check(x, y, precision=precision)
+        again = gemm(np.ascontiguousarray(x), np.ascontiguousarray(y), precision=precision)
+        # The orders of summation may differ, twice the bound on one of them.
+        size = np.abs(x).astype(float) @ np.abs(y).astype(float)
+        assert (np.abs(got - again) <= 2 * np.sqrt(2) * 62 * 2.0**-24 * 1.01 * size).all()
+        check(x, y.conj(), precision=precision)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("alpha", [1, 0, -2.5, 1j, 0.3 - 0.7j])
+@pytest.mark.parametrize("beta", [0, 1, -1j, 0.1 + 3j])
+def test_alpha_and_beta(precision, alpha, beta):
+    rng = np.random.default_rng(8)
+    a, b, c = normal(rng, 9, 12), normal(rng, 12, 10), normal(rng, 9, 10)
+    before = c.copy()
+    check(a, b, c, precision=precision, alpha=alpha, beta=beta)
+    np.testing.assert_array_equal(c, before)
+
+
+def test_beta_zero_does_not_read_c_and_alpha_zero_neither_a_nor_b():
+    nan = np.full((3, 3), np.nan, np.complex64)
+    eye = np.eye(3, dtype=np.complex64)
+    np.testing.assert_array_equal(gemm(eye, eye, nan, beta=0), eye)
+    np.testing.assert_array_equal(gemm(nan, nan, eye, alpha=0, beta=2), 2 * eye)
+
+
+@pytest.mark.parametrize("precision", ["fp64", "fp32", "3xtf32", "fp16"])
+@pytest.mark.parametrize("alias", ["a", "b", "c", "all"])
+def test_out_may_be_an_input(precision, alias):
+    rng = np.random.default_rng(9)
+    dtype = PRECISIONS[precision].output
+    a, b, c = (normal(rng, 8, 8, dtype=dtype) for _ in range(3))
+    if alias == "all":
+        b = c = a
+    expected = gemm(a, b, c, alpha=1j, beta=2, precision=precision)
+    out = {"a": a, "b": b, "c": c, "all": a}[alias]
+    got = gemm(a, b, c, alpha=1j, beta=2, precision=precision, out=out)
+    assert got is out
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_out_may_overlap_c_without_being_it():
+    rng = np.random.default_rng(10)
+    a, b = normal(rng, 6, 6), normal(rng, 6, 6)
+    store = normal(rng, 7, 6)
+    c, out = store[:-1], store[1:]
+    expected = gemm(a, b, c, beta=0.5)
+    np.testing.assert_array_equal(gemm(a, b, c, beta=0.5, out=out), expected)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_out_may_be_strided(precision):
+    rng = np.random.default_rng(11)
+    a, b = normal(rng, 5, 7), normal(rng, 7, 6)
+    store = np.zeros((10, 12), PRECISIONS[precision].output)
+    got = gemm(a, b, precision=precision, out=store[::2, ::2])
+    np.testing.assert_array_equal(got, store[::2, ::2])
+    check(a, b, precision=precision, out=store[1::2, 1::2])
+    assert not store[::2, 1::2].any()
+
+
+def test_the_split_keeps_three_products_and_adds_the_small_ones_first():
+    rng = np.random.default_rng(12)
+    a, b = normal(rng, 4, 4), normal(rng, 4, 4)
+    row = PRECISIONS["3xtf32"]
+    (big_a, small_a), (big_b, small_b) = split(a, row), split(b, row)
+    expected = (small_a @ big_b + big_a @ small_b) + big_a @ big_b
+    np.testing.assert_array_equal(gemm(a, b, precision="3xtf32"), expected)
+    other = big_a @ big_b + (small_a @ big_b + big_a @ small_b)
+    assert np.array_equal(expected, other), "addition commutes; only association can differ"
+    assert not np.array_equal(expected, (big_a @ big_b + big_a @ small_b) + small_a @ big_b)
+
+
+@pytest.mark.parametrize("rounding", ["toward_zero", "nearest_even", "half_ulp_truncate"])
+@pytest.mark.parametrize("precision", ["tf32", "3xtf32"])
+def test_roundings(precision, rounding):
+    rng = np.random.default_rng(13)
+    check(normal(rng, 40, 64), normal(rng, 64, 40), precision=precision, rounding=rounding)
+
+
+def test_3xtf32_is_of_fp32_class_and_tf32_is_not():
+    rng = np.random.default_rng(14)
+    a, b = normal(rng, 128, 256), normal(rng, 256, 128)
+    reference = product_reference(a, b)
+    errors = {
+        name: assess_product(
+            reference, gemm(a, b, precision=name), PRECISIONS[name], backend="cpu"
+        ).rel_frobenius
+        for name in PRECISIONS
+    }
+    assert errors["fp64"] < 1e-15 < errors["fp32"]
+    assert errors["3xtf32"] < 2 * errors["fp32"]
+    # Rounding to 11 and 8 bits: about u / sqrt(3) for each of the two operands.
+    assert errors["tf32"] == pytest.approx(2**-11 / np.sqrt(3), rel=0.3)
+    assert errors["fp16"] == pytest.approx(errors["tf32"], rel=0.05)
+    assert errors["bf16"] == pytest.approx(8 * errors["tf32"], rel=0.1)
+
+
+def test_fp16_neither_overflows_nor_vanishes():
+    rng = np.random.default_rng(15)
+    a, b = normal(rng, 16, 32), normal(rng, 32, 12)
+    a *= np.float32(10.0) ** np.where(np.arange(16) % 2, 8, -8)[:, None].astype(np.float32)
+    b *= np.float32(10.0) ** np.where(np.arange(12) % 3, -8, 8).astype(np.float32)
+    got = check(a, b, precision="fp16")
+    exact = a.astype(complex) @ b.astype(complex)
+    # Row by row and column by column as accurate as without the powers of ten.
+    assert (np.abs(got - exact) <= 1e-3 * np.abs(a) @ np.abs(b).astype(float)).all()
+    assert np.isfinite(got).all()
+    assert (got != 0).all()
+
+
+def test_fp16_of_a_row_with_one_huge_element_loses_what_the_bound_says():
+    a = np.full((1, 4), 1e-8, np.complex64)
+    a[0, 0] = 1e8
+    b = np.eye(4, dtype=np.complex64)
+    got = check(a, b, precision="fp16")
+    assert abs(got[0, 0] - 1e8) <= 2**-11 * 1e8
+    assert got[0, 1] == 0
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e30])
+def test_fp16_scales_beyond_fp32s_exponents_of_the_product(scale):
+    rng = np.random.default_rng(16)
+    a, b = normal(rng, 5, 6) * np.float32(scale), normal(rng, 6, 5) * np.float32(1e-25)
+    with np.errstate(under="ignore"):
+        check(a, b, precision="fp16")
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_non_finite_operands_stay_in_their_row_and_column(precision):
+    rng = np.random.default_rng(17)
+    a, b = normal(rng, 6, 8), normal(rng, 8, 7)
+    a[2, 3], a[4, 0], b[1, 5] = np.nan, np.inf, -np.inf
+    with np.errstate(invalid="ignore"):
+        got = check(a, b, precision=precision)
+    bad = np.zeros((6, 7), bool)
+    bad[[2, 4]] = True
+    bad[:, 5] = True
+    np.testing.assert_array_equal(np.isfinite(got), ~bad)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_other_input_types(precision):
+    rng = np.random.default_rng(18)
+    a = rng.integers(-100, 100, (5, 6))
+    b = rng.standard_normal((6, 4)).astype(np.float32)
+    check(a, b, precision=precision)
+    check(a.tolist(), normal(rng, 6, 4, dtype=complex), precision=precision)
+
+
+def test_integers_are_exact_where_the_format_holds_them():
+    rng = np.random.default_rng(19)
+    re, im = rng.integers(-120, 120, (2, 9, 30))
+    a = re + 1j * im
+    b = a.T.conj()
+    for name in PRECISIONS:
+        np.testing.assert_array_equal(gemm(a, b, precision=name), a @ b)
+
+
+@pytest.mark.parametrize(
+    ("kw", "message"),
+    [
+        ({"op_a": "H"}, r"op_a must be one of \['N', 'T', 'C'\], got 'H'"),
+        ({"precision": "fp8"}, "precision must be one of"),
+        ({"beta": 1}, "so c must be given"),
+        ({"beta": 1, "c": np.zeros((3, 3))}, "c must have shape"),
+        ({"out": np.zeros((2, 4), np.complex128)}, "out must have shape"),
+        ({"op_b": "T"}, "inner dimensions differ"),
+    ],
+)
+def test_mistakes(kw, message):
+    with pytest.raises(ValueError, match=message):
+        gemm(np.zeros((2, 3)), np.zeros((3, 4)), **kw)
+
+
+def test_leading_axes_that_do_not_broadcast():
+    with pytest.raises(ValueError, match="do not broadcast"):
+        gemm(np.zeros((2, 2, 3)), np.zeros((3, 3, 4)))
+    with pytest.raises(ValueError, match="at least 2 axes"):
+        gemm(np.zeros(3), np.zeros((3, 4)))
+
+
+sizes = st.integers(1, 12)
+
+
+@given(
+    m=sizes, n=sizes, k=sizes, batch=st.integers(1, 3), precision=st.sampled_from(list(PRECISIONS)),
+    op_a=st.sampled_from(OPS), op_b=st.sampled_from(OPS), seed=st.integers(0, 10**6),
+    alpha=st.complex_numbers(max_magnitude=10), beta=st.complex_numbers(max_magnitude=10),
+    exponents=st.tuples(st.integers(-12, 12), st.integers(-12, 12)),
+)  # fmt: skip
+@settings(max_examples=150, deadline=None)
+def test_any_call_is_within_its_bound(
+    m, n, k, batch, precision, op_a, op_b, seed, alpha, beta, exponents
+):
+    rng = np.random.default_rng(seed)
+    a = normal(rng, batch, *((m, k) if op_a == "N" else (k, m))) * np.float32(10.0 ** exponents[0])
+    b = normal(rng, *((k, n) if op_b == "N" else (n, k))) * np.float32(10.0 ** exponents[1])
+    c = normal(rng, batch, m, n)
+    check(a, b, c, precision=precision, op_a=op_a, op_b=op_b, alpha=alpha, beta=beta)

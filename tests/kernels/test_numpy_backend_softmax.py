@@ -1,0 +1,203 @@
+import numpy as np
+import pytest
+from argand import PRECISIONS, log_softmax, numpy_backend, softmax
+from argand.rounding import round_operand
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import special
+
+from workflow.accuracy import assess_softmax, softmax_reference
+
+TILE = numpy_backend._TILE_COLUMNS
+WIDTHS = [1, 2, 3, 31, 257, 1000, 16383, 16384, 16385, TILE - 1, TILE, TILE + 1, 2 * TILE + 9]
+
+
+def check(x, precision, **kw):
+    row = PRECISIONS[precision]
+    got = softmax(x, precision=precision, **kw)
+    assert got.dtype == row.real_output
+    accuracy = assess_softmax(softmax_reference(x), got, row, backend="cpu")
+    assert accuracy.verified, accuracy.reason
+    return got
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_widths_and_tile_boundaries(precision, columns):
+    x = np.random.default_rng(columns).normal(0, 4, (3, columns)).astype(np.float32)
+    got = check(x, precision)
+    assert ((got >= 0) & (got <= 1)).all()
+    # r of `rounding_bound` at these widths is below 64 u.
+    np.testing.assert_allclose(got.sum(axis=-1, dtype=float), 1, rtol=0, atol=128 * 2.0**-24)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_one_column_is_one(precision):
+    np.testing.assert_array_equal(softmax(np.array([[-1e30], [5], [0.0]])), 1)
+
+
+@pytest.mark.parametrize("shape", [(0, 7), (3, 0, 5), (0, 20000)])
+def test_no_rows(shape):
+    assert softmax(np.zeros(shape)).shape == shape
+    assert log_softmax(np.zeros(shape), precision="bf16").shape == shape
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("shift", [0.0, 1024.0, -1024.0])
+def test_an_exact_shift_changes_nothing(precision, shift):
+    x = np.random.default_rng(1).integers(-7, 8, (4, 33)).astype(np.float32)
+    expected = softmax(x, precision="fp64")
+    got = softmax(x + np.float32(shift), precision=precision)
+    if precision == "bf16" and shift:
+        # 1024 + 7 is not a number of 8 bits: both sides are rounded.
+        rounded = round_operand(x + np.float32(shift), PRECISIONS["bf16"])
+        expected = softmax(rounded.astype(float), precision="fp64")
+    np.testing.assert_allclose(got, expected, rtol=100 * 2.0**-24)
+
+
+@pytest.mark.parametrize("columns", [5, TILE + 1])
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_equal_values_share_alike(precision, columns):
+    for value in (0.0, 3.25, -1e4, 1e4):
+        x = np.full((2, columns), value, np.float32)
+        np.testing.assert_allclose(softmax(x, precision=precision), 1 / columns, rtol=64 * 2.0**-24)
+
+
+@pytest.mark.parametrize("columns", [6, TILE + 6, 2 * TILE + 9])
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_minus_infinity_is_exactly_zero(precision, columns):
+    x = np.random.default_rng(2).normal(0, 3, (3, columns)).astype(np.float32)
+    x[0, ::2] = -np.inf
+    x[1, :-1] = -np.inf
+    x[2, 1:] = -np.inf
+    got = check(x, precision)
+    assert (got[np.isneginf(x)] == 0).all()
+    assert got[1, -1] == 1
+    assert got[2, 0] == 1
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("level", [-200.0, -1e4, 200.0])
+@pytest.mark.parametrize("masked", [slice(None, TILE), slice(TILE, 2 * TILE)])
+def test_a_tile_of_minus_infinity_beside_low_values(precision, level, masked):
+    x = np.full((1, 3 * TILE), level, np.float32)
+    x[:, masked] = -np.inf
+    got = check(x, precision)
+    assert (got[:, masked] == 0).all()
+    logs = log_softmax(x, precision=precision)
+    assert np.isneginf(logs[:, masked]).all()
+    np.testing.assert_allclose(np.nanmax(logs), -np.log(2 * TILE), rtol=1e-5)
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("columns", [4, TILE * 2])
+def test_rows_without_a_softmax_are_nan_as_in_scipy(columns, log):
+    x = np.zeros((4, columns), np.float32)
+    x[0] = -np.inf
+    x[1, -1] = np.inf
+    x[2, 0] = np.nan
+    got = (log_softmax if log else softmax)(x)
+    assert np.isnan(got[2]).all()
+    assert not np.isnan(got[3]).any()
+    if not log:
+        with np.errstate(invalid="ignore"):
+            expected = special.softmax(x.astype(float), axis=-1)
+        np.testing.assert_array_equal(np.isnan(got), np.isnan(expected))
+        assert not assess_softmax(
+            softmax_reference(x), np.nan_to_num(got), PRECISIONS["fp32"], backend="cpu"
+        ).verified
+
+
+@pytest.mark.parametrize("precision", ["fp64", "fp32", "tf32", "3xtf32"])
+def test_huge_values_neither_overflow_nor_mix(precision):
+    x = np.array([[3e38, -3e38, 0], [1e20, 1e20, -1e20], [-3e38, -3e38, -3e38]], np.float32)
+    got = softmax(x, precision=precision)
+    np.testing.assert_allclose(got[0], [1, 0, 0], atol=0)
+    np.testing.assert_allclose(got[1], [0.5, 0.5, 0], rtol=1e-6)
+    np.testing.assert_allclose(got[2], 1 / 3, rtol=1e-6)
+
+
+def test_fp16_scales_each_row():
+    x = np.array([[1e8, 1e8, -1e8], [1e-8, 2e-8, 0]], np.float32)
+    got = softmax(x, precision="fp16")
+    np.testing.assert_allclose(got[0], [0.5, 0.5, 0], atol=1e-6)
+    np.testing.assert_allclose(got[1], 1 / 3, rtol=1e-6)
+
+
+@pytest.mark.parametrize("columns", [1, 5, TILE + 1])
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_log_softmax_is_the_logarithm(precision, columns):
+    x = np.random.default_rng(3).normal(0, 5, (4, columns)).astype(np.float32)
+    logs = log_softmax(x, precision=precision)
+    direct = softmax(x, precision=precision).astype(float)
+    assert (logs <= 0).all()
+    # A logarithm near -50 has an ulp of 2^-18; the two share the error of rounding x.
+    np.testing.assert_allclose(np.exp(logs.astype(float)), direct, rtol=2e-5, atol=1e-37)
+    rounded = round_operand(x, PRECISIONS[precision]) if precision != "fp16" else None
+    if rounded is not None:
+        expected = special.log_softmax(rounded.astype(float), axis=-1)
+        unit = 2.0 ** (-53 if precision == "fp64" else -24)
+        # Three operations on numbers of the size of x and of its logarithm, and the sum's error.
+        size = np.abs(expected) + np.abs(x) + 1
+        assert (np.abs(logs - expected) <= 64 * unit * size).all()
+
+
+def test_log_softmax_far_below_what_softmax_can_hold():
+    logs = log_softmax(np.array([0.0, -500.0, -1e6], np.float32))
+    np.testing.assert_allclose(logs, [0, -500, -1e6], atol=1e-6)
+
+
+def test_strides_out_and_foreign_types():
+    rng = np.random.default_rng(4)
+    x = rng.normal(0, 2, (6, 50, 8)).astype(np.float32)
+    view = x[::2, :, ::-1].transpose(2, 0, 1)
+    expected = softmax(np.ascontiguousarray(view))
+    np.testing.assert_array_equal(softmax(view), expected)
+    store = np.zeros((8, 3, 100), np.float32)
+    got = softmax(view, out=store[..., ::2])
+    np.testing.assert_array_equal(store[..., ::2], expected)
+    assert np.shares_memory(got, store)
+    assert not store[..., 1::2].any()
+    np.testing.assert_allclose(softmax(np.array([1, 2, 3])), special.softmax([1, 2, 3]), rtol=1e-6)
+    np.testing.assert_allclose(softmax([True, False]), special.softmax([1, 0]), rtol=1e-6)
+
+
+def test_out_may_be_x():
+    x = np.random.default_rng(5).normal(0, 2, (5, TILE + 1)).astype(np.float32)
+    expected = softmax(x)
+    np.testing.assert_array_equal(softmax(x, out=x), expected)
+
+
+def test_rows_shared_among_threads_do_not_mix():
+    x = np.random.default_rng(6).normal(0, 2, (3000, 200)).astype(np.float32)
+    got = softmax(x)
+    np.testing.assert_array_equal(got[1234:1240], softmax(x[1234:1240]))
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (np.zeros(3, complex), "x must be real"),
+        (np.float32(1), "at least 1 axis"),
+        (np.zeros((2, 0)), "at least one column"),
+    ],
+)
+def test_mistakes(x, message):
+    with pytest.raises(ValueError, match=message):
+        softmax(x)
+    with pytest.raises(ValueError, match="out must have shape"):
+        softmax(np.zeros(3), out=np.zeros(3))
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    rows=st.integers(1, 4),
+    columns=st.integers(1, 300),
+    scale=st.sampled_from([0.0, 1e-3, 1.0, 30.0, 300.0]),
+    precision=st.sampled_from(list(PRECISIONS)),
+    dtype=st.sampled_from([np.float16, np.float32, np.float64]),
+)
+@settings(max_examples=150, deadline=None)
+def test_any_call_is_within_its_bound(seed, rows, columns, scale, precision, dtype):
+    x = (np.random.default_rng(seed).standard_normal((rows, columns)) * scale).astype(dtype)
+    check(x, precision)

@@ -1,0 +1,150 @@
+"""The compiler's cache: what it is keyed by, and what it survives."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from argand import nvrtc
+from argand.nvrtc import CompileError, compile_cubin, kernel_digest, parse_resources
+
+SOURCE = '#include "one.cuh"\nextern "C" __global__ void f(float* x) { x[0] = value(); }\n'
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two headers, one including the other, and an empty cache."""
+    monkeypatch.setenv("ARGAND_CACHE", str(tmp_path / "cache"))
+    sources = tmp_path / "cuda"
+    (sources / "deep").mkdir(parents=True)
+    (sources / "one.cuh").write_text('#include "deep/two.cuh"\n')
+    (sources / "deep" / "two.cuh").write_text("__device__ float value() { return 1.0f; }\n")
+    return sources
+
+
+def test_a_second_compilation_comes_from_the_cache(folder: Path) -> None:
+    first = compile_cubin(SOURCE, "sm_80", folder=folder)
+    second = compile_cubin(SOURCE, "sm_80", folder=folder)
+    assert (first.cached, second.cached) == (False, True)
+    assert second.cubin == first.cubin == first.path.read_bytes()
+    assert second.resources == first.resources
+    assert set(first.resources) == {"f"}
+
+
+def test_an_edit_of_an_included_header_compiles_again(folder: Path) -> None:
+    first = compile_cubin(SOURCE, "sm_80", folder=folder)
+    (folder / "deep" / "two.cuh").write_text("__device__ float value() { return 2.0f; }\n")
+    second = compile_cubin(SOURCE, "sm_80", folder=folder)
+    assert not second.cached
+    assert second.path != first.path
+    assert second.cubin != first.cubin
+
+
+def test_target_and_options_are_part_of_the_key(folder: Path) -> None:
+    paths = {
+        compile_cubin(SOURCE, "sm_80", folder=folder).path,
+        compile_cubin(SOURCE, "sm_90a", folder=folder).path,
+        compile_cubin(SOURCE, "sm_80", folder=folder, options=("--fmad=false",)).path,
+    }
+    assert len(paths) == 3
+
+
+def test_where_the_headers_lie_is_not_part_of_the_key(folder: Path) -> None:
+    moved = folder.parent / "elsewhere"
+    shutil.copytree(folder, moved)
+    first = compile_cubin(SOURCE, "sm_80", folder=folder)
+    assert compile_cubin(SOURCE, "sm_80", folder=moved).path == first.path
+
+
+@pytest.mark.parametrize("damage", ["flipped", "truncated", "empty", "description"])
+def test_a_damaged_cubin_is_compiled_again(folder: Path, damage: str) -> None:
+    first = compile_cubin(SOURCE, "sm_80", folder=folder)
+    data = bytearray(first.cubin)
+    if damage == "flipped":
+        data[len(data) // 2] ^= 1
+        first.path.write_bytes(data)
+    elif damage == "truncated":
+        first.path.write_bytes(data[:-1])
+    elif damage == "empty":
+        first.path.write_bytes(b"")
+    else:
+        beside = first.path.with_suffix(".checked")
+        beside.write_bytes(beside.read_bytes()[:-3])
+    again = compile_cubin(SOURCE, "sm_80", folder=folder)
+    assert not again.cached
+    assert again.cubin == again.path.read_bytes() == first.cubin
+    assert compile_cubin(SOURCE, "sm_80", folder=folder).cached
+
+
+def test_a_failed_write_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Path, target: Path) -> Path:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Path, "replace", broken)
+    with pytest.raises(OSError, match="disk full"):
+        compile_cubin(SOURCE, "sm_80", folder=folder)
+    monkeypatch.undo()
+    assert list((folder.parent / "cache").iterdir()) == []
+
+
+def test_an_error_holds_the_compilers_log(folder: Path) -> None:
+    with pytest.raises(CompileError, match="nonsense"):
+        compile_cubin('extern "C" __global__ void f() { nonsense; }', "sm_80", folder=folder)
+
+
+def test_a_missing_header_is_named(folder: Path) -> None:
+    with pytest.raises(CompileError, match=r"gone\.cuh: no such header"):
+        compile_cubin('#include "gone.cuh"\n', "sm_80", folder=folder)
+
+
+def test_resources_are_read_per_kernel() -> None:
+    log = (
+        "ptxas info    : Compiling entry function 'f' for 'sm_90a'\n"
+        "ptxas info    : Function properties for f\n"
+        "ptxas         .     8 bytes stack frame, 24 bytes spill stores, 16 bytes spill loads\n"
+        "ptxas info    : Used 64 registers, used 1 barriers, 8 bytes cumulative stack size, "
+        "512 bytes smem\n"
+        "ptxas info    : Function properties for g\n"
+        "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+        "ptxas info    : Used 9 registers, used 0 barriers\n"
+    )
+    found = parse_resources(log)
+    assert (found["f"].registers, found["f"].spill_stores, found["f"].spill_loads) == (64, 24, 16)
+    assert (found["f"].stack, found["f"].shared) == (8, 512)
+    assert (found["g"].registers, found["g"].stack, found["g"].shared) == (9, 0, 0)
+
+
+def test_spills_are_seen(folder: Path) -> None:
+    """So that a test which asks for none can fail: 200 live values in 32 registers."""
+    source = (
+        'extern "C" __global__ void __launch_bounds__(1024, 2) f(float* x) {\n'
+        "    float v[200];\n"
+        "#pragma unroll\n"
+        "    for (int i = 0; i < 200; ++i) v[i] = x[i * 1024 + threadIdx.x];\n"
+        "    __syncthreads();\n"
+        "#pragma unroll\n"
+        "    for (int i = 0; i < 200; ++i) x[i * 1024 + threadIdx.x] = v[199 - i] * v[i];\n"
+        "}\n"
+    )
+    found = compile_cubin(source, "sm_80", folder=folder).resources["f"]
+    assert found.spill_stores > 0
+    assert found.registers <= 32
+
+
+def test_the_digest_of_an_operation_follows_its_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = tmp_path / "cuda"
+    shutil.copytree(nvrtc.SOURCES, sources)
+    monkeypatch.setattr(nvrtc, "SOURCES", sources)
+    kernel_digest.cache_clear()
+    before = {name: kernel_digest(name) for name in ("gemm", "softmax", "dft")}
+    header = sources / "device" / "mma.cuh"  # which softmax does not include
+    header.write_text(header.read_text() + "// edited\n")
+    kernel_digest.cache_clear()
+    after = {name: kernel_digest(name) for name in before}
+    kernel_digest.cache_clear()
+    assert after["gemm"] != before["gemm"]
+    assert after["dft"] != before["dft"]
+    assert all(len(digest) == 16 for digest in before.values())

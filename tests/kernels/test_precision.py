@@ -1,0 +1,74 @@
+from fractions import Fraction
+from itertools import product
+
+import pytest
+from argand import PRECISIONS, get_precision
+from argand.precision import BF16, FP16, FP32, FP64, PEER_CLASSES, ROUNDINGS, TF32
+
+
+def test_names_are_the_keys_and_the_order_is_of_accuracy():
+    assert list(PRECISIONS) == ["fp64", "fp32", "tf32", "3xtf32", "fp16", "bf16"]
+    assert all(row.name == name for name, row in PRECISIONS.items())
+    assert all(row.peer_class in PEER_CLASSES for row in PRECISIONS.values())
+
+
+@pytest.mark.parametrize(
+    ("form", "largest", "smallest"),
+    [
+        (FP64, 1.7976931348623157e308, 5e-324),
+        (FP32, 3.4028234663852886e38, 2.0**-149),
+        (TF32, (2 - 2.0**-10) * 2.0**127, 2.0**-136),
+        (FP16, 65504.0, 2.0**-24),
+        (BF16, 3.3895313892515355e38, 2.0**-133),
+    ],
+)
+def test_formats_are_those_of_the_standards(form, largest, smallest):
+    assert form.largest == largest
+    assert form.smallest_subnormal == smallest
+
+
+def test_unit_roundoffs():
+    assert PRECISIONS["fp64"].u == 2.0**-53
+    assert PRECISIONS["fp32"].u == 2.0**-24
+    assert PRECISIONS["tf32"].u == 2.0**-11
+    assert PRECISIONS["tf32"].with_rounding("toward_zero").u == 2.0**-10
+    assert PRECISIONS["3xtf32"].u == 2.0**-22
+    assert PRECISIONS["fp16"].u == 2.0**-11
+    assert PRECISIONS["bf16"].u == 2.0**-8
+
+
+@pytest.mark.parametrize("name", PRECISIONS)
+def test_dropped_products_bound_the_worst_signs(name):
+    row = PRECISIONS[name]
+    sizes = [Fraction(1)]
+    for roundoff in row.term_roundoffs[:-1]:
+        sizes.append(sizes[-1] * Fraction(roundoff))
+    grown = [s * (1 + Fraction(r)) for s, r in zip(sizes, row.term_roundoffs, strict=True)]
+    pairs = set(product(range(row.terms), repeat=2)) - set(row.products)
+    assert row.dropped >= float(sum(grown[i] * grown[j] for i, j in pairs)) * (1 - 1e-12)
+    assert (row.dropped == 0) == (name != "3xtf32")
+
+
+def test_the_split_adds_its_products_from_small_to_big():
+    row = PRECISIONS["3xtf32"]
+    assert row.products == ((1, 0), (0, 1), (0, 0))
+    assert row.terms == 2
+    assert row.real_multiply_adds == 12
+
+
+def test_roundings_can_be_chosen_for_tf32_only():
+    mixed = get_precision("3xtf32", ["toward_zero", "nearest_even"])
+    assert mixed.roundings == ("toward_zero", "nearest_even")
+    assert get_precision("tf32", "nearest_even").roundings == ("nearest_even",)
+    assert PRECISIONS["tf32"].allowed_roundings == ROUNDINGS
+    with pytest.raises(ValueError, match=r"rounding for bf16 must be 1 of \['nearest_even'\]"):
+        get_precision("bf16", "toward_zero")
+    with pytest.raises(ValueError, match="rounding for tf32 must be 1 of"):
+        get_precision("tf32", ["toward_zero", "toward_zero"])
+    with pytest.raises(ValueError, match="rounding for 3xtf32 must be 2 of"):
+        get_precision("3xtf32", "up")
+
+
+def test_an_unknown_precision_names_the_choices():
+    with pytest.raises(ValueError, match=r"precision must be one of \['fp64'.*got 'fp8'"):
+        get_precision("fp8")

@@ -1,0 +1,95 @@
+"""Checksummed chunks: what is written is what HDF5's own filter writes, and damage is seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from workflow.checksum import fletcher32
+from workflow.chunks import CHUNK_BYTES, ChecksumError, chunk_shape, read_chunked, write_chunked
+
+
+def _textbook(data: bytes) -> int:
+    """Fletcher-32 word by word, as the definition has it."""
+    padded = data + b"\0" * (len(data) % 2)
+    sum1 = sum2 = 0
+    for high, low in zip(padded[::2], padded[1::2], strict=True):
+        sum1 += high << 8 | low
+        sum2 += sum1
+
+    def fold(total: int) -> int:
+        return 0 if total == 0 else total % 65535 or 65535
+
+    return fold(sum2) << 16 | fold(sum1)
+
+
+@given(st.binary(max_size=2000))
+def test_checksum_is_the_definition(data: bytes) -> None:
+    assert fletcher32(np.frombuffer(data, np.uint8)) == _textbook(data)
+
+
+@pytest.mark.parametrize("size", [1, 4095, 4096, 262144, 262145, 1 << 20, (1 << 20) + 12345])
+@pytest.mark.parametrize("fill", ["random", "ones", "zeros"])
+def test_checksum_is_the_one_hdf5_stores(
+    size: int, fill: str, rng: np.random.Generator, tmp_path: Path
+) -> None:
+    data = {
+        "random": rng.integers(0, 256, size, dtype=np.uint8),
+        "ones": np.full(size, 255, np.uint8),
+        "zeros": np.zeros(size, np.uint8),
+    }[fill]
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        dataset = file.create_dataset("x", data=data, chunks=(size,), fletcher32=True)
+        file.flush()
+        _, stored = dataset.id.read_direct_chunk((0,))
+    assert int.from_bytes(stored[-4:], "little") == fletcher32(data)
+
+
+SHAPES = [(1,), (7,), (3, 5, 7), (1000, 1000), (3, 300_001), (2, 3, 100_003)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float32", "int64", "uint8"])
+def test_round_trip_through_ours_and_hdf5(
+    shape: tuple[int, ...], dtype: str, rng: np.random.Generator, tmp_path: Path
+) -> None:
+    data = rng.integers(0, 100, shape).astype(dtype)
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        write_chunked(file, "x", data)
+    with h5py.File(tmp_path / "x.h5") as file:
+        assert file["x"].fletcher32
+        np.testing.assert_array_equal(file["x"][...], data)
+        np.testing.assert_array_equal(read_chunked(file["x"]), data)
+
+
+@settings(deadline=None, max_examples=50)
+@given(hnp.array_shapes(max_dims=4, max_side=2000), st.sampled_from([1, 4, 8, 16]))
+def test_chunks_are_contiguous_and_not_too_large(shape: tuple[int, ...], itemsize: int) -> None:
+    # Strides only: an array of any size without its memory.
+    data = np.broadcast_to(np.zeros((), f"V{itemsize}"), shape)
+    chunk = chunk_shape(data)
+    assert int(np.prod(chunk)) * itemsize <= CHUNK_BYTES
+    partial = [i for i, (c, n) in enumerate(zip(chunk, shape, strict=True)) if c < n]
+    assert all(c == 1 for i, c in enumerate(chunk) if partial and i < partial[-1])
+
+
+@pytest.mark.parametrize("position", [0.1, 0.5, 0.999])
+def test_a_flipped_bit_is_found(position: float, rng: np.random.Generator, tmp_path: Path) -> None:
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as file:
+        data = write_chunked(file, "x", rng.standard_normal(500_000))
+        places = [data.id.get_chunk_info(i).byte_offset for i in range(data.id.get_num_chunks())]
+    raw = bytearray(path.read_bytes())
+    raw[places[1] + int(position * CHUNK_BYTES)] ^= 4
+    path.write_bytes(raw)
+    with h5py.File(path) as file:
+        with pytest.raises(ChecksumError, match="chunk at"):
+            read_chunked(file["x"])
+        with pytest.raises(OSError, match="[Ff]letcher|checksum|filter"):
+            file["x"][...]

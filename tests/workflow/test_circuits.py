@@ -1,0 +1,162 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from qiskit import QuantumCircuit
+from qiskit.quantum_info import Statevector
+
+from workflow.circuits import CircuitError, check_unitary, fuse, load_circuit, named_circuit
+from workflow.evolution import evolve, evolve_in_fp64, plan_evolution
+from workflow.peers import numpy_product
+
+HEADER = 'OPENQASM 2.0;\ninclude "qelib1.inc";\nqreg q[3];\ncreg c[3];\n'
+# Qiskit and we apply at most 1000 gates of two qubits, each with under 4 roundings of an amplitude,
+# or as many operations in fused form: 2 * 1000 * 4 * 2^-53.
+FP64 = 2 * 1000 * 4 * 2.0**-53
+
+
+def state_after(gates, qubits):
+    state = np.zeros(2**qubits, complex)
+    state[0] = 1
+    matrices = np.concatenate([gate.matrix.reshape(-1) for gate in gates])
+    targets = [gate.targets for gate in gates]
+    by_steps = evolve(state, matrices, plan_evolution(qubits, targets), numpy_product)
+    flat = [target for gate in targets for target in gate]
+    by_axes = evolve_in_fp64(state, matrices, [len(gate) for gate in targets], flat)
+    assert np.abs(by_steps - by_axes).max() <= FP64
+    return by_steps
+
+
+def circuit_from(tmp_path, text):
+    path = tmp_path / "x.qasm"
+    path.write_text(HEADER + text)
+    return load_circuit(path)
+
+
+@pytest.mark.parametrize("width", [2, 3, 4, 5])
+@pytest.mark.parametrize("name", ["qft", "ghz", "random"])
+def test_fused_circuit_is_qiskits(name, width):
+    circuit = named_circuit(name, 8, 7, np.random.default_rng(3))
+    gates = fuse(circuit, width)
+    assert max(len(gate.targets) for gate in gates) <= width
+    assert len(gates) < circuit.size()
+    exact = Statevector.from_instruction(circuit).data
+    assert np.abs(state_after(gates, 8) - exact).max() <= FP64
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(2, 7), st.integers(1, 6), st.integers(2, 5), st.integers(0, 2**31))
+def test_fusion_keeps_unitarity_order_and_state(qubits, depth, width, seed):
+    circuit = named_circuit("random", qubits, depth, np.random.default_rng(seed))
+    gates = fuse(circuit, width)
+    for gate in gates:
+        order = 2 ** len(gate.targets)
+        assert list(gate.targets) == sorted(set(gate.targets))
+        assert np.abs(gate.matrix @ gate.matrix.conj().T - np.eye(order)).max() <= FP64
+    exact = Statevector.from_instruction(circuit).data
+    assert np.abs(state_after(gates, qubits) - exact).max() <= FP64
+
+
+def test_named_circuits_are_what_they_say():
+    ghz = state_after(fuse(named_circuit("ghz", 5, 1, np.random.default_rng()), 2), 5)
+    assert np.abs(ghz[[0, -1]] - 2**-0.5).max() <= FP64
+    circuit = QuantumCircuit(5)
+    circuit.x([0, 3])
+    circuit.compose(named_circuit("qft", 5, 1, np.random.default_rng()), inplace=True)
+    found = state_after(fuse(circuit, 4), 5)
+    exact = np.exp(2j * np.pi * 9 * np.arange(32) / 32) / 32**0.5
+    assert np.abs(found - exact).max() <= FP64
+
+
+def test_gates_commute_past_others_into_one_block():
+    circuit = QuantumCircuit(4)
+    circuit.cx(0, 1)
+    circuit.cx(2, 3)
+    circuit.h(0)
+    circuit.h(3)
+    assert [gate.targets for gate in fuse(circuit, 2)] == [(0, 1), (2, 3)]
+
+
+def test_wide_gates_are_taken_apart():
+    circuit = QuantumCircuit(5)
+    circuit.h(range(5))
+    circuit.mcx([4, 2, 0], 1)
+    circuit.ccx(0, 3, 2)
+    gates = fuse(circuit, 2)
+    exact = Statevector.from_instruction(circuit).data
+    assert np.abs(state_after(gates, 5) - exact).max() <= FP64
+    with pytest.raises(CircuitError, match=r"fuse must be at least \d for gate \w+ on qubits .*"):
+        fuse(circuit, 1)
+
+
+def test_global_phase_is_kept(tmp_path):
+    circuit = QuantumCircuit(2, global_phase=0.3)
+    circuit.h(1)
+    assert np.abs(state_after(fuse(circuit, 2), 2) - Statevector(circuit).data).max() <= FP64
+
+
+def test_legacy_instructions_includes_and_final_measurements(tmp_path):
+    (tmp_path / "own.inc").write_text("gate pair a,b { h a; cx a,b; }\n")
+    circuit = circuit_from(
+        tmp_path, 'include "own.inc";\npair q[0],q[2];\nbarrier q;\nmeasure q -> c;\n'
+    )
+    gates = fuse(circuit, 3)
+    assert np.abs(np.abs(state_after(gates, 3)[[0, 5]]) ** 2 - 0.5).max() <= FP64
+
+
+def test_measurement_of_a_later_control_can_wait(tmp_path):
+    circuit = circuit_from(tmp_path, "h q[0];\nmeasure q[0] -> c[0];\ncx q[0],q[1];\n")
+    assert np.abs(state_after(fuse(circuit, 2), 3)[[0, 3]] - 2**-0.5).max() <= FP64
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("measure q[0] -> c[0];\nh q[0];\n", r"instruction 1 \(h on qubits \[0\]\).*mid-circuit"),
+        ("measure q[0] -> c[0];\ncx q[1],q[0];\n", "changes qubit 0 after its measurement"),
+        ("x q[1];\nreset q[1];\n", r"instruction 1 \(reset on qubits \[1\]\) is not a unitary"),
+        ("if(c==1) x q[0];\n", "is classical control"),
+    ],
+)
+def test_what_is_not_an_evolution_is_refused_by_name(tmp_path, text, message):
+    with pytest.raises(CircuitError, match=message):
+        check_unitary(circuit_from(tmp_path, text))
+
+
+def test_opaque_gates_and_bad_files_are_refused(tmp_path):
+    circuit = circuit_from(tmp_path, "opaque magic a;\nmagic q[0];\n")
+    with pytest.raises(CircuitError, match="gate magic has no matrix"):
+        fuse(circuit, 2)
+    with pytest.raises(CircuitError, match="is not OpenQASM 2"):
+        circuit_from(tmp_path, "h q[7];\n")
+    with pytest.raises(CircuitError, match="there is no file"):
+        load_circuit(Path("nowhere.qasm"))
+
+
+@pytest.mark.parametrize("targets", [[[0, 0]], [[3]], [[-1]]])
+def test_plan_refuses_wrong_targets(targets):
+    with pytest.raises(ValueError, match="targets must be different qubits below 3"):
+        plan_evolution(3, targets)
+
+
+@pytest.mark.parametrize(
+    "targets", [[0], [7], [3, 4], [6, 7], [0, 1, 2], [4, 3], [0, 7], [7, 0, 3], [2, 5, 1, 6]]
+)
+def test_one_gate_on_any_targets(targets):
+    rng = np.random.default_rng(5)
+    order = 2 ** len(targets)
+    matrix = rng.normal(size=(order, order)) + 1j * rng.normal(size=(order, order))
+    state = rng.normal(size=256) + 1j * rng.normal(size=256)
+    evolution = plan_evolution(8, [targets, targets])
+    found = evolve(state, np.tile(matrix.reshape(-1), 2), evolution, numpy_product)
+    exact = np.zeros(256, complex)
+    square = matrix @ matrix
+    for number in range(256):
+        column = sum(((number >> target) & 1) << bit for bit, target in enumerate(targets))
+        rest = number & ~sum(1 << target for target in targets)
+        for row in range(order):
+            moved = rest | sum(((row >> bit) & 1) << t for bit, t in enumerate(targets))
+            exact[moved] += square[row, column] * state[number]
+    assert np.abs(found - exact).max() <= 1e-12 * np.abs(exact).max() * order

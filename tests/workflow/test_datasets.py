@@ -1,0 +1,100 @@
+"""Staged and run files: round trips, and errors that name the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from workflow.datasets import (
+    DataError,
+    Result,
+    read_result,
+    read_results,
+    read_staged,
+    write_run,
+    write_staged,
+)
+from workflow.workloads.base import Coordinate, Staged
+
+
+@pytest.fixture
+def staged(rng: np.random.Generator) -> Staged:
+    return Staged(
+        {"a": rng.standard_normal((3, 4)) + 1j, "widths": np.arange(5), "empty": np.zeros((0, 2))},
+        {"a": ("m", "k"), "widths": ("gate",), "empty": ("x", "y")},
+        {"m": Coordinate(np.arange(3.0), "m", "position")},
+        {"seed": 7, "source": "generated"},
+    )
+
+
+def test_staged_round_trip(staged: Staged, tmp_path: Path) -> None:
+    path = tmp_path / "w.h5"
+    write_staged(path, staged, workload="w", kind="gemm")
+    found = read_staged(path)
+    for name, data in staged.operands.items():
+        np.testing.assert_array_equal(found.operands[name], data)
+        assert found.operands[name].dtype == data.dtype
+    assert found.axes == staged.axes
+    assert found.attributes == staged.attributes
+    assert found.coordinates["m"].units == "m"
+    np.testing.assert_array_equal(found.coordinates["m"].values, np.arange(3.0))
+    assert [file.name for file in tmp_path.iterdir()] == ["w.h5"]
+
+
+def test_truncated_file_is_named(staged: Staged, tmp_path: Path) -> None:
+    path = tmp_path / "w.h5"
+    write_staged(path, staged, workload="w", kind="gemm")
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(DataError, match=r"w\.h5: missing, truncated or damaged"):
+        read_staged(path)
+
+
+def test_flipped_byte_is_named(tmp_path: Path, rng: np.random.Generator) -> None:
+    path = tmp_path / "w.h5"
+    data = rng.standard_normal(1000)
+    write_staged(path, Staged({"x": data}, {"x": ("n",)}), workload="w", kind="gemm")
+    raw = bytearray(path.read_bytes())
+    raw[raw.find(data[500:502].tobytes())] ^= 1
+    path.write_bytes(raw)
+    with pytest.raises(DataError, match=r"w\.h5: missing, truncated or damaged .*checksum"):
+        read_staged(path)
+
+
+def test_missing_file_and_wrong_content_are_named(staged: Staged, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"nothing\.h5"):
+        read_staged(tmp_path / "nothing.h5")
+    write_staged(tmp_path / "w.h5", staged, workload="w", kind="gemm")
+    with pytest.raises(DataError, match=r"w\.h5: expected a run file of argand, found 'staged'"):
+        list(read_results(tmp_path / "w.h5"))
+
+
+def _result(**changes: object) -> Result:
+    values: dict[str, object] = {
+        "implementation": "argand", "precision": "tf32", "algorithm": "cgemm", "device": "cpu",
+        "backend": "cpu", "data": np.arange(6.0).reshape(2, 3), "time_us_p50": 12.5,
+    }  # fmt: skip
+    return Result(**(values | changes))  # type: ignore[arg-type]
+
+
+def test_run_round_trip(tmp_path: Path) -> None:
+    path = tmp_path / "w.h5"
+    failed = _result(implementation="numpy", precision="fp32", data=None, reason="no memory")
+    with write_run(path, "w", {"backend": "cpu"}) as writer:
+        writer.add(_result())
+        writer.amend(_result(), end_to_end_us=99.0)
+        writer.add(failed)
+    first, second = read_results(path)
+    assert first.data is not None
+    np.testing.assert_array_equal(first.data, _result().data)
+    assert (first.time_us_p50, first.end_to_end_us) == (12.5, 99.0)
+    assert second == failed
+    with pytest.raises(DataError, match="incomplete"):
+        read_result(path, "argand", "fp64")
+
+
+def test_a_run_that_fails_leaves_no_file(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="planted"), write_run(tmp_path / "w.h5", "w", {}):
+        raise RuntimeError("planted")
+    assert list(tmp_path.iterdir()) == []

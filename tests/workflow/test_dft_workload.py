@@ -1,0 +1,159 @@
+import h5py
+import numpy as np
+import pytest
+import scipy.fft
+import scipy.signal
+from argand import PRECISIONS
+from argand.device import cpu
+from pydantic import ValidationError
+
+from workflow.bounds import transform_bound
+from workflow.inputs import InputError
+from workflow.transforms import factors
+from workflow.workloads.dft import Dft, DftCase
+
+
+def dft(**parameters):
+    return Dft("d", DftCase.model_validate({"kind": "dft", **parameters}), 5)
+
+
+def computed(one, staged, precision):
+    implementation = one.argand(staged, PRECISIONS[precision], cpu())
+    return implementation.compute(implementation.prepare(staged.operands))
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("length", [1, 2, 13, 97, 130, 1000])
+@pytest.mark.parametrize("inverse", [False, True])
+def test_every_length_verifies_at_every_precision(length, precision, inverse):
+    one = dft(length=length, batch=3, inverse=inverse, norm="ortho", noise=1)
+    staged = one.stage()
+    found = computed(one, staged, precision)
+    judged = one.assess(staged, one.reference(staged), found, PRECISIONS[precision], "cpu")
+    assert judged.verified, judged.reason
+
+
+@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_inverse_brings_the_samples_back(tmp_path, norm, precision):
+    one = dft(length=120, batch=4, norm=norm, noise=1)
+    staged = one.stage()
+    spectra = computed(one, staged, precision)
+    with h5py.File(tmp_path / "s.h5", "w") as file:
+        file["x"] = spectra
+    source = {"file": tmp_path / "s.h5", "samples": "x"}
+    back = dft(input=source, norm=norm, inverse=True)
+    again = computed(back, back.stage(), precision)
+    samples = staged.operands["samples"]
+    bound = transform_bound(PRECISIONS[precision], factors(120), "cpu")
+    assert np.linalg.norm(again - samples) <= (2 * bound + bound**2) * np.linalg.norm(samples)
+
+
+@pytest.mark.parametrize("window", ["blackmanharris", ["kaiser", 8.6], None])
+def test_windowed_spectrum_is_scipys(window):
+    one = dft(length=250, batch=2, window=window, norm="forward")
+    staged = one.stage()
+    samples = staged.operands["samples"].astype(complex)
+    given = "boxcar" if window is None else tuple(window) if isinstance(window, list) else window
+    exact = scipy.fft.fft(samples * scipy.signal.get_window(given, 250), norm="forward")
+    found = computed(one, staged, "fp64")
+    bound = transform_bound(PRECISIONS["fp64"], factors(250), "cpu")
+    assert np.linalg.norm(found - exact) <= bound * np.linalg.norm(exact)
+    assert ("window" in staged.operands) == (window is not None)
+
+
+def test_tones_are_where_they_should_be():
+    tones = [{"frequency": 0.25, "amplitude": 2}, {"frequency": -0.1, "amplitude": 0.5}]
+    one = dft(length=200, batch=3, tones=tones, noise=0, norm="forward")
+    staged = one.stage()
+    product = one.product(staged, computed(one, staged, "fp32"))
+    magnitude = np.abs(product.data)
+    # Samples and spectrum are fp32: what is not a tone is below the error of samples and transform.
+    allowed = (transform_bound(PRECISIONS["fp32"], factors(200), "cpu") + 2.0**-21) * 2.5
+    assert np.abs(magnitude[:, [50, 180]] - [2, 0.5]).max() <= allowed
+    assert np.delete(magnitude, [50, 180], axis=1).max() <= allowed
+    frequency = product.coordinates["frequency"]
+    assert frequency.values[50] == 0.25
+    assert frequency.units == "cycles/sample"
+    assert product.axes == ("batch", "frequency")
+
+
+def test_an_inverse_has_samples_as_its_axis():
+    one = dft(length=12, batch=3, inverse=True)
+    staged = one.stage()
+    assert one.product(staged, computed(one, staged, "fp32")).axes == ("batch", "sample")
+
+
+def test_algorithm_names_the_factors():
+    one = dft(length=1000)
+    implementation = one.argand(one.stage(), PRECISIONS["tf32"], cpu())
+    assert implementation.algorithm.startswith("40 x 25, ")
+
+
+def test_operations_are_those_of_fast_transforms():
+    one = dft(length=1024, batch=10)
+    shape = one.shape(one.stage(), PRECISIONS["fp32"])
+    assert shape.flops == 10 * 5 * 1024 * 10
+    assert shape.bytes_moved == 10 * 1024 * 16
+    assert (shape.batch, shape.n, shape.k) == (10, 1024, None)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({}, "length must be given"),
+        ({"length": 65537}, "no prime factor above 16384"),
+        ({"length": 8, "window": "round"}, "must be a window of scipy.signal, got 'round'"),
+        ({"length": 8, "window": "kaiser"}, "must be a window of scipy.signal, got 'kaiser'"),
+        ({"length": 8, "norm": "none"}, "'backward', 'ortho' or 'forward'"),
+        ({"length": 8, "tones": [{"frequency": 7}]}, "less than or equal to 1"),
+    ],
+)
+def test_mistakes_are_named(parameters, message):
+    with pytest.raises(ValidationError, match=message):
+        dft(**parameters)
+
+
+def test_window_of_a_file_must_fit(tmp_path):
+    with h5py.File(tmp_path / "w.h5", "w") as file:
+        file["x"] = np.ones((3, 10), complex)
+        file["good"], file["bad"] = np.hanning(10), np.hanning(11)
+        file["long"] = np.ones(65537, complex)
+    source = {"file": tmp_path / "w.h5", "samples": "x"}
+    one = dft(input=source | {"window": "good"})
+    one.check()
+    staged = one.stage()
+    bound = transform_bound(PRECISIONS["fp64"], factors(10), "cpu")
+    exact = np.tile(scipy.fft.fft(np.hanning(10)), (3, 1))
+    found = computed(one, staged, "fp64")
+    assert np.linalg.norm(found - exact) <= bound * np.linalg.norm(exact)
+    with pytest.raises(InputError, match=r"input\.window must have 10 values, .* got 11"):
+        dft(input=source | {"window": "bad"}).check()
+    with pytest.raises(
+        InputError, match=r"input\.samples: the last axis must have no prime factor"
+    ):
+        dft(input={"file": tmp_path / "w.h5", "samples": "long"}).check()
+    with pytest.raises(ValidationError, match=r"window must not be given beside input\.window"):
+        dft(input=source | {"window": "good"}, window="hann")
+
+
+def test_hera_delay_transform(real_data):
+    """Blackman-Harris times visibilities along frequency, 64 points, against scipy.fft."""
+    path = real_data / "vis" / "hera_zen.2458098.45361.uvh5"
+    chosen = [":", 0, ":", 0]
+    source = {"file": path, "samples": "Data/visdata", "select": {"samples": chosen}}
+    one = dft(input=source, window="blackmanharris")
+    one.check()
+    staged = one.stage()
+    with h5py.File(path) as file:
+        visibility = file["Data/visdata"][:, 0, :, 0].astype(complex)
+    exact = scipy.fft.fft(visibility * scipy.signal.get_window("blackmanharris", 64))
+    assert staged.operands["samples"].shape == (360, 64)
+    reference = one.reference(staged)
+    for name, precision in PRECISIONS.items():
+        found = computed(one, staged, name)
+        judged = one.assess(staged, reference, found, precision, "cpu")
+        assert judged.verified, (name, judged.reason)
+        bound = transform_bound(precision, factors(64), "cpu")
+        error = np.linalg.norm(found - exact, axis=-1)
+        assert np.all(error <= bound * np.linalg.norm(exact, axis=-1))

@@ -1,0 +1,232 @@
+import numpy as np
+import pytest
+from argand import PRECISIONS, gemm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workflow.accuracy import assess_product, product_reference
+from workflow.freivalds import freivalds, spectral_bound, sum_error
+from workflow.references import sample_rows
+
+SMALL_BUDGET = 1e6
+"""Flops: leaves the reference with a handful of rows, so that only the whole-result check sees."""
+
+
+def normal(rng, *shape):
+    return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(np.complex64)
+
+
+def unseen_row(reference):
+    """A row that is not among the reference's sampled ones, away from the ends."""
+    taken = set(reference.rows.tolist())
+    return next(row for row in range(reference.m // 3, reference.m) if row not in taken)
+
+
+@pytest.fixture(scope="module")
+def large():
+    """2048 x 2048 x 512, its result at tf32, and a sampled reference."""
+    rng = np.random.default_rng(7)
+    a, b = normal(rng, 2048, 512), normal(rng, 512, 2048)
+    reference = product_reference(a, b, flop_budget=SMALL_BUDGET)
+    assert reference.sampled
+    return reference, gemm(a, b, precision="tf32")
+
+
+@pytest.mark.parametrize("backend", ["cpu", "cuda"])
+@pytest.mark.parametrize("part", [1, 1j])
+@pytest.mark.parametrize("where", [(700, 900), (0, 0), (2047, 2047)])
+def test_one_wrong_element_of_a_large_result_is_caught(large, backend, part, where):
+    reference, result = large
+    typical = np.sqrt(2 * reference.k)
+    tf32 = PRECISIONS["tf32"]
+    assert not freivalds(reference, result, tf32, backend).reason
+    wrong = result.copy()
+    wrong[where] += part * 0.02 * typical
+    verdict = freivalds(reference, wrong, tf32, backend)
+    assert f"row {where[0]}," in verdict.reason
+
+
+def test_the_assessment_fails_for_an_element_that_no_reference_row_holds(large):
+    reference, result = large
+    row = unseen_row(reference)
+    wrong = result.copy()
+    wrong[row, 5] *= 1.05
+    tf32 = PRECISIONS["tf32"]
+    assert assess_product(reference, result, tf32, backend="cpu").verified
+    accuracy = assess_product(reference, wrong, tf32, backend="cpu")
+    assert not accuracy.verified
+    assert accuracy.reference == "sampled"
+    assert accuracy.reference_rows == len(reference.rows)
+    # The sampled rows themselves are right: only the check of the whole result sees it.
+    assert accuracy.componentwise_re < accuracy.bound
+
+
+def spoil_nan(x):
+    x[1000, 77] = np.nan
+
+
+def spoil_infinity(x):
+    x[1000, 77] = np.inf
+
+
+def spoil_rows(x):
+    x[[300, 301]] = x[[301, 300]]
+
+
+def spoil_columns(x):
+    x[:, [300, 301]] = x[:, [301, 300]]
+
+
+def spoil_tile(x):
+    x[512:640, 256:384] = 0
+
+
+def spoil_zero(x):
+    x[1500, 1500] = 0
+
+
+def spoil_pair(x):
+    """Two elements of one row and block exchanged: their sum does not change."""
+    x[900, [128, 129]] = x[900, [129, 128]]
+
+
+def spoil_conjugate(x):
+    x[1999, 3] = np.conj(x[1999, 3])
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        spoil_nan, spoil_infinity, spoil_rows, spoil_columns, spoil_tile, spoil_zero, spoil_pair,
+        spoil_conjugate,
+    ],
+)  # fmt: skip
+def test_spoiled_results_are_caught(large, spoil):
+    reference, result = large
+    wrong = result.copy()
+    spoil(wrong)
+    assert freivalds(reference, wrong, PRECISIONS["tf32"], "cpu").reason
+    assert not assess_product(reference, wrong, PRECISIONS["tf32"], backend="cpu").verified
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_full_size_rows_at_modest_k(precision):
+    rng = np.random.default_rng(3)
+    a, b = normal(rng, 512, 96), normal(rng, 96, 4096)
+    result = gemm(a, b, precision=precision)
+    reference = product_reference(a, b, flop_budget=SMALL_BUDGET)
+    row = PRECISIONS[precision]
+    assert not freivalds(reference, result, row, "cpu").reason
+    result[400, 4000] += 0.01 * np.sqrt(2 * 96)
+    assert "column 4000" in freivalds(reference, result, row, "cpu").reason
+
+
+@pytest.mark.parametrize("precision", ["tf32", "3xtf32", "bf16"])
+def test_a_long_contraction_still_shows_a_zeroed_element(precision):
+    rng = np.random.default_rng(4)
+    a, b = normal(rng, 200, 4096), normal(rng, 4096, 150)
+    result = gemm(a, b, precision=precision)
+    reference = product_reference(a, b, flop_budget=SMALL_BUDGET)
+    for backend in ("cpu", "cuda"):
+        assert not freivalds(reference, result, PRECISIONS[precision], backend).reason
+        wrong = result.copy()
+        wrong[123, 45] = 0
+        assert freivalds(reference, wrong, PRECISIONS[precision], backend).reason
+
+
+def structured(kind, rng, m, k, n):
+    """Operands whose rounding errors are anything but random and independent."""
+    if kind == "constant":
+        return np.full((m, k), 0.1 + 0.3j), np.full((k, n), 1 / 3 + 0.7j)
+    if kind == "fourier":
+        wave = np.exp(-2j * np.pi * np.outer(np.arange(k), np.arange(k)) / k)
+        return np.resize(wave, (m, k)), np.resize(wave, (k, n))
+    if kind == "integer":
+        return (rng.integers(-128, 128, (2, m, k)) * 1.0)[0] + 1j, rng.integers(
+            -128, 128, (k, n)
+        ) * (1 + 1j)
+    if kind == "lognormal":
+        return normal(rng, m, k) * np.exp(4 * rng.standard_normal((m, k))), normal(
+            rng, k, n
+        ) * np.exp(4 * rng.standard_normal((k, n)))
+    if kind == "rank one":
+        return np.outer(normal(rng, m), normal(rng, k)), np.outer(normal(rng, k), normal(rng, n))
+    if kind == "cancelling":
+        half = normal(rng, m, k // 2)
+        right = normal(rng, k // 2, n)
+        return np.hstack([half, half]), np.vstack([right, -right])
+    return normal(rng, m, k), normal(rng, k, n)
+
+
+KINDS = ["constant", "fourier", "integer", "lognormal", "rank one", "cancelling", "normal"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("shape", [(130, 1000, 70), (3, 64, 257), (97, 16, 1), (1, 300, 80)])
+def test_no_false_alarm_for_structured_operands(kind, precision, shape):
+    rng = np.random.default_rng(11)
+    a, b = structured(kind, rng, *shape)
+    row = PRECISIONS[precision]
+    a, b = a.astype(row.output), b.astype(row.output)
+    reference = product_reference(a, b)
+    accuracy = assess_product(reference, gemm(a, b, precision=row), row, backend="cpu")
+    assert accuracy.verified, accuracy.reason
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize(("alpha", "beta"), [(1, 0), (0.3 - 2j, 1.5j), (-1, 1), (1j, 0)])
+def test_no_false_alarm_over_seeds(precision, alpha, beta):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        a, b, c = normal(rng, 2, 33, 50), normal(rng, 50, 70), normal(rng, 2, 33, 70)
+        reference = product_reference(a, b, c, alpha=alpha, beta=beta, seed=seed)
+        result = gemm(a, b, c, alpha=alpha, beta=beta, precision=precision)
+        accuracy = assess_product(reference, result, PRECISIONS[precision], backend="cpu")
+        assert accuracy.verified, accuracy.reason
+        result[1, 20, 60] += 0.01 * abs(alpha) * np.sqrt(100)
+        assert not assess_product(reference, result, PRECISIONS[precision], backend="cpu").verified
+
+
+@pytest.mark.parametrize("rounding", ["toward_zero", "nearest_even", "half_ulp_truncate"])
+def test_the_rounding_is_part_of_what_is_checked(rounding):
+    rng = np.random.default_rng(5)
+    a, b = normal(rng, 64, 128), normal(rng, 128, 64)
+    reference = product_reference(a, b)
+    result = gemm(a, b, precision="tf32", rounding=rounding)
+    row = PRECISIONS["tf32"]
+    assert not freivalds(reference, result, row.with_rounding(rounding), "cpu").reason
+    other = "half_ulp_truncate" if rounding == "toward_zero" else "toward_zero"
+    assert freivalds(reference, result, row.with_rounding(other), "cpu").reason
+
+
+@given(st.integers(1, 40), st.integers(1, 12), st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_spectral_bound_is_one(k, columns, seed):
+    rng = np.random.default_rng(seed)
+    b = normal(rng, k, columns) * 10.0 ** rng.integers(-30, 30)
+    largest = np.linalg.norm(np.vstack([b.real, b.imag]).astype(float), 2)
+    bound = spectral_bound(b.astype(complex))
+    assert largest <= bound <= largest * 64 ** (1 / 32) * (1 + 1e-5)
+
+
+def test_a_chain_of_sums_is_within_its_factor():
+    """The factor of F against a plain fp32 loop whose order is known."""
+    rng = np.random.default_rng(2)
+    a, b = rng.random(300, np.float32), rng.random((300, 64), np.float32)
+    total = np.zeros(64, np.float32)
+    for x, y in zip(a, b, strict=True):
+        total += x * y
+    error = np.linalg.norm(total - a.astype(float) @ b.astype(float))
+    limit = sum_error(PRECISIONS["fp32"], 150, "cpu") * np.linalg.norm(a) * np.linalg.norm(b, 2)
+    assert 0 < error <= limit
+
+
+def test_sampled_rows_hold_the_ends_and_are_spread():
+    rows = sample_rows(100_000, 50, 1)
+    assert rows[0] == 0
+    assert rows[-1] == 99_999
+    assert len(rows) <= 50
+    assert np.diff(rows).max() < 3 * 100_000 / 49
+    assert not np.array_equal(rows, sample_rows(100_000, 50, 2))
+    np.testing.assert_array_equal(sample_rows(7, 9, 0), np.arange(7))

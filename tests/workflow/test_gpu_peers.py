@@ -1,0 +1,62 @@
+"""The libraries that are measured on a GPU compute what ours do."""
+
+import numpy as np
+import pytest
+from argand import PRECISIONS
+
+from workflow.bounds import product_bound
+from workflow.peers import numpy_product, product_peers
+from workflow.workloads import KINDS
+
+pytestmark = pytest.mark.gpu
+
+CASES = [
+    {"kind": "gemm", "m": 33, "n": 17, "k": 65, "batch": 3, "alpha": [1, 2], "beta": 0.5},
+    {"kind": "beamforming", "beams": 12, "antennas": 9, "samples": 31, "channels": 2},
+    {"kind": "statevector", "circuit": {"name": "random", "qubits": 9, "depth": 6}, "fuse": 3},
+    {"kind": "dft", "length": 130, "batch": 5, "window": "hann", "norm": "ortho"},
+    {"kind": "dft", "length": 97, "batch": 5, "inverse": True},
+    {"kind": "softmax", "rows": 7, "columns": 129, "scale": 5},
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["kind"])
+def test_ours_and_peers_verify(case, gpu):
+    import cupy
+
+    kind = KINDS[case["kind"]]
+    one = kind("w", kind.case_type.model_validate(case), 3)
+    staged = one.stage()
+    reference = one.reference(staged)
+    ours = [one.argand(staged, precision, gpu) for precision in PRECISIONS.values()]
+    peers = one.baselines(staged, gpu)
+    assert peers
+    for implementation in [*ours, *peers]:
+        given = implementation.prepare(staged.operands)
+        given = {name: cupy.asarray(data) for name, data in given.items()}
+        result = cupy.asnumpy(implementation.compute(given))
+        judged = one.assess(staged, reference, result, implementation.precision, "cuda")
+        named = (implementation.name, implementation.precision.name, judged.reason)
+        assert judged.verified, named
+
+
+@pytest.mark.parametrize("op_a", ["N", "T", "C"])
+@pytest.mark.parametrize("op_b", ["N", "T", "C"])
+@pytest.mark.parametrize("shared", [False, True])
+def test_cublas_takes_every_op_and_batch(op_a, op_b, shared, gpu, rng):
+    import cupy
+
+    shapes = [(5, 9) if op_a == "N" else (9, 5), (9, 7) if op_b == "N" else (7, 9), (5, 7)]
+    batch = [() if shared else (4,), (4,), (4,)]
+    a, b, c = (
+        rng.normal(size=(*lead, *shape)) + 1j * rng.normal(size=(*lead, *shape))
+        for lead, shape in zip(batch, shapes, strict=True)
+    )
+    scalars = {"alpha": 0.5 - 1j, "beta": 2j, "op_a": op_a, "op_b": op_b}
+    exact = numpy_product(a, b, c, **scalars)
+    size = np.abs(a).sum() * np.abs(b).max() + np.abs(c).max()
+    for peer in product_peers(gpu):
+        given = [cupy.asarray(x.astype(peer.precision.output)) for x in (a, b, c)]
+        found = cupy.asnumpy(peer.multiply(*given, **scalars))
+        bound = product_bound(peer.precision, 9, "cuda", alpha=0.5 - 1j, beta=2j)
+        assert np.abs(found - exact).max() <= 3 * bound * size, peer.algorithm

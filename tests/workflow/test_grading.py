@@ -1,0 +1,105 @@
+import numpy as np
+import pytest
+from argand import PRECISIONS, gemm
+from argand.device import cpu
+from argand.rounding import round_operand
+
+from workflow.grading import (
+    K_VALUES,
+    GrowthRow,
+    grade_growth,
+    grade_product,
+    growth_slope,
+    read_growth,
+    write_growth,
+)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return grade_growth(cpu(), PRECISIONS, seed=1)
+
+
+def test_our_product_gets_an_a_at_every_precision(rows):
+    assert [(row.precision, row.part) for row in rows] == [
+        (name, part) for name in PRECISIONS for part in ("re", "im")
+    ]
+    for row in rows:
+        assert row.grade == "A", row
+        assert row.k_values == K_VALUES == (16, 32, 64, 128, 256, 512, 1024)
+        assert all(0 < e <= b for e, b in zip(row.errors, row.bounds, strict=True)), row
+        assert row.slope <= 1
+
+
+def test_rows_survive_json(rows, tmp_path):
+    write_growth(tmp_path / "growth.json", rows)
+    assert read_growth(tmp_path / "growth.json") == rows
+    (tmp_path / "broken.json").write_text('[{"precision": "fp32"}]')
+    with pytest.raises(ValueError, match=r"broken.json: not a row of growth"):
+        read_growth(tmp_path / "broken.json")
+    with pytest.raises(ValueError, match="grade 'Z'"):
+        GrowthRow.from_mapping({**vars(rows[0]), "grade": "Z"})
+
+
+def three_multiplications(a, b, precision):
+    """Gauss: Im = (ar + ai)(br + bi) - ar br - ai bi, which cancels where the product is real."""
+
+    def hold(x):
+        return round_operand(np.ascontiguousarray(x), precision)
+
+    ar, ai, br, bi = map(hold, (a.real, a.imag, b.real, b.imag))
+    both = hold(a.real + a.imag) @ hold(b.real + b.imag)
+    return (ar @ br - ai @ bi) + 1j * (both - ar @ br - ai @ bi)
+
+
+@pytest.mark.parametrize("name", ["fp64", "fp32", "tf32", "bf16"])
+def test_three_multiplications_lose_the_imaginary_part(name):
+    re, im = grade_product(three_multiplications, PRECISIONS[name], backend="cpu")
+    assert re.grade == "A"
+    assert im.grade == "C"
+    assert max(im.errors) > max(im.bounds)
+
+
+@pytest.mark.parametrize("name", ["fp32", "tf32"])
+def test_an_error_that_grows_as_k_squared_fails(name):
+    u = 2.0**-24 if name == "fp32" else 2.0**-11
+
+    def product(a, b, precision):
+        k = a.shape[1]
+        return gemm(a, b, precision=precision) + 0.1 * u * k**2 * (np.abs(a) @ np.abs(b)) * 1j
+
+    re, im = grade_product(product, PRECISIONS[name], backend="cpu")
+    assert re.grade == "A"
+    assert im.grade == "F"
+    assert im.slope > 1.2
+
+
+def test_an_error_that_is_only_normwise_small_is_no_a():
+    def product(a, b, precision):
+        found = gemm(a, b, precision=precision)
+        norms = np.linalg.norm(a, axis=1)[:, None] * np.linalg.norm(b, axis=0)
+        return found + 2.0**-22 * norms * (1 + 1j)
+
+    grades = [row.grade for row in grade_product(product, PRECISIONS["fp32"], backend="cpu")]
+    assert grades == ["A", "C"] or grades == ["C", "C"]
+
+
+def test_nan_and_a_coarser_precision_fail():
+    def broken(a, b, precision):
+        return np.full((len(a), b.shape[1]), np.nan)
+
+    assert {row.grade for row in grade_product(broken, PRECISIONS["fp32"], backend="cpu")} == {"F"}
+
+    def coarse(a, b, precision):
+        return gemm(a, b, precision="bf16")
+
+    graded = grade_product(coarse, PRECISIONS["fp32"], backend="cpu")
+    assert {row.grade for row in graded} == {"F"}
+
+
+def test_slopes():
+    k = np.array(K_VALUES, float)
+    assert growth_slope(1e-7 * k, 1e-9) == pytest.approx(1)
+    assert growth_slope(1e-7 * np.sqrt(k), 1e-9) == pytest.approx(0.5)
+    assert growth_slope(0 * k, 1e-9) == pytest.approx(0)
+    assert growth_slope(np.where(k > 500, np.nan, 1), 1e-9) == np.inf

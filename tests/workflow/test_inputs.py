@@ -1,0 +1,319 @@
+"""Reading the user's operands: every stored form, every selection, every refusal."""
+
+import hashlib
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from workflow.inputs import (
+    COMPONENT_TYPES,
+    DatasetRef,
+    FileInput,
+    InputError,
+    count_nonfinite,
+    describe_operand,
+    read_operand,
+    source_checksum,
+)
+
+AXES = ("chan", "ant", "time")
+
+
+class OneInput(FileInput):
+    x: DatasetRef
+    y: DatasetRef | None = None
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run.h5"
+
+
+def parts(shape, dtype, seed=1):
+    rng = np.random.default_rng(seed)
+    re, im = rng.integers(-100, 100, (2, *shape))
+    return re.astype(dtype), im.astype(dtype)
+
+
+def compound(re, im, dtype):
+    data = np.empty(re.shape, [("r", dtype), ("i", dtype)])
+    data["r"], data["i"] = re, im
+    return data
+
+
+def put(path, **datasets):
+    with h5py.File(path, "w") as file:
+        for name, data in datasets.items():
+            file[name] = data
+    return path
+
+
+def read(path, ref="/x", select=None, rank=3, real=False):
+    """Read, and check that the headers promised what came."""
+    source = OneInput(file=path, x=ref, select={} if select is None else {"x": select})
+    header = describe_operand(source, "x", rank=rank, axes=AXES[-rank:], real=real)
+    data = read_operand(source, "x", rank=rank, axes=AXES[-rank:], real=real)
+    assert (data.shape, data.dtype.name) == (header.shape, header.dtype)
+    assert data.flags.c_contiguous
+    assert data.dtype.isnative
+    return data
+
+
+def refused(path, ref="/x", select=None, rank=3, real=False):
+    source = OneInput(file=path, x=ref, select={} if select is None else {"x": select})
+    with pytest.raises(InputError) as described:
+        describe_operand(source, "x", rank=rank, axes=AXES[-rank:], real=real)
+    with pytest.raises(InputError) as told:
+        read_operand(source, "x", rank=rank, axes=AXES[-rank:], real=real)
+    assert str(described.value) == str(told.value)
+    return str(told.value)
+
+
+def wide(dtype):
+    return np.dtype(dtype).name in ("float64", "int32")
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("dtype", COMPONENT_TYPES)
+class TestStoredForms:
+    def test_a_compound(self, path, dtype, order):
+        stored = np.dtype(dtype).newbyteorder(order)
+        re, im = parts((2, 3, 4), stored)
+        put(path, x=compound(re, im, stored))
+        data = read(path)
+        np.testing.assert_array_equal(data, re + 1j * im.astype(float))
+        assert data.dtype == (np.complex128 if wide(dtype) else np.complex64)
+
+    def test_separate_parts(self, path, dtype, order):
+        stored = np.dtype(dtype).newbyteorder(order)
+        re, im = parts((2, 3, 4), stored)
+        put(path, re=re, im=im)
+        data = read(path, {"real": "/re", "imag": "im"})
+        np.testing.assert_array_equal(data, re + 1j * im.astype(float))
+        assert data.dtype == (np.complex128 if wide(dtype) else np.complex64)
+
+    def test_real(self, path, dtype, order):
+        re, _ = parts((2, 3, 4), np.dtype(dtype).newbyteorder(order))
+        put(path, x=re)
+        data = read(path, real=True)
+        np.testing.assert_array_equal(data, re)
+        assert data.dtype == (np.float64 if wide(dtype) else np.float32)
+
+
+def test_mixed_parts_take_the_wider_type(path):
+    put(path, re=np.float32([1]), im=np.int32([2**31 - 1]))
+    data = read(path, {"real": "/re", "imag": "/im"})
+    assert data.ravel() == [1 + (2**31 - 1) * 1j]
+    assert data.dtype == np.complex128
+
+
+def test_hdf5_native_complex(path):
+    with h5py.File(path, "w") as file:
+        space = h5py.h5s.create_simple((3,))
+        for name, kind in (("a", "COMPLEX_IEEE_F32LE"), ("b", "COMPLEX_IEEE_F64BE")):
+            dataset = h5py.h5d.create(file.id, name.encode(), getattr(h5py.h5t, kind), space)
+            data = np.array([1j, 2, 3 - 1j], "c8" if name == "a" else ">c16")
+            dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, data, getattr(h5py.h5t, kind))
+    for name, dtype in (("a", np.complex64), ("b", np.complex128)):
+        data = read(path, name)
+        np.testing.assert_array_equal(data.ravel(), [1j, 2, 3 - 1j])
+        assert data.dtype == dtype
+
+
+def test_compressed_with_a_plugin_filter(path):
+    import hdf5plugin
+
+    x = np.arange(4096).astype(np.complex64)
+    with h5py.File(path, "w") as file:
+        file.create_dataset("x", data=x, chunks=(512,), **hdf5plugin.Bitshuffle())
+    np.testing.assert_array_equal(read(path).ravel(), x)
+
+
+def test_missing_leading_axes_count_as_one(path):
+    put(path, x=np.ones((3, 4), np.complex64), line=np.ones(4, np.complex64))
+    assert read(path).shape == (1, 3, 4)
+    assert read(path, "/line").shape == (1, 1, 4)
+
+
+@pytest.mark.parametrize(
+    ("select", "index"),
+    [
+        ([":", ":", ":"], np.s_[:, :, :]),
+        (["1:3", "::2", "-3:-1"], np.s_[1:3, ::2, -3:-1]),
+        ([0, ":", -1], np.s_[0, :, -1]),
+        ([":", [4, 0, 0], "2:"], np.s_[:, [4, 0, 0], 2:]),
+        ([[3, 1], [0, 2], 1], (*np.ix_([3, 1], [0, 2]), 1)),
+        ([" 0 : 4 : 3 ", "1:", ":1"], np.s_[0:4:3, 1:, :1]),
+    ],
+)
+def test_selections_are_numpys(path, select, index):
+    re, im = parts((4, 5, 6), "int16")
+    x = re + 1j * im.astype(np.float32)
+    put(path, x=compound(re, im, "int16"), re=re, im=im)
+    expected = x[index]
+    for ref in ("/x", {"real": "/re", "imag": "/im"}):
+        data = read(path, ref, select)
+        np.testing.assert_array_equal(data.reshape(expected.shape), expected)
+
+
+@pytest.mark.parametrize(
+    ("select", "message"),
+    [
+        ([":", ":"], "/x has 3 axes of shape (4, 5, 6), so 3 entries are needed, got 2"),
+        ([4, 0, ":"], "axis 0 has length 4: an index must be within -4 to 3, got 4"),
+        ([[0, -5], ":", ":"], "axis 0 has length 4: an index must be within -4 to 3, got -5"),
+        ([":", "0:9", ":"], "axis 1 has length 5: a bound must be within -5 to 5, got 9"),
+        ([":", "3:2", ":"], "axis 1 has length 5: '3:2' takes nothing of it"),
+        ([":", "::0", ":"], "axis 1: the step must be at least 1, got '::0'"),
+        ([":", [], ":"], "axis 1: the list of indices is empty"),
+    ],
+)
+def test_selections_that_do_not_fit(path, select, message):
+    put(path, x=np.zeros((4, 5, 6), np.complex64))
+    told = refused(path, select=select)
+    assert told.startswith("input.select.x: ")
+    assert message in told
+
+
+@pytest.mark.parametrize("entry", ["a:b", "::-1", "1", "", True, 1.5, "1:2:3:4"])
+def test_malformed_selections_are_refused_by_the_model(entry):
+    with pytest.raises(ValidationError):
+        OneInput(file=Path("x.h5"), x="/x", select={"x": [entry]})
+
+
+def test_select_names_an_operand():
+    with pytest.raises(ValidationError, match=r"select\.z must be one of \['x', 'y'\], got 'z'"):
+        OneInput(file=Path("x.h5"), x="/x", select={"z": [":"]})
+    with pytest.raises(ValidationError, match=r"select\.y: there is no y"):
+        OneInput(file=Path("x.h5"), x="/x", select={"y": [":"]})
+
+
+class TestRefusals:
+    def test_no_file(self, tmp_path):
+        assert "input.file: there is no file" in refused(tmp_path / "none.h5")
+        assert "input.file: there is no file" in refused(tmp_path)
+
+    def test_not_hdf5(self, path):
+        path.write_text("x,y\n1,2\n")
+        assert f"{path} is not a readable HDF5 file" in refused(path)
+
+    def test_truncated(self, path):
+        put(path, x=np.zeros(100000, np.complex64))
+        path.write_bytes(path.read_bytes()[:5000])
+        assert f"{path} is not a readable HDF5 file" in refused(path)
+
+    def test_no_such_dataset_names_those_there_are(self, path):
+        put(path, **{"beams/weights": np.zeros(1), "voltages": np.zeros(1)})
+        told = refused(path, "/beams/weigths")
+        assert "has no dataset /beams/weigths; did you mean /beams/weights?" in told
+        assert "(it has: /beams/weights, /voltages)" in told
+        assert "(it has: no dataset)" in refused(put(path), "/x")
+
+    def test_a_group(self, path):
+        put(path, **{"g/x": np.zeros(1)})
+        assert "/g is a group, not a dataset" in refused(path, "/g")
+
+    def test_too_many_axes(self, path):
+        put(path, x=np.zeros((2, 3, 4), np.complex64))
+        told = refused(path, rank=2)
+        assert "input.x must have at least 1 and at most 2 axes (ant, time)" in told
+        assert "/x has 3 of shape (2, 3, 4)" in told
+        assert read(path, select=[0, ":", ":"], rank=2).shape == (3, 4)
+
+    def test_no_axis_and_no_element(self, path):
+        put(path, x=np.complex64(1), empty=np.zeros((0, 3), np.complex64))
+        assert "at least 1" in refused(path)
+        assert "at least 1" in refused(put(path, x=np.ones(3, "c8")), select=[1])
+        put(path, x=np.zeros((0, 3), np.complex64))
+        assert "input.x must have elements" in refused(path)
+
+    @pytest.mark.parametrize(
+        ("data", "found"),
+        [
+            (np.zeros(3, "f4"), "got float32"),
+            (np.zeros(3, "u2"), "got uint16"),
+            (np.zeros(3, [("r", "u1"), ("i", "u1")]), "got a compound {r: uint8, i: uint8}"),
+            (np.zeros(3, [("re", "f4"), ("im", "f4")]), "got a compound {re: float32"),
+            (np.zeros(3, [("r", "f4"), ("i", "f8")]), "got a compound {r: float32, i: float64}"),
+            ("text", "got text or objects"),
+        ],
+    )
+    def test_types_of_a_complex_operand(self, path, data, found):
+        told = refused(put(path, x=data))
+        assert "input.x: /x must be complex64, complex128 or a compound {r, i}" in told
+        assert found in told
+
+    @pytest.mark.parametrize("dtype", ["c8", "i8", "?", [("r", "f4"), ("i", "f4")]])
+    def test_types_of_a_real_operand(self, path, dtype):
+        assert "must be real, one of ['float16'" in refused(put(path, x=np.zeros(3, dtype)), real=1)
+
+    def test_a_real_operand_in_two_parts(self, path):
+        put(path, re=np.zeros(1), im=np.zeros(1))
+        assert "must be one dataset" in refused(path, {"real": "re", "imag": "im"}, real=True)
+
+    def test_parts_of_different_shape(self, path):
+        put(path, re=np.zeros((1, 2)), im=np.zeros((2, 1)))
+        told = refused(path, {"real": "re", "imag": "im"})
+        assert "must have the same shape, got (1, 2) and (2, 1)" in told
+
+    def test_a_complex_part(self, path):
+        put(path, re=np.zeros(2, "c8"), im=np.zeros(2))
+        assert "/re must be real" in refused(path, {"real": "re", "imag": "im"})
+
+    def test_data_in_other_files(self, path, tmp_path):
+        other = put(tmp_path / "other.h5", x=np.zeros(3, np.complex64))
+        with h5py.File(path, "w") as file:
+            file["x"] = h5py.ExternalLink(other.name, "/x")
+            file["dangling"] = h5py.ExternalLink("gone.h5", "/x")
+            layout = h5py.VirtualLayout((3,), "c8")
+            layout[:] = h5py.VirtualSource(other, "x", (3,))
+            file.create_virtual_dataset("virtual", layout)
+            file["alias"] = h5py.SoftLink("/x")
+            file["group"] = h5py.ExternalLink(other.name, "/")
+            raw = [(tmp_path / "raw.bin", 0, 24)]
+            file.create_dataset("raw", (3,), "c8", external=raw)
+        assert "is a link to other.h5; name that file instead" in refused(path)
+        assert "is a link to gone.h5" in refused(path, "/dangling")
+        for name in ("/virtual", "/alias", "/group/x", "/raw"):
+            assert "lie in other files" in refused(path, name)
+
+    def test_a_flipped_byte(self, path):
+        with h5py.File(path, "w") as file:
+            dataset = file.create_dataset("x", data=np.ones(64, "c8"), chunks=(64,), fletcher32=1)
+            offset = dataset.id.get_chunk_info(0).byte_offset
+        content = bytearray(path.read_bytes())
+        content[offset + 5] ^= 1
+        path.write_bytes(content)
+        source = OneInput(file=path, x="/x")
+        with pytest.raises(InputError, match=r"input\.x: /x of .* cannot be read"):
+            read_operand(source, "x", rank=1, axes=("time",))
+
+
+def test_reading_headers_does_not_read_data(path):
+    """A terabyte that was never written has headers; reading it would not fit in memory."""
+    with h5py.File(path, "w") as file:
+        file.create_dataset("x", (1 << 17, 1 << 20), "c8", chunks=(1, 1 << 20))
+    source = OneInput(file=path, x="/x")
+    header = describe_operand(source, "x", rank=2, axes=("ant", "time"))
+    assert header.shape == (1 << 17, 1 << 20)
+
+
+def test_nonfinite_elements_are_counted_once():
+    x = np.zeros((3, 5), np.complex64)
+    x[0, 0], x[2, 4] = np.nan, complex(np.inf, np.nan)
+    x[0, 1], x[1, 1] = complex(0, np.inf), -np.inf
+    assert count_nonfinite(x) == (2, 2)
+    assert count_nonfinite(x.T) == (2, 2)
+    assert count_nonfinite(np.zeros((0, 2), np.float32)) == (0, 0)
+    many = np.full((1 << 20) + 3, np.inf, np.float32)
+    assert count_nonfinite(many) == (0, many.size)
+
+
+def test_source_checksum(path, tmp_path):
+    path.write_bytes(b"abc" * 1000000)
+    assert source_checksum(path) == hashlib.sha256(b"abc" * 1000000).hexdigest()
+    with pytest.raises(InputError, match=r"input\.file: .* cannot be read"):
+        source_checksum(tmp_path / "none")

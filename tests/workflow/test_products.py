@@ -1,0 +1,247 @@
+"""Product files: what goes in comes out, others' programs open them, damage is an error."""
+
+import shutil
+import subprocess
+from dataclasses import asdict, replace
+
+import h5netcdf
+import h5py
+import nexusformat.nexus as nexus
+import numpy as np
+import pytest
+import silx.io
+import xarray
+from silx.io.nxdata import get_default
+
+from workflow.datasets import DataError
+from workflow.products import (
+    CERTIFICATE_KEYS,
+    read_certificate,
+    read_product,
+    write_product,
+)
+from workflow.records import Record
+from workflow.workloads.base import Coordinate, Product
+
+RECORD = Record(
+    workload="beams", kind="beamforming", implementation="argand", precision="tf32",
+    algorithm="cgemm", device="a processor", rel_frobenius=2.5e-4, componentwise_re=1e-4,
+    componentwise_im=2e-4, bound=1e-3, tolerance=1e-2, verified=True, reference="full",
+    kernel_digest="abc", versions="numpy 2", timestamp="2026-11-21T00:00:00Z",
+)  # fmt: skip
+CERTIFICATE = {key: value for key, value in asdict(RECORD).items() if value not in (None, "")} | {
+    "seed": 7,
+    "source": {"file": "/data/run42.h5", "checksum": "sha256:00ff"},
+}
+LAYOUTS = ("complex64", "complex128", "float32", "float64")
+
+
+def beams(dtype="complex64", time=5):
+    rng = np.random.default_rng(1)
+    shape = (3, 2, 4, time)
+    data = rng.normal(size=shape)
+    if dtype.startswith("complex"):
+        data = data + 1j * rng.normal(size=shape)
+    return Product(
+        name="beams",
+        data=data.astype(dtype),
+        axes=("chan", "pol", "beam", "time"),
+        coordinates={
+            "chan": Coordinate(np.array([1.0e8, 1.1e8, 1.2e8]), "Hz", "channel frequency"),
+            "pol": Coordinate(np.array(["x", "ŷ"]), "", "polarization"),
+            "time": Coordinate(np.arange(time) * 1e-6, "s", "time"),
+        },
+        title="Beams of a small array",
+        units="V",
+    )
+
+
+@pytest.fixture(params=LAYOUTS)
+def written(request, tmp_path):
+    product = beams(request.param)
+    path = tmp_path / "beams.h5"
+    write_product(path, product, CERTIFICATE, workload="beams", kind="beamforming")
+    return path, product
+
+
+def assert_same(found, product):
+    assert found.data.dtype == product.data.dtype
+    np.testing.assert_array_equal(found.data, product.data)
+    for field in ("name", "axes", "title", "units"):
+        assert getattr(found, field) == getattr(product, field)
+    assert set(found.coordinates) == set(product.coordinates)
+    for axis, coordinate in product.coordinates.items():
+        np.testing.assert_array_equal(found.coordinates[axis].values, coordinate.values)
+        assert found.coordinates[axis].units == coordinate.units
+        assert found.coordinates[axis].long_name == coordinate.long_name
+
+
+def test_round_trip(written):
+    path, product = written
+    assert_same(read_product(path), product)
+    assert read_certificate(path) == CERTIFICATE
+
+
+def test_every_array_is_checksummed(written):
+    path, _ = written
+    with h5py.File(path) as file:
+        for name, dataset in file["entry/data"].items():
+            if h5py.check_string_dtype(dataset.dtype) is None:
+                assert dataset.fletcher32, name
+
+
+def test_xarray_sees_named_dimensions_and_coordinates(written):
+    path, product = written
+    with xarray.open_dataset(path, engine="h5netcdf", group="entry/data") as dataset:
+        found = dataset["beams"]
+        assert found.dims == product.axes
+        np.testing.assert_array_equal(found.values, product.data)
+        assert found.attrs["units"] == "V"
+        np.testing.assert_array_equal(found["chan"], [1.0e8, 1.1e8, 1.2e8])
+        assert found["chan"].attrs["units"] == "Hz"
+        assert found["pol"].values.tolist() == ["x", "ŷ"]
+        np.testing.assert_array_equal(found["beam"], np.arange(4))
+        if product.data.dtype.kind == "c":
+            magnitude = dataset["beams_magnitude"]
+            assert magnitude.dims == product.axes
+            np.testing.assert_array_equal(magnitude, np.abs(product.data))
+
+
+def test_h5netcdf_sees_dimensions(written):
+    path, product = written
+    with h5netcdf.File(path, "r") as file:
+        assert file["entry/data/beams"].dimensions == product.axes
+        sizes = {name: len(size) for name, size in file["entry/data"].dimensions.items()}
+        assert sizes == dict(zip(product.axes, product.data.shape, strict=True))
+
+
+def test_silx_finds_the_default_plot(written):
+    path, product = written
+    with silx.io.open(str(path)) as file:
+        default = get_default(file)
+        assert default.is_valid
+        assert default.issues == []
+        assert default.axes_names == ["channel frequency", "polarization", "beam number", "time"]
+        np.testing.assert_array_equal(default.signal[...], plotted(product))
+        assert default.signal.dtype.kind == "f"
+        np.testing.assert_array_equal(default.axes[0][...], [1.0e8, 1.1e8, 1.2e8])
+
+
+def test_nexusformat_finds_the_default_plot(written):
+    path, product = written
+    root = nexus.nxload(path)
+    assert root["entry"].nxtitle == product.title
+    data = root.plottable_data
+    np.testing.assert_array_equal(data.nxsignal.nxvalue, plotted(product))
+    assert [axis.nxname for axis in data.nxaxes] == list(product.axes)
+    assert data.nxaxes[0].attrs["units"] == "Hz"
+    assert root["entry/certificate/precision"].nxvalue == "tf32"
+
+
+def test_h5dump_reads_all_of_it(written):
+    if shutil.which("h5dump") is None:
+        pytest.skip("h5dump is not installed (Debian: hdf5-tools)")
+    path, _ = written
+    dump = subprocess.run(["h5dump", path], capture_output=True, text=True, check=True)
+    assert dump.stderr == ""
+    for part in ('GROUP "certificate"', "NXdata", "DIMENSION_LIST", "sha256:00ff"):
+        assert part in dump.stdout
+
+
+def plotted(product):
+    return np.abs(product.data) if product.data.dtype.kind == "c" else product.data
+
+
+def test_nexus_attributes(written):
+    path, product = written
+    with h5py.File(path) as file:
+        assert file.attrs["default"] == "entry"
+        assert file["entry"].attrs["default"] == "data"
+        assert file["entry"].attrs["NX_class"] == "NXentry"
+        data = file["entry/data"]
+        assert data.attrs["NX_class"] == "NXdata"
+        assert [int(data.attrs[f"{axis}_indices"]) for axis in product.axes] == [0, 1, 2, 3]
+        assert "definition" not in file["entry"]
+        assert file["entry/certificate/rel_frobenius"][()] == 2.5e-4
+        assert file["entry/certificate/source/checksum"].asstr()[()] == "sha256:00ff"
+        assert file["entry/certificate"].attrs["verified"]
+
+
+def test_an_infinite_or_missing_value_stays(tmp_path):
+    product = beams("float32")
+    product.data.flat[:3] = np.nan, np.inf, -np.inf
+    write_product(tmp_path / "p.h5", product, CERTIFICATE, workload="beams", kind="beamforming")
+    assert_same(read_product(tmp_path / "p.h5"), product)
+
+
+@pytest.mark.parametrize("name", ["beams", "chan", "time"])
+def test_a_flipped_byte_of_an_array_is_an_error(tmp_path, name):
+    path = tmp_path / "flipped.h5"
+    write_product(path, beams(), CERTIFICATE, workload="beams", kind="beamforming")
+    with h5py.File(path) as file:
+        chunk = file["entry/data"][name].id.get_chunk_info(0)
+    whole = path.read_bytes()
+    for position in range(chunk.byte_offset, chunk.byte_offset + chunk.size, 5):
+        flipped = bytearray(whole)
+        flipped[position] ^= 0x10
+        path.write_bytes(flipped)
+        with pytest.raises(DataError, match=r"flipped\.h5"):
+            read_product(path)
+
+
+@pytest.mark.parametrize("kept", [0.0, 0.3, 0.9])
+def test_truncated_file_is_named(tmp_path, kept):
+    path = tmp_path / "cut.h5"
+    write_product(path, beams(), CERTIFICATE, workload="beams", kind="beamforming")
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(kept * len(whole))])
+    with pytest.raises(DataError, match=r"cut\.h5"):
+        read_product(path)
+
+
+def test_missing_and_foreign_files_are_named(tmp_path):
+    with pytest.raises(DataError, match=r"absent\.h5"):
+        read_product(tmp_path / "absent.h5")
+    with h5py.File(tmp_path / "foreign.h5", "w") as file:
+        file["x"] = 1
+    with pytest.raises(DataError, match=r"foreign\.h5: expected a product"):
+        read_product(tmp_path / "foreign.h5")
+
+
+def test_a_part_that_is_missing_is_an_error(tmp_path):
+    path = tmp_path / "part.h5"
+    write_product(path, beams(), CERTIFICATE, workload="beams", kind="beamforming")
+    with h5py.File(path, "r+") as file:
+        del file["entry/data/beams"]
+    with pytest.raises(DataError, match=r"part\.h5: incomplete"):
+        read_product(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"axes": ("chan", "pol", "beam")}, "must name each of the 4 axes"),
+        ({"axes": ("chan", "pol", "beam", "beam")}, "must name each of the 4 axes"),
+        ({"coordinates": {"chan": Coordinate(np.arange(2))}}, r"chan must have shape \(3,\)"),
+        ({"coordinates": {"ant": Coordinate(np.arange(2))}}, r"must be of .*got \['ant'\]"),
+        ({"name": "beam"}, "must differ from its axes"),
+    ],
+)
+def test_axes_that_do_not_fit_are_refused(tmp_path, change, message):
+    product = replace(beams(), **change)
+    with pytest.raises(ValueError, match=message):
+        write_product(tmp_path / "p.h5", product, CERTIFICATE, workload="b", kind="beamforming")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("key", CERTIFICATE_KEYS)
+def test_an_incomplete_certificate_is_refused(tmp_path, key):
+    short = {name: value for name, value in CERTIFICATE.items() if name != key}
+    with pytest.raises(ValueError, match=key):
+        write_product(tmp_path / "p.h5", beams(), short, workload="b", kind="beamforming")
+
+
+def test_what_did_not_verify_is_not_delivered(tmp_path):
+    failed = CERTIFICATE | {"verified": False}
+    with pytest.raises(ValueError, match="verified must be"):
+        write_product(tmp_path / "p.h5", beams(), failed, workload="b", kind="beamforming")

@@ -1,0 +1,40 @@
+"""The progress lines that a person follows."""
+
+from __future__ import annotations
+
+import io
+import logging
+from pathlib import Path
+
+from workflow.progress import Progress
+
+
+def _emit(progress: Progress, event: str, **fields: object) -> None:
+    record = logging.LogRecord("snakemake", logging.INFO, "", 0, "", (), None)
+    record.__dict__.update(fields, event=event)
+    progress.emit(record)
+
+
+def test_one_line_a_step_with_the_log_s_last_line(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_text("details\n6 precisions; fastest fp16\n\n")
+    stream = io.StringIO()
+    progress = Progress(stream)
+    _emit(progress, "run_info", stats={"total": 12})
+    _emit(progress, "job_info", jobid=3, rule_msg="run      beams", rule_name="run", log=[str(log)])
+    _emit(progress, "job_finished", job_id=3)
+    (line,) = stream.getvalue().splitlines()
+    assert "[ 1/12]" in line
+    assert "run      beams" in line
+    assert line.endswith("6 precisions; fastest fp16")
+
+
+def test_a_failure_is_named_with_its_log(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_text("Traceback\nValueError: no\n")
+    stream = io.StringIO()
+    progress = Progress(stream)
+    _emit(progress, "job_info", jobid=1, rule_msg="run x", rule_name="run", log=[str(log)])
+    _emit(progress, "job_error", jobid=1)
+    assert "FAILED  ValueError: no" in stream.getvalue()
+    assert str(log) in stream.getvalue()

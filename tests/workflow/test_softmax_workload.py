@@ -1,0 +1,145 @@
+import h5py
+import numpy as np
+import pytest
+import scipy.special
+from argand import PRECISIONS
+from argand.device import cpu
+from pydantic import ValidationError
+
+from workflow.inputs import InputError
+from workflow.pictures import power
+from workflow.products import CERTIFICATE_KEYS, write_product
+from workflow.workloads.base import Product
+from workflow.workloads.beamforming import Beamforming, BeamformingCase
+from workflow.workloads.softmax import Softmax, SoftmaxCase
+
+
+def softmax(**parameters):
+    return Softmax("p", SoftmaxCase.model_validate({"kind": "softmax", **parameters}), 5)
+
+
+def computed(one, staged, precision="fp32"):
+    implementation = one.argand(staged, PRECISIONS[precision], cpu())
+    return implementation.compute(implementation.prepare(staged.operands))
+
+
+def write(path, product):
+    certificate = dict.fromkeys(CERTIFICATE_KEYS, "") | {"verified": True}
+    write_product(path, product, certificate, workload="beams", kind="beamforming")
+    return path
+
+
+@pytest.fixture
+def beams(tmp_path):
+    """The product of a beamforming workload whose source is where beam 7 points."""
+    parameters = {
+        "kind": "beamforming", "channels": 2, "beams": 12, "antennas": 16, "samples": 20,
+        "polarizations": 2,
+    }  # fmt: skip
+    case = BeamformingCase.model_validate(parameters)
+    l, m = Beamforming("beams", case, 1).directions()[7]  # noqa: E741
+    source = {"l": l, "m": m, "power": 10.0}
+    one = Beamforming(
+        "beams", BeamformingCase.model_validate(parameters | {"sources": [source]}), 1
+    )
+    staged = one.stage()
+    implementation = one.argand(staged, PRECISIONS["fp32"], cpu())
+    result = implementation.compute(implementation.prepare(staged.operands))
+    return write(tmp_path / "beams.h5", one.product(staged, result))
+
+
+def test_scale_is_the_standard_deviation():
+    x = softmax(rows=100, columns=1000, scale=7).stage().operands["x"]
+    assert x.dtype == np.float32
+    assert abs(x.std() / 7 - 1) < 5 / (2 * x.size) ** 0.5
+
+
+def test_beam_power_of_another_workload(beams):
+    one = softmax(input={"workload": "beams"})
+    assert one.depends_on() == "beams"
+    staged = one.stage(beams)
+    assert staged.axes["x"] == ("frequency", "polarization", "time", "beam")
+    assert staged.operands["x"].shape == (2, 2, 20, 12)
+    with h5py.File(beams) as file:
+        voltage = file["entry/data/beams"][...]
+    exact = np.moveaxis(power(voltage.astype(complex)), 2, -1)
+    exact /= exact.mean()
+    # The power is 3 roundings off, the factor and the product one each.
+    assert np.abs(staged.operands["x"] / exact - 1).max() <= 6 * 2.0**-24
+    found = computed(one, staged)
+    assert np.abs(found.sum(axis=-1) - 1).max() <= 20 * 2.0**-24
+    assert found.mean(axis=(0, 1, 2)).argmax() == 7
+    judged = one.assess(staged, one.reference(staged), found, PRECISIONS["fp32"], "cpu")
+    assert judged.verified, judged.reason
+    product = one.product(staged, found)
+    assert product.coordinates["time"].units == "s"
+    assert len(staged.attributes["source_sha256"]) == 64
+    assert one.shape(staged, PRECISIONS["fp32"]).rows == 80
+
+
+def test_beam_probabilities_are_drawn_over_time(beams):
+    import matplotlib.figure
+
+    one = softmax(input={"workload": "beams"})
+    staged = one.stage(beams)
+    axes = matplotlib.figure.Figure().subplots()
+    one.picture(one.product(staged, computed(one, staged)), axes)
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("time (ms)", "beam number")
+
+
+def test_a_product_without_beams_is_refused(tmp_path):
+    data = np.ones((2, 3), np.complex64)
+    path = write(tmp_path / "c.h5", Product("c", data, ("m", "n"), {}, "t"))
+    with pytest.raises(InputError, match=r"must have beams.*axes \['m', 'n'\]"):
+        softmax(input={"workload": "beams"}).stage(path)
+    with pytest.raises(ValueError, match="the product file of 'beams' is needed"):
+        softmax(input={"workload": "beams"}).stage()
+    silent = Product("b", 0 * data, ("time", "beam"), {}, "t")
+    with pytest.raises(InputError, match="the mean beam power of 'beams' is 0"):
+        softmax(input={"workload": "beams"}).stage(write(tmp_path / "z.h5", silent))
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_logits_of_a_file(tmp_path, precision, rng):
+    logits = rng.normal(size=(3, 4, 11)) * 3
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["x"], file["z"] = logits, logits + 0j
+    one = softmax(input={"file": tmp_path / "x.h5", "x": "x"})
+    one.check()
+    staged = one.stage()
+    found = computed(one, staged, precision)
+    assert staged.operands["x"].dtype == np.float64
+    assert found.shape == (3, 4, 11)
+    judged = one.assess(staged, one.reference(staged), found, PRECISIONS[precision], "cpu")
+    assert judged.verified, judged.reason
+    if precision == "fp64":
+        exact = scipy.special.softmax(logits, axis=-1)
+        assert np.abs(found / exact - 1).max() <= 1e-13
+    with pytest.raises(InputError, match=r"input\.x: /z must be real"):
+        softmax(input={"file": tmp_path / "x.h5", "x": "z"}).check()
+
+
+def test_minus_infinity_is_let_through_on_request(tmp_path):
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["x"] = np.array([[0, -np.inf, 1]], np.float32)
+    source = {"file": tmp_path / "x.h5", "x": "x"}
+    with pytest.raises(InputError, match=r"input.x has 0 NaN and 1 Inf among 3 values, .* \(0, 0"):
+        softmax(input=source).stage()
+    one = softmax(input=source, allow_nonfinite=True)
+    staged = one.stage()
+    found = computed(one, staged)
+    assert found[0, 1] == 0
+    assert one.assess(staged, one.reference(staged), found, PRECISIONS["fp32"], "cpu").verified
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"rows": 3}, "columns must be given"),
+        ({"rows": 3, "input": {"workload": "b"}}, "rows must not be given beside input"),
+        ({"input": {"file": "f", "x": "x"}, "scale": 2}, "scale must not be given beside"),
+    ],
+)
+def test_mistakes_are_named(parameters, message):
+    with pytest.raises(ValidationError, match=message):
+        softmax(**parameters)

@@ -1,0 +1,158 @@
+import h5py
+import numpy as np
+import pytest
+from argand import PRECISIONS
+from argand.device import cpu
+from pydantic import ValidationError
+
+from workflow.circuits import CircuitError
+from workflow.inputs import InputError
+from workflow.pictures import power
+from workflow.workloads.statevector import Statevector, StatevectorCase
+
+OUTCOMES = {
+    "adder_n10": {514: 1.0},
+    "gcm_n13": {910: 0.25, 911: 0.25},
+    "ising_n10": {978: 0.042114},
+    "qf21_n15": {22527: 0.062697},
+    "qft_n18": dict.fromkeys((0, 1, 77_777, 2**18 - 1), 2.0**-18),
+    "seca_n11": {1024: 0.25},
+}
+KNOWN_TO_SIX_DECIMALS = ("ising_n10", "qf21_n15")
+
+
+def statevector(circuit, **parameters):
+    case = {"kind": "statevector", "circuit": circuit, **parameters}
+    return Statevector("s", StatevectorCase.model_validate(case), 5)
+
+
+def computed(one, staged, precision):
+    implementation = one.argand(staged, PRECISIONS[precision], cpu())
+    return implementation.compute(implementation.prepare(staged.operands))
+
+
+@pytest.mark.parametrize("precision", ["fp64", "fp32", "3xtf32"])
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_published_circuits_have_their_known_outcomes(real_data, name, precision):
+    one = statevector({"file": real_data / "qasm" / f"{name}.qasm"})
+    one.check()
+    staged = one.stage()
+    found = computed(one, staged, precision)
+    judged = one.assess(staged, one.reference(staged), found, PRECISIONS[precision], "cpu")
+    assert judged.verified, judged.reason
+    probability = power(found.astype(complex))
+    # Fusing costs each of the file's gates under 8 roundings of fp64 in norm; then comes the error
+    # at the precision, and | |a|^2 - |b|^2 | <= (|a| + |b|) |a - b|.
+    error = judged.rel_frobenius + staged.attributes["gates_before_fusion"] * 8 * 2.0**-53
+    known_to = 5e-7 if name in KNOWN_TO_SIX_DECIMALS else 0
+    for number, known in OUTCOMES[name].items():
+        assert abs(probability[number] - known) <= known_to + error * (2 * known**0.5 + error)
+    if name == "qft_n18":
+        assert np.abs(probability - 2.0**-18).max() <= error * (2 * 2.0**-9 + error)
+    assert abs(probability.sum() - 1) <= error * (2 + error)
+
+
+@pytest.mark.parametrize("fuse", [1, 2, 3, 6])
+def test_fusion_changes_gates_and_not_the_state(fuse):
+    circuit = {"name": "random", "qubits": 1 if fuse == 1 else 6, "depth": 5, "seed": 1}
+    one = statevector(circuit, fuse=fuse)
+    staged = one.stage()
+    unfused = statevector(circuit, fuse=min(fuse, 2)).stage()
+    assert staged.operands["widths"].max() <= fuse
+    assert len(staged.operands["widths"]) <= len(unfused.operands["widths"])
+    assert staged.attributes["gates_before_fusion"] >= len(unfused.operands["widths"])
+    a, b = (one.reference(given).values for given in (staged, unfused))
+    assert np.linalg.norm(a - b) <= 1e-13
+
+
+def test_operands_are_flat_and_fit_together():
+    staged = statevector({"name": "qft", "qubits": 7}, fuse=3).stage()
+    widths = staged.operands["widths"]
+    assert staged.operands["state"].shape == (128,)
+    assert staged.operands["state"].dtype == staged.operands["matrices"].dtype == np.complex128
+    assert staged.operands["matrices"].size == (4**widths).sum()
+    assert staged.operands["targets"].size == widths.sum()
+    one = statevector({"name": "qft", "qubits": 7}, fuse=3)
+    shape = one.shape(staged, PRECISIONS["fp32"])
+    assert shape.flops == 8 * 128 * (2**widths).sum()
+    assert shape.bytes_moved == 8 * (2 * 128 * len(widths) + (4**widths).sum())
+
+
+def test_initial_state_of_a_file(tmp_path):
+    state = np.zeros(16, np.complex64)
+    state[9] = 1j
+    with h5py.File(tmp_path / "s.h5", "w") as file:
+        file["psi"], file["short"] = state, state[:8]
+    source = {"file": tmp_path / "s.h5", "state": "psi"}
+    one = statevector({"name": "qft", "qubits": 4}, input=source)
+    one.check()
+    staged = one.stage()
+    exact = 1j * np.exp(2j * np.pi * 9 * np.arange(16) / 16) / 4
+    assert np.abs(computed(one, staged, "fp64") - exact).max() <= 1e-14
+    assert staged.attributes["source"] == str(tmp_path / "s.h5")
+    with pytest.raises(InputError, match=r"input\.state must have 16 amplitudes .* got 8"):
+        statevector(
+            {"name": "qft", "qubits": 4}, input={"file": tmp_path / "s.h5", "state": "short"}
+        ).check()
+
+
+def test_random_initial_state_has_norm_1_and_spreads_over_all(rng):
+    one = statevector({"name": "qft", "qubits": 10}, initial="random")
+    staged = one.stage()
+    state = staged.operands["state"]
+    assert abs(np.linalg.norm(state) - 1) <= 1024 * 2.0**-53
+    # The largest of 1024 exponential variables of mean 2^-10: above 20 means with chance 2e-6.
+    assert power(state).max() < 20 * 2.0**-10
+    exact = np.fft.ifft(state, norm="ortho")
+    assert np.linalg.norm(computed(one, staged, "fp64") - exact) <= 1e-13
+    source = {"file": "x", "state": "s"}
+    with pytest.raises(ValidationError, match="initial must not be given beside input"):
+        statevector({"name": "qft", "qubits": 4}, initial="zero", input=source)
+
+
+def test_random_circuits_follow_their_seed():
+    def matrices(**circuit):
+        given = {"name": "random", "qubits": 4, "depth": 3, **circuit}
+        return statevector(given).stage().operands["matrices"]
+
+    assert np.array_equal(matrices(seed=1), matrices(seed=1))
+    assert not np.array_equal(matrices(seed=1), matrices(seed=2))
+    assert np.array_equal(matrices(), matrices())
+
+
+def test_circuits_that_cannot_be_evolved_are_refused_by_check(tmp_path):
+    path = tmp_path / "reset.qasm"
+    path.write_text('OPENQASM 2.0; include "qelib1.inc"; qreg q[2]; h q[0]; reset q[0];')
+    with pytest.raises(CircuitError, match=r"instruction 1 \(reset on qubits \[0\]\)"):
+        statevector({"file": path}).check()
+    with pytest.raises(CircuitError, match="there is no file"):
+        statevector({"file": tmp_path / "none.qasm"}).check()
+    with pytest.raises(CircuitError, match="fuse must be at least 2 for gate cx"):
+        statevector({"name": "ghz", "qubits": 3}, fuse=1).check()
+
+
+def test_a_circuit_without_gates_leaves_the_state(tmp_path):
+    path = tmp_path / "empty.qasm"
+    path.write_text("OPENQASM 2.0; qreg q[3]; creg c[3]; measure q -> c;")
+    one = statevector({"file": path})
+    staged = one.stage()
+    found = computed(one, staged, "tf32")
+    assert np.array_equal(found, [1, 0, 0, 0, 0, 0, 0, 0])
+    assert one.assess(staged, one.reference(staged), found, PRECISIONS["tf32"], "cpu").verified
+
+
+@pytest.mark.parametrize(
+    ("circuit", "message"),
+    [
+        ({}, "circuit must have either file or name"),
+        ({"name": "qft", "file": "x"}, "circuit must have either file or name"),
+        ({"name": "qft"}, "circuit.qubits must be given for the named circuit 'qft'"),
+        ({"name": "shor", "qubits": 3}, "'qft', 'ghz' or 'random'"),
+        ({"name": "ghz", "qubits": 3, "depth": 2}, "circuit.depth must be given for a random"),
+        ({"name": "qft", "qubits": 99}, "less than or equal to 34"),
+        ({"file": "x.qasm", "qubits": 3}, "circuit.qubits must not be given beside circuit.file"),
+    ],
+)
+def test_mistakes_are_named(circuit, message):
+    with pytest.raises(ValidationError, match=message):
+        statevector(circuit)

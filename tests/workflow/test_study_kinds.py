@@ -1,0 +1,158 @@
+"""Mistakes with the real kinds: those in their files are told before any job starts."""
+
+import h5py
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workflow.study import StudyError, check_study, load_study, workload_from_json
+from workflow.workloads import KINDS
+
+HEAD = 'OPENQASM 2.0;\ninclude "qelib1.inc";\nqreg q[2];\ncreg c[2];\n'
+
+
+@pytest.fixture
+def path(tmp_path):
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        file["a"] = np.zeros((3, 4), np.complex64)
+        file["b"] = np.zeros((5, 6), np.complex64)
+        file["w"] = np.zeros((1, 2, 8, 16), np.complex64)
+        file["v"] = np.zeros((3, 2, 16, 99), [("r", "i2"), ("i", "i2")])
+        file["re"] = np.zeros((16, 99), "f4")
+        file["hann"] = np.zeros(5, "f4")
+        file["state"] = np.zeros(3, np.complex64)
+    return tmp_path / "in.h5"
+
+
+def told(parameters) -> str:
+    with pytest.raises(StudyError) as error:
+        check_study(load_study({"device": "cpu", "workloads": {"x": parameters}}))
+    (line,) = str(error.value).splitlines()
+    return line
+
+
+def test_the_example_of_the_readme():
+    line = told({"kind": "beamforming", "beams": 4, "antenas": 8, "samples": 9, "antennas": 1})
+    assert line.startswith(
+        "workloads.x.antenas: unknown key; did you mean 'antennas'? (known: kind, precisions, "
+    )
+
+
+def test_mistakes_within_a_list():
+    sizes = {"beams": 4, "antennas": 8, "samples": 9}
+    line = told({"kind": "beamforming", **sizes, "sources": [{"l": 0, "m": 0, "powr": 1}]})
+    assert line.startswith("workloads.x.sources.0.powr: unknown key; did you mean 'power'? (known:")
+    line = told({"kind": "beamforming", **sizes, "sources": [{"l": 0, "m": 2}]})
+    assert line == "workloads.x.sources.0.m: must be at least -1 and at most 1, got 2"
+    line = told({"kind": "dft", "length": 8, "tones": [{"amplitude": 1}]})
+    assert line.startswith("workloads.x.tones.0.frequency: missing; it is needed")
+    line = told({"kind": "dft", "length": 8, "tones": [0.1]})
+    assert line == "workloads.x.tones.0: must be a mapping of keys to values, got 0.1"
+
+
+ATOMS = st.none() | st.booleans() | st.integers(-3, 70) | st.floats() | st.text(max_size=4)
+VALUES = st.recursive(
+    ATOMS,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["file", "a", "b", "c", "real", "imag", "select", "workload", "name"]),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=6,
+)
+KEYS = sorted({key for kind in KINDS.values() for key in kind.case_type.model_fields} - {"kind"})
+
+
+@given(
+    kind=st.sampled_from(sorted(KINDS)),
+    parameters=st.dictionaries(st.sampled_from([*KEYS, "presicion"]), VALUES, max_size=4),
+)
+@settings(max_examples=300, deadline=None)
+def test_any_config_is_a_study_or_mistakes_with_their_place(kind, parameters):
+    try:
+        loaded = load_study({"workloads": {"x": {"kind": kind, **parameters}}})
+    except StudyError as error:
+        lines = str(error).splitlines()
+        assert lines
+        assert all(line.startswith("workloads.x") for line in lines)
+    else:
+        for name in loaded.names:
+            assert workload_from_json(loaded.case_json(name)).case == loaded.workloads[name]
+
+
+def test_a_size_that_is_missing():
+    assert told({"kind": "gemm", "m": 4, "n": 4}).startswith("workloads.x.k must be given")
+
+
+@pytest.mark.parametrize(
+    ("kind", "operands", "parts"),
+    [
+        ("gemm", {"a": "/a", "b": "/b"}, ["inner dimensions differ", "4", "5"]),
+        ("gemm", {"a": "/w", "b": "/b"}, ["workloads.x.input.a must have", "at most 3 axes"]),
+        ("gemm", {"a": "/a", "b": "/c"}, ["workloads.x.input.b: ", "no dataset /c", "/hann"]),
+        (
+            "gemm",
+            {"a": "/a", "b": "/re"},
+            ["input.b: /re must be complex64", "float32"],
+        ),
+        ("beamforming", {"weights": "/w", "samples": "/b"}, ["inner dimensions differ"]),
+        ("dft", {"samples": "/a", "window": "/hann"}, ["workloads.x.input.window must have 4"]),
+        ("softmax", {"x": "/a"}, ["workloads.x.input.x: /a must be real", "complex64"]),
+    ],
+)
+def test_data_that_do_not_fit(path, kind, operands, parts):
+    line = told({"kind": kind, "input": {"file": str(path), **operands}})
+    assert line.startswith("workloads.x")
+    assert all(part in line for part in parts), line
+
+
+def test_data_that_fit(path):
+    inputs = {
+        "gemm": {"a": "/a", "b": "/b", "select": {"b": ["1:", ":"]}},
+        "beamforming": {"weights": "/w", "samples": "/v"},
+        "dft": {"samples": "/b"},
+        "softmax": {"x": "/re"},
+    }
+    workloads = {
+        kind: {"kind": kind, "input": {"file": str(path), **operands}}
+        for kind, operands in inputs.items()
+    }
+    check_study(load_study({"device": "cpu", "workloads": workloads}))
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("measure q[0] -> c[0];\nh q[0];\n", "meas"),
+        ("reset q[0];\n", "reset"),
+        ("if (c==1) x q[0];\n", "if"),
+        ("h q[5];\n", "5"),
+        ("hello q[0];\n", "hello"),
+    ],
+)
+def test_circuits_that_are_refused(tmp_path, body, found):
+    (tmp_path / "c.qasm").write_text(HEAD + body)
+    line = told({"kind": "statevector", "circuit": {"file": str(tmp_path / "c.qasm")}})
+    assert line.startswith("workloads.x.circuit")
+    assert found in line
+
+
+def test_a_circuit_that_is_not_there(tmp_path):
+    line = told({"kind": "statevector", "circuit": {"file": str(tmp_path / "none.qasm")}})
+    assert line.startswith("workloads.x.circuit.file")
+    assert "none.qasm" in line
+
+
+def test_a_state_of_another_length(path):
+    line = told(
+        {
+            "kind": "statevector",
+            "circuit": {"name": "ghz", "qubits": 3},
+            "input": {"file": str(path), "state": "/state"},
+        }
+    )
+    assert line.startswith("workloads.x.input.state must have 8 amplitudes")

@@ -1,0 +1,186 @@
+"""What holds for every kind: staging, all precisions, peers, products, pictures."""
+
+import json
+
+import numpy as np
+import pytest
+from argand import PRECISIONS
+from argand.device import cpu
+
+from workflow.workloads import KINDS
+
+SMALL = {
+    "gemm": {"m": 33, "n": 17, "k": 65, "batch": 3, "alpha": [0.5, -1], "beta": 2, "op_a": "C"},
+    "beamforming": {"channels": 2, "polarizations": 2, "beams": 12, "antennas": 9, "samples": 31},
+    "statevector": {"circuit": {"name": "random", "qubits": 7, "depth": 6}, "fuse": 3},
+    "dft": {"length": 130, "batch": 5, "window": "hann"},
+    "softmax": {"rows": 7, "columns": 129, "scale": 5},
+}
+
+
+def workload(kind, name="w", seed=7, **changes):
+    case = KINDS[kind].case_type.model_validate({"kind": kind, **SMALL[kind], **changes})
+    return KINDS[kind](name, case, seed)
+
+
+def result_of(implementation, staged):
+    return implementation.compute(implementation.prepare(staged.operands))
+
+
+@pytest.fixture(params=sorted(SMALL))
+def kind(request):
+    return request.param
+
+
+def test_every_kind_has_an_example_here():
+    assert set(KINDS) >= set(SMALL)
+
+
+def test_staging_depends_on_seed_and_name_alone(kind):
+    first = workload(kind).stage()
+    workload(kind, name="other").stage()
+    again = workload(kind).stage()
+    assert first.operands.keys() == again.operands.keys()
+    assert all(
+        np.array_equal(first.operands[name], again.operands[name]) for name in first.operands
+    )
+    for changed in (workload(kind, seed=8).stage(), workload(kind, name="other").stage()):
+        assert any(
+            not np.array_equal(first.operands[name], changed.operands[name])
+            for name in first.operands
+        )
+
+
+def test_staged_axes_fit_and_provenance_is_json(kind):
+    staged = workload(kind).stage()
+    assert staged.axes.keys() == staged.operands.keys()
+    for name, data in staged.operands.items():
+        assert len(staged.axes[name]) == data.ndim
+        assert data.flags.c_contiguous
+    assert json.loads(json.dumps(staged.attributes))["seed"] == 7
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_every_precision_verifies_and_a_wrong_element_does_not(kind, precision):
+    one = workload(kind)
+    staged, row = one.stage(), PRECISIONS[precision]
+    result = result_of(one.argand(staged, row, cpu()), staged)
+    assert result.dtype == (row.output if result.dtype.kind == "c" else row.real_output)
+    reference = one.reference(staged)
+    found = one.assess(staged, reference, result, row, "cpu")
+    assert found.verified, found.reason
+    assert found.rel_frobenius is not None
+    assert found.rel_frobenius <= 0.05
+    # An element that is off by more than the largest one is wrong at any precision.
+    result.reshape(-1)[-1] += 4 * np.abs(result).max()
+    assert not one.assess(staged, reference, result, row, "cpu").verified
+
+
+def test_operands_are_left_as_they_were(kind):
+    one = workload(kind)
+    staged = one.stage()
+    implementation = one.argand(staged, PRECISIONS["fp32"], cpu())
+    given = implementation.prepare(staged.operands)
+    kept = {name: data.copy() for name, data in given.items()}
+    first = implementation.compute(given)
+    assert np.array_equal(first, implementation.compute(given))
+    assert all(np.array_equal(kept[name], given[name]) for name in kept)
+
+
+def test_peers_verify_at_their_own_precision(kind):
+    one = workload(kind)
+    staged = one.stage()
+    reference = one.reference(staged)
+    found = one.baselines(staged, cpu())
+    assert {peer.precision.name for peer in found} == {"fp32", "fp64"}
+    for peer in found:
+        result = result_of(peer, staged)
+        # SciPy and NumPy do no worse than dense products at the same precision.
+        judged = one.assess(staged, reference, result, peer.precision, "cpu")
+        assert judged.verified, (peer.name, judged.reason)
+
+
+def test_peers_by_name(kind):
+    one = workload(kind, baselines="none")
+    staged = one.stage()
+    assert one.baselines(staged, cpu()) == []
+    name = workload(kind).baselines(staged, cpu())[0].name
+    assert {p.name for p in workload(kind, baselines=[name]).baselines(staged, cpu())} == {name}
+    with pytest.raises(ValueError, match=r"baselines must be one of \[.*\] here, got 'cuda-x'"):
+        workload(kind, baselines=["cuda-x"]).baselines(staged, cpu())
+    # A list for a whole study names peers that other kinds have; those of a GPU are not here.
+    everyone = workload(kind, baselines=["numpy", "scipy"]).baselines(staged, cpu())
+    assert {peer.name for peer in everyone} == {name}
+    other = {"dft": "cufft", "softmax": "cupy"}.get(kind, "cublas")
+    with pytest.raises(ValueError, match=f"got '{other}'"):
+        workload(kind, baselines=[other]).baselines(staged, cpu())
+
+
+def test_shape_counts_bytes_in_the_precision_of_the_memory(kind):
+    one = workload(kind)
+    staged = one.stage()
+    single, double = (one.shape(staged, PRECISIONS[name]) for name in ("bf16", "fp64"))
+    assert double.bytes_moved == 2 * single.bytes_moved > 0
+    assert double.flops == single.flops > 0
+
+
+def test_product_names_its_axes_and_can_be_drawn(kind):
+    import matplotlib.figure
+
+    one = workload(kind)
+    staged = one.stage()
+    product = one.product(staged, result_of(one.argand(staged, PRECISIONS["fp32"], cpu()), staged))
+    assert len(product.axes) == product.data.ndim
+    for axis, coordinate in product.coordinates.items():
+        assert coordinate.values.shape == (product.data.shape[product.axes.index(axis)],)
+    axes = matplotlib.figure.Figure().subplots()
+    one.picture(product, axes)
+    assert axes.get_xlabel()
+    assert axes.get_ylabel()
+    axes.figure.draw_without_rendering()
+
+
+def test_product_file_opens_again(kind, tmp_path):
+    from workflow.products import CERTIFICATE_KEYS, read_product, write_product
+
+    one = workload(kind)
+    staged = one.stage()
+    product = one.product(staged, result_of(one.argand(staged, PRECISIONS["fp32"], cpu()), staged))
+    certificate = dict.fromkeys(CERTIFICATE_KEYS, "") | {"verified": True}
+    write_product(tmp_path / "p.h5", product, certificate, workload="w", kind=kind)
+    again = read_product(tmp_path / "p.h5")
+    assert np.array_equal(product.data, again.data)
+    assert again.axes == product.axes
+
+
+def test_case_survives_json(kind):
+    case = workload(kind).case
+    given = case.model_dump(mode="json", exclude_unset=True)
+    assert KINDS[kind].case_type.model_validate(json.loads(json.dumps(given))) == case
+
+
+@pytest.mark.parametrize("geometry", ["linear", "planar"])
+def test_beams_are_drawn_for_both_geometries(geometry):
+    import matplotlib.figure
+
+    one = workload("beamforming", array={"geometry": geometry})
+    staged = one.stage()
+    result = result_of(one.argand(staged, PRECISIONS["fp32"], cpu()), staged)
+    axes = matplotlib.figure.Figure().subplots()
+    one.picture(one.product(staged, result), axes)
+    labels = {"linear": "direction cosine l (east)", "planar": "l (east)"}
+    assert axes.get_xlabel() == labels[geometry]
+    axes.figure.draw_without_rendering()
+
+
+def test_every_field_is_described(kind):
+    def fields(schema):
+        for definition in [schema, *schema.get("$defs", {}).values()]:
+            yield from definition.get("properties", {}).items()
+
+    missing = [
+        name
+        for name, field in fields(KINDS[kind].case_type.model_json_schema())
+        if "description" not in field and name != "kind"
+    ]
+    assert missing == []

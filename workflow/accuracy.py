@@ -1,0 +1,39 @@
+"""How far a result is from the truth, and whether it is as close as its precision promises.
+
+Each kind of result has a reference (`workflow.references`, SciPy in fp64, computed once) and an
+assessment here that compares one result with it and holds it to the a-priori bound of its precision
+(`workflow.bounds`). The bound decides; no tolerance widens it.
+"""
+
+from __future__ import annotations
+
+from workflow.judgement import Accuracy
+from workflow.product_accuracy import assess_product
+from workflow.references import (
+    ProductReference,
+    SoftmaxReference,
+    SpectrumReference,
+    StateReference,
+    product_reference,
+    softmax_reference,
+    spectrum_reference,
+    state_reference,
+)
+from workflow.softmax_accuracy import assess_softmax
+from workflow.vector_accuracy import assess_spectrum, assess_state
+
+__all__ = [
+    "Accuracy",
+    "ProductReference",
+    "SoftmaxReference",
+    "SpectrumReference",
+    "StateReference",
+    "assess_product",
+    "assess_softmax",
+    "assess_spectrum",
+    "assess_state",
+    "product_reference",
+    "softmax_reference",
+    "spectrum_reference",
+    "state_reference",
+]

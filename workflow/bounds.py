@@ -1,0 +1,235 @@
+"""A-priori error bounds of every precision, derived from its row in `argand.PRECISIONS`.
+
+Notation: u is the unit roundoff of the accumulator (2^-24 or 2^-53), v that of an operand
+(`Precision.u`), k the length of the contraction, P the number of products of terms, and
+gamma(n, u) = n u / (1 - n u) the classical bound on n roundings (Higham, Accuracy and Stability of
+Numerical Algorithms, 2nd ed., section 3.1).
+
+Why moduli. The real part of a_l b_l is ar br - ai bi. Everything that can go wrong is a relative
+perturbation of one of these two real products, and by Cauchy-Schwarz |ar br| + |ai bi| <= |a| |b|;
+the imaginary part has |ar bi| + |ai br| <= |a| |b| too. So each part's error is bounded by a
+coefficient times |A| |B| with the moduli of the entries, and each part is held to it apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from argand import PRECISIONS, Precision
+from argand.precision import FP64, Format
+
+MMA_DEPTH = 4
+"""Fewest products that a tensor core sums at once in any of our instructions (tf32 on sm_80)."""
+PROMOTED_EVERY = 64
+"""The split precisions' CUDA kernels must move their sums to fp32 registers at least this often."""
+
+
+def gamma(n: float, u: float) -> float:
+    """n u / (1 - n u): the relative error of n roundings; infinite where n u >= 1."""
+    return n * u / (1 - n * u) if n * u < 1 else math.inf
+
+
+def roundings(n: float, u: float) -> float:
+    """(1 + u)^n - 1: n relative perturbations of at most u each, upward."""
+    return math.expm1(n * math.log1p(u))
+
+
+def accumulator_roundoff(precision: Precision) -> float:
+    """2^-p of the type in which products are summed and results returned."""
+    return 2.0**-precision.accumulator.significand
+
+
+def operand_roundoff(precision: Precision) -> float:
+    """v, the relative error of an operand's terms; none at fp64, which holds every input."""
+    return 0.0 if precision.operand is FP64 else precision.u
+
+
+def kept_size(precision: Precision) -> float:
+    """Sum of |a_p| |b_q| over the products kept, relative to |a| |b|: a little over 1."""
+    sizes = [1.0]
+    for roundoff in precision.term_roundoffs:
+        sizes.append(sizes[-1] * roundoff)
+    grown = [
+        size * (1 + roundoff)
+        for size, roundoff in zip(sizes, precision.term_roundoffs, strict=False)
+    ]
+    return sum(grown[i] * grown[j] for i, j in precision.products)
+
+
+def on_tensor_cores(precision: Precision, backend: str) -> bool:
+    """Whether products at a precision are summed by tensor cores, which truncate."""
+    return backend == "cuda" and not precision.exact_operands
+
+
+def accumulation_error(precision: Precision, k: int, backend: str) -> float:
+    """Bound on the error of summing the kept products, relative to the sum of their moduli.
+
+    IEEE arithmetic (the CPU, and fp32 and fp64 on GPUs): one part of a complex dot product is a sum
+    of 2 k real products in some order. A product passes through its own rounding and at most
+    2 k - 1 additions, and the P sums are added: gamma(2 k + P - 1, u), whatever the order.
+
+    Tensor cores (Fasi, Higham, Mikaitis, Pranesh 2021, "Numerical behavior of NVIDIA tensor
+    cores"): products are exact; an instruction aligns its d products and the accumulator to the
+    largest exponent, cuts each to the accumulator's significand (an error below one unit in the
+    last place of the largest, 2 u of it), adds them exactly and cuts the sum: at most d + 2
+    truncations for d products. Zero addends lose nothing, so with d >= 4 and the two chains of k
+    products of one part there are at most 2 k + 2 * 2 * (k + 3) / 4 = 3 k + 3 truncations, each of
+    at most 2 u times the sum of moduli: gamma(P (3 k + 4), 2 u).
+
+    The split precisions' kernels add the accumulator to an fp32 register at least every
+    ``PROMOTED_EVERY`` steps of k. Then a product suffers the truncations of its own slice and one
+    fp32 rounding (to nearest) for each slice.
+    """
+    u, count = accumulator_roundoff(precision), len(precision.products)
+    if not on_tensor_cores(precision, backend):
+        return gamma(2 * k + count - 1, u) if k else 0.0
+    plain = gamma(count * truncations(k), 2 * u)
+    if count == 1:
+        return plain
+    promoted = gamma(count * truncations(min(k, PROMOTED_EVERY)), 2 * u)
+    slices = gamma(math.ceil(k / PROMOTED_EVERY), u)
+    return min(plain, promoted + slices + promoted * slices)
+
+
+def truncations(k: int) -> int:
+    """Most truncations that one part of a complex dot product of length k meets; see above."""
+    instructions = 2 * math.ceil(k / MMA_DEPTH)
+    return 2 * k + 2 * instructions
+
+
+def spread(alpha: complex) -> float:
+    """(|Re alpha| + |Im alpha|) / |alpha|: how a complex factor mixes errors of the two parts."""
+    return (abs(alpha.real) + abs(alpha.imag)) / abs(alpha) if alpha else 1.0
+
+
+def scaling_roundings(alpha: complex, beta: complex) -> int:
+    """Roundings that alpha (P) + beta C adds to P: alpha's own, a product, a sum; then the sum."""
+    return (0 if alpha == 1 else 3) + (1 if beta else 0)
+
+
+ADDEND_ROUNDINGS = 5
+"""Roundings of beta C: of beta, of C, a product, a sum, and the sum with the product."""
+
+
+def product_coefficient(precision: Precision, k: int, backend: str) -> float:
+    """c with |part of (fl(AB) - AB)| <= c |A| |B|, without underflow.
+
+    Rounded operands are off by v each, (1 + v)^2 - 1 together; products of terms that are not
+    kept come on top (`Precision.dropped`); then `accumulation_error` of what is kept.
+    """
+    operands = roundings(2, operand_roundoff(precision))
+    summed = accumulation_error(precision, k, backend) * kept_size(precision)
+    return operands + precision.dropped + summed
+
+
+def product_bound(
+    precision: Precision, k: int, backend: str, *, alpha: complex = 1, beta: complex = 0
+) -> float:
+    """c with |part of (C^ - C)| <= c (|alpha| |A| |B| + |beta| |C|), without underflow.
+
+    C^ is compared with the fp64 reference, which has the same kind of error at u = 2^-53; the
+    bound is the sum of both.
+    """
+    u = accumulator_roundoff(precision)
+    inner = product_coefficient(precision, k, backend)
+    bound = _scaled(inner, u, alpha, beta)
+    reference = _scaled(gamma(2 * k, 2.0**-53), 2.0**-53, alpha, beta)
+    return bound + reference
+
+
+def _scaled(inner: float, u: float, alpha: complex, beta: complex) -> float:
+    """alpha mixes the parts' errors by `spread`; each of its operations is a rounding."""
+    mixed = spread(complex(alpha)) * inner
+    product = mixed + (1 + mixed) * roundings(scaling_roundings(alpha, beta), u)
+    return max(product, roundings(ADDEND_ROUNDINGS, u) if beta else 0.0)
+
+
+@dataclass(frozen=True)
+class Underflow:
+    """What is lost below a format's range: absolute terms that no relative bound covers.
+
+    ``operand`` is the largest absolute error of one real part of an operand, ``of_largest`` the
+    same relative to the largest component of its row of A or column of B (scaled precisions), and
+    ``result`` that of one operation on results.
+    """
+
+    operand: float
+    of_largest: float
+    result: float
+
+
+def underflow(precision: Precision, backend: str) -> Underflow:
+    """The underflow terms of a precision.
+
+    An operand below the smallest normal number of its format is off by at most one subnormal
+    spacing. A GPU may flush to zero instead, which loses less than the smallest normal number.
+
+    A scaled precision (fp16) first multiplies each line by 2^s so that its largest component is in
+    [2^14, 2^15): what falls below fp16's normal range is off by half its subnormal spacing,
+    2^-25, which is at most 2^-39 of the line's largest component. s stops at 126: 2^-151 then.
+    """
+
+    def smallest(kind: Format) -> float:
+        return 2.0**kind.min_exponent if backend == "cuda" else kind.smallest_subnormal
+
+    result = smallest(precision.accumulator)
+    if not precision.scaled:
+        return Underflow(smallest(precision.operand), 0.0, result)
+    half_spacing = precision.operand.smallest_subnormal / 2
+    return Underflow(result + half_spacing * 2.0**-126, half_spacing * 2.0**-14, result)
+
+
+def stage_bound(precision: Precision, k: int, backend: str) -> float:
+    """Relative 2-norm error of y = U x, with U a k x k unitary table, at a precision.
+
+    A table entry is rounded to the output's type and then to an operand, together w, and
+    ||dU||_F <= w ||U||_F = w sqrt(k). The vector is off by v ||x||, which U does not amplify. What
+    is dropped or lost in the sums is at most c |U| |x| in each part, so sqrt(2) c |U| |x| in
+    modulus, and || |U| ||_2 <= ||U||_F = sqrt(k). A scaled precision adds sqrt(2) 2^-39 of the
+    largest component to each entry: sqrt(2) 2^-39 k and sqrt(2) 2^-39 sqrt(k) in norm. An
+    unnormalised Fourier matrix is sqrt(k) U: the relative error is the same.
+    """
+    v, root = operand_roundoff(precision), math.sqrt(k)
+    lost = math.sqrt(2) * underflow(precision, backend).of_largest
+    table = root * ((1 + v) * (1 + accumulator_roundoff(precision)) - 1) + lost * k
+    vector = v + lost * root
+    summed = accumulation_error(precision, k, backend) * kept_size(precision)
+    return table + vector + table * vector + math.sqrt(2) * root * (precision.dropped + summed)
+
+
+def evolution_bound(precision: Precision, widths: Sequence[int], backend: str) -> float:
+    """Relative 2-norm error of a state after fused gates of ``widths`` qubits.
+
+    A gate of width w is `stage_bound` with k = 2^w on every group of 2^w amplitudes; errors of
+    different groups are orthogonal, so it holds for the state. Exact gates keep the norm of the
+    errors made before, so the errors compound as prod (1 + e) - 1. The fp64 reference's own error
+    is added.
+    """
+    return _compound(precision, [2**w for w in widths], backend) + _compound(
+        PRECISIONS["fp64"], [2**w for w in widths], "cpu"
+    )
+
+
+def transform_bound(precision: Precision, factors: Sequence[int], backend: str) -> float:
+    """Relative 2-norm error of one spectrum by a dense stage for each factor of its length.
+
+    Between two stages every value is multiplied by a twiddle, a table entry of the output's type:
+    one rounding for the entry and sqrt(2) gamma(2, u) for the complex product. Once each come the
+    window and the norm: two roundings of their tables, two products. Stages and
+    twiddles are sqrt(N) times unitary, so relative errors compound as prod (1 + e) - 1. SciPy's
+    reference has at most three fast transforms (Bluestein's) of under 4 N points, 7 roundings a
+    level (Higham, section 24.1), at 2^-53.
+    """
+    u = accumulator_roundoff(precision)
+    twiddles = roundings(1, u) + math.sqrt(2) * gamma(2, u)
+    between = (1 + twiddles) ** (len(factors) - 1) * (1 + roundings(4, u))
+    levels = 3 * (math.log2(max(1, math.prod(factors))) + 3)
+    reference = gamma(7 * levels, 2.0**-53)
+    return (1 + _compound(precision, factors, backend)) * between - 1 + reference
+
+
+def _compound(precision: Precision, sizes: Sequence[int], backend: str) -> float:
+    logs = [math.log1p(stage_bound(precision, size, backend)) for size in sizes]
+    return math.expm1(sum(logs)) if sum(logs) < 700 else math.inf

@@ -1,0 +1,215 @@
+"""Quantum circuits: OpenQASM 2 files and named circuits, and their fusion into wider gates.
+
+Qubits are little-endian as in Qiskit: qubit 0 is the least significant bit of a basis state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import qiskit.qasm2
+from qiskit import QuantumCircuit
+from qiskit.circuit import ControlFlowOp, Gate, Instruction
+from qiskit.exceptions import QiskitError
+from qiskit.quantum_info import Operator
+
+from workflow.evolution import evolve_in_fp64
+
+Array = npt.NDArray[Any]
+CircuitName = Literal["qft", "ghz", "random"]
+CIRCUIT_NAMES: tuple[CircuitName, ...] = get_args(CircuitName)
+
+
+_ROUNDING = 1e-14
+"""What Qiskit's gate matrices may have where exact ones have 0."""
+
+
+class CircuitError(ValueError):
+    """A circuit that cannot be read, or holds what is not a unitary evolution."""
+
+
+@dataclass(frozen=True)
+class TargetedGate:
+    """A unitary on some qubits: bit j of a row or column number of ``matrix`` is targets[j].
+
+    ``matrix`` is (2^w, 2^w) complex128 for w targets.
+    """
+
+    targets: tuple[int, ...]
+    matrix: Array
+
+
+def load_circuit(path: Path) -> QuantumCircuit:
+    """A circuit from an OpenQASM 2 file, with the gates that Qiskit's older exporters assumed.
+
+    Included files are looked for beside the file first. Raises CircuitError.
+    """
+    if not path.is_file():
+        raise CircuitError(f"circuit.file: there is no file {path} (looked in {Path.cwd()})")
+    try:
+        return qiskit.qasm2.load(
+            path,
+            include_path=(path.parent, *qiskit.qasm2.LEGACY_INCLUDE_PATH),
+            custom_instructions=qiskit.qasm2.LEGACY_CUSTOM_INSTRUCTIONS,
+            custom_classical=qiskit.qasm2.LEGACY_CUSTOM_CLASSICAL,
+        )
+    except (qiskit.qasm2.QASM2ParseError, UnicodeDecodeError) as error:
+        raise CircuitError(f"circuit.file: {path} is not OpenQASM 2: {error}") from error
+
+
+def named_circuit(
+    name: CircuitName, qubits: int, depth: int, rng: np.random.Generator
+) -> QuantumCircuit:
+    """A circuit by name.
+
+    ``qft`` is the Fourier transform of the basis states with its final swaps, ``ghz`` makes
+    (|0..0> + |1..1>) / sqrt 2, ``random`` has ``depth`` layers of a random rotation of every qubit
+    and a controlled NOT on neighbouring pairs.
+    """
+    circuit = QuantumCircuit(qubits)
+    if name == "qft":
+        _append_qft(circuit)
+    elif name == "ghz":
+        circuit.h(0)
+        for qubit in range(1, qubits):
+            circuit.cx(qubit - 1, qubit)
+    else:
+        _append_random_layers(circuit, depth, rng)
+    return circuit
+
+
+def _append_qft(circuit: QuantumCircuit) -> None:
+    qubits = circuit.num_qubits
+    for target in reversed(range(qubits)):
+        circuit.h(target)
+        for control in reversed(range(target)):
+            circuit.cp(np.pi / 2 ** (target - control), control, target)
+    for qubit in range(qubits // 2):
+        circuit.swap(qubit, qubits - 1 - qubit)
+
+
+def _append_random_layers(circuit: QuantumCircuit, depth: int, rng: np.random.Generator) -> None:
+    for layer in range(depth):
+        for qubit in range(circuit.num_qubits):
+            circuit.u(*rng.uniform(0, 2 * np.pi, 3), qubit)
+        for qubit in range(layer % 2, circuit.num_qubits - 1, 2):
+            circuit.cx(qubit, qubit + 1)
+
+
+def check_unitary(circuit: QuantumCircuit) -> None:
+    """Raise CircuitError that names the first instruction which is not part of an evolution.
+
+    Barriers are let through, and so are measurements that can wait until the end: those after which
+    every gate leaves the measured bit as it is (a controlled gate on its control), because then
+    measuring first or last gives the same outcomes (the principle of deferred measurement; Nielsen
+    and Chuang, section 4.4). Any other gate after a measurement makes it mid-circuit.
+    """
+    measured: set[int] = set()
+    for number, instruction in enumerate(circuit.data):
+        operation = instruction.operation
+        qubits = [circuit.find_bit(qubit).index for qubit in instruction.qubits]
+        where = f"circuit: instruction {number} ({operation.name} on qubits {qubits})"
+        if operation.name == "measure":
+            measured |= set(qubits)
+        elif isinstance(operation, ControlFlowOp):
+            raise CircuitError(f"{where} is classical control, which is not a unitary evolution")
+        elif operation.name != "barrier" and not isinstance(operation, Gate):
+            raise CircuitError(f"{where} is not a unitary gate")
+        elif operation.name != "barrier":
+            for position, qubit in enumerate(qubits):
+                if qubit in measured and not _keeps_bit(operation, position):
+                    raise CircuitError(
+                        f"{where} changes qubit {qubit} after its measurement: a mid-circuit "
+                        "measurement is not a unitary evolution"
+                    )
+
+
+def _keeps_bit(operation: Instruction, position: int) -> bool:
+    """Whether a gate never flips one of its qubits: no entry connects its 0 with its 1."""
+    bit = (np.arange(2**operation.num_qubits) >> position) & 1
+    return not np.any(np.abs(_matrix(operation)[bit[:, None] != bit]) > _ROUNDING)
+
+
+def fuse(circuit: QuantumCircuit, width: int) -> list[TargetedGate]:
+    """The circuit's gates, multiplied into gates of at most ``width`` qubits.
+
+    Greedy: a gate joins an earlier fused gate if every later one acts on other qubits (so that they
+    commute) and the union of the qubits is at most ``width``; among those the one that grows least,
+    then the earliest. Wider gates are taken apart by their definition first. Targets are ascending.
+
+    Raises CircuitError where `check_unitary` does, for a gate without a matrix, and for a gate that
+    is wider than ``width`` and cannot be taken apart.
+    """
+    check_unitary(circuit)
+    blocks: list[list[TargetedGate]] = []
+    unions: list[set[int]] = []
+    latest: dict[int, int] = {}
+    for gate in _gates(circuit, range(circuit.num_qubits), width):
+        qubits = set(gate.targets)
+        first = max((latest.get(qubit, 0) for qubit in qubits), default=0)
+        fits = [
+            (len(unions[block] | qubits) - len(unions[block]), block)
+            for block in range(first, len(blocks))
+            if len(unions[block] | qubits) <= width
+        ]
+        if not fits:
+            blocks.append([])
+            unions.append(set())
+        chosen = min(fits)[1] if fits else len(blocks) - 1
+        blocks[chosen].append(gate)
+        unions[chosen] |= qubits
+        latest.update(dict.fromkeys(qubits, chosen))
+    return [_product(block, sorted(union)) for block, union in zip(blocks, unions, strict=True)]
+
+
+def _gates(circuit: QuantumCircuit, qubits: Sequence[int], width: int) -> Iterator[TargetedGate]:
+    """The gates of a circuit on these qubits, the ones that are too wide taken apart."""
+    for instruction in circuit.data:
+        operation = instruction.operation
+        if operation.name in ("barrier", "measure"):
+            continue
+        targets = [qubits[circuit.find_bit(qubit).index] for qubit in instruction.qubits]
+        if not targets:
+            # A global phase: it belongs to no qubit, so it rides on the first.
+            yield TargetedGate((qubits[0],), np.asarray(operation.to_matrix()) * np.eye(2))
+        elif len(targets) <= width:
+            yield TargetedGate(tuple(targets), _matrix(operation))
+        else:
+            yield from _taken_apart(operation, targets, width)
+    if circuit.global_phase:
+        yield TargetedGate((qubits[0],), np.exp(1j * float(circuit.global_phase)) * np.eye(2))
+
+
+def _taken_apart(
+    operation: Instruction, targets: Sequence[int], width: int
+) -> Iterator[TargetedGate]:
+    if width < 2 or operation.definition is None:
+        raise CircuitError(
+            f"fuse must be at least {len(targets)} for gate {operation.name} "
+            f"on qubits {list(targets)}, got {width}"
+        )
+    yield from _gates(operation.definition, targets, width)
+
+
+def _matrix(operation: Instruction) -> Array:
+    try:
+        return np.asarray(Operator(operation).data, np.complex128)
+    except (QiskitError, TypeError) as error:
+        raise CircuitError(f"circuit: gate {operation.name} has no matrix: {error}") from error
+
+
+def _product(gates: Sequence[TargetedGate], union: Sequence[int]) -> TargetedGate:
+    """One gate on the qubits ``union`` for gates in order: each evolves the identity's columns."""
+    width = len(union)
+    # The columns of the matrix are the high bits of a state of 2 width qubits.
+    columns = np.eye(2**width, dtype=np.complex128).reshape(-1)
+    local = [[union.index(target) for target in gate.targets] for gate in gates]
+    flat = np.concatenate([gate.matrix.reshape(-1) for gate in gates])
+    targets = [target for own in local for target in own]
+    result = evolve_in_fp64(columns, flat, [len(own) for own in local], targets)
+    return TargetedGate(tuple(union), result.reshape(2**width, 2**width).T.copy())

@@ -1,0 +1,287 @@
+"""A Freivalds check of a whole product, sharp enough to see one wrong element.
+
+Freivalds (1979) compares C x with A (B x) for a random x: two matrix-vector products instead of a
+matrix product. With one x over a whole row a wrong element hides in the rounding errors of all
+others, so x is cut into blocks of ``BLOCK`` columns, each checked apart: for each row i and block J
+
+    r_iJ = sum_{j in J} x_j (C^_ij - C_ij),   x_j = e^(i theta_j), theta_j uniform.
+
+What C is. The operands are rounded here by the same rule as in the kernel (`argand.rounding`), so
+the rounding of operands, the largest error of a low precision, drops out of r. That rule is held
+to fp64 by the rows of the reference; this check says that every element follows from the operands.
+
+Threshold. The errors e_j = C^_ij - C_ij do not depend on x, which is drawn after them. Re r is a
+sum of independent zero-mean terms |e_j| cos(theta_j + phi_j), each sub-Gaussian with variance proxy
+|e_j|^2 / 2 (its moment generating function is I_0(s |e_j|) <= exp(s^2 |e_j|^2 / 4)), so
+
+    P(|Re r| > lambda F) <= 2 exp(-lambda^2 / 2)   where   sum |e_j|^2 <= 2 F^2,
+
+and the same for Im r. F bounds the 2-norm of either part's errors over the block. With T tests
+lambda = sqrt(2 log(2 T / p)) makes a false alarm less likely than p = ``FALSE_ALARM``. No rounding
+error is assumed to be random (they are not for constant or structured operands): only x is.
+
+F, in IEEE arithmetic. Every partial sum of row i over block J, whatever the order, is a row vector
+a_S B_S with S some of the 2 k real products of the part. Its 2-norm over J is at most
+||a_i||_2 s_J, where s_J^2 is the largest eigenvalue of Re(B_J^H B_J) (rows left out only make it
+smaller). Each rounding loses at most u of such a vector, and there are 2 k products and at most
+2 k - 1 + P sums, so F <= gamma(4 k + P, u) ||a_i||_2 s_J times `kept_size`. This is what makes the
+check sharp: a bound by |A| |B| would be larger by about sqrt(k) for random operands.
+
+F, on tensor cores. A truncation loses at most 2 u of the largest addend, which is the partial sum
+or one of the instruction's products; in 2-norm over J both are at most ||a_i||_2 s_J, together
+sqrt(2) of it. The number of truncations is that of `bounds.accumulation_error`.
+
+s_J is bounded by ||G^8||_F^(1/16), G = Re(B_J^H B_J): an eigenvalue is at most the 2-norm of all,
+and powers make the largest dominate (at most a factor BLOCK^(1/32) = 1.14 is lost).
+
+This threshold holds for any data and any order of summation, and grows as k^(3/2). So that one
+wrong element is seen at large k too, the ``SUSPECTS`` residuals that stand out most, relative to
+||a_i||_2 s_J, are looked at element by element (`workflow.suspects`).
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from argand import Precision
+
+from workflow import bounds
+from workflow.judgement import finite, finite_lines
+from workflow.references import Array, ProductReference
+from workflow.suspects import BLOCK, Sides, inspect, operand_terms
+
+SUSPECTS = 16
+"""Residuals that are inspected element by element."""
+FALSE_ALARM = 1e-9
+"""Probability that a whole correct result is called wrong."""
+_CHUNK_VALUES = 1 << 21
+"""Complex values of an operand converted to fp64 at a time."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the check found: ``reason`` is empty where the result passed.
+
+    ``worst`` is the largest residual over its threshold.
+    """
+
+    worst: float
+    reason: str
+
+
+def freivalds(
+    reference: ProductReference, result: Array, precision: Precision, backend: str
+) -> Verdict:
+    """Check all of ``result``, of the reference's shape.
+
+    Rows of A and columns of B with values that are not finite are left out. Costs about P / BLOCK
+    of the product, in complex128.
+    """
+    sides = Sides(reference, precision, backend, reference.m < reference.n)
+    tests = reference.batch * sides.rows * math.ceil(sides.columns / BLOCK)
+    strength = math.sqrt(2 * math.log(2 * 2 * max(tests, 1) / FALSE_ALARM))
+    rng = np.random.default_rng([reference.seed, 0xF4E1])
+    found: list[Suspect] = []
+    with np.errstate(all="ignore"):
+        for batch, row, residual, error in _residuals(sides, result, rng):
+            size = np.maximum(np.abs(residual.real), np.abs(residual.imag))
+            over = np.where(size == 0, 0, size / (strength * error))
+            over[np.isnan(over)] = np.inf
+            found = heapq.nlargest(SUSPECTS, found + _largest(over, batch, row))
+        worst = found[0].over if found else 0.0
+        if not worst <= 1:
+            return Verdict(worst, f"Freivalds residual is {worst:.3g} times its threshold in "
+                f"{sides.place(found[0].batch, found[0].row, found[0].block)}")  # fmt: skip
+        for suspect in found:
+            reason = inspect(sides, result, suspect.batch, suspect.row, suspect.block)
+            if reason:
+                return Verdict(worst, reason)
+    return Verdict(worst, "")
+
+
+class Suspect(NamedTuple):
+    """A residual that stands out, ordered by how far it does."""
+
+    over: float
+    batch: int
+    row: int
+    block: int
+
+
+def _largest(over: Array, batch: int, row: int) -> list[Suspect]:
+    """The largest of an array (products, rows, blocks) that starts at ``batch`` and ``row``."""
+    count = min(SUSPECTS, over.size)
+    chosen = np.argpartition(over, over.size - count, axis=None)[over.size - count :]
+    places = zip(*np.unravel_index(chosen, over.shape), strict=True)
+    return [
+        Suspect(float(over.flat[index]), batch + int(i), row + int(j), int(block))
+        for index, (i, j, block) in zip(chosen, places, strict=True)
+        if over.flat[index] > 0
+    ]
+
+
+def _residuals(
+    sides: Sides, result: Array, rng: np.random.Generator
+) -> Iterator[tuple[int, int, Array, Array]]:
+    """(first product, first row, r, F) with r and F of shape (products, rows, blocks)."""
+    reference = sides.reference
+    if 0 in reference.shape:
+        return
+    largest = max(sides.rows, 1) * max(reference.k, sides.columns, 1)
+    group = max(1, _CHUNK_VALUES // largest)
+    for start in range(0, reference.batch, group):
+        stop = min(start + group, reference.batch)
+        phases = np.exp(2j * np.pi * rng.random((stop - start, sides.columns)))
+        right = _Right(sides, start, stop, phases) if reference.k else None
+        step = max(1, _CHUNK_VALUES // max(reference.k, sides.columns, 1))
+        left = sides.left(start, stop) if right else None
+        computed = sides.result(result, start, stop)
+        addend = None if reference.c is None else sides.result(reference.c, start, stop)
+        for row in range(0, sides.rows, step):
+            rows = slice(row, row + step)
+            yield (
+                start, row,
+                *_block_of_rows(
+                    sides, phases, right, None if left is None else left[:, rows],
+                    computed[:, rows], None if addend is None else addend[:, rows],
+                ),
+            )  # fmt: skip
+
+
+def _block_of_rows(
+    sides: Sides, phases: Array, right: _Right | None, left: Array | None, computed: Array,
+    addend: Array | None,
+) -> tuple[Array, Array]:  # fmt: skip
+    """r and F for some rows of some products."""
+    reference, precision = sides.reference, sides.precision
+    alpha, beta, k = reference.alpha, reference.beta, reference.k
+    good = np.ones((*computed.shape[:2], 1), bool)
+    known = np.ones(computed.shape, bool)
+    if left is not None and right is not None:
+        good = finite_lines(left, -1, keepdims=True)
+        known = good & right.good
+        left = np.where(good, left, 0)
+    if addend is not None:
+        known = known & finite(addend)
+        addend = np.where(known, addend, 0).astype(complex)
+    computed = np.where(known, computed, 0).astype(complex)
+    residual = _per_block(computed * phases[:, None, :])
+    error = _own_error(k) * _block_norm(computed)
+    if left is not None and right is not None:
+        exact, bound = right.times(left)
+        residual -= alpha * exact
+        error = error + abs(alpha) * bound
+    if addend is not None:
+        residual -= beta * _per_block(addend * phases[:, None, :])
+        u = bounds.accumulator_roundoff(precision)
+        rounded = bounds.roundings(bounds.ADDEND_ROUNDINGS, u) + _own_error(k)
+        error = error + abs(beta) * rounded * _block_norm(addend)
+    lost = bounds.underflow(precision, sides.backend).result
+    # An element whose addend is not finite has no known value: its row's block is left out.
+    if addend is not None and not known.all():
+        partly = ~_per_block((~known & good & (right.good if right else True)) * 1.0).astype(bool)
+        residual = np.where(partly, residual, 0)
+    return residual, error + lost * 4 * (k + 4) * math.sqrt(BLOCK)
+
+
+class _Right:
+    """The right operands of some products, reduced to blocks: B_q x, s_J and ||B_J||_F."""
+
+    def __init__(self, sides: Sides, start: int, stop: int, phases: Array) -> None:
+        self.sides = sides
+        right = sides.right(start, stop)
+        self.good = finite_lines(right, -2, keepdims=True)
+        right = np.where(self.good, right, 0)
+        columns = range(0, sides.columns, BLOCK)
+        terms = sides.precision.terms
+        shape = (stop - start, sides.reference.k, len(columns))
+        self.sums = [np.empty(shape, complex) for _ in range(terms)]
+        self.spectral = np.empty((stop - start, 1, len(columns)))
+        self.frobenius = np.empty_like(self.spectral)
+        for index, column in enumerate(columns):
+            block = slice(column, column + BLOCK)
+            values = right[:, :, block]
+            x = np.where(self.good[:, 0, block], phases[:, block], 0)[:, :, None]
+            for total, term in zip(
+                self.sums, operand_terms(values, sides.precision, -2), strict=True
+            ):
+                total[:, :, index] = (term @ x)[..., 0]
+            wide = values.astype(complex)
+            self.spectral[:, 0, index] = spectral_bound(wide)
+            self.frobenius[:, 0, index] = np.sqrt((np.abs(wide) ** 2).sum(axis=(-2, -1)))
+
+    def times(self, left: Array) -> tuple[Array, Array]:
+        """sum of A_p (B_q x) over the products kept, and F for alpha = 1."""
+        precision, k = self.sides.precision, self.sides.reference.k
+        reference = self.sides.reference
+        terms = operand_terms(left, precision, -1)
+        exact = np.zeros((*left.shape[:2], self.spectral.shape[-1]), complex)
+        for p, term in enumerate(terms):
+            partners = [self.sums[j] for i, j in self.sides.products if i == p]
+            if partners:
+                exact += term @ sum(partners[1:], partners[0])
+        norms = np.sqrt((np.abs(left.astype(complex)) ** 2).sum(axis=-1, keepdims=True))
+        mixed = bounds.spread(reference.alpha) * sum_error(precision, k, self.sides.backend)
+        u = bounds.accumulator_roundoff(precision)
+        scaling = bounds.roundings(bounds.scaling_roundings(reference.alpha, reference.beta), u)
+        relative = (mixed + (1 + mixed) * scaling) * bounds.kept_size(precision)
+        flushed = bounds.underflow(precision, self.sides.backend).operand
+        own = _own_error(k) * self.frobenius * len(precision.products)
+        small = flushed * math.sqrt(2 * k) * (self.spectral + norms * math.sqrt(BLOCK))
+        return exact, norms * (relative * self.spectral + own) + small
+
+
+def sum_error(precision: Precision, k: int, backend: str) -> float:
+    """The factor of ||a_i||_2 s_J in F, derived in the module's docstring."""
+    u, count = bounds.accumulator_roundoff(precision), len(precision.products)
+    if not bounds.on_tensor_cores(precision, backend):
+        return bounds.gamma(4 * k + count, u)
+    each = math.sqrt(2) * 2 * u
+    plain = bounds.gamma(count * bounds.truncations(k), each)
+    if count == 1:
+        return plain
+    depth = min(k, bounds.PROMOTED_EVERY)
+    slices = math.ceil(k / bounds.PROMOTED_EVERY)
+    # A slice's own truncations, for each slice, are relative to that slice's part of a_i: the
+    # norms of the parts add up to at most sqrt(slices) ||a_i||_2 (Cauchy-Schwarz).
+    promoted = bounds.gamma(count * bounds.truncations(depth), each) * math.sqrt(slices)
+    return min(plain, promoted + bounds.gamma(slices, u) * (1 + promoted))
+
+
+def spectral_bound(values: Array) -> Array:
+    """At least the largest singular value of [Re B; Im B], for each B of (..., k, columns)."""
+    stacked = np.concatenate([values.real, values.imag], axis=-2)
+    gram = np.swapaxes(stacked, -1, -2) @ stacked
+    # Scaled so that the sixteenth powers stay in range.
+    scale = np.abs(gram).max(axis=(-2, -1), keepdims=True, initial=0)
+    gram = gram / np.where(scale > 0, scale, 1)
+    squared = gram @ gram
+    fourth = squared @ squared
+    eighth = fourth @ fourth
+    largest = np.sqrt((eighth**2).sum(axis=(-2, -1))) ** 0.125
+    return np.asarray(np.sqrt(largest * scale[..., 0, 0]) * (1 + 1e-6))
+
+
+def _own_error(k: int) -> float:
+    """Rounding of the check itself, relative to 1-norms over k x BLOCK: sqrt(BLOCK) of 2-norms.
+
+    B x, A (B x), C x and their differences are chains of at most 2 k + 4 BLOCK roundings at 2^-53,
+    in two parts.
+    """
+    chain = bounds.gamma(2 * k + 4 * BLOCK, 2.0**-53)
+    return 2 * chain * math.sqrt(BLOCK)
+
+
+def _per_block(x: Array) -> Array:
+    """Sums over blocks of the last axis."""
+    return np.add.reduceat(x, np.arange(0, x.shape[-1], BLOCK), axis=-1)
+
+
+def _block_norm(x: Array) -> Array:
+    """2-norms over blocks of the last axis."""
+    return np.sqrt(_per_block(x.real**2 + x.imag**2))

@@ -1,0 +1,315 @@
+"""Operands that a user brings: where they lie in an HDF5 file, what is allowed, reading them.
+
+Everything that can be told from a file's headers is told by `describe_operand`, before any job
+starts; `read_operand` makes the same checks and then reads. Both raise InputError with what was
+found and what is allowed, its text starting with the key of the config that it is about.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field, StrictInt, StringConstraints, model_validator
+
+from workflow.model import Model
+from workflow.selections import Picked, SelectionError, pick
+
+Array = npt.NDArray[Any]
+
+COMPONENT_TYPES = ("float16", "float32", "float64", "int8", "int16", "int32")
+"""Types of a real or imaginary part that are read."""
+_WIDE = ("float64", "int32", "complex128")
+"""Stored types that single precision cannot hold: they are read as double."""
+_PIECE = 1 << 20
+"""Elements looked at together, so that the masks stay small beside the data."""
+_LISTED = 20
+"""How many of a file's datasets a message names."""
+
+
+class InputError(ValueError):
+    """The user's file is not there, or does not hold what the config says."""
+
+
+class DatasetSource(Model):
+    """Real and imaginary part in two datasets of the same shape."""
+
+    real: str = Field(min_length=1, description="Path of the dataset with the real part.")
+    imag: str = Field(min_length=1, description="Path of the dataset with the imaginary part.")
+
+
+DatasetRef = Annotated[
+    Annotated[str, StringConstraints(min_length=1)] | DatasetSource,
+    Field(description="Path of a dataset, or {real: path, imag: path} for separate parts."),
+]
+"""Where an operand is in a file. A kind's input has one field of this type for each operand."""
+
+SliceText = Annotated[
+    str, StringConstraints(pattern=r"^\s*(-?\d+)?\s*:\s*(-?\d+)?\s*(:\s*\d*\s*)?$")
+]
+Selection = list[StrictInt | SliceText | list[StrictInt]]
+"""One entry for each axis of a dataset: an index (drops the axis), ``a:b:c``, or indices."""
+
+
+class FileInput(Model):
+    """Operands in an HDF5 file; each kind adds a `DatasetRef` for each operand it can read."""
+
+    file: Path = Field(
+        description="HDF5 file; a relative path starts at the folder Snakemake runs in."
+    )
+    select: dict[str, Selection] = Field(
+        default_factory=dict,
+        description=(
+            "For each operand, what to take along each axis of its dataset: `:` or `a:b:c` a "
+            "range, an index one value (the axis is dropped), a list of indices those values."
+        ),
+    )
+
+    @classmethod
+    def operand_names(cls) -> tuple[str, ...]:
+        """The operands that this kind reads from a file."""
+        return tuple(name for name in cls.model_fields if name not in FileInput.model_fields)
+
+    @model_validator(mode="after")
+    def _selects_operands(self) -> FileInput:
+        for name in self.select:
+            if name not in self.operand_names():
+                raise ValueError(
+                    f"select.{name} must be one of {list(self.operand_names())}, got {name!r}"
+                )
+            if getattr(self, name) is None:
+                raise ValueError(f"select.{name}: there is no {name} in this input to select from")
+        return self
+
+
+class WorkloadInput(Model):
+    """Operands made from another workload's product."""
+
+    workload: str = Field(description="Name of a workload of this study whose product is read.")
+
+
+@dataclass(frozen=True)
+class OperandHeader:
+    """What a file holds for an operand.
+
+    ``shape`` is the canonical one, after the selection and with missing leading axes as 1;
+    ``dtype`` is what `read_operand` returns; ``stored`` says how it lies in the file.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    stored: str
+
+
+def describe_operand(
+    source: FileInput, operand: str, *, rank: int, axes: tuple[str, ...], real: bool = False
+) -> OperandHeader:
+    """Check an operand by the file's headers, without reading its data.
+
+    Args:
+        source: the input of a case.
+        operand: the name of its field that holds the `DatasetRef`.
+        rank: the most axes that the operand may have; missing leading ones count as length 1.
+        axes: their names, ``rank`` of them, for messages.
+        real: whether the operand is real; otherwise it must be complex.
+
+    Raises:
+        InputError: no such file or dataset, a file that is not HDF5, data that lie in other files,
+            an unreadable type, real data for a complex operand or the reverse, real and imaginary
+            parts of different shape, a selection that does not fit, too many axes, no elements.
+    """
+    with _opened(source.file) as file:
+        return _Operand(file, source, operand, axes, real).header(rank)
+
+
+def read_operand(
+    source: FileInput, operand: str, *, rank: int, axes: tuple[str, ...], real: bool = False
+) -> Array:
+    """Read an operand; arguments and errors as in `describe_operand`.
+
+    Returns:
+        A contiguous array of ``rank`` axes: complex64 or, from float64, complex128 and int32 parts,
+        complex128; for a real operand float32 or float64 alike.
+
+    Raises:
+        InputError: also where the data cannot be decoded (a damaged chunk, an unknown filter).
+    """
+    with _opened(source.file) as file:
+        found = _Operand(file, source, operand, axes, real)
+        header = found.header(rank)
+        try:
+            data = found.read(header.dtype)
+        except OSError as error:
+            raise InputError(
+                f"input.{operand}: {found.name} of {source.file} cannot be read ({error})"
+            ) from error
+    return np.ascontiguousarray(data).reshape(header.shape)
+
+
+def count_nonfinite(array: Array) -> tuple[int, int]:
+    """How many elements are NaN, and how many infinite and not NaN, as (nan, inf).
+
+    A complex element is NaN where either part is, infinite where either part is.
+    """
+    nan = inf = 0
+    flat = array.reshape(-1)
+    for start in range(0, flat.size, _PIECE):
+        piece = flat[start : start + _PIECE]
+        is_nan = np.isnan(piece)
+        nan += int(np.count_nonzero(is_nan))
+        inf += int(np.count_nonzero(np.isinf(piece) & ~is_nan))
+    return nan, inf
+
+
+def source_checksum(path: Path) -> str:
+    """SHA-256 of a file in hexadecimal; raises InputError where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"input.file: {path} cannot be read ({error})") from error
+
+
+class _Operand:
+    """The datasets of one operand in an open file, checked one by one."""
+
+    def __init__(
+        self, file: h5py.File, source: FileInput, operand: str, axes: tuple[str, ...], real: bool
+    ) -> None:
+        self.key, self.axes, self.real = f"input.{operand}", axes, real
+        where = getattr(source, operand)
+        paths = [where] if isinstance(where, str) else [where.real, where.imag]
+        if real and len(paths) > 1:
+            raise InputError(f"{self.key} is real: it must be one dataset, got {paths}")
+        self.separate = len(paths) > 1
+        self.datasets = [_dataset(file, path, self.key) for path in paths]
+        self.name = " and ".join(str(dataset.name) for dataset in self.datasets)
+        shapes = [dataset.shape for dataset in self.datasets]
+        if shapes[0] != shapes[-1]:
+            raise InputError(
+                f"{self.key}: real and imaginary part must have the same shape, "
+                f"got {shapes[0]} and {shapes[1]}"
+            )
+        try:
+            self.picked: Picked = pick(source.select.get(operand), shapes[0])
+        except SelectionError as error:
+            raise InputError(f"input.select.{operand}: {self.name} {error}") from None
+
+    def header(self, rank: int) -> OperandHeader:
+        """Check type and shape."""
+        stored = [self._component(dataset) for dataset in self.datasets]
+        wide = any(name in _WIDE for _, name in stored)
+        shape = self.picked.shape
+        allowed = f"at most {rank} axes ({', '.join(self.axes)})"
+        found = f"{self.name} has {len(shape)} of shape {shape}"
+        if not 1 <= len(shape) <= rank:
+            raise InputError(f"{self.key} must have at least 1 and {allowed}, but {found}")
+        if 0 in shape:
+            raise InputError(f"{self.key} must have elements, but {found}")
+        kind = "float" if self.real else "complex"
+        bits = (64 if wide else 32) * (1 if self.real else 2)
+        return OperandHeader(
+            (1,) * (rank - len(shape)) + shape,
+            f"{kind}{bits}",
+            " and ".join(text for text, _ in stored),
+        )
+
+    def _component(self, dataset: h5py.Dataset) -> tuple[str, str]:
+        """How a dataset is stored, and the type of its numbers."""
+        dtype = dataset.dtype
+        one_real = self.real or self.separate
+        if dtype.kind == "c" and not one_real and dtype.itemsize in (8, 16):
+            return dtype.name, dtype.name
+        if dtype.names == ("r", "i") and not one_real:
+            part = dtype["r"]
+            if part.name in COMPONENT_TYPES and dtype["i"] == part:
+                return f"{{r, i}} of {part.name}", part.name
+        if dtype.names is None and one_real and dtype.name in COMPONENT_TYPES:
+            return dtype.name, dtype.name
+        raise InputError(
+            f"{self.key}: {dataset.name} must be {self._allowed()}, got {_said(dtype)}"
+        )
+
+    def _allowed(self) -> str:
+        types = f"one of {list(COMPONENT_TYPES)}"
+        if self.real or self.separate:
+            return f"real, {types}"
+        return (
+            f"complex64, complex128 or a compound {{r, i}} of {types} "
+            "(for separate parts give {real: path, imag: path})"
+        )
+
+    def read(self, dtype: str) -> Array:
+        """The selected data as ``dtype``, its axes those of the selection."""
+        parts: list[Array] = []
+        if not self.separate:
+            data = self.picked.read(self.datasets[0])
+            if data.dtype.names is None:
+                return np.asarray(data.astype(dtype, copy=False))
+            parts = [data["r"], data["i"]]
+        result = np.empty(self.picked.shape, dtype)
+        result.real = parts[0] if parts else self.picked.read(self.datasets[0])
+        result.imag = parts[1] if parts else self.picked.read(self.datasets[1])
+        return result
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[h5py.File]:
+    """The user's file, with the compression filters of hdf5plugin at hand."""
+    import hdf5plugin  # noqa: F401
+
+    if not path.is_file():
+        raise InputError(f"input.file: there is no file {path} (looked in {Path.cwd()})")
+    try:
+        file = h5py.File(path, "r")
+    except OSError as error:
+        raise InputError(f"input.file: {path} is not a readable HDF5 file ({error})") from error
+    with file:
+        yield file
+
+
+def _dataset(file: h5py.File, path: str, key: str) -> h5py.Dataset:
+    """A dataset whose data lie in this very file: its checksum then vouches for them."""
+    link = file.get(path, getlink=True)
+    if isinstance(link, h5py.ExternalLink):
+        raise InputError(
+            f"{key}: {path} of {file.filename} is a link to {link.filename}; name that file instead"
+        )
+    if path not in file:
+        raise InputError(f"{key}: {file.filename} has no dataset {path}{_choices(file, path)}")
+    found = file[path]
+    if not isinstance(found, h5py.Dataset):
+        raise InputError(f"{key}: {path} is a group, not a dataset{_choices(file, path)}")
+    if found.file.filename != file.filename or found.is_virtual or found.external:
+        raise InputError(
+            f"{key}: the data of {path} lie in other files than {file.filename}; "
+            "copy them into one file"
+        )
+    return found
+
+
+def _choices(file: h5py.File, path: str) -> str:
+    """What the file has instead, the nearest name first."""
+    names: list[str] = []
+    file.visititems(
+        lambda name, item: names.append(f"/{name}") if isinstance(item, h5py.Dataset) else None
+    )
+    near = difflib.get_close_matches("/" + path.lstrip("/"), names, 1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"{hint} (it has: {', '.join(names[:_LISTED]) or 'no dataset'}{more})"
+
+
+def _said(dtype: np.dtype[Any]) -> str:
+    if dtype.names is None:
+        return "text or objects" if dtype.kind == "O" else dtype.name
+    fields = ", ".join(f"{name}: {dtype[name].name}" for name in dtype.names)
+    return f"a compound {{{fields}}}"

@@ -1,0 +1,95 @@
+"""What the kinds that are one matrix product have in common: gemm and beamforming."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from argand import Device, GemmProblem, Precision, gemm, numpy_backend
+from argand.gemm import gemm_problem
+
+from workflow import operands
+from workflow import peers as libraries
+from workflow.inputs import InputError
+from workflow.workloads.base import Case, Computation, Implementation, Shape
+
+Array = npt.NDArray[Any]
+
+
+def check_shapes(shapes: Mapping[str, tuple[int, ...]], **scalars: Any) -> None:
+    """Raise InputError where the first two operands, and c, do not make a product."""
+    (left, a), (right, b) = list(shapes.items())[:2]
+    try:
+        gemm_problem(a, b, shapes.get("c"), **scalars)
+    except ValueError as error:
+        raise InputError(f"input: {left} {a} and {right} {b} do not fit: {error}") from None
+
+
+def shape(problem: GemmProblem, read: Iterable[Array]) -> Shape:
+    """The sizes of a product whose operands are ``read`` once and whose result is written once."""
+    values = sum(data.size for data in read) + int(np.prod(problem.shape, dtype=np.int64))
+    return Shape(
+        flops=problem.flops,
+        bytes_moved=values * operands.complex_bytes(problem.precision),
+        batch=problem.batch,
+        m=problem.m,
+        n=problem.n,
+        k=problem.k,
+    )
+
+
+def ours(
+    precision: Precision, device: Device, names: Sequence[str], scalars: Mapping[str, Any]
+) -> Implementation:
+    """`argand.gemm` of the operands ``names`` (those that there are) at a precision."""
+    return Implementation(
+        "argand",
+        precision,
+        gemm_algorithm(precision, device),
+        _computation(gemm, names, {**scalars, "precision": precision}),
+        lambda staged: operands.cast(staged, precision),
+    )
+
+
+def peers(
+    case: Case, device: Device, names: Sequence[str], scalars: Mapping[str, Any]
+) -> list[Implementation]:
+    """The libraries that the case asks for, on the same operands."""
+    return libraries.choose(
+        [
+            Implementation(
+                peer.name,
+                peer.precision,
+                peer.algorithm,
+                _computation(peer.multiply, names, scalars),
+                _casting(peer.precision),
+            )
+            for peer in libraries.product_peers(device)
+        ],
+        case,
+        "product",
+    )
+
+
+def gemm_algorithm(precision: Precision, device: Device) -> str:
+    """What `argand.gemm` runs at a precision on a device."""
+    if device.backend == "cuda":
+        from argand import cuda_backend
+
+        return cuda_backend.gemm_algorithm(precision)
+    return numpy_backend.gemm_algorithm(precision)
+
+
+def _casting(precision: Precision) -> Callable[[Mapping[str, Array]], dict[str, Array]]:
+    return lambda staged: operands.cast(staged, precision)
+
+
+def _computation(
+    multiply: Callable[..., Any], names: Sequence[str], keywords: Mapping[str, Any]
+) -> Computation:
+    def compute(given: Mapping[str, Any]) -> Any:
+        return multiply(*(given[name] for name in names if name in given), **keywords)
+
+    return compute

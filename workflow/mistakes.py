@@ -1,0 +1,304 @@
+"""Mistakes in a config, said to the person who wrote it.
+
+Pydantic says where a value failed and why, for each member of a union apart. Here that becomes one
+line a mistake: the key, what is allowed, what was found.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import types
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+Key = tuple[str | int, ...]
+
+
+class StudyError(ValueError):
+    """What is wrong with a study, one mistake a line."""
+
+    def __init__(self, mistakes: Sequence[str]) -> None:
+        super().__init__("\n".join(dict.fromkeys(mistakes)))
+
+
+def alternatives(annotation: Any) -> list[Any]:
+    """The members of a union, without their Annotated wrappers; the type itself where it is none.
+
+    TypeVars and forward references are left alone: pydantic has resolved a field's annotation.
+    """
+    origin = typing.get_origin(annotation)
+    if origin is typing.Annotated:
+        return alternatives(typing.get_args(annotation)[0])
+    if origin is typing.Union or origin is types.UnionType:
+        return [member for part in typing.get_args(annotation) for member in alternatives(part)]
+    return [annotation]
+
+
+def models_in(annotation: Any) -> list[type[BaseModel]]:
+    """The models among the alternatives of a type."""
+    return [
+        member
+        for member in alternatives(annotation)
+        if isinstance(member, type) and issubclass(member, BaseModel)
+    ]
+
+
+def models_within(annotation: Any) -> list[type[BaseModel]]:
+    """Models that a type is, or is a list of."""
+    found = models_in(annotation)
+    for member in alternatives(annotation):
+        if typing.get_origin(member) in (list, tuple):
+            found += [model for item in typing.get_args(member) for model in models_in(item)]
+    return list(dict.fromkeys(found))
+
+
+def limits(field: FieldInfo) -> str:
+    """The range that a field allows, in words; empty where it has none."""
+    constraints = [*field.metadata, *_constraints(field.annotation)]
+    words = []
+    for name, text in (("gt", "above"), ("ge", "at least"), ("lt", "below"), ("le", "at most")):
+        bounds = [getattr(constraint, name, None) for constraint in constraints]
+        words += [f"{text} {bound}" for bound in bounds if bound is not None]
+    return " and ".join(dict.fromkeys(words))
+
+
+def _constraints(annotation: Any) -> list[Any]:
+    """The constraints that a type itself carries, in Annotated, as far as they bound a number."""
+    if typing.get_origin(annotation) is typing.Annotated:
+        base, *extras = typing.get_args(annotation)
+        inner = [item for extra in extras for item in getattr(extra, "metadata", [extra])]
+        return [*inner, *_constraints(base)]
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        return [item for part in typing.get_args(annotation) for item in _constraints(part)]
+    return []
+
+
+def nearest(found: str, known: Iterable[str]) -> str:
+    """A hint at the known word nearest to the one that was found; empty where none is near."""
+    near = difflib.get_close_matches(found, list(known), 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def unknown_key(key: str, known: Iterable[str]) -> str:
+    """What to say about a key that does not exist."""
+    known = list(known)
+    return f"unknown key{nearest(key, known) or ';'} (known: {', '.join(known)})"
+
+
+def attach(at: Key, text: str, known: Iterable[str]) -> str:
+    """A mistake at a key of the config.
+
+    Text that itself starts with one of the known keys, or with the last one of ``at``, goes on from
+    there: it was written where only the end of the path is known.
+    """
+    first = re.match(r"\w+", text)
+    if not at:
+        return text
+    if first and first[0] == at[-1]:
+        at, text = at[:-1], text
+    elif not first or first[0] not in set(known):
+        return f"{'.'.join(map(str, at))}: {text}"
+    return ".".join((*map(str, at), text))
+
+
+def messages(
+    error: ValidationError, model: type[BaseModel], raw: Any, at: Key, extra: Sequence[str] = ()
+) -> list[str]:
+    """The mistakes in a validation error, in the order of the config's keys.
+
+    Args:
+        error: from validating ``raw`` against ``model``.
+        at: where ``raw`` stands in the config.
+        extra: keys that are known beside the model's own.
+    """
+    found = [_Mistake(detail, detail["loc"]) for detail in error.errors(include_url=False)]
+    # Whatever the walk through pydantic's paths may miss, an error is never without a line.
+    lines = _tell(found, [model], None, raw, at, extra)
+    return lines or [attach(at, f"{item.detail['msg']} at {item.rest}", ()) for item in found]
+
+
+class _Mistake:
+    """One of pydantic's errors, with what is left of the path to it."""
+
+    def __init__(self, detail: Any, rest: Key) -> None:
+        self.detail, self.rest = detail, rest
+        self.type: str = detail["type"]
+        self.context: Mapping[str, Any] = detail.get("ctx", {})
+
+    def beyond(self) -> _Mistake:
+        return _Mistake(self.detail, self.rest[1:])
+
+
+def _tell(
+    found: list[_Mistake],
+    models: list[type[BaseModel]],
+    field: FieldInfo | None,
+    raw: Any,
+    at: Key,
+    extra: Sequence[str] = (),
+) -> list[str]:
+    """What is wrong with one value and what it holds."""
+    here = [mistake for mistake in found if not mistake.rest]
+    if here:
+        return [attach(at, _sentence(here, field, raw), _fields(models))]
+    inside: dict[str | int, list[_Mistake]] = {}
+    branches: dict[str | int, list[_Mistake]] = {}
+    for mistake in found:
+        target = inside if _is_key(mistake, raw) else branches
+        target.setdefault(mistake.rest[0], []).append(mistake.beyond())
+    lines = []
+    if branches:
+        lines += _tell_union(branches, models, field, raw, at)
+    absent = [key for key, mistakes in inside.items() if _is(mistakes, "missing")]
+    if isinstance(raw, list) and absent:
+        lines.append(attach(at, f"must be a list of {int(max(absent)) + 1}, got {show(raw)}", ()))
+        inside = {key: mistakes for key, mistakes in inside.items() if key not in absent}
+    known = [*_fields(models), *extra]
+    strangers = [str(key) for key, mistakes in inside.items() if _is(mistakes, "extra_forbidden")]
+    lines += [attach((*at, key), unknown_key(key, known), ()) for key in strangers]
+    hinted = {near for key in strangers for near in difflib.get_close_matches(key, known, 1)}
+    for key, mistakes in inside.items():
+        # A misspelt key is missing too: that is one mistake, and it has been told.
+        if key in strangers or (key in hinted and _is(mistakes, "missing")):
+            continue
+        below = _fields(models).get(str(key))
+        value = raw[key] if _holds(raw, key) else None
+        inner = models_within(below.annotation) if below is not None else models
+        lines += _tell(mistakes, inner, below, value, (*at, key))
+    return lines
+
+
+def _is(mistakes: list[_Mistake], kind: str) -> bool:
+    """Whether errors at a key are about the key itself."""
+    return mistakes[0].type == kind and not mistakes[0].rest
+
+
+def _fields(models: list[type[BaseModel]]) -> dict[str, FieldInfo]:
+    return {name: field for model in models for name, field in model.model_fields.items()}
+
+
+def _holds(raw: Any, key: str | int) -> bool:
+    if isinstance(raw, Mapping):
+        return key in raw
+    return isinstance(raw, list) and isinstance(key, int) and key < len(raw)
+
+
+def _is_key(mistake: _Mistake, raw: Any) -> bool:
+    """Whether the next step of the path is a key of the config, not the name of a union's member.
+
+    A missing key is not in the config: it is a key where the path ends with it.
+    """
+    key = mistake.rest[0]
+    absent = mistake.type == "missing" and len(mistake.rest) == 1
+    return _holds(raw, key) or absent
+
+
+def _tell_union(
+    branches: dict[str | int, list[_Mistake]],
+    models: list[type[BaseModel]],
+    field: FieldInfo | None,
+    raw: Any,
+    at: Key,
+) -> list[str]:
+    """The mistakes of the member that was meant, or all that would have been allowed."""
+    meant = max(models, key=lambda member: _likeness(member, raw), default=None)
+    if meant is not None and isinstance(raw, Mapping):
+        found = [branches[tag] for tag in branches if meant.__name__ in str(tag)]
+        if found:
+            return _tell(found[0], [meant], field, raw, at)
+    inside = [found for found in branches.values() if any(mistake.rest for mistake in found)]
+    if inside:
+        return _tell(inside[0], models, field, raw, at)
+    every = [mistake for found in branches.values() for mistake in found]
+    return [attach(at, _sentence(every, field, raw), ())]
+
+
+def _likeness(model: type[BaseModel], raw: Any) -> float:
+    """How many keys of a mapping a model knows, those that nearly fit counting half."""
+    if not isinstance(raw, Mapping):
+        return 0
+    known = list(model.model_fields)
+    return sum(1 if key in known else 0.5 * bool(nearest(str(key), known)) for key in raw)
+
+
+def _sentence(found: list[_Mistake], field: FieldInfo | None, raw: Any) -> str:
+    """What is wrong with a value, from the errors that concern the value itself."""
+    for mistake in found:
+        if mistake.type == "value_error":
+            return str(mistake.context["error"])
+        if mistake.type == "missing":
+            return f"missing{_purpose(field)}"
+    allowed = list(dict.fromkeys(_allowed(mistake, field) for mistake in found))
+    return f"must be {' or '.join(allowed)}, got {show(raw)}{_number_hint(found, raw)}"
+
+
+def _purpose(field: FieldInfo | None) -> str:
+    text = field.description if field is not None else None
+    return f"; it is needed: {text[0].lower()}{text[1:].rstrip('.')}" if text else ""
+
+
+_KINDS_OF_VALUE = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "text",
+    "path": "a path",
+    "list": "a list",
+    "tuple": "a list",
+    "dict": "a mapping of keys to values",
+    "model": "a mapping of keys to values",
+    "finite": "a finite number",
+}
+_LENGTHS = {"too_short": ("at least", "min_length"), "too_long": ("at most", "max_length")}
+_BOUNDS = {
+    "greater_than": ("above", "gt"),
+    "greater_than_equal": ("at least", "ge"),
+    "less_than": ("below", "lt"),
+    "less_than_equal": ("at most", "le"),
+}
+
+
+def _allowed(mistake: _Mistake, field: FieldInfo | None) -> str:
+    """What would have been right, for one of pydantic's types of error."""
+    context = mistake.context
+    if mistake.type in _BOUNDS:
+        words, name = _BOUNDS[mistake.type]
+        return (limits(field) if field is not None else "") or f"{words} {context[name]}"
+    if mistake.type == "literal_error":
+        return f"one of [{str(context['expected']).replace(' or ', ', ')}]"
+    for ending, (words, name) in _LENGTHS.items():
+        if mistake.type == ending:
+            return f"a list of {words} {context[name]}"
+        if mistake.type == f"string_{ending}":
+            return f"text of {words} {context[name]} characters"
+    if mistake.type == "string_pattern_mismatch":
+        return f"text of the form {context['pattern']}"
+    kind = _KINDS_OF_VALUE.get(mistake.type.split("_")[0])
+    return kind or f"right ({mistake.detail['msg']})"
+
+
+def _number_hint(found: list[_Mistake], raw: Any) -> str:
+    if isinstance(raw, str) and any(m.type.startswith(("int", "float")) for m in found):
+        try:
+            float(raw)
+        except ValueError:
+            return ""
+        return " (this is text; write a number without quotes, in full such as 1.0e-5)"
+    return ""
+
+
+def show(value: Any) -> str:
+    """A value of a config, short enough for a line."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, Mapping):
+        return f"a mapping with {', '.join(map(str, value)) or 'no key'}"
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,37 @@
+"""Reducing a product to what a page can show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+def power(values: Array) -> Array:
+    """|values|^2 in their real type."""
+    return np.asarray(np.square(values.real) + np.square(values.imag))
+
+
+def decibels(powers: Array) -> Array:
+    """10 log10 of powers over the largest; NaN, which is not drawn, where 0 or not finite."""
+    largest = np.max(powers, initial=0, where=np.isfinite(powers))
+    shown = np.isfinite(powers) & (powers > 0)
+    ratio = np.divide(powers, largest, out=np.full(powers.shape, np.nan), where=shown)
+    return np.asarray(10 * np.log10(ratio))
+
+
+def block_means(values: Array, most: int) -> Array:
+    """A matrix reduced to at most ``most`` rows and columns by the means of equal blocks.
+
+    What is left over at the end of an axis is averaged as a smaller block.
+    """
+    for axis in (0, 1):
+        step = -(-values.shape[axis] // most)
+        starts = np.arange(0, values.shape[axis], step)
+        sums = np.add.reduceat(values, starts, axis=axis)
+        counts = np.diff(np.append(starts, values.shape[axis]))
+        values = sums / np.expand_dims(counts, 1 - axis)
+    return values

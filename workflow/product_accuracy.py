@@ -1,0 +1,165 @@
+"""The assessment of products: componentwise against the reference, and Freivalds over all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from argand import Precision
+
+from workflow import bounds
+from workflow.freivalds import freivalds
+from workflow.judgement import Accuracy, Checks, finite, finite_lines, ratio, same_shape
+from workflow.references import Array, ProductReference
+
+
+@dataclass
+class _Worst:
+    """Running maxima over the reference's rows."""
+
+    squared_error: float = 0.0
+    squared_size: float = 0.0
+    componentwise: tuple[float, float] = (0.0, 0.0)
+    excess: tuple[float, float] = (0.0, 0.0)
+    where: tuple[str, str] = ("", "")
+
+
+def assess_product(
+    reference: ProductReference, result: Array, precision: Precision, *, backend: str
+) -> Accuracy:
+    """Hold a result of the reference's shape to the bound of its precision.
+
+    Real and imaginary part of every element of the reference's rows must be within
+    ``bounds.product_bound`` times |alpha| |A| |B| + |beta| |C|, plus what underflow may take
+    (`_lost`); an element whose denominator is 0 must be exactly right. Where an operand makes an
+    element NaN or infinite it must not be finite, and only there. The whole result must pass
+    `freivalds`.
+
+    Args:
+        precision: as the implementation rounds: a peer that truncates its operands needs
+            ``precision.with_rounding("toward_zero")``.
+        backend: ``cpu`` or ``cuda``, which sum differently.
+
+    Raises ValueError where the shape differs.
+    """
+    result = np.asarray(result)
+    same_shape(result, reference.shape)
+    bound = bounds.product_bound(
+        precision, reference.k, backend, alpha=reference.alpha, beta=reference.beta
+    )
+    worst, checks = _Worst(), Checks()
+    checks.require(np.isfinite(bound), f"no bound exists at k = {reference.k} (k u >= 1)")
+    with np.errstate(all="ignore"):
+        misplaced = _misplaced_nonfinite(reference, result)
+        for index, where, chosen in reference.rows_by_batch():
+            _compare(reference, result, precision, backend, bound, worst, index, where, chosen)
+        size, error = np.sqrt(worst.squared_size), np.sqrt(worst.squared_error)
+    checks.require(misplaced == 0, f"{misplaced} elements are finite or not where C is the other")
+    for part, name in enumerate(("componentwise_re", "componentwise_im")):
+        checks.require(
+            worst.excess[part] <= 1,
+            f"{name}: an error is {worst.excess[part]:.3g} times what is allowed "
+            f"(bound {bound:.3g}) at {worst.where[part]}",
+        )
+    verdict = freivalds(reference, result, precision, backend)
+    checks.require(not verdict.reason, verdict.reason)
+    return Accuracy(
+        rel_frobenius=ratio(float(error), float(size)),
+        componentwise_re=worst.componentwise[0],
+        componentwise_im=worst.componentwise[1],
+        bound=bound,
+        verified=checks.verified,
+        reason=checks.reason,
+        reference="sampled" if reference.sampled else "full",
+        reference_rows=len(reference.rows),
+    )
+
+
+def _misplaced_nonfinite(reference: ProductReference, result: Array) -> int:
+    """How many elements are finite where C cannot be, or the other way round.
+
+    A row of A or a column of B with a NaN or an infinity makes every element of that row or column
+    of C not finite (even times 0), and so does such an element of the addend.
+    """
+    lost = np.zeros((1, 1), bool)
+    if reference.k:
+        lost = ~finite_lines(reference.a, -1)[..., :, None]
+        lost = lost | ~finite_lines(reference.b, -2)[..., None, :]
+    if reference.c is not None:
+        lost = lost | ~finite(reference.c)
+    return int(np.count_nonzero(lost == finite(result)))
+
+
+def _compare(
+    reference: ProductReference, result: Array, precision: Precision, backend: str, bound: float,
+    worst: _Worst, index: int, where: slice, chosen: Array,
+) -> None:  # fmt: skip
+    """Take some rows of one product into the maxima."""
+    exact, magnitude = reference.values[where], reference.magnitude[where]
+    known = finite(exact) & finite(magnitude)
+    got = reference.item(result, index)[chosen]
+    error = np.where(known, got - exact, 0)
+    worst.squared_error += float((np.abs(error) ** 2).sum())
+    worst.squared_size += float((np.abs(np.where(known, exact, 0)) ** 2).sum())
+    allowed = bound * magnitude + _lost(reference, precision, backend, index, chosen)
+    allowed = np.where(magnitude == 0, 0, allowed)
+    parts = [_worst_part(np.abs(part), magnitude, allowed) for part in (error.real, error.imag)]
+    for part, (relative, excess, place) in enumerate(parts):
+        _raise(worst, part, relative, excess, f"({index}, {chosen[place[0]]}, {place[1]})")
+
+
+def _worst_part(
+    error: Array, magnitude: Array, allowed: Array
+) -> tuple[float, float, tuple[int, int]]:
+    """Largest error / magnitude, largest error / allowed, and where the latter is."""
+    if error.size == 0:
+        return 0.0, 0.0, (0, 0)
+    relative = np.where(error == 0, 0, error / magnitude)
+    excess = np.where(error == 0, 0, error / allowed)
+    relative[np.isnan(relative)] = np.inf
+    excess[np.isnan(excess)] = np.inf
+    row, column = np.unravel_index(int(excess.argmax()), excess.shape)
+    return float(relative.max()), float(excess.max()), (int(row), int(column))
+
+
+def _raise(worst: _Worst, part: int, relative: float, excess: float, place: str) -> None:
+    if relative > worst.componentwise[part]:
+        values = list(worst.componentwise)
+        values[part] = relative
+        worst.componentwise = (values[0], values[1])
+    if excess > worst.excess[part]:
+        excesses, places = list(worst.excess), list(worst.where)
+        excesses[part], places[part] = excess, place
+        worst.excess, worst.where = (excesses[0], excesses[1]), (places[0], places[1])
+
+
+def _lost(
+    reference: ProductReference, precision: Precision, backend: str, index: int, chosen: Array
+) -> Array:
+    """(rows, n): the absolute error that underflow may cause; see `bounds.underflow`.
+
+    Operands are off by e_a = ``operand`` + ``of_largest`` x largest component of the row, in each
+    real part, so a product's part is off by e_a (|br| + |bi|) <= sqrt(2) e_a |b|, summed over k;
+    the same with a and b exchanged, and 2 k e_a e_b. Each of the 2 k P products and of the last few
+    operations may lose ``result``. The factor 2 covers the operands' own rounding, (1 + v) < 2.
+    """
+    terms = bounds.underflow(precision, backend)
+    k, products = reference.k, len(precision.products)
+    operations = terms.result * 4 * (1 + abs(reference.beta))
+    if not k:
+        return np.full((len(chosen), reference.n), operations)
+    a = reference.item(reference.a, index)[chosen]
+    b = reference.item(reference.b, index)
+    lost_a = terms.operand + terms.of_largest * _largest(a, -1)
+    lost_b = terms.operand + terms.of_largest * _largest(b, -2)
+    sum_a = np.abs(a).sum(axis=-1, keepdims=True, dtype=float)
+    sum_b = np.abs(b).sum(axis=-2, keepdims=True, dtype=float)
+    operands = np.sqrt(2) * (lost_a * sum_b + sum_a * lost_b) + 2 * k * lost_a * lost_b
+    inner = 2 * operands + 2 * k * products * terms.result
+    return np.asarray(bounds.spread(reference.alpha) * abs(reference.alpha) * inner + operations)
+
+
+def _largest(x: Array, axis: int) -> Array:
+    """Largest finite real or imaginary component along an axis, which is kept."""
+    parts = np.maximum(np.abs(x.real), np.abs(x.imag))
+    return np.asarray(np.where(finite(parts), parts, 0).max(axis=axis, keepdims=True), float)

@@ -1,0 +1,204 @@
+"""Product files: a workload's answer, laid out so that others' programs open it by themselves.
+
+The layout is NeXus (``/entry/data`` is an NXdata with its axes) with HDF5 dimension scales, which
+is also netCDF-4: silx, h5web, nexusformat, h5netcdf and xarray find the data and its axes without
+being told. Complex data stays the compound of ``r`` and ``i`` that h5py writes; beside it stands
+its magnitude, real and therefore the default signal, because not every plotting program takes
+complex numbers. ``/entry/certificate`` says how the answer was computed and how far it was proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from workflow.datasets import DataError, create, open_written, read_dataset, write_dataset
+from workflow.workloads.base import Array, Coordinate, Product
+
+CERTIFICATE_KEYS = (
+    "implementation", "precision", "algorithm", "device", "rel_frobenius", "bound", "tolerance",
+    "verified", "reference", "kernel_digest", "versions", "timestamp",
+)  # fmt: skip
+"""What every certificate holds, as in a Record; provenance (seed, source, checksum) is beside."""
+
+
+def write_product(
+    path: Path, product: Product, certificate: Mapping[str, Any], *, workload: str, kind: str
+) -> None:
+    """Write a product file, atomically and with checksums.
+
+    Args:
+        path: where it goes.
+        product: the answer; each axis has a coordinate of its length or is numbered.
+        certificate: at least `CERTIFICATE_KEYS`, and ``verified`` is true; scalars, strings, and
+            mappings of them. None is left out of the file.
+        workload, kind: whose answer it is.
+
+    Raises:
+        ValueError: axes that do not fit the data, or a certificate that is incomplete or says that
+            the result did not verify.
+    """
+    _check(product)
+    _check_certificate(certificate)
+    attributes = {"workload": workload, "kind": kind, "NX_class": "NXroot", "default": "entry"}
+    with create(path, "product", attributes) as file:
+        entry = _group(file, "entry", "NXentry")
+        entry.attrs["default"] = "data"
+        entry["title"] = product.title
+        _write_data(_group(entry, "data", "NXdata"), product)
+        _write_scalars(_group(entry, "certificate", "NXcollection"), certificate)
+
+
+def read_product(path: Path) -> Product:
+    """Read a product file whole, its checksums checked.
+
+    Raises DataError that names the file where it is missing, damaged or not a product.
+    """
+    with open_written(path, "product") as file:
+        try:
+            return _read_data(file["entry/data"], _text(file["entry/title"][()]))
+        except (ValueError, TypeError, RuntimeError, UnicodeError) as error:
+            # HDF5 reports some damage to a header by other errors than OSError and KeyError.
+            if isinstance(error, DataError):
+                raise
+            raise DataError(f"{path}: damaged ({error}); delete it and run again") from error
+
+
+def read_certificate(path: Path) -> dict[str, Any]:
+    """The certificate of a product file, nested as it was written. Raises DataError."""
+    with open_written(path, "product") as file:
+        return _read_scalars(file["entry/certificate"])
+
+
+def _check_certificate(certificate: Mapping[str, Any]) -> None:
+    missing = [key for key in CERTIFICATE_KEYS if key not in certificate]
+    if missing:
+        raise ValueError(f"certificate must have {list(CERTIFICATE_KEYS)}, {missing} are missing")
+    if not certificate["verified"]:
+        raise ValueError("certificate.verified must be one of [True], got False")
+
+
+def _check(product: Product) -> None:
+    data, axes = product.data, product.axes
+    if len(axes) != data.ndim or len(set(axes)) != len(axes):
+        raise ValueError(
+            f"product.axes must name each of the {data.ndim} axes of {product.name} once, "
+            f"got {list(axes)}"
+        )
+    for axis, length in zip(axes, data.shape, strict=True):
+        found = product.coordinates.get(axis)
+        if found is not None and np.shape(found.values) != (length,):
+            raise ValueError(
+                f"product.coordinates.{axis} must have shape ({length},), "
+                f"got {np.shape(found.values)}"
+            )
+    unknown = set(product.coordinates) - set(axes)
+    if unknown:
+        raise ValueError(f"product.coordinates must be of {list(axes)}, got {sorted(unknown)}")
+    if product.name in axes:
+        raise ValueError(f"product.name must differ from its axes, got {product.name!r}")
+
+
+def _write_data(group: h5py.Group, product: Product) -> None:
+    scales = [_write_axis(group, product, index) for index in range(product.data.ndim)]
+    group.attrs["axes"] = list(product.axes)
+    for index, axis in enumerate(product.axes):
+        group.attrs[f"{axis}_indices"] = index
+    group.attrs["argand_product"] = product.name
+    signals = {product.name: product.data}
+    if product.data.dtype.kind == "c":
+        signals[f"{product.name}_magnitude"] = np.abs(product.data)
+    for name, data in signals.items():
+        dataset = write_dataset(group, name, data)
+        magnitude = "" if name == product.name else "magnitude of "
+        _label(dataset, product.units, magnitude + product.title)
+        for dimension, scale in zip(dataset.dims, scales, strict=True):
+            dimension.attach_scale(scale)
+        # The last one is real: what a plotting program shows first.
+        group.attrs["signal"] = name
+
+
+def _write_axis(group: h5py.Group, product: Product, index: int) -> h5py.Dataset:
+    """The dimension scale of one axis: its coordinate, or its numbers from 0."""
+    name = product.axes[index]
+    numbers = Coordinate(np.arange(product.data.shape[index]), "", f"{name} number")
+    coordinate = product.coordinates.get(name, numbers)
+    values = np.asarray(coordinate.values)
+    if values.dtype.kind in "OSUT":
+        # Text as variable-length UTF-8, which HDF5 cannot checksum.
+        dataset = group.create_dataset(name, data=_strings(values), dtype=h5py.string_dtype())
+    else:
+        dataset = write_dataset(group, name, values)
+    _label(dataset, coordinate.units, coordinate.long_name)
+    dataset.attrs["argand_numbered"] = name not in product.coordinates
+    dataset.make_scale(name)
+    return dataset
+
+
+def _label(dataset: h5py.Dataset, units: str, long_name: str) -> None:
+    """Units and name; an empty one is left out, because it means something else to some readers."""
+    for key, value in (("units", units), ("long_name", long_name)):
+        if value:
+            dataset.attrs[key] = value
+
+
+def _read_data(group: h5py.Group, title: str) -> Product:
+    name = _text(group.attrs["argand_product"])
+    axes = tuple(_text(axis) for axis in group.attrs["axes"])
+    dataset = group[name]
+    coordinates = {
+        axis: _read_coordinate(group[axis])
+        for axis in axes
+        if not group[axis].attrs["argand_numbered"]
+    }
+    units = _text(dataset.attrs.get("units", ""))
+    product = Product(name, read_dataset(dataset), axes, coordinates, title, units)
+    _check(product)
+    return product
+
+
+def _read_coordinate(dataset: h5py.Dataset) -> Coordinate:
+    text = h5py.check_string_dtype(dataset.dtype) is not None
+    values = np.array(dataset.asstr()[...], dtype=str) if text else read_dataset(dataset)
+    units, long_name = (_text(dataset.attrs.get(key, "")) for key in ("units", "long_name"))
+    return Coordinate(values, units, long_name)
+
+
+def _write_scalars(group: h5py.Group, values: Mapping[str, Any]) -> None:
+    """Each value as a scalar dataset and, for readers of attributes alone, as an attribute."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            _write_scalars(_group(group, key, "NXcollection"), value)
+        elif value is not None:
+            group[key] = value
+            group.attrs[key] = value
+
+
+def _read_scalars(group: h5py.Group) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in group.items():
+        if isinstance(value, h5py.Group):
+            found[key] = _read_scalars(value)
+        else:
+            scalar = value[()]
+            found[key] = scalar.decode() if isinstance(scalar, bytes) else scalar.item()
+    return found
+
+
+def _group(parent: h5py.Group, name: str, nexus_class: str) -> h5py.Group:
+    group = parent.create_group(name)
+    group.attrs["NX_class"] = nexus_class
+    return group
+
+
+def _strings(values: Array) -> Array:
+    """Text of any NumPy type as Python strings, which h5py writes as UTF-8."""
+    return np.array([_text(value) for value in values.tolist()], dtype=object)
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)

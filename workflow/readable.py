@@ -1,0 +1,167 @@
+"""Tables for people: chosen columns, three significant digits, Markdown and HTML."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Row = Mapping[str, Any]
+Section = tuple[str, str, Sequence["Column"], Sequence[Row]]
+"""Heading, explanation, columns and rows."""
+TEMPLATE = Path(__file__).parent / "report" / "table.html"
+
+
+def number(value: float, *, scientific: bool = False) -> str:
+    """Three significant digits: plain from 0.001 to a million, otherwise with an exponent."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    if scientific or not 1e-3 <= abs(value) < 999_500:
+        return f"{value:.2e}"
+    decimals = 2 - math.floor(math.log10(abs(float(f"{value:.2e}"))))
+    return f"{round(value, decimals):.{max(0, decimals)}f}"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return number(value) if isinstance(value, float) else str(value)
+
+
+def _error(value: Any) -> str:
+    return number(value, scientific=True)
+
+
+def _percent(value: Any) -> str:
+    return number(100 * value)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: the field it shows, its heading with the unit, and how a value is written."""
+
+    field: str
+    heading: str
+    write: Callable[[Any], str] = _text
+    numeric: bool = False
+
+    def show(self, row: Row) -> str:
+        """What stands in the cell; a dash for what does not apply."""
+        value = row[self.field]
+        return "–" if value is None or value == "" else self.write(value)
+
+
+def _number(field: str, heading: str, write: Callable[[Any], str] = _text) -> Column:
+    return Column(field, heading, write, numeric=True)
+
+
+_WHO = (
+    Column("workload", "workload"),
+    Column("implementation", "implementation"),
+    Column("precision", "precision"),
+)
+_VERDICT = (Column("verified", "verified"), Column("reason", "reason"))
+
+PERFORMANCE = (
+    *_WHO,
+    _number("time_us_p50", "time (µs)"),
+    _number("tflops", "TFLOP/s"),
+    _number("gbytes_per_s", "GB/s"),
+    _number("limit_fraction", "of limit (%)", _percent),
+    _number("speedup", "speedup (×)"),
+    _number("rel_frobenius", "error", _error),
+    _number("bound", "bound", _error),
+    *_VERDICT,
+    Column("algorithm", "algorithm"),
+    Column("device", "device"),
+)
+ACCURACY = (
+    *_WHO,
+    _number("rel_frobenius", "rel. Frobenius", _error),
+    _number("componentwise_re", "componentwise, real", _error),
+    _number("componentwise_im", "componentwise, imag.", _error),
+    _number("max_row_error", "largest row error", _error),
+    _number("max_ulp", "largest error (ulp)"),
+    _number("row_sum_error", "row sum error", _error),
+    _number("norm_drift", "norm drift", _error),
+    _number("fidelity", "1 − fidelity", lambda value: _error(1 - value)),
+    _number("bound", "bound", _error),
+    _number("tolerance", "tolerance", _error),
+    *_VERDICT,
+    Column("reference", "reference"),
+    _number("reference_rows", "reference rows"),
+)
+GROWTH = (
+    Column("precision", "precision"),
+    Column("part", "part"),
+    _number("slope", "slope"),
+    Column("grade", "grade"),
+    _number("k_first", "from k"),
+    _number("error_first", "error there", _error),
+    _number("k_last", "to k"),
+    _number("error_last", "error there", _error),
+)
+
+
+def used(columns: Sequence[Column], rows: Sequence[Row]) -> list[Column]:
+    """The columns that say something in at least one row (all of them without rows)."""
+    return [c for c in columns if not rows or any(c.show(row) != "–" for row in rows)]
+
+
+def markdown_table(columns: Sequence[Column], rows: Sequence[Row]) -> str:
+    """A pipe table; columns that no row fills are left out."""
+    columns = used(columns, rows)
+    lines = [[column.heading for column in columns]]
+    lines.append(["---:" if column.numeric else "---" for column in columns])
+    lines += [[_cell(column.show(row)) for column in columns] for row in rows]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
+
+
+def html_page(title: str, sections: Sequence[Section]) -> str:
+    """One page that needs nothing else: a search box, and tables that sort by a click."""
+    template = TEMPLATE.read_text(encoding="utf-8")
+    body = "".join(_section(*section) for section in sections)
+    return template.replace("@TITLE@", html.escape(title)).replace("@SECTIONS@", body)
+
+
+def _section(heading: str, note: str, columns: Sequence[Column], rows: Sequence[Row]) -> str:
+    columns = used(columns, rows)
+    head = "".join(
+        f'<th scope="col" aria-sort="none"{_class(c)}><button type="button">'
+        f"{html.escape(c.heading)}</button></th>"
+        for c in columns
+    )
+    title = f"<h2>{html.escape(heading)}</h2>" if heading else ""
+    return (
+        f"<section>{title}<p>{html.escape(note)}</p>"
+        f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(_html_row(columns, row) for row in rows)}</tbody></table></div></section>"
+    )
+
+
+def _html_row(columns: Sequence[Column], row: Row) -> str:
+    failed = ' class="failed"' if row.get("verified") is False else ""
+    cells = "".join(
+        f"<td{_class(c)} data-value={_attribute(row[c.field])}>{html.escape(c.show(row))}</td>"
+        for c in columns
+    )
+    return f"<tr{failed}>{cells}</tr>"
+
+
+def _class(column: Column) -> str:
+    return ' class="number"' if column.numeric else ""
+
+
+def _attribute(value: Any) -> str:
+    """The full value to sort by, quoted; empty where there is none or it has no place (NaN)."""
+    absent = value is None or value != value
+    text = "" if absent else value if isinstance(value, str) else json.dumps(value)
+    return f'"{html.escape(text)}"'

@@ -1,0 +1,230 @@
+"""The truth in fp64, by SciPy: computed once for a workload and shared by all its precisions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, cast, get_args
+
+import numpy as np
+import numpy.typing as npt
+from scipy import fft, special
+from scipy.linalg.blas import zgemm
+
+Array = npt.NDArray[Any]
+
+Norm = Literal["backward", "ortho", "forward"]
+"""SciPy's scalings of a Fourier transform."""
+FLOP_BUDGET = 4e10
+"""Flops of a product's full reference: about a second of zgemm on two cores."""
+_MOST_ELEMENTS = 1 << 24
+"""Elements of a reference kept in memory (384 MiB with their magnitudes)."""
+_CHUNK_VALUES = 1 << 22
+"""Values converted to fp64 at a time."""
+
+
+@dataclass(frozen=True)
+class ProductReference:
+    """alpha op(A) op(B) + beta C in fp64, for all rows or for a sample.
+
+    ``a`` is (..., m, k) and ``b`` (..., k, n) after their op, ``c`` (..., m, n) or None, all as
+    given. ``rows`` are indices into batch x m; ``values`` (len(rows), n) is the product there,
+    ``magnitude`` |alpha| |A| |B| + |beta| |C|.
+    """
+
+    a: Array
+    b: Array
+    c: Array | None
+    alpha: complex
+    beta: complex
+    batch_shape: tuple[int, ...]
+    rows: npt.NDArray[np.int64]
+    values: Array
+    magnitude: Array
+    sampled: bool
+    seed: int
+
+    @property
+    def m(self) -> int:
+        """Rows of one product."""
+        return int(self.a.shape[-2])
+
+    @property
+    def n(self) -> int:
+        """Columns of one product."""
+        return int(self.b.shape[-1])
+
+    @property
+    def k(self) -> int:
+        """Length of the contraction; 0 where alpha is 0 and the operands are not read."""
+        return int(self.a.shape[-1]) if self.alpha != 0 else 0
+
+    @property
+    def batch(self) -> int:
+        """How many products there are."""
+        return int(np.prod(self.batch_shape, dtype=np.int64))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of a result."""
+        return (*self.batch_shape, self.m, self.n)
+
+    def item(self, operand: Array, index: int) -> Array:
+        """One product's matrix of an operand whose leading axes may have been broadcast."""
+        full = np.broadcast_to(operand, self.batch_shape + operand.shape[-2:])
+        return np.asarray(full[np.unravel_index(index, self.batch_shape)])
+
+    def items(self, operand: Array, start: int, stop: int) -> Array:
+        """(stop - start, rows, columns): the matrices of several products, copied."""
+        if stop - start == 1:
+            return self.item(operand, start)[None]
+        full = np.broadcast_to(operand, self.batch_shape + operand.shape[-2:])
+        return np.asarray(full[np.unravel_index(np.arange(start, stop), self.batch_shape)])
+
+    def rows_by_batch(self) -> list[tuple[int, slice, Array]]:
+        """(index of a product, where its rows lie in ``rows``, those rows of the product)."""
+        if not self.rows.size:
+            return []
+        batches, rows = np.divmod(self.rows, self.m)
+        indices, starts = np.unique(batches, return_index=True)
+        stops = np.append(starts[1:], len(rows))
+        return [
+            (int(index), slice(start, stop), rows[start:stop])
+            for index, start, stop in zip(indices, starts, stops, strict=True)
+        ]
+
+
+def product_reference(
+    a: Array,
+    b: Array,
+    c: Array | None = None,
+    *,
+    alpha: complex = 1,
+    beta: complex = 0,
+    op_a: str = "N",
+    op_b: str = "N",
+    seed: int = 0,
+    flop_budget: float = FLOP_BUDGET,
+) -> ProductReference:
+    """The reference of `argand.gemm` with the same arguments, by scipy.linalg.blas.zgemm.
+
+    Full where 8 batch m n k is within ``flop_budget`` (and the result within 2^24 elements), else
+    of rows sampled with ``seed``: the first, the last, and others spread over all products. As in
+    BLAS, alpha = 0 leaves A and B unread and beta = 0 leaves C unread.
+    """
+    a, b = oriented(np.asarray(a), op_a), oriented(np.asarray(b), op_b)
+    batch_shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    total = int(np.prod(batch_shape, dtype=np.int64)) * a.shape[-2]
+    k, n = b.shape[-2:]
+    affordable = min(flop_budget / (8 * max(n * k, 1)), _MOST_ELEMENTS / max(n, 1))
+    rows = sample_rows(total, max(4, int(affordable)), seed)
+    found = ProductReference(
+        a, b, np.asarray(c) if c is not None and beta != 0 else None, complex(alpha),
+        complex(beta), batch_shape, rows, np.zeros((len(rows), n), complex),
+        np.zeros((len(rows), n)), len(rows) < total, seed,
+    )  # fmt: skip
+    with np.errstate(all="ignore"):
+        for index, where, chosen in found.rows_by_batch():
+            _fill(found, index, where, chosen)
+    return found
+
+
+def oriented(x: Array, op: str) -> Array:
+    """op(x): x, its transpose, or its conjugate transpose; a view where it can be."""
+    if op == "N":
+        return x
+    return np.swapaxes(x, -1, -2) if op == "T" else np.conj(np.swapaxes(x, -1, -2))
+
+
+def sample_rows(total: int, count: int, seed: int) -> npt.NDArray[np.int64]:
+    """``count`` of ``total`` rows in order: first, last, and one at random from equal stretches."""
+    if count >= total:
+        return np.arange(total)
+    edges = np.linspace(1, total - 1, count - 1).astype(np.int64)
+    inner = np.random.default_rng(seed).integers(edges[:-1], edges[1:])
+    return np.unique(np.concatenate([[0], inner, [total - 1]]))
+
+
+def _fill(found: ProductReference, index: int, where: slice, chosen: Array) -> None:
+    if found.k and found.n:
+        a = found.item(found.a, index)[chosen].astype(complex)
+        b = found.item(found.b, index).astype(complex)
+        # BLAS is column-major: C^T = B^T A^T, so that no array is transposed in memory.
+        found.values[where] = zgemm(found.alpha, np.ascontiguousarray(b).T, a.T).T
+        found.magnitude[where] = abs(found.alpha) * (np.abs(a) @ np.abs(b))
+    if found.c is not None:
+        c = found.item(found.c, index)[chosen].astype(complex)
+        found.values[where] += found.beta * c
+        found.magnitude[where] += abs(found.beta) * np.abs(c)
+
+
+@dataclass(frozen=True)
+class SpectrumReference:
+    """Discrete Fourier transforms of the rows of x (..., N), and ||x||_1 in the same scaling."""
+
+    values: Array
+    magnitude: Array
+
+
+def spectrum_reference(
+    x: Array, *, inverse: bool = False, norm: str = "backward"
+) -> SpectrumReference:
+    """scipy.fft.fft or ifft of x (..., N) in complex128, over the last axis.
+
+    Raises ValueError for an unknown norm.
+    """
+    if norm not in get_args(Norm):
+        raise ValueError(f"norm must be one of {list(get_args(Norm))}, got {norm!r}")
+    scaling = cast(Norm, norm)
+    x = np.asarray(x)
+    rows = x.reshape(-1, x.shape[-1])
+    values, sizes = np.empty(rows.shape, complex), np.empty(len(rows))
+    transform = fft.ifft if inverse else fft.fft
+    step = max(1, _CHUNK_VALUES // x.shape[-1])
+    with np.errstate(all="ignore"):
+        # The transform of a unit impulse says what the norm scales by.
+        scale = float(np.abs(transform(np.eye(1, x.shape[-1])[0], norm=scaling)[0]))
+        for start in range(0, len(rows), step):
+            chunk = rows[start : start + step].astype(complex)
+            values[start : start + step] = transform(chunk, norm=scaling)
+            sizes[start : start + step] = scale * np.abs(chunk).sum(axis=-1)
+    return SpectrumReference(values.reshape(x.shape), sizes.reshape(x.shape[:-1]))
+
+
+@dataclass(frozen=True)
+class StateReference:
+    """A final state in fp64, and its 2-norm."""
+
+    values: Array
+    norm: float
+
+
+def state_reference(final_state_fp64: Array) -> StateReference:
+    """The reference for a state vector (2^n,) that was evolved in complex128.
+
+    Raises ValueError for another type: a rounded state is no truth.
+    """
+    values = np.asarray(final_state_fp64)
+    if values.dtype != np.complex128:
+        raise ValueError(f"final_state_fp64.dtype must be complex128, got {values.dtype}")
+    return StateReference(values, float(np.linalg.norm(values)))
+
+
+@dataclass(frozen=True)
+class SoftmaxReference:
+    """x (..., columns) as it was given, and its softmax in fp64."""
+
+    x: Array
+    values: Array
+
+
+def softmax_reference(x: Array) -> SoftmaxReference:
+    """scipy.special.softmax over the last axis in fp64, of x before any rounding."""
+    x = np.asarray(x)
+    rows = x.reshape(-1, x.shape[-1])
+    values = np.empty(rows.shape)
+    step = max(1, _CHUNK_VALUES // x.shape[-1])
+    with np.errstate(all="ignore"):
+        for start in range(0, len(rows), step):
+            chunk = rows[start : start + step].astype(np.float64)
+            values[start : start + step] = special.softmax(chunk, axis=-1)
+    return SoftmaxReference(x, values.reshape(x.shape))

@@ -1,0 +1,89 @@
+rule tabulate:
+    """The tables, from the records of every workload."""
+    input:
+        records=expand(rules.verify.output.records, workload=WORKLOADS),
+        growth=rules.growth_of_errors.output.growth,
+    output:
+        performance_csv="results/tables/performance.csv",
+        performance_md="results/tables/performance.md",
+        performance_h5="results/tables/performance.h5",
+        performance_html=report(
+            "results/tables/performance.html",
+            caption="../report/performance.rst",
+            category="Tables",
+            labels={"table": "performance"},
+        ),
+        accuracy_csv="results/tables/accuracy.csv",
+        accuracy_md="results/tables/accuracy.md",
+        accuracy_html=report(
+            "results/tables/accuracy.html",
+            caption="../report/accuracy.rst",
+            category="Tables",
+            labels={"table": "accuracy"},
+        ),
+    log:
+        "results/logs/tabulate.log",
+    conda:
+        "../../envs/environment.yaml"
+    message:
+        "tabulate results/tables"
+    script:
+        "../scripts/tabulate.py"
+
+
+rule draw:
+    """Error against throughput, and a picture of the product, of one workload."""
+    input:
+        records=rules.verify.output.records,
+        product=rules.deliver.output.product,
+    output:
+        pareto=report(
+            "results/figures/pareto/{workload}.svg",
+            caption="../report/pareto.rst",
+            category="Error against throughput",
+            labels={"workload": "{workload}"},
+        ),
+        product=report(
+            "results/figures/products/{workload}.svg",
+            caption="../report/product.rst",
+            category="Products",
+            labels={"workload": "{workload}"},
+        ),
+    log:
+        "results/logs/draw/{workload}.log",
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        case=lambda wildcards: study.case_json(wildcards.workload),
+    message:
+        "draw     {wildcards.workload}"
+    script:
+        "../scripts/draw.py"
+
+
+rule draw_study:
+    """How errors grow with k, and how near to the device's limits everything came."""
+    input:
+        records=expand(rules.verify.output.records, workload=WORKLOADS),
+        growth=rules.growth_of_errors.output.growth,
+    output:
+        growth=report(
+            "results/figures/growth.svg",
+            caption="../report/growth.rst",
+            category="Accuracy",
+            labels={"figure": "growth of the error with k"},
+        ),
+        limits=report(
+            "results/figures/limits.svg",
+            caption="../report/limits.rst",
+            category="Limits",
+            labels={"figure": "fraction of the limit"},
+        ),
+    log:
+        "results/logs/draw_study.log",
+    conda:
+        "../../envs/environment.yaml"
+    message:
+        "draw     the whole study"
+    script:
+        "../scripts/draw_study.py"

@@ -1,0 +1,106 @@
+"""The JSON schema of a study, for editors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from workflow.mistakes import models_in
+from workflow.study import NAME, Settings
+from workflow.sweeps import is_input, sweep_of
+from workflow.workloads import KINDS
+
+_DRAFT = "http://json-schema.org/draft-07/schema#"
+"""The version that editors' YAML support knows best."""
+_ABOUT = ("title", "description", "default")
+
+
+def study_schema() -> str:
+    """The schema as text: what a config may hold, with sweeps, one shape for each kind.
+
+    A kind's shape is chosen by the value of ``kind``, so that an editor completes and criticises
+    the keys of that kind alone.
+    """
+    cases = [KINDS[kind].case_type for kind in sorted(KINDS)]
+    references, definitions = models_json_schema([(case, "validation") for case in cases])
+    schemas = _without_titles(definitions)["$defs"]
+    for model in _reachable(cases):
+        _allow_sweeps(model, schemas[model.__name__])
+    for kind in KINDS:
+        schemas[KINDS[kind].case_type.__name__]["properties"]["kind"] = {"const": kind}
+    settings = _without_titles(Settings.model_json_schema())
+    schema = {
+        "$schema": _DRAFT,
+        "title": "A study of Argand",
+        **settings,
+        "properties": {**settings["properties"], "workloads": _workloads(references)},
+        "required": ["workloads"],
+        "$defs": {**settings.get("$defs", {}), **schemas},
+    }
+    return json.dumps(schema, indent=2) + "\n"
+
+
+def _workloads(references: Any) -> dict[str, Any]:
+    branches = [
+        {
+            "if": {"properties": {"kind": {"const": kind}}},
+            "then": references[(KINDS[kind].case_type, "validation")],
+        }
+        for kind in sorted(KINDS)
+    ]
+    return {
+        "description": "The workloads by name; a name becomes the name of files.",
+        "type": "object",
+        "minProperties": 1,
+        "propertyNames": {"pattern": f"^{NAME.pattern}$"},
+        "additionalProperties": {
+            "type": "object",
+            "required": ["kind"],
+            "properties": {
+                "kind": {"enum": sorted(KINDS), "description": "What kind of workload it is."}
+            },
+            "allOf": branches,
+        },
+    }
+
+
+def _reachable(models: Sequence[type[BaseModel]]) -> Iterator[type[BaseModel]]:
+    """Models whose parameters may be swept: the cases and what is nested in them."""
+    waiting, seen = list(models), set()
+    while waiting:
+        model = waiting.pop()
+        if model in seen or is_input(model):
+            continue
+        seen.add(model)
+        yield model
+        waiting += [m for field in model.model_fields.values() for m in models_in(field.annotation)]
+
+
+def _allow_sweeps(model: type[BaseModel], schema: dict[str, Any]) -> None:
+    """Let a parameter be a list of what it is, where `workflow.sweeps` would expand it."""
+    for name, field in model.model_fields.items():
+        lists = sweep_of(name, field.annotation)
+        if not lists:
+            continue
+        one = schema["properties"][name]
+        about = {key: one.pop(key) for key in _ABOUT if key in one}
+        each = one if lists == "values" else {"type": "array", **one}
+        several = {"type": "array", "minItems": 1, "items": each}
+        schema["properties"][name] = {**about, "anyOf": [one, several]}
+
+
+def _without_titles(schema: Any, is_properties: bool = False) -> Any:
+    """Drop the titles that pydantic makes of field names: editors show the keys themselves."""
+    if isinstance(schema, list):
+        return [_without_titles(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: _without_titles(value, key == "properties")
+        for key, value in schema.items()
+        if is_properties or key != "title"
+    }

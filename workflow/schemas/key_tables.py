@@ -1,0 +1,167 @@
+"""The tables of config/README.md: every key with its type, unit, default and range."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import re
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, WithJsonSchema
+from pydantic.fields import FieldInfo
+
+from workflow.inputs import FileInput
+from workflow.mistakes import alternatives, limits, models_within
+from workflow.study import Settings
+from workflow.sweeps import is_input, is_list, sweep_of
+from workflow.workloads import KINDS, Case
+
+_HEAD = "| key | type | unit | default | allowed | meaning |\n|---|---|---|---|---|---|"
+_WORDS: dict[Any, str] = {
+    int: "whole number", float: "number", bool: "true or false", str: "text", Path: "path",
+    types.NoneType: "",
+}  # fmt: skip
+_LARGE = 1e6
+_UNITS = {"_m": "m", "_hz": "Hz", "_deg": "degree", "_s": "s"}
+_BLOCK = re.compile(r"(<!-- keys: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def fill_tables(text: str) -> str:
+    """The README with what stands between its marks made anew.
+
+    ``<!-- keys: study -->`` takes the keys of the study, ``common`` those that every workload has,
+    ``kinds`` a section for each kind. Raises KeyError for another mark, ValueError for no mark.
+    """
+    makers = {"study": _study, "common": _common, "kinds": _kinds}
+    if not _BLOCK.search(text):
+        raise ValueError("no mark for the tables of keys")
+    return _BLOCK.sub(lambda found: f"{found[1]}\n{makers[found[2]]()}\n\n{found[3]}", text)
+
+
+def _study() -> str:
+    return _table(Settings.model_fields, sweeps=False)
+
+
+def _common() -> str:
+    kinds = ", ".join(f"`{kind}`" for kind in sorted(KINDS))
+    return _table(Case.model_fields).replace("| required |  |", f"| required | {kinds} |", 1)
+
+
+def _kinds() -> str:
+    return "\n\n".join(_kind(kind, KINDS[kind].case_type) for kind in sorted(KINDS))
+
+
+def _kind(kind: str, case: type[Case]) -> str:
+    """A kind's own keys, the common ones that it has another default for, and what they hold."""
+    own = {
+        name: field
+        for name, field in case.model_fields.items()
+        if name != "kind" and repr(Case.model_fields.get(name)) != repr(field)
+    }
+    parts = [f"### {kind}", _text(case), _table(own)]
+    for name, field in own.items():
+        parts += [_nested(name, field, model) for model in models_within(field.annotation)]
+    return "\n\n".join(parts)
+
+
+def _nested(name: str, field: FieldInfo, model: type[BaseModel]) -> str:
+    """The keys of a mapping within a workload; what every file input has is told elsewhere."""
+    shared = FileInput.model_fields if issubclass(model, FileInput) else {}
+    beside = " Beside `file` and `select` it has:" if shared else ""
+    fields = {key: item for key, item in model.model_fields.items() if key not in shared}
+    sweeps = not is_input(model) and not is_list(field.annotation)
+    return f"`{name}`: {_text(model)}{beside}\n\n{_table(fields, sweeps)}"
+
+
+def _text(model: type[BaseModel]) -> str:
+    """A model's docstring, without its line breaks."""
+    paragraphs = inspect.getdoc(model) or ""
+    return "\n\n".join(" ".join(part.split()) for part in paragraphs.split("\n\n"))
+
+
+def _table(fields: Mapping[str, FieldInfo], sweeps: bool = True) -> str:
+    return "\n".join([_HEAD, *(_row(name, field, sweeps) for name, field in fields.items())])
+
+
+def _row(name: str, field: FieldInfo, sweeps: bool) -> str:
+    swept = " (sweeps)" if sweeps and sweep_of(name, field.annotation) else ""
+    cells = [
+        f"`{name}`",
+        type_words(field.annotation) + swept,
+        unit(name),
+        _default(field),
+        _allowed(field),
+        field.description or "",
+    ]
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def unit(key: str) -> str:
+    """The unit that a key ends with; what has none is a count or a ratio."""
+    return next((unit for ending, unit in _UNITS.items() if key.endswith(ending)), "")
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    value = field.get_default(call_default_factory=True)
+    return "" if value is None or value == {} else f"`{_literal(value)}`"
+
+
+def _literal(value: Any) -> str:
+    """A value as it would stand in a config."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, BaseModel):
+        return _literal(value.model_dump(exclude_unset=True))
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {_literal(item)}' for key, item in value.items())}}}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_literal, value))}]"
+    large = isinstance(value, float) and abs(value) >= _LARGE
+    return f"{value:g}" if large else str(value)
+
+
+def _allowed(field: FieldInfo) -> str:
+    named = [*field.metadata, *_named(field.annotation)]
+    schemas = [item.json_schema or {} for item in named if isinstance(item, WithJsonSchema)]
+    lists = [schema.get("enum", ()) for schema in schemas]
+    lists += [
+        typing.get_args(member)
+        for member in alternatives(field.annotation)
+        if typing.get_origin(member) is typing.Literal
+    ]
+    choices = [f"`{choice}`" for choice in itertools.chain(*lists)]
+    return " or ".join(filter(None, [", ".join(dict.fromkeys(choices)), limits(field)]))
+
+
+def _named(annotation: Any) -> Iterator[Any]:
+    """What Annotated says anywhere within a type."""
+    yield from getattr(annotation, "__metadata__", ())
+    for part in typing.get_args(annotation):
+        yield from _named(part)
+
+
+def type_words(annotation: Any) -> str:
+    """A type in the words of a config."""
+    words = [_word(member) for member in alternatives(annotation)]
+    return " or ".join(dict.fromkeys(filter(None, words)))
+
+
+def _word(member: Any) -> str:
+    origin, args = typing.get_origin(member), typing.get_args(member)
+    if origin is typing.Literal:
+        return "choice"
+    if origin is tuple and Ellipsis not in args:
+        return f"list of {len(args)} ({', '.join(dict.fromkeys(map(type_words, args)))})"
+    if origin in (tuple, list):
+        return f"list of {type_words(args[0])}"
+    if origin is dict:
+        return f"mapping to {type_words(args[1])}"
+    if isinstance(member, type) and issubclass(member, BaseModel):
+        return "mapping"
+    return _WORDS.get(member, getattr(member, "__name__", str(member)))

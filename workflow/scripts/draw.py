@@ -1,0 +1,17 @@
+"""Draw one workload: error against throughput, and its product."""
+
+from pathlib import Path
+
+from workflow.figures import draw_pareto, draw_product
+from workflow.joblog import job_log
+from workflow.products import read_product
+from workflow.records import read_records
+from workflow.study import workload_from_json
+
+with job_log(snakemake.log[0]) as log:
+    workload = workload_from_json(snakemake.params.case)
+    records = read_records(Path(snakemake.input.records))
+    draw_pareto(Path(snakemake.output.pareto), workload.name, records)
+    product = read_product(Path(snakemake.input.product))
+    draw_product(Path(snakemake.output.product), workload, product)
+    log.info("%s", product.title)

@@ -1,0 +1,15 @@
+"""Draw what concerns the whole study: growth of errors, fraction of the limits."""
+
+from itertools import chain
+from pathlib import Path
+
+from workflow.figures import draw_growth, draw_limits
+from workflow.grading import read_growth
+from workflow.joblog import job_log
+from workflow.records import read_records
+
+with job_log(snakemake.log[0]) as log:
+    records = chain.from_iterable(read_records(Path(path)) for path in snakemake.input.records)
+    draw_growth(Path(snakemake.output.growth), read_growth(Path(snakemake.input.growth)))
+    draw_limits(Path(snakemake.output.limits), list(records))
+    log.info("results/figures")

@@ -1,0 +1,30 @@
+"""Write the tables from the records of every workload."""
+
+from itertools import chain
+from pathlib import Path
+
+from workflow.grading import read_growth
+from workflow.joblog import job_log
+from workflow.records import read_records
+from workflow.tables import write_accuracy, write_performance
+
+with job_log(snakemake.log[0]) as log:
+    records = list(chain.from_iterable(read_records(Path(p)) for p in snakemake.input.records))
+    growth = read_growth(Path(snakemake.input.growth))
+    out = {name: Path(path) for name, path in snakemake.output.items()}
+    write_performance(
+        records,
+        csv_path=out["performance_csv"],
+        markdown=out["performance_md"],
+        hdf5=out["performance_h5"],
+        html=out["performance_html"],
+    )
+    write_accuracy(
+        records,
+        growth,
+        csv_path=out["accuracy_csv"],
+        markdown=out["accuracy_md"],
+        html=out["accuracy_html"],
+    )
+    verified = sum(record.verified for record in records)
+    log.info("%d of %d results verified: results/tables/performance.md", verified, len(records))

@@ -1,0 +1,116 @@
+"""The part of a dataset that a config selects, axis by axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+class SelectionError(ValueError):
+    """A selection that does not fit the dataset; the text continues after the dataset's name."""
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """What is taken along one axis: a range, then of it some indices or the only one."""
+
+    span: slice
+    within: list[int] | int | None = None
+
+    @property
+    def length(self) -> int:
+        if isinstance(self.within, list):
+            return len(self.within)
+        return len(range(self.span.start, self.span.stop, self.span.step))
+
+
+@dataclass(frozen=True)
+class Picked:
+    """A selection that fits a dataset; ``shape`` is that of the result."""
+
+    axes: tuple[_Axis, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The axes that an index did not drop."""
+        return tuple(axis.length for axis in self.axes if not isinstance(axis.within, int))
+
+    def read(self, dataset: h5py.Dataset) -> Array:
+        """The selected values in the stored type.
+
+        HDF5 reads one range an axis; indices are then taken from it, since h5py takes only one
+        increasing list of them.
+        """
+        data: Array = np.asarray(dataset[tuple(axis.span for axis in self.axes)])
+        for number, axis in enumerate(self.axes):
+            if isinstance(axis.within, list):
+                data = data[(slice(None),) * number + (axis.within,)]
+        return data.reshape(self.shape)
+
+
+def pick(entries: Sequence[int | str | list[int]] | None, shape: tuple[int, ...]) -> Picked:
+    """Fit a selection to a shape: one entry for each axis, or None for all of it.
+
+    Raises SelectionError for another number of entries, an index or range that is not within the
+    axis (nothing is clipped), a step below 1, and an empty range or list.
+    """
+    if entries is None:
+        return Picked(tuple(_Axis(slice(0, length, 1)) for length in shape))
+    if len(entries) != len(shape):
+        raise SelectionError(
+            f"has {len(shape)} axes of shape {shape}, so {len(shape)} entries are needed, "
+            f"got {len(entries)}"
+        )
+    return Picked(
+        tuple(
+            _axis(entry, number, length)
+            for number, (entry, length) in enumerate(zip(entries, shape, strict=True))
+        )
+    )
+
+
+def _axis(entry: int | str | list[int], number: int, length: int) -> _Axis:
+    if isinstance(entry, str):
+        return _Axis(_range(entry, number, length))
+    if isinstance(entry, int):
+        index = _index(entry, number, length)
+        return _Axis(slice(index, index + 1, 1), 0)
+    if not entry:
+        raise SelectionError(f"axis {number}: the list of indices is empty")
+    indices = [_index(value, number, length) for value in entry]
+    first = min(indices)
+    return _Axis(slice(first, max(indices) + 1, 1), [index - first for index in indices])
+
+
+def _index(value: int, number: int, length: int) -> int:
+    if not -length <= value < length:
+        raise SelectionError(
+            f"axis {number} has length {length}: an index must be within {-length} to "
+            f"{length - 1}, got {value}"
+        )
+    return value % length
+
+
+def _range(text: str, number: int, length: int) -> slice:
+    """``a:b:c`` as in Python, but bounds beyond the axis are errors."""
+    numbers = [int(part) if part.strip() else None for part in text.split(":")]
+    start, stop, step = (*numbers, None)[:3]
+    for bound in (start, stop):
+        if bound is not None and not -length <= bound <= length:
+            raise SelectionError(
+                f"axis {number} has length {length}: a bound must be within {-length} to "
+                f"{length}, got {bound} in {text!r}"
+            )
+    if step is not None and step < 1:
+        raise SelectionError(f"axis {number}: the step must be at least 1, got {text!r}")
+    span = slice(*slice(start, stop, step).indices(length))
+    if not range(span.start, span.stop, span.step):
+        raise SelectionError(f"axis {number} has length {length}: {text!r} takes nothing of it")
+    return span

@@ -1,0 +1,170 @@
+"""The assessment of softmax: elementwise relative, with the sum of each row apart."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from argand import Precision
+from argand.precision import FP64
+
+from workflow import bounds
+from workflow.judgement import Accuracy, Checks, ratio, same_shape
+from workflow.references import Array, SoftmaxReference
+
+_CHUNK_VALUES = 1 << 21
+"""Values compared at a time."""
+EXP_ROUNDINGS = 4
+"""Roundings' worth of error of exp: NumPy documents under 4 ulp, ex2.approx has 2 ulp."""
+ARGUMENT_ROUNDINGS = 3
+"""Of an exponent x - m: the difference, the product with log2(e), and log2(e) itself."""
+TILE_ROUNDINGS = 3
+"""What joining a tile adds beside two exponentials: two products and a sum."""
+_SMALLEST_TILE = 256
+"""No implementation of ours has narrower tiles."""
+
+
+@dataclass
+class _Worst:
+    """Running maxima over chunks of rows."""
+
+    squared_error: float = 0.0
+    squared_size: float = 0.0
+    ulp: float = 0.0
+    excess: float = 0.0
+    row: int = 0
+    sum_error: float = 0.0
+    sum_excess: float = 0.0
+    bound: float = 0.0
+    misplaced: int = 0
+
+
+def rounding_bound(precision: Precision, columns: int, backend: str) -> tuple[float, float]:
+    """(r, q): a computed probability is off by r + q d relatively, d = max(x) - x, for exact x.
+
+    With u the roundoff of the accumulator: the exponent x - m, made in two steps (to the tile's
+    maximum, from there to the row's), is off by ``ARGUMENT_ROUNDINGS`` u d, each of the two
+    exponentials by ``EXP_ROUNDINGS`` u more; then a division and a product. The sum z of positive
+    terms inherits their error weighted by their share: the mean of d over a row is at most its
+    entropy, log(columns); besides it has the depth of its tree, and for each tile on the way
+    two exponentials and ``TILE_ROUNDINGS``. The depth on the CPU is that of NumPy's pairwise sum
+    (blocks of 128 in 8 chains), and on a GPU at most columns / 32: a row has at least a warp.
+    """
+    u = bounds.accumulator_roundoff(precision)
+    if backend == "cuda":
+        depth = math.ceil(columns / 32) + 10
+    else:
+        depth = 128 // 8 + 3 + math.ceil(math.log2(max(2, columns)))
+    tiles = math.ceil(columns / _SMALLEST_TILE) if backend == "cuda" else math.ceil(columns / 16384)
+    total = float(depth + tiles * (2 * EXP_ROUNDINGS + TILE_ROUNDINGS))
+    total += EXP_ROUNDINGS + 2 * ARGUMENT_ROUNDINGS * math.log(columns)
+    return bounds.roundings(2 * EXP_ROUNDINGS + 2 + total, u), ARGUMENT_ROUNDINGS * u
+
+
+def assess_softmax(
+    reference: SoftmaxReference, result: Array, precision: Precision, *, backend: str
+) -> Accuracy:
+    """Hold a softmax (..., columns) to its a-priori bound, element by element and row by row.
+
+    Rounding the input moves x_j by at most e = v |x_j| (at fp16 plus 2^-39 of the row's largest),
+    and a probability e^(x_j) / sum e^(x_l) by a factor of at most e^(2 max e). Only entries near
+    enough to the maximum to leave a trace in the output's type count for the maximum. On top come
+    the errors of exp, sum and division, `rounding_bound`; they are also what a row's sum may be off
+    by, because rounded input still has probabilities that sum to 1. Below the output's normal range
+    a value may be off by the smallest normal number (flushed) on a GPU, by four subnormal spacings
+    on the CPU.
+
+    A row that is NaN in the reference must be NaN, and -inf must give exactly 0.
+
+    Raises ValueError where the shape differs.
+    """
+    result = np.asarray(result)
+    same_shape(result, reference.values.shape)
+    columns = result.shape[-1]
+    exact, got, x = (y.reshape(-1, columns) for y in (reference.values, result, reference.x))
+    worst, checks = _Worst(), Checks()
+    step = max(1, _CHUNK_VALUES // columns)
+    with np.errstate(all="ignore"):
+        for start in range(0, len(exact), step):
+            rows = slice(start, start + step)
+            _compare(worst, x[rows], exact[rows], got[rows], precision, backend, start)
+    checks.require(worst.misplaced == 0, f"{worst.misplaced} values are not NaN or 0 as they must")
+    checks.require(
+        worst.excess <= 1,
+        f"an element of row {worst.row} is off by {worst.excess:.3g} times its bound",
+    )
+    checks.require(
+        worst.sum_excess <= 1,
+        f"row_sum_error {worst.sum_error:.3g} is {worst.sum_excess:.3g} times its bound",
+    )
+    return Accuracy(
+        rel_frobenius=ratio(math.sqrt(worst.squared_error), math.sqrt(worst.squared_size)),
+        max_ulp=worst.ulp,
+        row_sum_error=worst.sum_error,
+        bound=worst.bound,
+        verified=checks.verified,
+        reason=checks.reason,
+        reference="full",
+        reference_rows=len(exact),
+    )
+
+
+def _compare(
+    worst: _Worst, x: Array, exact: Array, got: Array, precision: Precision, backend: str,
+    first_row: int,
+) -> None:  # fmt: skip
+    """Take some rows into the maxima."""
+    real = np.dtype(precision.real_output).type
+    nan = np.isnan(exact)
+    worst.misplaced += int(np.count_nonzero(nan != np.isnan(got)))
+    worst.misplaced += int(np.count_nonzero(np.isneginf(x) & ~nan & (got != 0)))
+    rows = ~nan.any(axis=-1)
+    if not rows.any():
+        return
+    x, exact, got = x[rows].astype(float), exact[rows], got[rows].astype(float)
+    below = x.max(axis=-1, keepdims=True) - x
+    base, slope = rounding_bound(precision, x.shape[-1], backend)
+    input_error = np.expm1(2 * _operand_error(x, below, precision))
+    floor = _floor(precision, backend)
+    # An element at d = inf is 0 and has no relative error.
+    relative = input_error + (1 + input_error) * (base + slope * np.where(exact > 0, below, 0))
+    error = np.abs(got - exact)
+    excess = np.where(error == 0, 0, error / (relative * exact + floor))
+    excess[np.isnan(excess)] = np.inf
+    if excess.max() > worst.excess:
+        worst.excess = float(excess.max())
+        local = int(excess.max(axis=-1).argmax())
+        worst.row = first_row + int(np.flatnonzero(rows)[local])
+    normal = exact >= float(np.finfo(real).smallest_normal)
+    worst.bound = max(worst.bound, float(relative[normal].max(initial=0)))
+    ulp = float((error / np.spacing(exact.astype(real))).max())
+    worst.ulp = max(worst.ulp, ulp, key=_nan_last)
+    worst.squared_error += float((error**2).sum())
+    worst.squared_size += float((exact**2).sum())
+    sums = np.abs(got.sum(axis=-1) - 1)
+    weighted = base + slope * math.log(x.shape[-1]) + floor * x.shape[-1]
+    worst.sum_error = max(worst.sum_error, float(sums.max()), key=_nan_last)
+    worst.sum_excess = max(worst.sum_excess, float(sums.max()) / weighted, key=_nan_last)
+
+
+def _nan_last(value: float) -> float:
+    return math.inf if math.isnan(value) else value
+
+
+def _operand_error(x: Array, below: Array, precision: Precision) -> Array:
+    """(rows, 1): how far rounding the input moves an entry that matters."""
+    roundoff = bounds.operand_roundoff(precision)
+    smallest = np.finfo(precision.real_output).smallest_subnormal
+    reach = -2 * math.log(float(smallest)) if roundoff else 0.0
+    near = np.where(below <= reach + 4 * roundoff * np.abs(x).max(axis=-1, keepdims=True,
+        where=np.isfinite(x), initial=0), np.abs(x), 0).max(axis=-1, keepdims=True)  # fmt: skip
+    lost = bounds.underflow(precision, "cpu")
+    largest = np.abs(np.where(np.isfinite(x), x, 0)).max(axis=-1, keepdims=True)
+    scaled = lost.of_largest * largest
+    return np.asarray(roundoff * near + scaled + (0.0 if precision.operand is FP64 else 2.0**-126))
+
+
+def _floor(precision: Precision, backend: str) -> float:
+    kind = precision.accumulator
+    return 2.0**kind.min_exponent if backend == "cuda" else 4 * kind.smallest_subnormal

@@ -1,0 +1,237 @@
+"""What the records mean together: speedups, the Pareto front, and the tables as files.
+
+Every table is written for programs (CSV with all columns, HDF5 with units) and for people
+(Markdown, and HTML that sorts and searches).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import h5py
+import numpy as np
+from argand import get_precision
+from argand.precision import PEER_CLASSES
+
+from workflow.datasets import create
+from workflow.files import atomic_text
+from workflow.readable import ACCURACY, GROWTH, PERFORMANCE, Column, html_page, markdown_table
+from workflow.records import Record
+
+if TYPE_CHECKING:
+    from workflow.grading import GrowthRow
+
+OURS = "argand"
+"""The implementation that is not a peer."""
+
+MEASURED = (
+    "iterations", "time_us_p20", "time_us_p50", "time_us_p80", "end_to_end_us", "tflops",
+    "gbytes_per_s", "limit_fraction", "speedup", "energy_j",
+)  # fmt: skip
+"""The columns that only a verified result may fill."""
+
+UNITS = {
+    "time_us_p20": "us", "time_us_p50": "us", "time_us_p80": "us", "end_to_end_us": "us",
+    "tflops": "Tflop/s", "gbytes_per_s": "GB/s", "energy_j": "J",
+}  # fmt: skip
+"""Units of the columns that have one; the others are counts and ratios."""
+
+PERFORMANCE_TEXT = (
+    "One row for each implementation and precision of each workload. A result that did not verify "
+    "keeps its row and its reason but no numbers. Time is the median of the whole call in device "
+    "memory. TFLOP/s counts nominal operations (8 batch m n k for a complex product), GB/s each "
+    "operand read once and each result written once. The limit is the time that the device's own "
+    "measured ceilings allow. Speedup is the time of the fastest verified peer of the same "
+    "precision class, on the same workload and device, over this row's; where the class has no "
+    "peer, the peers of the next more accurate class that has one count (classes, most accurate "
+    f"first: {', '.join(PEER_CLASSES)})."
+)
+ACCURACY_TEXT = (
+    "Errors against SciPy in fp64. The relative Frobenius error is ||X^ - X|| / ||X||; the "
+    "componentwise errors are the largest of |Re(X^ - X)| and of |Im(X^ - X)| over |A| |B|. The "
+    "bound is a-priori: it follows from the precision's unit roundoff and the length of the sums, "
+    "and a result outside it fails. The tolerance is the study's, on the relative Frobenius error."
+)
+GROWTH_TEXT = (
+    "Growth of the largest componentwise error of our product with k, over inputs of several "
+    "kinds: the slope of log(error) against log(k), for the real and the imaginary part apart. "
+    "Grade A: within the a-priori bound at every k, and at most linear (slope at most 1). Grade C: "
+    "only relative to the norms of the rows and columns. Grade F: not even that."
+)
+
+
+def complete(records: Sequence[Record]) -> list[Record]:
+    """The records with their speedup, and without numbers where they did not verify.
+
+    Speedup is the best baseline's median time over the record's. The best baseline is the fastest
+    verified peer of the same precision class in the same workload on the same device; where the
+    class has none, that of the next more accurate class that has one (`PEER_CLASSES`). Without any
+    it stays None.
+
+    Raises ValueError for a record that did not verify and does not say why.
+    """
+    blank: dict[str, Any] = dict.fromkeys(MEASURED)
+    found = []
+    for record in records:
+        if not record.verified:
+            if not record.reason:
+                raise ValueError(f"{_name(record)}: not verified, and no reason is given")
+            found.append(replace(record, **blank))
+        else:
+            found.append(replace(record, speedup=_speedup(record, records)))
+    return found
+
+
+def pareto(records: Iterable[Record]) -> list[Record]:
+    """The records that no other beats in both time and error, from the fastest to the slowest.
+
+    Only verified ones with a time and a relative Frobenius error count. Compare one workload on one
+    device at a time.
+    """
+    timed = [r for r in records if r.verified and _comparable(r)]
+    front: list[Record] = []
+    for record in sorted(timed, key=lambda r: (r.time_us_p50 or 0.0, r.rel_frobenius or 0.0)):
+        if not front or (record.rel_frobenius or 0.0) < (front[-1].rel_frobenius or 0.0):
+            front.append(record)
+    return front
+
+
+def write_performance(
+    records: Sequence[Record], *, csv_path: Path, markdown: Path, hdf5: Path, html: Path
+) -> None:
+    """Write the performance table in its four forms, each atomically.
+
+    ``records`` are those of all workloads as they were verified; `complete` is applied here.
+    """
+    completed = complete(records)
+    rows = [asdict(record) for record in completed]
+    _write_csv(csv_path, rows, Record.columns_in_order())
+    table = markdown_table(PERFORMANCE, rows)
+    atomic_text(markdown, f"# Performance\n\n{PERFORMANCE_TEXT}\n\n{table}")
+    atomic_text(html, html_page("Performance", [("", PERFORMANCE_TEXT, PERFORMANCE, rows)]))
+    _write_hdf5(hdf5, rows)
+
+
+def write_accuracy(
+    records: Sequence[Record],
+    growth: Sequence[GrowthRow],
+    *,
+    csv_path: Path,
+    markdown: Path,
+    html: Path,
+) -> None:
+    """Write the accuracy table in its three forms, each atomically.
+
+    In the CSV our products also carry the slope and the grade of their precision: of the part (real
+    or imaginary) with the worse grade. The other two have them in a table of their own.
+    """
+    rows = [asdict(record) | _graded(record, growth) for record in records]
+    _write_csv(csv_path, rows, [column.field for column in (*ACCURACY, *_GRADE)])
+    grades = [asdict(row) | _ends(row) for row in growth]
+    sections = [
+        ("Errors", ACCURACY_TEXT, ACCURACY, rows),
+        ("Growth with k", GROWTH_TEXT, GROWTH, grades),
+    ]
+    text = [f"## {name}\n\n{note}\n\n{markdown_table(c, r)}" for name, note, c, r in sections]
+    atomic_text(markdown, "# Accuracy\n\n" + "\n".join(text))
+    atomic_text(html, html_page("Accuracy", sections))
+
+
+_GRADE = (Column("slope", "slope"), Column("grade", "grade"))
+
+
+def _name(record: Record) -> str:
+    return f"{record.workload}: {record.implementation} at {record.precision}"
+
+
+def _comparable(record: Record) -> bool:
+    return record.time_us_p50 is not None and record.rel_frobenius is not None
+
+
+def _speedup(record: Record, records: Sequence[Record]) -> float | None:
+    baseline = best_baseline(record, records)
+    if baseline is None or baseline.time_us_p50 is None or not record.time_us_p50:
+        return None
+    return baseline.time_us_p50 / record.time_us_p50
+
+
+def best_baseline(record: Record, records: Sequence[Record]) -> Record | None:
+    """The peer that `complete` compares a record with, or None where there is none."""
+    level = PEER_CLASSES.index(get_precision(record.precision).peer_class)
+    peers = [
+        peer
+        for peer in records
+        if (peer.workload, peer.device) == (record.workload, record.device)
+        and peer.implementation != OURS
+        and peer.verified
+        and peer.time_us_p50 is not None
+    ]
+    for peer_class in reversed(PEER_CLASSES[: level + 1]):
+        same = [peer for peer in peers if get_precision(peer.precision).peer_class == peer_class]
+        if same:
+            return min(same, key=lambda peer: peer.time_us_p50 or 0.0)
+    return None
+
+
+def _graded(record: Record, growth: Sequence[GrowthRow]) -> dict[str, Any]:
+    """Slope and grade of the worse part; for our products, which have a componentwise error."""
+    parts = [row for row in growth if row.precision == record.precision]
+    if record.implementation != OURS or record.componentwise_re is None or not parts:
+        return {"slope": None, "grade": None}
+    worst = max(parts, key=lambda row: (row.grade, row.slope))
+    return {"slope": worst.slope, "grade": worst.grade}
+
+
+def _ends(row: GrowthRow) -> dict[str, Any]:
+    """The first and the last point of a fit."""
+    return {
+        "k_first": row.k_values[0],
+        "error_first": row.errors[0],
+        "k_last": row.k_values[-1],
+        "error_last": row.errors[-1],
+    }
+
+
+def _write_csv(path: Path, rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
+    """Full precision, ``true`` and ``false``, and nothing for None."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({k: str(v).lower() if isinstance(v, bool) else v for k, v in row.items()})
+    atomic_text(path, text.getvalue())
+
+
+def _write_hdf5(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """One dataset a column under ``/performance``, which xarray and pandas read as a table.
+
+    Numbers are float64 with NaN for None, text is UTF-8, and ``units`` is an attribute.
+    """
+    attributes = {"NX_class": "NXroot", "missing": "NaN in a number, empty in a text"}
+    with create(path, "table", attributes) as file:
+        group = file.create_group("performance")
+        group.attrs["NX_class"] = "NXcollection"
+        group.attrs["columns"] = list(Record.columns_in_order())
+        scale = group.create_dataset("row", data=np.arange(len(rows)))
+        scale.make_scale("row")
+        for field in fields(Record):
+            values = [row[field.name] for row in rows]
+            dataset = _column(group, field.name, str(field.type), values)
+            dataset.dims[0].attach_scale(scale)
+            if field.name in UNITS:
+                dataset.attrs["units"] = UNITS[field.name]
+
+
+def _column(group: h5py.Group, name: str, kind: str, values: list[Any]) -> h5py.Dataset:
+    if kind.startswith("str"):
+        data = np.array([value or "" for value in values], dtype=object)
+        return group.create_dataset(name, data=data, dtype=h5py.string_dtype())
+    if kind.startswith("bool"):
+        return group.create_dataset(name, data=np.array(values, np.uint8))
+    numbers = [np.nan if value is None else float(value) for value in values]
+    return group.create_dataset(name, data=np.array(numbers, np.float64))

@@ -1,0 +1,161 @@
+"""How long a call takes, and the energy it costs. Needs NumPy; on a GPU CuPy, and NVML for energy."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from argand import Device
+
+Call = Callable[[], object]
+
+_LEAST_REPEATS = 3
+_ENERGY_SECONDS = 0.2
+"""NVML's energy counter moves every few tens of milliseconds: shorter regions say nothing."""
+_MEMORY_SHARE = 4
+"""Copies of the inputs take at most this fraction (one in) of a device's memory."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Quantiles of a call's time in microseconds over ``iterations``, and joules of one call."""
+
+    time_us_p20: float
+    time_us_p50: float
+    time_us_p80: float
+    iterations: int
+    energy_j: float | None = None
+
+
+def measure(
+    calls: Sequence[Call],
+    device: Device,
+    *,
+    repeats: int = 20,
+    seconds: float = 0.5,
+    warmup: int = 1,
+    max_seconds: float = 60.0,
+) -> Timing:
+    """Time a computation until it ran ``repeats`` times or for ``seconds``, at least three times.
+
+    Args:
+        calls: the same computation over different copies of its inputs, used in turn, so that no
+            copy is still in the cache when its turn comes (`rotations` says how many it takes).
+        device: where it runs. On a GPU the clock is CUDA events around each call, without waiting
+            in between; on the CPU it is `time.perf_counter`.
+        repeats, seconds: whichever is reached first ends the measurement.
+        warmup: calls before the clock starts (compilation, first touches, clocks).
+        max_seconds: ends it after a single call where three would take longer.
+
+    Raises ValueError where there is nothing to call or a limit is not positive.
+    """
+    if not calls:
+        raise ValueError("calls must hold at least one, got none")
+    for name, value in (("repeats", repeats), ("seconds", seconds), ("max_seconds", max_seconds)):
+        if not value > 0:
+            raise ValueError(f"{name} must be positive, got {value}")
+    for index in range(warmup):
+        calls[index % len(calls)]()
+    timed = _on_gpu if device.backend == "cuda" else _on_cpu
+    times, energy = timed(calls, device, repeats, seconds, max_seconds)
+    p20, p50, p80 = (1e6 * float(q) for q in np.quantile(times, (0.2, 0.5, 0.8)))
+    return Timing(p20, p50, p80, len(times), energy)
+
+
+Times = tuple[list[float], float | None]
+"""Seconds of each call, and joules of one."""
+
+
+def _on_cpu(
+    calls: Sequence[Call], device: Device, repeats: int, seconds: float, max_seconds: float
+) -> Times:
+    times: list[float] = []
+    while not _enough(len(times), sum(times), repeats, seconds, max_seconds):
+        started = time.perf_counter()
+        calls[len(times) % len(calls)]()
+        times.append(time.perf_counter() - started)
+    return times, None
+
+
+def _enough(done: int, spent: float, repeats: int, seconds: float, max_seconds: float) -> bool:
+    if done == 0:
+        return False
+    if done < _LEAST_REPEATS:
+        return spent / done * _LEAST_REPEATS > max_seconds
+    return done >= repeats or spent >= seconds
+
+
+def _on_gpu(
+    calls: Sequence[Call], device: Device, repeats: int, seconds: float, max_seconds: float
+) -> Times:
+    """All calls are queued before the first is waited for, so that the host's part overlaps."""
+    import cupy
+
+    with cupy.cuda.Device(device.index):
+        single = _queue(cupy, calls[-1:], 1)[0]
+        count = _repeats(single, repeats, seconds, max_seconds)
+        with _energy(cupy, device) as joules:
+            times = _queue(cupy, calls, count)
+    long_enough = joules and sum(times) >= _ENERGY_SECONDS
+    return times, joules[0] / count if long_enough else None
+
+
+def _repeats(single: float, repeats: int, seconds: float, max_seconds: float) -> int:
+    if single * _LEAST_REPEATS > max_seconds:
+        return 1
+    return max(_LEAST_REPEATS, min(repeats, math.ceil(seconds / max(single, 1e-9))))
+
+
+def _queue(cupy: Any, calls: Sequence[Call], count: int) -> list[float]:
+    """Seconds of each of ``count`` calls between two events; raises what a kernel did wrong."""
+    events = [(cupy.cuda.Event(), cupy.cuda.Event()) for _ in range(count)]
+    for index, (before, after) in enumerate(events):
+        before.record()
+        calls[index % len(calls)]()
+        after.record()
+    cupy.cuda.get_current_stream().synchronize()
+    return [1e-3 * float(cupy.cuda.get_elapsed_time(*pair)) for pair in events]
+
+
+@contextmanager
+def _energy(cupy: Any, device: Device) -> Iterator[list[float]]:
+    """A list that holds the joules of the block after it; empty where NVML cannot tell."""
+    found: list[float] = []
+    read = _energy_counter(cupy, device)
+    before = read() if read else None
+    yield found
+    if read and before is not None:
+        found.append(1e-3 * (read() - before))
+
+
+def _energy_counter(cupy: Any, device: Device) -> Callable[[], int] | None:
+    """Millijoules since the driver was loaded, of the GPU at the same PCI address."""
+    try:
+        import pynvml
+    except ImportError:
+        return None
+    try:
+        pynvml.nvmlInit()
+        address = cupy.cuda.Device(device.index).pci_bus_id
+        handle = pynvml.nvmlDeviceGetHandleByPciBusId(address.encode())
+        pynvml.nvmlDeviceGetTotalEnergyConsumption(handle)
+    except pynvml.NVMLError:
+        return None
+    return lambda: int(pynvml.nvmlDeviceGetTotalEnergyConsumption(handle))
+
+
+def rotations(device: Device, bytes_of_inputs: int) -> int:
+    """How many copies of the inputs together exceed twice the last-level cache.
+
+    At least 1, and no more than fit in a quarter of the device's memory.
+    """
+    if bytes_of_inputs <= 0:
+        return 1
+    wanted = 2 * device.cache_bytes // bytes_of_inputs + 1
+    room = device.memory_bytes // _MEMORY_SHARE // bytes_of_inputs
+    return max(1, min(wanted, room))

@@ -1,0 +1,301 @@
+"""Beamforming: beams = weights . samples, for each channel and polarization."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+from argand import Device, Precision
+from argand.gemm import gemm_problem
+from pydantic import Field, model_validator
+
+from workflow import accuracy, antennas, matrix_product, operands, pictures
+from workflow.inputs import DatasetRef, FileInput
+from workflow.model import Model
+from workflow.noise import complex_normal
+from workflow.operands import Operand
+from workflow.workloads.base import (
+    Array,
+    Case,
+    Coordinate,
+    Implementation,
+    Product,
+    Shape,
+    Staged,
+    Workload,
+    register,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+OPERANDS = (
+    Operand("weights", ("frequency", "polarization", "beam", "antenna")),
+    Operand("samples", ("frequency", "polarization", "antenna", "time")),
+)
+NAMES = tuple(operand.name for operand in OPERANDS)
+AXES = ("frequency", "polarization", "beam", "time")
+
+
+class AntennaArray(Model):
+    """Where the antennas stand."""
+
+    geometry: antennas.Geometry = Field(
+        default="planar", description="A line from west to east, or a square grid."
+    )
+    spacing_m: float | None = Field(
+        default=None,
+        gt=0,
+        description="Distance of neighbours in m; half the shortest wavelength where not given.",
+    )
+
+
+class Frequencies(Model):
+    """The centres of the channels; the sampling interval is 1 / step_hz."""
+
+    start_hz: float = Field(
+        default=150e6, gt=0, description="Frequency of the first channel in Hz."
+    )
+    step_hz: float = Field(default=200e3, gt=0, description="Distance of channels in Hz.")
+
+
+class Source(Model):
+    """A plane wave of Gaussian noise: its direction by l and m, or by azimuth and elevation."""
+
+    l: float | None = Field(default=None, ge=-1, le=1, description="Direction cosine towards east.")  # noqa: E741
+    m: float | None = Field(
+        default=None, ge=-1, le=1, description="Direction cosine towards north."
+    )
+    azimuth_deg: float | None = Field(
+        default=None, ge=-360, le=360, description="From north through east, in degrees."
+    )
+    elevation_deg: float | None = Field(
+        default=None, ge=0, le=90, description="Above the horizon, in degrees."
+    )
+    power: float = Field(default=1.0, gt=0, description="Mean power at one antenna.")
+
+    @model_validator(mode="after")
+    def _one_direction(self) -> Source:
+        values = (self.l, self.m, self.azimuth_deg, self.elevation_deg)
+        given = tuple(value is not None for value in values)
+        if given not in ((True, True, False, False), (False, False, True, True)):
+            raise ValueError("a source must have either l and m, or azimuth_deg and elevation_deg")
+        if np.hypot(*self.direction) > 1 + 1e-12:
+            raise ValueError(f"l^2 + m^2 must be at most 1, got l {self.l} and m {self.m}")
+        return self
+
+    @property
+    def direction(self) -> tuple[float, float]:
+        """(l, m)."""
+        if self.l is not None and self.m is not None:
+            return self.l, self.m
+        return antennas.direction_cosines(self.azimuth_deg or 0.0, self.elevation_deg or 0.0)
+
+
+class BeamformingInput(FileInput):
+    """Weights and samples in an HDF5 file."""
+
+    weights: DatasetRef
+    samples: DatasetRef
+
+
+class BeamformingCase(Case):
+    """Beams towards a grid of directions from the samples of an antenna array.
+
+    The beams lie on a regular grid of direction cosines: l from -extent to extent for a linear
+    array, l and m for a planar one, with as many rows as make it nearest to a square.
+    """
+
+    kind: Literal["beamforming"]
+    channels: int = Field(1, ge=1, le=1 << 20, description="Frequency channels.")
+    polarizations: int = Field(1, ge=1, le=4, description="Polarizations.")
+    beams: int | None = Field(None, ge=1, le=1 << 20, description="Beams formed.")
+    antennas: int | None = Field(None, ge=1, le=1 << 20, description="Antennas of the array.")
+    samples: int | None = Field(None, ge=1, le=1 << 28, description="Time samples of a channel.")
+    array: AntennaArray = Field(AntennaArray(), description="Geometry of the array.")
+    frequencies: Frequencies = Field(Frequencies(), description="Centres of the channels.")
+    extent: float = Field(
+        0.5, gt=0, le=1, description="Largest direction cosine of the grid of beams."
+    )
+    sources: tuple[Source, ...] = Field(
+        (Source(l=0.25, m=0.125, power=1.0),), description="Plane waves that arrive."
+    )
+    noise: float = Field(1.0, ge=0, description="Power of each antenna's own noise.")
+    input: BeamformingInput | None = Field(None, description="Weights and samples from a file.")
+
+    @model_validator(mode="after")
+    def _fits(self) -> BeamformingCase:
+        operands.sizes_or_input(self, ("beams", "antennas", "samples", "channels", "polarizations"))
+        if self.array.geometry == "planar" and self.extent > 0.5**0.5:
+            raise ValueError(
+                "extent must be at most 0.707 for a planar array, so that the grid's corners stay "
+                f"above the horizon, got {self.extent}"
+            )
+        return self
+
+
+@register
+class Beamforming(Workload):
+    """Station or array beams as one batched product."""
+
+    kind: ClassVar[str] = "beamforming"
+    case_type: ClassVar[type[Case]] = BeamformingCase
+    case: BeamformingCase
+
+    def frequencies_hz(self) -> Array:
+        """(channels,) centres of the channels."""
+        given = self.case.frequencies
+        return given.start_hz + given.step_hz * np.arange(self.case.channels)
+
+    def positions(self) -> Array:
+        """(antennas, 2) in metres."""
+        array = self.case.array
+        half_wave = antennas.SPEED_OF_LIGHT / (2 * float(self.frequencies_hz()[-1]))
+        spacing = half_wave if array.spacing_m is None else array.spacing_m
+        return antennas.positions(array.geometry, self.case.antennas or 0, spacing)
+
+    def directions(self) -> Array:
+        """(beams, 2) direction cosines of the beams."""
+        case = self.case
+        return antennas.beam_directions(case.array.geometry, case.beams or 0, case.extent)
+
+    def check(self) -> None:
+        """Raise InputError where the file's weights and samples do not fit together."""
+        if self.case.input is not None:
+            found = operands.headers(self.case.input, OPERANDS)
+            matrix_product.check_shapes({name: header.shape for name, header in found.items()})
+
+    def stage(self, upstream: Path | None = None) -> Staged:
+        """Operands weights and samples; complex64 when generated."""
+        axes = {operand.name: operand.axes for operand in OPERANDS}
+        case = self.case
+        if case.input is None:
+            data = {"weights": self._weights(), "samples": self._samples(self.rng())}
+            return Staged(data, axes, self._coordinates(), {"seed": self.seed})
+        self.check()
+        data = operands.read_operands(case.input, OPERANDS)
+        attributes = operands.provenance(case.input, data)
+        if not case.allow_nonfinite:
+            operands.refuse_nonfinite(data, attributes)
+        return Staged(data, axes, {}, attributes)
+
+    def _weights(self) -> Array:
+        steering = antennas.phases(self.frequencies_hz(), self.positions(), self.directions())
+        weights = np.conj(steering).astype(np.complex64)[:, None]
+        repeats = (len(weights), self.case.polarizations, *weights.shape[2:])
+        return np.ascontiguousarray(np.broadcast_to(weights, repeats))
+
+    def _samples(self, rng: np.random.Generator) -> Array:
+        """Noise of each antenna, and each source with its phases: (chan, pol, ant, time)."""
+        case = self.case
+        outer, times = (case.channels, case.polarizations), case.samples or 0
+        samples = complex_normal(rng, (*outer, case.antennas or 0, times), case.noise)
+        for source in case.sources:
+            direction = np.array([source.direction])
+            arriving = antennas.phases(self.frequencies_hz(), self.positions(), direction)
+            column = arriving.astype(np.complex64)[:, 0, :, None]
+            wave = complex_normal(rng, (*outer, 1, times), source.power)
+            for channel in range(case.channels):
+                samples[channel] += column[channel] * wave[channel]
+        return samples
+
+    def _coordinates(self) -> dict[str, Coordinate]:
+        case = self.case
+        interval = 1 / case.frequencies.step_hz
+        return {
+            "frequency": Coordinate(self.frequencies_hz(), "Hz", "centre of the channel"),
+            "beam": self._beam_coordinate(),
+            "time": Coordinate(interval * np.arange(case.samples or 0), "s", "time"),
+        }
+
+    def _beam_coordinate(self) -> Coordinate:
+        """l where the beams lie along it; else their numbers, with the rule for l and m."""
+        beams, extent = self.case.beams or 0, self.case.extent
+        rows, columns = antennas.beam_grid(self.case.array.geometry, beams)
+        if rows == 1:
+            return Coordinate(self.directions()[:, 0], "", "direction cosine l (east)")
+        rule = f"beam number; l = {_rule('beam %', columns, columns, extent)}, "
+        rule += f"m = {_rule('beam //', columns, rows, extent)}"
+        return Coordinate(np.arange(beams), "", rule)
+
+    def shape(self, staged: Staged, precision: Precision) -> Shape:
+        """8 channels polarizations beams antennas times operations."""
+        a, b = (staged.operands[name] for name in NAMES)
+        problem = gemm_problem(a.shape, b.shape, precision=precision)
+        return matrix_product.shape(problem, (a, b))
+
+    def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
+        """`argand.gemm`."""
+        return matrix_product.ours(precision, device, NAMES, {})
+
+    def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
+        """NumPy on the CPU, cuBLAS on a GPU."""
+        return matrix_product.peers(self.case, device, NAMES, {})
+
+    def reference(self, staged: Staged) -> accuracy.ProductReference:
+        """SciPy's zgemm, sampled where it is large."""
+        return accuracy.product_reference(
+            *(staged.operands[name] for name in NAMES), seed=self.seed
+        )
+
+    def assess(
+        self,
+        staged: Staged,
+        reference: accuracy.ProductReference,
+        result: Array,
+        precision: Precision,
+        device: str,
+    ) -> accuracy.Accuracy:
+        """See `accuracy.assess_product`."""
+        return accuracy.assess_product(reference, result, precision, backend=device)
+
+    def product(self, staged: Staged, result: Array) -> Product:
+        """The beams' voltages, with frequency, direction and time."""
+        coordinates = {
+            axis: staged.coordinates[axis] for axis in AXES if axis in staged.coordinates
+        }
+        return Product("beams", result, AXES, coordinates, f"{self.name}: beam voltages")
+
+    def picture(self, product: Product, axes: Axes) -> None:
+        """Mean power of each beam: a map over l and m, or a line over l or the beams' numbers."""
+        power = pictures.power(product.data).mean(axis=(0, 1, 3))
+        rows, columns = self._grid(len(power))
+        if rows == 1:
+            self._draw_line(product, power, axes)
+        else:
+            self._draw_map(power.reshape(rows, columns), axes)
+
+    def _grid(self, beams: int) -> tuple[int, int]:
+        if self.case.input is not None:
+            return 1, beams
+        return antennas.beam_grid(self.case.array.geometry, beams)
+
+    def _draw_line(self, product: Product, power: Array, axes: Axes) -> None:
+        coordinate = product.coordinates.get("beam")
+        where = np.arange(len(power)) if coordinate is None else coordinate.values
+        axes.plot(where, pictures.decibels(power), marker="." if len(power) < 65 else "")
+        axes.set_xlabel("beam number" if coordinate is None else "direction cosine l (east)")
+        axes.set_ylabel("mean power, dB relative to the strongest")
+        axes.grid(alpha=0.3)
+
+    def _draw_map(self, power: Array, axes: Axes) -> None:
+        extent = self.case.extent
+        # Half a step beyond the outer beams, so that each pixel's centre is its beam's direction.
+        l_half, m_half = (extent * count / max(1, count - 1) for count in power.shape[::-1])
+        image = axes.imshow(
+            pictures.decibels(power), origin="lower", cmap="viridis", interpolation="nearest",
+            extent=(-l_half, l_half, -m_half, m_half), aspect="equal",
+        )  # fmt: skip
+        for source in self.case.sources:
+            axes.plot(*source.direction, marker="o", ms=10, mfc="none", mec="white", mew=1.5)
+        axes.set_xlim(-l_half, l_half)
+        axes.set_ylim(-m_half, m_half)
+        axes.set_xlabel("l (east)")
+        axes.set_ylabel("m (north)")
+        axes.figure.colorbar(image, ax=axes, label="mean power, dB relative to the strongest")
+
+
+def _rule(index: str, divisor: int, count: int, extent: float) -> str:
+    """How a direction cosine follows from the beam's number."""
+    return f"{-extent:g} + {2 * extent / (count - 1):.6g} ({index} {divisor})"

@@ -1,0 +1,282 @@
+"""Discrete Fourier transforms as matrix products, with a window before them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import scipy.fft
+import scipy.signal
+from argand import PRECISIONS, Device, Precision, gemm
+from pydantic import Field, field_validator, model_validator
+
+from workflow import accuracy, matrix_product, operands, peers, pictures, transforms
+from workflow.inputs import DatasetRef, FileInput, InputError
+from workflow.model import Model
+from workflow.noise import complex_normal
+from workflow.operands import Operand
+from workflow.workloads.base import (
+    Array,
+    Case,
+    Coordinate,
+    Implementation,
+    Product,
+    Shape,
+    Staged,
+    Workload,
+    register,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+OPERANDS = (
+    Operand("samples", ("axis_0", "axis_1", "batch", "sample")),
+    Operand("window", ("sample",), real=True),
+)
+LARGEST_FACTOR = 16384
+"""A dense matrix of this order takes 2 GiB in complex64."""
+
+
+class Tone(Model):
+    """One complex exponential in every transform."""
+
+    frequency: float = Field(ge=-0.5, le=1, description="In cycles per sample.")
+    amplitude: float = Field(1.0, gt=0, description="Its modulus.")
+
+
+class DftInput(FileInput):
+    """Samples, and the window where there is one, in an HDF5 file."""
+
+    samples: DatasetRef
+    window: DatasetRef | None = Field(None, description="Path of a real window.")
+
+
+class DftCase(Case):
+    """Transforms along the last axis, X = (window x) F_N with F_N = exp(-2 pi i jk / N).
+
+    A composite length is a product of smaller transforms with twiddles between, a prime one a
+    dense matrix.
+    """
+
+    kind: Literal["dft"]
+    length: int | None = Field(None, ge=1, le=1 << 26, description="N, samples of a transform.")
+    batch: int = Field(1, ge=1, le=1 << 26, description="How many transforms.")
+    window: str | tuple[str | float, ...] | None = Field(
+        None,
+        description=(
+            "A window of scipy.signal.get_window by name, or [name, parameter...]; periodic, and "
+            "none where not given."
+        ),
+    )
+    inverse: bool = Field(False, description="Whether exp(+2 pi i jk / N) is meant.")
+    norm: transforms.Norm = Field(
+        "backward", description="Where 1 / N goes, as in scipy.fft: backward, ortho or forward."
+    )
+    tones: tuple[Tone, ...] = Field(
+        (Tone(frequency=0.125, amplitude=1.0), Tone(frequency=0.3125, amplitude=0.01)),
+        description="Complex exponentials in the samples.",
+    )
+    noise: float = Field(1e-4, ge=0, description="Power of the noise in the samples.")
+    input: DftInput | None = Field(None, description="Samples from a file instead.")
+
+    @field_validator("window")
+    @classmethod
+    def _window_exists(cls, window: Any) -> Any:
+        if window is not None:
+            try:
+                scipy.signal.get_window(window, 8)
+            except (ValueError, TypeError) as error:
+                raise ValueError(
+                    f"must be a window of scipy.signal, got {window!r}: {error}"
+                ) from None
+        return window
+
+    @model_validator(mode="after")
+    def _sizes(self) -> DftCase:
+        operands.sizes_or_input(self, ("length", "batch"))
+        if self.input is not None and self.input.window is not None and self.window is not None:
+            raise ValueError("window must not be given beside input.window")
+        if self.length is not None:
+            _check_factors("length", self.length)
+        return self
+
+
+def _check_factors(key: str, length: int) -> None:
+    largest = max(transforms.factors(length))
+    if largest > LARGEST_FACTOR:
+        raise ValueError(
+            f"{key} must have no prime factor above {LARGEST_FACTOR}, whose matrix is dense, "
+            f"got {length} with {largest}"
+        )
+
+
+@register
+class Dft(Workload):
+    """A batch of transforms of one length."""
+
+    kind: ClassVar[str] = "dft"
+    case_type: ClassVar[type[Case]] = DftCase
+    case: DftCase
+
+    def check(self) -> None:
+        """Raise InputError where the file's window and samples do not fit, or N is refused."""
+        if self.case.input is None:
+            return
+        found = operands.headers(self.case.input, OPERANDS)
+        length = found["samples"].shape[-1]
+        try:
+            _check_factors("the last axis", length)
+        except ValueError as error:
+            raise InputError(f"input.samples: {error}") from None
+        if "window" in found and found["window"].shape != (length,):
+            raise InputError(
+                f"input.window must have {length} values, as the last axis of input.samples has, "
+                f"got {found['window'].shape[0]}"
+            )
+
+    def stage(self, upstream: Path | None = None) -> Staged:
+        """Operands samples (..., N) and, where there is one, window (N)."""
+        case = self.case
+        if case.input is None:
+            data = {"samples": self._samples(self.rng())}
+            attributes: dict[str, Any] = {"seed": self.seed}
+        else:
+            self.check()
+            data = operands.read_operands(case.input, OPERANDS)
+            attributes = operands.provenance(case.input, data)
+            if not case.allow_nonfinite:
+                operands.refuse_nonfinite(data, attributes)
+            data["samples"] = operands.without_leading_ones(data["samples"])
+        length = data["samples"].shape[-1]
+        if case.window is not None:
+            window: Any = case.window
+            data["window"] = scipy.signal.get_window(window, length)
+        axes = {"samples": _sample_axes(data["samples"].ndim), "window": ("sample",)}
+        return Staged(data, {name: axes[name] for name in data}, {}, attributes)
+
+    def _samples(self, rng: np.random.Generator) -> Array:
+        case = self.case
+        samples = complex_normal(rng, (case.batch, case.length or 0), case.noise)
+        time = np.arange(case.length or 0)
+        for tone in case.tones:
+            # Whole turns are taken off first: a phase of many turns would lose its digits.
+            wave = tone.amplitude * np.exp(2j * np.pi * (tone.frequency * time % 1))
+            start = np.exp(2j * np.pi * rng.random((case.batch, 1)))
+            samples += start.astype(np.complex64) * wave.astype(np.complex64)
+        return samples
+
+    def shape(self, staged: Staged, precision: Precision) -> Shape:
+        """5 N log2 N operations a transform, as is usual for fast ones; read and written once."""
+        samples = staged.operands["samples"]
+        length = samples.shape[-1]
+        size = operands.complex_bytes(precision)
+        window = staged.operands["window"].size * size / 2 if "window" in staged.operands else 0
+        return Shape(
+            flops=5.0 * samples.size * np.log2(max(2, length)),
+            bytes_moved=2.0 * samples.size * size + window,
+            batch=samples.size // length,
+            n=length,
+        )
+
+    def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
+        """`argand.gemm` for each factor of the length."""
+        case, length = self.case, staged.operands["samples"].shape[-1]
+        chosen = transforms.factors(length)
+        alpha = transforms.scale(length, case.norm, inverse=case.inverse)
+        multiply = partial(gemm, precision=precision)
+
+        def compute(given: Mapping[str, Any]) -> Any:
+            return transforms.transform(_windowed(given), given, multiply, alpha=alpha)
+
+        def prepare(given: Mapping[str, Array]) -> Mapping[str, Array]:
+            constants = transforms.tables(chosen, inverse=case.inverse)
+            return operands.cast({**given, **constants}, precision)
+
+        product = matrix_product.gemm_algorithm(precision, device)
+        algorithm = f"{' x '.join(map(str, chosen))}, {product}"
+        return Implementation("argand", precision, algorithm, compute, prepare)
+
+    def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
+        """scipy.fft on the CPU, cuFFT through CuPy on a GPU."""
+        available = [
+            Implementation(
+                "scipy" if device.backend == "cpu" else "cufft",
+                PRECISIONS[name],
+                "pocketfft" if device.backend == "cpu" else "cufft",
+                partial(self._library_transform, device.backend),
+                partial(operands.cast, precision=PRECISIONS[name]),
+            )
+            for name in ("fp32", "fp64")
+        ]
+        return peers.choose(available, self.case, "transform")
+
+    def _library_transform(self, backend: str, given: Mapping[str, Any]) -> Any:
+        if backend == "cpu":
+            library: Any = partial(
+                scipy.fft.ifft if self.case.inverse else scipy.fft.fft, workers=-1
+            )
+        else:
+            import cupy
+
+            library = cupy.fft.ifft if self.case.inverse else cupy.fft.fft
+        return library(_windowed(given), norm=self.case.norm)
+
+    def reference(self, staged: Staged) -> accuracy.SpectrumReference:
+        """scipy.fft in fp64 of the windowed samples."""
+        wide = operands.cast(staged.operands, PRECISIONS["fp64"])
+        return accuracy.spectrum_reference(
+            _windowed(wide), inverse=self.case.inverse, norm=self.case.norm
+        )
+
+    def assess(
+        self,
+        staged: Staged,
+        reference: accuracy.SpectrumReference,
+        result: Array,
+        precision: Precision,
+        device: str,
+    ) -> accuracy.Accuracy:
+        """See `accuracy.assess_spectrum`."""
+        chosen = transforms.factors(staged.operands["samples"].shape[-1])
+        return accuracy.assess_spectrum(
+            reference, result, precision, factors=chosen, backend=device
+        )
+
+    def product(self, staged: Staged, result: Array) -> Product:
+        """The transforms; the last axis is frequency in cycles per sample, from 0 to 1."""
+        length = result.shape[-1]
+        leading = staged.axes["samples"][:-1]
+        if self.case.inverse:
+            last = {"sample": Coordinate(np.arange(length), "", "sample number")}
+        else:
+            cycles = np.arange(length) / length
+            name = "frequency (the upper half are the negative ones)"
+            last = {"frequency": Coordinate(cycles, "cycles/sample", name)}
+        title = f"{self.name}: {'inverse ' if self.case.inverse else ''}Fourier transform"
+        return Product("spectrum", result, (*leading, *last), last, title)
+
+    def picture(self, product: Product, axes: Axes) -> None:
+        """Mean power of all transforms in dB, frequency 0 in the middle."""
+        values = product.data.reshape(-1, product.data.shape[-1])
+        power = pictures.power(values).mean(axis=0)
+        where = product.coordinates[product.axes[-1]].values
+        if not self.case.inverse:
+            power, where = np.fft.fftshift(power), np.fft.fftshift(np.fft.fftfreq(len(power)))
+        axes.plot(where, pictures.decibels(power), lw=1)
+        axes.set_xlabel("sample" if self.case.inverse else "frequency (cycles per sample)")
+        axes.set_ylabel("mean power (dB relative to the largest)")
+        axes.grid(alpha=0.3)
+
+
+def _windowed(given: Mapping[str, Any]) -> Any:
+    """Samples times the window, in their type."""
+    samples = given["samples"]
+    return samples * given["window"] if "window" in given else samples
+
+
+def _sample_axes(rank: int) -> tuple[str, ...]:
+    return OPERANDS[0].axes[-rank:]

@@ -1,0 +1,194 @@
+"""Plain complex matrix products: C = alpha op(A) op(B) + beta C."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from argand import Device, GemmProblem, Precision
+from argand.gemm import Op, gemm_problem
+from pydantic import BeforeValidator, Field, model_validator
+
+from workflow import accuracy, matrix_product, operands, pictures
+from workflow.inputs import DatasetRef, FileInput
+from workflow.noise import Init, draw
+from workflow.operands import Operand
+from workflow.workloads.base import (
+    Array,
+    Case,
+    Implementation,
+    Product,
+    Shape,
+    Staged,
+    Workload,
+    register,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def _pair(value: Any) -> Any:
+    """A plain number is a complex one without imaginary part."""
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(value, list):
+        return tuple(value)  # strict validation takes no list for a tuple behind this function
+    return (value, 0.0) if plain else value
+
+
+Scalar = Annotated[
+    tuple[float, float], BeforeValidator(_pair, json_schema_input_type=float | tuple[float, float])
+]
+"""A complex number as [re, im]; a plain number is allowed."""
+
+
+class GemmInput(FileInput):
+    """Operands of a product in an HDF5 file."""
+
+    a: DatasetRef
+    b: DatasetRef
+    c: DatasetRef | None = Field(None, description="Path of C; needed where beta is not 0.")
+
+
+class GemmCase(Case):
+    """C = alpha op(A) op(B) + beta C, for a batch of matrices.
+
+    A is stored as (batch, m, k) or, where op_a is T or C, (batch, k, m); B as (batch, k, n) or
+    (batch, n, k).
+    """
+
+    kind: Literal["gemm"]
+    m: int | None = Field(None, ge=1, le=1 << 20, description="Rows of C.")
+    n: int | None = Field(None, ge=1, le=1 << 20, description="Columns of C.")
+    k: int | None = Field(None, ge=1, le=1 << 20, description="Length of the contraction.")
+    batch: int = Field(1, ge=1, le=1 << 20, description="How many products.")
+    alpha: Scalar = Field((1.0, 0.0), description="Factor of the product, [re, im] or a number.")
+    beta: Scalar = Field((0.0, 0.0), description="Factor of C, [re, im] or a number.")
+    op_a: Op = Field("N", description="A as it is (N), transposed (T) or conjugate transposed (C).")
+    op_b: Op = Field("N", description="B as it is (N), transposed (T) or conjugate transposed (C).")
+    init: Init = Field(
+        "normal",
+        description="Distribution of the parts; lognormal is (rand - 0.5) exp(phi randn).",
+    )
+    phi: float = Field(1.0, ge=0, le=10, description="Spread of lognormal inputs.")
+    input: GemmInput | None = Field(None, description="Matrices from a file instead.")
+
+    @model_validator(mode="after")
+    def _sizes(self) -> GemmCase:
+        operands.sizes_or_input(self, ("m", "n", "k", "batch"))
+        if self.input is not None and (self.input.c is not None) != (self.beta != (0.0, 0.0)):
+            raise ValueError("input.c must be given where beta is not 0, and only there")
+        return self
+
+
+@register
+class Gemm(Workload):
+    """One product, or a batch of them."""
+
+    kind: ClassVar[str] = "gemm"
+    case_type: ClassVar[type[Case]] = GemmCase
+    case: GemmCase
+
+    @property
+    def layout(self) -> list[Operand]:
+        """The operands in the layout that their op reads."""
+        return [
+            Operand("a", ("batch", "m", "k") if self.case.op_a == "N" else ("batch", "k", "m")),
+            Operand("b", ("batch", "k", "n") if self.case.op_b == "N" else ("batch", "n", "k")),
+            Operand("c", ("batch", "m", "n")),
+        ]
+
+    @property
+    def scalars(self) -> dict[str, Any]:
+        """The keywords of `argand.gemm` that the case fixes."""
+        case = self.case
+        return {
+            "alpha": complex(*case.alpha),
+            "beta": complex(*case.beta),
+            "op_a": case.op_a,
+            "op_b": case.op_b,
+        }
+
+    def check(self) -> None:
+        """Raise InputError or ValueError where the file's matrices do not fit together."""
+        if self.case.input is not None:
+            found = operands.headers(self.case.input, self.layout)
+            shapes = {name: header.shape for name, header in found.items()}
+            matrix_product.check_shapes(shapes, **self.scalars)
+
+    def stage(self, upstream: Path | None = None) -> Staged:
+        """Operands a, b and, where beta is not 0, c; complex64 when generated."""
+        case = self.case
+        if case.input is not None:
+            self.check()
+            data = operands.read_operands(case.input, self.layout)
+            attributes = operands.provenance(case.input, data)
+            if not case.allow_nonfinite:
+                operands.refuse_nonfinite(data, attributes)
+        else:
+            rng = self.rng()
+            sizes = {"batch": case.batch, "m": case.m or 0, "n": case.n or 0, "k": case.k or 0}
+            wanted = self.layout[: 3 if case.beta != (0.0, 0.0) else 2]
+            data = {
+                one.name: draw(rng, tuple(sizes[axis] for axis in one.axes), case.init, case.phi)
+                for one in wanted
+            }
+            attributes = {"seed": self.seed, "init": case.init}
+        axes = {one.name: one.axes for one in self.layout if one.name in data}
+        return Staged(data, axes, {}, attributes)
+
+    def _problem(self, staged: Staged, precision: Precision) -> GemmProblem:
+        given = staged.operands
+        c = given["c"].shape if "c" in given else None
+        return gemm_problem(
+            given["a"].shape, given["b"].shape, c, **self.scalars, precision=precision
+        )
+
+    def shape(self, staged: Staged, precision: Precision) -> Shape:
+        """8 batch m n k operations; A, B, C read (C where beta is not 0) and the result written."""
+        problem = self._problem(staged, precision)
+        return matrix_product.shape(problem, staged.operands.values())
+
+    def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
+        """`argand.gemm`."""
+        return matrix_product.ours(precision, device, ("a", "b", "c"), self.scalars)
+
+    def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
+        """NumPy on the CPU, cuBLAS on a GPU."""
+        return matrix_product.peers(self.case, device, ("a", "b", "c"), self.scalars)
+
+    def reference(self, staged: Staged) -> accuracy.ProductReference:
+        """SciPy's zgemm, sampled where it is large."""
+        given = staged.operands
+        return accuracy.product_reference(
+            given["a"], given["b"], given.get("c"), **self.scalars, seed=self.seed
+        )
+
+    def assess(
+        self,
+        staged: Staged,
+        reference: accuracy.ProductReference,
+        result: Array,
+        precision: Precision,
+        device: str,
+    ) -> accuracy.Accuracy:
+        """See `accuracy.assess_product`."""
+        return accuracy.assess_product(reference, result, precision, backend=device)
+
+    def product(self, staged: Staged, result: Array) -> Product:
+        """C with its rows and columns numbered."""
+        return Product("c", result, ("batch", "m", "n"), {}, f"{self.name}: matrix product")
+
+    def picture(self, product: Product, axes: Axes) -> None:
+        """|C| of the first product as an image, in blocks where it is larger than the page."""
+        magnitude = abs(product.data.reshape(-1, *product.data.shape[-2:])[0])
+        rows, columns = magnitude.shape
+        blocks = pictures.block_means(magnitude, 512)
+        image = axes.imshow(
+            blocks, aspect="auto", cmap="viridis", interpolation="nearest", vmin=0,
+            extent=(0, columns, rows, 0),
+        )  # fmt: skip
+        axes.set_xlabel("column n")
+        axes.set_ylabel("row m")
+        label = "|C|" if blocks.shape == magnitude.shape else "mean |C| of a block"
+        axes.figure.colorbar(image, ax=axes, label=label)

@@ -1,0 +1,253 @@
+"""Softmax over the last axis, of random logits, a file's, or the beam power of another workload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import scipy.special
+from argand import PRECISIONS, Device, Precision, softmax
+from pydantic import Field, model_validator
+
+from workflow import accuracy, operands, peers, pictures
+from workflow.inputs import DatasetRef, FileInput, InputError, WorkloadInput, source_checksum
+from workflow.operands import Operand
+from workflow.workloads.base import (
+    Array,
+    Case,
+    Computation,
+    Coordinate,
+    Implementation,
+    Product,
+    Shape,
+    Staged,
+    Workload,
+    register,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LOGITS = Operand("x", ("axis_0", "axis_1", "row", "column"), real=True)
+OPERATIONS = 5
+"""Of an element: maximum, difference, exponential, sum, quotient."""
+CURVES = 8
+"""Rows that a picture shows."""
+
+
+class SoftmaxInput(FileInput):
+    """Logits in an HDF5 file."""
+
+    x: DatasetRef
+
+
+class SoftmaxCase(Case):
+    """Softmax of each row.
+
+    With ``input: {workload: name}`` the rows are the power of that workload's beams at each time,
+    over the mean power of all, times ``scale``: the probability of each beam to hold the source.
+    """
+
+    kind: Literal["softmax"]
+    rows: int | None = Field(None, ge=1, le=1 << 30, description="Independent rows.")
+    columns: int | None = Field(None, ge=1, le=1 << 28, description="Logits of a row.")
+    scale: float = Field(
+        1.0, gt=0, le=1e30, description="Standard deviation of random logits, factor of others."
+    )
+    input: SoftmaxInput | WorkloadInput | None = Field(
+        None, description="Logits from a file, or from the beam power of another workload."
+    )
+
+    @model_validator(mode="after")
+    def _sizes(self) -> SoftmaxCase:
+        operands.sizes_or_input(self, ("rows", "columns"))
+        if isinstance(self.input, SoftmaxInput) and "scale" in self.model_fields_set:
+            raise ValueError(
+                "scale must not be given beside input.file: logits are taken as they are"
+            )
+        return self
+
+
+@register
+class Softmax(Workload):
+    """Softmax of the rows of x."""
+
+    kind: ClassVar[str] = "softmax"
+    case_type: ClassVar[type[Case]] = SoftmaxCase
+    reads: ClassVar[tuple[str, ...]] = ("beamforming",)
+    case: SoftmaxCase
+
+    def depends_on(self) -> str | None:
+        """The workload whose beam power is taken."""
+        source = self.case.input
+        return source.workload if isinstance(source, WorkloadInput) else None
+
+    def check(self) -> None:
+        """Raise InputError where the file does not hold real logits."""
+        if isinstance(self.case.input, SoftmaxInput):
+            operands.headers(self.case.input, [LOGITS])
+
+    def stage(self, upstream: Path | None = None) -> Staged:
+        """Operand x (..., columns); float32 when generated."""
+        source = self.case.input
+        if isinstance(source, WorkloadInput):
+            return self._stage_beam_power(source, upstream)
+        if source is None:
+            shape = (self.case.rows or 0, self.case.columns or 0)
+            x = self.rng().standard_normal(shape, dtype=np.float32)
+            x *= np.float32(self.case.scale)
+            attributes: dict[str, Any] = {"seed": self.seed}
+        else:
+            data = operands.read_operands(source, [LOGITS])
+            attributes = operands.provenance(source, data)
+            if not self.case.allow_nonfinite:
+                operands.refuse_nonfinite(data, attributes)
+            x = operands.without_leading_ones(data["x"])
+        return Staged({"x": x}, {"x": LOGITS.axes[-x.ndim :]}, {}, attributes)
+
+    def _stage_beam_power(self, source: WorkloadInput, upstream: Path | None) -> Staged:
+        """x (frequency, polarization, time, beam) from the product of a beamforming workload.
+
+        Power over its mean is free of the samples' unit and of the order of 1, and the ratio of
+        two beams' probabilities depends on the difference of their powers alone.
+        """
+        from workflow.products import read_product
+
+        if upstream is None:
+            raise ValueError(f"input.workload: the product file of {source.workload!r} is needed")
+        product = read_product(upstream)
+        if "beam" not in product.axes:
+            raise InputError(
+                f"input.workload must have beams, but the product of {source.workload!r} has the "
+                f"axes {list(product.axes)}"
+            )
+        power = np.moveaxis(pictures.power(product.data), product.axes.index("beam"), -1)
+        mean = float(np.mean(power, dtype=np.float64))
+        if not mean > 0:
+            raise InputError(
+                f"input.workload: the mean beam power of {source.workload!r} is {mean}"
+            )
+        x = np.ascontiguousarray(power * power.dtype.type(self.case.scale / mean))
+        axes = (*(axis for axis in product.axes if axis != "beam"), "beam")
+        attributes = {
+            "source": f"beam power of {source.workload}",
+            "source_sha256": source_checksum(upstream),
+            "mean_power": mean,
+            "nonfinite": operands.count_all({"x": x}),
+        }
+        return Staged({"x": x}, {"x": axes}, product.coordinates, attributes)
+
+    def shape(self, staged: Staged, precision: Precision) -> Shape:
+        """5 operations an element; x read and the result written once."""
+        x = staged.operands["x"]
+        columns = x.shape[-1]
+        return Shape(
+            flops=float(OPERATIONS * x.size),
+            bytes_moved=2.0 * x.size * np.dtype(precision.real_output).itemsize,
+            rows=x.size // columns,
+            columns=columns,
+        )
+
+    def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
+        """`argand.softmax`."""
+        return _implementation(
+            "argand", precision, "one pass over tiles", partial(softmax, precision=precision)
+        )
+
+    def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
+        """SciPy on the CPU; CuPy, and PyTorch where it is installed, on a GPU."""
+        libraries: list[tuple[str, str, Any]] = []
+        if device.backend == "cpu":
+            libraries.append(("scipy", "scipy.special", partial(scipy.special.softmax, axis=-1)))
+        else:
+            libraries.append(("cupy", "cupyx.scipy.special", _cupy_softmax))
+            if find_spec("torch"):
+                libraries.append(("torch", "torch.softmax", _torch_softmax))
+        available = [
+            _implementation(name, PRECISIONS[precision], algorithm, function)
+            for name, algorithm, function in libraries
+            for precision in ("fp32", "fp64")
+        ]
+        return peers.choose(available, self.case, "softmax")
+
+    def reference(self, staged: Staged) -> accuracy.SoftmaxReference:
+        """scipy.special.softmax in fp64 of the logits as they are."""
+        return accuracy.softmax_reference(staged.operands["x"])
+
+    def assess(
+        self,
+        staged: Staged,
+        reference: accuracy.SoftmaxReference,
+        result: Array,
+        precision: Precision,
+        device: str,
+    ) -> accuracy.Accuracy:
+        """See `accuracy.assess_softmax`."""
+        return accuracy.assess_softmax(reference, result, precision, backend=device)
+
+    def product(self, staged: Staged, result: Array) -> Product:
+        """The probabilities, on the axes of the logits."""
+        axes = staged.axes["x"]
+        coordinates: dict[str, Coordinate] = dict(staged.coordinates)
+        return Product("probability", result, axes, coordinates, f"{self.name}: softmax")
+
+    def picture(self, product: Product, axes: Axes) -> None:
+        """Beams over time as an image; otherwise some rows, their columns by rank."""
+        if product.axes[-1] == "beam":
+            self._draw_beams(product, axes)
+        else:
+            self._draw_rows(product.data.reshape(-1, product.data.shape[-1]), axes)
+
+    def _draw_beams(self, product: Product, axes: Axes) -> None:
+        first = product.data.reshape(-1, *product.data.shape[-2:])[0].T
+        times, label = np.arange(first.shape[1]), "time sample"
+        if "time" in product.coordinates:
+            times, label = 1e3 * product.coordinates["time"].values, "time (ms)"
+        blocks = pictures.block_means(first, 512)
+        image = axes.imshow(
+            blocks, aspect="auto", origin="lower", cmap="viridis", interpolation="nearest",
+            extent=(float(times[0]), float(times[-1]) or 1.0, -0.5, len(first) - 0.5),
+        )  # fmt: skip
+        axes.set_xlabel(label)
+        axes.set_ylabel("beam number")
+        mean = "probability" if blocks.shape == first.shape else "mean probability"
+        axes.figure.colorbar(image, ax=axes, label=f"{mean} (first channel)")
+
+    def _draw_rows(self, rows: Array, axes: Axes) -> None:
+        ranks = np.arange(1, rows.shape[-1] + 1)
+        for row in rows[:CURVES]:
+            axes.plot(ranks, np.sort(row)[::-1], lw=1)
+        axes.set_xscale("log")
+        axes.set_yscale("log", nonpositive="mask")
+        axes.set_xlabel(f"rank of the column (first {min(CURVES, len(rows))} rows)")
+        axes.set_ylabel("probability")
+        axes.grid(alpha=0.3)
+
+
+def _implementation(
+    name: str, precision: Precision, algorithm: str, function: Any
+) -> Implementation:
+    def compute(given: Mapping[str, Any]) -> Any:
+        return function(given["x"])
+
+    computation: Computation = compute
+    return Implementation(
+        name, precision, algorithm, computation, partial(operands.cast, precision=precision)
+    )
+
+
+def _cupy_softmax(x: Any) -> Any:
+    from cupyx.scipy.special import softmax as library
+
+    return library(x, axis=-1)
+
+
+def _torch_softmax(x: Any) -> Any:
+    import cupy
+    import torch
+
+    return cupy.from_dlpack(torch.softmax(torch.from_dlpack(x), dim=-1))

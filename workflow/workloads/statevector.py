@@ -1,0 +1,268 @@
+"""Quantum state evolution: psi <- U psi for each fused gate of a circuit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from argand import Device, Precision, gemm
+from pydantic import Field, model_validator
+
+from workflow import accuracy, circuits, matrix_product, operands, peers, pictures
+from workflow.evolution import Multiply, evolve, evolve_in_fp64, plan_evolution
+from workflow.inputs import DatasetRef, FileInput, InputError, source_checksum
+from workflow.model import Model
+from workflow.noise import complex_normal
+from workflow.operands import Operand
+from workflow.workloads.base import (
+    Array,
+    Case,
+    Coordinate,
+    Implementation,
+    Product,
+    Shape,
+    Staged,
+    Workload,
+    register,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from qiskit import QuantumCircuit
+
+STATE = Operand("state", ("basis_state",))
+MOST_QUBITS = 34
+"""2^34 amplitudes are 128 GiB in complex64."""
+
+
+class Circuit(Model):
+    """A circuit: an OpenQASM 2 file, or a name with a number of qubits."""
+
+    file: Path | None = Field(
+        None, description="OpenQASM 2 file; a relative path starts where Snakemake runs."
+    )
+    name: circuits.CircuitName | None = Field(None, description="A circuit that is built here.")
+    qubits: int | None = Field(None, ge=1, le=MOST_QUBITS, description="Qubits of a named circuit.")
+    depth: int = Field(20, ge=1, le=10_000, description="Layers of a random circuit.")
+    seed: int | None = Field(
+        None, ge=0, description="Of a random circuit; the study's where not given."
+    )
+
+    @model_validator(mode="after")
+    def _one_circuit(self) -> Circuit:
+        if (self.file is None) == (self.name is None):
+            raise ValueError("circuit must have either file or name")
+        if self.name is not None and self.qubits is None:
+            raise ValueError(f"circuit.qubits must be given for the named circuit {self.name!r}")
+        for key in ("depth", "seed"):
+            if key in self.model_fields_set and self.name != "random":
+                raise ValueError(f"circuit.{key} must be given for a random circuit only")
+        if self.file is not None and self.qubits is not None:
+            raise ValueError(
+                "circuit.qubits must not be given beside circuit.file: the file says it"
+            )
+        return self
+
+
+class StatevectorInput(FileInput):
+    """The state to begin with, in an HDF5 file."""
+
+    state: DatasetRef
+
+
+class StatevectorCase(Case):
+    """The evolution of a state of n qubits by a circuit, its gates fused.
+
+    Basis states are numbered as in Qiskit: qubit 0 is the least significant bit.
+    """
+
+    kind: Literal["statevector"]
+    circuit: Circuit = Field(description="The gates.")
+    fuse: int = Field(4, ge=1, le=10, description="Largest fused gate in qubits.")
+    initial: Literal["zero", "random"] = Field(
+        "zero", description="State to begin with: |0...0>, or one drawn from the seed."
+    )
+    input: StatevectorInput | None = Field(None, description="State to begin with from a file.")
+
+    @model_validator(mode="after")
+    def _one_state(self) -> StatevectorCase:
+        if self.input is not None and "initial" in self.model_fields_set:
+            raise ValueError("initial must not be given beside input: the data say it")
+        return self
+
+
+@register
+class Statevector(Workload):
+    """One circuit on one state."""
+
+    kind: ClassVar[str] = "statevector"
+    case_type: ClassVar[type[Case]] = StatevectorCase
+    case: StatevectorCase
+
+    def circuit(self) -> QuantumCircuit:
+        """The circuit of the case. Raises CircuitError."""
+        given = self.case.circuit
+        if given.file is not None:
+            circuit = circuits.load_circuit(given.file)
+            if not 1 <= circuit.num_qubits <= MOST_QUBITS:
+                raise circuits.CircuitError(
+                    f"circuit.file: {given.file} has {circuit.num_qubits} qubits; "
+                    f"there must be 1 to {MOST_QUBITS}"
+                )
+            return circuit
+        rng = self.rng() if given.seed is None else np.random.default_rng(given.seed)
+        if given.name is None or given.qubits is None:
+            raise circuits.CircuitError("circuit must have either file or name")
+        return circuits.named_circuit(given.name, given.qubits, given.depth, rng)
+
+    def check(self) -> None:
+        """Raise CircuitError or InputError for a circuit that cannot be evolved or read."""
+        circuit = self.circuit()
+        circuits.fuse(circuit, self.case.fuse)
+        self._check_state(circuit.num_qubits)
+
+    def _check_state(self, qubits: int) -> None:
+        if self.case.input is not None:
+            (length,) = operands.headers(self.case.input, [STATE])["state"].shape
+            if length != 2**qubits:
+                raise InputError(
+                    f"input.state must have {2**qubits} amplitudes for the circuit's {qubits} "
+                    f"qubits, got {length}"
+                )
+
+    def stage(self, upstream: Path | None = None) -> Staged:
+        """Operands state, and the fused gates as flat matrices, widths and targets in order."""
+        circuit = self.circuit()
+        gates = circuits.fuse(circuit, self.case.fuse)
+        self._check_state(circuit.num_qubits)
+        state, attributes = self._initial_state(circuit.num_qubits)
+        if self.case.circuit.file is not None:
+            attributes["circuit_sha256"] = source_checksum(self.case.circuit.file)
+            attributes["circuit"] = str(self.case.circuit.file)
+        attributes["gates_before_fusion"] = circuit.size()
+        matrices = [gate.matrix.reshape(-1) for gate in gates]
+        targets = [target for gate in gates for target in gate.targets]
+        data = {
+            "state": state,
+            "matrices": np.concatenate([*matrices, np.empty(0, np.complex128)]),
+            "widths": np.array([len(gate.targets) for gate in gates], np.int64),
+            "targets": np.array(targets, np.int64),
+        }
+        axes = {"state": STATE.axes, "matrices": ("entry",)}
+        axes |= {"widths": ("gate",), "targets": ("target",)}
+        return Staged(data, axes, {}, attributes)
+
+    def _initial_state(self, qubits: int) -> tuple[Array, dict[str, Any]]:
+        source = self.case.input
+        if source is None:
+            return self._generated_state(2**qubits), {"seed": self.seed}
+        data = operands.read_operands(source, [STATE])
+        attributes = operands.provenance(source, data)
+        if not self.case.allow_nonfinite:
+            operands.refuse_nonfinite(data, attributes)
+        return data["state"], attributes
+
+    def _generated_state(self, amplitudes: int) -> Array:
+        """|0...0>, or a state drawn evenly from all: Gaussian amplitudes over their norm."""
+        if self.case.initial == "zero":
+            state = np.zeros(amplitudes, np.complex128)
+            state[0] = 1
+            return state
+        # A stream of its own: the circuit's random numbers do not depend on the state's.
+        drawn = np.random.default_rng([self.seed, *self.name.encode(), 1])
+        state = complex_normal(drawn, (amplitudes,)).astype(np.complex128)
+        return np.asarray(state / np.linalg.norm(state))
+
+    def shape(self, staged: Staged, precision: Precision) -> Shape:
+        """batch gates on n amplitudes: 8 2^w n operations each, the state read and written."""
+        widths = staged.operands["widths"]
+        n, gates = staged.operands["state"].size, len(widths)
+        values = 2 * gates * n + staged.operands["matrices"].size
+        return Shape(
+            flops=8.0 * n * float(np.sum(2.0**widths)),
+            bytes_moved=values * operands.complex_bytes(precision),
+            batch=gates,
+            n=n,
+        )
+
+    def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
+        """`argand.gemm` for each fused gate."""
+        algorithm = matrix_product.gemm_algorithm(precision, device)
+        multiply = partial(gemm, precision=precision)
+        return self._implementation("argand", precision, algorithm, staged, multiply)
+
+    def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
+        """The same steps with NumPy's product on the CPU, with cuBLAS's on a GPU."""
+        available = [
+            self._implementation(peer.name, peer.precision, peer.algorithm, staged, peer.multiply)
+            for peer in peers.product_peers(device)
+        ]
+        return peers.choose(available, self.case, "product")
+
+    def _implementation(
+        self, name: str, precision: Precision, algorithm: str, staged: Staged, multiply: Multiply
+    ) -> Implementation:
+        # The targets stay on the host: they decide what is launched.
+        evolution = plan_evolution(_qubits(staged), _targets(staged))
+
+        def compute(given: Mapping[str, Any]) -> Any:
+            return evolve(given["state"], given["matrices"], evolution, multiply)
+
+        def prepare(given: Mapping[str, Array]) -> Mapping[str, Array]:
+            return operands.cast({key: given[key] for key in ("state", "matrices")}, precision)
+
+        return Implementation(name, precision, algorithm, compute, prepare)
+
+    def reference(self, staged: Staged) -> accuracy.StateReference:
+        """The same gates in fp64 by `numpy.tensordot`."""
+        names = ("state", "matrices", "widths", "targets")
+        final = evolve_in_fp64(*(staged.operands[name] for name in names))
+        return accuracy.state_reference(final)
+
+    def assess(
+        self,
+        staged: Staged,
+        reference: accuracy.StateReference,
+        result: Array,
+        precision: Precision,
+        device: str,
+    ) -> accuracy.Accuracy:
+        """See `accuracy.assess_state`."""
+        widths = [int(width) for width in staged.operands["widths"]]
+        return accuracy.assess_state(reference, result, precision, widths=widths, backend=device)
+
+    def product(self, staged: Staged, result: Array) -> Product:
+        """The amplitudes of the basis states."""
+        qubits = _qubits(staged)
+        numbers = Coordinate(
+            np.arange(2**qubits), "", f"basis state of {qubits} qubits, qubit 0 least significant"
+        )
+        return Product(
+            "amplitude", result, STATE.axes, {STATE.axes[0]: numbers}, f"{self.name}: final state"
+        )
+
+    def picture(self, product: Product, axes: Axes) -> None:
+        """Probabilities of the 16 likeliest basis states, in the order of their numbers."""
+        probability = pictures.power(product.data)
+        shown = min(16, probability.size)
+        likeliest = np.sort(np.argsort(-probability, kind="stable")[:shown])
+        axes.bar(np.arange(shown), probability[likeliest])
+        axes.set_xticks(
+            np.arange(shown), [f"|{number}⟩" for number in likeliest], rotation=60, ha="right"
+        )
+        axes.set_xlabel(f"basis state (the {shown} likeliest of {probability.size})")
+        axes.set_ylabel("probability")
+
+
+def _qubits(staged: Staged) -> int:
+    return int(staged.operands["state"].size).bit_length() - 1
+
+
+def _targets(staged: Staged) -> list[list[int]]:
+    """The targets gate by gate."""
+    ends = np.cumsum(staged.operands["widths"])
+    pieces = np.split(staged.operands["targets"], ends[:-1]) if len(ends) else []
+    return [[int(target) for target in piece] for piece in pieces]
