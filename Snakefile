@@ -1,8 +1,6 @@
 """From a study to verified products, tables, figures: reads the config, names the targets."""
 
-import os
 import re
-import sys
 from pathlib import Path
 
 from snakemake.logging import logger
@@ -13,16 +11,13 @@ min_version("9.27")
 ROOT = Path(workflow.basedir)
 DEFAULT_STUDY = ROOT / "config" / "config.yaml"
 
-# Jobs are processes of their own: they find the packages where this file is, installed or not.
-PACKAGES = [str(ROOT), str(ROOT / "kernels")]
-sys.path[:0] = PACKAGES
-os.environ["PYTHONPATH"] = os.pathsep.join(
-    PACKAGES + [path for path in [os.environ.get("PYTHONPATH")] if path]
-)
+from workflow.joblog import share_packages
+
+share_packages(ROOT)
 
 from argand.device import resolve
 from argand.nvrtc import kernel_digest
-from workflow.files import FolderHeld, hold_folder
+from workflow.files import FolderHeldError, hold_folder
 from workflow.progress import attach
 from workflow.study import StudyError, check_study, load_study
 
@@ -56,7 +51,7 @@ onstart:
     # turns off, nobody has to remove it after a kill.
     try:
         folder_lock = hold_folder(Path("results"))
-    except FolderHeld as error:
+    except FolderHeldError as error:
         raise WorkflowError(str(error)) from None
 
 

@@ -93,6 +93,32 @@ def accumulation_error(precision: Precision, k: int, backend: str) -> float:
     return min(plain, promoted + slices + promoted * slices)
 
 
+def sum_error(precision: Precision, k: int, backend: str) -> float:
+    """Bound on the same error for whole vectors, as 2-norms: relative to ||a||_2 ||B||_2.
+
+    For a row vector a and a matrix B, every partial sum of one part of a B, whatever the order, is
+    a_S B_S with S some of its 2 k real products, and ||a_S B_S||_2 <= ||a||_2 s, where s is the
+    2-norm of [Re B; Im B] (leaving rows out only makes it smaller). Each rounding loses at most u
+    of such a vector, and there are 2 k products and at most 2 k - 1 + P sums: gamma(4 k + P, u).
+
+    On tensor cores a truncation loses at most 2 u of the largest addend, which is the partial sum
+    or one of the instruction's products; in 2-norm both are at most ||a||_2 s, together sqrt(2) of
+    it. With promotion the truncations of a slice are relative to the norm of that slice of a; the
+    norms of all slices add up to at most sqrt(slices) ||a||_2 (Cauchy-Schwarz).
+    """
+    u, count = accumulator_roundoff(precision), len(precision.products)
+    if not on_tensor_cores(precision, backend):
+        return gamma(4 * k + count, u)
+    each = math.sqrt(2) * 2 * u
+    plain = gamma(count * truncations(k), each)
+    if count == 1:
+        return plain
+    slices = math.ceil(k / PROMOTED_EVERY)
+    depth = min(k, PROMOTED_EVERY)
+    promoted = gamma(count * truncations(depth), each) * math.sqrt(slices)
+    return min(plain, promoted + gamma(slices, u) * (1 + promoted))
+
+
 def truncations(k: int) -> int:
     """Most truncations that one part of a complex dot product of length k meets; see above."""
     instructions = 2 * math.ceil(k / MMA_DEPTH)
@@ -185,18 +211,20 @@ def stage_bound(precision: Precision, k: int, backend: str) -> float:
     """Relative 2-norm error of y = U x, with U a k x k unitary table, at a precision.
 
     A table entry is rounded to the output's type and then to an operand, together w, and
-    ||dU||_F <= w ||U||_F = w sqrt(k). The vector is off by v ||x||, which U does not amplify. What
-    is dropped or lost in the sums is at most c |U| |x| in each part, so sqrt(2) c |U| |x| in
-    modulus, and || |U| ||_2 <= ||U||_F = sqrt(k). A scaled precision adds sqrt(2) 2^-39 of the
-    largest component to each entry: sqrt(2) 2^-39 k and sqrt(2) 2^-39 sqrt(k) in norm. An
-    unnormalised Fourier matrix is sqrt(k) U: the relative error is the same.
+    ||dU||_F <= w ||U||_F = w sqrt(k). The vector is off by v ||x||, which U does not amplify.
+    Dropped products are products of small terms: at most sqrt(k) `Precision.dropped`. In each part
+    the sums lose at most `sum_error` (U is unitary, so its 2-norm is 1) and at most
+    `accumulation_error` times || |U| ||_2 <= ||U||_F = sqrt(k). A scaled precision adds
+    sqrt(2) 2^-39 of the largest component to each entry: sqrt(2) 2^-39 k and sqrt(2) 2^-39 sqrt(k)
+    in norm. An unnormalised Fourier matrix is sqrt(k) U: the relative error is the same.
     """
     v, root = operand_roundoff(precision), math.sqrt(k)
     lost = math.sqrt(2) * underflow(precision, backend).of_largest
     table = root * ((1 + v) * (1 + accumulator_roundoff(precision)) - 1) + lost * k
     vector = v + lost * root
-    summed = accumulation_error(precision, k, backend) * kept_size(precision)
-    return table + vector + table * vector + math.sqrt(2) * root * (precision.dropped + summed)
+    summed = min(sum_error(precision, k, backend), root * accumulation_error(precision, k, backend))
+    lost_in_sums = math.sqrt(2) * summed * kept_size(precision)
+    return table + vector + table * vector + root * precision.dropped + lost_in_sums
 
 
 def evolution_bound(precision: Precision, widths: Sequence[int], backend: str) -> float:

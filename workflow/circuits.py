@@ -1,6 +1,7 @@
 """Quantum circuits: OpenQASM 2 files and named circuits, and their fusion into wider gates.
 
-Qubits are little-endian as in Qiskit: qubit 0 is the least significant bit of a basis state.
+Qubits are little-endian as in Qiskit: qubit 0 is the least significant bit of a basis state. This
+module imports Qiskit, a quarter of a second: import it where a circuit is at hand.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +22,6 @@ from qiskit.quantum_info import Operator
 from workflow.evolution import evolve_in_fp64
 
 Array = npt.NDArray[Any]
-CircuitName = Literal["qft", "ghz", "random"]
-CIRCUIT_NAMES: tuple[CircuitName, ...] = get_args(CircuitName)
-
-
 _ROUNDING = 1e-14
 """What Qiskit's gate matrices may have where exact ones have 0."""
 
@@ -62,9 +59,7 @@ def load_circuit(path: Path) -> QuantumCircuit:
         raise CircuitError(f"circuit.file: {path} is not OpenQASM 2: {error}") from error
 
 
-def named_circuit(
-    name: CircuitName, qubits: int, depth: int, rng: np.random.Generator
-) -> QuantumCircuit:
+def named_circuit(name: str, qubits: int, depth: int, rng: np.random.Generator) -> QuantumCircuit:
     """A circuit by name.
 
     ``qft`` is the Fourier transform of the basis states with its final swaps, ``ghz`` makes
@@ -78,8 +73,10 @@ def named_circuit(
         circuit.h(0)
         for qubit in range(1, qubits):
             circuit.cx(qubit - 1, qubit)
-    else:
+    elif name == "random":
         _append_random_layers(circuit, depth, rng)
+    else:
+        raise CircuitError(f"circuit.name: there is no circuit {name!r}")
     return circuit
 
 

@@ -144,11 +144,13 @@ class RunWriter:
     """Adds results to a run file one at a time, so that only one is in memory."""
 
     def __init__(self, file: h5py.File) -> None:
-        self._results = file.create_group("results")
+        self._results = file.create_group("results", track_order=True)
 
     def add(self, result: Result) -> None:
         """Write one result; its data is a dataset, the rest are attributes."""
-        group = self._results.create_group(f"{result.implementation}/{result.precision}")
+        if result.implementation not in self._results:
+            self._results.create_group(result.implementation, track_order=True)
+        group = self._results[result.implementation].create_group(result.precision)
         for field in fields(result):
             value = getattr(result, field.name)
             if field.name != "data" and value is not None:

@@ -24,8 +24,9 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter, PercentFormatter
 
 from workflow.files import atomic_path
+from workflow.peers import PEERS
 from workflow.records import Record
-from workflow.tables import OURS, pareto
+from workflow.tables import OURS, ordered, pareto
 from workflow.workloads.base import Product, Workload
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ _STYLE: Any = {
     "hatch.linewidth": 0.7,
     "figure.dpi": 100,
 }
+_EXACT = 1e-17
+"""Where an error of 0 stands on a log axis: below half a unit in the last place of fp64."""
 _MANY = 2000
 """Elements of a picture above which it is drawn as pixels instead of shapes."""
 
@@ -61,7 +64,7 @@ def draw_pareto(path: Path, workload: str, records: Sequence[Record]) -> None:
     Args:
         path: the SVG file, written atomically.
         workload: whose records are drawn.
-        records: of the whole study, so that a peer has the same marker in every figure.
+        records: of this workload, and of any others.
     """
     _save(path, lambda: pareto_figure(workload, records))
 
@@ -104,6 +107,7 @@ def pareto_figure(workload: str, records: Sequence[Record]) -> Figure:
         )
     axes.plot(*_columns(front), "o", fillstyle="none", color="#555555", markersize=14, zorder=2)
     axes.set(xscale="log", yscale="log", title=workload)
+    _mark_exact(axes, errors)
     axes.set_xlabel(_x_label(unit, len(own) - len(shown)))
     axes.set_ylabel("relative Frobenius error against fp64")
     axes.margins(0.12)
@@ -123,10 +127,12 @@ def growth_figure(rows: Sequence[GrowthRow]) -> Figure:
     styles = {"re": ("-", "o"), "im": ("--", "s")}
     for row in rows:
         line, marker = styles[row.part]
+        # Thinner than those before, so that one which coincides with another shows through.
+        width = 1.2 + 0.6 * (len(COLOURS) - 1 - list(COLOURS).index(row.precision))
         label = f"{row.precision} {row.part}: {row.slope:+.2f}, {row.grade}"
         axes.plot(
-            row.k_values, _above_zero(row.errors), line, marker=marker, markersize=4,
-            color=COLOURS[row.precision], label=label,
+            row.k_values, _above_zero(row.errors), line, marker=marker, markersize=3 + width,
+            linewidth=width, color=COLOURS[row.precision], label=label,
         )  # fmt: skip
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
@@ -144,7 +150,7 @@ def growth_figure(rows: Sequence[GrowthRow]) -> Figure:
 
 def limits_figure(records: Sequence[Record]) -> Figure:
     """What `draw_limits` writes."""
-    shown = [r for r in records if r.verified and r.limit_fraction is not None]
+    shown = [r for r in ordered(records) if r.verified and r.limit_fraction is not None]
     workloads = list(dict.fromkeys(record.workload for record in shown))
     figure, axes = _axes(7.6, 1.6 + 0.17 * len(shown) + 0.25 * len(workloads))
     hatches = _by_peer(records, _HATCHES, ours="")
@@ -215,9 +221,16 @@ def _throughput(records: Sequence[Record]) -> tuple[str, list[float]]:
 
 
 def _above_zero(errors: Sequence[float]) -> list[float]:
-    """Errors for a log axis: an exact 0 stands at a tenth of the smallest other one."""
-    floor = min((error for error in errors if error > 0), default=1e-16) / 10
-    return [max(error, floor) for error in errors]
+    """Errors for a log axis, with an exact 0 at `_EXACT`."""
+    return [error if error > 0 else _EXACT for error in errors]
+
+
+def _mark_exact(axes: Axes, errors: Sequence[float]) -> None:
+    """Where exact results stand, if there are any."""
+    if _EXACT in errors:
+        axes.axhline(_EXACT, color="#999999", linewidth=1, linestyle=":", zorder=0)
+        place = axes.get_yaxis_transform()
+        axes.text(0.01, 1.3 * _EXACT, "exact", transform=place, fontsize=8, va="bottom")
 
 
 def _steps(front: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
@@ -233,9 +246,11 @@ def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[f
 
 
 def _by_peer(records: Sequence[Record], choices: Sequence[str], ours: str = "o") -> dict[str, str]:
-    """A marker or hatch for each implementation, ours first, peers by name."""
-    peers = sorted({record.implementation for record in records} - {OURS})
-    return {OURS: ours} | {n: choices[i % len(choices)] for i, n in enumerate(peers)}
+    """A marker or hatch for each implementation: the same for a peer in every figure."""
+    known = [name for group in PEERS.values() for name in group]
+    others = sorted({record.implementation for record in records} - {OURS, *known})
+    peers = dict.fromkeys([*known, *others])
+    return {OURS: ours} | {name: choices[i % len(choices)] for i, name in enumerate(peers)}
 
 
 def _legends(

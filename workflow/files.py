@@ -53,7 +53,7 @@ def _umask() -> int:
     return mask
 
 
-class FolderHeld(RuntimeError):
+class FolderHeldError(RuntimeError):
     """Another process works in the folder."""
 
 
@@ -61,7 +61,7 @@ def hold_folder(folder: Path) -> TextIO:
     """Take the folder for this process; keep the returned file open for as long as it is needed.
 
     The lock belongs to the kernel, which drops it when the process ends, however it ends. Raises
-    FolderHeld with the holder's process number.
+    FolderHeldError with the holder's process number.
     """
     folder.mkdir(parents=True, exist_ok=True)
     lock = (folder / ".lock").open("a+")
@@ -71,7 +71,7 @@ def hold_folder(folder: Path) -> TextIO:
         lock.seek(0)
         holder = lock.read().strip() or "unknown"
         lock.close()
-        raise FolderHeld(
+        raise FolderHeldError(
             f"{folder}: another run (process {holder}) works here; wait for it or end it"
         ) from None
     lock.truncate(0)

@@ -20,16 +20,10 @@ and the same for Im r. F bounds the 2-norm of either part's errors over the bloc
 lambda = sqrt(2 log(2 T / p)) makes a false alarm less likely than p = ``FALSE_ALARM``. No rounding
 error is assumed to be random (they are not for constant or structured operands): only x is.
 
-F, in IEEE arithmetic. Every partial sum of row i over block J, whatever the order, is a row vector
-a_S B_S with S some of the 2 k real products of the part. Its 2-norm over J is at most
-||a_i||_2 s_J, where s_J^2 is the largest eigenvalue of Re(B_J^H B_J) (rows left out only make it
-smaller). Each rounding loses at most u of such a vector, and there are 2 k products and at most
-2 k - 1 + P sums, so F <= gamma(4 k + P, u) ||a_i||_2 s_J times `kept_size`. This is what makes the
-check sharp: a bound by |A| |B| would be larger by about sqrt(k) for random operands.
-
-F, on tensor cores. A truncation loses at most 2 u of the largest addend, which is the partial sum
-or one of the instruction's products; in 2-norm over J both are at most ||a_i||_2 s_J, together
-sqrt(2) of it. The number of truncations is that of `bounds.accumulation_error`.
+F. Every partial sum of row i over block J is a row vector a_S B_S of 2-norm at most ||a_i||_2 s_J,
+where s_J^2 is the largest eigenvalue of Re(B_J^H B_J); `bounds.sum_error` says how many of them are
+rounded. This is what makes the check sharp: a bound by |A| |B| would be larger by about sqrt(k)
+for random operands.
 
 s_J is bounded by ||G^8||_F^(1/16), G = Re(B_J^H B_J): an eigenvalue is at most the 2-norm of all,
 and powers make the largest dominate (at most a factor BLOCK^(1/32) = 1.14 is lost).
@@ -170,18 +164,19 @@ def _block_of_rows(
         known = known & finite(addend)
         addend = np.where(known, addend, 0).astype(complex)
     computed = np.where(known, computed, 0).astype(complex)
+    # Also what alpha and beta may be off by when they underflow in the output's type.
+    lost = 2 * bounds.underflow(precision, sides.backend).result
     residual = _per_block(computed * phases[:, None, :])
     error = _own_error(k) * _block_norm(computed)
     if left is not None and right is not None:
         exact, bound = right.times(left)
         residual -= alpha * exact
-        error = error + abs(alpha) * bound
+        error = error + (abs(alpha) + lost) * bound + lost * right.size(left)
     if addend is not None:
         residual -= beta * _per_block(addend * phases[:, None, :])
         u = bounds.accumulator_roundoff(precision)
         rounded = bounds.roundings(bounds.ADDEND_ROUNDINGS, u) + _own_error(k)
-        error = error + abs(beta) * rounded * _block_norm(addend)
-    lost = bounds.underflow(precision, sides.backend).result
+        error = error + (abs(beta) * rounded + lost) * _block_norm(addend)
     # An element whose addend is not finite has no known value: its row's block is left out.
     if addend is not None and not known.all():
         partly = ~_per_block((~known & good & (right.good if right else True)) * 1.0).astype(bool)
@@ -215,6 +210,10 @@ class _Right:
             self.spectral[:, 0, index] = spectral_bound(wide)
             self.frobenius[:, 0, index] = np.sqrt((np.abs(wide) ** 2).sum(axis=(-2, -1)))
 
+    def size(self, left: Array) -> Array:
+        """||a_i||_2 s_J: at least the 2-norm of either part of any partial sum."""
+        return np.sqrt((np.abs(left.astype(complex)) ** 2).sum(-1, keepdims=True)) * self.spectral
+
     def times(self, left: Array) -> tuple[Array, Array]:
         """sum of A_p (B_q x) over the products kept, and F for alpha = 1."""
         precision, k = self.sides.precision, self.sides.reference.k
@@ -226,7 +225,7 @@ class _Right:
             if partners:
                 exact += term @ sum(partners[1:], partners[0])
         norms = np.sqrt((np.abs(left.astype(complex)) ** 2).sum(axis=-1, keepdims=True))
-        mixed = bounds.spread(reference.alpha) * sum_error(precision, k, self.sides.backend)
+        mixed = bounds.spread(reference.alpha) * bounds.sum_error(precision, k, self.sides.backend)
         u = bounds.accumulator_roundoff(precision)
         scaling = bounds.roundings(bounds.scaling_roundings(reference.alpha, reference.beta), u)
         relative = (mixed + (1 + mixed) * scaling) * bounds.kept_size(precision)
@@ -234,23 +233,6 @@ class _Right:
         own = _own_error(k) * self.frobenius * len(precision.products)
         small = flushed * math.sqrt(2 * k) * (self.spectral + norms * math.sqrt(BLOCK))
         return exact, norms * (relative * self.spectral + own) + small
-
-
-def sum_error(precision: Precision, k: int, backend: str) -> float:
-    """The factor of ||a_i||_2 s_J in F, derived in the module's docstring."""
-    u, count = bounds.accumulator_roundoff(precision), len(precision.products)
-    if not bounds.on_tensor_cores(precision, backend):
-        return bounds.gamma(4 * k + count, u)
-    each = math.sqrt(2) * 2 * u
-    plain = bounds.gamma(count * bounds.truncations(k), each)
-    if count == 1:
-        return plain
-    depth = min(k, bounds.PROMOTED_EVERY)
-    slices = math.ceil(k / bounds.PROMOTED_EVERY)
-    # A slice's own truncations, for each slice, are relative to that slice's part of a_i: the
-    # norms of the parts add up to at most sqrt(slices) ||a_i||_2 (Cauchy-Schwarz).
-    promoted = bounds.gamma(count * bounds.truncations(depth), each) * math.sqrt(slices)
-    return min(plain, promoted + bounds.gamma(slices, u) * (1 + promoted))
 
 
 def spectral_bound(values: Array) -> Array:

@@ -1,9 +1,10 @@
-"""What every job of the workflow does around its one library call."""
+"""What every job of the workflow needs around its one library call."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import sys
 import traceback
 from collections.abc import Iterator
@@ -32,3 +33,14 @@ def job_log(path: str | Path) -> Iterator[logging.Logger]:
         handler.close()
         sys.exit(1)
     handler.close()
+
+
+def share_packages(root: Path) -> None:
+    """Let this process and its jobs find the packages in the repository, installed or not.
+
+    Jobs are processes of their own, on a cluster on other machines: they inherit PYTHONPATH.
+    """
+    folders = [str(root), str(root / "kernels")]
+    sys.path[:0] = folders
+    inherited = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(folders + ([inherited] if inherited else []))

@@ -33,16 +33,17 @@ class Operand:
     real: bool = False
 
 
-def sizes_or_input(case: BaseModel, names: Sequence[str]) -> None:
+def sizes_or_input(case: BaseModel, sizes: Sequence[str], drawn: Sequence[str] = ()) -> None:
     """Check that sizes come from one place: the config, or the data that ``input`` names.
 
-    Raises ValueError for a size that is missing without an input, or given beside one.
+    Raises ValueError for a size that is missing without an input, and for a size, or a parameter of
+    data that are ``drawn``, that is given beside one.
     """
     from_file = getattr(case, "input", None) is not None
-    for name in names:
+    for name in (*sizes, *drawn):
         if from_file and name in case.model_fields_set:
-            raise ValueError(f"{name} must not be given beside input: the data say it")
-        if not from_file and getattr(case, name) is None:
+            raise ValueError(f"{name} must not be given beside input: the data are there")
+        if not from_file and name in sizes and getattr(case, name) is None:
             raise ValueError(f"{name} must be given where there is no input")
 
 

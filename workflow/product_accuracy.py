@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,9 @@ from workflow import bounds
 from workflow.freivalds import freivalds
 from workflow.judgement import Accuracy, Checks, finite, finite_lines, ratio, same_shape
 from workflow.references import Array, ProductReference
+
+_CHUNK_VALUES = 1 << 21
+"""Values compared at a time."""
 
 
 @dataclass
@@ -51,8 +55,8 @@ def assess_product(
     checks.require(np.isfinite(bound), f"no bound exists at k = {reference.k} (k u >= 1)")
     with np.errstate(all="ignore"):
         misplaced = _misplaced_nonfinite(reference, result)
-        for index, where, chosen in reference.rows_by_batch():
-            _compare(reference, result, precision, backend, bound, worst, index, where, chosen)
+        for rows in _groups(reference, result):
+            _compare(rows, reference, precision, backend, bound, worst)
         size, error = np.sqrt(worst.squared_size), np.sqrt(worst.squared_error)
     checks.require(misplaced == 0, f"{misplaced} elements are finite or not where C is the other")
     for part, name in enumerate(("componentwise_re", "componentwise_im")):
@@ -90,36 +94,82 @@ def _misplaced_nonfinite(reference: ProductReference, result: Array) -> int:
     return int(np.count_nonzero(lost == finite(result)))
 
 
+@dataclass(frozen=True)
+class _Rows:
+    """Some rows of some products: operands, the result and the truth, each (products, ., .).
+
+    ``first`` is the number of the first product, ``chosen`` the rows' numbers in each.
+    """
+
+    first: int
+    chosen: Array
+    a: Array
+    b: Array
+    got: Array
+    exact: Array
+    magnitude: Array
+
+
+def _groups(reference: ProductReference, result: Array) -> Iterator[_Rows]:
+    """The reference's rows: whole products several at a time, or one product's sampled rows."""
+    if reference.sampled:
+        for index, where, chosen in reference.rows_by_batch():
+            a, got = reference.item(reference.a, index), reference.item(result, index)
+            yield _Rows(
+                index, chosen, a[chosen][None], reference.item(reference.b, index)[None],
+                got[chosen][None], reference.values[where][None], reference.magnitude[where][None],
+            )  # fmt: skip
+        return
+    if 0 in reference.shape:
+        return
+    m, n, chosen = reference.m, reference.n, np.arange(reference.m)
+    step = max(1, _CHUNK_VALUES // (m * n))
+    for start in range(0, reference.batch, step):
+        stop = min(start + step, reference.batch)
+        exact, magnitude = (
+            x[start * m : stop * m].reshape(-1, m, n)
+            for x in (reference.values, reference.magnitude)
+        )
+        a, b, got = (reference.items(x, start, stop) for x in (reference.a, reference.b, result))
+        yield _Rows(start, chosen, a, b, got, exact, magnitude)
+
+
 def _compare(
-    reference: ProductReference, result: Array, precision: Precision, backend: str, bound: float,
-    worst: _Worst, index: int, where: slice, chosen: Array,
+    rows: _Rows, reference: ProductReference, precision: Precision, backend: str, bound: float,
+    worst: _Worst,
 ) -> None:  # fmt: skip
-    """Take some rows of one product into the maxima."""
-    exact, magnitude = reference.values[where], reference.magnitude[where]
+    """Take some rows into the maxima."""
+    exact, magnitude = rows.exact, rows.magnitude
+    error = rows.got - exact
     known = finite(exact) & finite(magnitude)
-    got = reference.item(result, index)[chosen]
-    error = np.where(known, got - exact, 0)
-    worst.squared_error += float((np.abs(error) ** 2).sum())
-    worst.squared_size += float((np.abs(np.where(known, exact, 0)) ** 2).sum())
-    allowed = bound * magnitude + _lost(reference, precision, backend, index, chosen)
-    allowed = np.where(magnitude == 0, 0, allowed)
-    parts = [_worst_part(np.abs(part), magnitude, allowed) for part in (error.real, error.imag)]
-    for part, (relative, excess, place) in enumerate(parts):
-        _raise(worst, part, relative, excess, f"({index}, {chosen[place[0]]}, {place[1]})")
+    if not known.all():
+        error, exact = np.where(known, error, 0), np.where(known, exact, 0)
+    worst.squared_error += _squared(error)
+    worst.squared_size += _squared(exact)
+    allowed = (bound + _lost_scalars(reference, precision, backend)) * magnitude
+    allowed += _lost(rows, reference, precision, backend)
+    allowed[magnitude == 0] = 0
+    for part, values in enumerate((np.abs(error.real), np.abs(error.imag))):
+        relative, excess, place = _worst_part(values, magnitude, allowed)
+        where = f"({rows.first + place[0]}, {rows.chosen[place[1]]}, {place[2]})"
+        _raise(worst, part, relative, excess, where)
+
+
+def _squared(x: Array) -> float:
+    """Sum of the squared moduli."""
+    return float(np.vdot(x, x).real)
 
 
 def _worst_part(
     error: Array, magnitude: Array, allowed: Array
-) -> tuple[float, float, tuple[int, int]]:
+) -> tuple[float, float, tuple[int, int, int]]:
     """Largest error / magnitude, largest error / allowed, and where the latter is."""
-    if error.size == 0:
-        return 0.0, 0.0, (0, 0)
-    relative = np.where(error == 0, 0, error / magnitude)
-    excess = np.where(error == 0, 0, error / allowed)
-    relative[np.isnan(relative)] = np.inf
-    excess[np.isnan(excess)] = np.inf
-    row, column = np.unravel_index(int(excess.argmax()), excess.shape)
-    return float(relative.max()), float(excess.max()), (int(row), int(column))
+    relative, excess = error / magnitude, error / allowed
+    if not (np.isfinite(relative.max()) and np.isfinite(excess.max())):
+        relative[error == 0], excess[error == 0] = 0, 0
+        relative[np.isnan(relative)], excess[np.isnan(excess)] = np.inf, np.inf
+    product, row, column = np.unravel_index(int(excess.argmax()), excess.shape)
+    return float(relative.max()), float(excess.max()), (int(product), int(row), int(column))
 
 
 def _raise(worst: _Worst, part: int, relative: float, excess: float, place: str) -> None:
@@ -134,9 +184,9 @@ def _raise(worst: _Worst, part: int, relative: float, excess: float, place: str)
 
 
 def _lost(
-    reference: ProductReference, precision: Precision, backend: str, index: int, chosen: Array
-) -> Array:
-    """(rows, n): the absolute error that underflow may cause; see `bounds.underflow`.
+    rows: _Rows, reference: ProductReference, precision: Precision, backend: str
+) -> Array | float:
+    """(products, rows, n): the absolute error that underflow may cause; see `bounds.underflow`.
 
     Operands are off by e_a = ``operand`` + ``of_largest`` x largest component of the row, in each
     real part, so a product's part is off by e_a (|br| + |bi|) <= sqrt(2) e_a |b|, summed over k;
@@ -147,16 +197,24 @@ def _lost(
     k, products = reference.k, len(precision.products)
     operations = terms.result * 4 * (1 + abs(reference.beta))
     if not k:
-        return np.full((len(chosen), reference.n), operations)
-    a = reference.item(reference.a, index)[chosen]
-    b = reference.item(reference.b, index)
-    lost_a = terms.operand + terms.of_largest * _largest(a, -1)
-    lost_b = terms.operand + terms.of_largest * _largest(b, -2)
+        return operations
+    a, b = rows.a, rows.b
+    lost_a: Array | float = terms.operand
+    lost_b: Array | float = terms.operand
+    if terms.of_largest:
+        lost_a = lost_a + terms.of_largest * _largest(a, -1)
+        lost_b = lost_b + terms.of_largest * _largest(b, -2)
     sum_a = np.abs(a).sum(axis=-1, keepdims=True, dtype=float)
     sum_b = np.abs(b).sum(axis=-2, keepdims=True, dtype=float)
     operands = np.sqrt(2) * (lost_a * sum_b + sum_a * lost_b) + 2 * k * lost_a * lost_b
     inner = 2 * operands + 2 * k * products * terms.result
     return np.asarray(bounds.spread(reference.alpha) * abs(reference.alpha) * inner + operations)
+
+
+def _lost_scalars(reference: ProductReference, precision: Precision, backend: str) -> float:
+    """What alpha and beta lose when they underflow in the output's type, relative to magnitude."""
+    lost = 2 * bounds.underflow(precision, backend).result
+    return sum(lost / abs(scalar) for scalar in (reference.alpha, reference.beta) if scalar)
 
 
 def _largest(x: Array, axis: int) -> Array:

@@ -74,7 +74,9 @@ class ProductReference:
         return np.asarray(full[np.unravel_index(index, self.batch_shape)])
 
     def items(self, operand: Array, start: int, stop: int) -> Array:
-        """(stop - start, rows, columns): the matrices of several products, copied."""
+        """(stop - start, rows, columns): the matrices of several products; a view if it can be."""
+        if operand.shape[:-2] == self.batch_shape:
+            return np.asarray(operand.reshape(self.batch, *operand.shape[-2:])[start:stop])
         if stop - start == 1:
             return self.item(operand, start)[None]
         full = np.broadcast_to(operand, self.batch_shape + operand.shape[-2:])

@@ -94,6 +94,12 @@ class Study(Settings):
         """The user's files that a workload reads."""
         return tuple(dict.fromkeys(_paths(self._case(name))))
 
+    def staged_from(self, name: str) -> list[str]:
+        """The files that a workload is staged from; an upstream workload's product comes last."""
+        upstream = self.upstream(name)
+        products = [f"results/products/{upstream}.h5"] if upstream else []
+        return [*map(str, self.input_files(name)), *products]
+
     def _case(self, name: str) -> Case:
         if name not in self.workloads:
             raise StudyError([f"workload must be one of {list(self.names)}, got {name!r}"])

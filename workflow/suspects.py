@@ -109,7 +109,8 @@ def inspect(sides: Sides, result: Array, batch: int, row: int, block: int) -> st
         u = bounds.accumulator_roundoff(precision)
         rounded = bounds.roundings(bounds.ADDEND_ROUNDINGS, u)
         exact = exact + reference.beta * addend
-        allowed = allowed + rounded * abs(reference.beta) * np.abs(addend)
+        lost = 2 * bounds.underflow(precision, sides.backend).result
+        allowed = allowed + (rounded * abs(reference.beta) + lost) * np.abs(addend)
     error = np.maximum(np.abs((got - exact).real), np.abs((got - exact).imag))
     excess = np.where(np.isfinite(exact) & (error > 0), error / allowed, 0)
     column = int(excess.argmax())
@@ -145,4 +146,6 @@ def _allowed(sides: Sides, a: Array, b: Array, exact: Array) -> Array:
         relative * bounds.kept_size(precision) * largest + own + small
     )
     size = abs(reference.alpha)
-    return np.asarray(size * (inner + scaling * (np.abs(exact) + inner)) + 4 * lost.result)
+    # alpha itself may underflow in the output's type.
+    scalar = 2 * lost.result * (np.abs(exact) + inner)
+    return np.asarray(size * (inner + scaling * (np.abs(exact) + inner)) + 4 * lost.result + scalar)

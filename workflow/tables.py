@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import h5py
 import numpy as np
-from argand import get_precision
+from argand import PRECISIONS, get_precision
 from argand.precision import PEER_CLASSES
 
 from workflow.datasets import create
@@ -87,6 +87,20 @@ def complete(records: Sequence[Record]) -> list[Record]:
     return found
 
 
+def ordered(records: Iterable[Record]) -> list[Record]:
+    """Workloads in the order given, ours before the peers, precisions from fp64 down."""
+    rows = list(records)
+    workloads = list(dict.fromkeys(record.workload for record in rows))
+    precisions = list(PRECISIONS)
+
+    def place(record: Record) -> tuple[int, bool, str, int]:
+        peer = record.implementation != OURS
+        at = workloads.index(record.workload), precisions.index(record.precision)
+        return at[0], peer, record.implementation, at[1]
+
+    return sorted(rows, key=place)
+
+
 def pareto(records: Iterable[Record]) -> list[Record]:
     """The records that no other beats in both time and error, from the fastest to the slowest.
 
@@ -108,7 +122,7 @@ def write_performance(
 
     ``records`` are those of all workloads as they were verified; `complete` is applied here.
     """
-    completed = complete(records)
+    completed = ordered(complete(records))
     rows = [asdict(record) for record in completed]
     _write_csv(csv_path, rows, Record.columns_in_order())
     table = markdown_table(PERFORMANCE, rows)
@@ -130,7 +144,7 @@ def write_accuracy(
     In the CSV our products also carry the slope and the grade of their precision: of the part (real
     or imaginary) with the worse grade. The other two have them in a table of their own.
     """
-    rows = [asdict(record) | _graded(record, growth) for record in records]
+    rows = [asdict(record) | _graded(record, growth) for record in ordered(records)]
     _write_csv(csv_path, rows, [column.field for column in (*ACCURACY, *_GRADE)])
     grades = [asdict(row) | _ends(row) for row in growth]
     sections = [

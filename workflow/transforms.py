@@ -60,12 +60,14 @@ def _divisors(number: int) -> list[int]:
 def roots(rows: int, columns: int, length: int, *, inverse: bool = False) -> Array:
     """exp(-+2 pi i j k / length) for j < rows and k < columns, in complex128.
 
-    j k is reduced modulo the length before the division, so that no accuracy is lost to a large
-    angle.
+    Only ``length`` of them differ: each is computed once, with its angle within one turn, so that
+    no accuracy is lost to a large angle.
     """
-    products = np.outer(np.arange(rows, dtype=np.int64), np.arange(columns, dtype=np.int64))
-    angle = (2 if inverse else -2) * np.pi * (products % length) / length
-    return np.asarray(np.exp(1j * angle))
+    sign = 2 if inverse else -2
+    circle = np.exp(sign * 1j * np.pi * (np.arange(length) / length))
+    numbers = np.outer(np.arange(rows, dtype=np.int64), np.arange(columns, dtype=np.int64))
+    numbers %= length
+    return np.asarray(circle[numbers])
 
 
 def tables(chosen: Sequence[int], *, inverse: bool = False) -> dict[str, Array]:

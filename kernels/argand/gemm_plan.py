@@ -104,6 +104,7 @@ def whole_passes(plan: GemmPlan) -> bool:
 # Tiles by number of terms, the largest first. With two terms and a second set of accumulators the
 # registers of a thread (255) hold 32 x 32 of C a warp, with one term 64 x 32.
 _ONE_TERM = (
+    GemmPlan(128, 128, 32, 4, 2, 3),
     GemmPlan(128, 128, 16, 4, 2, 4),
     GemmPlan(64, 64, 16, 2, 2, 4),
     GemmPlan(16, 128, 16, 1, 4, 4),
@@ -111,6 +112,7 @@ _ONE_TERM = (
     GemmPlan(32, 32, 16, 2, 2, 4),
 )
 _TWO_TERMS = (
+    GemmPlan(128, 64, 32, 4, 2, 3, 32),
     GemmPlan(128, 64, 16, 4, 2, 4, 32),
     GemmPlan(64, 64, 16, 2, 2, 4, 32),
     GemmPlan(16, 128, 16, 1, 4, 4, 32),
@@ -125,7 +127,8 @@ def candidates(precision: Precision, arch: Arch) -> list[GemmPlan]:
     for plan in _ONE_TERM if precision.terms == 1 else _TWO_TERMS:
         while _largest_layout(plan).shared_bytes > arch.shared_bytes and plan.stages > 2:
             plan = replace(plan, stages=plan.stages - 1)
-        found.append(plan)
+        if _largest_layout(plan).shared_bytes <= arch.shared_bytes:
+            found.append(plan)
     return found
 
 
@@ -168,7 +171,7 @@ def _cost(plan: GemmPlan, batch: int, m: int, n: int, k: int, cores: int) -> flo
     together = max(1, 256 // plan.threads)
     waves = -(-blocks // (cores * together)) if blocks < 8 * cores else blocks / (cores * together)
     block = plan.block_m * plan.block_n + 24 * (plan.block_m + plan.block_n)
-    return waves * together * block
+    return waves * together * block * -(-k // plan.block_k) * plan.block_k
 
 
 def kernel_name(precision: Precision, plan: GemmPlan) -> str:

@@ -85,10 +85,10 @@ def test_nasty_rows(cp: Any, precision: str, columns: int) -> None:
     x[6, -1] = -2e4  # all but one -inf, and that one far below 0
     x[7] = 1e30
     x[8, ::2] = -1e30
+    with np.errstate(invalid="ignore"):
+        exact = special.softmax(x.astype(np.float64), axis=-1)
     found = softmax(cp.asarray(x), precision=precision).get()
-    np.testing.assert_allclose(
-        found, special.softmax(x.astype(np.float64), axis=-1), rtol=tolerance(precision, columns)
-    )
+    np.testing.assert_allclose(found, exact, rtol=tolerance(precision, columns))
     logs = log_softmax(cp.asarray(x), precision=precision).get()
     expected = special.log_softmax(x[[1, 5, 6, 7]].astype(np.float64), axis=-1)
     np.testing.assert_allclose(

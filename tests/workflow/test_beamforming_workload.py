@@ -103,6 +103,7 @@ def test_coordinates_have_units():
         ({"beams": 3, "samples": 2}, "antennas must be given"),
         (SIZES | {"sources": [{"l": 0.1, "azimuth_deg": 3}]}, "either l and m, or azimuth"),
         (SIZES | {"sources": [{"l": 0.9, "m": 0.9}]}, "must be at most 1"),
+        ({"input": {"file": "f", "weights": "w", "samples": "s"}, "noise": 2}, "noise must not be"),
         (SIZES | {"extent": 0.9}, "at most 0.707 for a planar"),
         (SIZES | {"array": {"geometry": "ring"}}, "'linear' or 'planar'"),
     ],

@@ -91,5 +91,5 @@ def test_a_flipped_bit_is_found(position: float, rng: np.random.Generator, tmp_p
     with h5py.File(path) as file:
         with pytest.raises(ChecksumError, match="chunk at"):
             read_chunked(file["x"])
-        with pytest.raises(OSError, match="[Ff]letcher|checksum|filter"):
+        with pytest.raises(OSError, match=r"[Ff]letcher|checksum|filter"):
             file["x"][...]

@@ -80,7 +80,7 @@ def _result(**changes: object) -> Result:
 
 def test_run_round_trip(tmp_path: Path) -> None:
     path = tmp_path / "w.h5"
-    failed = _result(implementation="numpy", precision="fp32", data=None, reason="no memory")
+    failed = _result(implementation="alpha", precision="fp32", data=None, reason="no memory")
     with write_run(path, "w", {"backend": "cpu"}) as writer:
         writer.add(_result())
         writer.amend(_result(), end_to_end_us=99.0)

@@ -102,6 +102,7 @@ def test_operations_are_those_of_fast_transforms():
     ("parameters", "message"),
     [
         ({}, "length must be given"),
+        ({"input": {"file": "f", "samples": "s"}, "tones": []}, "tones must not be given beside"),
         ({"length": 65537}, "no prime factor above 16384"),
         ({"length": 8, "window": "round"}, "must be a window of scipy.signal, got 'round'"),
         ({"length": 8, "window": "kaiser"}, "must be a window of scipy.signal, got 'kaiser'"),
@@ -110,8 +111,8 @@ def test_operations_are_those_of_fast_transforms():
     ],
 )
 def test_mistakes_are_named(parameters, message):
-    with pytest.raises(ValidationError, match=message):
-        dft(**parameters)
+    with pytest.raises(ValueError, match=message):
+        dft(**parameters).check()
 
 
 def test_window_of_a_file_must_fit(tmp_path):

@@ -10,6 +10,7 @@ import pytest
 from argand import PRECISIONS
 from matplotlib.colors import to_hex
 
+from workflow import figures
 from workflow.figures import (
     COLOURS,
     draw_growth,
@@ -22,6 +23,7 @@ from workflow.figures import (
     product_figure,
 )
 from workflow.grading import GrowthRow
+from workflow.peers import PEERS
 from workflow.records import Record
 from workflow.workloads.base import Product
 
@@ -116,8 +118,11 @@ def test_pareto_rings_the_front():
 
 
 def test_a_peer_has_one_marker_in_every_figure():
-    markers = {m for m, *_ in points(pareto_figure("other", RECORDS))}
-    assert markers == {"^"}
+    own = [r for r in RECORDS if r.workload == "other"]
+    (alone,) = {marker for marker, *_ in points(pareto_figure("other", own))}
+    together = [*RECORDS, record("w", "torch", "fp32", 1.0, 1e-7)]
+    assert alone in {marker for marker, *_ in points(pareto_figure("w", together))}
+    assert alone not in {marker for marker, *_ in points(pareto_figure("w", RECORDS))}
 
 
 def test_pareto_without_operations_counts_calls():
@@ -128,7 +133,9 @@ def test_pareto_without_operations_counts_calls():
 
 def test_an_exact_result_is_drawn():
     figure = pareto_figure("w", [*RECORDS, record("w", "scipy", "fp64", 80.0, 0.0)])
-    assert ("^", COLOURS["fp64"].lower(), 25.0, 1e-16 / 10) in points(figure)
+    assert ("D", COLOURS["fp64"].lower(), 25.0, 1e-17) in points(figure)
+    assert "exact" in [text.get_text() for text in figure.axes[0].texts]
+    assert not pareto_figure("w", RECORDS).axes[0].texts
 
 
 def test_growth_has_a_line_for_each_part_with_its_slope():
@@ -138,6 +145,13 @@ def test_growth_has_a_line_for_each_part_with_its_slope():
     assert [to_hex(line.get_color()) for line in figure.axes[0].lines[::2]] == [
         colour.lower() for colour in COLOURS.values()
     ]
+
+
+def test_growth_lines_that_coincide_show_as_an_outline():
+    """Errors of tf32 and fp16 are often the same: what is drawn later is thinner."""
+    widths = [line.get_linewidth() for line in growth_figure(GROWTH).axes[0].lines[::2]]
+    assert widths == sorted(widths, reverse=True)
+    assert len(set(widths)) == len(PRECISIONS)
 
 
 def test_limits_has_a_bar_for_each_verified_result():
@@ -171,6 +185,11 @@ def test_a_mesh_becomes_pixels_and_a_picture_has_a_title():
     figure = product_figure(Picture(), PRODUCT)
     assert figure.axes[0].collections[0].get_rasterized()
     assert figure.axes[0].get_title() == "A product"
+
+
+def test_every_known_peer_has_a_marker_and_a_hatch_of_its_own():
+    peers = {name for group in PEERS.values() for name in group}
+    assert len(peers) <= min(len(figures._MARKERS), len(figures._HATCHES))
 
 
 def test_every_precision_has_a_colour_of_its_own():

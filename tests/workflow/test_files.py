@@ -8,15 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from workflow.files import FolderHeld, atomic_path, atomic_text, hold_folder
+from workflow.files import FolderHeldError, atomic_path, atomic_text, hold_folder
+
+
+def _fail_half_way(path: Path) -> None:
+    with atomic_path(path) as temporary:
+        temporary.write_text("half")
+        raise ValueError("planted")
 
 
 def test_replaced_only_on_success(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "x.txt"
     atomic_text(path, "old")
-    with pytest.raises(ValueError, match="planted"), atomic_path(path) as temporary:
-        temporary.write_text("half")
-        raise ValueError("planted")
+    with pytest.raises(ValueError, match="planted"):
+        _fail_half_way(path)
     assert path.read_text() == "old"
     assert [file.name for file in path.parent.iterdir()] == ["x.txt"]
 
@@ -37,7 +42,7 @@ def test_one_run_a_folder_and_a_kill_releases_it(tmp_path: Path, root: Path) -> 
     ) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
-        with pytest.raises(FolderHeld, match=rf"process {other.pid}"):
+        with pytest.raises(FolderHeldError, match=rf"process {other.pid}"):
             hold_folder(tmp_path)
         other.kill()
         other.wait()

@@ -4,8 +4,9 @@ from argand import PRECISIONS, gemm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from workflow import bounds
 from workflow.accuracy import assess_product, product_reference
-from workflow.freivalds import freivalds, spectral_bound, sum_error
+from workflow.freivalds import freivalds, spectral_bound
 from workflow.references import sample_rows
 
 SMALL_BUDGET = 1e6
@@ -218,7 +219,9 @@ def test_a_chain_of_sums_is_within_its_factor():
     for x, y in zip(a, b, strict=True):
         total += x * y
     error = np.linalg.norm(total - a.astype(float) @ b.astype(float))
-    limit = sum_error(PRECISIONS["fp32"], 150, "cpu") * np.linalg.norm(a) * np.linalg.norm(b, 2)
+    limit = (
+        bounds.sum_error(PRECISIONS["fp32"], 150, "cpu") * np.linalg.norm(a) * np.linalg.norm(b, 2)
+    )
     assert 0 < error <= limit
 
 

@@ -197,10 +197,10 @@ def test_accuracy_table_shows_errors_and_grades(finished, page, browser):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "path", [("Figures", "Error against throughput"), ("Products",)], ids=["pareto", "product"]
+    "category", ["Error against throughput", "Products"], ids=["pareto", "product"]
 )
-def test_each_workload_has_its_figures(finished, page, browser, path):
-    page.follow(*path)
+def test_each_workload_has_its_figures(finished, page, browser, category):
+    page.follow(category)
     assert sorted(page.rows()) == workloads(finished)
     for workload in workloads(finished):
         page.view(workload)
@@ -209,11 +209,17 @@ def test_each_workload_has_its_figures(finished, page, browser, path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["growth", "limits"])
-def test_figures_of_the_whole_study(page, browser, name):
-    page.follow("Figures", "Whole study")
-    page.view(name)
-    assert page.figure_width(f"{name}.svg") > 100
+@pytest.mark.parametrize(
+    ("category", "label", "filename"),
+    [
+        ("Accuracy", "growth of the error with k", "growth.svg"),
+        ("Limits", "fraction of the limit", "limits.svg"),
+    ],
+)
+def test_figures_of_the_whole_study(page, browser, category, label, filename):
+    page.follow(category)
+    page.view(label)
+    assert page.figure_width(filename) > 100
     assert_quiet(browser)
 
 
@@ -221,7 +227,7 @@ def test_figures_of_the_whole_study(page, browser, name):
 def test_captions_say_what_is_shown(finished, page):
     page.follow("Tables")
     assert "fastest verified peer of the same precision class" in page.caption("performance")
-    page.follow("Figures", "Error against throughput")
+    page.follow("Error against throughput")
     name = workloads(finished)[0]
     assert f"Error against throughput for {name}" in page.caption(name)
 

@@ -17,6 +17,7 @@ from workflow.tables import (
     UNITS,
     best_baseline,
     complete,
+    ordered,
     pareto,
     write_accuracy,
     write_performance,
@@ -114,6 +115,24 @@ def test_every_column_is_a_measurement_or_not():
     assert set(MEASURED) | set(UNITS) <= {field.name for field in fields(Record)}
 
 
+def test_order_is_the_studys_then_ours_then_from_fp64_down():
+    mixed = [
+        record("numpy", "fp64", workload="z"),
+        record(precision="bf16", workload="z"),
+        record(precision="3xtf32", workload="a"),
+        record(precision="fp64", workload="z"),
+        record(precision="fp32", workload="a"),
+    ]
+    found = [(r.workload, r.implementation, r.precision) for r in ordered(mixed)]
+    assert found == [
+        ("z", "argand", "fp64"),
+        ("z", "argand", "bf16"),
+        ("z", "numpy", "fp64"),
+        ("a", "argand", "fp32"),
+        ("a", "argand", "3xtf32"),
+    ]
+
+
 def test_pareto_front():
     points = {"a": (10, 1e-3), "b": (20, 1e-4), "c": (30, 5e-4), "d": (40, 1e-7), "e": (10, 1e-2)}
     rows = [record(time=t, rel_frobenius=e, algorithm=name) for name, (t, e) in points.items()]
@@ -143,7 +162,7 @@ def test_three_significant_digits(value, text):
 FAILED = record(
     "torch", "bf16", workload="a|b", verified=False, reason="<b>|x| exceeds 1</b>"
 )  # fmt: skip
-RECORDS = [record(time=50.0), record("numpy", "fp32", 200.0), record(precision="tf32"), FAILED]
+RECORDS = [record(time=50.0), record(precision="tf32"), record("numpy", "fp32", 200.0), FAILED]
 
 
 @pytest.fixture
@@ -158,7 +177,7 @@ def tables(tmp_path):
 def test_csv_has_every_column_in_order(tables):
     rows = list(csv.DictReader(tables["csv"].read_text().splitlines()))
     assert tuple(rows[0]) == Record.columns_in_order()
-    assert [row["speedup"] for row in rows] == ["4.0", "1.0", "2.0", ""]
+    assert [row["speedup"] for row in rows] == ["4.0", "2.0", "1.0", ""]
     assert [row["verified"] for row in rows] == ["true", "true", "true", "false"]
     assert rows[3]["reason"] == FAILED.reason
     assert rows[0]["tolerance"] == "0.01"
@@ -182,11 +201,11 @@ def test_h5_reads_with_h5py_xarray_and_pandas(tables):
         table = file["performance"]
         assert list(table.attrs["columns"]) == list(Record.columns_in_order())
         assert table["time_us_p50"].attrs["units"] == "us"
-        np.testing.assert_array_equal(table["time_us_p50"][...], [50.0, 200.0, 100.0, np.nan])
+        np.testing.assert_array_equal(table["time_us_p50"][...], [50.0, 100.0, 200.0, np.nan])
     with xarray.open_dataset(tables["h5"], engine="h5netcdf", group="performance") as dataset:
         frame = dataset.to_dataframe()
     assert isinstance(frame, pandas.DataFrame)
-    assert frame["implementation"].tolist() == ["argand", "numpy", "argand", "torch"]
+    assert frame["implementation"].tolist() == ["argand", "argand", "numpy", "torch"]
     assert frame["reason"].tolist()[3] == FAILED.reason
     assert frame["verified"].tolist() == [1, 1, 1, 0]
     assert set(frame.columns) == set(Record.columns_in_order())
@@ -215,8 +234,8 @@ def test_accuracy_joins_the_grade_of_our_products(tmp_path):
     paths = {name: tmp_path / f"a.{name}" for name in ("csv", "md", "html")}
     write_accuracy(records, GROWTH, csv_path=paths["csv"], markdown=paths["md"], html=paths["html"])
     rows = list(csv.DictReader(paths["csv"].read_text().splitlines()))
-    assert [row["grade"] for row in rows] == ["", "", "C", "", "", ""]
-    assert [row["slope"] for row in rows] == ["", "", "1.64", "", "", ""]
+    assert [row["grade"] for row in rows] == ["", "C", "", "", "", ""]
+    assert [row["slope"] for row in rows] == ["", "1.64", "", "", "", ""]
     assert rows[0]["rel_frobenius"] == "1e-07"
     text = paths["md"].read_text()
     assert "| tf32 | im | 1.64 | C | 16 | 1.00e-05 | 1024 | 9.00e-03 |" in text

@@ -126,7 +126,11 @@ class BeamformingCase(Case):
 
     @model_validator(mode="after")
     def _fits(self) -> BeamformingCase:
-        operands.sizes_or_input(self, ("beams", "antennas", "samples", "channels", "polarizations"))
+        operands.sizes_or_input(
+            self,
+            ("beams", "antennas", "samples", "channels", "polarizations"),
+            ("array", "frequencies", "extent", "sources", "noise"),
+        )
         if self.array.geometry == "planar" and self.extent > 0.5**0.5:
             raise ValueError(
                 "extent must be at most 0.707 for a planar array, so that the grid's corners stay "

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.fft
-import scipy.signal
 from argand import PRECISIONS, Device, Precision, gemm
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from workflow import accuracy, matrix_product, operands, peers, pictures, transforms
 from workflow.inputs import DatasetRef, FileInput, InputError
@@ -46,6 +45,22 @@ class Tone(Model):
 
     frequency: float = Field(ge=-0.5, le=1, description="In cycles per sample.")
     amplitude: float = Field(1.0, gt=0, description="Its modulus.")
+
+
+def make_window(window: Any, length: int) -> Array:
+    """A periodic window by its name, or by [name, parameter...].
+
+    Raises ValueError for one that SciPy does not have. Imports scipy.signal, half a second, only
+    where there is a window to make.
+    """
+    from scipy.signal import get_window
+
+    try:
+        return np.asarray(get_window(window, length))
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"window: must be a window of scipy.signal, got {window!r}: {error}"
+        ) from None
 
 
 class DftInput(FileInput):
@@ -83,21 +98,9 @@ class DftCase(Case):
     noise: float = Field(1e-4, ge=0, description="Power of the noise in the samples.")
     input: DftInput | None = Field(None, description="Samples from a file instead.")
 
-    @field_validator("window")
-    @classmethod
-    def _window_exists(cls, window: Any) -> Any:
-        if window is not None:
-            try:
-                scipy.signal.get_window(window, 8)
-            except (ValueError, TypeError) as error:
-                raise ValueError(
-                    f"must be a window of scipy.signal, got {window!r}: {error}"
-                ) from None
-        return window
-
     @model_validator(mode="after")
     def _sizes(self) -> DftCase:
-        operands.sizes_or_input(self, ("length", "batch"))
+        operands.sizes_or_input(self, ("length", "batch"), ("tones", "noise"))
         if self.input is not None and self.input.window is not None and self.window is not None:
             raise ValueError("window must not be given beside input.window")
         if self.length is not None:
@@ -123,7 +126,9 @@ class Dft(Workload):
     case: DftCase
 
     def check(self) -> None:
-        """Raise InputError where the file's window and samples do not fit, or N is refused."""
+        """Raise ValueError for an unknown window, a window that does not fit, an N refused."""
+        if self.case.window is not None:
+            make_window(self.case.window, 8)
         if self.case.input is None:
             return
         found = operands.headers(self.case.input, OPERANDS)
@@ -154,7 +159,7 @@ class Dft(Workload):
         length = data["samples"].shape[-1]
         if case.window is not None:
             window: Any = case.window
-            data["window"] = scipy.signal.get_window(window, length)
+            data["window"] = make_window(window, length)
         axes = {"samples": _sample_axes(data["samples"].ndim), "window": ("sample",)}
         return Staged(data, {name: axes[name] for name in data}, {}, attributes)
 

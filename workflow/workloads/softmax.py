@@ -64,11 +64,9 @@ class SoftmaxCase(Case):
 
     @model_validator(mode="after")
     def _sizes(self) -> SoftmaxCase:
-        operands.sizes_or_input(self, ("rows", "columns"))
-        if isinstance(self.input, SoftmaxInput) and "scale" in self.model_fields_set:
-            raise ValueError(
-                "scale must not be given beside input.file: logits are taken as they are"
-            )
+        # Beam power is scaled too, a file's logits are taken as they are.
+        drawn = () if isinstance(self.input, WorkloadInput) else ("scale",)
+        operands.sizes_or_input(self, ("rows", "columns"), drawn)
         return self
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from argand import Device, Precision, gemm
 from pydantic import Field, model_validator
 
-from workflow import accuracy, circuits, matrix_product, operands, peers, pictures
+from workflow import accuracy, matrix_product, operands, peers, pictures
 from workflow.evolution import Multiply, evolve, evolve_in_fp64, plan_evolution
 from workflow.inputs import DatasetRef, FileInput, InputError, source_checksum
 from workflow.model import Model
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from qiskit import QuantumCircuit
 
+CircuitName = Literal["qft", "ghz", "random"]
 STATE = Operand("state", ("basis_state",))
 MOST_QUBITS = 34
 """2^34 amplitudes are 128 GiB in complex64."""
@@ -44,7 +45,7 @@ class Circuit(Model):
     file: Path | None = Field(
         None, description="OpenQASM 2 file; a relative path starts where Snakemake runs."
     )
-    name: circuits.CircuitName | None = Field(None, description="A circuit that is built here.")
+    name: CircuitName | None = Field(None, description="A circuit that is built here.")
     qubits: int | None = Field(None, ge=1, le=MOST_QUBITS, description="Qubits of a named circuit.")
     depth: int = Field(20, ge=1, le=10_000, description="Layers of a random circuit.")
     seed: int | None = Field(
@@ -90,7 +91,7 @@ class StatevectorCase(Case):
     @model_validator(mode="after")
     def _one_state(self) -> StatevectorCase:
         if self.input is not None and "initial" in self.model_fields_set:
-            raise ValueError("initial must not be given beside input: the data say it")
+            raise ValueError("initial must not be given beside input: the data are there")
         return self
 
 
@@ -104,6 +105,8 @@ class Statevector(Workload):
 
     def circuit(self) -> QuantumCircuit:
         """The circuit of the case. Raises CircuitError."""
+        from workflow import circuits
+
         given = self.case.circuit
         if given.file is not None:
             circuit = circuits.load_circuit(given.file)
@@ -120,6 +123,8 @@ class Statevector(Workload):
 
     def check(self) -> None:
         """Raise CircuitError or InputError for a circuit that cannot be evolved or read."""
+        from workflow import circuits
+
         circuit = self.circuit()
         circuits.fuse(circuit, self.case.fuse)
         self._check_state(circuit.num_qubits)
@@ -135,6 +140,8 @@ class Statevector(Workload):
 
     def stage(self, upstream: Path | None = None) -> Staged:
         """Operands state, and the fused gates as flat matrices, widths and targets in order."""
+        from workflow import circuits
+
         circuit = self.circuit()
         gates = circuits.fuse(circuit, self.case.fuse)
         self._check_state(circuit.num_qubits)

@@ -93,13 +93,17 @@ struct Line {
 };
 
 // Terms of one number: the rounded number, then the rounded remainder; 0 after one that is infinite.
+// The last term keeps the low bits that the tensor core ignores: dropping them would cost as much
+// as rounding.
 template <GemmPlan plan>
 __device__ __forceinline__ void split_tf32(float x, uint32 (&terms)[plan.terms]) {
-    const float big = round_to_tf32<plan.roundings[0]>(x);
-    terms[0] = __float_as_uint(big);
     if constexpr (plan.terms == 2) {
+        const float big = round_to_tf32<plan.roundings[0]>(x);
         const float rest = is_finite(big) ? x - big : 0.0f;
-        terms[1] = __float_as_uint(round_to_tf32<plan.roundings[1]>(rest));
+        terms[0] = __float_as_uint(big);
+        terms[1] = __float_as_uint(nudge_to_tf32<plan.roundings[1]>(rest));
+    } else {
+        terms[0] = __float_as_uint(nudge_to_tf32<plan.roundings[0]>(x));
     }
 }
 
@@ -126,19 +130,15 @@ __device__ __forceinline__ void convert(const float (&x)[kMmaDepth<plan.operand>
 // Reads this lane's numbers of a line at k, k + 4, ... and makes them the tensor core's operands.
 template <GemmPlan plan, bool KFast, int Pitch>
 __device__ __forceinline__ Line<plan> load_line(const float2* tile, int line, int k, float scale,
-                                                uint32 flip) {
+                                                float flip) {
     constexpr int kCount = kMmaDepth<plan.operand> / 4;
     float re[kCount], im[kCount];
 #pragma unroll
     for (int j = 0; j < kCount; ++j) {
         const int at = KFast ? line * Pitch + k + 4 * j : (k + 4 * j) * Pitch + line;
         const float2 x = tile[at];
-        re[j] = x.x;
-        im[j] = __uint_as_float(__float_as_uint(x.y) ^ flip);
-        if constexpr (plan.scaled) {
-            re[j] *= scale;
-            im[j] *= scale;
-        }
+        re[j] = plan.scaled ? x.x * scale : x.x;
+        im[j] = x.y * (plan.scaled ? scale * flip : flip);
     }
     Line<plan> result;
     convert<plan>(re, result.re);
@@ -171,15 +171,25 @@ struct Accumulators {
     }
 };
 
+// A register of operands negated. For tf32 by a multiplication: rounding and indexing already fill
+// the integer units, those for fp32 are idle.
+template <Operand operand>
+__device__ __forceinline__ uint32 minus(uint32 x) {
+    if constexpr (operand == Operand::tf32) {
+        return __float_as_uint(__fmul_rn(__uint_as_float(x), -1.0f));
+    } else {
+        return x ^ 0x80008000u;
+    }
+}
+
 // Multiplies one 16 x 8 piece: every kept pair of terms, the small ones first.
 template <GemmPlan plan>
 __device__ __forceinline__ void multiply(float (&re)[4], float (&im)[4], const Line<plan>& upper,
                                          const Line<plan>& lower, const Line<plan>& b) {
-    constexpr uint32 kSigns = plan.operand == Operand::tf32 ? 0x80000000u : 0x80008000u;
 #pragma unroll
     for (int p = 0; p < plan.products; ++p) {
         const int s = plan.product_a[p], t = plan.product_b[p];
-        const uint32 minus_bi[2] = {b.im[t][0] ^ kSigns, b.im[t][1] ^ kSigns};
+        const uint32 minus_bi[2] = {minus<plan.operand>(b.im[t][0]), minus<plan.operand>(b.im[t][1])};
         mma<plan.operand>(re, upper.re[s], lower.re[s], b.re[t]);
         mma<plan.operand>(im, upper.re[s], lower.re[s], b.im[t]);
         mma<plan.operand>(re, upper.im[s], lower.im[s], minus_bi);
@@ -193,16 +203,18 @@ __device__ __forceinline__ void multiply_stage(Accumulators<plan>& sum, const fl
                                                const float2* b_tile, int a_line, int b_line,
                                                const float (&a_scale)[plan.warp_m() / 8],
                                                const float (&b_scale)[plan.warp_n() / 8],
-                                               uint32 flip_b) {
+                                               float flip_b) {
     constexpr int kRows = plan.warp_m() / 16, kColumns = plan.warp_n() / 8;
     const int k_lane = threadIdx.x % 4;
-#pragma unroll
+    // More steps at once hoist more reads than there are registers for.
+    constexpr int kTogether = 16 / kMmaDepth<plan.operand>;
+#pragma unroll kTogether
     for (int k = 0; k < plan.block_k; k += kMmaDepth<plan.operand>) {
         Line<plan> a[2 * kRows];
 #pragma unroll
         for (int i = 0; i < 2 * kRows; ++i) {
             a[i] = load_line<plan, plan.a_k_fast, plan.a_pitch()>(a_tile, a_line + 8 * i, k + k_lane,
-                                                                  a_scale[i], 0u);
+                                                                  a_scale[i], 1.0f);
         }
 #pragma unroll
         for (int j = 0; j < kColumns; ++j) {
@@ -347,7 +359,7 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     Accumulators<plan> sum, total;
     sum.clear();
     if constexpr (kPromotes) total.clear();
-    const uint32 flip_b = args.flip_b ? 0x80000000u : 0u;
+    const float flip_b = args.flip_b ? -1.0f : 1.0f;
 #pragma unroll
     for (int stage = 0; stage < plan.stages - 1; ++stage) load(stage);
     for (int step = 0; step < steps; ++step) {

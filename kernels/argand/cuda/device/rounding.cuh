@@ -8,17 +8,30 @@ enum class Rounding { toward_zero, nearest_even, half_ulp_truncate };
 constexpr int kDroppedByTf32 = 13;
 constexpr uint32 kKeptByTf32 = 0xffffffffu << kDroppedByTf32;
 
-// An fp32 number with 11 significant bits. A carry moves the exponent, so the largest values become
+// x with half a unit of tf32's last place added as the rounding asks, low bits not yet dropped: a
+// tensor core does not look at them. A carry moves the exponent, so the largest values become
 // infinite. A NaN is replaced, because the addition could carry it into an infinity or a zero.
 template <Rounding rounding>
-__device__ __forceinline__ float round_to_tf32(float x) {
+__device__ __forceinline__ float nudge_to_tf32(float x) {
     uint32 bits = __float_as_uint(x);
     if constexpr (rounding == Rounding::half_ulp_truncate) {
         bits += 1u << (kDroppedByTf32 - 1);
     } else if constexpr (rounding == Rounding::nearest_even) {
         bits += ((bits >> kDroppedByTf32) & 1u) + (1u << (kDroppedByTf32 - 1)) - 1u;
     }
-    return is_nan(x) ? not_a_number() : __uint_as_float(bits & kKeptByTf32);
+#ifdef ARGAND_RNA
+    if constexpr (rounding == Rounding::half_ulp_truncate) {
+        asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+        return __uint_as_float(bits);
+    }
+#endif
+    return is_nan(x) ? not_a_number() : __uint_as_float(bits);
+}
+
+// An fp32 number with 11 significant bits.
+template <Rounding rounding>
+__device__ __forceinline__ float round_to_tf32(float x) {
+    return __uint_as_float(__float_as_uint(nudge_to_tf32<rounding>(x)) & kKeptByTf32);
 }
 
 // Two numbers in one register, the first in the low half; to nearest, ties to even.

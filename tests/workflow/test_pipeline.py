@@ -1,0 +1,186 @@
+"""The workflow as a user runs it: dry run, a real tiny run, interruption, rerun, mistakes."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+TINY = """
+device: cpu
+precisions: [fp64, fp32, 3xtf32]
+workloads:
+  product: {kind: gemm, m: 8, n: 9, k: 10}
+  spectrum: {kind: dft, length: 12, batch: 3, precision: fp64}
+"""
+
+
+class Project:
+    """A folder to run a study in, from the repository's Snakefile."""
+
+    def __init__(self, root: Path, folder: Path, study: str) -> None:
+        self.root, self.folder = root, folder
+        self.study = folder / "study.yaml"
+        self.study.write_text(study)
+
+    def command(self, *flags: str) -> list[str]:
+        return [
+            sys.executable, "-m", "snakemake", "--snakefile", str(self.root / "Snakefile"),
+            "--cores", "2", "--configfile", str(self.study), "--directory", str(self.folder),
+            *flags,
+        ]  # fmt: skip
+
+    def run(self, *flags: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(self.command(*flags), capture_output=True, text=True, check=False)
+
+    def rows(self) -> list[dict[str, str]]:
+        with (self.folder / "results" / "tables" / "performance.csv").open() as file:
+            return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def project(root: Path, tmp_path: Path) -> Project:
+    return Project(root, tmp_path, TINY)
+
+
+@pytest.fixture(scope="module")
+def finished(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    project = Project(root, tmp_path_factory.mktemp("finished"), TINY)
+    done = project.run()
+    assert done.returncode == 0, done.stderr
+    return project
+
+
+def test_dry_run_says_what_would_be_done_and_writes_nothing(project: Project) -> None:
+    done = project.run("--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "run" in done.stdout + done.stderr
+    assert not (project.folder / "results").exists()
+
+
+def test_a_run_leaves_what_it_promises(finished: Project) -> None:
+    results = finished.folder / "results"
+    for name in (
+        "products/product.h5", "products/spectrum.h5", "tables/performance.csv",
+        "tables/performance.md", "tables/performance.h5", "tables/accuracy.csv",
+        "tables/accuracy.md", "figures/growth.svg", "figures/limits.svg",
+        "figures/pareto/product.svg", "figures/products/spectrum.svg",
+    ):  # fmt: skip
+        assert (results / name).stat().st_size > 100, name
+    assert not list((results / "runs").glob("*")), "runs are temporary unless the study keeps them"
+    ours = [row for row in finished.rows() if row["implementation"] == "argand"]
+    assert {(row["workload"], row["precision"]) for row in ours} == {
+        (workload, precision)
+        for workload in ("product", "spectrum")
+        for precision in ("fp64", "fp32", "3xtf32")
+    }
+    assert all(row["verified"] == "true" for row in finished.rows())
+    assert all(float(row["time_us_p50"]) > 0 for row in finished.rows())
+
+
+def test_one_line_for_each_step(finished: Project) -> None:
+    (finished.folder / "results" / "tables" / "performance.md").unlink()
+    done = finished.run()
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stderr.splitlines() if "tabulate results/tables" in line]
+    assert len(lines) == 1
+    assert "results verified" in lines[0]
+
+
+def test_nothing_is_done_twice(finished: Project) -> None:
+    done = finished.run()
+    assert "Nothing to be done" in done.stderr + done.stdout
+
+
+def test_only_what_a_changed_study_concerns_runs_again(finished: Project) -> None:
+    changed = finished.folder / "changed.yaml"
+    changed.write_text(TINY.replace("length: 12", "length: 15"))
+    done = finished.run("--dry-run", "--configfile", str(changed), "--quiet", "host")
+    assert "workload=spectrum" in done.stdout
+    assert "workload=product" not in done.stdout
+
+
+def test_an_edited_kernel_runs_again(root: Path, finished: Project, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    for part in ("kernels", "workflow", "profiles", "Snakefile", "envs"):
+        target = copy / part
+        target.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["cp", "-r", str(root / part), str(target)], check=True)
+    moved = Project(copy, finished.folder, TINY)
+    unchanged = moved.run("--dry-run", "--rerun-triggers", "params")
+    assert "Nothing to be done" in unchanged.stdout + unchanged.stderr
+    kernel = next((copy / "kernels" / "argand" / "cuda").glob("gemm*.cuh"))
+    kernel.write_text(kernel.read_text() + "\n// edited\n")
+    done = moved.run("--dry-run", "--rerun-triggers", "params", "--quiet", "host")
+    assert "rule run:" in done.stdout
+    assert "rule stage:" not in done.stdout
+
+
+def test_killed_and_started_again(project: Project) -> None:
+    """Kill -9 in the middle; the same command finishes, with nothing by hand."""
+    with subprocess.Popen(
+        project.command(), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:  # fmt: skip
+        staged = project.folder / "results" / "staged"
+        deadline = time.monotonic() + 60
+        while not list(staged.glob("*.h5")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert list(staged.glob("*.h5")), "nothing was staged within a minute"
+    assert not (project.folder / "results" / "tables" / "performance.csv").exists()
+    done = project.run()
+    assert done.returncode == 0, done.stderr
+    assert all(row["verified"] == "true" for row in project.rows())
+
+
+def test_a_damaged_staged_file_is_an_error_that_names_it(project: Project) -> None:
+    assert project.run("--until", "stage").returncode == 0
+    staged = project.folder / "results" / "staged" / "product.h5"
+    stat = staged.stat()
+    staged.write_bytes(staged.read_bytes()[:-200])
+    os.utime(staged, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    done = project.run("--rerun-triggers", "mtime")
+    assert done.returncode != 0
+    assert "staged/product.h5: missing, truncated or damaged" in done.stderr
+    assert not (project.folder / "results" / "products" / "product.h5").exists()
+
+
+def test_two_runs_on_one_folder(project: Project) -> None:
+    from workflow.files import hold_folder
+
+    with hold_folder(project.folder / "results"):
+        done = project.run()
+    assert done.returncode != 0
+    assert f"process {os.getpid()}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("study", "message"),
+    [
+        ("workloads: {}", "the study is empty"),
+        ("device: cpu", "the study is empty"),
+        (TINY.replace("m: 8", "mm: 8"), "unknown key"),
+        (TINY.replace("kind: gemm", "kind: gem"), "did you mean 'gemm'"),
+        (TINY.replace("3xtf32", "fp8"), "fp8"),
+        (TINY.replace("m: 8", "m: [8"), "study.yaml"),
+    ],
+)
+def test_a_mistake_is_a_message_before_any_job(
+    root: Path, tmp_path: Path, study: str, message: str
+) -> None:
+    project = Project(root, tmp_path, study)
+    done = project.run()
+    assert done.returncode != 0
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "results").exists()
