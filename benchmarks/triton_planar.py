@@ -20,8 +20,8 @@ _TILES = {"tf32": (128, 64, 32, 3, 4), "3xtf32": (128, 64, 32, 3, 8), "fp16": (1
 _INPUT_PRECISION = {"tf32": "tf32", "3xtf32": "tf32x3", "fp16": "ieee"}
 
 
-@triton.jit
-def _product(
+@triton.jit  # type: ignore[untyped-decorator]
+def _product(  # type: ignore[no-untyped-def]
     a_re, a_im, b_re, b_im, out, m, n, k, mode: tl.constexpr,
     block_m: tl.constexpr, block_n: tl.constexpr, block_k: tl.constexpr,
 ):  # fmt: skip

@@ -1,9 +1,9 @@
 """The HDF5 files between the steps: layout, writing, reading, checking.
 
 A staged file holds ``/operands/<name>`` and ``/coordinates/<axis>``; a run file holds
-``/results/<implementation>/<precision>``. Every dataset carries a Fletcher-32 checksum, every file
-is written under a temporary name, synced and renamed, and every file says in its attributes what it
-is, so a truncated, flipped or foreign one is an error that names it.
+``/results/<implementation>/<precision>``. Every dataset carries a Fletcher-32 checksum and every
+file a seal over the rest, so a truncated, flipped or foreign one is an error that names it. Files
+are written under a temporary name, synced and renamed.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 
 from workflow.chunks import read_chunked, write_chunked
 from workflow.files import atomic_path
+from workflow.seal import check_seal, checksummed_ranges, seal
 from workflow.workloads.base import Array, Coordinate, Staged
 
 FORMAT = 1
@@ -62,6 +63,7 @@ def open_written(path: Path, content: str) -> Iterator[h5py.File]:
     read inside the block, or does not hold ``content`` (``staged``, ``run``, ``product``).
     """
     try:
+        check_seal(path)
         with h5py.File(path, "r", rdcc_nbytes=0) as file:
             found = file.attrs.get("argand_content")
             if found != content:
@@ -81,16 +83,16 @@ def open_written(path: Path, content: str) -> Iterator[h5py.File]:
 
 @contextlib.contextmanager
 def create(path: Path, content: str, attributes: Mapping[str, Any]) -> Iterator[h5py.File]:
-    """A new file that appears under its name only when the block ends without error."""
-    with (
-        atomic_path(path) as temporary,
-        h5py.File(temporary, "w", libver="v110", rdcc_nbytes=0) as file,
-    ):
-        file.attrs["argand_content"] = content
-        file.attrs["argand_format"] = FORMAT
-        for key, value in attributes.items():
-            file.attrs[key] = value
-        yield file
+    """A new file that appears under its name, sealed, only when the block ends without error."""
+    with atomic_path(path) as temporary:
+        with h5py.File(temporary, "w", libver="v110", rdcc_nbytes=0) as file:
+            file.attrs["argand_content"] = content
+            file.attrs["argand_format"] = FORMAT
+            for key, value in attributes.items():
+                file.attrs[key] = value
+            yield file
+            ranges = checksummed_ranges(file)
+        seal(temporary, ranges)
 
 
 def write_dataset(group: h5py.Group, name: str, data: Array) -> h5py.Dataset:
@@ -106,6 +108,15 @@ def read_dataset(dataset: h5py.Dataset) -> Array:
     if dataset.chunks is None:
         return np.asarray(dataset[()])
     return read_chunked(dataset)
+
+
+def members(group: h5py.Group) -> dict[str, Any]:
+    """What is in a group, in its order.
+
+    h5py holds its lock as long as one iterates over a group itself, and `read_dataset` waits for
+    threads: one of them might need the lock, if only to collect garbage.
+    """
+    return {name: group[name] for name in list(group)}
 
 
 def write_staged(path: Path, staged: Staged, *, workload: str, kind: str) -> None:
@@ -125,16 +136,17 @@ def write_staged(path: Path, staged: Staged, *, workload: str, kind: str) -> Non
 def read_staged(path: Path) -> Staged:
     """Read a staged file whole; every chunk's checksum is checked. Raises DataError."""
     with open_written(path, "staged") as file:
-        operands = {name: read_dataset(dataset) for name, dataset in file["operands"].items()}
+        stored = members(file["operands"])
+        operands = {name: read_dataset(dataset) for name, dataset in stored.items()}
         axes = {
             name: tuple(str(axis) for axis in dataset.attrs["axes"])
-            for name, dataset in file["operands"].items()
+            for name, dataset in stored.items()
         }
         coordinates = {
             axis: Coordinate(
                 read_dataset(dataset), dataset.attrs["units"], dataset.attrs["long_name"]
             )
-            for axis, dataset in file["coordinates"].items()
+            for axis, dataset in members(file["coordinates"]).items()
         }
         attributes = json.loads(file.attrs["attributes"])
     return Staged(operands, axes, coordinates, attributes)
@@ -182,7 +194,7 @@ def read_results(path: Path) -> Iterator[Result]:
     """The results of a run file, one at a time, in the order they were written."""
     with open_written(path, "run") as file:
         found = []
-        for implementation, precisions in file["results"].items():
+        for implementation, precisions in members(file["results"]).items():
             found += [f"{implementation}/{precision}" for precision in precisions]
     for name in found:
         yield read_result(path, *name.split("/"))

@@ -212,7 +212,7 @@ class _Right:
 
     def size(self, left: Array) -> Array:
         """||a_i||_2 s_J: at least the 2-norm of either part of any partial sum."""
-        return np.sqrt((np.abs(left.astype(complex)) ** 2).sum(-1, keepdims=True)) * self.spectral
+        return np.asarray(np.linalg.norm(left, axis=-1, keepdims=True) * self.spectral)
 
     def times(self, left: Array) -> tuple[Array, Array]:
         """sum of A_p (B_q x) over the products kept, and F for alpha = 1."""

@@ -16,7 +16,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from workflow.datasets import DataError, create, open_written, read_dataset, write_dataset
+from workflow.datasets import DataError, create, members, open_written, read_dataset, write_dataset
 from workflow.workloads.base import Array, Coordinate, Product
 
 CERTIFICATE_KEYS = (
@@ -180,7 +180,7 @@ def _write_scalars(group: h5py.Group, values: Mapping[str, Any]) -> None:
 
 def _read_scalars(group: h5py.Group) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for key, value in group.items():
+    for key, value in members(group).items():
         if isinstance(value, h5py.Group):
             found[key] = _read_scalars(value)
         else:

@@ -1,4 +1,4 @@
-"""How long a call takes, and the energy it costs. Needs NumPy; on a GPU CuPy, and NVML for energy."""
+"""How long a call takes and what energy it costs. Needs NumPy; on a GPU CuPy, NVML for energy."""
 
 from __future__ import annotations
 

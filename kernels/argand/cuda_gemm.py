@@ -13,6 +13,8 @@ from argand.device import gpu
 from argand.gemm import GemmProblem
 from argand.gemm_plan import (
     ARGUMENTS,
+    SCAN_DEPTH,
+    SCAN_LINES,
     GemmPlan,
     gemm_source,
     kernel_name,
@@ -22,8 +24,6 @@ from argand.gemm_plan import (
 from argand.precision import Precision
 
 _LARGEST_GRID = 2**31 - 1
-_SCAN_DEPTH = 512
-"""``kScanDepth``: how many k a warp looks at for the largest magnitude."""
 _SCAN_THREADS = 256
 
 
@@ -159,7 +159,7 @@ def _largest(problem: GemmProblem, left: Batched, right: Batched) -> dict[str, A
 def _scan(x: Batched, batch: int) -> Any:
     batch = batch if x.batch_stride else 1
     largest = cupy.zeros((batch, x.rows), cupy.uint32)
-    line_blocks, k_blocks = -(-x.rows // 32), -(-x.columns // _SCAN_DEPTH)
+    line_blocks, k_blocks = -(-x.rows // SCAN_LINES[_k_fast(x)]), -(-x.columns // SCAN_DEPTH)
     warps = batch * line_blocks * k_blocks
     if warps:
         kernel = nvrtc.load(

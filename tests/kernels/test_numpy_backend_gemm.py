@@ -111,6 +111,13 @@ def test_alpha_and_beta(precision, alpha, beta):
     np.testing.assert_array_equal(c, before)
 
 
+@pytest.mark.parametrize("scalar", [1e-46, 1e-40j])
+def test_scalars_below_the_range_of_fp32(scalar):
+    rng = np.random.default_rng(20)
+    a, b, c = normal(rng, 9, 12), normal(rng, 12, 10) * np.float32(1e8), normal(rng, 9, 10)
+    check(a, b, c, precision="fp32", alpha=scalar, beta=scalar)
+
+
 def test_beta_zero_does_not_read_c_and_alpha_zero_neither_a_nor_b():
     nan = np.full((3, 3), np.nan, np.complex64)
     eye = np.eye(3, dtype=np.complex64)

@@ -98,3 +98,27 @@ def test_a_run_that_fails_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="planted"), write_run(tmp_path / "w.h5", "w", {}):
         raise RuntimeError("planted")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_flip_of_any_byte_is_an_error(tmp_path: Path, rng: np.random.Generator) -> None:
+    """Headers, attributes, strings and data alike; in HDF5's headers a flip can be read silently."""
+    path = tmp_path / "w.h5"
+    content = Staged(
+        {"x": rng.standard_normal(40) + 1j, "n": np.arange(3)},
+        {"x": ("time",), "n": ("gate",)},
+        {"time": Coordinate(np.arange(40.0), "s", "time")},
+        {"source": "generated"},
+    )
+    write_staged(path, content, workload="w", kind="gemm")
+    good = path.read_bytes()
+    assert read_staged(path).attributes == content.attributes
+    for position in range(0, len(good), 7):
+        damaged = bytearray(good)
+        damaged[position] ^= 1 << position % 8
+        path.write_bytes(damaged)
+        with pytest.raises(DataError, match=r"w\.h5"):
+            read_staged(path)
+    for length in range(0, len(good), 501):
+        path.write_bytes(good[:length])
+        with pytest.raises(DataError, match=r"w\.h5"):
+            read_staged(path)

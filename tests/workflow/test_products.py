@@ -174,14 +174,12 @@ def test_an_infinite_or_missing_value_stays(tmp_path):
     assert_same(read_product(tmp_path / "p.h5"), product)
 
 
-@pytest.mark.parametrize("name", ["beams", "chan", "time"])
-def test_a_flipped_byte_of_an_array_is_an_error(tmp_path, name):
+def test_a_flip_of_any_byte_is_an_error(tmp_path):
+    """Arrays, headers, titles and certificate alike."""
     path = tmp_path / "flipped.h5"
     write_product(path, beams(), CERTIFICATE, workload="beams", kind="beamforming")
-    with h5py.File(path) as file:
-        chunk = file["entry/data"][name].id.get_chunk_info(0)
     whole = path.read_bytes()
-    for position in range(chunk.byte_offset, chunk.byte_offset + chunk.size, 5):
+    for position in range(0, len(whole), 11):
         flipped = bytearray(whole)
         flipped[position] ^= 0x10
         path.write_bytes(flipped)
@@ -204,17 +202,8 @@ def test_missing_and_foreign_files_are_named(tmp_path):
         read_product(tmp_path / "absent.h5")
     with h5py.File(tmp_path / "foreign.h5", "w") as file:
         file["x"] = 1
-    with pytest.raises(DataError, match=r"foreign\.h5: expected a product"):
+    with pytest.raises(DataError, match=r"foreign\.h5: .*not a file of argand"):
         read_product(tmp_path / "foreign.h5")
-
-
-def test_a_part_that_is_missing_is_an_error(tmp_path):
-    path = tmp_path / "part.h5"
-    write_product(path, beams(), CERTIFICATE, workload="beams", kind="beamforming")
-    with h5py.File(path, "r+") as file:
-        del file["entry/data/beams"]
-    with pytest.raises(DataError, match=r"part\.h5: incomplete"):
-        read_product(path)
 
 
 @pytest.mark.parametrize(

@@ -384,42 +384,43 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
 }
 
 // The largest finite magnitude of each line of a complex matrix, as bits, into `largest` (batch,
-// lines), which holds zeros before. A warp looks at 32 lines x kScanDepth (k_fast: one line after
-// another, lanes along k; else lanes along the lines).
-constexpr int kScanDepth = 512;
-
-template <bool KFast>
+// lines), which holds zeros before. A warp looks at Lines x Depth (KFast: one line after another,
+// lanes along k; else lanes along the lines).
+template <bool KFast, int Lines, int Depth>
 __device__ __forceinline__ void largest_magnitudes(const float2* x, uint32* largest, int64 lines,
                                                    int64 k, int64 line_stride, int64 k_stride,
                                                    int64 batch_stride, int64 line_blocks,
                                                    int64 k_blocks, int64 batches) {
+    static_assert(KFast || Lines == kWarp, "a lane for each line");
     const int64 warp = (int64(blockIdx.x) * blockDim.x + threadIdx.x) / kWarp;
     const int lane = threadIdx.x % kWarp;
-    const int64 line0 = warp % line_blocks * kWarp, k0 = warp / line_blocks % k_blocks * kScanDepth;
+    const int64 line0 = warp % line_blocks * Lines, k0 = warp / line_blocks % k_blocks * Depth;
     const int64 batch = warp / (line_blocks * k_blocks);
     if (batch >= batches) return;
-    const int64 end = k0 + kScanDepth < k ? k0 + kScanDepth : k;
+    const int64 end = k0 + Depth < k ? k0 + Depth : k;
     x += batch * batch_stride;
     auto magnitude = [](float2 value) {
         const uint32 re = finite_magnitude(value.x), im = finite_magnitude(value.y);
         return re > im ? re : im;
     };
     if constexpr (KFast) {
-        for (int64 line = line0; line < line0 + kWarp && line < lines; ++line) {
+#pragma unroll
+        for (int i = 0; i < Lines; ++i) {
+            const int64 line = line0 + i;
+            if (line >= lines) break;
             uint32 found = 0;
-#pragma unroll 4
-            for (int64 i = k0 + lane; i < end; i += kWarp) {
-                found = max(found, magnitude(x[line * line_stride + i * k_stride]));
+#pragma unroll 8
+            for (int64 at = k0 + lane; at < end; at += kWarp) {
+                found = max(found, magnitude(x[line * line_stride + at * k_stride]));
             }
             found = __reduce_max_sync(0xffffffffu, found);
             if (lane == 0) atomicMax(largest + batch * lines + line, found);
         }
     } else if (line0 + lane < lines) {
+        const float2* column = x + (line0 + lane) * line_stride;
         uint32 found = 0;
-#pragma unroll 4
-        for (int64 i = k0; i < end; ++i) {
-            found = max(found, magnitude(x[(line0 + lane) * line_stride + i * k_stride]));
-        }
+#pragma unroll 16
+        for (int64 at = k0; at < end; ++at) found = max(found, magnitude(column[at * k_stride]));
         atomicMax(largest + batch * lines + line0 + lane, found);
     }
 }
