@@ -101,7 +101,7 @@ def test_a_run_that_fails_leaves_no_file(tmp_path: Path) -> None:
 
 
 def test_a_flip_of_any_byte_is_an_error(tmp_path: Path, rng: np.random.Generator) -> None:
-    """Headers, attributes, strings and data alike; in HDF5's headers a flip can be read silently."""
+    """Headers, attributes, strings and data alike; HDF5 itself reads some flips silently."""
     path = tmp_path / "w.h5"
     content = Staged(
         {"x": rng.standard_normal(40) + 1j, "n": np.arange(3)},
