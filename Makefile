@@ -5,15 +5,18 @@ STUDY ?=
 SNAKEMAKE = .venv/bin/snakemake --cores $(CORES) $(if $(STUDY),--configfile $(STUDY))
 PYTEST_FLAGS ?=
 
-.PHONY: help run report test lint bench lock setup setup-dev clean
+.PHONY: help run check report test lint bench lock setup setup-dev clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
 
-run: setup ## the study (STUDY=path.yaml CORES=8) to products, tables, figures and results/report.html
+run: setup check ## the study (STUDY=path.yaml CORES=8) to products, tables, figures and results/report.html
 	$(SNAKEMAKE)
 	@$(SNAKEMAKE) --quiet all --report results/report.html
 	@echo "Done: open results/report.html, or read results/tables/performance.md"
+
+check: setup ## the study's mistakes, if it has any, without running it
+	@.venv/bin/python -m workflow.study $(or $(STUDY),config/config.yaml)
 
 report: setup ## results/report.html again, from what a run left
 	$(SNAKEMAKE) --quiet all --report results/report.html

@@ -43,7 +43,7 @@ wildcard_constraints:
 
 
 if workflow.is_main_process:
-    attach(logger)
+    attach(logger, dry_run=workflow.output_settings.dryrun)
 
 
 onstart:

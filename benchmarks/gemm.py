@@ -21,16 +21,15 @@ from argand.ceilings import measure_ceilings
 from benchmarks.gemm_peers import PEERS, available
 from benchmarks.measuring import (
     Candidate,
+    Report,
     Work,
     array_module,
     chosen,
     chosen_device,
-    finish,
     parser,
     run,
 )
 from workflow.accuracy import assess_product, product_reference
-from workflow.records import Record
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -38,18 +37,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     device = chosen_device(arguments.device)
     ceilings = measure_ceilings(device)
-    records: list[Record] = []
+    report = Report(arguments.csv)
     for m, n, k in arguments.shape:
         operands = random_operands(arguments.batch, m, n, k, arguments.seed)
         reference = product_reference(*operands, seed=arguments.seed)
         assess = partial(assess_product, reference, backend=device.backend)
         ours = [candidate(PRECISIONS[name], device) for name in arguments.precisions]
-        for one in [*ours, *chosen(available(device), arguments.peers)]:
-            records.append(  # noqa: PERF401 (each takes seconds: keep what is done on an interrupt)
-                run(one, work(arguments.batch, m, n, k, one.precision), operands, assess, device,
-                    ceilings, arguments)
-            )  # fmt: skip
-    return finish(records, arguments.csv)
+        every = [*ours, *chosen(available(device), arguments.peers)]
+        report.add([
+            run(one, work(arguments.batch, m, n, k, one.precision), operands, assess, device,
+                ceilings, arguments)
+            for one in every
+        ])  # fmt: skip
+    return report.status
 
 
 def _parser() -> argparse.ArgumentParser:

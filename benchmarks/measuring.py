@@ -187,10 +187,22 @@ def write_csv(path: Path, records: Sequence[Record]) -> None:
     atomic_text(path, text.getvalue())
 
 
-def finish(records: Sequence[Record], path: Path | None) -> int:
-    """Print, write, and the exit status: 1 where something of ours did not verify."""
-    records = with_speedups(records)
-    show(records)
-    if path is not None:
-        write_csv(path, records)
-    return int(any(not r.verified for r in records if r.implementation == "argand"))
+class Report:
+    """Prints and writes the records case by case, so that an interrupt loses one case at most."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._records: list[Record] = []
+
+    def add(self, records: Sequence[Record]) -> None:
+        """The records of one case."""
+        records = with_speedups(records)
+        show(records)
+        self._records += records
+        if self._path is not None:
+            write_csv(self._path, self._records)
+
+    @property
+    def status(self) -> int:
+        """The exit status: 1 where something of ours did not verify."""
+        return int(any(r.implementation == "argand" and not r.verified for r in self._records))

@@ -23,16 +23,15 @@ from scipy import special
 
 from benchmarks.measuring import (
     Candidate,
+    Report,
     Work,
     array_module,
     chosen,
     chosen_device,
-    finish,
     parser,
     run,
 )
 from workflow.accuracy import Accuracy, assess_softmax, softmax_reference
-from workflow.records import Record
 
 PEERS = ("scipy", "torch")
 _CHECKED_VALUES = 1 << 24
@@ -44,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     device = chosen_device(arguments.device)
     ceilings = measure_ceilings(device)
-    records: list[Record] = []
+    report = Report(arguments.csv)
     for rows, columns in arguments.shape:
         rng = np.random.default_rng(arguments.seed)
         x = arguments.scale * rng.standard_normal((rows, columns), dtype=np.float32)
@@ -52,12 +51,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         reference = softmax_reference(x[sample])
         assess = partial(check, reference, sample, device.backend)
         ours = [candidate(PRECISIONS[name], device) for name in arguments.precisions]
-        for one in [*ours, *chosen(available(device), arguments.peers)]:
-            records.append(  # noqa: PERF401 (each takes seconds: keep what is done on an interrupt)
-                run(one, work(rows, columns, one.precision), [x], assess, device, ceilings,
-                    arguments)
-            )  # fmt: skip
-    return finish(records, arguments.csv)
+        every = [*ours, *chosen(available(device), arguments.peers)]
+        report.add([
+            run(one, work(rows, columns, one.precision), [x], assess, device,
+                ceilings, arguments)
+            for one in every
+        ])  # fmt: skip
+    return report.status
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -34,7 +34,8 @@ class DataError(RuntimeError):
 class Result:
     """One implementation's result at one precision, with its times.
 
-    ``data`` is None when it could not be computed; ``reason`` then says why.
+    ``data`` is None when it could not be computed; ``reason`` then says why. ``rounding`` is that
+    of the precision's terms, which a peer may do in its own way; commas between them.
     """
 
     implementation: str
@@ -44,6 +45,7 @@ class Result:
     backend: str
     data: Array | None
     reason: str = ""
+    rounding: str = ""
     time_us_p20: float | None = None
     time_us_p50: float | None = None
     time_us_p80: float | None = None

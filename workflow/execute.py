@@ -34,12 +34,16 @@ def execute(
     attributes = {"backend": device.backend, "device": device.name}
     ours = [workload.argand(staged, precision, device) for precision in precisions_of(workload)]
     found: list[Result] = []
+    computing = 0.0
     with write_run(run_path, workload.name, attributes) as writer:
         for implementation in [*ours, *workload.baselines(staged, device)]:
+            started = time.perf_counter()
             result = _attempt(workload, implementation, staged, device, read_us)
+            computing += time.perf_counter() - started
             _write(writer, result)
             found.append(replace(result, data=None))
             log.info("%s", _line(found[-1]))
+    log.info("computing took %.2f s", computing)
     log.info("%s", _summary(found))
 
 
@@ -63,6 +67,7 @@ def _attempt(
         device=device.name,
         backend=device.backend,
         data=None,
+        rounding=",".join(implementation.precision.roundings),
         kernel_digest=kernel_digest(workload.kind) if implementation.name == "argand" else "",
         versions=versions(),
         timestamp=timestamp(),

@@ -21,11 +21,13 @@ class Progress(logging.Handler):
     """Prints ``time  [done/total]  step  workload  seconds  summary`` as jobs end.
 
     The summary is the last line of the job's log. On a terminal the steps under way are shown on a
-    line that is overwritten. Snakemake's own lines about jobs are switched off in the profile.
+    line that is overwritten; in a dry run each step is a line. Snakemake's own lines about jobs are
+    switched off in the profile.
     """
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None, *, dry_run: bool = False) -> None:
         super().__init__(logging.INFO)
+        self._dry_run = dry_run
         self._stream = stream or sys.stderr
         self._running: dict[int, _Job] = {}
         self._done = 0
@@ -59,6 +61,9 @@ class Progress(logging.Handler):
         title = fields.get("rule_msg") or fields.get("rule_name") or ""
         logs = list(fields.get("log") or [])
         log = Path(str(logs[0])) if logs else None
+        if self._dry_run:
+            self._print(f"would do  {title}\n")
+            return
         self._running[fields["jobid"]] = _Job(title, log, time.monotonic())
         self._status()
 
@@ -96,8 +101,8 @@ def last_line(log: Path | None) -> str:
     return lines[-1].strip() if lines else ""
 
 
-def attach(logger: logging.Logger) -> None:
+def attach(logger: logging.Logger, *, dry_run: bool) -> None:
     """Let a logger of Snakemake's show `Progress` and no line twice."""
     for handler in logger.handlers:
         handler.addFilter(lambda record: not Progress.is_noise(record))
-    logger.addHandler(Progress())
+    logger.addHandler(Progress(dry_run=dry_run))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -283,3 +284,18 @@ def _wrong_upstream(study: Study, name: str, upstream: str) -> str:
         f"workloads.{name}.input.workload: must be one of {choices} (kind {' or '.join(reads)}), "
         f"got {upstream!r}{nearest(upstream, choices)}"
     )
+
+
+def main() -> None:
+    """Check the study files named on the command line and say what is wrong with them."""
+    for path in sys.argv[1:]:
+        try:
+            study = load_study(Path(path))
+            check_study(study)
+        except StudyError as error:
+            sys.exit(f"{path}:\n{error}")
+        print(f"{path}: {len(study.names)} workloads ({', '.join(study.names)})")
+
+
+if __name__ == "__main__":
+    main()

@@ -36,7 +36,7 @@ def verify(
 def _record(
     workload: Workload, staged: Staged, reference: Any, result: Result, ceilings: Ceilings
 ) -> Record:
-    precision = get_precision(result.precision, workload.case.rounding.get(result.precision))
+    precision = get_precision(result.precision, result.rounding.split(","))
     shape = workload.shape(staged, precision)
     common = {
         "workload": workload.name,

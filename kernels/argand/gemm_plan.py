@@ -266,6 +266,7 @@ def scan_source(k_fast: bool) -> str:
         "    int64 k_stride, int64 batch_stride, int64 line_blocks, int64 k_blocks,\n"
         "    int64 batches) {\n"
         f"    largest_magnitudes<{str(k_fast).lower()}, {SCAN_LINES[k_fast]}, {SCAN_DEPTH}>(\n"
-        "        x, largest, lines, k, line_stride, k_stride, batch_stride, line_blocks, k_blocks, batches);\n"
+        "        x, largest, lines, k, line_stride, k_stride, batch_stride, line_blocks,\n"
+        "        k_blocks, batches);\n"
         "}\n"
     )

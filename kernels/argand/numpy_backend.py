@@ -155,7 +155,7 @@ def _softmax_rows(x: Array, out: Array, problem: SoftmaxProblem) -> None:
                 out[:, tile] += shift - running_max
                 out[:, tile] -= np.log(running_sum)
             else:
-                # A tile of -inf alone has shift 0, which may lie far above the row: 0 x e^inf is NaN.
+                # A tile of -inf alone has shift 0, maybe far above the row: 0 x e^inf is NaN.
                 out[:, tile] *= np.exp(np.minimum(shift - running_max, 0)) / running_sum
 
 

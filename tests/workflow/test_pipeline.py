@@ -62,7 +62,7 @@ def finished(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
 def test_dry_run_says_what_would_be_done_and_writes_nothing(project: Project) -> None:
     done = project.run("--dry-run")
     assert done.returncode == 0, done.stderr
-    assert "run" in done.stdout + done.stderr
+    assert "would do  run      product\n" in done.stdout + done.stderr
     assert not (project.folder / "results").exists()
 
 
@@ -103,9 +103,10 @@ def test_nothing_is_done_twice(finished: Project) -> None:
 def test_only_what_a_changed_study_concerns_runs_again(finished: Project) -> None:
     changed = finished.folder / "changed.yaml"
     changed.write_text(TINY.replace("length: 12", "length: 15"))
-    done = finished.run("--dry-run", "--configfile", str(changed), "--quiet", "host")
-    assert "workload=spectrum" in done.stdout
-    assert "workload=product" not in done.stdout
+    done = finished.run("--dry-run", "--configfile", str(changed))
+    planned = done.stdout + done.stderr
+    assert "would do  run      spectrum\n" in planned
+    assert "would do  run      product\n" not in planned
 
 
 def test_an_edited_kernel_runs_again(root: Path, finished: Project, tmp_path: Path) -> None:
@@ -119,9 +120,10 @@ def test_an_edited_kernel_runs_again(root: Path, finished: Project, tmp_path: Pa
     assert "Nothing to be done" in unchanged.stdout + unchanged.stderr
     kernel = next((copy / "kernels" / "argand" / "cuda").glob("gemm*.cuh"))
     kernel.write_text(kernel.read_text() + "\n// edited\n")
-    done = moved.run("--dry-run", "--rerun-triggers", "params", "--quiet", "host")
-    assert "rule run:" in done.stdout
-    assert "rule stage:" not in done.stdout
+    done = moved.run("--dry-run", "--rerun-triggers", "params")
+    planned = done.stdout + done.stderr
+    assert "would do  run      product\n" in planned
+    assert "would do  stage" not in planned
 
 
 def test_killed_and_started_again(project: Project) -> None:
@@ -172,7 +174,7 @@ def test_two_runs_on_one_folder(project: Project) -> None:
         (TINY.replace("m: 8", "mm: 8"), "unknown key"),
         (TINY.replace("kind: gemm", "kind: gem"), "did you mean 'gemm'"),
         (TINY.replace("3xtf32", "fp8"), "fp8"),
-        (TINY.replace("m: 8", "m: [8"), "study.yaml"),
+        (TINY.replace("m: 8", "m: [8"), "not valid JSON or YAML"),
     ],
 )
 def test_a_mistake_is_a_message_before_any_job(

@@ -1,0 +1,196 @@
+"""What this machine's CPU reaches, as ratios to NumPy, SciPy and h5py in one run: `make bench`.
+
+Both sides of a ratio are measured in turn, so that a machine whose speed drifts does not decide.
+Prints a table and writes it to results/benchmarks/ratios.csv. Nothing is asserted: read it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import h5py
+import numpy as np
+import scipy.special
+from argand import gemm, softmax
+from argand.device import cpu
+
+from workflow.datasets import write_staged
+from workflow.files import atomic_text
+from workflow.versions import versions
+from workflow.workloads.base import Staged
+
+ROOT = Path(__file__).resolve().parent.parent
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """One measured ratio; ``wanted`` says which side of which number it should be on."""
+
+    what: str
+    ours: float
+    other: float
+    unit: str
+    ratio: float
+    wanted: str
+    met: bool
+
+
+def in_turn(
+    ours: Callable[[], object], other: Callable[[], object], repeats: int = 7
+) -> tuple[float, float, float]:
+    """Median seconds of both, and the median of their ratio pair by pair, after one warm-up."""
+    pairs = [(_seconds(ours), _seconds(other)) for _ in range(repeats + 1)]
+    first, second = zip(*pairs[1:], strict=True)
+    ratios = [a / b for a, b in pairs[1:]]
+    return statistics.median(first), statistics.median(second), statistics.median(ratios)
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
+
+
+def gemm_ratios(size: int = 2048) -> list[Ratio]:
+    """Our products over NumPy's complex64 matmul (complex128 for fp64)."""
+    rng = np.random.default_rng(1)
+    a, b = (rng.standard_normal((2, size, size)) + 1j * rng.standard_normal((2, size, size)))[:]
+    a64, b64 = a.astype(np.complex64), b.astype(np.complex64)
+    found = []
+    for precision, limit in (("fp32", 1.1), ("tf32", 1.4), ("3xtf32", 4.0), ("fp64", 1.1)):
+        x, y = (a, b) if precision == "fp64" else (a64, b64)
+        times = in_turn(
+            lambda x=x, y=y, p=precision: gemm(x, y, precision=p), lambda x=x, y=y: x @ y
+        )
+        what = f"gemm {precision} at {size}^3 over numpy {x.dtype}"
+        found.append(Ratio(what, *times[:2], "s", times[2], f"at most {limit}", times[2] <= limit))
+    return found
+
+
+def softmax_ratio(rows: int = 4096, columns: int = 32768) -> Ratio:
+    """How many times faster than SciPy."""
+    x = np.random.default_rng(2).standard_normal((rows, columns), dtype=np.float32)
+    ours, other, ratio = in_turn(lambda: softmax(x), lambda: scipy.special.softmax(x, axis=-1))
+    what = f"softmax fp32 {rows} x {columns}: scipy's time over ours"
+    return Ratio(what, ours, other, "s", 1 / ratio, "at least 2", 1 / ratio >= 2)
+
+
+def staging_ratio(megabytes: int = 512) -> Ratio:
+    """Speed of a staged file, checksums and all, over h5py's contiguous write with fsync."""
+    data = np.random.default_rng(3).standard_normal((megabytes * MIB // 8, 2), np.float32)
+    operand = data.view(np.complex64).reshape(-1, 1024)
+    with tempfile.TemporaryDirectory(dir=ROOT) as folder:
+        ours_path, other_path = Path(folder) / "ours.h5", Path(folder) / "other.h5"
+        staged = Staged({"a": operand}, {"a": ("m", "k")})
+
+        def ours() -> None:
+            write_staged(ours_path, staged, workload="x", kind="gemm")
+
+        def other() -> None:
+            other_path.unlink(missing_ok=True)
+            with h5py.File(other_path, "w") as file:
+                file.create_dataset("a", data=operand)
+            handle = os.open(other_path, os.O_RDONLY)
+            os.fsync(handle)
+            os.close(handle)
+
+        def ours_anew() -> None:
+            ours_path.unlink(missing_ok=True)
+            ours()
+
+        seconds = in_turn(ours_anew, other)
+    what = f"staging {megabytes} MiB: speed over h5py contiguous with fsync"
+    return Ratio(what, *seconds[:2], "s", 1 / seconds[2], "at least 0.7", 1 / seconds[2] >= 0.7)
+
+
+PEAK = """
+import resource, sys
+import numpy as np
+from argand import gemm
+size, precision = int(sys.argv[1]), sys.argv[2]
+rng = np.random.default_rng(0)
+def make():
+    x = np.empty((size, size), np.complex128 if precision == "fp64" else np.complex64)
+    for row in x:
+        row[:] = rng.standard_normal(size) + 1j * rng.standard_normal(size)
+    return x
+gemm(np.ones((8, 8), np.complex64), np.ones((8, 8), np.complex64), precision=precision)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+a, b = make(), make()
+c = gemm(a, b, precision=precision)
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print((after - before) * 1024 / (a.nbytes + b.nbytes + c.nbytes))
+"""
+
+
+def memory_ratios(size: int = 3072) -> list[Ratio]:
+    """Peak memory of a process that multiplies, over operands plus result."""
+    found = []
+    for precision in ("fp32", "tf32", "3xtf32", "fp16", "fp64"):
+        command = [sys.executable, "-c", PEAK, str(size), precision]
+        ratio = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        what = f"peak memory of gemm {precision} at {size}^3 over operands plus result"
+        found.append(Ratio(what, ratio, 1.0, "operands", ratio, "at most 3", ratio <= 3))
+    return found
+
+
+def study_times(study: Path = ROOT / "config" / "config.yaml") -> list[Ratio]:
+    """Wall time of the default study with its report, and the part of it that is not computing."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [
+            sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"),
+            "--configfile", str(study), "--directory", folder, "--cores", "2",
+        ]  # fmt: skip
+        started = time.perf_counter()
+        report = ["--quiet", "all", "--report", f"{folder}/results/report.html"]
+        for flags in ([], report):
+            subprocess.run([*command, *flags], check=True, capture_output=True)
+        total = time.perf_counter() - started
+        logs = [path.read_text() for path in Path(folder).glob("results/logs/**/*.log")]
+    seconds = re.findall(r"^computing took ([0-9.]+) s$", "\n".join(logs), re.MULTILINE)
+    computing = sum(map(float, seconds))
+    rest = total - computing
+    return [
+        Ratio("default study, seconds", total, 120, "s", total / 120, "at most 1", total <= 120),
+        Ratio("the same without computing", rest, 40, "s", rest / 40, "at most 1", rest <= 40),
+    ]
+
+
+def main() -> None:
+    """Measure everything, print the table, write the CSV."""
+    print(f"{cpu()}; {versions()}")
+    rows: list[Ratio] = []
+    for measure in (gemm_ratios, softmax_ratio, staging_ratio, memory_ratios, study_times):
+        measured = measure()
+        for row in measured if isinstance(measured, list) else [measured]:
+            rows.append(row)
+            verdict = "yes" if row.met else "NO"
+            print(
+                f"{row.what:62} {row.ours:8.3f} {row.other:8.3f} {row.unit:8} "
+                f"{row.ratio:6.2f}  {row.wanted:12} {verdict}",
+                flush=True,
+            )
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [field.name for field in fields(Ratio)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(row) for row in rows)
+    atomic_text(ROOT / "results" / "benchmarks" / "ratios.csv", text.getvalue())
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"written to results/benchmarks/ratios.csv (peak memory {peak:.0f} MiB)")
+
+
+if __name__ == "__main__":
+    main()
