@@ -56,19 +56,20 @@ def _cublas(precision: str) -> Candidate:
         return cuda_cublas.gemm(problem, a, b, None, out, precision)
 
     return Candidate(
-        "cublas", PRECISIONS[precision], cuda_cublas.algorithm(precision), prepare, compute,
-        cupy.asnumpy,
+        "cublas", cuda_cublas.cublas_precision(precision), cuda_cublas.algorithm(precision),
+        prepare, compute, cupy.asnumpy,
     )  # fmt: skip
 
 
 def _torch(precision: str) -> Candidate:
     import torch
+    from argand import cuda_cublas
 
     def prepare(a: Any, b: Any) -> tuple[Any, ...]:
         return tuple(torch.from_numpy(x).cuda() for x in (a, b))
 
     return Candidate(
-        "torch", PRECISIONS[precision], f"matmul complex64, allow_tf32={precision == 'tf32'}",
+        "torch", cuda_cublas.cublas_precision(precision), f"matmul complex64, allow_tf32={precision == 'tf32'}",
         prepare, partial(_torch_product, precision == "tf32"), lambda x: x.cpu().numpy(),
     )  # fmt: skip
 

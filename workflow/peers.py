@@ -45,7 +45,9 @@ def product_peers(device: Device) -> list[ProductPeer]:
     from argand import cuda_cublas
 
     return [
-        ProductPeer("cublas", PRECISIONS[name], cuda_cublas.algorithm(name), _cublas(name))
+        ProductPeer(
+            "cublas", cuda_cublas.cublas_precision(name), cuda_cublas.algorithm(name), _cublas(name)
+        )
         for name in ("fp32", "tf32", "fp64")
     ]
 

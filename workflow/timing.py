@@ -15,8 +15,10 @@ from argand import Device
 Call = Callable[[], object]
 
 _LEAST_REPEATS = 3
-_ENERGY_SECONDS = 0.2
+_ENERGY_SECONDS = 0.3
 """NVML's energy counter moves every few tens of milliseconds: shorter regions say nothing."""
+_MOST_CALLS_FOR_ENERGY = 5000
+"""Shorter calls than this many in a region wait for the host: their energy would be idling's."""
 _MEMORY_SHARE = 4
 """Copies of the inputs take at most this fraction (one in) of a device's memory."""
 
@@ -93,7 +95,10 @@ def _enough(done: int, spent: float, repeats: int, seconds: float, max_seconds: 
 def _on_gpu(
     calls: Sequence[Call], device: Device, repeats: int, seconds: float, max_seconds: float
 ) -> Times:
-    """All calls are queued before the first is waited for, so that the host's part overlaps."""
+    """All calls are queued before the first is waited for, so that the host's part overlaps.
+
+    Energy needs a longer region: where the timed calls are over too soon, more of them follow.
+    """
     import cupy
 
     with cupy.cuda.Device(device.index):
@@ -101,8 +106,13 @@ def _on_gpu(
         count = _repeats(single, repeats, seconds, max_seconds)
         with _energy(cupy, device) as joules:
             times = _queue(cupy, calls, count)
-    long_enough = joules and sum(times) >= _ENERGY_SECONDS
-    return times, joules[0] / count if long_enough else None
+        if sum(times) < _ENERGY_SECONDS:
+            count = math.ceil(_ENERGY_SECONDS / max(float(np.median(times)), 1e-9))
+            if count > _MOST_CALLS_FOR_ENERGY:
+                return times, None
+            with _energy(cupy, device) as joules:
+                _queue(cupy, calls, count)
+    return times, joules[0] / count if joules else None
 
 
 def _repeats(single: float, repeats: int, seconds: float, max_seconds: float) -> int:

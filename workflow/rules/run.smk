@@ -2,7 +2,11 @@
 KEPT = str if study.keep_runs else temp
 
 
-# Timings are taken with the machine to themselves: these rules ask for every core.
+# Timings on the CPU are taken with the machine to themselves: these rules ask for every core. Those
+# on a GPU leave half of them to the verification of what has been computed.
+TIMING_THREADS = max(1, workflow.cores // 2) if GPUS else workflow.cores
+
+
 rule calibrate:
     """The ceilings of the device: copy bandwidth, real matrix rate per operand type."""
     output:
@@ -11,7 +15,7 @@ rule calibrate:
         "results/logs/calibrate.log",
     conda:
         "../../envs/environment.yaml"
-    threads: workflow.cores
+    threads: TIMING_THREADS
     resources:
         gpu=GPUS,
     params:
@@ -33,7 +37,7 @@ rule run:
         "results/logs/run/{workload}.log",
     conda:
         "../../envs/environment.yaml"
-    threads: workflow.cores
+    threads: TIMING_THREADS
     resources:
         gpu=GPUS,
     params:
@@ -56,7 +60,7 @@ rule growth_of_errors:
         "results/logs/growth.log",
     conda:
         "../../envs/environment.yaml"
-    threads: workflow.cores
+    threads: TIMING_THREADS
     resources:
         gpu=GPUS,
     params:
