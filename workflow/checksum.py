@@ -7,6 +7,8 @@ written is what the filter would have written: any HDF5 reader verifies it.
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import numpy.typing as npt
 
@@ -14,9 +16,20 @@ _EVEN_WORDS = np.uint64(0x0000FFFF0000FFFF)
 _WORD_BITS = np.uint64(16)
 _COLUMNS = 512
 _ROW_BYTES = 8 * _COLUMNS
-_PIECE_BYTES = 64 * _ROW_BYTES
-"""Handled at a time, so that a piece and its two halves stay in the cache. Sums of 16-bit words fit
-in 32 bits up to 65536 rows and 32768 columns."""
+_PIECE_BYTES = 256 * _ROW_BYTES
+"""Handled at a time, a mebibyte: with shorter NumPy calls threads wait for each other's hold of the
+interpreter. Sums of 16-bit words fit in 32 bits up to 65536 rows and 32768 columns."""
+
+
+class _Scratch(threading.local):
+    """Two buffers for each thread: fresh memory for every piece would cost more than the sums."""
+
+    def __init__(self) -> None:
+        self.even = np.empty((_PIECE_BYTES // _ROW_BYTES, _COLUMNS), np.uint64)
+        self.odd = np.empty_like(self.even)
+
+
+_SCRATCH = _Scratch()
 
 
 def fletcher32(data: npt.NDArray[np.uint8]) -> int:
@@ -45,8 +58,8 @@ def fletcher32(data: npt.NDArray[np.uint8]) -> int:
 def _sums(elements: npt.NDArray[np.uint64]) -> tuple[int, int]:
     """Sum of the little-endian 16-bit words, and the sum of each times its position."""
     rows, columns = elements.shape
-    even = np.bitwise_and(elements, _EVEN_WORDS)
-    odd = np.right_shift(elements, _WORD_BITS)
+    even = np.bitwise_and(elements, _EVEN_WORDS, out=_SCRATCH.even[:rows])
+    odd = np.right_shift(elements, _WORD_BITS, out=_SCRATCH.odd[:rows])
     np.bitwise_and(odd, _EVEN_WORDS, out=odd)
     # Each uint64 now holds two 32-bit lanes: words 0 and 2 in `even`, 1 and 3 in `odd`.
     lanes = np.empty((columns, 4), np.uint64)

@@ -157,10 +157,13 @@ def _operand_error(x: Array, below: Array, precision: Precision) -> Array:
     roundoff = bounds.operand_roundoff(precision)
     smallest = np.finfo(precision.real_output).smallest_subnormal
     reach = -2 * math.log(float(smallest)) if roundoff else 0.0
-    near = np.where(below <= reach + 4 * roundoff * np.abs(x).max(axis=-1, keepdims=True,
-        where=np.isfinite(x), initial=0), np.abs(x), 0).max(axis=-1, keepdims=True)  # fmt: skip
+    size = np.abs(x)
+    largest = size.max(axis=-1, keepdims=True)
+    if not np.isfinite(largest).all():
+        largest = size.max(axis=-1, keepdims=True, where=np.isfinite(x), initial=0)
+    matters = below <= reach + 4 * roundoff * largest
+    near = size.max(axis=-1, keepdims=True, where=matters, initial=0)
     lost = bounds.underflow(precision, "cpu")
-    largest = np.abs(np.where(np.isfinite(x), x, 0)).max(axis=-1, keepdims=True)
     scaled = lost.of_largest * largest
     return np.asarray(roundoff * near + scaled + (0.0 if precision.operand is FP64 else 2.0**-126))
 

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from argand.softmax import SoftmaxProblem
 
 _TILE_COLUMNS = 32768
-"""Columns of a softmax tile: with its exponentials it stays in a core's second-level cache."""
-_BLOCK_VALUES = 1 << 18
-"""Values of the rows that a thread works on at a time."""
+"""Columns of a softmax tile: an element is read once where a row is not longer than a tile."""
+_BLOCK_VALUES = 1 << 19
+"""Values of the rows that a thread works on at a time: they stay in the last-level cache, and NumPy's
+calls are long enough that threads do not wait for each other's hold of the interpreter."""
 
 
 def gemm_algorithm(precision: Precision) -> str:

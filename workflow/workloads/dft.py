@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import scipy.fft
 from argand import PRECISIONS, Device, Precision, gemm
 from pydantic import Field, model_validator
 
@@ -221,9 +220,9 @@ class Dft(Workload):
 
     def _library_transform(self, backend: str, given: Mapping[str, Any]) -> Any:
         if backend == "cpu":
-            library: Any = partial(
-                scipy.fft.ifft if self.case.inverse else scipy.fft.fft, workers=-1
-            )
+            from scipy import fft
+
+            library: Any = partial(fft.ifft if self.case.inverse else fft.fft, workers=-1)
         else:
             import cupy
 

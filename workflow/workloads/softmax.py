@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import scipy.special
 from argand import PRECISIONS, Device, Precision, softmax
 from pydantic import Field, model_validator
 
@@ -160,7 +159,7 @@ class Softmax(Workload):
         """SciPy on the CPU; CuPy, and PyTorch where it is installed, on a GPU."""
         libraries: list[tuple[str, str, Any]] = []
         if device.backend == "cpu":
-            libraries.append(("scipy", "scipy.special", partial(scipy.special.softmax, axis=-1)))
+            libraries.append(("scipy", "scipy.special", _scipy_softmax))
         else:
             libraries.append(("cupy", "cupyx.scipy.special", _cupy_softmax))
             if find_spec("torch"):
@@ -236,6 +235,12 @@ def _implementation(
     return Implementation(
         name, precision, algorithm, computation, partial(operands.cast, precision=precision)
     )
+
+
+def _scipy_softmax(x: Any) -> Any:
+    from scipy.special import softmax as library
+
+    return library(x, axis=-1)
 
 
 def _cupy_softmax(x: Any) -> Any:
