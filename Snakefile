@@ -11,14 +11,14 @@ min_version("9.27")
 ROOT = Path(workflow.basedir)
 DEFAULT_STUDY = ROOT / "config" / "config.yaml"
 
-from workflow.joblog import share_packages
+from workflow.steps.joblog import share_packages
 
 share_packages(ROOT)
 
 from argand.device import resolve
 from argand.nvrtc import kernel_digest
-from workflow.files import FolderHeldError, hold_folder
-from workflow.progress import attach
+from workflow.storage.files import FolderHeldError, hold_folder
+from workflow.steps.progress import attach
 from workflow.study import StudyError, check_study, load_study
 
 # A study given with --configfile replaces the default one: no configfile directive, which merges.

@@ -69,8 +69,9 @@ def _torch(precision: str) -> Candidate:
         return tuple(torch.from_numpy(x).cuda() for x in (a, b))
 
     return Candidate(
-        "torch", cuda_cublas.cublas_precision(precision), f"matmul complex64, allow_tf32={precision == 'tf32'}",
-        prepare, partial(_torch_product, precision == "tf32"), lambda x: x.cpu().numpy(),
+        "torch", cuda_cublas.cublas_precision(precision),
+        f"matmul complex64, allow_tf32={precision == 'tf32'}", prepare,
+        partial(_torch_product, precision == "tf32"), lambda x: x.cpu().numpy(),
     )  # fmt: skip
 
 

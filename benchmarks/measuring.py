@@ -16,9 +16,9 @@ from argand.ceilings import Ceilings
 from argand.device import resolve
 from argand.nvrtc import kernel_digest
 
-from workflow.files import atomic_text
-from workflow.judgement import Accuracy
+from workflow.accuracy.judgement import Accuracy
 from workflow.records import Record
+from workflow.storage.files import atomic_text
 from workflow.timing import measure, rotations
 from workflow.versions import timestamp, versions
 

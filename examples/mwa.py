@@ -14,9 +14,9 @@ import h5py
 import numpy as np
 from argand import gemm
 
-from workflow import antennas
-from workflow.files import atomic_path
-from workflow.products import read_product
+from workflow.methods import antennas
+from workflow.storage.files import atomic_path
+from workflow.storage.products import read_product
 
 PREPARED = Path("results/examples/mwa.h5")
 PRODUCT = Path("results/products/mwa-beams.h5")

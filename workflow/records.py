@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
-from workflow.files import atomic_text
+from workflow.storage.files import atomic_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ class Record:
         tflops: nominal operations (8 batch m n k for a product) over the median time.
         gbytes_per_s: operands read once and results written once over the median time.
         limit_fraction: time at the device's measured ceilings over the median time.
-        speedup: the best baseline's median time over this one's; see `workflow.tables`.
+        speedup: the best baseline's median time over this one's; see `workflow.output.tables`.
         energy_j: of one call, where the device can tell.
         rel_frobenius: ||X^ - X||_F / ||X||_F.
         componentwise_re, componentwise_im: max |Re (X^ - X)| / (|A| |B|); the imaginary part.

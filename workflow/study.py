@@ -18,10 +18,10 @@ from argand import PRECISIONS
 from argand.device import DeviceError, resolve
 from pydantic import BaseModel, Field, InstanceOf, ValidationError, field_validator
 
-from workflow.mistakes import StudyError, attach, messages, nearest, show
-from workflow.model import Model
-from workflow.study_file import read_study_file
-from workflow.sweeps import expand
+from workflow.config.mistakes import StudyError, attach, messages, nearest, show
+from workflow.config.model import Model
+from workflow.config.study_file import read_study_file
+from workflow.config.sweeps import expand
 from workflow.workloads import KINDS, Case, Workload
 from workflow.workloads.base import PrecisionName, known_precisions
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _TILE_COLUMNS = 32768
 """Columns of a softmax tile: an element is read once where a row is not longer than a tile."""
 _BLOCK_VALUES = 1 << 19
-"""Values of the rows that a thread works on at a time: they stay in the last-level cache, and NumPy's
-calls are long enough that threads do not wait for each other's hold of the interpreter."""
+"""Values of the rows that a thread works on at a time: they stay in the last-level cache, and
+NumPy's calls are long enough that threads seldom wait for each other's hold of the interpreter."""
 
 
 def gemm_algorithm(precision: Precision) -> str:

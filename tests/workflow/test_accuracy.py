@@ -6,12 +6,12 @@ import pytest
 from argand import PRECISIONS, gemm, softmax
 from scipy import fft
 
-from workflow import bounds
 from workflow.accuracy import (
     assess_product,
     assess_softmax,
     assess_spectrum,
     assess_state,
+    bounds,
     product_reference,
     softmax_reference,
     spectrum_reference,

@@ -5,9 +5,9 @@ from argand import PRECISIONS
 from argand.device import cpu
 from pydantic import ValidationError
 
-from workflow import antennas
-from workflow.inputs import InputError
-from workflow.pictures import power
+from workflow.methods import antennas
+from workflow.output.pictures import power
+from workflow.storage.inputs import InputError
 from workflow.workloads.beamforming import Beamforming, BeamformingCase
 
 SIZES = {"beams": 25, "antennas": 16, "samples": 400, "channels": 2, "polarizations": 2}

@@ -6,7 +6,7 @@ import pytest
 from argand import PRECISIONS
 from argand.rounding import split
 
-from workflow import bounds
+from workflow.accuracy import bounds
 
 NAMES = list(PRECISIONS)
 

@@ -11,8 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from workflow.checksum import fletcher32
-from workflow.chunks import CHUNK_BYTES, ChecksumError, chunk_shape, read_chunked, write_chunked
+from workflow.storage.checksum import fletcher32
+from workflow.storage.chunks import (
+    CHUNK_BYTES,
+    ChecksumError,
+    chunk_shape,
+    read_chunked,
+    write_chunked,
+)
 
 
 def _textbook(data: bytes) -> int:

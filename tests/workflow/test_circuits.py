@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from qiskit import QuantumCircuit
 from qiskit.quantum_info import Statevector
 
-from workflow.circuits import CircuitError, check_unitary, fuse, load_circuit, named_circuit
-from workflow.evolution import evolve, evolve_in_fp64, plan_evolution
-from workflow.peers import numpy_product
+from workflow.methods.circuits import CircuitError, check_unitary, fuse, load_circuit, named_circuit
+from workflow.methods.evolution import evolve, evolve_in_fp64, plan_evolution
+from workflow.methods.peers import numpy_product
 
 HEADER = 'OPENQASM 2.0;\ninclude "qelib1.inc";\nqreg q[3];\ncreg c[3];\n'
 # Qiskit and we apply at most 1000 gates of two qubits, each with under 4 roundings of an amplitude,

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from workflow.datasets import (
+from workflow.storage.datasets import (
     DataError,
     Result,
     read_result,

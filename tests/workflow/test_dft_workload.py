@@ -7,9 +7,9 @@ from argand import PRECISIONS
 from argand.device import cpu
 from pydantic import ValidationError
 
-from workflow.bounds import transform_bound
-from workflow.inputs import InputError
-from workflow.transforms import factors
+from workflow.accuracy.bounds import transform_bound
+from workflow.methods.transforms import factors
+from workflow.storage.inputs import InputError
 from workflow.workloads.dft import Dft, DftCase
 
 

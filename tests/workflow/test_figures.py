@@ -10,8 +10,10 @@ import pytest
 from argand import PRECISIONS
 from matplotlib.colors import to_hex
 
-from workflow import figures
-from workflow.figures import (
+from workflow.accuracy.grading import GrowthRow
+from workflow.methods.peers import PEERS
+from workflow.output import figures
+from workflow.output.figures import (
     COLOURS,
     draw_growth,
     draw_limits,
@@ -22,8 +24,6 @@ from workflow.figures import (
     pareto_figure,
     product_figure,
 )
-from workflow.grading import GrowthRow
-from workflow.peers import PEERS
 from workflow.records import Record
 from workflow.workloads.base import Product
 

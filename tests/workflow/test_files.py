@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from workflow.files import FolderHeldError, atomic_path, atomic_text, hold_folder
+from workflow.storage.files import FolderHeldError, atomic_path, atomic_text, hold_folder
 
 
 def _fail_half_way(path: Path) -> None:
@@ -34,7 +34,8 @@ def test_permissions_follow_the_umask(tmp_path: Path) -> None:
 
 def test_one_run_a_folder_and_a_kill_releases_it(tmp_path: Path, root: Path) -> None:
     code = (
-        "import sys, time; from pathlib import Path; from workflow.files import hold_folder\n"
+        "import sys, time; from pathlib import Path\n"
+        "from workflow.storage.files import hold_folder\n"
         "lock = hold_folder(Path(sys.argv[1])); print('held', flush=True); time.sleep(60)"
     )
     with subprocess.Popen(

@@ -4,10 +4,9 @@ from argand import PRECISIONS, gemm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow import bounds
-from workflow.accuracy import assess_product, product_reference
-from workflow.freivalds import freivalds, spectral_bound
-from workflow.references import sample_rows
+from workflow.accuracy import assess_product, bounds, product_reference
+from workflow.accuracy.freivalds import freivalds, spectral_bound
+from workflow.accuracy.references import sample_rows
 
 SMALL_BUDGET = 1e6
 """Flops: leaves the reference with a handful of rows, so that only the whole-result check sees."""

@@ -5,8 +5,8 @@ from argand import PRECISIONS
 from argand.device import cpu
 from pydantic import ValidationError
 
-from workflow.inputs import InputError
-from workflow.noise import LARGEST_INTEGER, draw
+from workflow.methods.noise import LARGEST_INTEGER, draw
+from workflow.storage.inputs import InputError
 from workflow.workloads.gemm import Gemm, GemmCase
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 
-from workflow.bounds import product_bound
-from workflow.peers import numpy_product, product_peers
+from workflow.accuracy.bounds import product_bound
+from workflow.methods.peers import numpy_product, product_peers
 from workflow.workloads import KINDS
 
 pytestmark = pytest.mark.gpu

@@ -4,7 +4,7 @@ from argand import PRECISIONS, gemm
 from argand.device import cpu
 from argand.rounding import round_operand
 
-from workflow.grading import (
+from workflow.accuracy.grading import (
     K_VALUES,
     GrowthRow,
     grade_growth,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from workflow.inputs import (
+from workflow.storage.inputs import (
     COMPONENT_TYPES,
     DatasetRef,
     FileInput,

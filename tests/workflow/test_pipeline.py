@@ -158,7 +158,7 @@ def test_a_damaged_staged_file_is_an_error_that_names_it(project: Project) -> No
 
 
 def test_two_runs_on_one_folder(project: Project) -> None:
-    from workflow.files import hold_folder
+    from workflow.storage.files import hold_folder
 
     with hold_folder(project.folder / "results"):
         done = project.run()

@@ -13,14 +13,14 @@ import silx.io
 import xarray
 from silx.io.nxdata import get_default
 
-from workflow.datasets import DataError
-from workflow.products import (
+from workflow.records import Record
+from workflow.storage.datasets import DataError
+from workflow.storage.products import (
     CERTIFICATE_KEYS,
     read_certificate,
     read_product,
     write_product,
 )
-from workflow.records import Record
 from workflow.workloads.base import Coordinate, Product
 
 RECORD = Record(

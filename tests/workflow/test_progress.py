@@ -6,7 +6,7 @@ import io
 import logging
 from pathlib import Path
 
-from workflow.progress import Progress
+from workflow.steps.progress import Progress
 
 
 def _emit(progress: Progress, event: str, **fields: object) -> None:

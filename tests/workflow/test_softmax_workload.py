@@ -6,9 +6,9 @@ from argand import PRECISIONS
 from argand.device import cpu
 from pydantic import ValidationError
 
-from workflow.inputs import InputError
-from workflow.pictures import power
-from workflow.products import CERTIFICATE_KEYS, write_product
+from workflow.output.pictures import power
+from workflow.storage.inputs import InputError
+from workflow.storage.products import CERTIFICATE_KEYS, write_product
 from workflow.workloads.base import Product
 from workflow.workloads.beamforming import Beamforming, BeamformingCase
 from workflow.workloads.softmax import Softmax, SoftmaxCase

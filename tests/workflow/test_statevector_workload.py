@@ -5,9 +5,9 @@ from argand import PRECISIONS
 from argand.device import cpu
 from pydantic import ValidationError
 
-from workflow.circuits import CircuitError
-from workflow.inputs import InputError
-from workflow.pictures import power
+from workflow.methods.circuits import CircuitError
+from workflow.output.pictures import power
+from workflow.storage.inputs import InputError
 from workflow.workloads.statevector import Statevector, StatevectorCase
 
 OUTCOMES = {

@@ -9,8 +9,14 @@ import pytest
 import yaml
 from pydantic import Field, model_validator
 
-from workflow.inputs import DatasetRef, FileInput, InputError, WorkloadInput, describe_operand
-from workflow.model import Model
+from workflow.config.model import Model
+from workflow.storage.inputs import (
+    DatasetRef,
+    FileInput,
+    InputError,
+    WorkloadInput,
+    describe_operand,
+)
 from workflow.study import StudyError, check_study, load_study, workload_from_json
 from workflow.workloads import KINDS, Case, Workload
 

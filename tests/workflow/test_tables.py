@@ -9,10 +9,9 @@ import pandas
 import pytest
 import xarray
 
-from workflow.grading import GrowthRow
-from workflow.readable import number
-from workflow.records import Record
-from workflow.tables import (
+from workflow.accuracy.grading import GrowthRow
+from workflow.output.readable import number
+from workflow.output.tables import (
     MEASURED,
     UNITS,
     best_baseline,
@@ -22,6 +21,7 @@ from workflow.tables import (
     write_accuracy,
     write_performance,
 )
+from workflow.records import Record
 
 GROWTH = [
     GrowthRow("tf32", "re", (16, 1024), (1e-5, 8e-5), (1e-3, 1e-2), 0.5, 0.5, "A"),

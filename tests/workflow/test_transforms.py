@@ -4,8 +4,16 @@ import scipy.fft
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow.peers import numpy_product
-from workflow.transforms import FACTOR_LIMIT, factors, is_prime, roots, scale, tables, transform
+from workflow.methods.peers import numpy_product
+from workflow.methods.transforms import (
+    FACTOR_LIMIT,
+    factors,
+    is_prime,
+    roots,
+    scale,
+    tables,
+    transform,
+)
 
 LENGTHS = [1, 2, 3, 7, 12, 64, 65, 66, 97, 127, 130, 1000, 1009, 1024, 4096, 6000, 2 * 97 * 64]
 

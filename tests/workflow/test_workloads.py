@@ -141,7 +141,7 @@ def test_product_names_its_axes_and_can_be_drawn(kind):
 
 
 def test_product_file_opens_again(kind, tmp_path):
-    from workflow.products import CERTIFICATE_KEYS, read_product, write_product
+    from workflow.storage.products import CERTIFICATE_KEYS, read_product, write_product
 
     one = workload(kind)
     staged = one.stage()

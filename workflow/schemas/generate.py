@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from workflow.files import atomic_text
 from workflow.schemas.json_schema import study_schema
 from workflow.schemas.key_tables import fill_tables
+from workflow.storage.files import atomic_text
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = ROOT / "workflow" / "schemas" / "study.schema.json"

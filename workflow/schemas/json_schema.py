@@ -9,9 +9,9 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from workflow.mistakes import models_in
+from workflow.config.mistakes import models_in
+from workflow.config.sweeps import is_input, sweep_of
 from workflow.study import NAME, Settings
-from workflow.sweeps import is_input, sweep_of
 from workflow.workloads import KINDS
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
@@ -81,7 +81,7 @@ def _reachable(models: Sequence[type[BaseModel]]) -> Iterator[type[BaseModel]]:
 
 
 def _allow_sweeps(model: type[BaseModel], schema: dict[str, Any]) -> None:
-    """Let a parameter be a list of what it is, where `workflow.sweeps` would expand it."""
+    """Let a parameter be a list of what it is, where `workflow.config.sweeps` would expand it."""
     for name, field in model.model_fields.items():
         lists = sweep_of(name, field.annotation)
         if not lists:

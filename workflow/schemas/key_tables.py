@@ -14,10 +14,10 @@ from typing import Any
 from pydantic import BaseModel, WithJsonSchema
 from pydantic.fields import FieldInfo
 
-from workflow.inputs import FileInput
-from workflow.mistakes import alternatives, limits, models_within
+from workflow.config.mistakes import alternatives, limits, models_within
+from workflow.config.sweeps import is_input, is_list, sweep_of
+from workflow.storage.inputs import FileInput
 from workflow.study import Settings
-from workflow.sweeps import is_input, is_list, sweep_of
 from workflow.workloads import KINDS, Case
 
 _HEAD = "| key | type | unit | default | allowed | meaning |\n|---|---|---|---|---|---|"

@@ -5,8 +5,8 @@ from pathlib import Path
 from argand.ceilings import measure_ceilings
 from argand.device import resolve
 
-from workflow.files import atomic_text
-from workflow.joblog import job_log
+from workflow.steps.joblog import job_log
+from workflow.storage.files import atomic_text
 
 with job_log(snakemake.log[0]) as log:
     device = resolve(snakemake.params.device)

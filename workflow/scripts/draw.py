@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from workflow.figures import draw_pareto, draw_product
-from workflow.joblog import job_log
-from workflow.products import read_product
+from workflow.output.figures import draw_pareto, draw_product
 from workflow.records import read_records
+from workflow.steps.joblog import job_log
+from workflow.storage.products import read_product
 from workflow.study import workload_from_json
 
 with job_log(snakemake.log[0]) as log:

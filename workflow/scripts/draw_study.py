@@ -3,10 +3,10 @@
 from itertools import chain
 from pathlib import Path
 
-from workflow.figures import draw_growth, draw_limits
-from workflow.grading import read_growth
-from workflow.joblog import job_log
+from workflow.accuracy.grading import read_growth
+from workflow.output.figures import draw_growth, draw_limits
 from workflow.records import read_records
+from workflow.steps.joblog import job_log
 
 with job_log(snakemake.log[0]) as log:
     records = chain.from_iterable(read_records(Path(path)) for path in snakemake.input.records)

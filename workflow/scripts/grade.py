@@ -4,8 +4,8 @@ from pathlib import Path
 
 from argand.device import resolve
 
-from workflow.grading import grade_growth, write_growth
-from workflow.joblog import job_log
+from workflow.accuracy.grading import grade_growth, write_growth
+from workflow.steps.joblog import job_log
 
 with job_log(snakemake.log[0]) as log:
     rows = grade_growth(

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from argand.device import resolve
 
-from workflow.execute import execute
-from workflow.joblog import job_log
+from workflow.steps.execute import execute
+from workflow.steps.joblog import job_log
 from workflow.study import workload_from_json
 
 with job_log(snakemake.log[0]) as log:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from workflow.joblog import job_log
-from workflow.staging import stage
+from workflow.steps.joblog import job_log
+from workflow.steps.staging import stage
 from workflow.study import workload_from_json
 
 with job_log(snakemake.log[0]) as log:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from argand.ceilings import Ceilings
 
-from workflow.joblog import job_log
 from workflow.records import write_records
+from workflow.steps.joblog import job_log
+from workflow.steps.verification import verify
 from workflow.study import workload_from_json
-from workflow.verification import verify
 
 with job_log(snakemake.log[0]) as log:
     records = verify(

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from argand import PRECISIONS, Device, Precision, get_precision
 from pydantic import Field, WithJsonSchema, field_validator
 
-from workflow.model import Model as Model
+from workflow.config.model import Model as Model
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

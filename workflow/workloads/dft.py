@@ -11,11 +11,13 @@ import numpy as np
 from argand import PRECISIONS, Device, Precision, gemm
 from pydantic import Field, model_validator
 
-from workflow import accuracy, matrix_product, operands, peers, pictures, transforms
-from workflow.inputs import DatasetRef, FileInput, InputError
-from workflow.model import Model
-from workflow.noise import complex_normal
-from workflow.operands import Operand
+from workflow import accuracy
+from workflow.config.model import Model
+from workflow.methods import matrix_product, operands, peers, transforms
+from workflow.methods.noise import complex_normal
+from workflow.methods.operands import Operand
+from workflow.output import pictures
+from workflow.storage.inputs import DatasetRef, FileInput, InputError
 from workflow.workloads.base import (
     Array,
     Case,

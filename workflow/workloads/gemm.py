@@ -9,10 +9,12 @@ from argand import Device, GemmProblem, Precision
 from argand.gemm import Op, gemm_problem
 from pydantic import BeforeValidator, Field, model_validator
 
-from workflow import accuracy, matrix_product, operands, pictures
-from workflow.inputs import DatasetRef, FileInput
-from workflow.noise import Init, draw
-from workflow.operands import Operand
+from workflow import accuracy
+from workflow.methods import matrix_product, operands
+from workflow.methods.noise import Init, draw
+from workflow.methods.operands import Operand
+from workflow.output import pictures
+from workflow.storage.inputs import DatasetRef, FileInput
 from workflow.workloads.base import (
     Array,
     Case,

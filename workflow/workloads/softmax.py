@@ -12,9 +12,17 @@ import numpy as np
 from argand import PRECISIONS, Device, Precision, softmax
 from pydantic import Field, model_validator
 
-from workflow import accuracy, operands, peers, pictures
-from workflow.inputs import DatasetRef, FileInput, InputError, WorkloadInput, source_checksum
-from workflow.operands import Operand
+from workflow import accuracy
+from workflow.methods import operands, peers
+from workflow.methods.operands import Operand
+from workflow.output import pictures
+from workflow.storage.inputs import (
+    DatasetRef,
+    FileInput,
+    InputError,
+    WorkloadInput,
+    source_checksum,
+)
 from workflow.workloads.base import (
     Array,
     Case,
@@ -112,7 +120,7 @@ class Softmax(Workload):
         Power over its mean is free of the samples' unit and of the order of 1, and the ratio of
         two beams' probabilities depends on the difference of their powers alone.
         """
-        from workflow.products import read_product
+        from workflow.storage.products import read_product
 
         if upstream is None:
             raise ValueError(f"input.workload: the product file of {source.workload!r} is needed")

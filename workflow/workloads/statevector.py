@@ -11,12 +11,14 @@ import numpy as np
 from argand import Device, Precision, gemm
 from pydantic import Field, model_validator
 
-from workflow import accuracy, matrix_product, operands, peers, pictures
-from workflow.evolution import Multiply, evolve, evolve_in_fp64, plan_evolution
-from workflow.inputs import DatasetRef, FileInput, InputError, source_checksum
-from workflow.model import Model
-from workflow.noise import complex_normal
-from workflow.operands import Operand
+from workflow import accuracy
+from workflow.config.model import Model
+from workflow.methods import matrix_product, operands, peers
+from workflow.methods.evolution import Multiply, evolve, evolve_in_fp64, plan_evolution
+from workflow.methods.noise import complex_normal
+from workflow.methods.operands import Operand
+from workflow.output import pictures
+from workflow.storage.inputs import DatasetRef, FileInput, InputError, source_checksum
 from workflow.workloads.base import (
     Array,
     Case,
@@ -105,7 +107,7 @@ class Statevector(Workload):
 
     def circuit(self) -> QuantumCircuit:
         """The circuit of the case. Raises CircuitError."""
-        from workflow import circuits
+        from workflow.methods import circuits
 
         given = self.case.circuit
         if given.file is not None:
@@ -123,7 +125,7 @@ class Statevector(Workload):
 
     def check(self) -> None:
         """Raise CircuitError or InputError for a circuit that cannot be evolved or read."""
-        from workflow import circuits
+        from workflow.methods import circuits
 
         circuit = self.circuit()
         circuits.fuse(circuit, self.case.fuse)
@@ -140,7 +142,7 @@ class Statevector(Workload):
 
     def stage(self, upstream: Path | None = None) -> Staged:
         """Operands state, and the fused gates as flat matrices, widths and targets in order."""
-        from workflow import circuits
+        from workflow.methods import circuits
 
         circuit = self.circuit()
         gates = circuits.fuse(circuit, self.case.fuse)

@@ -13,7 +13,7 @@ from typing import Any
 Row = Mapping[str, Any]
 Section = tuple[str, str, Sequence["Column"], Sequence[Row]]
 """Heading, explanation, columns and rows."""
-TEMPLATE = Path(__file__).parent / "report" / "table.html"
+TEMPLATE = Path(__file__).parents[1] / "report" / "table.html"
 
 
 def number(value: float, *, scientific: bool = False) -> str:

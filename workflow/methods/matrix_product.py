@@ -10,9 +10,9 @@ import numpy.typing as npt
 from argand import Device, GemmProblem, Precision, gemm, numpy_backend
 from argand.gemm import gemm_problem
 
-from workflow import operands
-from workflow import peers as libraries
-from workflow.inputs import InputError
+from workflow.methods import operands
+from workflow.methods import peers as libraries
+from workflow.storage.inputs import InputError
 from workflow.workloads.base import Case, Computation, Implementation, Shape
 
 Array = npt.NDArray[Any]

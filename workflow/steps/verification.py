@@ -11,8 +11,8 @@ from argand import get_precision
 from argand.ceilings import Ceilings
 
 from workflow.accuracy import Accuracy
-from workflow.datasets import Result, read_results, read_staged
 from workflow.records import Record
+from workflow.storage.datasets import Result, read_results, read_staged
 from workflow.workloads.base import Shape, Staged, Workload
 
 

@@ -7,7 +7,7 @@ of complex results. Here the parts are graded apart, each over its own real prod
     Re: |Ar| |Br| + |Ai| |Bi|        Im: |Ar| |Bi| + |Ai| |Br|,
 
 because an algorithm with three multiplications can be accurate in modulus while the imaginary part
-of a nearly real product is lost. The bounds of `workflow.bounds` hold in this measure too: all
+of a nearly real product is lost. The bounds of `bounds` hold in this measure too: all
 their terms are relative perturbations of these very products.
 """
 
@@ -23,9 +23,9 @@ import numpy as np
 from argand import Device, Precision, gemm, get_precision
 from argand.precision import FP64
 
-from workflow import bounds
-from workflow.files import atomic_text
-from workflow.references import Array
+from workflow.accuracy import bounds
+from workflow.accuracy.references import Array
+from workflow.storage.files import atomic_text
 
 Grade = Literal["A", "C", "F"]
 """A: elementwise, within the bound and at most linear in k. C: only relative to ||A|| ||B||. F: not

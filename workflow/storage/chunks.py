@@ -1,7 +1,7 @@
 """Arrays in and out of checksummed HDF5 chunks, at nearly the speed of the file system.
 
 Chunks are contiguous pieces of a C-ordered array, so they can be handed to HDF5 ready-made, with
-the checksum that its own filter would have computed (`workflow.checksum`), and be checked as they
+the checksum that its own filter would have computed (`checksum`), and be checked as they
 are read back.
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from argand.device import available_cores
 
-from workflow.checksum import fletcher32
+from workflow.storage.checksum import fletcher32
 
 Bytes = npt.NDArray[np.uint8]
 CHUNK_BYTES = 1 << 20

@@ -30,7 +30,7 @@ and powers make the largest dominate (at most a factor BLOCK^(1/32) = 1.14 is lo
 
 This threshold holds for any data and any order of summation, and grows as k^(3/2). So that one
 wrong element is seen at large k too, the ``SUSPECTS`` residuals that stand out most, relative to
-||a_i||_2 s_J, are looked at element by element (`workflow.suspects`).
+||a_i||_2 s_J, are looked at element by element (`workflow.accuracy.suspects`).
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ from typing import NamedTuple
 import numpy as np
 from argand import Precision
 
-from workflow import bounds
-from workflow.judgement import finite, finite_lines
-from workflow.references import Array, ProductReference
-from workflow.suspects import BLOCK, Sides, inspect, operand_terms
+from workflow.accuracy import bounds
+from workflow.accuracy.judgement import finite, finite_lines
+from workflow.accuracy.references import Array, ProductReference
+from workflow.accuracy.suspects import BLOCK, Sides, inspect, operand_terms
 
 SUSPECTS = 16
 """Residuals that are inspected element by element."""

@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, StrictInt, StringConstraints, model_validator
 
-from workflow.model import Model
-from workflow.selections import Picked, SelectionError, pick
+from workflow.config.model import Model
+from workflow.storage.selections import Picked, SelectionError, pick
 
 Array = npt.NDArray[Any]
 

@@ -14,7 +14,7 @@ import numpy as np
 from argand import Device, DeviceError, get_precision
 from argand.nvrtc import kernel_digest
 
-from workflow.datasets import Result, RunWriter, read_staged, write_run
+from workflow.storage.datasets import Result, RunWriter, read_staged, write_run
 from workflow.timing import Timing, measure, rotations
 from workflow.versions import timestamp, versions
 from workflow.workloads.base import Array, Implementation, Staged, Workload

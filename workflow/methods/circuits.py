@@ -19,7 +19,7 @@ from qiskit.circuit import ControlFlowOp, Gate, Instruction
 from qiskit.exceptions import QiskitError
 from qiskit.quantum_info import Operator
 
-from workflow.evolution import evolve_in_fp64
+from workflow.methods.evolution import evolve_in_fp64
 
 Array = npt.NDArray[Any]
 _ROUNDING = 1e-14

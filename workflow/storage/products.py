@@ -16,7 +16,14 @@ from typing import Any
 import h5py
 import numpy as np
 
-from workflow.datasets import DataError, create, members, open_written, read_dataset, write_dataset
+from workflow.storage.datasets import (
+    DataError,
+    create,
+    members,
+    open_written,
+    read_dataset,
+    write_dataset,
+)
 from workflow.workloads.base import Array, Coordinate, Product
 
 CERTIFICATE_KEYS = (

@@ -14,8 +14,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from workflow.inputs import FileInput, WorkloadInput
-from workflow.mistakes import StudyError, alternatives, models_in, show
+from workflow.config.mistakes import StudyError, alternatives, models_in, show
+from workflow.storage.inputs import FileInput, WorkloadInput
 
 _LISTS = (list, tuple, set, frozenset, collections.abc.Sequence)
 _SCALARS = (int, float, str, bool)

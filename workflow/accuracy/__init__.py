@@ -1,15 +1,15 @@
 """How far a result is from the truth, and whether it is as close as its precision promises.
 
-Each kind of result has a reference (`workflow.references`, SciPy in fp64, computed once) and an
+Each kind of result has a reference (`references`, SciPy in fp64, computed once) and an
 assessment here that compares one result with it and holds it to the a-priori bound of its precision
-(`workflow.bounds`). The bound decides; no tolerance widens it.
+(`bounds`). The bound decides; no tolerance widens it.
 """
 
 from __future__ import annotations
 
-from workflow.judgement import Accuracy
-from workflow.product_accuracy import assess_product
-from workflow.references import (
+from workflow.accuracy.judgement import Accuracy
+from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.references import (
     ProductReference,
     SoftmaxReference,
     SpectrumReference,
@@ -19,8 +19,8 @@ from workflow.references import (
     spectrum_reference,
     state_reference,
 )
-from workflow.softmax_accuracy import assess_softmax
-from workflow.vector_accuracy import assess_spectrum, assess_state
+from workflow.accuracy.softmax_accuracy import assess_softmax
+from workflow.accuracy.vector_accuracy import assess_spectrum, assess_state
 
 __all__ = [
     "Accuracy",

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from argand import Precision
 
-from workflow import bounds
-from workflow.freivalds import freivalds
-from workflow.judgement import Accuracy, Checks, finite, finite_lines, ratio, same_shape
-from workflow.references import Array, ProductReference
+from workflow.accuracy import bounds
+from workflow.accuracy.freivalds import freivalds
+from workflow.accuracy.judgement import Accuracy, Checks, finite, finite_lines, ratio, same_shape
+from workflow.accuracy.references import Array, ProductReference
 
 _CHUNK_VALUES = 1 << 21
 """Values compared at a time."""

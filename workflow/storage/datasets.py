@@ -18,9 +18,9 @@ from typing import Any
 import h5py
 import numpy as np
 
-from workflow.chunks import read_chunked, write_chunked
-from workflow.files import atomic_path
-from workflow.seal import check_seal, checksummed_ranges, seal
+from workflow.storage.chunks import read_chunked, write_chunked
+from workflow.storage.files import atomic_path
+from workflow.storage.seal import check_seal, checksummed_ranges, seal
 from workflow.workloads.base import Array, Coordinate, Staged
 
 FORMAT = 1

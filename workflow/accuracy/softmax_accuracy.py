@@ -9,9 +9,9 @@ import numpy as np
 from argand import Precision
 from argand.precision import FP64
 
-from workflow import bounds
-from workflow.judgement import Accuracy, Checks, ratio, same_shape
-from workflow.references import Array, SoftmaxReference
+from workflow.accuracy import bounds
+from workflow.accuracy.judgement import Accuracy, Checks, ratio, same_shape
+from workflow.accuracy.references import Array, SoftmaxReference
 
 _CHUNK_VALUES = 1 << 21
 """Values compared at a time."""

@@ -18,13 +18,20 @@ import numpy as np
 from argand import PRECISIONS, get_precision
 from argand.precision import PEER_CLASSES
 
-from workflow.datasets import create
-from workflow.files import atomic_text
-from workflow.readable import ACCURACY, GROWTH, PERFORMANCE, Column, html_page, markdown_table
+from workflow.output.readable import (
+    ACCURACY,
+    GROWTH,
+    PERFORMANCE,
+    Column,
+    html_page,
+    markdown_table,
+)
 from workflow.records import Record
+from workflow.storage.datasets import create
+from workflow.storage.files import atomic_text
 
 if TYPE_CHECKING:
-    from workflow.grading import GrowthRow
+    from workflow.accuracy.grading import GrowthRow
 
 OURS = "argand"
 """The implementation that is not a peer."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from argand import Precision
 
-from workflow import bounds
-from workflow.judgement import Accuracy, Checks, finite_lines, ratio, same_shape
-from workflow.references import Array, SpectrumReference, StateReference
+from workflow.accuracy import bounds
+from workflow.accuracy.judgement import Accuracy, Checks, finite_lines, ratio, same_shape
+from workflow.accuracy.references import Array, SpectrumReference, StateReference
 
 _CHUNK_VALUES = 1 << 22
 """Complex values compared at a time."""

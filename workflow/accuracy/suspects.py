@@ -23,8 +23,8 @@ import numpy as np
 from argand import Precision
 from argand.rounding import power_of_two, scale_exponents, split
 
-from workflow import bounds
-from workflow.references import Array, ProductReference
+from workflow.accuracy import bounds
+from workflow.accuracy.references import Array, ProductReference
 
 BLOCK = 64
 """Columns checked together: the Freivalds check costs 1 / BLOCK of the product."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from argand import Precision
 from pydantic import BaseModel
 
-from workflow.inputs import (
+from workflow.storage.inputs import (
     FileInput,
     InputError,
     OperandHeader,

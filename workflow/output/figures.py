@@ -23,14 +23,14 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter, PercentFormatter
 
-from workflow.files import atomic_path
-from workflow.peers import PEERS
+from workflow.methods.peers import PEERS
+from workflow.output.tables import OURS, ordered, pareto
 from workflow.records import Record
-from workflow.tables import OURS, ordered, pareto
+from workflow.storage.files import atomic_path
 from workflow.workloads.base import Product, Workload
 
 if TYPE_CHECKING:
-    from workflow.grading import GrowthRow
+    from workflow.accuracy.grading import GrowthRow
 
 # Okabe and Ito's palette, told apart with every common colour blindness; yellow is left to the
 # last because it is weak on white.

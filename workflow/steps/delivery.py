@@ -6,9 +6,9 @@ from dataclasses import asdict
 from logging import Logger
 from pathlib import Path
 
-from workflow.datasets import read_result, read_staged
-from workflow.products import write_product
 from workflow.records import Record
+from workflow.storage.datasets import read_result, read_staged
+from workflow.storage.products import write_product
 from workflow.workloads.base import Workload
 
 

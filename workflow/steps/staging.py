@@ -5,7 +5,7 @@ from __future__ import annotations
 from logging import Logger
 from pathlib import Path
 
-from workflow.datasets import write_staged
+from workflow.storage.datasets import write_staged
 from workflow.workloads.base import Workload
 
 

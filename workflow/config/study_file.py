@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from workflow.mistakes import StudyError
+from workflow.config.mistakes import StudyError
 
 
 class _Loader(yaml.SafeLoader):

@@ -1,0 +1,1 @@
+"""How a study is written down and what can be wrong with it."""

@@ -1,0 +1,1 @@
+"""What the kinds of workload share: physics, circuits, transforms, peers."""

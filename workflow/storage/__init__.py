@@ -1,0 +1,1 @@
+"""Files: HDF5 with checksums in and out, whole or not there."""
