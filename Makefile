@@ -3,7 +3,7 @@ PYTHON ?= python3
 CORES ?= all
 STUDY ?=
 SNAKEMAKE = .venv/bin/snakemake --cores $(CORES) $(if $(STUDY),--configfile $(STUDY))
-PYTEST_FLAGS ?=
+PYTEST_FLAGS ?= -n auto
 
 .PHONY: help run check report test lint bench lock setup setup-dev clean
 

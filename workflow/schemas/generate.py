@@ -1,10 +1,11 @@
-"""Write what is generated from the models: ``python -m workflow.schemas.generate``."""
+"""Write what is generated from code and records: ``python -m workflow.schemas.generate``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
+from workflow.output import documents
 from workflow.schemas.json_schema import study_schema
 from workflow.schemas.key_tables import fill_tables
 from workflow.storage.files import atomic_text
@@ -17,7 +18,11 @@ COMMAND = "python -m workflow.schemas.generate"
 
 def generated() -> Mapping[Path, str]:
     """What each generated file should hold now."""
-    return {SCHEMA: study_schema(), README: fill_tables(README.read_text(encoding="utf-8"))}
+    config = {SCHEMA: study_schema(), README: fill_tables(README.read_text(encoding="utf-8"))}
+    return config | {
+        page: documents.fill_tables(page.read_text(encoding="utf-8"), ROOT / "docs" / "data")
+        for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+    }
 
 
 def main() -> None:

@@ -1,0 +1,132 @@
+"""The tables in README.md and docs/, from the code and from recorded measurements.
+
+A page marks where a table goes by ``<!-- table: name -->`` and ``<!-- end -->``. Those of precisions
+and devices come from `argand`; the measured ones from the CSV files under docs/data/, which the
+pipeline and the benchmarks wrote. No number in them is typed.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from argand.device import ARCHITECTURES
+from argand.precision import PRECISIONS, Precision
+
+from workflow.output.readable import PERFORMANCE, Column, markdown_table, number
+from workflow.records import Record
+
+_REGION = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_NUMBERS = {field.name for field in fields(Record) if "float" in field.type or "int" in field.type}
+_HIDDEN = ("verified", "reason", "algorithm", "device")
+
+Rows = list[dict[str, Any]]
+
+
+def fill_tables(text: str, data: Path) -> str:
+    """A page with its tables as they should be now.
+
+    Raises KeyError for the name of a table that there is not.
+    """
+    return _REGION.sub(lambda found: f"{found[1]}\n{TABLES[found[2]](data)}\n{found[3]}", text)
+
+
+def read_rows(path: Path) -> Rows:
+    """The rows of a CSV of records, numbers as numbers and gaps as None."""
+    with path.open(encoding="utf-8") as file:
+        return [{key: _value(key, value) for key, value in row.items()} for row in csv.DictReader(file)]
+
+
+def _value(key: str, text: str) -> Any:
+    if text == "":
+        return None
+    return float(text) if key in _NUMBERS else text
+
+
+def precisions_table(_: Path) -> str:
+    """What each precision is, and on what it runs."""
+    columns = [
+        Column(name, name)
+        for name in ("precision", "operands", "products", "unit roundoff", "CPU", "GPU", "what")
+    ]
+    return markdown_table(columns, [_precision_row(p) for p in PRECISIONS.values()])
+
+
+def _precision_row(precision: Precision) -> dict[str, str]:
+    bits = f"{precision.terms} x {precision.operand.significand} bits"
+    exact = precision.exact_operands
+    return {
+        "precision": precision.name,
+        "operands": bits,
+        "products": str(len(precision.products)),
+        "unit roundoff": number(precision.u, scientific=True),
+        "CPU": "NumPy's BLAS" if exact else "rounded as on the GPU, then BLAS",
+        "GPU": f"from {precision.min_sm / 10:.1f}, {'cuBLAS' if exact else 'our kernel'}",
+        "what": precision.summary,
+    }
+
+
+def devices_table(_: Path) -> str:
+    """The GPUs that the kernels are compiled for."""
+    columns = [Column(name, name) for name in ("compute capability", "compiled for", "cards")]
+    rows = [
+        {"compute capability": f"{a.sm / 10:.1f}", "compiled for": a.target, "cards": a.name}
+        for a in ARCHITECTURES
+    ]
+    return markdown_table(columns, rows)
+
+
+def _measured(
+    name: str, keep: Callable[[dict[str, Any]], bool] = lambda row: True
+) -> Callable[[Path], str]:
+    columns = [column for column in PERFORMANCE if column.field not in _HIDDEN]
+
+    def table(data: Path) -> str:
+        return markdown_table(columns, [row for row in read_rows(data / name) if keep(row)])
+
+    return table
+
+
+def _of(*workloads: str) -> Callable[[dict[str, Any]], bool]:
+    return lambda row: row["workload"] in workloads
+
+
+def ratios_table(data: Path) -> str:
+    """The CPU's ratios, from `make bench`."""
+    with (data / "cpu-ratios.csv").open(encoding="utf-8") as file:
+        rows = [_ratio_row(row) for row in csv.DictReader(file)]
+    headings = ("what", "ratio", "wanted", "met")
+    return markdown_table([Column(name, name) for name in headings], rows)
+
+
+def _ratio_row(row: dict[str, str]) -> dict[str, str]:
+    met = "yes" if row["met"] == "True" else "no"
+    return row | {"ratio": number(float(row["ratio"])), "met": met}
+
+
+def conditions(data: Path) -> str:
+    """Devices and versions that stand in the H200's records."""
+    found: set[str] = set()
+    for path in sorted(data.glob("h200-*.csv")):
+        rows: Iterable[dict[str, Any]] = read_rows(path)
+        found |= {f"- {row['device']}; {row['versions']}" for row in rows if row.get("versions")}
+    return "\n".join(sorted(found)) + "\n"
+
+
+TABLES: dict[str, Callable[[Path], str]] = {
+    "precisions": precisions_table,
+    "devices": devices_table,
+    "cpu-ratios": ratios_table,
+    "cpu-study": _measured("cpu-study.csv"),
+    "cpu-headline": _measured("cpu-study.csv", _of("station-beams")),
+    "h200-headline": _measured("h200-study.csv", _of("square-4096")),
+    "h200-study": _measured("h200-study.csv"),
+    "h200-gemm": _measured("h200-gemm.csv"),
+    "h200-softmax": _measured("h200-softmax.csv"),
+    "h200-conditions": conditions,
+}
+"""Every table that a page may name."""
