@@ -22,6 +22,7 @@ from workflow.config.mistakes import StudyError, attach, messages, nearest, show
 from workflow.config.model import Model
 from workflow.config.study_file import read_study_file
 from workflow.config.sweeps import expand
+from workflow.methods.peers import PEERS
 from workflow.workloads import KINDS, Case, Workload
 from workflow.workloads.base import PrecisionName, known_precisions
 
@@ -246,6 +247,7 @@ def check_study(study: Study) -> None:
         mistakes.append(str(error))
     mistakes += _wrong_dependencies(study)
     for name in study.names:
+        mistakes += _unknown_baselines(name, study.workloads[name].baselines)
         try:
             study.workload(name).check()
         except ValueError as error:
@@ -253,6 +255,18 @@ def check_study(study: Study) -> None:
             mistakes.append(attach(("workloads", name), str(error), keys))
     if mistakes:
         raise StudyError(mistakes)
+
+
+def _unknown_baselines(name: str, baselines: str | tuple[str, ...] | None) -> list[str]:
+    """Peers that no kind has; whether one is installed, the job says where it runs."""
+    known = sorted({peer for group in PEERS.values() for peer in group})
+    named = baselines if isinstance(baselines, tuple) else ()
+    return [
+        f"workloads.{name}.baselines: must be auto, none, or of {known}, got {peer!r}"
+        f"{nearest(peer, known)}"
+        for peer in named
+        if peer not in known
+    ]
 
 
 def _wrong_dependencies(study: Study) -> list[str]:

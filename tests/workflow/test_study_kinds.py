@@ -156,3 +156,9 @@ def test_a_state_of_another_length(path):
         }
     )
     assert line.startswith("workloads.x.input.state must have 8 amplitudes")
+
+
+def test_a_baseline_that_there_is_not(tmp_path):
+    workloads = {"x": {"kind": "gemm", "m": 2, "n": 2, "k": 2, "baselines": ["numpyy"]}}
+    with pytest.raises(StudyError, match=r"workloads\.x\.baselines: must be auto, .*'numpy'"):
+        check_study(load_study({"device": "cpu", "workloads": workloads}))

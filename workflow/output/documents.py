@@ -1,8 +1,8 @@
 """The tables in README.md and docs/, from the code and from recorded measurements.
 
-A page marks where a table goes by ``<!-- table: name -->`` and ``<!-- end -->``. Those of precisions
-and devices come from `argand`; the measured ones from the CSV files under docs/data/, which the
-pipeline and the benchmarks wrote. No number in them is typed.
+A page marks where a table goes by ``<!-- table: name -->`` and ``<!-- end -->``. Those of
+precisions and devices come from `argand`; the measured ones from the CSV files under docs/data/,
+which the pipeline and the benchmarks wrote. No number in them is typed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def fill_tables(text: str, data: Path) -> str:
 def read_rows(path: Path) -> Rows:
     """The rows of a CSV of records, numbers as numbers and gaps as None."""
     with path.open(encoding="utf-8") as file:
-        return [{key: _value(key, value) for key, value in row.items()} for row in csv.DictReader(file)]
+        rows = list(csv.DictReader(file))
+    return [{key: _value(key, value) for key, value in row.items()} for row in rows]
 
 
 def _value(key: str, text: str) -> Any:

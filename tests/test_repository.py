@@ -1,0 +1,48 @@
+"""What holds for the repository's own files."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+LOCKS = ("cpu", "dev", "gpu-cuda12", "gpu-cuda13")
+
+
+def _requirements(text: str) -> dict[str, str]:
+    """Each pinned requirement of a lock with what follows it (its hashes)."""
+    parts = re.split(r"^(?=[A-Za-z0-9])", text, flags=re.MULTILINE)
+    return {part.split("==")[0]: part for part in parts if part.strip()}
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_locks_pin_every_version_with_hashes_and_hold_no_url(root: Path, name: str) -> None:
+    text = (root / "envs" / f"{name}.txt").read_text()
+    assert "://" not in text
+    found = _requirements(text)
+    assert found
+    for requirement, part in found.items():
+        assert "==" in part, requirement
+        assert "--hash=sha256:" in part, requirement
+
+
+def test_what_the_workflow_needs_is_what_the_tests_run_with(root: Path) -> None:
+    run, dev = (
+        dict(
+            re.findall(r"^([A-Za-z0-9._-]+)==(\S+)", (root / "envs" / f"{n}.txt").read_text(), re.M)
+        )
+        for n in ("cpu", "dev")
+    )
+    assert {name: dev.get(name) for name in run} == run
+
+
+def test_no_registry_is_named(root: Path) -> None:
+    hosts = ["py" + "pi.org", "python" + "hosted.org", "deb." + "debian.org", "registry." + "npmjs"]
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=True
+    ).stdout.split("\0")
+    for name in filter(None, listed):
+        text = (root / name).read_text(errors="ignore") if (root / name).is_file() else ""
+        assert not [host for host in hosts if host in text], name
