@@ -13,6 +13,7 @@ rule calibrate:
         ceilings="results/records/ceilings.json",
     log:
         "results/logs/calibrate.log",
+    priority: 100  # every verification waits for it
     conda:
         "../../envs/environment.yaml"
     threads: TIMING_THREADS
