@@ -41,7 +41,8 @@ def execute(
             result = _attempt(workload, implementation, staged, device, read_us)
             computing += time.perf_counter() - started
             _write(writer, result)
-            found.append(replace(result, data=None))
+            result = replace(result, data=None)  # so that two results are never in memory
+            found.append(result)
             log.info("%s", _line(found[-1]))
     log.info("computing took %.2f s", computing)
     log.info("%s", _summary(found))
@@ -91,6 +92,7 @@ def _timed(
     data = download(implementation.compute(resident))
     if not data.size:
         return replace(blank, data=data, reason="empty result: nothing to time")
+    del data
     timing = _time(implementation, operands, resident, device)
     started = time.perf_counter()
     data = download(implementation.compute(resident))

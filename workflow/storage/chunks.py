@@ -8,6 +8,7 @@ are read back.
 from __future__ import annotations
 
 import itertools
+import os
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -24,6 +25,7 @@ Bytes = npt.NDArray[np.uint8]
 CHUNK_BYTES = 1 << 20
 _CHECKSUM_BYTES = 4
 _AHEAD = 6
+_SYNC_EVERY = 64
 
 
 class ChecksumError(OSError):
@@ -58,15 +60,22 @@ def write_chunked(group: h5py.Group, name: str, data: npt.NDArray[Any]) -> h5py.
         buffer[size:].view(np.uint32)[0] = fletcher32(buffer[:size])
         return offset, buffer
 
-    # Threads copy and sum ahead while this one, the only one that may, calls HDF5.
-    with ThreadPoolExecutor(available_cores()) as pool:
+    # One thread copies and sums ahead while this one, the only one that may, calls HDF5; another
+    # lets the disk begin with what is written, so that the file's last sync does not wait for all.
+    descriptor = dataset.file.id.get_vfd_handle()
+    with ThreadPoolExecutor(1) as filler, ThreadPoolExecutor(1) as syncer:
         ahead: deque[Future[tuple[tuple[int, ...], Bytes]]] = deque()
+        syncs: list[Future[None]] = []
         for index, offset in enumerate(_offsets(data.shape, shape)):
             if len(ahead) == _AHEAD:
                 dataset.id.write_direct_chunk(*ahead.popleft().result())
-            ahead.append(pool.submit(fill, index, offset))
+            ahead.append(filler.submit(fill, index, offset))
+            if index % _SYNC_EVERY == _SYNC_EVERY - 1:
+                syncs.append(syncer.submit(os.fsync, descriptor))
         while ahead:
             dataset.id.write_direct_chunk(*ahead.popleft().result())
+        for sync in syncs:
+            sync.result()  # an error of the disk is told only once
     return dataset
 
 
