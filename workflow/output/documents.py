@@ -118,6 +118,31 @@ def conditions(data: Path) -> str:
     return "\n".join(sorted(found)) + "\n"
 
 
+NCU = {
+    "duration": r"Duration +(\w+ +[\d.]+)",
+    "registers": r"Registers Per Thread +\S+ +(\d+)",
+    "issue slots busy (%)": r"Issue Slots Busy +% +([\d.]+)",
+    "DRAM (%)": r"DRAM Throughput +% +([\d.]+)",
+    "math pipe": r"stalled_math_pipe_throttle\S+ +inst +([\d.]+)",
+    "fixed latency": r"stalled_wait\S+ +inst +([\d.]+)",
+    "global loads": r"stalled_long_scoreboard\S+ +inst +([\d.]+)",
+}
+"""Columns of the profile and where Nsight Compute prints them; the last three are stalls."""
+
+
+def profile_table(data: Path) -> str:
+    """The product's kernel of each case that benchmarks/profile_gemm.sh ran."""
+    cases = (data / "h200-ncu.txt").read_text(encoding="utf-8").split("=== ")[1:]
+    rows = []
+    for case in cases:
+        row = {"precision, m, n, k, batch": case.partition("\n")[0]}
+        for name, pattern in NCU.items():
+            found = re.search(pattern, case)
+            row[name] = " ".join(reversed(found[1].split())) if found else ""
+        rows.append(row)
+    return markdown_table([Column(name, name) for name in rows[0]], rows)
+
+
 TABLES: dict[str, Callable[[Path], str]] = {
     "precisions": precisions_table,
     "devices": devices_table,
@@ -128,6 +153,7 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "h200-study": _measured("h200-study.csv"),
     "h200-gemm": _measured("h200-gemm.csv"),
     "h200-softmax": _measured("h200-softmax.csv"),
+    "h200-ncu": profile_table,
     "h200-conditions": conditions,
 }
 """Every table that a page may name."""

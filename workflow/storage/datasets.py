@@ -186,12 +186,6 @@ def write_run(path: Path, workload: str, attributes: Mapping[str, Any]) -> Itera
         yield RunWriter(file)
 
 
-def run_attributes(path: Path) -> dict[str, Any]:
-    """The attributes that a run file was written with."""
-    with open_written(path, "run") as file:
-        return dict(file.attrs)
-
-
 def read_results(path: Path) -> Iterator[Result]:
     """The results of a run file, one at a time, in the order they were written."""
     with open_written(path, "run") as file:
