@@ -31,6 +31,9 @@ class Record:
         rel_frobenius: ||X^ - X||_F / ||X||_F.
         componentwise_re, componentwise_im: max |Re (X^ - X)| / (|A| |B|); the imaginary part.
         bound: the a-priori bound that the result is held to, in the measure that ``reason`` names.
+        lines_out_of_range: of products at a scaled precision: how many rows of A and columns of B
+            spread over more than it holds to its unit roundoff (`argand.scaling_range`).
+        largest_spread: of all these lines, largest over smallest component that is not 0.
         tolerance: the user's, on rel_frobenius.
         verified: within the bound and all checks; ``reason`` says why not.
         reference: ``full`` or ``sampled``, with ``reference_rows`` rows.
@@ -67,6 +70,8 @@ class Record:
     norm_drift: float | None = None
     fidelity: float | None = None
     bound: float | None = None
+    lines_out_of_range: int | None = None
+    largest_spread: float | None = None
     tolerance: float | None = None
     verified: bool = False
     reason: str = ""
@@ -91,6 +96,34 @@ class Record:
             return cls(**row)
         except TypeError as error:
             raise ValueError(f"incomplete record: {error}") from None
+
+
+NOT_RUN = "not run: "
+"""How the reason of a benchmark's row begins that was left out for want of something."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchmarkRecord(Record):
+    """One row of a benchmark: a Record, what went in and out, and the conditions it ran under.
+
+    Attributes:
+        input: ``complex64``, ``complex128``, ``complex-half`` (pairs of the precision's operand
+            type), ``packed`` (B by `argand.pack`) or ``planar`` (real and imaginary part apart,
+            rounded before the clock); ``real`` for softmax.
+        output: ``complex64``, ``complex128`` or ``complex-half``; ``real``.
+        real_tflops: cuBLAS's real product m = n = k = 8192 of the same operand type, run for the
+            same time right after.
+        fraction_of_real: ``tflops`` times the products of a precision's split over ``real_tflops``.
+        clock_mhz, power_w, temperature_c: medians while the row ran; None where NVML cannot tell.
+    """
+
+    input: str = ""
+    output: str = ""
+    real_tflops: float | None = None
+    fraction_of_real: float | None = None
+    clock_mhz: float | None = None
+    power_w: float | None = None
+    temperature_c: float | None = None
 
 
 def write_records(path: Path, records: Iterable[Record]) -> None:

@@ -19,6 +19,8 @@ _ENERGY_SECONDS = 0.3
 """NVML's energy counter moves every few tens of milliseconds: shorter regions say nothing."""
 _MOST_CALLS_FOR_ENERGY = 5000
 """Shorter calls than this many in a region wait for the host: their energy would be idling's."""
+_WAIT_SECONDS = 0.01
+"""Calls of a sustained region are waited for about this often, so that it ends when it should."""
 _MEMORY_SHARE = 4
 """Copies of the inputs take at most this fraction (one in) of a device's memory."""
 
@@ -41,6 +43,7 @@ def measure(
     repeats: int = 20,
     seconds: float = 0.5,
     warmup: int = 1,
+    sustain: float = 0.0,
     max_seconds: float = 60.0,
 ) -> Timing:
     """Time a computation until it ran ``repeats`` times or for ``seconds``, at least three times.
@@ -52,6 +55,8 @@ def measure(
             in between; on the CPU it is `time.perf_counter`.
         repeats, seconds: whichever is reached first ends the measurement.
         warmup: calls before the clock starts (compilation, first touches, clocks).
+        sustain: seconds of further calls before the clock starts, after which a card that throttles
+            has done so; where they are enough for it, the energy is theirs.
         max_seconds: ends it after a single call where three would take longer.
 
     Raises ValueError where there is nothing to call or a limit is not positive.
@@ -61,10 +66,12 @@ def measure(
     for name, value in (("repeats", repeats), ("seconds", seconds), ("max_seconds", max_seconds)):
         if not value > 0:
             raise ValueError(f"{name} must be positive, got {value}")
+    if sustain < 0:
+        raise ValueError(f"sustain must not be negative, got {sustain}")
     for index in range(warmup):
         calls[index % len(calls)]()
     timed = _on_gpu if device.backend == "cuda" else _on_cpu
-    times, energy = timed(calls, device, repeats, seconds, max_seconds)
+    times, energy = timed(calls, device, repeats, seconds, sustain, max_seconds)
     p20, p50, p80 = (1e6 * float(q) for q in np.quantile(times, (0.2, 0.5, 0.8)))
     return Timing(p20, p50, p80, len(times), energy)
 
@@ -74,8 +81,10 @@ Times = tuple[list[float], float | None]
 
 
 def _on_cpu(
-    calls: Sequence[Call], device: Device, repeats: int, seconds: float, max_seconds: float
-) -> Times:
+    calls: Sequence[Call], device: Device, repeats: int, seconds: float, sustain: float,
+    max_seconds: float,
+) -> Times:  # fmt: skip
+    _sustain(calls, sustain, lambda: None)
     times: list[float] = []
     while not _enough(len(times), sum(times), repeats, seconds, max_seconds):
         started = time.perf_counter()
@@ -92,9 +101,23 @@ def _enough(done: int, spent: float, repeats: int, seconds: float, max_seconds: 
     return done >= repeats or spent >= seconds
 
 
+def _sustain(calls: Sequence[Call], seconds: float, wait: Callable[[], object]) -> int:
+    """Call for this long and return how often; ``wait`` returns when the device has done it all."""
+    done, step, started = 0, 1, time.perf_counter()
+    while (before := time.perf_counter()) - started < seconds:
+        for index in range(done, done + step):
+            calls[index % len(calls)]()
+        wait()
+        done += step
+        if time.perf_counter() - before < _WAIT_SECONDS:
+            step *= 2
+    return done
+
+
 def _on_gpu(
-    calls: Sequence[Call], device: Device, repeats: int, seconds: float, max_seconds: float
-) -> Times:
+    calls: Sequence[Call], device: Device, repeats: int, seconds: float, sustain: float,
+    max_seconds: float,
+) -> Times:  # fmt: skip
     """All calls are queued before the first is waited for, so that the host's part overlaps.
 
     Energy needs a longer region: where the timed calls are over too soon, more of them follow.
@@ -102,10 +125,15 @@ def _on_gpu(
     import cupy
 
     with cupy.cuda.Device(device.index):
+        with _energy(cupy, device) as sustained:
+            done = _sustain(calls, sustain, cupy.cuda.get_current_stream().synchronize)
         single = _queue(cupy, calls[-1:], 1)[0]
         count = _repeats(single, repeats, seconds, max_seconds)
         with _energy(cupy, device) as joules:
             times = _queue(cupy, calls, count)
+        if sustain >= _ENERGY_SECONDS:
+            told = sustained and done <= _MOST_CALLS_FOR_ENERGY
+            return times, sustained[0] / done if told else None
         if sum(times) < _ENERGY_SECONDS:
             count = math.ceil(_ENERGY_SECONDS / max(float(np.median(times)), 1e-9))
             if count > _MOST_CALLS_FOR_ENERGY:
@@ -144,19 +172,37 @@ def _energy(cupy: Any, device: Device) -> Iterator[list[float]]:
 
 
 def _energy_counter(cupy: Any, device: Device) -> Callable[[], int] | None:
-    """Millijoules since the driver was loaded, of the GPU at the same PCI address."""
+    """Millijoules since the driver was loaded; None where NVML cannot tell."""
     try:
-        import pynvml
-    except ImportError:
+        pynvml, handle = nvml_device(cupy, device)
+    except NvmlAbsentError:
         return None
     try:
-        pynvml.nvmlInit()
-        address = cupy.cuda.Device(device.index).pci_bus_id
-        handle = pynvml.nvmlDeviceGetHandleByPciBusId(address.encode())
         pynvml.nvmlDeviceGetTotalEnergyConsumption(handle)
     except pynvml.NVMLError:
         return None
     return lambda: int(pynvml.nvmlDeviceGetTotalEnergyConsumption(handle))
+
+
+class NvmlAbsentError(RuntimeError):
+    """NVML is not installed or does not know the device."""
+
+
+def nvml_device(cupy: Any, device: Device) -> tuple[Any, Any]:
+    """The module pynvml, initialised, and its handle of the GPU at the same PCI address.
+
+    Raises NvmlAbsentError with the reason where there is none.
+    """
+    try:
+        import pynvml
+    except ImportError:
+        raise NvmlAbsentError("pynvml (nvidia-ml-py) is not installed") from None
+    try:
+        pynvml.nvmlInit()
+        address = cupy.cuda.Device(device.index).pci_bus_id
+        return pynvml, pynvml.nvmlDeviceGetHandleByPciBusId(address.encode())
+    except pynvml.NVMLError as error:
+        raise NvmlAbsentError(f"NVML does not know the device: {error}") from None
 
 
 def rotations(device: Device, bytes_of_inputs: int) -> int:

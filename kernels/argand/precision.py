@@ -7,6 +7,7 @@ from the rows of ``PRECISIONS``. To add a precision, add a row, and one MMA atom
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -45,6 +46,14 @@ class Format:
         """The spacing of the numbers below ``2**min_exponent``."""
         return 2.0 ** (self.min_exponent - self.significand + 1)
 
+    @property
+    def scaled_exponent(self) -> int:
+        """e where scaling brings the largest component of a line into [2^e, 2^(e + 1)).
+
+        One power of two below the format's largest, so that what is rounded up stays finite.
+        """
+        return math.frexp(self.largest)[1] - 2
+
 
 FP64 = Format("fp64", 53, -1022, (2 - 2.0**-52) * 2.0**1023, 8)
 FP32 = Format("fp32", 24, -126, (2 - 2.0**-23) * 2.0**127, 4)
@@ -61,6 +70,7 @@ class Precision:
     is x rounded, each further one the rounded remainder. ``products`` lists the pairs (term of A,
     term of B) that are multiplied, in the order in which they are added. ``scaled`` says that rows
     of A and columns of B are multiplied by powers of two before rounding (exactly undone after).
+    Such a line keeps `full_range` of its values at `u`; smaller ones are off by `scaled_floor`.
     """
 
     name: str
@@ -73,6 +83,10 @@ class Precision:
     peer_class: PeerClass
     min_sm: int
     summary: str
+
+    def __hash__(self) -> int:
+        """By name and rounding: rows are looked up at every call, and few differ in more."""
+        return hash((self.name, self.roundings))
 
     @property
     def terms(self) -> int:
@@ -92,6 +106,27 @@ class Precision:
         for roundoff in self.term_roundoffs:
             product *= roundoff
         return product
+
+    @property
+    def scaled_floor(self) -> float:
+        """What a scaled component may be off by where u is less, relative to its line's largest.
+
+        The largest is brought to 2^e or more (`Format.scaled_exponent`), and below the normal
+        numbers a term is off by half the spacing of the subnormal ones. The last term decides: the
+        first one's remainder goes into it. So it is the same for any number of terms, and what
+        lies further below the largest than this is rounded to zero. 0 where nothing is scaled.
+        """
+        half_spacing = self.operand.smallest_subnormal / 2
+        return half_spacing * 2.0**-self.operand.scaled_exponent if self.scaled else 0.0
+
+    @property
+    def full_range(self) -> int | None:
+        """How many powers of two below its line's largest a component is held to u.
+
+        From there on `scaled_floor` is more than u times the component. None where nothing is
+        scaled: every normal number is held to u.
+        """
+        return math.frexp(self.u / self.scaled_floor)[1] - 1 if self.scaled else None
 
     @property
     def dropped(self) -> float:
@@ -158,6 +193,11 @@ _ROWS = (
         "3xtf32", TF32, FP32, "complex64", ("half_ulp_truncate", "half_ulp_truncate"),
         ((1, 0), (0, 1), (0, 0)), False, "fp32", 80,
         "each operand as big + small in tf32; products small.big, big.small, big.big",
+    ),
+    Precision(
+        "3xfp16", FP16, FP32, "complex64", ("nearest_even", "nearest_even"),
+        ((1, 0), (0, 1), (0, 0)), True, "fp32", 80,
+        "operands scaled by powers of two, each as hi + lo in fp16; products lo.hi, hi.lo, hi.hi",
     ),
     Precision(
         "fp16", FP16, FP32, "complex64", ("nearest_even",), ((0, 0),), True, "half", 80,

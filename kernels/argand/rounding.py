@@ -14,16 +14,20 @@ FloatArray = npt.NDArray[np.float32]
 
 _CHUNK = 1 << 16
 """Floats handled at a time: two buffers of them stay in a core's second-level cache."""
+LARGEST_SHIFT = 126
+"""Largest power of two by which a line is scaled, up or down."""
 _QUIET_NAN = np.uint32(0x7FC00000)
 
 
-def split(x: Array, precision: Precision) -> list[Array]:
+def split(x: Array, precision: Precision, exponents: Array | None = None) -> list[Array]:
     """The terms that stand for x at a precision, each of x's shape.
 
     Args:
         x: real or complex; real and imaginary parts are rounded apart.
         precision: what to round to. At fp64 and fp32 the one term is x in the output's type (x
             itself where it has it already).
+        exponents: of powers of two that x is multiplied by first, broadcast against it; not at fp64
+            and fp32. Cheaper than a product beforehand, which would take memory of its own.
 
     Returns:
         Contiguous arrays of ``precision.output`` (or its real type), the largest term first. Where
@@ -35,6 +39,8 @@ def split(x: Array, precision: Precision) -> list[Array]:
         return [x.astype(dtype, copy=False)]
     with np.errstate(over="ignore"):
         remainder = np.array(x, dtype=dtype, order="C")
+        if exponents is not None:
+            remainder *= power_of_two(exponents)
     flat = remainder.reshape(-1).view(np.float32)
     terms = [np.empty_like(remainder) for _ in precision.roundings]
     flats = [term.reshape(-1).view(np.float32) for term in terms]
@@ -65,9 +71,9 @@ def _round(x: FloatArray, operand: str, rounding: Rounding, out: FloatArray) -> 
     if operand == FP16.name:
         with np.errstate(over="ignore"):
             out[...] = x.astype(np.float16)
-        return
-    dropped = FP32.significand - {TF32.name: TF32, BF16.name: BF16}[operand].significand
-    _drop_bits(x.view(np.uint32), dropped, rounding, out.view(np.uint32))
+    else:
+        dropped = FP32.significand - {TF32.name: TF32, BF16.name: BF16}[operand].significand
+        _drop_bits(x.view(np.uint32), dropped, rounding, out.view(np.uint32))
     nan = np.isnan(x)
     if nan.any():
         out.view(np.uint32)[nan] = _QUIET_NAN
@@ -94,9 +100,9 @@ def _drop_bits(
 def scale_exponents(x: Array, axis: int) -> npt.NDArray[np.int32]:
     """Exponents s, one for each line of x along ``axis``, so that 2^s x fills the range of fp16.
 
-    The largest finite component of 2^s x lies in [2^14, 2^15), which leaves 2^29 below it before
-    precision is lost. ``axis`` is kept with length 1. Lines of zeros get 0. s stays within +-126,
-    so that 2^s is a normal fp32 number.
+    The largest finite component of 2^s x lies in [2^14, 2^15); `Precision.full_range` says how far
+    below it precision is lost. ``axis`` is kept with length 1. Lines of zeros get 0. s stays within
+    +-`LARGEST_SHIFT`, so that 2^s is a normal fp32 number.
     """
     dtype = np.float64 if x.dtype in (np.float64, np.complex128) else np.float32
     components = x.view(dtype) if x.dtype.kind == "c" and x.flags.c_contiguous else None
@@ -108,7 +114,8 @@ def scale_exponents(x: Array, axis: int) -> npt.NDArray[np.int32]:
     else:
         largest = np.maximum(_largest_finite(x.real, axis), _largest_finite(x.imag, axis))
     _, exponent = np.frexp(largest)
-    return np.where(largest > 0, np.clip(15 - exponent, -126, 126), 0).astype(np.int32)
+    shift = np.clip(FP16.scaled_exponent + 1 - exponent, -LARGEST_SHIFT, LARGEST_SHIFT)
+    return np.where(largest > 0, shift, 0).astype(np.int32)
 
 
 def _largest_finite(x: Array, axis: int) -> Array:

@@ -1,9 +1,10 @@
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 from argand import PRECISIONS, gemm, softmax
+from argand.rounding import split
 from scipy import fft
 
 from workflow.accuracy import (
@@ -74,8 +75,68 @@ class TestProducts:
     @pytest.mark.parametrize("precision", ["tf32", "fp16", "bf16"])
     def test_a_lower_precision_does_not_pass_for_a_higher_one(self, precision):
         reference, result = product(np.random.default_rng(3), precision=precision)
-        for higher in ("fp64", "fp32", "3xtf32"):
+        for higher in ("fp64", "fp32", "3xtf32", "3xfp16"):
             assert not assess_product(reference, result, PRECISIONS[higher], backend="cpu").verified
+
+    @pytest.mark.parametrize("precision", ["3xtf32", "3xfp16"])
+    @pytest.mark.parametrize("kept", [((0, 0),), ((1, 0), (0, 0)), ((0, 1), (0, 0))])
+    def test_a_split_that_leaves_out_a_product_fails(self, precision, kept):
+        row = PRECISIONS[precision]
+        reference, _ = product(np.random.default_rng(19))
+        result = gemm(reference.a, reference.b, precision=replace(row, products=kept))
+        for backend in ("cpu", "cuda"):
+            assert not assess_product(reference, result, row, backend=backend).verified
+
+    @pytest.mark.parametrize("precision", ["3xfp16", "fp16"])
+    @pytest.mark.parametrize("scale", [1e-30, 1e-8, 1e8])
+    def test_without_scaling_the_bound_breaks(self, precision, scale):
+        row, rng = PRECISIONS[precision], np.random.default_rng(20)
+        a, b = normal(rng, 30, 40) * np.float32(scale), normal(rng, 40, 20)
+        reference = product_reference(a, b)
+        with np.errstate(invalid="ignore"):
+            unscaled = gemm(a, b, precision=replace(row, scaled=False))
+        assert not assess_product(reference, unscaled, row, backend="cpu").verified
+        result = gemm(a, b, precision=row)
+        assert assess_product(reference, result, row, backend="cpu").verified
+
+    def test_terms_flushed_below_fp16s_normal_range_fail(self):
+        """The bound grants half a subnormal spacing, not the smallest normal number."""
+        row, rng = PRECISIONS["3xfp16"], np.random.default_rng(21)
+        a = (2.0 ** rng.uniform(-20, 0, (20, 40, 2))).astype(np.float32).view(np.complex64)[..., 0]
+        a[:, 0] = 1.5
+        b = np.eye(40, dtype=np.complex64)
+        reference = product_reference(a, b)
+        result = gemm(a, b, precision=row)
+        accuracy = assess_product(reference, result, row, backend="cpu")
+        assert accuracy.verified, accuracy.reason
+        assert accuracy.lines_out_of_range == 20
+        hi, lo = split(a * np.float32(2.0**14), row)
+        parts = lo.view(np.float32)
+        parts[np.abs(parts) < 2.0**-14] = 0
+        flushed = (hi + lo) * np.float32(2.0**-14)
+        assert not assess_product(reference, flushed, row, backend="cpu").verified
+
+    @pytest.mark.parametrize("precision", NAMES)
+    def test_lines_beyond_the_range_are_counted_and_verify(self, precision):
+        row, rng = PRECISIONS[precision], np.random.default_rng(22)
+        a, b = rng.uniform(1, 2, (30, 40)) + 0j, rng.uniform(1, 2, (40, 70)) + 0j
+        a[3:5, 2], b[7, 60], b[8, 61] = 1e-12, 1e6j, np.inf
+        with np.errstate(invalid="ignore"):
+            reference, result = product_reference(a, b), gemm(a, b, precision=row)
+        accuracy = assess_product(reference, result, row, backend="cpu")
+        assert accuracy.verified, accuracy.reason
+        expected = {"3xfp16": 3, "fp16": 2}.get(precision)
+        assert accuracy.lines_out_of_range == expected
+        if row.scaled:
+            assert accuracy.largest_spread == pytest.approx(a[3].real.max() * 1e12)
+        else:
+            assert accuracy.largest_spread is None
+        unread = assess_product(
+            product_reference(a, b, np.ones((30, 70)), alpha=0, beta=1), np.ones((30, 70)), row,
+            backend="cpu",
+        )  # fmt: skip
+        assert unread.verified
+        assert unread.lines_out_of_range is None
 
     def test_swapped_conjugated_and_transposed_results_fail(self):
         rng = np.random.default_rng(4)
@@ -170,7 +231,9 @@ class TestSpectra:
         )
         assert accuracy.verified, accuracy.reason
         assert 0 < accuracy.rel_frobenius <= accuracy.max_row_error <= accuracy.bound
-        lower = {"fp64": "fp32", "fp32": "tf32", "3xtf32": "fp16"}.get(precision)
+        lower = {
+            "fp64": "fp32", "fp32": "tf32", "3xtf32": "fp16", "3xfp16": "fp16",
+        }.get(precision)  # fmt: skip
         if lower and len(factors) > 1:
             coarse = staged_transform(x, factors, lower)
             assert not assess_spectrum(

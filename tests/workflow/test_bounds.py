@@ -30,20 +30,22 @@ def test_bounds_grow_with_k_and_at_most_linearly(name, backend):
 def test_bounds_stand_in_the_order_of_the_precisions():
     at = {name: bounds.product_bound(PRECISIONS[name], 512, "cpu") for name in NAMES}
     assert at["fp64"] < at["fp32"] < at["3xtf32"] < at["tf32"] == at["fp16"] < at["bf16"]
+    assert at["3xfp16"] == at["3xtf32"]
     # The numbers themselves, by hand: 2 u k (1 + ...) and 2 v.
     assert at["fp32"] == pytest.approx(1024 * 2**-24 + 2 * 2**-24, rel=1e-3)
     assert at["tf32"] == pytest.approx(2 * 2**-11 + 2**-22 + 1024 * 2**-24 * 1.001, rel=1e-3)
 
 
 def test_truncation_is_worse_than_rounding_and_promotion_bounds_it():
-    for name in ("tf32", "fp16", "bf16", "3xtf32"):
+    for name in ("tf32", "fp16", "bf16"):
         row = PRECISIONS[name]
         cpu = bounds.accumulation_error(row, 4096, "cpu")
-        assert bounds.accumulation_error(row, 4096, "cuda") > cpu or name == "3xtf32"
-    split_row = PRECISIONS["3xtf32"]
-    assert bounds.accumulation_error(split_row, 2**16, "cuda") < 2 * bounds.accumulation_error(
-        split_row, 64, "cuda"
-    )
+        assert bounds.accumulation_error(row, 4096, "cuda") > cpu
+    for name in ("3xtf32", "3xfp16"):
+        row = PRECISIONS[name]
+        assert bounds.accumulation_error(row, 2**16, "cuda") < 2 * bounds.accumulation_error(
+            row, 64, "cuda"
+        )
 
 
 def truncated(x, exponent):
@@ -81,6 +83,35 @@ def test_a_model_of_a_tensor_core_is_within_the_bound(depth, k, positive):
             assert error > limit / 100
 
 
+@pytest.mark.parametrize("name", ["3xtf32", "3xfp16"])
+@pytest.mark.parametrize("k", [64, 1000, 4096])
+def test_a_model_of_promoted_sums_is_within_the_bound_and_one_without_is_not(name, k):
+    """Positive addends, which are truncated downward again and again."""
+    rng = np.random.default_rng(k)
+    row = PRECISIONS[name]
+    a, b = rng.uniform(2.0**13, 2.0**14, (2, k)).astype(np.float32)
+    a_terms, b_terms = (
+        [term.astype(float) for term in split(x, row)] for x in (a, b)
+    )  # products of two of them are exact in fp64
+    slices = [slice(start, start + bounds.PROMOTED_EVERY) for start in range(0, k, 64)]
+
+    def chain(part):
+        return np.concatenate([a_terms[i][part] * b_terms[j][part] for i, j in row.products])
+
+    exact = math.fsum(chain(slice(None)))
+    limit = bounds.accumulation_error(row, k, "cuda") * bounds.kept_size(row)
+    total = np.float32(0)
+    for part in slices:
+        total += np.float32(tensor_core(chain(part), 4))
+    promoted = abs(float(total) - exact) / exact
+    assert promoted <= limit
+    whole = np.concatenate([chain(part) for part in slices])
+    plain = abs(tensor_core(whole, 4) - exact) / exact
+    assert plain <= bounds.gamma(3 * bounds.truncations(k), 2.0**-23)
+    if k == 4096:
+        assert plain > limit
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_kept_and_dropped_products_make_up_all(name):
     row = PRECISIONS[name]
@@ -103,13 +134,57 @@ def test_complex_scalars_mix_the_parts():
 
 @pytest.mark.parametrize("backend", ["cpu", "cuda"])
 def test_underflow_terms(backend):
-    fp16 = bounds.underflow(PRECISIONS["fp16"], backend)
-    assert fp16.of_largest == 2.0**-39
+    for name in ("fp16", "3xfp16"):
+        assert bounds.underflow(PRECISIONS[name], backend).of_largest == 2.0**-39
     tf32 = bounds.underflow(PRECISIONS["tf32"], backend)
     assert tf32.of_largest == 0
     assert tf32.operand == (2.0**-136 if backend == "cpu" else 2.0**-126)
     x = np.array([3 * 2.0**-149, 2.0**-137, 1.7 * 2.0**-127], np.float32)
     assert (np.abs(split(x, PRECISIONS["tf32"])[0].astype(float) - x) <= tf32.operand).all()
+
+
+def scaled_lines(rng, widest):
+    """Two lines of components from 2^15 down to below 2^-``widest``, as scaling leaves them."""
+    exponents = rng.uniform(-widest, 15, (2, 20_000))
+    x = (2.0**exponents * rng.choice([-1, 1], exponents.shape)).astype(np.float32)
+    return x[0], x[1]
+
+
+@pytest.mark.parametrize("name", ["fp16", "3xfp16"])
+def test_an_operand_is_within_u_and_the_floor_and_reaches_both(name):
+    row = PRECISIONS[name]
+    x, _ = scaled_lines(np.random.default_rng(3), 30)
+    error = np.abs(sum(term.astype(float) for term in split(x, row)) - x)
+    size, floor = np.abs(x.astype(float)), bounds.underflow(row, "cpu").of_largest * 2.0**14
+    assert (error <= np.maximum(row.u * size, floor)).all()
+    # fp32 inputs have 24 bits, so two terms of 11 and their signs leave half of 2^-22 at most.
+    assert (error / size)[size > 1].max() > 0.4 * row.u
+    assert (error > row.u * size).any()
+    assert error[size < floor / row.u].max() > 0.99 * floor
+
+
+def test_products_of_two_terms_are_within_their_parts_of_the_bound_also_below_the_range():
+    """u of each operand, `dropped`, and the floor twice, as `underflow` derives it."""
+    row = PRECISIONS["3xfp16"]
+    a, b = scaled_lines(np.random.default_rng(4), 30)
+    a_terms, b_terms = ([t.astype(float) for t in split(x, row)] for x in (a, b))
+    a, b = a.astype(float), b.astype(float)
+    kept = sum(a_terms[i] * b_terms[j] for i, j in row.products)
+    size, floor = np.abs(a * b), bounds.underflow(row, "cpu").of_largest * 2.0**14
+    relative = (bounds.roundings(2, row.u) + row.dropped) * size
+    absolute = 2 * (floor * (np.abs(a) + np.abs(b)) + floor**2)
+    error = np.abs(kept - a * b)
+    assert (error <= relative + absolute).all()
+    assert (error > relative).any()
+    # Without either small product the bound breaks where nothing underflows.
+    normal = np.minimum(np.abs(a), np.abs(b)) > 2.0**-3
+    for i, j in ((1, 0), (0, 1)):
+        less = np.abs(kept - a_terms[i] * b_terms[j] - a * b)
+        assert (less > relative + absolute)[normal].mean() > 0.9
+    # lo.lo may be dropped: it is there, and never beyond its part of the bound.
+    small = np.abs(a_terms[1] * b_terms[1])
+    assert small[normal].max() > 0
+    assert (small <= row.dropped * size + absolute / 2).all()
 
 
 def test_stages_and_gates_compound():

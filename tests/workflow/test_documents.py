@@ -8,7 +8,7 @@ import pytest
 from argand import PRECISIONS
 
 from workflow.output.documents import fill_tables, read_rows
-from workflow.records import Record
+from workflow.records import BenchmarkRecord, Record
 
 PAGE = "before\n<!-- table: {} -->\nold\n<!-- end -->\nafter\n"
 
@@ -37,3 +37,52 @@ def test_measured_rows_are_read_with_their_types(tmp_path: Path) -> None:
     (row,) = read_rows(path)
     assert (row["workload"], row["m"], row["time_us_p50"]) == ("w", 4096, 12.5)
     assert row["tflops"] is None
+
+
+def test_columns_that_an_older_file_lacks_are_gaps(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("workload,tflops\nw,2.5\n")
+    (row,) = read_rows(tmp_path / "x.csv")
+    assert (row["workload"], row["tflops"], row["clock_mhz"]) == ("w", 2.5, None)
+
+
+def products(folder: Path, *rows: dict[str, str]) -> Path:
+    """A folder with a benchmark's CSV of these rows."""
+    columns = BenchmarkRecord.columns_in_order()
+    lines = [",".join(columns), *(",".join(r.get(name, "") for name in columns) for r in rows)]
+    (folder / "h200-gemm.csv").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+MEASURED = {
+    "workload": "w", "implementation": "argand", "precision": "tf32", "time_us_p50": "1400",
+    "tflops": "390", "input": "complex64", "output": "complex64", "real_tflops": "400",
+    "fraction_of_real": "0.975", "clock_mhz": "1755", "power_w": "699.6",
+}  # fmt: skip
+
+
+def test_products_stand_beside_their_conditions(tmp_path: Path) -> None:
+    data = products(tmp_path, MEASURED, MEASURED | {"time_us_p50": "", "precision": "bf16"})
+    table = fill_tables(PAGE.format("h200-gemm"), data)
+    head, _, *rows = [line for line in table.splitlines() if line.startswith("|")]
+    assert "| precision | operands | result |" in head
+    assert head.endswith("| real TFLOP/s | of real (%) | clock (MHz) | power (W) |")
+    assert rows == ["| w | argand | tf32 | complex64 | complex64 | 1400 | 390 | 400 | 97.5 | 1755 "
+                    "| 700 |"]  # fmt: skip
+
+
+def test_what_was_left_out_is_listed_with_its_reason(tmp_path: Path) -> None:
+    absent = {
+        "implementation": "triton", "precision": "tf32", "input": "planar",
+        "reason": "not run: no batch",
+    }  # fmt: skip
+    data = products(tmp_path, MEASURED, absent | {"workload": "a"}, absent | {"workload": "b"})
+    table = fill_tables(PAGE.format("h200-gemm-left-out"), data)
+    assert "| triton | tf32 | planar | no batch | 2 |" in table
+    assert "argand" not in table
+    table = fill_tables(PAGE.format("h200-gemm-left-out"), products(tmp_path, MEASURED))
+    assert "Nothing was left out." in table
+
+
+def test_the_profile_is_shown_as_it_was_printed(tmp_path: Path) -> None:
+    (tmp_path / "h200-ncu.txt").write_text("case | kernel\ntf32 8x8x8 | gemm_tf32\n")
+    assert "| tf32 8x8x8 | gemm_tf32 |" in fill_tables(PAGE.format("h200-ncu"), tmp_path)

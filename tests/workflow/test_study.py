@@ -113,7 +113,7 @@ class TestDefaults:
         loaded = study(one={})
         assert (loaded.device, loaded.baselines, loaded.keep_runs) == ("auto", "auto", False)
         assert loaded.workloads["one"].precisions == (
-            "fp64", "fp32", "tf32", "3xtf32", "fp16", "bf16",
+            "fp64", "fp32", "tf32", "3xtf32", "3xfp16", "fp16", "bf16",
         )  # fmt: skip
 
 

@@ -244,5 +244,23 @@ def test_accuracy_joins_the_grade_of_our_products(tmp_path):
     assert paths["html"].read_text().count("<table>") == 2
 
 
+def test_the_accuracy_table_says_which_lines_are_out_of_range(tmp_path):
+    paths = {suffix: tmp_path / f"accuracy.{suffix}" for suffix in ("csv", "md", "html")}
+    records = [
+        record(),
+        record(precision="3xfp16", lines_out_of_range=0, largest_spread=2.0),
+        record(precision="fp16", lines_out_of_range=12, largest_spread=2.0**40),
+    ]
+    write_accuracy(records, [], csv_path=paths["csv"], markdown=paths["md"], html=paths["html"])
+    rows = list(csv.DictReader(paths["csv"].read_text().splitlines()))
+    assert [row["lines_out_of_range"] for row in rows] == ["", "0", "12"]
+    text = paths["md"].read_text()
+    assert "lines out of range | largest spread" in text
+    assert "| – | – |" in text
+    assert "| 0 | 2.00e+00 |" in text
+    assert "| 12 | 1.10e+12 |" in text
+    assert "2^17 at 3xfp16, 2^28 at fp16" in text
+
+
 def test_records_are_not_changed(tables):
     assert asdict(RECORDS[0])["speedup"] is None

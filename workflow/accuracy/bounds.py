@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from argand import PRECISIONS, Precision
 from argand.precision import FP64, Format
+from argand.rounding import LARGEST_SHIFT
 
 MMA_DEPTH = 4
 """Fewest products that a tensor core sums at once in any of our instructions (tf32 on sm_80)."""
@@ -192,9 +193,26 @@ def underflow(precision: Precision, backend: str) -> Underflow:
     An operand below the smallest normal number of its format is off by at most one subnormal
     spacing. A GPU may flush to zero instead, which loses less than the smallest normal number.
 
-    A scaled precision (fp16) first multiplies each line by 2^s so that its largest component is in
-    [2^14, 2^15): what falls below fp16's normal range is off by half its subnormal spacing,
-    2^-25, which is at most 2^-39 of the line's largest component. s stops at 126: 2^-151 then.
+    A scaled precision (fp16, 3xfp16) first multiplies each line by 2^s so that its largest
+    component is in [2^14, 2^15). Let y = 2^s x be a component, v = `Precision.u`.
+
+    One term, hi = rn(y): within 2^-11 |y| in fp16's normal range, |y| >= 2^-14, and below it within
+    half the subnormal spacing, 2^-25. So |y - hi| <= v |y| + 2^-25 with v = 2^-11.
+
+    Two terms, lo = rn(r) with r = y - hi, which fp32 holds exactly: where |y| >= 2^-14, |r| <=
+    2^-11 |y|, and lo is within 2^-11 |r| <= 2^-22 |y| of it if |r| is normal in its turn, else
+    within 2^-25. Where |y| < 2^-14, |r| <= 2^-25 is a tie at most, which rounds to lo = 0. So in
+    all cases |y - hi - lo| <= v |y| + 2^-25 with v = 2^-22: the absolute term is the same, and it
+    takes over below |y| = 2^-25 / v (`Precision.full_range`).
+
+    2^-25 is at most 2^-39 of the line's largest component (`Precision.scaled_floor`). s stops at
+    126: 2^-151 then.
+
+    The product lo.lo that is not kept is bounded by `Precision.dropped` where both terms are
+    normal. In general |lo| <= w |y| + 2^-25, w = 2^-11 (1 + 2^-11), because rounding r moves it by
+    2^-11 |r| or by 2^-25, so lo.lo adds at most w 2^-25 (|a| + |b|) + 2^-50. Together with the
+    operands' own (1 + v) 2^-25 (|a| + |b|) + 2^-50 that is less than twice 2^-25 (|a| + |b|) +
+    2^-50: who sums these terms up takes them twice.
     """
 
     def smallest(kind: Format) -> float:
@@ -203,8 +221,8 @@ def underflow(precision: Precision, backend: str) -> Underflow:
     result = smallest(precision.accumulator)
     if not precision.scaled:
         return Underflow(smallest(precision.operand), 0.0, result)
-    half_spacing = precision.operand.smallest_subnormal / 2
-    return Underflow(result + half_spacing * 2.0**-126, half_spacing * 2.0**-14, result)
+    unscaled = precision.operand.smallest_subnormal / 2 * 2.0**-LARGEST_SHIFT
+    return Underflow(result + unscaled, precision.scaled_floor, result)
 
 
 def stage_bound(precision: Precision, k: int, backend: str) -> float:
@@ -215,11 +233,12 @@ def stage_bound(precision: Precision, k: int, backend: str) -> float:
     Dropped products are products of small terms: at most sqrt(k) `Precision.dropped`. In each part
     the sums lose at most `sum_error` (U is unitary, so its 2-norm is 1) and at most
     `accumulation_error` times || |U| ||_2 <= ||U||_F = sqrt(k). A scaled precision adds
-    sqrt(2) 2^-39 of the largest component to each entry: sqrt(2) 2^-39 k and sqrt(2) 2^-39 sqrt(k)
-    in norm. An unnormalised Fourier matrix is sqrt(k) U: the relative error is the same.
+    sqrt(2) 2^-39 of the largest component to each entry, twice (see `underflow`):
+    2 sqrt(2) 2^-39 k and 2 sqrt(2) 2^-39 sqrt(k) in norm. An unnormalised Fourier matrix is
+    sqrt(k) U: the relative error is the same.
     """
     v, root = operand_roundoff(precision), math.sqrt(k)
-    lost = math.sqrt(2) * underflow(precision, backend).of_largest
+    lost = 2 * math.sqrt(2) * underflow(precision, backend).of_largest
     table = root * ((1 + v) * (1 + accumulator_roundoff(precision)) - 1) + lost * k
     vector = v + lost * root
     summed = min(sum_error(precision, k, backend), root * accumulation_error(precision, k, backend))

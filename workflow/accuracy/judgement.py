@@ -27,6 +27,9 @@ class Accuracy:
         fidelity: |<psi|psi^>|^2 over both squared norms.
         bound: the a-priori bound: of the componentwise error for products, of max_row_error for
             spectra, of rel_frobenius for states, of an element's relative error for softmax.
+        lines_out_of_range: rows of A and columns of B of a product that a scaled precision does not
+            hold to its unit roundoff, with ``largest_spread`` (`argand.scaling_range`). They are
+            within the bound, which is relative to the norms of such lines.
         verified: whether all checks passed; ``reason`` says with numbers which did not.
         reference: ``full`` or ``sampled`` with ``reference_rows`` rows.
     """
@@ -40,6 +43,8 @@ class Accuracy:
     norm_drift: float | None = None
     fidelity: float | None = None
     bound: float | None = None
+    lines_out_of_range: int | None = None
+    largest_spread: float | None = None
     verified: bool
     reason: str
     reference: str

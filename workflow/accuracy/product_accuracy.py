@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from argand import Precision
+from argand.scaling_range import product_range
 
 from workflow.accuracy import bounds
 from workflow.accuracy.freivalds import freivalds
@@ -37,7 +38,8 @@ def assess_product(
     ``bounds.product_bound`` times |alpha| |A| |B| + |beta| |C|, plus what underflow may take
     (`_lost`); an element whose denominator is 0 must be exactly right. Where an operand makes an
     element NaN or infinite it must not be finite, and only there. The whole result must pass
-    `freivalds`.
+    `freivalds`. Where the precision scales its operands, the lines that spread wider than it holds
+    to its unit roundoff are counted; that is no failure, because `_lost` has them in the bound.
 
     Args:
         precision: as the implementation rounds: a peer that truncates its operands needs
@@ -67,11 +69,15 @@ def assess_product(
         )
     verdict = freivalds(reference, result, precision, backend)
     checks.require(not verdict.reason, verdict.reason)
+    scaled = precision.scaled and reference.k > 0
+    lines = product_range(reference.a, reference.b, precision) if scaled else None
     return Accuracy(
         rel_frobenius=ratio(float(error), float(size)),
         componentwise_re=worst.componentwise[0],
         componentwise_im=worst.componentwise[1],
         bound=bound,
+        lines_out_of_range=lines.out_of_range if lines else None,
+        largest_spread=lines.largest_spread if lines else None,
         verified=checks.verified,
         reason=checks.reason,
         reference="sampled" if reference.sampled else "full",
@@ -191,7 +197,8 @@ def _lost(
     Operands are off by e_a = ``operand`` + ``of_largest`` x largest component of the row, in each
     real part, so a product's part is off by e_a (|br| + |bi|) <= sqrt(2) e_a |b|, summed over k;
     the same with a and b exchanged, and 2 k e_a e_b. Each of the 2 k P products and of the last few
-    operations may lose ``result``. The factor 2 covers the operands' own rounding, (1 + v) < 2.
+    operations may lose ``result``. The factor 2 covers the operands' own rounding, (1 + v) < 2, and
+    the terms' products that are not kept (`bounds.underflow`).
     """
     terms = bounds.underflow(precision, backend)
     k, products = reference.k, len(precision.products)

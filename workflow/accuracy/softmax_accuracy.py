@@ -67,13 +67,13 @@ def assess_softmax(
 ) -> Accuracy:
     """Hold a softmax (..., columns) to its a-priori bound, element by element and row by row.
 
-    Rounding the input moves x_j by at most e = v |x_j| (at fp16 plus 2^-39 of the row's largest),
-    and a probability e^(x_j) / sum e^(x_l) by a factor of at most e^(2 max e). Only entries near
-    enough to the maximum to leave a trace in the output's type count for the maximum. On top come
-    the errors of exp, sum and division, `rounding_bound`; they are also what a row's sum may be off
-    by, because rounded input still has probabilities that sum to 1. Below the output's normal range
-    a value may be off by the smallest normal number (flushed) on a GPU, by four subnormal spacings
-    on the CPU.
+    Rounding the input moves x_j by at most e = v |x_j| (where rows are scaled, plus 2^-39 of the
+    row's largest), and a probability e^(x_j) / sum e^(x_l) by a factor of at most e^(2 max e). Only
+    entries near enough to the maximum to leave a trace in the output's type count for the maximum.
+    On top come the errors of exp, sum and division, `rounding_bound`; they are also what a row's
+    sum may be off by, because rounded input still has probabilities that sum to 1. Below the
+    output's normal range a value may be off by the smallest normal number (flushed) on a GPU, by
+    four subnormal spacings on the CPU.
 
     A row that is NaN in the reference must be NaN, and -inf must give exactly 0.
 

@@ -21,7 +21,7 @@ from functools import reduce
 
 import numpy as np
 from argand import Precision
-from argand.rounding import power_of_two, scale_exponents, split
+from argand.rounding import scale_exponents, split
 
 from workflow.accuracy import bounds
 from workflow.accuracy.references import Array, ProductReference
@@ -86,7 +86,7 @@ def operand_terms(x: Array, precision: Precision, axis: int) -> list[Array]:
         return [term.astype(complex) for term in split(x, precision)]
     exponents = scale_exponents(x, axis)
     undo = np.ldexp(1.0, -exponents)
-    return [term * undo for term in split(x * power_of_two(exponents), precision)]
+    return [term * undo for term in split(x, precision, exponents)]
 
 
 def inspect(sides: Sides, result: Array, batch: int, row: int, block: int) -> str:

@@ -8,6 +8,7 @@ which the pipeline and the benchmarks wrote. No number in them is typed.
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import fields
@@ -18,10 +19,11 @@ from argand.device import ARCHITECTURES
 from argand.precision import PRECISIONS, Precision
 
 from workflow.output.readable import PERFORMANCE, Column, markdown_table, number
-from workflow.records import Record
+from workflow.records import NOT_RUN, BenchmarkRecord
 
 _REGION = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-_NUMBERS = {field.name for field in fields(Record) if "float" in field.type or "int" in field.type}
+_FIELDS = fields(BenchmarkRecord)
+_NUMBERS = {field.name for field in _FIELDS if "float" in field.type or "int" in field.type}
 _HIDDEN = ("verified", "reason", "algorithm", "device")
 
 Rows = list[dict[str, Any]]
@@ -36,10 +38,11 @@ def fill_tables(text: str, data: Path) -> str:
 
 
 def read_rows(path: Path) -> Rows:
-    """The rows of a CSV of records, numbers as numbers and gaps as None."""
+    """The rows of a CSV of records, numbers as numbers; gaps, and columns it lacks, as None."""
     with path.open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    return [{key: _value(key, value) for key, value in row.items()} for row in rows]
+    nothing: dict[str, Any] = dict.fromkeys(field.name for field in _FIELDS)
+    return [nothing | {key: _value(key, value) for key, value in row.items()} for row in rows]
 
 
 def _value(key: str, text: str) -> Any:
@@ -52,19 +55,24 @@ def precisions_table(_: Path) -> str:
     """What each precision is, and on what it runs."""
     columns = [
         Column(name, name)
-        for name in ("precision", "operands", "products", "unit roundoff", "CPU", "GPU", "what")
-    ]
+        for name in (
+            "precision", "operands", "products", "unit roundoff", "range", "CPU", "GPU", "what",
+        )
+    ]  # fmt: skip
     return markdown_table(columns, [_precision_row(p) for p in PRECISIONS.values()])
 
 
 def _precision_row(precision: Precision) -> dict[str, str]:
     bits = f"{precision.terms} x {precision.operand.significand} bits"
     exact = precision.exact_operands
+    operand = precision.operand
+    normal = f"2^{operand.min_exponent} to 2^{math.frexp(operand.largest)[1]}"
     return {
         "precision": precision.name,
         "operands": bits,
         "products": str(len(precision.products)),
         "unit roundoff": number(precision.u, scientific=True),
+        "range": f"2^{precision.full_range} in a line" if precision.scaled else normal,
         "CPU": "NumPy's BLAS" if exact else "rounded as on the GPU, then BLAS",
         "GPU": f"from {precision.min_sm / 10:.1f}, {'cuBLAS' if exact else 'our kernel'}",
         "what": precision.summary,
@@ -90,6 +98,47 @@ def _measured(
         return markdown_table(columns, [row for row in read_rows(data / name) if keep(row)])
 
     return table
+
+
+def _percent(value: float) -> str:
+    return number(100 * value)
+
+
+def _whole(value: float) -> str:
+    return f"{value:.0f}"
+
+
+CONDITIONS = (
+    Column("real_tflops", "real TFLOP/s", numeric=True),
+    Column("fraction_of_real", "of real (%)", _percent, numeric=True),
+    Column("clock_mhz", "clock (MHz)", _whole, numeric=True),
+    Column("power_w", "power (W)", _whole, numeric=True),
+)
+"""What a benchmark's row ran beside and under."""
+
+
+def products_table(data: Path) -> str:
+    """The benchmark of products: what was measured, and under which conditions."""
+    columns = [column for column in PERFORMANCE if column.field not in _HIDDEN]
+    who = 1 + [column.field for column in columns].index("precision")
+    kinds = (Column("input", "operands"), Column("output", "result"))
+    rows = [row for row in read_rows(data / "h200-gemm.csv") if row["time_us_p50"]]
+    return markdown_table([*columns[:who], *kinds, *columns[who:], *CONDITIONS], rows)
+
+
+def left_out_table(data: Path) -> str:
+    """What the benchmark of products did not measure, why, and at how many of its shapes."""
+    shapes: dict[tuple[str, ...], list[str]] = {}
+    for row in read_rows(data / "h200-gemm.csv"):
+        if not row["time_us_p50"]:
+            reason = row["reason"].removeprefix(NOT_RUN)
+            key = (row["implementation"], row["precision"], row["input"] or "", reason)
+            shapes.setdefault(key, []).append(row["workload"])
+    if not shapes:
+        return "Nothing was left out.\n"
+    headings = ("implementation", "precision", "operands", "reason", "shapes")
+    found = [dict(zip(headings, (*key, str(len(at))), strict=True)) for key, at in shapes.items()]
+    return markdown_table([Column(name, name) for name in headings], found)
 
 
 def _of(*workloads: str) -> Callable[[dict[str, Any]], bool]:
@@ -118,29 +167,12 @@ def conditions(data: Path) -> str:
     return "\n".join(sorted(found)) + "\n"
 
 
-NCU = {
-    "duration": r"Duration +(\w+ +[\d.]+)",
-    "registers": r"Registers Per Thread +\S+ +(\d+)",
-    "issue slots busy (%)": r"Issue Slots Busy +% +([\d.]+)",
-    "DRAM (%)": r"DRAM Throughput +% +([\d.]+)",
-    "math pipe": r"stalled_math_pipe_throttle\S+ +inst +([\d.]+)",
-    "fixed latency": r"stalled_wait\S+ +inst +([\d.]+)",
-    "global loads": r"stalled_long_scoreboard\S+ +inst +([\d.]+)",
-}
-"""Columns of the profile and where Nsight Compute prints them; the last three are stalls."""
-
-
 def profile_table(data: Path) -> str:
-    """The product's kernel of each case that benchmarks/profile_gemm.sh ran."""
-    cases = (data / "h200-ncu.txt").read_text(encoding="utf-8").split("=== ")[1:]
-    rows = []
-    for case in cases:
-        row = {"precision, m, n, k, batch": case.partition("\n")[0]}
-        for name, pattern in NCU.items():
-            found = re.search(pattern, case)
-            row[name] = " ".join(reversed(found[1].split())) if found else ""
-        rows.append(row)
-    return markdown_table([Column(name, name) for name in rows[0]], rows)
+    """The kernels that benchmarks/profile_gemm.sh looked at: its output as it is."""
+    lines = (data / "h200-ncu.txt").read_text(encoding="utf-8").splitlines()
+    header, *rows = (line.split(" | ") for line in lines)
+    columns = [Column(name, name) for name in header]
+    return markdown_table(columns, [dict(zip(header, row, strict=True)) for row in rows])
 
 
 TABLES: dict[str, Callable[[Path], str]] = {
@@ -151,7 +183,8 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "cpu-headline": _measured("cpu-study.csv", _of("station-beams")),
     "h200-headline": _measured("h200-study.csv", _of("square-4096")),
     "h200-study": _measured("h200-study.csv"),
-    "h200-gemm": _measured("h200-gemm.csv"),
+    "h200-gemm": products_table,
+    "h200-gemm-left-out": left_out_table,
     "h200-softmax": _measured("h200-softmax.csv"),
     "h200-ncu": profile_table,
     "h200-conditions": conditions,

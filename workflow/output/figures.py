@@ -1,18 +1,15 @@
 """Figures of a study: error against throughput, growth of the error, limits, products.
 
-SVG without a date and with fixed identifiers, so that the same records give the same bytes. One
-colour stands for one precision in every figure; ours is a filled circle or a plain bar, a peer
-another marker or a hatched bar.
+Ours is a filled circle or a plain bar, a peer another marker or a hatched bar.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import matplotlib as mpl
 import numpy as np
 from argand import PRECISIONS
 from matplotlib.artist import Artist
@@ -24,34 +21,16 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter, PercentFormatter
 
 from workflow.methods.peers import PEERS
+from workflow.output.figure_style import COLOURS, marker_key, new_axes, save
 from workflow.output.tables import OURS, ordered, pareto
 from workflow.records import Record
-from workflow.storage.files import atomic_path
 from workflow.workloads.base import Product, Workload
 
 if TYPE_CHECKING:
     from workflow.accuracy.grading import GrowthRow
 
-# Okabe and Ito's palette, told apart with every common colour blindness; yellow is left to the
-# last because it is weak on white.
-_PALETTE = (
-    "#000000", "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442",
-)  # fmt: skip
-COLOURS = dict(zip(PRECISIONS, _PALETTE, strict=False))
-"""The colour of every precision."""
 _MARKERS = ("s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
 _HATCHES = ("///", "\\\\\\", "xxx", "---", "|||", "+++", "..", "oo")
-_STYLE: Any = {
-    "svg.hashsalt": "argand",
-    "svg.fonttype": "path",
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "grid.color": "#dddddd",
-    "hatch.linewidth": 0.7,
-    "figure.dpi": 100,
-}
 _EXACT = 1e-17
 """Where an error of 0 stands on a log axis: below half a unit in the last place of fp64."""
 _MANY = 2000
@@ -66,29 +45,29 @@ def draw_pareto(path: Path, workload: str, records: Sequence[Record]) -> None:
         workload: whose records are drawn.
         records: of this workload, and of any others.
     """
-    _save(path, lambda: pareto_figure(workload, records))
+    save(path, lambda: pareto_figure(workload, records))
 
 
 def draw_growth(path: Path, rows: Sequence[GrowthRow]) -> None:
     """Largest componentwise error against k, for each precision and part, with its slope."""
-    _save(path, lambda: growth_figure(rows))
+    save(path, lambda: growth_figure(rows))
 
 
 def draw_limits(path: Path, records: Sequence[Record]) -> None:
     """The fraction of its device's limit that every verified result reached."""
-    _save(path, lambda: limits_figure(records))
+    save(path, lambda: limits_figure(records))
 
 
 def draw_product(path: Path, workload: Workload, product: Product) -> None:
     """A workload's answer as people of its field are used to seeing it."""
-    _save(path, lambda: product_figure(workload, product))
+    save(path, lambda: product_figure(workload, product))
 
 
 def pareto_figure(workload: str, records: Sequence[Record]) -> Figure:
     """What `draw_pareto` writes."""
     own = [record for record in records if record.workload == workload]
     shown = [r for r in own if r.verified and r.time_us_p50 and r.rel_frobenius is not None]
-    figure, axes = _axes(7.6, 4.4)
+    figure, axes = new_axes(7.6, 4.4)
     markers = _by_peer(records, _MARKERS)
     unit, values = _throughput(shown)
     errors = _above_zero([record.rel_frobenius or 0.0 for record in shown])
@@ -115,7 +94,7 @@ def pareto_figure(workload: str, records: Sequence[Record]) -> Figure:
     _plain_ticks(axes, values)
     front_key = Line2D([], [], color="#999999", marker="o", markersize=12, fillstyle="none")
     _legends(
-        figure, shown, {name: _marker_key(marker) for name, marker in markers.items()},
+        figure, shown, {name: marker_key(marker) for name, marker in markers.items()},
         {"Pareto front": front_key},
     )  # fmt: skip
     return figure
@@ -123,7 +102,7 @@ def pareto_figure(workload: str, records: Sequence[Record]) -> Figure:
 
 def growth_figure(rows: Sequence[GrowthRow]) -> Figure:
     """What `draw_growth` writes."""
-    figure, axes = _axes(7.6, 4.4)
+    figure, axes = new_axes(7.6, 4.4)
     styles = {"re": ("-", "o"), "im": ("--", "s")}
     for row in rows:
         line, marker = styles[row.part]
@@ -152,7 +131,7 @@ def limits_figure(records: Sequence[Record]) -> Figure:
     """What `draw_limits` writes."""
     shown = [r for r in ordered(records) if r.verified and r.limit_fraction is not None]
     workloads = list(dict.fromkeys(record.workload for record in shown))
-    figure, axes = _axes(7.6, 1.6 + 0.17 * len(shown) + 0.25 * len(workloads))
+    figure, axes = new_axes(7.6, 1.6 + 0.17 * len(shown) + 0.25 * len(workloads))
     hatches = _by_peer(records, _HATCHES, ours="")
     position = 0.0
     ticks = []
@@ -185,29 +164,13 @@ def limits_figure(records: Sequence[Record]) -> Figure:
 
 def product_figure(workload: Workload, product: Product) -> Figure:
     """What `draw_product` writes."""
-    figure, axes = _axes(7.6, 4.8)
+    figure, axes = new_axes(7.6, 4.8)
     workload.picture(product, axes)
     if not axes.get_title():
         axes.set_title(product.title)
     for drawn in figure.axes:
         _as_pixels(drawn)
     return figure
-
-
-def _marker_key(marker: str) -> Line2D:
-    return Line2D([], [], marker=marker, linestyle="none", color="#777777", markersize=8)
-
-
-def _axes(width: float, height: float) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots()
-
-
-def _save(path: Path, draw: Callable[[], Figure]) -> None:
-    with mpl.rc_context(), atomic_path(path) as temporary:
-        mpl.rcdefaults()  # whatever the user's matplotlibrc says
-        mpl.rcParams.update(_STYLE)
-        draw().savefig(temporary, format="svg", metadata={"Date": None})
 
 
 def _throughput(records: Sequence[Record]) -> tuple[str, list[float]]:

@@ -90,6 +90,8 @@ ACCURACY = (
     _number("norm_drift", "norm drift", _error),
     _number("fidelity", "1 − fidelity", lambda value: _error(1 - value)),
     _number("bound", "bound", _error),
+    _number("lines_out_of_range", "lines out of range"),
+    _number("largest_spread", "largest spread", _error),
     _number("tolerance", "tolerance", _error),
     *_VERDICT,
     Column("reference", "reference"),

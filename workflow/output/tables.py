@@ -58,11 +58,17 @@ PERFORMANCE_TEXT = (
     "peer, the peers of the next more accurate class that has one count (classes, most accurate "
     f"first: {', '.join(PEER_CLASSES)})."
 )
+_RANGES = ", ".join(
+    f"2^{row.full_range} at {row.name}" for row in PRECISIONS.values() if row.scaled
+)
 ACCURACY_TEXT = (
     "Errors against SciPy in fp64. The relative Frobenius error is ||X^ - X|| / ||X||; the "
     "componentwise errors are the largest of |Re(X^ - X)| and of |Im(X^ - X)| over |A| |B|. The "
     "bound is a-priori: it follows from the precision's unit roundoff and the length of the sums, "
-    "and a result outside it fails. The tolerance is the study's, on the relative Frobenius error."
+    "and a result outside it fails. Of products at a precision that scales its operands, lines out "
+    "of range are the rows of A and columns of B whose spread (largest over smallest component but "
+    f"0) is more than it holds to its unit roundoff ({_RANGES}); their smallest elements are held "
+    "relative to the line's largest. The tolerance is the study's, on the relative Frobenius error."
 )
 GROWTH_TEXT = (
     "Growth of the largest componentwise error of our product with k, over inputs of several "

@@ -1,44 +1,16 @@
-// Complex matrix products with mma.sync (sm_80 and newer): one family for tf32, 3xtf32, fp16, bf16.
+// Complex matrix products with mma.sync (sm_80 and newer): one family for tf32, 3xtf32, 3xfp16, fp16
+// and bf16.
 //
 // C = alpha op(A) op(B) + beta C in one launch. Operands stay interleaved complex64 until they are
 // in registers: a ring of shared-memory stages receives raw tiles, and each warp rounds, splits and
 // scales what it reads. Four real products a complex one: re += ar br, re += ai (-bi), im += ar bi,
 // im += ai br, for each pair of terms that the precision keeps.
 #pragma once
-#include "device/copy.cuh"
-#include "device/mma.cuh"
 #include "device/scaling.cuh"
+#include "gemm_mma_operands.cuh"
 
-constexpr int kWarp = 32;
-// 4 complex beyond a multiple of 16: the eight-byte reads of a half warp (4 lines x 4 k) then fall
-// into sixteen different pairs of banks, whichever of line and k is contiguous.
-constexpr int kPad = 4;
 // Tiles of C that share columns of B run together this many at a time, so that they meet in L2.
 constexpr int kTileGroup = 8;
-
-struct GemmPlan {
-    Operand operand;
-    int terms;
-    Rounding roundings[2];
-    int products;
-    int product_a[3];
-    int product_b[3];
-    bool scaled;
-    int block_m, block_n, block_k;
-    int warps_m, warps_n;
-    int stages;
-    int promote_every;  // k after which the accumulators move to fp32 registers; 0: never
-    bool a_k_fast, b_k_fast;  // whether k is the contiguous axis in memory
-    int vector;  // complex numbers a copy
-
-    constexpr int threads() const { return kWarp * warps_m * warps_n; }
-    constexpr int warp_m() const { return block_m / warps_m; }
-    constexpr int warp_n() const { return block_n / warps_n; }
-    constexpr int a_pitch() const { return (a_k_fast ? block_k : block_m) + kPad; }
-    constexpr int b_pitch() const { return (b_k_fast ? block_k : block_n) + kPad; }
-    constexpr int a_size() const { return a_pitch() * (a_k_fast ? block_m : block_k); }
-    constexpr int b_size() const { return b_pitch() * (b_k_fast ? block_n : block_k); }
-};
 
 // Strides count complex64. `line` is a row of op(A) and of C, or a column of op(B).
 struct GemmArguments {
@@ -60,91 +32,6 @@ struct GemmArguments {
     int flip_result;  // op_a conjugates: conj(A) B = conj(A conj(B))
     int pairs;        // two neighbouring results may be stored at once
 };
-
-// One operand's lines of the tile: fills a stage, `Lines` x `Depth`, zero outside the matrix.
-template <GemmPlan plan, int Lines, int Depth, bool KFast>
-__device__ __forceinline__ void load_tile(float2* tile, const float2* source, int64 line_stride,
-                                          int64 k_stride, int64 lines_left, int64 k_left) {
-    constexpr int kFast = KFast ? Depth : Lines, kSlow = KFast ? Lines : Depth;
-    constexpr int kChunks = kFast / plan.vector, kStep = plan.threads() / kChunks;
-    static_assert(plan.threads() % kChunks == 0 && kSlow % kStep == 0, "whole passes of the block");
-    const int fast = threadIdx.x % kChunks * plan.vector, slow = threadIdx.x / kChunks;
-    const int64 fast_stride = KFast ? k_stride : line_stride;
-    const int64 slow_stride = KFast ? line_stride : k_stride;
-    const int64 fast_left = (KFast ? k_left : lines_left) - fast;
-    const int64 slow_left = (KFast ? lines_left : k_left) - slow;
-    const int inside = fast_left >= plan.vector ? plan.vector : fast_left > 0 ? int(fast_left) : 0;
-    const float2* from = source + fast * fast_stride + slow * slow_stride;
-    float2* to = tile + slow * (kFast + kPad) + fast;
-#pragma unroll
-    for (int i = 0; i < kSlow; i += kStep) {
-        const int bytes = i < slow_left ? inside * int(sizeof(float2)) : 0;
-        // Outside the matrix the address is one that exists; nothing is read there.
-        copy_async<8 * plan.vector>(to + i * (kFast + kPad), bytes ? from + i * slow_stride : source,
-                                    bytes);
-    }
-}
-
-// What a lane holds of one line for one instruction: registers by term and complex part.
-template <GemmPlan plan>
-struct Line {
-    uint32 re[plan.terms][2];
-    uint32 im[plan.terms][2];
-};
-
-// Terms of one number: the rounded number, then the rounded remainder; 0 after one that is infinite.
-// The last term keeps the low bits that the tensor core ignores: dropping them would cost as much
-// as rounding.
-template <GemmPlan plan>
-__device__ __forceinline__ void split_tf32(float x, uint32 (&terms)[plan.terms]) {
-    if constexpr (plan.terms == 2) {
-        const float big = round_to_tf32<plan.roundings[0]>(x);
-        const float rest = is_finite(big) ? x - big : 0.0f;
-        terms[0] = __float_as_uint(big);
-        terms[1] = __float_as_uint(nudge_to_tf32<plan.roundings[1]>(rest));
-    } else {
-        terms[0] = __float_as_uint(nudge_to_tf32<plan.roundings[0]>(x));
-    }
-}
-
-template <GemmPlan plan>
-__device__ __forceinline__ void convert(const float (&x)[kMmaDepth<plan.operand> / 4],
-                                        uint32 (&registers)[plan.terms][2]) {
-    if constexpr (plan.operand == Operand::tf32) {
-#pragma unroll
-        for (int j = 0; j < 2; ++j) {
-            uint32 terms[plan.terms];
-            split_tf32<plan>(x[j], terms);
-#pragma unroll
-            for (int t = 0; t < plan.terms; ++t) registers[t][j] = terms[t];
-        }
-    } else {
-#pragma unroll
-        for (int j = 0; j < 2; ++j) {
-            registers[0][j] = plan.operand == Operand::fp16 ? pack_fp16(x[2 * j], x[2 * j + 1])
-                                                            : pack_bf16(x[2 * j], x[2 * j + 1]);
-        }
-    }
-}
-
-// Reads this lane's numbers of a line at k, k + 4, ... and makes them the tensor core's operands.
-template <GemmPlan plan, bool KFast, int Pitch>
-__device__ __forceinline__ Line<plan> load_line(const float2* tile, int line, int k, float scale,
-                                                float flip) {
-    constexpr int kCount = kMmaDepth<plan.operand> / 4;
-    float re[kCount], im[kCount];
-#pragma unroll
-    for (int j = 0; j < kCount; ++j) {
-        const int at = KFast ? line * Pitch + k + 4 * j : (k + 4 * j) * Pitch + line;
-        const float2 x = tile[at];
-        re[j] = plan.scaled ? x.x * scale : x.x;
-        im[j] = x.y * (plan.scaled ? scale * flip : flip);
-    }
-    Line<plan> result;
-    convert<plan>(re, result.re);
-    convert<plan>(im, result.im);
-    return result;
-}
 
 template <GemmPlan plan>
 struct Accumulators {
@@ -381,46 +268,4 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     const int64 row = tile.row + a_line;
     const int64 column = tile.column + warp % plan.warps_n * plan.warp_n() + lane % 4 * 2;
     store<plan>(args, kPromotes ? total : sum, tile.batch, row, column, a_exponent, b_largest);
-}
-
-// The largest finite magnitude of each line of a complex matrix, as bits, into `largest` (batch,
-// lines), which holds zeros before. A warp looks at Lines x Depth (KFast: one line after another,
-// lanes along k; else lanes along the lines).
-template <bool KFast, int Lines, int Depth>
-__device__ __forceinline__ void largest_magnitudes(const float2* x, uint32* largest, int64 lines,
-                                                   int64 k, int64 line_stride, int64 k_stride,
-                                                   int64 batch_stride, int64 line_blocks,
-                                                   int64 k_blocks, int64 batches) {
-    static_assert(KFast || Lines == kWarp, "a lane for each line");
-    const int64 warp = (int64(blockIdx.x) * blockDim.x + threadIdx.x) / kWarp;
-    const int lane = threadIdx.x % kWarp;
-    const int64 line0 = warp % line_blocks * Lines, k0 = warp / line_blocks % k_blocks * Depth;
-    const int64 batch = warp / (line_blocks * k_blocks);
-    if (batch >= batches) return;
-    const int64 end = k0 + Depth < k ? k0 + Depth : k;
-    x += batch * batch_stride;
-    auto magnitude = [](float2 value) {
-        const uint32 re = finite_magnitude(value.x), im = finite_magnitude(value.y);
-        return re > im ? re : im;
-    };
-    if constexpr (KFast) {
-#pragma unroll
-        for (int i = 0; i < Lines; ++i) {
-            const int64 line = line0 + i;
-            if (line >= lines) break;
-            uint32 found = 0;
-#pragma unroll 8
-            for (int64 at = k0 + lane; at < end; at += kWarp) {
-                found = max(found, magnitude(x[line * line_stride + at * k_stride]));
-            }
-            found = __reduce_max_sync(0xffffffffu, found);
-            if (lane == 0) atomicMax(largest + batch * lines + line, found);
-        }
-    } else if (line0 + lane < lines) {
-        const float2* column = x + (line0 + lane) * line_stride;
-        uint32 found = 0;
-#pragma unroll 16
-        for (int64 at = k0; at < end; ++at) found = max(found, magnitude(column[at * k_stride]));
-        atomicMax(largest + batch * lines + line0 + lane, found);
-    }
 }

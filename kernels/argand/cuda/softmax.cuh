@@ -52,9 +52,12 @@ __device__ __forceinline__ float hold(float x, int exponent) {
     if constexpr (plan.held == Held::tf32) {
         const float big = round_to_tf32<plan.roundings[0]>(x);
         if constexpr (plan.terms == 1) return big;
-        return round_to_tf32<plan.roundings[1]>(is_finite(big) ? x - big : 0.0f) + big;
+        return round_to_tf32<plan.roundings[1]>(remainder_after(big, x)) + big;
     } else if constexpr (plan.held == Held::fp16) {
-        return round_to_fp16(x * power_of_two(exponent)) * power_of_two(-exponent);
+        x *= power_of_two(exponent);
+        float sum = round_to_fp16(x);
+        if constexpr (plan.terms == 2) sum += round_to_fp16(remainder_after(sum, x));
+        return sum * power_of_two(-exponent);
     } else if constexpr (plan.held == Held::bf16) {
         return round_to_bf16(x);
     } else {

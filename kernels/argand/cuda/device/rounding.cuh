@@ -42,6 +42,17 @@ __device__ __forceinline__ uint32 pack_bf16(float low, float high) {
     return packed;
 }
 
+__device__ __forceinline__ float2 fp16_values(uint32 packed) {
+    float2 x;
+    asm("{\n.reg .b16 low, high;\n"
+        "mov.b32 {low, high}, %2;\n"
+        "cvt.f32.f16 %0, low;\n"
+        "cvt.f32.f16 %1, high;\n}\n"
+        : "=f"(x.x), "=f"(x.y)
+        : "r"(packed));
+    return x;
+}
+
 __device__ __forceinline__ float round_to_fp16(float x) {
     unsigned short half;
     float rounded;
@@ -53,4 +64,45 @@ __device__ __forceinline__ float round_to_fp16(float x) {
 __device__ __forceinline__ float round_to_bf16(float x) {
     // bf16 is the upper half of fp32; the other half of the pair is zero.
     return __uint_as_float(pack_bf16(x, 0.0f) << 16);
+}
+
+// What is left for the next term of x: nothing after one that is not finite.
+__device__ __forceinline__ float remainder_after(float term, float x) {
+    return is_finite(term) ? x - term : 0.0f;
+}
+
+// The terms of one number in tf32. The last keeps the low bits that the tensor core ignores: dropping
+// them would cost as much as rounding.
+template <int Terms, Rounding first, Rounding second>
+__device__ __forceinline__ void split_to_tf32(float x, uint32 (&terms)[Terms]) {
+    static_assert(Terms == 1 || Terms == 2, "a number is one term or two");
+    if constexpr (Terms == 2) {
+        const float big = round_to_tf32<first>(x);
+        terms[0] = __float_as_uint(big);
+        terms[1] = __float_as_uint(nudge_to_tf32<second>(remainder_after(big, x)));
+    } else {
+        terms[0] = __float_as_uint(nudge_to_tf32<first>(x));
+    }
+}
+
+// The terms of two numbers in fp16, two numbers a register, the first in the low half.
+template <int Terms>
+__device__ __forceinline__ void split_to_fp16(float low, float high, uint32 (&terms)[Terms]) {
+    static_assert(Terms == 1 || Terms == 2, "a number is one term or two");
+    terms[0] = pack_fp16(low, high);
+    if constexpr (Terms == 2) {
+        const float2 big = fp16_values(terms[0]);
+        terms[1] = pack_fp16(remainder_after(big.x, low), remainder_after(big.y, high));
+    }
+}
+
+// The same for whichever of the two 16-bit formats it is; bf16 has one term.
+template <Operand operand, int Terms>
+__device__ __forceinline__ void split_to_half(float low, float high, uint32 (&terms)[Terms]) {
+    static_assert(operand == Operand::fp16 || Terms == 1, "bf16 has one term");
+    if constexpr (operand == Operand::bf16) {
+        terms[0] = pack_bf16(low, high);
+    } else {
+        split_to_fp16(low, high, terms);
+    }
 }

@@ -1,0 +1,57 @@
+"""What all figures share: colours, style, and how they are saved.
+
+SVG without a date and with fixed identifiers, so that the same records give the same bytes. One
+colour stands for one precision in every figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from argand import PRECISIONS
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from workflow.storage.files import atomic_path
+
+# Okabe and Ito's palette, told apart with every common colour blindness; yellow is left to the
+# last because it is weak on white.
+_PALETTE = (
+    "#000000", "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442",
+)  # fmt: skip
+COLOURS = dict(zip(PRECISIONS, _PALETTE, strict=False))
+"""The colour of every precision."""
+STYLE: Any = {
+    "svg.hashsalt": "argand",
+    "svg.fonttype": "path",
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "grid.color": "#dddddd",
+    "hatch.linewidth": 0.7,
+    "figure.dpi": 100,
+}
+
+
+def marker_key(marker: str) -> Line2D:
+    """What a legend shows for a marker of any colour."""
+    return Line2D([], [], marker=marker, linestyle="none", color="#777777", markersize=8)
+
+
+def new_axes(width: float, height: float) -> tuple[Figure, Axes]:
+    """A figure of so many inches that keeps its labels apart, and its axes."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots()
+
+
+def save(path: Path, draw: Callable[[], Figure]) -> None:
+    """Draw in the style of all figures and write the SVG atomically."""
+    with mpl.rc_context(), atomic_path(path) as temporary:
+        mpl.rcdefaults()  # whatever the user's matplotlibrc says
+        mpl.rcParams.update(STYLE)
+        draw().savefig(temporary, format="svg", metadata={"Date": None})
