@@ -2,6 +2,8 @@
 
 from argand.device import Device, DeviceError, devices
 from argand.gemm import GemmProblem, gemm
+from argand.packing import Packed, pack
+from argand.pairs import Pairs, pairs, to_pairs
 from argand.precision import PRECISIONS, Precision, get_precision
 from argand.softmax import SoftmaxProblem, log_softmax, softmax
 
@@ -12,11 +14,16 @@ __all__ = [
     "Device",
     "DeviceError",
     "GemmProblem",
+    "Packed",
+    "Pairs",
     "Precision",
     "SoftmaxProblem",
     "devices",
     "gemm",
     "get_precision",
     "log_softmax",
+    "pack",
+    "pairs",
     "softmax",
+    "to_pairs",
 ]

@@ -1,23 +1,46 @@
 """Complex matrix product: the problem, and the call that a user makes.
 
 C = alpha op(A) op(B) + beta C, batched as ``numpy.matmul``. What is to be computed (`GemmProblem`)
-is kept apart from how (`GemmPlan` of the CUDA backend); the arrays decide where.
+is kept apart from how (`GemmPlan` of the CUDA backend); the operands decide where.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
 from argand import numpy_backend
-from argand.device import is_cuda_array
+from argand.device import Backend
+from argand.operands import OPS, Op, as_operand, native_pairs, on_gpu, oriented_shape, type_name
+from argand.packing import Packed, check_packed
+from argand.pairs import HALF_FORMATS, Pairs, to_pairs
 from argand.precision import Precision, get_precision
 
-Op = Literal["N", "T", "C"]
-OPS: tuple[Op, ...] = get_args(Op)
+__all__ = [
+    "OPS",
+    "GemmProblem",
+    "Op",
+    "OperandFormat",
+    "Output",
+    "allowed_outputs",
+    "check_out",
+    "gemm",
+    "gemm_problem",
+]
+
+Output = Literal["complex64", "complex128", "complex-half"]
+"""The type of a result; complex-half is `Pairs` of the format in which the operands multiply."""
+OperandFormat = Literal["complex", "fp16", "bf16", "int8", "int16", "fp32", "packed"]
+"""What an operand is given as: an array, `Pairs` of a format, or `Packed`."""
+
+
+def allowed_outputs(precision: Precision) -> tuple[Output, ...]:
+    """The types that a result may have at a precision, the default first."""
+    half = precision.terms == 1 and precision.operand.name in HALF_FORMATS
+    return (precision.output, "complex-half") if half else (precision.output,)
 
 
 @dataclass(frozen=True)
@@ -25,7 +48,8 @@ class GemmProblem:
     """What a call computes, without its data.
 
     op(A) is ``batch_shape + (m, k)``, op(B) ``batch_shape + (k, n)``, C ``batch_shape + (m, n)``;
-    leading axes are broadcast as in ``numpy.matmul``.
+    leading axes are broadcast as in ``numpy.matmul``. ``a_format`` and ``b_format`` are what the
+    caller gave. Raises ValueError for an output that the precision does not have.
     """
 
     batch_shape: tuple[int, ...]
@@ -37,6 +61,19 @@ class GemmProblem:
     alpha: complex
     beta: complex
     precision: Precision
+    output: Output = "complex64"
+    a_format: OperandFormat = "complex"
+    b_format: OperandFormat = "complex"
+
+    def __post_init__(self) -> None:
+        if self.output == self.precision.output:
+            return
+        allowed = allowed_outputs(self.precision)
+        if self.output not in allowed:
+            raise ValueError(
+                f"output at {self.precision.name} must be one of {list(allowed)}, "
+                f"got {self.output!r}"
+            )
 
     @property
     def batch(self) -> int:
@@ -54,15 +91,6 @@ class GemmProblem:
         return (*self.batch_shape, self.m, self.n)
 
 
-def _oriented(shape: tuple[int, ...], op: str, name: str) -> tuple[int, int]:
-    if len(shape) < 2:
-        raise ValueError(f"{name} must have at least 2 axes, got shape {shape}")
-    if op not in OPS:
-        raise ValueError(f"op_{name} must be one of {list(OPS)}, got {op!r}")
-    rows, columns = shape[-2:]
-    return (rows, columns) if op == "N" else (columns, rows)
-
-
 def gemm_problem(
     a_shape: tuple[int, ...],
     b_shape: tuple[int, ...],
@@ -74,14 +102,18 @@ def gemm_problem(
     op_b: Op = "N",
     precision: str | Precision = "fp32",
     rounding: Sequence[str] | str | None = None,
+    output: Output | None = None,
+    a_format: OperandFormat = "complex",
+    b_format: OperandFormat = "complex",
 ) -> GemmProblem:
-    """The problem that a call of these shapes poses.
+    """The problem that a call of these shapes poses; output None is the precision's own.
 
     Raises ValueError where the inner dimensions differ, the leading axes do not broadcast, C does
-    not have the result's shape, or beta is not 0 and there is no C.
+    not have the result's shape, beta is not 0 and there is no C, or the precision does not have
+    this output.
     """
-    m, k = _oriented(a_shape, op_a, "a")
-    k_b, n = _oriented(b_shape, op_b, "b")
+    m, k = oriented_shape(a_shape, op_a, name="a", op_name="op_a")
+    k_b, n = oriented_shape(b_shape, op_b, name="b", op_name="op_b")
     if k != k_b:
         raise ValueError(
             f"inner dimensions differ: op(a) is {m} x {k} and op(b) is {k_b} x {n} "
@@ -93,9 +125,10 @@ def gemm_problem(
         raise ValueError(
             f"leading axes of a {a_shape[:-2]} and b {b_shape[:-2]} do not broadcast"
         ) from None
+    row = get_precision(precision, rounding)
     problem = GemmProblem(
-        batch_shape, m, n, k, op_a, op_b, complex(alpha), complex(beta),
-        get_precision(precision, rounding),
+        batch_shape, m, n, k, op_a, op_b, complex(alpha), complex(beta), row,
+        row.output if output is None else output, a_format, b_format,
     )  # fmt: skip
     if beta != 0 and c_shape is None:
         raise ValueError(f"beta is {beta}, so c must be given")
@@ -115,6 +148,7 @@ def gemm(
     op_b: Op = "N",
     precision: str | Precision = "fp32",
     rounding: Sequence[str] | str | None = None,
+    output: Output | None = None,
     out: Any = None,
 ) -> Any:
     """alpha op(a) op(b) + beta c, at a precision.
@@ -122,41 +156,111 @@ def gemm(
     Args:
         a, b: ``(..., m, k)`` and ``(..., k, n)`` after their op; NumPy arrays are computed on the
             CPU, CuPy arrays on their GPU. Any strides; leading axes broadcast as in numpy.matmul.
-        c: ``(..., m, n)``; not read where beta is 0.
+            Either may be `Pairs` (complex-half, integers), a NumPy structured array of r and i, or
+            a `Packed` of its side, precision and rounding, which holds its op already.
+        c: ``(..., m, n)``, an array or `Pairs`; not read where beta is 0.
         alpha, beta: complex scalars.
         op_a, op_b: ``N`` as it is, ``T`` transposed, ``C`` conjugated and transposed.
         precision: a name of ``PRECISIONS`` or a row of it.
         rounding: how the terms of tf32 and 3xtf32 are rounded: one name for all, or one for each.
-        out: where the result goes; it may be c. Its type must be the precision's output type.
+        output: the type of the result; at fp16 and bf16 also ``complex-half``, the fp32 sums
+            rounded once to nearest, ties to even (what is too large becomes an infinity).
+        out: where the result goes; it may be c. Its type must be the output's.
 
     Returns:
-        ``(..., m, n)``, complex128 at fp64 and complex64 otherwise.
+        ``(..., m, n)``, complex128 at fp64 and complex64 otherwise; `Pairs` of the precision's
+        format for complex-half.
 
     Raises:
-        ValueError: shapes that do not fit, an unknown precision, op or rounding, a wrong ``out``.
-        TypeError: some arrays on a GPU and others not.
+        ValueError: shapes that do not fit, an unknown precision, op, rounding or output, a wrong
+            ``out``, an operand packed for another call.
+        TypeError: some operands on a GPU and others not.
     """
-    arrays = [x for x in (a, b, c, out) if x is not None]
-    on_gpu = [is_cuda_array(x) for x in arrays]
-    if any(on_gpu) and not all(on_gpu):
-        raise TypeError("a, b, c and out must all be NumPy arrays or all be CuPy arrays")
-    if not any(on_gpu):
-        a, b, c = np.asarray(a), np.asarray(b), None if c is None else np.asarray(c)
+    key = None
+    if _on_cuda(a):
+        from argand import cuda_calls
+
+        options = (alpha, beta, op_a, op_b, precision, rounding, output)
+        key = cuda_calls.key_of((a, b, c, out), options)
+        found = None if key is None else cuda_calls.repeat(key, a, b, c, out)
+        if found is not None:
+            return found
+    given = (a, b, c)
+    row = get_precision(precision, rounding)
+    a, b, c = (_taken(x, name) for name, x in (("a", a), ("b", b), ("c", c)))
+    backend = _backend_of([x for x in (a, b, c, out) if x is not None])
+    for name, x, op in (("a", a, op_a), ("b", b, op_b)):
+        if isinstance(x, Packed):
+            check_packed(x, name, op, row)
     problem = gemm_problem(
         a.shape, b.shape, None if c is None else c.shape,
-        alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision=precision, rounding=rounding,
+        alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision=row, output=output,
+        a_format=_format(a), b_format=_format(b),
     )  # fmt: skip
-    check_out(out, problem.shape, problem.precision.output)
-    if any(on_gpu):
-        from argand.cuda_backend import gemm as launch
+    half = row.operand.name if problem.output == "complex-half" else None
+    check_out(out, problem.shape, f"Pairs of {half}" if half else problem.output)
+    a, b = (x.backend_data if isinstance(x, Packed) else native_pairs(row, x, backend)
+            for x in (a, b))  # fmt: skip
+    if isinstance(c, Pairs):
+        c = c.to_complex64() if beta != 0 else None
+    if backend == "cuda":
+        from argand import cuda_backend
 
-        return launch(problem, a, b, c, out)
-    return numpy_backend.gemm(problem, a, b, c, out)
+        changed = [x is not y for x, y in zip(given, (a, b, c), strict=True)]
+        packed = [isinstance(x, Packed) for x in given]
+        same = all(p or not moved for p, moved in zip(packed, changed, strict=True))
+        return cuda_backend.gemm(problem, a, b, c, out, key if same else None)
+    if half is None:
+        return numpy_backend.gemm(problem, a, b, c, out)
+    found = to_pairs(numpy_backend.gemm(problem, a, b, c, None), half)
+    if out is None:
+        return found
+    out.assign(found)
+    return out
+
+
+def _taken(x: Any, name: str) -> Any:
+    """An argument as an array, `Pairs`, or for a and b `Packed`; None as it is."""
+    if not isinstance(x, Packed):
+        return None if x is None else as_operand(x)
+    if name == "c":
+        raise ValueError("c must be an array or Pairs, got a packed operand")
+    return x
+
+
+def _format(x: Any) -> OperandFormat:
+    if isinstance(x, Packed):
+        return "packed"
+    # Pairs allow no other formats than those of PAIR_FORMATS, which OperandFormat lists.
+    return x.format if isinstance(x, Pairs) else "complex"  # type: ignore[return-value]
+
+
+def _backend_of(arguments: Sequence[Any]) -> Backend:
+    """Where all of them live. Raises TypeError where they do not live together."""
+    found: set[Backend] = {
+        x.device.backend if isinstance(x, Packed) else "cuda" if on_gpu(x) else "cpu"
+        for x in arguments
+    }
+    if len(found) > 1:
+        raise TypeError(
+            "a, b, c and out must all be on the CPU (NumPy arrays, and what is packed or paired of "
+            "them) or all on a GPU (CuPy arrays)"
+        )
+    return found.pop()
+
+
+def _on_cuda(x: Any) -> bool:
+    """Whether a call is one for a GPU, by a look that costs next to nothing."""
+    if isinstance(x, Packed):
+        return x.device.backend == "cuda"
+    array = x.array if isinstance(x, Pairs) else x
+    return type(array).__module__.partition(".")[0] == "cupy"
 
 
 def check_out(out: Any, shape: tuple[int, ...], dtype: str) -> None:
     """Raise ValueError where ``out`` is given and is not of this shape and type."""
-    if out is not None and (tuple(out.shape) != shape or str(out.dtype) != dtype):
+    if out is not None and (tuple(out.shape) != shape or type_name(out) != dtype):
         raise ValueError(
-            f"out must have shape {shape} and type {dtype}, got {tuple(out.shape)} and {out.dtype}"
+            f"out must have shape {shape} and type {dtype}, "
+            f"got {tuple(out.shape)} and {type_name(out)}"
         )

@@ -7,16 +7,25 @@ in the accumulator's type, so what a precision costs in accuracy can be seen wit
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from argand.device import available_cores
 from argand.precision import Precision
-from argand.rounding import Array, power_of_two, round_operand, scale_exponents, split
+from argand.rounding import (
+    LARGEST_SHIFT,
+    Array,
+    power_of_two,
+    round_operand,
+    scale_exponents,
+    split,
+)
 
 if TYPE_CHECKING:
     from argand.gemm import GemmProblem
+    from argand.operands import Side
     from argand.softmax import SoftmaxProblem
 
 _TILE_COLUMNS = 32768
@@ -24,6 +33,8 @@ _TILE_COLUMNS = 32768
 _BLOCK_VALUES = 1 << 19
 """Values of the rows that a thread works on at a time: they stay in the last-level cache, and
 NumPy's calls are long enough that threads seldom wait for each other's hold of the interpreter."""
+_K_AXIS = {"a": -1, "b": -2}
+"""Where k lies in the operand on each side of the product."""
 
 
 def gemm_algorithm(precision: Precision) -> str:
@@ -32,12 +43,53 @@ def gemm_algorithm(precision: Precision) -> str:
     return routine if len(precision.products) == 1 else f"{len(precision.products)} x {routine}"
 
 
-def gemm(problem: GemmProblem, a: Array, b: Array, c: Array | None, out: Array | None) -> Array:
-    """Solve a GemmProblem; shapes and ``out`` are already checked."""
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """What an operand is multiplied as: ``values``, the largest term first, oriented by its op.
+
+    ``exponents`` are of the powers of two by which its lines along k were multiplied before
+    rounding, with k as length 1; None where the precision does not scale.
+    """
+
+    values: list[Array]
+    exponents: Array | None
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that it takes."""
+        exponents = 0 if self.exponents is None else self.exponents.nbytes
+        return exponents + sum(term.nbytes for term in self.values)
+
+
+def terms_of(x: Array, op: str, precision: Precision, side: Side) -> Terms:
+    """The terms of op(x) as the left (a) or right (b) operand; at fp64 and fp32 maybe x itself."""
+    x = _oriented(x, op).astype(precision.output, copy=False)
+    if precision.exact_operands:
+        return Terms([_for_blas(x)], None)
+    if not precision.scaled:
+        return Terms(split(x, precision), None)
+    exponents = scale_exponents(x, _K_AXIS[side])
+    return Terms(split(x, precision, exponents), exponents)
+
+
+def pack(x: Array, op: str, precision: Precision, side: Side) -> Terms:
+    """The terms that `gemm` makes of an operand, in memory of their own.
+
+    They lie in the same order, rows or columns together, so that BLAS gives the same bits.
+    """
+    terms = terms_of(x, op, precision, side)
+    own = [np.array(t, order="K") if np.may_share_memory(t, x) else t for t in terms.values]
+    return Terms(own, terms.exponents)
+
+
+def gemm(
+    problem: GemmProblem, a: Array | Terms, b: Array | Terms, c: Array | None, out: Array | None
+) -> Array:
+    """Solve a GemmProblem; shapes and ``out`` are already checked. Terms are of `pack`."""
     precision = problem.precision
     if out is None:
         target = np.empty(problem.shape, precision.output)
-    elif any(x is not None and np.may_share_memory(out, x) for x in (a, b)):
+    elif any(not isinstance(x, Terms) and np.may_share_memory(out, x) for x in (a, b)):
         target = np.empty_like(out)
     else:
         target = out
@@ -48,7 +100,9 @@ def gemm(problem: GemmProblem, a: Array, b: Array, c: Array | None, out: Array |
     if problem.alpha == 0 or problem.k == 0:
         target[...] = 0
     else:
-        _product(_oriented(a, problem.op_a), _oriented(b, problem.op_b), precision, target)
+        left = a if isinstance(a, Terms) else terms_of(a, problem.op_a, precision, "a")
+        right = b if isinstance(b, Terms) else terms_of(b, problem.op_b, precision, "b")
+        _product(left, right, precision, target)
         if problem.alpha != 1:
             np.multiply(target, np.array(problem.alpha, precision.output), out=target)
     if addend is not None:
@@ -66,35 +120,47 @@ def _oriented(x: Array, op: str) -> Array:
     return np.conj(x) if op == "C" else x
 
 
-def _product(a: Array, b: Array, precision: Precision, out: Array) -> None:
-    """out = a b, each operand replaced by its terms."""
-    complex_type = np.dtype(precision.output)
-    a = a.astype(complex_type, copy=False)
-    b = b.astype(complex_type, copy=False)
-    if precision.scaled:
-        rows, columns = scale_exponents(a, -1), scale_exponents(b, -2)
-        a, b = a * power_of_two(rows), b * power_of_two(columns)
-    terms_a, terms_b = split(a, precision), split(b, precision)
+def _for_blas(x: Array) -> Array:
+    """x, or a copy where neither its rows nor its columns lie together.
+
+    NumPy multiplies other layouts in a way of its own, and BLAS takes the dot product of vectors
+    with gaps in another order: sums are to depend on nothing that `pack` does not keep.
+    """
+    (rows, columns), (down, along) = x.shape[-2:], x.strides[-2:]
+    item = x.itemsize
+    if 1 in (rows, columns):
+        together = (along if rows == 1 else down) == item
+    else:
+        by_rows = along == item and down % item == 0 and down // item >= columns
+        together = by_rows or (down == item and along % item == 0 and along // item >= rows)
+    return x if together else np.ascontiguousarray(x)
+
+
+def _product(a: Terms, b: Terms, precision: Precision, out: Array) -> None:
+    """out = the sum of the products of terms that the precision keeps."""
     partial = np.empty_like(out) if len(precision.products) > 1 else None
     # The smallest products come first, so that they are not lost in the sum of the large ones.
     for index, (i, j) in enumerate(precision.products):
         if index == 0 or partial is None:
-            np.matmul(terms_a[i], terms_b[j], out=out)
+            np.matmul(a.values[i], b.values[j], out=out)
         else:
-            np.matmul(terms_a[i], terms_b[j], out=partial)
+            np.matmul(a.values[i], b.values[j], out=partial)
             out += partial
-    if precision.scaled:
-        _unscale(out, rows, columns)
+    if a.exponents is not None and b.exponents is not None:
+        _unscale(out, a.exponents, b.exponents)
 
 
 def _unscale(out: Array, rows: Array, columns: Array) -> None:
     """out *= 2^-(rows + columns), exact even where the two powers apart leave fp32's range."""
-    exponents = -(rows + columns)
-    if np.abs(exponents).max(initial=0) <= 126:
-        out *= power_of_two(exponents)
-    else:
-        out.real = np.ldexp(out.real, exponents)
-        out.imag = np.ldexp(out.imag, exponents)
+    step = max(1, _BLOCK_VALUES * out.shape[-2] // max(1, out.size))
+    for start in range(0, out.shape[-2], step):
+        block = (..., slice(start, start + step), slice(None))
+        exponents = -(rows[block] + columns)
+        if np.abs(exponents).max(initial=0) <= LARGEST_SHIFT:
+            out[block] *= power_of_two(exponents)
+        else:
+            out.real[block] = np.ldexp(out.real[block], exponents)
+            out.imag[block] = np.ldexp(out.imag[block], exponents)
 
 
 def softmax(problem: SoftmaxProblem, x: Array, out: Array | None) -> Array:

@@ -1,0 +1,99 @@
+"""Constant operands (weights, DFT matrices, gates): scaled, rounded, split once for many calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from argand import numpy_backend
+from argand.device import Device, cpu, gpu
+from argand.operands import SIDES, Op, Side, as_operand, native_pairs, on_gpu, oriented_shape
+from argand.precision import Precision, get_precision
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """An operand as the kernels of one precision multiply it; made by `pack`.
+
+    Attributes:
+        shape: of op(x): ``(..., m, k)`` on side a, ``(..., k, n)`` on side b.
+        precision: what it was rounded for, with its rounding.
+        side: a or b, whether it stands left or right of the product.
+        device: where it lives.
+        nbytes: memory that it takes.
+        backend_data: what that device's backend multiplies; only the backend knows its layout.
+    """
+
+    shape: tuple[int, ...]
+    precision: Precision
+    side: Side
+    device: Device
+    nbytes: int
+    backend_data: Any = field(repr=False)
+
+    @property
+    def ndim(self) -> int:
+        """Axes of op(x)."""
+        return len(self.shape)
+
+
+def pack(
+    x: Any,
+    precision: str | Precision,
+    *,
+    side: Side = "a",
+    op: Op = "N",
+    rounding: Sequence[str] | str | None = None,
+) -> Packed:
+    """Prepare an operand that many products share, so that each `gemm` need not do it again.
+
+    Args:
+        x: an operand as of `argand.gemm`: complex or real ``(..., rows, columns)`` of any strides,
+            `Pairs`, or a NumPy structured array of r and i. What it holds now is packed; later
+            changes do not show.
+        precision, rounding: those of the products.
+        side: ``a`` for a left operand, ``b`` for a right one.
+        op: of x, as ``op_a`` and ``op_b`` of `argand.gemm`; the products take it with op N.
+
+    Returns:
+        What `argand.gemm` takes in x's place. On the CPU the result has the bits that x gives.
+
+    Raises:
+        ValueError: an unknown precision, rounding, side or op, fewer than two axes.
+    """
+    row = get_precision(precision, rounding)
+    if side not in SIDES:
+        raise ValueError(f"side must be one of {list(SIDES)}, got {side!r}")
+    if isinstance(x, Packed):
+        raise ValueError("x is packed already; pack the array that it was made of")
+    x = as_operand(x)
+    shape = (*x.shape[:-2], *oriented_shape(x.shape, op, name="x"))
+    data: Any
+    if on_gpu(x):
+        from argand import cuda_backend
+
+        device = gpu(x.device.id)
+        data = cuda_backend.pack(native_pairs(row, x, "cuda"), op, row, side)
+    else:
+        device = cpu()
+        data = numpy_backend.pack(native_pairs(row, x, "cpu"), op, row, side)
+    return Packed(shape, row, side, device, data.nbytes, data)
+
+
+def check_packed(packed: Packed, side: str, op: str, precision: Precision) -> None:
+    """Raise ValueError where an operand was packed for another call than this one."""
+    if packed.side != side:
+        raise ValueError(f"{side} was packed for side {packed.side}; it must be of side {side}")
+    if op != "N":
+        raise ValueError(f"op_{side} of a packed operand must be 'N', got {op!r}: pack(op=...)")
+    if packed.precision.name != precision.name:
+        raise ValueError(
+            f"{side} was packed at {packed.precision.name} and the product is at {precision.name}; "
+            "they must be the same"
+        )
+    if packed.precision != precision:
+        raise ValueError(
+            f"{side} was packed with rounding {list(packed.precision.roundings)} and the product "
+            f"has {list(precision.roundings)}; they must be the same"
+        )
