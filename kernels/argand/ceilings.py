@@ -126,24 +126,32 @@ def _measure_gpu(device: Device) -> Ceilings:
 
 
 def _gpu_rate(cupy: Any, name: str) -> float:
+    multiply, flops = real_product(name)
+    return flops / _median_gpu(cupy, multiply) / 1e12
+
+
+def real_product(name: str) -> tuple[Callable[[], None], float]:
+    """cuBLAS's real product m = n = k = 8192 of an operand format, to call, and its operations.
+
+    On the current GPU, on random values: on zeros the card draws less power and runs faster.
+    """
+    import cupy
     from cupy.cuda import cublas
 
     kind, result, compute = _GEMM_TYPES[name]
     side = _GPU_SIDE
-    # Random values: on zeros the card draws less power and runs faster than on data.
     a = _operand(cupy, name, side)
     out = cupy.empty((side, side), "float64" if name == "fp64" else "float32")
     scalars = np.array([1, 0], out.dtype)
-    handle = cupy.cuda.device.get_cublas_handle()
 
     def multiply() -> None:
         cublas.gemmEx(
-            handle, 1, 0, side, side, side, scalars.ctypes.data, a.data.ptr, kind, side,
-            a.data.ptr, kind, side, scalars.ctypes.data + out.itemsize, out.data.ptr, result, side,
-            compute, -1,
+            cupy.cuda.device.get_cublas_handle(), 1, 0, side, side, side, scalars.ctypes.data,
+            a.data.ptr, kind, side, a.data.ptr, kind, side, scalars.ctypes.data + out.itemsize,
+            out.data.ptr, result, side, compute, -1,
         )  # fmt: skip
 
-    return 2 * side**3 / _median_gpu(cupy, multiply) / 1e12
+    return multiply, 2.0 * side**3
 
 
 def _operand(cupy: Any, name: str, side: int) -> Any:

@@ -15,10 +15,44 @@ def place(array: Any) -> Any:
 
 
 @dataclass(frozen=True)
+class Layout:
+    """Where the elements of a (batch, rows, columns) lie, without its address.
+
+    Strides are in elements, 0 repeats. ``aligned`` is the largest power of two up to 32 that
+    divides the address in bytes, ``item`` the bytes of an element.
+    """
+
+    rows: int
+    columns: int
+    row_stride: int
+    column_stride: int
+    batch_stride: int
+    item: int
+    aligned: int
+
+    @property
+    def transposed(self) -> Layout:
+        """The same with rows and columns exchanged."""
+        return Layout(
+            self.columns, self.rows, self.column_stride, self.row_stride,
+            self.batch_stride, self.item, self.aligned,
+        )  # fmt: skip
+
+    def in_pairs(self, along_columns: bool) -> bool:
+        """Whether two neighbours along the columns (else the rows) are one aligned word."""
+        fast, slow, slow_length = (
+            (self.column_stride, self.row_stride, self.rows) if along_columns
+            else (self.row_stride, self.column_stride, self.columns)
+        )  # fmt: skip
+        even = (slow_length == 1 or slow % 2 == 0) and self.batch_stride % 2 == 0
+        return fast == 1 and even and self.aligned >= 2 * self.item
+
+
+@dataclass(frozen=True)
 class Batched:
     """A complex array as the kernels see it: (batch, rows, columns) by three strides in elements.
 
-    ``array`` keeps the memory alive and begins at the first element. A stride of 0 repeats.
+    ``array`` keeps the memory alive and begins at the first element.
     """
 
     array: Any
@@ -36,13 +70,22 @@ class Batched:
             self.column_stride, self.row_stride, self.batch_stride,
         )  # fmt: skip
 
+    @property
+    def layout(self) -> Layout:
+        """All but the address."""
+        address = int(self.array.data.ptr) | 32
+        return Layout(
+            self.rows, self.columns, self.row_stride, self.column_stride, self.batch_stride,
+            int(self.array.dtype.itemsize), address & -address,
+        )  # fmt: skip
+
 
 def batched(x: Any, batch_shape: tuple[int, ...]) -> Batched:
     """x ``(..., rows, columns)``, broadcast over ``batch_shape``; copied where no stride fits."""
     item = x.dtype.itemsize
     if x.data.ptr % item or any(stride % item for stride in x.strides):
         x = x.copy()
-    view = cupy.broadcast_to(x, batch_shape + x.shape[-2:])
+    view = x if x.shape[:-2] == batch_shape else cupy.broadcast_to(x, batch_shape + x.shape[-2:])
     stride = one_stride(view.shape[:-2], view.strides[:-2])
     if stride is None:
         view = cupy.ascontiguousarray(view)

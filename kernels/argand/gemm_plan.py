@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from argand.device import Arch
+from argand.kernel_arguments import size_check
 from argand.precision import Precision
 
 PAD = 4
@@ -238,35 +239,54 @@ def gemm_source(precision: Precision, plan: GemmPlan) -> str:
         "vector": plan.vector,
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
-    parameters = ", ".join(f"{kind} {name}" for kind, name in ARGUMENTS)
-    arguments = ", ".join(f".{name} = {name}" for _, name in ARGUMENTS)
     return (
         '#include "gemm_mma.cuh"\n'
+        f"{size_check('GemmArguments', ARGUMENTS)}"
         f"constexpr GemmPlan kPlan{{{members}}};\n"
         f'extern "C" __global__ void __launch_bounds__({plan.threads}, 1)\n'
-        f"{kernel_name(precision, plan)}({parameters}) {{\n"
-        f"    gemm_mma<kPlan>(GemmArguments{{{arguments}}});\n"
+        f"{kernel_name(precision, plan)}(const __grid_constant__ GemmArguments args) {{\n"
+        "    gemm_mma<kPlan>(args);\n"
         "}\n"
     )
 
 
-SCAN_KERNEL = "largest_magnitudes_kernel"
-SCAN_DEPTH = 512
-"""How many k a warp of that kernel looks at."""
+SCAN_KERNEL = "gemm_scan"
+SCAN_THREADS = 256
+SCAN_DEPTH = {True: 256, False: 64}
+"""How many k a warp of that kernel looks at, by whether k is contiguous: then its lanes lie along
+k, else along lines."""
 SCAN_LINES = {True: 4, False: 32}
-"""And how many lines, by whether k is contiguous: then its lanes lie along k, else along lines."""
+"""And how many lines."""
+
+# ScanArguments of gemm_scan.cuh.
+SCAN_SOURCE = (
+    "lines", "k", "line_stride", "k_stride", "batch_stride", "line_blocks", "k_blocks", "batches",
+)  # fmt: skip
+SCAN_ARGUMENTS: tuple[tuple[str, str], ...] = (
+    *(
+        field
+        for side in "ab"
+        for field in (
+            ("const float2*", f"{side}_x"), ("uint32*", f"{side}_largest"),
+            *(("int64", f"{side}_{name}") for name in SCAN_SOURCE),
+        )
+    ),
+    ("int64", "a_blocks"),
+)  # fmt: skip
 
 
-def scan_source(k_fast: bool) -> str:
+def scan_source(a_k_fast: bool, b_k_fast: bool) -> str:
     """The CUDA C++ of the kernel that finds each line's largest magnitude, for scaling."""
+    looks = [
+        f"largest_magnitudes<{str(fast).lower()}, {SCAN_LINES[fast]}, {SCAN_DEPTH[fast]}>"
+        for fast in (a_k_fast, b_k_fast)
+    ]
     return (
-        '#include "gemm_mma.cuh"\n'
-        f'extern "C" __global__ void __launch_bounds__(256) {SCAN_KERNEL}(\n'
-        "    const float2* x, uint32* largest, int64 lines, int64 k, int64 line_stride,\n"
-        "    int64 k_stride, int64 batch_stride, int64 line_blocks, int64 k_blocks,\n"
-        "    int64 batches) {\n"
-        f"    largest_magnitudes<{str(k_fast).lower()}, {SCAN_LINES[k_fast]}, {SCAN_DEPTH}>(\n"
-        "        x, largest, lines, k, line_stride, k_stride, batch_stride, line_blocks,\n"
-        "        k_blocks, batches);\n"
+        '#include "gemm_scan.cuh"\n'
+        f"{size_check('ScanArguments', SCAN_ARGUMENTS)}"
+        f'extern "C" __global__ void __launch_bounds__({SCAN_THREADS})\n'
+        f"{SCAN_KERNEL}(const __grid_constant__ ScanArguments args) {{\n"
+        f"    if (blockIdx.x < args.a_blocks) {looks[0]}(args.a, blockIdx.x);\n"
+        f"    else {looks[1]}(args.b, blockIdx.x - args.a_blocks);\n"
         "}\n"
     )

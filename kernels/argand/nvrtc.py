@@ -43,11 +43,12 @@ class Resources:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A cubin on disk, and what each of its kernels takes."""
+    """A cubin on disk, what each of its kernels takes, and the assembler's ``warnings``."""
 
     path: Path
     cubin: bytes
     resources: dict[str, Resources]
+    warnings: tuple[str, ...]
     cached: bool
 
 
@@ -106,9 +107,9 @@ def compile_cubin(
     if kept is not None:
         return Compiled(path, *kept, cached=True)
     cubin, log = _compile(source, every)
-    resources = parse_resources(log)
-    _write_cached(path, cubin, resources)
-    return Compiled(path, cubin, resources, cached=False)
+    resources, warnings = parse_resources(log), parse_warnings(log)
+    _write_cached(path, cubin, resources, warnings)
+    return Compiled(path, cubin, resources, warnings, cached=False)
 
 
 @lru_cache(maxsize=1)
@@ -180,7 +181,18 @@ def parse_resources(log: str) -> dict[str, Resources]:
     return found
 
 
-def _read_cached(path: Path) -> tuple[bytes, dict[str, Resources]] | None:
+_WARNING = re.compile(r"\(C75\d\d\).*")
+
+
+def parse_warnings(log: str) -> tuple[str, ...]:
+    """What the assembler says of slow code for Hopper, each line from its number (C75..) on.
+
+    Products that wait for each other, waits put between them, or a ``setmaxnreg`` without effect.
+    """
+    return tuple(match[0].rstrip() for match in _WARNING.finditer(log))
+
+
+def _read_cached(path: Path) -> tuple[bytes, dict[str, Resources], tuple[str, ...]] | None:
     """What `_write_cached` wrote; None where it is missing or damaged, and then removed."""
     try:
         data = path.with_suffix(".checked").read_bytes()
@@ -191,12 +203,18 @@ def _read_cached(path: Path) -> tuple[bytes, dict[str, Resources]] | None:
     if head.decode(errors="replace") != hashlib.sha256(described + cubin).hexdigest():
         path.unlink(missing_ok=True)
         return None
-    kernels = json.loads(described)
-    return cubin, {name: Resources(**values) for name, values in kernels.items()}
+    found = json.loads(described)
+    if found.keys() != {"kernels", "warnings"}:  # written by an older version
+        return None
+    kernels = {name: Resources(**values) for name, values in found["kernels"].items()}
+    return cubin, kernels, tuple(found["warnings"])
 
 
-def _write_cached(path: Path, cubin: bytes, resources: dict[str, Resources]) -> None:
-    described = json.dumps({name: asdict(values) for name, values in resources.items()}).encode()
+def _write_cached(
+    path: Path, cubin: bytes, resources: dict[str, Resources], warnings: tuple[str, ...]
+) -> None:
+    kernels = {name: asdict(values) for name, values in resources.items()}
+    described = json.dumps({"kernels": kernels, "warnings": warnings}).encode()
     digest = hashlib.sha256(described + cubin).hexdigest().encode()
     _replace(path, cubin)
     _replace(path.with_suffix(".checked"), digest + b"\n" + described)

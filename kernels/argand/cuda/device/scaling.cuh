@@ -21,6 +21,13 @@ __device__ __forceinline__ float scale_by_power(float x, int exponent) {
     return ldexpf(x, exponent);
 }
 
+// Two powers of two whose product is 2^exponent. The products of such halves of two exponents are
+// normal numbers, so that a result scaled by one and then the other neither overflows nor vanishes
+// on the way.
+__device__ __forceinline__ float2 half_powers(int exponent) {
+    return {power_of_two(exponent / 2), power_of_two(exponent - exponent / 2)};
+}
+
 // The bits of |x|, 0 where x is not finite. As integers they order like the magnitudes.
 __device__ __forceinline__ uint32 finite_magnitude(float x) {
     return is_finite(x) ? __float_as_uint(x) & 0x7fffffffu : 0u;

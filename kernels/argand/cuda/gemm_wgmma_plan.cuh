@@ -1,0 +1,101 @@
+// What a kernel of the wgmma family is made for, and what it is called with.
+//
+// The family computes Z = X Y^T of complex matrices: X (rows, k) is the *row operand*, which stays
+// interleaved in memory and goes to the tensor cores through registers; Y (columns, k) is the
+// *column operand*, which a packing pass has rounded, split and laid out in planes, k contiguous.
+// Which of A and B is which is the host's choice: C^T = B^T A^T.
+#pragma once
+#include "device/mma.cuh"
+#include "device/tensor_copy.cuh"
+
+constexpr int kWarp = 32;
+constexpr int kWarpgroup = 4 * kWarp;
+constexpr int kWarpgroupRows = 64;  // of one wgmma
+constexpr int kSwizzleBytes = 128;  // a line of the row operand's tile in shared memory
+// Tiles of Z that share columns of Y run together this many at a time, so that they meet in L2.
+constexpr int kTileGroup = 8;
+
+// How the row operand lies in memory.
+enum class Storage {
+    fp32,   // interleaved pairs of fp32, rounded and split in registers
+    half,   // interleaved pairs of 16 bits, already rounded
+    planar  // as the column operand: planes of terms, k contiguous
+};
+
+struct WgmmaPlan {
+    Operand operand;
+    int terms;
+    Rounding roundings[2];
+    int products;
+    int product_x[3];
+    int product_y[3];
+    Storage storage;
+    bool k_fast;         // whether k is X's contiguous axis in memory, else the rows are
+    bool scaled;         // operands were scaled by powers of two, results are scaled back
+    bool half_output;    // Z is stored as pairs of 16 bits
+    int warpgroups;      // that multiply, 64 rows each
+    int block_n, depth, stages;
+    int promote_stages;  // sums move to fp32 registers after so many stages; 0: never
+    bool alternate;      // the real and the imaginary part of a slice share registers
+
+    constexpr int block_m() const { return kWarpgroupRows * warpgroups; }
+    constexpr int threads() const { return kWarpgroup * (warpgroups + 1); }
+    constexpr int step() const { return operand == Operand::tf32 ? 8 : 16; }
+    constexpr int planes() const { return 2 * terms; }
+    constexpr int line_bytes() const { return depth * (operand == Operand::tf32 ? 4 : 2); }
+    constexpr int x_bytes_each() const {
+        return storage == Storage::half ? 4 : storage == Storage::fp32 ? 8 : 2 * terms * line_bytes() / depth;
+    }
+    constexpr int x_span() const { return kSwizzleBytes / x_bytes_each(); }
+    constexpr int x_bytes() const { return block_m() * depth * x_bytes_each(); }
+    constexpr int x_plane_bytes() const { return block_m() * line_bytes(); }
+    constexpr int y_plane_bytes() const { return block_n * line_bytes(); }
+    constexpr int stage_bytes() const { return x_bytes() + planes() * y_plane_bytes(); }
+};
+
+// Strides count complex numbers. Every number fits 32 bits but the addresses.
+struct WgmmaArguments {
+    const float2* c;
+    void* out;
+    const float2* x_unscale;  // (batch, rows): what scales a row's results back
+    const float2* y_unscale;  // (batch, columns)
+    int rows, columns, k;
+    int batches;
+    int x_batched, y_batched;  // 0 where one operand serves the whole batch
+    // With `parts` > 1 each product's k is cut into so many parts of `part_steps` stages, whose sums
+    // go to out as if they were that many more products.
+    int parts, part_steps;
+    int64 c_row, c_column, c_batch;
+    int64 out_row, out_column, out_batch;
+    float alpha_re, alpha_im, beta_re, beta_im;
+    int flip_result;   // X was meant conjugated: conj(X) Y = conj(X conj(Y))
+    int row_pairs;     // rows 2 i and 2 i + 1 of one column may be stored at once
+    int column_pairs;  // columns 2 j and 2 j + 1 of one row
+};
+
+// One block's piece of work: a tile of one product, all of k or one part of it.
+struct WgmmaTile {
+    int batch, part, row, column, first_step, steps;
+};
+
+template <WgmmaPlan plan>
+__device__ __forceinline__ uint32 tile_count(const WgmmaArguments& args) {
+    const uint32 rows = (args.rows + plan.block_m() - 1) / plan.block_m();
+    const uint32 columns = (args.columns + plan.block_n - 1) / plan.block_n;
+    return rows * columns * args.parts * args.batches;
+}
+
+template <WgmmaPlan plan>
+__device__ __forceinline__ WgmmaTile find_wgmma_tile(const WgmmaArguments& args, uint32 index) {
+    const uint32 rows = (args.rows + plan.block_m() - 1) / plan.block_m();
+    const uint32 columns = (args.columns + plan.block_n - 1) / plan.block_n;
+    const uint32 product = index / (rows * columns), tile = index % (rows * columns);
+    const uint32 group = tile / (kTileGroup * columns), inside = tile % (kTileGroup * columns);
+    const uint32 height = min(rows - group * kTileGroup, uint32(kTileGroup));
+    const int part = product % args.parts, steps = (args.k + plan.depth - 1) / plan.depth;
+    const int first = part * args.part_steps;
+    return {int(product / args.parts), part,
+            int(group * kTileGroup + inside % height) * plan.block_m(),
+            int(inside / height) * plan.block_n, first,
+            max(0, min(args.part_steps, steps - first))};
+}

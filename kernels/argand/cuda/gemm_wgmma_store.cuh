@@ -1,0 +1,117 @@
+// Results of the wgmma family: scaled back, alpha X + beta C, stored.
+#pragma once
+#include "device/scaling.cuh"
+#include "gemm_wgmma_rows.cuh"
+
+__device__ __forceinline__ float2 complex_multiply(float2 x, float2 y) {
+    return {x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x};
+}
+
+// alpha x + beta C for one element; C is read only where beta is not 0.
+__device__ __forceinline__ float2 with_addend(const WgmmaArguments& args, float2 x,
+                                              const float2* c) {
+    if (args.flip_result) x.y = -x.y;
+    if (args.alpha_re != 1.0f || args.alpha_im != 0.0f) {
+        x = complex_multiply({args.alpha_re, args.alpha_im}, x);
+    }
+    if (args.beta_re != 0.0f || args.beta_im != 0.0f) {
+        const float2 addend = complex_multiply({args.beta_re, args.beta_im}, *c);
+        x = {x.x + addend.x, x.y + addend.y};
+    }
+    return x;
+}
+
+// Where results go: pairs of fp32, or of the 16-bit operand format.
+template <WgmmaPlan plan>
+struct Output {
+    static __device__ __forceinline__ uint32 rounded(float2 x) {
+        return plan.operand == Operand::bf16 ? pack_bf16(x.x, x.y) : pack_fp16(x.x, x.y);
+    }
+
+    static __device__ __forceinline__ void one(void* out, int64 at, float2 x) {
+        if constexpr (plan.half_output) {
+            static_cast<uint32*>(out)[at] = rounded(x);
+        } else {
+            static_cast<float2*>(out)[at] = x;
+        }
+    }
+
+    static __device__ __forceinline__ void two(void* out, int64 at, float2 x, float2 y) {
+        if constexpr (plan.half_output) {
+            *reinterpret_cast<uint2*>(static_cast<uint32*>(out) + at) = {rounded(x), rounded(y)};
+        } else {
+            *reinterpret_cast<float4*>(static_cast<float2*>(out) + at) = {x.x, x.y, y.x, y.y};
+        }
+    }
+};
+
+// Stores a warpgroup's 64 rows from its accumulators: of each eight columns a lane holds the columns
+// 2 (lane % 4) and the next of its two rows.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void store_rows(const WgmmaArguments& args, const WgmmaTile& tile,
+                                           int row0, int lane,
+                                           const float (&re)[plan.block_n / 2],
+                                           const float (&im)[plan.block_n / 2]) {
+    const int64 product = int64(tile.batch) + int64(tile.part) * args.batches;
+    const int rows[2] = {row0 + fragment_row<plan>(lane, 0), row0 + fragment_row<plan>(lane, 1)};
+    if (rows[0] >= args.rows) return;  // the second row is never above the first
+    const float2* y_unscale =
+        args.y_unscale + (args.y_batched ? int64(tile.batch) * args.columns : 0);
+    float2 x_unscale[2];
+    if constexpr (plan.scaled) {
+        const float2* unscale = args.x_unscale + (args.x_batched ? int64(tile.batch) * args.rows : 0);
+        x_unscale[0] = __ldg(unscale + rows[0]);
+        x_unscale[1] = __ldg(unscale + min(rows[1], args.rows - 1));
+    }
+    int64 out_at[2], c_at[2];
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+        out_at[h] = product * args.out_batch + rows[h] * args.out_row;
+        c_at[h] = int64(tile.batch) * args.c_batch + rows[h] * args.c_row;
+    }
+    const bool second_row = rows[1] < args.rows;
+#pragma unroll
+    for (int j = 0; j < plan.block_n / 8; ++j) {
+        const int column = tile.column + 8 * j + 2 * (lane % 4);
+        if (column >= args.columns) continue;
+        const bool second_column = column + 1 < args.columns;
+        float2 z[2][2];
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+            if (e == 1 && !second_column) continue;
+            float2 unscale;
+            if constexpr (plan.scaled) unscale = __ldg(y_unscale + column + e);
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                if (h == 1 && !second_row) continue;
+                float2 x = {re[4 * j + 2 * h + e], im[4 * j + 2 * h + e]};
+                if constexpr (plan.scaled) {
+                    const float first = x_unscale[h].x * unscale.x;
+                    const float second = x_unscale[h].y * unscale.y;
+                    x = {x.x * first * second, x.y * first * second};
+                }
+                z[h][e] = with_addend(args, x, args.c + c_at[h] + (column + e) * args.c_column);
+            }
+        }
+        if (args.row_pairs && second_row) {
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+                if (e == 1 && !second_column) continue;
+                Output<plan>::two(args.out, out_at[0] + (column + e) * args.out_column, z[0][e],
+                                  z[1][e]);
+            }
+        } else {
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                if (h == 1 && !second_row) continue;
+                const int64 at = out_at[h] + column * args.out_column;
+                if (args.column_pairs && second_column) {
+                    Output<plan>::two(args.out, at, z[h][0], z[h][1]);
+                } else {
+                    Output<plan>::one(args.out, at, z[h][0]);
+                    if (second_column) Output<plan>::one(args.out, at + args.out_column, z[h][1]);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,232 @@
+"""A whole product on a GPU prepared for operands of one form: packing, kernel, adding up parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import cupy
+
+from argand import tuning
+from argand.cuda_arrays import Layout
+from argand.cuda_mma import MmaLaunch
+from argand.cuda_pack import PackLaunch, Planes, k_fast
+from argand.cuda_reduce import ReduceLaunch
+from argand.cuda_wgmma import WgmmaLaunch, WgmmaProblem, copyable
+from argand.device import Device, gpu
+from argand.gemm import GemmProblem
+from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, choose
+from argand.precision import Precision
+
+
+@dataclass(frozen=True)
+class OperandForm:
+    """What a launch is prepared for: how an operand lies in memory, not where.
+
+    ``lines`` are rows of op(A) or columns of op(B), by k; None for planes. ``half`` says that they
+    are pairs of 16 bits, ``conjugated`` that they have yet to be conjugated, ``batched`` that each
+    product has its own, ``unscaled`` that planes were not scaled.
+    """
+
+    lines: Layout | None
+    half: bool = False
+    conjugated: bool = False
+    batched: bool = True
+    unscaled: bool = False
+
+    @property
+    def traits(self) -> OperandTraits:
+        """What the choice needs to know."""
+        if self.lines is None:
+            return OperandTraits(packed=True, batched=self.batched)
+        return OperandTraits(
+            copyable(self.lines), k_fast(self.lines), self.half,
+            batched=self.batched, conjugated=self.conjugated,
+        )  # fmt: skip
+
+
+_fixed: list[GemmChoice] = []
+
+
+@contextmanager
+def fixed_choice(choice: GemmChoice) -> Iterator[None]:
+    """A context in which every product is solved this way: for tests and for tuning.
+
+    A row operand that cannot be read as the choice has it is packed.
+    """
+    _fixed.append(choice)
+    try:
+        yield
+    finally:
+        _fixed.pop()
+
+
+def fixed() -> GemmChoice | None:
+    """The choice of the innermost `fixed_choice`."""
+    return _fixed[-1] if _fixed else None
+
+
+def prepare(
+    problem: GemmProblem,
+    a: OperandForm,
+    b: OperandForm,
+    c: Layout | None,
+    out: Layout,
+) -> GemmLaunch:
+    """The launches that solve a problem on the current device."""
+    device = cupy.cuda.Device().id
+    choice = fixed()
+    if choice is None:
+        return _prepared(problem, a, b, c, out, device, tuning.generation())
+    return GemmLaunch(problem, a, b, c, out, _adapted(choice, a.traits, b.traits), gpu(device))
+
+
+@lru_cache(maxsize=1024)
+def _prepared(
+    problem: GemmProblem,
+    a: OperandForm,
+    b: OperandForm,
+    c: Layout | None,
+    out: Layout,
+    device: int,
+    _generation: int,
+) -> GemmLaunch:
+    sizes = GemmSizes(problem.batch, problem.m, problem.n, problem.k, out.item == 4)
+    if (problem.alpha == 0 or problem.k == 0) and a.lines and b.lines and out.item != 4:
+        choice = GemmChoice()
+    else:
+        choice = choice_for(problem.precision, sizes, a.traits, b.traits, device)
+    return GemmLaunch(problem, a, b, c, out, choice, gpu(device))
+
+
+def choice_for(
+    precision: Precision, sizes: GemmSizes, a: OperandTraits, b: OperandTraits, device: int
+) -> GemmChoice:
+    """What the device's measured table says, else the least estimate."""
+    found = gpu(device)
+    return tuning.lookup(precision, sizes, a, b, device) or choose(
+        precision, found.require_arch(), found.cores, sizes, a, b
+    )
+
+
+def _adapted(choice: GemmChoice, a: OperandTraits, b: OperandTraits) -> GemmChoice:
+    """A row operand that cannot be read as the choice has it is packed."""
+    if choice.plan is None:
+        return choice
+    rows, columns = (b, a) if choice.swapped else (a, b)
+    readable = rows.readable(columns) and rows.half == (choice.plan.storage == "half")
+    storage = choice.plan.storage if readable else "planar"
+    contiguous = storage != "planar" and rows.k_fast
+    return replace(choice, plan=replace(choice.plan, storage=storage, k_fast=contiguous))
+
+
+class GemmLaunch:
+    """Everything that one product takes, for operands of these forms at any address."""
+
+    def __init__(
+        self,
+        problem: GemmProblem,
+        a: OperandForm,
+        b: OperandForm,
+        c: Layout | None,
+        out: Layout,
+        choice: GemmChoice,
+        device: Device,
+    ) -> None:
+        self.choice = choice
+        self._mma: MmaLaunch | None = None
+        addend = out if c is None else c
+        if choice.plan is None:
+            assert a.lines is not None
+            assert b.lines is not None
+            self._mma = MmaLaunch(problem, a.lines, b.lines, addend, out, device)
+            return
+        plan, precision = choice.plan, problem.precision
+        rows, columns, lines_m, lines_n = a, b, problem.m, problem.n
+        if choice.swapped:
+            rows, columns, lines_m, lines_n = b, a, problem.n, problem.m
+            out, addend = out.transposed, addend.transposed
+        planar = plan.storage == "planar"
+        # conj(X) Y = conj(X conj(Y)): an interleaved row operand cannot be conjugated on its way.
+        flip_result = not planar and rows.conjugated
+
+        def packing(x: OperandForm, flip: bool) -> PackLaunch | None:
+            if x.lines is None:
+                return None
+            return PackLaunch(
+                precision, x.lines, problem.batch, device,
+                half_source=x.half, flip=x.conjugated != flip,
+            )  # fmt: skip
+
+        self._pack_rows = packing(rows, False) if planar else None
+        self._pack_columns = packing(columns, flip_result)
+        self._scaled = precision.scaled and not plan.prescaled
+        self._partial: tuple[int, ...] = ()
+        alpha, beta = problem.alpha, problem.beta
+        target = out
+        if choice.parts > 1:
+            self._partial = (choice.parts, problem.batch, lines_m, lines_n)
+            self._reduce = ReduceLaunch(
+                choice.parts, problem.batch, addend, out, alpha, beta, device
+            )
+            target = Layout(lines_m, lines_n, lines_n, 1, lines_m * lines_n, 8, 32)
+            alpha, beta, addend = 1, 0, target
+        self._multiply = WgmmaLaunch(
+            precision, plan,
+            WgmmaProblem(
+                lines_m, lines_n, problem.k, problem.batch, rows.batched, columns.batched,
+                complex(alpha), complex(beta), flip_result, choice.parts,
+            ),
+            None if planar else rows.lines, addend, target, device,
+        )  # fmt: skip
+
+    def __call__(self, a: int | Planes, b: int | Planes, c: int, out: int) -> None:
+        """Launch on these addresses or planes; c is not read where beta is 0."""
+        if self._mma is not None:
+            assert isinstance(a, int)
+            assert isinstance(b, int)
+            self._mma(a, b, c, out)
+            return
+        rows, columns = (b, a) if self.choice.swapped else (a, b)
+        if self._pack_rows is not None:
+            assert isinstance(rows, int)
+            rows = self._pack_rows(rows)
+        if self._pack_columns is not None:
+            assert isinstance(columns, int)
+            columns = self._pack_columns(columns)
+        assert isinstance(columns, Planes)
+        if self._scaled:
+            columns = _with_unscale(columns)
+            rows = _with_unscale(rows) if isinstance(rows, Planes) else rows
+        if not self._partial:
+            self._multiply(rows, columns, c, out)
+            return
+        sums = cupy.empty(self._partial, cupy.complex64)
+        self._multiply(rows, columns, 0, sums.data.ptr)
+        self._reduce(sums.data.ptr, c, out)
+
+
+def _with_unscale(x: Planes) -> Planes:
+    """Planes that were packed from 16-bit numbers, beside scaled ones: scaled by 1."""
+    if x.unscale is not None:
+        return x
+    return replace(x, unscale=cupy.ones((x.batches, x.lines, 2), cupy.float32))
+
+
+def planes_for(x: Planes, held: tuple[int, ...], wanted: tuple[int, ...]) -> Planes:
+    """Planes for a batch; one matrix serves any, other leading axes are repeated in memory."""
+    if x.batches == 1 or held == wanted:
+        return x
+
+    def repeat(array: Any) -> Any:
+        if array is None:
+            return None
+        inner = array.shape[1:]
+        spread = cupy.broadcast_to(array.reshape(held + inner), wanted + inner)
+        return cupy.ascontiguousarray(spread).reshape(-1, *inner)
+
+    array = repeat(x.array)
+    return Planes(array, repeat(x.unscale), x.lines, x.k, array.shape[0])

@@ -1,0 +1,70 @@
+"""Tensor maps: how the copy engine of a GPU (sm_90) sees an array in its memory."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+ALIGNMENT = 16
+"""Bytes to which the copy engine wants addresses and strides."""
+_BYTES = 128
+
+
+class TensorMapError(RuntimeError):
+    """The driver refused to describe an array."""
+
+
+@lru_cache(maxsize=1024)
+def tensor_map(
+    address: int,
+    item: int,
+    shape: Sequence[int],
+    strides: Sequence[int],
+    box: Sequence[int],
+    line_bytes: int,
+) -> Any:
+    """A tensor map as a kernel's argument.
+
+    Args:
+        address: of the first element, a multiple of 16.
+        item: bytes of an element: 2, 4 or 8.
+        shape: lengths of the axes, the contiguous one first.
+        strides: bytes from one to the next along each further axis, multiples of 16.
+        box: elements that one copy takes along each axis.
+        line_bytes: the width of the swizzle, 32, 64 or 128.
+
+    Raises TensorMapError where the driver refuses.
+    """
+    from cuda.bindings import driver
+
+    kinds = driver.CUtensorMapDataType
+    kind = {
+        2: kinds.CU_TENSOR_MAP_DATA_TYPE_UINT16,
+        4: kinds.CU_TENSOR_MAP_DATA_TYPE_UINT32,
+        8: kinds.CU_TENSOR_MAP_DATA_TYPE_UINT64,
+    }[item]
+    swizzles = driver.CUtensorMapSwizzle
+    swizzle = {
+        32: swizzles.CU_TENSOR_MAP_SWIZZLE_32B,
+        64: swizzles.CU_TENSOR_MAP_SWIZZLE_64B,
+        128: swizzles.CU_TENSOR_MAP_SWIZZLE_128B,
+    }[line_bytes]
+    error, found = driver.cuTensorMapEncodeTiled(
+        kind, len(shape), address,
+        [driver.cuuint64_t(n) for n in shape], [driver.cuuint64_t(n) for n in strides],
+        [driver.cuuint32_t(n) for n in box], [driver.cuuint32_t(1)] * len(shape),
+        driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+        driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+        driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+    )  # fmt: skip
+    if error != driver.CUresult.CUDA_SUCCESS:
+        raise TensorMapError(
+            f"the driver refuses a tensor map ({error.name}): address {address:#x}, item {item}, "
+            f"shape {list(shape)}, strides {list(strides)}, box {list(box)}"
+        )
+    raw = ctypes.string_at(int(found.getPtr()), _BYTES)
+    return np.frombuffer(raw, dtype=f"V{_BYTES}").copy()

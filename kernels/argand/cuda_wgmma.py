@@ -1,0 +1,136 @@
+"""Launches of the wgmma family: tensor maps and arguments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from argand import nvrtc
+from argand.cuda_arrays import Layout
+from argand.cuda_pack import Planes, k_fast
+from argand.cuda_tensor_map import ALIGNMENT, tensor_map
+from argand.device import Device
+from argand.kernel_arguments import Arguments, arguments_dtype
+from argand.precision import Precision
+from argand.wgmma_plan import WGMMA_ARGUMENTS, WgmmaPlan, wgmma_kernel_name, wgmma_source
+
+_DTYPE = arguments_dtype(WGMMA_ARGUMENTS)
+
+
+def copyable(x: Layout) -> bool:
+    """Whether the copy engine can read an operand: contiguous one way, aligned the other."""
+    fast, slow = (x.column_stride, x.row_stride) if k_fast(x) else (x.row_stride, x.column_stride)
+    aligned = all(stride * x.item % ALIGNMENT == 0 for stride in (slow, x.batch_stride))
+    return fast == 1 and slow > 0 and x.batch_stride >= 0 and aligned and x.aligned >= ALIGNMENT
+
+
+@dataclass(frozen=True)
+class WgmmaProblem:
+    """Z = alpha X Y^T + beta C: rows (of X), columns (rows of Y) and k, in batches.
+
+    ``x_batched`` and ``y_batched`` say whether each product has its own operand. ``flip_result``
+    conjugates the product before alpha. k is cut into ``parts``; then there are ``parts`` times as
+    many results, each the sum over its part.
+    """
+
+    rows: int
+    columns: int
+    k: int
+    batch: int
+    x_batched: bool
+    y_batched: bool
+    alpha: complex = 1
+    beta: complex = 0
+    flip_result: bool = False
+    parts: int = 1
+
+
+class WgmmaLaunch:
+    """A kernel of the family for results of one layout.
+
+    Args:
+        precision, plan: the kernel; with storage ``planar`` the row operand is packed too.
+        problem: the sizes.
+        x: layout of an interleaved row operand that is `copyable`, None for a packed one.
+        c: layout of C, out's where there is none.
+        out: layout of the result, complex64, or uint32 pairs of 16 bits with ``half_output``.
+    """
+
+    def __init__(
+        self,
+        precision: Precision,
+        plan: WgmmaPlan,
+        problem: WgmmaProblem,
+        x: Layout | None,
+        c: Layout,
+        out: Layout,
+        device: Device,
+    ) -> None:
+        self._precision, self._plan, self._problem, self._x = precision, plan, problem, x
+        self._shared = plan.shared_bytes(precision)
+        self._kernel = nvrtc.load(
+            wgmma_source(precision, plan), device.target, wgmma_kernel_name(precision, plan),
+            self._shared,
+        )  # fmt: skip
+        row_tiles = -(-problem.rows // plan.block_m)
+        tiles = row_tiles * -(-problem.columns // plan.block_n) * problem.batch * problem.parts
+        self._blocks = min(tiles, device.cores)
+        steps = -(-problem.k // plan.depth)
+        # A lane has neighbouring rows only of an interleaved operand that has them side by side.
+        neighbours = plan.storage != "planar" and not plan.k_fast
+        self._arguments = Arguments(_DTYPE, {
+            "c": 0, "out": 0, "x_unscale": 0, "y_unscale": 0,
+            "rows": problem.rows, "columns": problem.columns, "k": problem.k,
+            "batches": problem.batch, "x_batched": problem.x_batched,
+            "y_batched": problem.y_batched,
+            "parts": problem.parts, "part_steps": -(-steps // problem.parts),
+            "c_row": c.row_stride, "c_column": c.column_stride, "c_batch": c.batch_stride,
+            "out_row": out.row_stride, "out_column": out.column_stride,
+            "out_batch": out.batch_stride,
+            "alpha_re": problem.alpha.real, "alpha_im": problem.alpha.imag,
+            "beta_re": problem.beta.real, "beta_im": problem.beta.imag,
+            "flip_result": problem.flip_result,
+            "row_pairs": neighbours and out.in_pairs(along_columns=False),
+            "column_pairs": out.in_pairs(along_columns=True),
+        })  # fmt: skip
+
+    def __call__(self, rows: int | Planes, columns: Planes, c: int, out: int) -> None:
+        """Launch on these operands and addresses; c is not read where beta is 0."""
+        members = {"c": c, "out": out}
+        if columns.unscale is not None:
+            members["y_unscale"] = columns.unscale.data.ptr
+        if isinstance(rows, Planes):
+            if rows.unscale is not None:
+                members["x_unscale"] = rows.unscale.data.ptr
+            x_map = self._planes_map(rows, self._plan.block_m)
+        else:
+            x_map = self._interleaved_map(rows)
+        y_map = self._planes_map(columns, self._plan.block_n)
+        self._kernel(
+            (self._blocks,), (self._plan.threads,), (x_map, y_map, self._arguments.at(**members)),
+            shared_mem=self._shared,
+        )  # fmt: skip
+
+    def _interleaved_map(self, address: int) -> object:
+        x, plan = self._x, self._plan
+        assert x is not None
+        item = plan.x_item(self._precision)
+        fast, slow, stride, box = (
+            (x.columns, x.rows, x.row_stride, plan.block_m) if plan.k_fast
+            else (x.rows, x.columns, x.column_stride, plan.depth)
+        )  # fmt: skip
+        batches = self._problem.batch if self._problem.x_batched else 1
+        return tensor_map(
+            address, item, (fast, slow, batches),
+            (stride * item, (x.batch_stride or stride) * item),
+            (plan.x_span(self._precision), box, 1), 128,
+        )  # fmt: skip
+
+    def _planes_map(self, x: Planes, lines: int) -> object:
+        item = int(x.array.dtype.itemsize)
+        line = x.pitch * item
+        planes = 2 * self._precision.terms
+        return tensor_map(
+            x.array.data.ptr, item, (x.pitch, x.lines, planes, x.batches),
+            (line, x.lines * line, planes * x.lines * line),
+            (self._plan.depth, lines, planes, 1), self._plan.line_bytes(self._precision),
+        )  # fmt: skip

@@ -1,0 +1,232 @@
+"""Which kernel family and plan solve a product on a GPU, and in which roles its operands take part.
+
+Nothing here needs a GPU or CuPy. A table measured on the device (`argand.tuning`) is asked first;
+without an entry there, the candidate of the least estimated time is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from argand.device import Arch
+from argand.gemm_plan import PlanError
+from argand.precision import Precision
+from argand.wgmma_plan import TARGET, Storage, WgmmaPlan, check_wgmma_plan
+
+
+@dataclass(frozen=True)
+class OperandTraits:
+    """What the choice needs to know of an operand.
+
+    ``copyable`` says that the copy engine can read it where it lies, ``k_fast`` that k is its
+    contiguous axis, ``half`` that it holds pairs of 16 bits in the precision's format, ``packed``
+    that it is in planes already, ``batched`` that each product has its own, ``conjugated`` that it
+    has yet to be conjugated.
+    """
+
+    copyable: bool = True
+    k_fast: bool = True
+    half: bool = False
+    packed: bool = False
+    batched: bool = True
+    conjugated: bool = False
+
+    def readable(self, beside: OperandTraits) -> bool:
+        """Whether it can be a row operand where it lies, next to this column operand.
+
+        conj(X) Y is found as conj(X conj(Y)), which wants Y not packed yet.
+        """
+        return self.copyable and not self.packed and not (self.conjugated and beside.packed)
+
+
+@dataclass(frozen=True)
+class GemmSizes:
+    """The sizes of a product and whether the result is pairs of 16 bits."""
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    half_output: bool = False
+
+
+@dataclass(frozen=True)
+class GemmChoice:
+    """A way to solve a product.
+
+    ``plan`` is that of the wgmma family; None leaves the product to the mma.sync family.
+    ``swapped`` computes C^T = B^T A^T, so that B is the row operand. ``parts`` is into how many k
+    is cut.
+    """
+
+    plan: WgmmaPlan | None = None
+    swapped: bool = False
+    parts: int = 1
+
+    @property
+    def name(self) -> str:
+        """In words, for a record's algorithm column."""
+        if self.plan is None:
+            return "mma.sync"
+        order = "B^T A^T" if self.swapped else "A B"
+        cut = f", k in {self.parts} parts" if self.parts > 1 else ""
+        return f"wgmma {self.plan.name()} {self.plan.storage}, {order}{cut}"
+
+
+# Tiles by number of terms, for an interleaved or half row operand and for a planar one. What they
+# hold in registers: (1 + promoted) x block_n accumulators of 128 threads' 240, and fragments.
+_SINGLE = (
+    WgmmaPlan(2, 128, 32, 3), WgmmaPlan(2, 64, 32, 4), WgmmaPlan(2, 32, 32, 5),
+    WgmmaPlan(1, 64, 32, 5), WgmmaPlan(1, 32, 32, 6),
+)  # fmt: skip
+_SPLIT = (
+    WgmmaPlan(2, 128, 16, 3, 1, True), WgmmaPlan(2, 96, 16, 4, 1, True),
+    WgmmaPlan(2, 64, 16, 4, 1, True), WgmmaPlan(1, 64, 16, 5, 1, True),
+)  # fmt: skip
+
+
+def wgmma_tiles(precision: Precision, storage: Storage) -> list[WgmmaPlan]:
+    """The plans of the family for a precision, the largest first; k_fast is left to the operand."""
+    # A stage of 16-bit operands holds twice the k in the same bytes; fp32 pairs do not shrink.
+    deeper = 1 if precision.operand.bytes == 4 or storage == "fp32" else 2
+    tiles = _SINGLE if precision.terms == 1 else _SPLIT
+    return [replace(plan, depth=deeper * plan.depth, storage=storage) for plan in tiles]
+
+
+def candidates(
+    precision: Precision, arch: Arch, sizes: GemmSizes, a: OperandTraits, b: OperandTraits
+) -> list[GemmChoice]:
+    """Every way to solve a product; mma.sync takes any that has no packed operand."""
+    found = [] if a.packed or b.packed or sizes.half_output else [GemmChoice()]
+    if arch.target != TARGET or min(sizes.m, sizes.n, sizes.k) == 0:
+        return found
+    for swapped in (False, True):
+        rows, columns = (b, a) if swapped else (a, b)
+        if rows.packed and not columns.packed:
+            continue  # what is packed can only be the column operand
+        for storage in _storages(precision, rows, columns):
+            for plan in wgmma_tiles(precision, storage):
+                plan = replace(
+                    plan, k_fast=storage != "planar" and rows.k_fast,
+                    half_output=sizes.half_output, prescaled=a.half and b.half,
+                )  # fmt: skip
+                if _legal(plan, precision, arch):
+                    found += [GemmChoice(plan, swapped, parts) for parts in _parts(plan, sizes)]
+    return found
+
+
+def _storages(precision: Precision, rows: OperandTraits, columns: OperandTraits) -> list[Storage]:
+    """How the row operand can be read: where it lies if it can be, and from planes."""
+    if not rows.readable(columns):
+        return ["planar"]
+    if rows.half:
+        return ["half", "planar"]
+    return ["planar"] if precision.scaled else ["fp32", "planar"]
+
+
+def _legal(plan: WgmmaPlan, precision: Precision, arch: Arch) -> bool:
+    try:
+        check_wgmma_plan(plan, precision, arch)
+    except PlanError:
+        return False
+    return True
+
+
+_LEAST_PART = 512
+"""Of k, below which a part would be all beginning and end."""
+
+
+def _parts(plan: WgmmaPlan, sizes: GemmSizes) -> Sequence[int]:
+    """1, and powers of two that cut a long k of few tiles; whole results are needed for pairs."""
+    found = [1]
+    tiles = sizes.batch * -(-sizes.m // plan.block_m) * -(-sizes.n // plan.block_n)
+    while (
+        not sizes.half_output and 2 * found[-1] * tiles <= 264
+        and sizes.k // (2 * found[-1]) >= _LEAST_PART
+    ):  # fmt: skip
+        found.append(2 * found[-1])
+    return found
+
+
+def choose(
+    precision: Precision,
+    arch: Arch,
+    cores: int,
+    sizes: GemmSizes,
+    a: OperandTraits,
+    b: OperandTraits,
+) -> GemmChoice:
+    """The candidate of the least estimated time. Raises PlanError where there is none."""
+    every = candidates(precision, arch, sizes, a, b)
+    if not every:
+        raise PlanError(
+            f"no kernel for {precision.name} on {arch.name} with packed operands or 16-bit "
+            f"results: those need {TARGET}"
+        )
+    return min(every, key=lambda choice: estimate(choice, precision, cores, sizes, a, b))
+
+
+# What an H200 was seen to do: docs/performance-h200.md. They only have to rank the candidates.
+_CLOCK = 1.7e9
+_MULTIPLY_ADDS = {4: 1024, 2: 2048}
+"""Real multiply-adds a multiprocessor's tensor cores do in a clock, by bytes of the operand."""
+_MEMORY = 4.0e12
+_PACKING = 3.2e12
+_STORE = 24e9
+"""Bytes a second that a multiprocessor's epilogue stores."""
+_LAUNCH = 4e-6
+_FILL = 1.5e-6
+"""Until a kernel's first tile is under way."""
+_SHARE = {(2, 128): 0.90, (2, 96): 0.86, (2, 64): 0.76, (2, 32): 0.5, (1, 64): 0.52, (1, 32): 0.35}
+"""Of the tensor cores' rate that a tile reaches, by warpgroups and columns."""
+_SPLITTING = 1.05
+"""What splitting in registers costs, every column tile anew, over a packed row operand."""
+_MMA_SHARE = {4: 0.36, 2: 0.26}
+"""The same of the mma.sync family, by bytes of the operand."""
+
+
+def estimate(
+    choice: GemmChoice,
+    precision: Precision,
+    cores: int,
+    sizes: GemmSizes,
+    a: OperandTraits,
+    b: OperandTraits,
+) -> float:
+    """Seconds that a choice would take, to rank it by."""
+    m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
+    moved = 8 * batch * (m * k + k * n + m * n) / _MEMORY
+    products = 4 * len(precision.products)
+    each = _MULTIPLY_ADDS[precision.operand.bytes] * _CLOCK
+    plan = choice.plan
+    if plan is None:
+        tile = next(t for t in (128, 64, 32) if t == 32 or -(-m // t) * -(-n // t) * batch >= cores)
+        waves = -(-(batch * -(-m // tile) * -(-n // tile)) // cores)
+        spent = waves * tile * tile * k * products / (each * _MMA_SHARE[precision.operand.bytes])
+        scans = 2 * _LAUNCH if precision.scaled else 0.0
+        return max(spent + _FILL, 1.3 * moved) + _LAUNCH + scans
+    rows, columns = (n, m) if choice.swapped else (m, n)
+    row_traits, column_traits = (b, a) if choice.swapped else (a, b)
+    total = _LAUNCH + _FILL
+    for lines, traits, packs in (
+        (columns, column_traits, True), (rows, row_traits, plan.storage == "planar"),
+    ):  # fmt: skip
+        if packs and not traits.packed:
+            item = (4 if traits.half else 8) + 2 * precision.terms * precision.operand.bytes
+            copies = batch if traits.batched else 1
+            total += _LAUNCH + max(1e-6, copies * lines * k * item / _PACKING)
+            if precision.scaled and not traits.half:
+                total += _LAUNCH
+    tiles = batch * choice.parts * -(-rows // plan.block_m) * -(-columns // plan.block_n)
+    steps = -(-k // (plan.depth * choice.parts)) * plan.depth
+    rate = each * _SHARE[plan.warpgroups, plan.block_n]
+    one = plan.block_m * plan.block_n * steps * products / rate
+    if plan.storage == "fp32" and precision.terms > 1:
+        one *= _SPLITTING
+    one += plan.block_m * plan.block_n * 8 / _STORE
+    if choice.parts > 1:
+        total += 2 * _LAUNCH + 8 * batch * m * n * (choice.parts + 1) / _PACKING
+    waves = -(-tiles // cores)
+    # With many tiles a block's store overlaps others' products, and the last wave matters little.
+    return total + max(waves * one, moved)

@@ -1,0 +1,230 @@
+"""How a complex product runs on Hopper: the plan of the wgmma family, its legality, its source.
+
+Nothing here needs a GPU or CuPy. The kernel computes Z = X Y^T: X is the row operand, interleaved
+or in planes, Y the column operand, in planes. Which of A and B is which is the launch's choice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from argand.device import Arch
+from argand.gemm_plan import PlanError
+from argand.kernel_arguments import size_check
+from argand.precision import Precision
+
+Storage = Literal["fp32", "half", "planar"]
+"""How the row operand lies in memory: interleaved pairs of fp32, interleaved pairs rounded to 16
+bits, or packed in planes as the column operand is."""
+
+STEP = {"tf32": 8, "fp16": 16, "bf16": 16}
+"""How many k one instruction contracts; the operand formats that the family has."""
+_ITEM = {"tf32": 4, "fp16": 2, "bf16": 2}
+_WARPGROUP_ROWS = 64
+_SWIZZLE_BYTES = 128
+_ALIGNMENT = 1024
+TARGET = "sm_90a"
+"""wgmma and setmaxnreg exist there only."""
+
+
+@dataclass(frozen=True)
+class WgmmaPlan:
+    """One kernel of the family.
+
+    A block of ``warpgroups`` multiplying warpgroups and one that loads computes ``64 warpgroups x
+    block_n`` of Z in stages of ``depth`` k, ``stages`` of them in shared memory. ``promote_stages``
+    is after how many of them sums move to fp32 registers (0: never); with ``alternate`` the real
+    and the imaginary part of a slice share registers. ``k_fast`` says whether k is an interleaved row
+    operand's contiguous axis. ``prescaled`` says that a scaled precision's operands came as 16-bit
+    numbers, which need no scaling.
+    """
+
+    warpgroups: int
+    block_n: int
+    depth: int
+    stages: int
+    promote_stages: int = 0
+    alternate: bool = False
+    storage: Storage = "fp32"
+    k_fast: bool = False
+    half_output: bool = False
+    prescaled: bool = False
+
+    @property
+    def block_m(self) -> int:
+        """Rows of Z that a block computes."""
+        return _WARPGROUP_ROWS * self.warpgroups
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return 128 * (self.warpgroups + 1)
+
+    def x_item(self, precision: Precision) -> int:
+        """Bytes of a complex number of the row operand."""
+        planar = 2 * precision.terms * _ITEM[precision.operand.name]
+        return {"half": 4, "fp32": 8, "planar": planar}[self.storage]
+
+    def x_span(self, precision: Precision) -> int:
+        """Complex numbers of an interleaved row operand in a swizzled line."""
+        return _SWIZZLE_BYTES // self.x_item(precision)
+
+    def line_bytes(self, precision: Precision) -> int:
+        """Bytes of one line's k of a stage, in one plane."""
+        return self.depth * _ITEM[precision.operand.name]
+
+    def stage_bytes(self, precision: Precision) -> int:
+        """Shared memory of one stage."""
+        planes = 2 * precision.terms
+        columns = planes * self.block_n * self.line_bytes(precision)
+        return self.block_m * self.depth * self.x_item(precision) + columns
+
+    def shared_bytes(self, precision: Precision) -> int:
+        """Dynamic shared memory of a block: stages, two barriers each, and what aligns them."""
+        return self.stages * (self.stage_bytes(precision) + 16) + _ALIGNMENT
+
+    def name(self) -> str:
+        """The plan in words, for a record's algorithm column."""
+        return f"{self.block_m}x{self.block_n}x{self.depth} {self.stages} stages"
+
+
+def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
+    """Raise PlanError, with what is allowed, where a plan cannot run."""
+    operand = precision.operand.name
+    if arch.target != TARGET:
+        raise PlanError(f"wgmma needs {TARGET}, got {arch.target}")
+    if operand not in STEP:
+        raise PlanError(f"operand must be one of {list(STEP)}, got {operand}")
+    line = plan.line_bytes(precision)
+    rules = [
+        (plan.warpgroups in (1, 2, 3), "warpgroups must be 1 or 2"),
+        (plan.block_n % 8 == 0 and 8 <= plan.block_n <= 256, "block_n must be 8, 16, ... 256"),
+        (plan.depth % STEP[operand] == 0, f"depth must be a multiple of {STEP[operand]}"),
+        (line in (32, 64, 128), "a line of a stage must fill a swizzle of 32, 64 or 128 bytes"),
+        (plan.storage == "planar" or not plan.k_fast or plan.depth % plan.x_span(precision) == 0,
+         f"depth must be a multiple of {plan.x_span(precision)} where k is contiguous"),
+        (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
+        (plan.block_n * line % _ALIGNMENT == 0, "a plane must begin where a swizzle does"),
+        (plan.storage != "half" or (operand != "tf32" and precision.terms == 1),
+         "pairs of 16 bits are operands of one term in a 16-bit format"),
+        (plan.storage != "fp32" or not precision.scaled, "scaled operands are packed beforehand"),
+        (plan.promote_stages > 0 or precision.terms == 1, "sums of split operands are promoted"),
+        (plan.promote_stages == 1 or not plan.alternate, "alternate parts are promoted each stage"),
+        (not plan.half_output or operand != "tf32", "16-bit results need a 16-bit operand format"),
+        (plan.shared_bytes(precision) <= arch.shared_bytes,
+         f"a block may use {arch.shared_bytes} bytes of shared memory on {arch.name}, "
+         f"this one takes {plan.shared_bytes(precision)}"),
+    ]  # fmt: skip
+    for holds, rule in rules:
+        if not holds:
+            raise PlanError(f"{rule}: {plan}")
+
+
+def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
+    """The kernel's symbol."""
+    name = precision.name if precision.name.isidentifier() else f"x{precision.name}"
+    layout = {"fp32": "s", "half": "h", "planar": "p"}[plan.storage] + "k" * plan.k_fast
+    layout += "h" * plan.half_output + "p" * plan.prescaled + "a" * plan.alternate
+    tile = f"{plan.block_m}x{plan.block_n}x{plan.depth}"
+    return f"gemm_wgmma_{name}_{tile}_{layout}_{plan.stages}_{plan.promote_stages}"
+
+
+# WgmmaArguments of gemm_wgmma_plan.cuh, which follow two tensor maps.
+WGMMA_ARGUMENTS: tuple[tuple[str, str], ...] = (
+    ("const float2*", "c"),
+    ("void*", "out"),
+    ("const float2*", "x_unscale"),
+    ("const float2*", "y_unscale"),
+    *(("int", name) for name in (
+        "rows", "columns", "k", "batches", "x_batched", "y_batched", "parts", "part_steps",
+    )),
+    *(("int64", name) for name in (
+        "c_row", "c_column", "c_batch", "out_row", "out_column", "out_batch",
+    )),
+    *(("float", name) for name in ("alpha_re", "alpha_im", "beta_re", "beta_im")),
+    *(("int", name) for name in ("flip_result", "row_pairs", "column_pairs")),
+)  # fmt: skip
+
+
+def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
+    """The CUDA C++ of one kernel of the family."""
+    fields = precision_fields(precision) | {
+        "products": len(precision.products),
+        "product_x": "{" + ", ".join(str(pair[0]) for pair in precision.products) + "}",
+        "product_y": "{" + ", ".join(str(pair[1]) for pair in precision.products) + "}",
+        "storage": f"Storage::{plan.storage}",
+        "k_fast": _bool(plan.k_fast),
+        "scaled": _bool(_scaled(precision, plan)),
+        "half_output": _bool(plan.half_output),
+        "warpgroups": plan.warpgroups,
+        "block_n": plan.block_n,
+        "depth": plan.depth,
+        "stages": plan.stages,
+        "promote_stages": plan.promote_stages,
+        "alternate": _bool(plan.alternate),
+    }
+    members = ", ".join(f".{name} = {value}" for name, value in fields.items())
+    return (
+        '#include "device/warpgroup.cuh"\n'
+        f"{wgmma_function(precision.operand.name, plan.block_n)}"
+        '#include "gemm_wgmma.cuh"\n'
+        f"{size_check('WgmmaArguments', WGMMA_ARGUMENTS)}"
+        f"constexpr WgmmaPlan kPlan{{{members}}};\n"
+        f'extern "C" __global__ void __launch_bounds__({plan.threads}, 1)\n'
+        f"{wgmma_kernel_name(precision, plan)}(const __grid_constant__ TensorMap x_map,\n"
+        "    const __grid_constant__ TensorMap y_map,\n"
+        "    const __grid_constant__ WgmmaArguments args) {\n"
+        "    gemm_wgmma<kPlan>(x_map, y_map, args);\n"
+        "}\n"
+    )
+
+
+def precision_fields(precision: Precision) -> dict[str, object]:
+    """The members of a CUDA plan that say how operands are rounded."""
+    # Terms of one number are rounded apart; a single term fills the second place unread.
+    roundings = ", ".join(
+        f"Rounding::{(*precision.roundings, precision.roundings[0])[i]}" for i in range(2)
+    )
+    return {
+        "operand": f"Operand::{precision.operand.name}",
+        "terms": precision.terms,
+        "roundings": f"{{{roundings}}}",
+    }
+
+
+def _scaled(precision: Precision, plan: WgmmaPlan) -> bool:
+    return precision.scaled and not plan.prescaled
+
+
+def _bool(value: bool) -> str:
+    return str(value).lower()
+
+
+def wgmma_function(operand: str, columns: int) -> str:
+    """The device function ``wgmma<sign>(sums, rows, columns, keep)`` of one format and width.
+
+    sums (64 x columns over the warpgroup, fp32) = keep sums + sign rows columns^T, asynchronous.
+    The instruction names every register, so its text is written here and not in a header. The
+    predicate is set at run time: NVRTC 13.0 fails on a literal one.
+    """
+    count = columns // 2
+    shape = f"m64n{columns}k{STEP[operand]}"
+    kind = {"tf32": "tf32", "fp16": "f16", "bf16": "bf16"}[operand]
+    sums = ", ".join(f"%{i}" for i in range(count))
+    rows = ", ".join(f"%{count + i}" for i in range(4))
+    flags = f"%{count + 6}, 1" + ("" if operand == "tf32" else ", 0")
+    outputs = ", ".join(f'"+f"(sums[{i}])' for i in range(count))
+    inputs = ", ".join(f'"r"(rows[{i}])' for i in range(4))
+    return (
+        "template <int sign>\n"
+        f"__device__ __forceinline__ void wgmma(float (&sums)[{count}], const uint32 (&rows)[4],\n"
+        "                                      uint64 columns, int keep) {\n"
+        '    asm volatile("{\\n.reg .pred p;\\n"\n'
+        f'                 "setp.ne.b32 p, %{count + 5}, 0;\\n"\n'
+        f'                 "wgmma.mma_async.sync.aligned.{shape}.f32.{kind}.{kind} "\n'
+        f'                 "{{{sums}}}, {{{rows}}}, %{count + 4}, p, {flags};\\n}}\\n"\n'
+        f"                 : {outputs}\n"
+        f'                 : {inputs}, "l"(columns), "r"(keep), "n"(sign));\n'
+        "}\n"
+    )
