@@ -1,10 +1,10 @@
-"""What both benchmarks share: their arguments, a candidate's way to a Record, table and CSV."""
+"""What both benchmarks share: their arguments, and a candidate's way to a row."""
 
 from __future__ import annotations
 
 import argparse
-import csv
-import io
+import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -16,20 +16,31 @@ from argand.ceilings import Ceilings
 from argand.device import resolve
 from argand.nvrtc import kernel_digest
 
+from benchmarks.conditions import Monitor, RealRates, monitor
 from workflow.accuracy.judgement import Accuracy
-from workflow.records import Record
-from workflow.storage.files import atomic_text
-from workflow.timing import measure, rotations
+from workflow.records import NOT_RUN, BenchmarkRecord
+from workflow.timing import Timing, measure, rotations
 from workflow.versions import timestamp, versions
+
+
+class CannotRunError(RuntimeError):
+    """A candidate cannot solve this case here: it is not installed, or has no such product."""
+
+
+def _nothing_more(*_: Any) -> str:
+    return ""
 
 
 @dataclass(frozen=True)
 class Candidate:
     """One implementation at one precision.
 
-    ``prepare`` turns NumPy operands into what ``compute`` takes, before any clock starts;
-    ``download`` turns the result into a NumPy array. Where a library takes a place for its result,
-    ``prepare`` fills it with NaN, so that an element that it does not write is seen.
+    ``prepare`` turns operands (NumPy arrays, or CuPy arrays for products on a GPU) into what
+    ``compute`` takes, before any clock starts, and raises CannotRunError where the case is beyond
+    it; ``result`` turns what was computed into an array that the check takes. Where a library takes
+    a place for its result, ``prepare`` fills it with NaN, so that an element that it does not write
+    is seen. ``input`` and ``output`` are columns of `BenchmarkRecord`; ``chosen`` says what the
+    implementation chose for what was prepared, to stand behind ``algorithm``.
     """
 
     name: str
@@ -37,7 +48,19 @@ class Candidate:
     algorithm: str
     prepare: Callable[..., tuple[Any, ...]]
     compute: Callable[..., Any]
-    download: Callable[[Any], np.ndarray[Any, Any]]
+    result: Callable[[Any], Any]
+    input: str = "complex64"
+    output: str = "complex64"
+    chosen: Callable[..., str] = _nothing_more
+
+
+def absent(candidate: Candidate, reason: str) -> Candidate:
+    """The candidate as a row that says why it is not there."""
+
+    def prepare(*_: Any) -> tuple[Any, ...]:
+        raise CannotRunError(reason)
+
+    return replace(candidate, prepare=prepare)
 
 
 @dataclass(frozen=True)
@@ -69,6 +92,10 @@ def parser(description: str | None, peers: Sequence[str]) -> argparse.ArgumentPa
     )  # fmt: skip
     found.add_argument("--repeats", type=int, default=20, help="calls to time")
     found.add_argument("--seconds", type=float, default=0.5, help="or until this much is spent")
+    found.add_argument(
+        "--sustain", type=float, default=0.4,
+        help="seconds of the same calls before the clock starts: a card that throttles has done so",
+    )  # fmt: skip
     found.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto")
     found.add_argument("--seed", type=int, default=1)
     found.add_argument("--csv", type=Path, help="where the records go")
@@ -113,96 +140,106 @@ def chosen(available: Sequence[Candidate], wanted: Sequence[str]) -> list[Candid
     return [peer for peer in available if peer.name in wanted]
 
 
-def run(
-    candidate: Candidate,
-    work: Work,
-    operands: Sequence[np.ndarray[Any, Any]],
-    assess: Callable[[np.ndarray[Any, Any], Precision], Accuracy],
-    device: Device,
-    ceilings: Ceilings,
-    arguments: argparse.Namespace,
-) -> Record:
-    """Compute, check and time one candidate."""
-    inputs = candidate.prepare(*operands)
-    accuracy = assess(candidate.download(candidate.compute(*inputs)), candidate.precision)
-    copies = rotations(device, sum(x.nbytes for x in operands))
-    every = [inputs, *(candidate.prepare(*operands) for _ in range(copies - 1))]
-    calls = [lambda mine=mine: candidate.compute(*mine) for mine in every]
-    timing = measure(calls, device, repeats=arguments.repeats, seconds=arguments.seconds)
-    spent = 1e-6 * timing.time_us_p50
-    limit = ceilings.limit_time_s(work.flops, work.bytes_moved, candidate.precision)
-    ours = candidate.name == "argand"
-    return Record(
+@dataclass
+class Bench:
+    """Where candidates are measured: the device, its limits, and what watches it."""
+
+    device: Device
+    ceilings: Ceilings
+    repeats: int
+    seconds: float
+    sustain: float
+
+    def __post_init__(self) -> None:
+        self.monitor: Monitor = monitor(self.device)
+        self.real: RealRates = RealRates(self.device)
+
+    @classmethod
+    def of(cls, device: Device, ceilings: Ceilings, arguments: argparse.Namespace) -> Bench:
+        """A bench with the settings of `parser`."""
+        found = cls(device, ceilings, arguments.repeats, arguments.seconds, arguments.sustain)
+        print(f"{device}; " + "; ".join(found.monitor.notes))
+        return found
+
+    def run(
+        self,
+        candidate: Candidate,
+        work: Work,
+        operands: Sequence[Any],
+        assess: Callable[[Any, Candidate], Accuracy],
+        *,
+        beside_real: bool = False,
+    ) -> BenchmarkRecord:
+        """Compute, check and time one candidate; a row with the reason where that cannot be done.
+
+        ``beside_real`` measures the real product of the operand type right after.
+        """
+        try:
+            return self._measured(candidate, work, operands, assess, beside_real)
+        except CannotRunError as error:
+            return _row(candidate, work, self.device, reason=f"{NOT_RUN}{error}")
+        # One that breaks must not take the rows of the others with it.
+        except Exception as error:
+            reason = f"failed: {type(error).__name__}: {error}"
+            return _row(candidate, work, self.device, reason=reason)
+        finally:
+            _release(self.device)
+
+    def _measured(
+        self, candidate: Candidate, work: Work, operands: Sequence[Any],
+        assess: Callable[[Any, Candidate], Accuracy], beside_real: bool,
+    ) -> BenchmarkRecord:  # fmt: skip
+        inputs = candidate.prepare(*operands)
+        accuracy = assess(candidate.result(candidate.compute(*inputs)), candidate)
+        copies = rotations(self.device, sum(x.nbytes for x in operands))
+        every = [inputs, *(candidate.prepare(*operands) for _ in range(copies - 1))]
+        calls = [lambda mine=mine: candidate.compute(*mine) for mine in every]
+        started = time.perf_counter()
+        with self.monitor.watching() as samples:
+            timing = measure(
+                calls, self.device, repeats=self.repeats, seconds=self.seconds,
+                sustain=self.sustain,
+            )  # fmt: skip
+        spent = time.perf_counter() - started
+        real = self.real.tflops(candidate.precision.operand.name, spent) if beside_real else None
+        return _row(
+            candidate, work, self.device, chosen=candidate.chosen(*inputs), real_tflops=real,
+            **_rates(work, candidate.precision, timing, self.ceilings, real),
+            **asdict(timing), **asdict(accuracy), **asdict(samples.conditions),
+        )  # fmt: skip
+
+
+def _rates(
+    work: Work, precision: Precision, timing: Timing, ceilings: Ceilings, real: float | None
+) -> dict[str, float | None]:
+    seconds = 1e-6 * timing.time_us_p50
+    tflops = work.flops / seconds / 1e12
+    return {
+        "tflops": tflops,
+        "gbytes_per_s": work.bytes_moved / seconds / 1e9,
+        "limit_fraction": ceilings.limit_time_s(work.flops, work.bytes_moved, precision) / seconds,
+        "fraction_of_real": tflops * len(precision.products) / real if real else None,
+    }
+
+
+def _row(
+    candidate: Candidate, work: Work, device: Device, chosen: str = "", **found: Any
+) -> BenchmarkRecord:
+    digest = kernel_digest(work.operation) if candidate.name == "argand" else ""
+    return BenchmarkRecord(
         workload=work.name, kind=work.operation, implementation=candidate.name,
-        precision=candidate.precision.name, algorithm=candidate.algorithm, device=device.name,
-        tflops=work.flops / spent / 1e12, gbytes_per_s=work.bytes_moved / spent / 1e9,
-        limit_fraction=limit / spent, kernel_digest=kernel_digest(work.operation) if ours else "",
-        versions=versions(), timestamp=timestamp(),
-        **work.sizes, **asdict(timing), **asdict(accuracy),
+        precision=candidate.precision.name,
+        algorithm=f"{candidate.algorithm}, {chosen}" if chosen else candidate.algorithm,
+        device=device.name, kernel_digest=digest, versions=versions(), timestamp=timestamp(),
+        input=candidate.input, output=candidate.output, **work.sizes, **found,
     )  # fmt: skip
 
 
-def with_speedups(records: Sequence[Record]) -> list[Record]:
-    """Each record with the best verified peer's time of its class over its own."""
-    found = []
-    for record in records:
-        peer_class = PRECISIONS[record.precision].peer_class
-        times = [
-            other.time_us_p50
-            for other in records
-            if other.implementation != "argand"
-            and other.workload == record.workload
-            and other.verified
-            and other.time_us_p50
-            and PRECISIONS[other.precision].peer_class == peer_class
-        ]
-        best = min(times) / record.time_us_p50 if times and record.time_us_p50 else None
-        found.append(replace(record, speedup=best))
-    return found
+def _release(device: Device) -> None:
+    """Give back what the pools of CuPy and PyTorch hold: neither sees the other's."""
+    if device.backend == "cuda":
+        import cupy
 
-
-def show(records: Sequence[Record]) -> None:
-    """Print the columns that matter, a line a record."""
-    print(
-        f"{'workload':34} {'who':8} {'precision':9} {'p50 us':>11} {'TFLOP/s':>9} {'GB/s':>8} "
-        f"{'limit':>6} {'speedup':>7} {'error':>9}  verified  algorithm"
-    )
-    for record in records:
-        speedup = f"{record.speedup:7.2f}" if record.speedup else f"{'-':>7}"
-        verdict = "yes" if record.verified else f"NO: {record.reason}"
-        print(
-            f"{record.workload:34} {record.implementation:8} {record.precision:9} "
-            f"{record.time_us_p50 or 0:11.1f} {record.tflops or 0:9.3f} "
-            f"{record.gbytes_per_s or 0:8.1f} {record.limit_fraction or 0:6.1%} {speedup} "
-            f"{record.rel_frobenius or 0:9.2e}  {verdict:8}  {record.algorithm}"
-        )
-
-
-def write_csv(path: Path, records: Sequence[Record]) -> None:
-    """Records as CSV, in the column order of every table."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, Record.columns_in_order(), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asdict(record) for record in records)
-    atomic_text(path, text.getvalue())
-
-
-class Report:
-    """Prints and writes the records case by case, so that an interrupt loses one case at most."""
-
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self._records: list[Record] = []
-
-    def add(self, records: Sequence[Record]) -> None:
-        """The records of one case."""
-        records = with_speedups(records)
-        show(records)
-        self._records += records
-        if self._path is not None:
-            write_csv(self._path, self._records)
-
-    @property
-    def status(self) -> int:
-        """The exit status: 1 where something of ours did not verify."""
-        return int(any(r.implementation == "argand" and not r.verified for r in self._records))
+        cupy.get_default_memory_pool().free_all_blocks()
+        if torch := sys.modules.get("torch"):
+            torch.cuda.empty_cache()

@@ -160,7 +160,7 @@ print((peak() - before) * 1024 / (3 * 8 * size * size))
 
 
 def job_memory_ratio(size: int = 3072) -> Ratio:
-    """Peak memory of staging and running a product at all six precisions, in one process."""
+    """Peak memory of staging and running a product at all precisions, in one process."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-c", JOBS, folder, str(size)]
         ratio = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
@@ -171,7 +171,7 @@ def job_memory_ratio(size: int = 3072) -> Ratio:
 def memory_ratios(size: int = 3072) -> list[Ratio]:
     """Peak memory of a process that multiplies, over operands plus result."""
     found = []
-    for precision in ("fp32", "tf32", "3xtf32", "fp16", "fp64"):
+    for precision in ("fp32", "tf32", "3xtf32", "3xfp16", "fp16", "fp64"):
         command = [sys.executable, "-c", PEAK, str(size), precision]
         ratio = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
         what = f"peak memory of gemm {precision} at {size}^3 over operands plus result"

@@ -22,15 +22,15 @@ from argand.ceilings import measure_ceilings
 from scipy import special
 
 from benchmarks.measuring import (
+    Bench,
     Candidate,
-    Report,
     Work,
     array_module,
     chosen,
     chosen_device,
     parser,
-    run,
 )
+from benchmarks.rows import Report
 from workflow.accuracy import Accuracy, assess_softmax, softmax_reference
 
 PEERS = ("scipy", "torch")
@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the benchmark; the exit status is 1 where a result of ours did not verify."""
     arguments = _parser().parse_args(argv)
     device = chosen_device(arguments.device)
-    ceilings = measure_ceilings(device)
+    bench = Bench.of(device, measure_ceilings(device), arguments)
     report = Report(arguments.csv)
     for rows, columns in arguments.shape:
         rng = np.random.default_rng(arguments.seed)
@@ -52,11 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         assess = partial(check, reference, sample, device.backend)
         ours = [candidate(PRECISIONS[name], device) for name in arguments.precisions]
         every = [*ours, *chosen(available(device), arguments.peers)]
-        report.add([
-            run(one, work(rows, columns, one.precision), [x], assess, device,
-                ceilings, arguments)
-            for one in every
-        ])  # fmt: skip
+        report.add([bench.run(one, work(rows, columns, one.precision), [x], assess)
+                    for one in every])  # fmt: skip
     return report.status
 
 
@@ -88,10 +85,10 @@ def check(
     sample: np.ndarray[Any, Any],
     backend: str,
     result: np.ndarray[Any, Any],
-    precision: Precision,
+    candidate: Candidate,
 ) -> Accuracy:
     """Sampled rows against fp64; every element must be finite, so none was left unwritten."""
-    found = assess_softmax(reference, result[sample], precision, backend=backend)
+    found = assess_softmax(reference, result[sample], candidate.precision, backend=backend)
     bad = int(np.count_nonzero(~np.isfinite(result)))
     if len(sample) < len(result):
         found = replace(found, reference="sampled")
@@ -120,7 +117,7 @@ def candidate(precision: Precision, device: Device) -> Candidate:
 
     return Candidate(
         "argand", precision, "tiled recurrence", prepare, compute,
-        np.asarray if device.backend == "cpu" else arrays.asnumpy,
+        np.asarray if device.backend == "cpu" else arrays.asnumpy, input="real", output="real",
     )  # fmt: skip
 
 
@@ -129,7 +126,10 @@ def available(device: Device) -> list[Candidate]:
     fp32 = PRECISIONS["fp32"]
     if device.backend == "cpu":
         compute = partial(special.softmax, axis=-1)
-        return [Candidate("scipy", fp32, "special.softmax", _copied, compute, np.asarray)]
+        return [
+            Candidate("scipy", fp32, "special.softmax", _copied, compute, np.asarray,
+                      input="real", output="real")
+        ]  # fmt: skip
     if not find_spec("torch"):
         return []
     import torch
@@ -137,7 +137,7 @@ def available(device: Device) -> list[Candidate]:
     return [
         Candidate(
             "torch", fp32, "softmax fp32", lambda x: (torch.from_numpy(x).cuda(),),
-            lambda x: torch.softmax(x, -1), lambda x: x.cpu().numpy(),
+            lambda x: torch.softmax(x, -1), lambda x: x.cpu().numpy(), input="real", output="real",
         )
     ]  # fmt: skip
 

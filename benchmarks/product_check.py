@@ -1,0 +1,158 @@
+"""Whether a product is right, at a cost that does not grow with it.
+
+The rows R of A and the columns S of B have the product C[R, S], whatever else there is. So a large
+product is checked on rows and columns spread over it, some of every tile, and a large batch on
+products spread over it; all of the result must be finite. What is sampled is held to everything
+that `workflow.accuracy` asks of a whole product: the bound against SciPy, and a Freivalds check.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from argand import Precision
+
+from benchmarks.measuring import Candidate
+from benchmarks.shapes import Shape
+from workflow.accuracy import Accuracy, ProductReference, assess_product, bounds, product_reference
+from workflow.accuracy.judgement import Checks, ratio
+from workflow.accuracy.references import sample_rows
+
+Array = np.ndarray[Any, Any]
+
+ELEMENTS = 1 << 23
+"""Elements of operands and results that are checked: a second or two a candidate."""
+_PRODUCTS = 16
+_LINES = 64
+"""Products of a batch, and rows and columns of a product, that are sampled at least."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Which products, rows of C and columns of C are checked."""
+
+    shape: Shape
+    products: Array
+    rows: Array
+    columns: Array
+
+    @classmethod
+    def of(cls, shape: Shape, seed: int, elements: int = ELEMENTS) -> Sample:
+        """All of a shape with at most ``elements``; else a part with about as many."""
+        m, n, k, batch = shape.m, shape.n, shape.k, shape.batch
+        if batch * (m * k + k * n + m * n) <= elements:
+            return cls(shape, np.arange(batch), np.arange(m), np.arange(n))
+        products = min(batch, _PRODUCTS)
+        # f (m k + k n) + f^2 m n is what a share f of rows and columns takes.
+        operands, each = m * k + k * n, elements / products
+        share = (math.sqrt(operands**2 + 4 * m * n * each) - operands) / (2 * m * n)
+        rows, columns = (max(int(share * size), min(size, _LINES)) for size in (m, n))
+        return cls(
+            shape, sample_rows(batch, products, seed), sample_rows(m, rows, seed),
+            sample_rows(n, columns, seed + 1),
+        )  # fmt: skip
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is left out."""
+        counts = (len(self.products), len(self.rows), len(self.columns))
+        return counts == (self.shape.batch, self.shape.m, self.shape.n)
+
+    def of_a(self, a: Any) -> Array:
+        """(products, rows, k) of A, in NumPy."""
+        return self._part(a, (self.shape.m, self.shape.k), rows=self.rows)
+
+    def of_b(self, b: Any) -> Array:
+        """(products, k, columns) of B, in NumPy."""
+        return self._part(b, (self.shape.k, self.shape.n), columns=self.columns)
+
+    def of_result(self, c: Any) -> Array:
+        """(products, rows, columns) of C, in NumPy."""
+        size = (self.shape.m, self.shape.n)
+        return self._part(c, size, rows=self.rows, columns=self.columns)
+
+    def _part(
+        self, x: Any, size: tuple[int, int], rows: Array | None = None, columns: Array | None = None
+    ) -> Array:
+        found = x.reshape(self.shape.batch, *size)
+        if self.whole:
+            return _host(found)
+        parts = []
+        for index in self.products:
+            part = found[int(index)]
+            # CuPy takes lists as indices, but not NumPy's arrays.
+            part = part if rows is None else part[rows.tolist()]
+            parts.append(_host(part if columns is None else part[:, columns.tolist()]))
+        return np.stack(parts)
+
+
+def _host(x: Any) -> Array:
+    """A NumPy or CuPy array in NumPy."""
+    return np.asarray(x.get() if hasattr(x, "get") else x)
+
+
+class ProductCheck:
+    """Judges every candidate's result for one pair of operands against one reference."""
+
+    def __init__(self, shape: Shape, a: Any, b: Any, *, backend: str, seed: int) -> None:
+        """Compute the reference of A (..., m, k) and B (..., k, n), NumPy arrays."""
+        self._shape = shape
+        self._backend = backend
+        self._sample = Sample.of(shape, seed)
+        self._reference = product_reference(self._sample.of_a(a), self._sample.of_b(b), seed=seed)
+
+    def __call__(self, result: Any, candidate: Candidate) -> Accuracy:
+        """Judge a result (..., m, n), NumPy or CuPy; a complex-half one is given as complex64.
+
+        Raises ValueError for another shape.
+        """
+        expected = (*self._shape.leading, self._shape.m, self._shape.n)
+        if tuple(result.shape) != expected:
+            raise ValueError(f"result.shape must be {expected}, got {tuple(result.shape)}")
+        assess = _assess_half if candidate.output == "complex-half" else assess_product
+        values = self._sample.of_result(result)
+        found = assess(self._reference, values, candidate.precision, backend=self._backend)
+        if not self._sample.whole:
+            found = replace(found, reference="sampled")
+        # NumPy's functions compute CuPy's arrays on their device.
+        bad = int((~np.isfinite(result)).sum())
+        if bad:
+            found = replace(found, verified=False, reason=f"{bad} elements are not finite")
+        return found
+
+
+def _assess_half(
+    reference: ProductReference, result: Array, precision: Precision, *, backend: str
+) -> Accuracy:
+    """`assess_product` of a result that was rounded to complex-half, on the reference's rows.
+
+    With x^ the part that was rounded and w = 2^-p of the half format, the stored part is off by at
+    most (1 + w) |x^ - x| + w |x| and half a subnormal spacing. |x^ - x| is within the bound of the
+    precision and what underflow takes of the operands: e = `bounds.underflow` for each real part,
+    so sqrt(2) e (|a|_1 + |b|_1) + 2 k e^2 in a sum of k complex products.
+    """
+    half = precision.operand
+    w = 2.0**-half.significand
+    bound = bounds.product_bound(precision, reference.k, backend)
+    e = bounds.underflow(precision, backend).operand
+    products, rows = np.divmod(reference.rows, reference.m)
+    a, b = (np.abs(x).astype(float) for x in (reference.a, reference.b))
+    sums = a.sum(axis=-1)[products, rows, None] + b.sum(axis=-2)[products]
+    before = bound * reference.magnitude + math.sqrt(2) * e * sums + 2 * reference.k * e * e
+    error = result[products, rows] - reference.values
+    size = np.linalg.norm(reference.values)
+    checks, worst = Checks(), []
+    for name in ("real", "imag"):
+        off, exact = np.abs(getattr(error, name)), np.abs(getattr(reference.values, name))
+        excess = off / ((1 + w) * before + w * exact + half.smallest_subnormal / 2)
+        checks.at_most(f"{name} part: error over what is allowed", float(excess.max()), 1.0)
+        worst.append(float((off / reference.magnitude).max()))
+    return Accuracy(
+        rel_frobenius=ratio(float(np.linalg.norm(error)), float(size)),
+        componentwise_re=worst[0], componentwise_im=worst[1], bound=bound,
+        verified=checks.verified, reason=checks.reason,
+        reference="sampled" if reference.sampled else "full", reference_rows=len(reference.rows),
+    )  # fmt: skip

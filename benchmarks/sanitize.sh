@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# compute-sanitizer over small ragged calls of every precision that our kernels compute, on a
+# machine with a GPU. The exit status is 0 only where every tool ran and found nothing.
+#
+#   benchmarks/sanitize.sh [memcheck racecheck ...]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export PYTHONPATH=$PWD:$PWD/kernels
+if (($# == 0)); then
+  set -- memcheck racecheck
+fi
+precisions=$(python3 -c '
+from argand import PRECISIONS
+print(*(row.name for row in PRECISIONS.values() if not row.exact_operands))')
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+dirty=0
+for tool in "$@"; do
+  for precision in $precisions; do
+    status=0
+    compute-sanitizer --tool "$tool" --error-exitcode 9 --print-limit 20 \
+      python3 -m benchmarks.sanitized_gemm "$precision" >"$log" 2>&1 || status=$?
+    # Both have to say so: a tool that never reached the device reports no error either.
+    if ((status == 0)) && grep -Eq '(ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: 0 hazards)' "$log"; then
+      echo "$tool $precision: clean"
+    else
+      dirty=1
+      echo "$tool $precision: NOT clean, exit status $status"
+      cat "$log"
+    fi
+  done
+done
+exit $dirty

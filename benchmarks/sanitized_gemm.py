@@ -1,0 +1,113 @@
+"""Small ragged calls for compute-sanitizer: ``python -m benchmarks.sanitized_gemm tf32``.
+
+Each array is an allocation of its own, so that an access beyond it is one beyond what is allocated.
+Every result is held to its bound, too. The exit status is 1 where one is outside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from argand import PRECISIONS, Precision, gemm, pack, softmax, to_pairs
+from argand.operands import OPS
+
+from benchmarks.gemm_ours import unscaled
+from benchmarks.operands import random_operands
+from benchmarks.shapes import Shape
+from workflow.accuracy import (
+    Accuracy,
+    assess_product,
+    assess_softmax,
+    product_reference,
+    softmax_reference,
+)
+
+SHAPES = (
+    Shape(1, 1, 1), Shape(7, 5, 3), Shape(65, 33, 17), Shape(129, 131, 67), Shape(200, 72, 260),
+    Shape(1, 300, 40), Shape(300, 1, 40), Shape(64, 64, 1000), Shape(33, 20, 47, batch=3),
+)  # fmt: skip
+"""One-sized, prime, one line on either side, tall k, a batch; none a multiple of a tile."""
+_ROWS, _COLUMNS = 5, (1, 33, 1000, 40001)
+_ALPHA, _BETA = 2 - 1j, 0.5j
+_SEED = 1
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run all calls of one precision."""
+    import cupy
+
+    found = argparse.ArgumentParser(description=__doc__)
+    found.add_argument("precision", choices=PRECISIONS)
+    precision = PRECISIONS[found.parse_args(argv).precision]
+    cupy.cuda.set_allocator(None)
+    wrong = 0
+    for name, accuracy in itertools.chain(products(precision, cupy), softmaxes(precision, cupy)):
+        if not accuracy.verified:
+            wrong += 1
+            print(f"{name}: {accuracy.reason}")
+    print(f"{precision.name}: {wrong} results outside their bound")
+    return int(wrong > 0)
+
+
+def products(precision: Precision, arrays: Any) -> Iterator[tuple[str, Accuracy]]:
+    """(call, its result's judgement): every op, alpha and beta, packed and half operands.
+
+    ``arrays`` is the module of the arrays, cupy (or numpy).
+    """
+    backend = "cpu" if arrays is np else "cuda"
+    for shape in SHAPES:
+        a, b = (x.astype(precision.output) for x in random_operands(shape, _SEED))
+        c = np.ones((*shape.leading, shape.m, shape.n), precision.output)
+        for op_a, op_b in itertools.product(OPS, OPS):
+            x, y = _stored(a, op_a), _stored(b, op_b)
+            reference = product_reference(
+                x, y, c, alpha=_ALPHA, beta=_BETA, op_a=op_a, op_b=op_b, seed=_SEED
+            )
+            result = gemm(
+                arrays.array(x), arrays.array(y), arrays.array(c), alpha=_ALPHA, beta=_BETA,
+                op_a=op_a, op_b=op_b, precision=precision,
+            )  # fmt: skip
+            judged = assess_product(reference, _host(result), precision, backend=backend)
+            yield f"gemm {shape} {op_a}{op_b}", judged
+        reference = product_reference(a, b, seed=_SEED)
+        left, right = arrays.array(a), arrays.array(b)
+        result = gemm(left, pack(right, precision, side="b"), precision=precision)
+        judged = assess_product(reference, _host(result), precision, backend=backend)
+        yield f"gemm {shape} packed", judged
+        if precision.operand.bytes == 2 and precision.terms == 1:
+            halves = (to_pairs(x, precision.operand.name) for x in (left, right))
+            result = gemm(*halves, precision=precision)
+            judged = assess_product(reference, _host(result), unscaled(precision), backend=backend)
+            yield f"gemm {shape} complex-half", judged
+
+
+def _stored(x: Any, op: str) -> Any:
+    """The array whose op is x."""
+    if op == "N":
+        return x
+    turned = np.ascontiguousarray(x.swapaxes(-1, -2))
+    return turned.conj() if op == "C" else turned
+
+
+def softmaxes(precision: Precision, arrays: Any) -> Iterator[tuple[str, Accuracy]]:
+    """The same for softmax: a row in registers, rows that share a block, a row read twice."""
+    rng = np.random.default_rng(_SEED)
+    for columns in _COLUMNS:
+        x = rng.standard_normal((_ROWS, columns)).astype(precision.real_output)
+        result = _host(softmax(arrays.array(x), precision=precision))
+        backend = "cpu" if arrays is np else "cuda"
+        judged = assess_softmax(softmax_reference(x), result, precision, backend=backend)
+        yield f"softmax {_ROWS}x{columns}", judged
+
+
+def _host(x: Any) -> Any:
+    return x.get() if hasattr(x, "get") else x
+
+
+if __name__ == "__main__":
+    sys.exit(main())
