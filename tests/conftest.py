@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,6 +32,14 @@ def rng(request: pytest.FixtureRequest) -> np.random.Generator:
 def gpu() -> Device:
     """The first GPU."""
     return next(device for device in devices() if device.backend == "cuda")
+
+
+@pytest.fixture
+def cp(gpu: Device) -> Any:
+    """CuPy, for a test that needs a GPU."""
+    import cupy
+
+    return cupy
 
 
 @pytest.fixture(scope="session")

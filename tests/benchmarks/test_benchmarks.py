@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import csv
+import json
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from argand import PRECISIONS
+from argand.device import cpu
 
-from benchmarks import gemm, softmax
+from benchmarks import gemm, gemm_ours, gemm_peers, measuring, softmax
+from benchmarks.measuring import Candidate, CannotRunError, absent
+from benchmarks.shapes import SUITES, Shape
 from workflow.accuracy import softmax_reference
-from workflow.records import Record
+from workflow.records import NOT_RUN, BenchmarkRecord, Record
 
-QUICK = ["--repeats", "3", "--seconds", "0.01", "--device", "cpu"]
+QUICK = ["--repeats", "3", "--seconds", "0.01", "--sustain", "0", "--device", "cpu"]
+PLAIN = [*QUICK, "--inputs", "complex64"]
+COLUMNS = (
+    *Record.columns_in_order(), "input", "output", "real_tflops", "fraction_of_real", "clock_mhz",
+    "power_w", "temperature_c",
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -26,12 +36,14 @@ def known_ceilings(monkeypatch: pytest.MonkeyPatch) -> None:
     found = Ceilings("cpu", 10.0, dict.fromkeys(operand_formats(), 0.1))
     for module in (gemm, softmax):
         monkeypatch.setattr(module, "measure_ceilings", lambda device: found)
+    # Operands this small fit in a cache tens of thousands of times.
+    monkeypatch.setattr(measuring, "rotations", lambda device, size: 2)
 
 
 def rows(path: Path) -> list[dict[str, str]]:
     with path.open(newline="") as file:
         reader = csv.DictReader(file)
-        assert tuple(reader.fieldnames or ()) == Record.columns_in_order()
+        assert tuple(reader.fieldnames or ()) == COLUMNS == BenchmarkRecord.columns_in_order()
         return list(reader)
 
 
@@ -39,7 +51,7 @@ def test_gemm_writes_a_verified_row_for_each_candidate(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "gemm.csv"
-    assert gemm.main(["--shape", "33x20x47", "--batch", "2", "--csv", str(out), *QUICK]) == 0
+    assert gemm.main(["--shape", "2x33x20x47", "--csv", str(out), *PLAIN]) == 0
     found = rows(out)
     assert [(row["implementation"], row["precision"]) for row in found] == [
         *(("argand", name) for name in PRECISIONS), ("numpy", "fp64"), ("numpy", "fp32"),
@@ -49,11 +61,95 @@ def test_gemm_writes_a_verified_row_for_each_candidate(
         assert (row["batch"], row["m"], row["n"], row["k"]) == ("2", "33", "20", "47")
         spent = 1e-6 * float(row["time_us_p50"])
         assert float(row["tflops"]) == pytest.approx(8 * 2 * 33 * 20 * 47 / spent / 1e12)
+        assert row["input"] == row["output"] == PRECISIONS[row["precision"]].output
+        assert not row["real_tflops"] + row["clock_mhz"] + row["power_w"]  # a CPU tells none
     numpy_fp32 = found[-1]
     ours = found[1]
     ratio = float(numpy_fp32["time_us_p50"]) / float(ours["time_us_p50"])
     assert float(ours["speedup"]) == pytest.approx(ratio)
-    assert capsys.readouterr().out.count("\n") == 1 + len(found)
+    assert capsys.readouterr().out.count("\n") == 2 + len(found)
+
+
+def test_gemm_takes_every_kind_of_operand(tmp_path: Path) -> None:
+    out = tmp_path / "gemm.csv"
+    arguments = ["--shape", "9x12x30", "--precisions", "3xtf32,bf16", "--peers", "none"]
+    assert gemm.main([*arguments, "--csv", str(out), *QUICK]) == 0
+    found = rows(out)
+    assert all(row["verified"] == "True" for row in found)
+    assert {(row["precision"], row["input"], row["output"]) for row in found} == {
+        ("3xtf32", "complex64", "complex64"), ("3xtf32", "packed", "complex64"),
+        ("bf16", "complex64", "complex64"), ("bf16", "packed", "complex64"),
+        ("bf16", "complex-half", "complex64"), ("bf16", "complex-half", "complex-half"),
+    }  # fmt: skip
+
+
+def test_several_shapes_are_measured_in_one_run(tmp_path: Path) -> None:
+    out, limits = tmp_path / "gemm.csv", tmp_path / "ceilings.json"
+    arguments = ["--shape", "3x4x5", "--shape", "2x3x4x5", "--precisions", "fp32"]
+    places = ["--csv", str(out), "--ceilings", str(limits)]
+    assert gemm.main([*arguments, *places, "--peers", "none", *QUICK]) == 0
+    assert [(row["batch"], row["m"]) for row in rows(out)] == [("1", "3"), ("2", "3")]
+    assert json.loads(limits.read_text())["copy_gbytes_per_s"] == 10.0
+
+
+def test_the_suite_is_the_one_that_was_asked_for() -> None:
+    assert [str(shape) for shape in SUITES["gemm"]] == [
+        "4096x4096x4096", "8192x8192x8192", "3456x4096x4096",
+        "256x64x4096x64", "256x256x4096x256", "64x512x8192x512", "256x1024x1024x1024",
+        "256x256x256", "512x512x512", "1024x1024x1024", "2048x2048x2048",
+    ]  # fmt: skip
+    assert all(Shape.parse(str(shape)) == shape for shape in SUITES["gemm"])
+    assert Shape.parse("256x64x4096x64").flops == 8 * 256 * 64 * 4096 * 64
+
+
+def test_bytes_are_those_of_the_operands_as_they_come() -> None:
+    def moved(precision: str, given: str, output: str) -> float:
+        row = PRECISIONS[precision]
+        one = Candidate("argand", row, "", tuple, tuple, tuple, given, output)
+        return gemm.work(Shape(2, 3, 5, batch=7), one).bytes_moved / 7
+
+    assert moved("fp64", "complex128", "complex128") == 16 * (10 + 15 + 6)
+    assert moved("tf32", "complex64", "complex64") == 8 * (10 + 15 + 6)
+    assert moved("3xtf32", "packed", "complex64") == 8 * 10 + 16 * 15 + 8 * 6
+    assert moved("fp16", "complex-half", "complex64") == 4 * (10 + 15) + 8 * 6
+    assert moved("bf16", "planar", "complex-half") == 4 * (10 + 15 + 6)
+
+
+def test_what_cannot_run_is_a_row_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (numpy_fp64, _) = gemm_peers.available(cpu())
+
+    def breaks(*_: object) -> None:
+        raise RuntimeError("out of paper")
+
+    def here(device: object) -> list[Candidate]:
+        return [absent(numpy_fp64, "it is elsewhere"), replace(numpy_fp64, compute=breaks)]
+
+    monkeypatch.setattr(gemm_peers, "available", here)
+    out = tmp_path / "gemm.csv"
+    arguments = ["--shape", "3x4x5", "--precisions", "fp32", "--csv", str(out)]
+    assert gemm.main([*arguments, *QUICK]) == 0
+    ours, left_out, broken = rows(out)
+    assert ours["verified"] == "True"
+    assert left_out["reason"] == f"{NOT_RUN}it is elsewhere"
+    assert broken["reason"] == "failed: RuntimeError: out of paper"
+    assert left_out["verified"] == broken["verified"] == "False"
+    assert not left_out["time_us_p50"] + left_out["tflops"]
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(CannotRunError("no"), 0), (RuntimeError("broken"), 1)]
+)
+def test_only_what_of_ours_ran_wrongly_is_a_failure(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, status: int
+) -> None:
+    def raises(*args: object, **kwargs: object) -> None:
+        raise error
+
+    monkeypatch.setattr(gemm_ours, "gemm", raises)
+    arguments = ["--shape", "3x4x5", "--precisions", "fp32", "--peers", "none", *QUICK]
+    assert gemm.main(arguments) == status
 
 
 def test_softmax_writes_a_verified_row_for_each_candidate(tmp_path: Path) -> None:
@@ -69,20 +165,20 @@ def test_softmax_writes_a_verified_row_for_each_candidate(tmp_path: Path) -> Non
 def test_a_wrong_result_of_ours_is_a_failure(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    right = gemm.gemm
+    right = gemm_ours.gemm
 
     def wrong(*args: object, **kwargs: object) -> object:
         result = right(*args, **kwargs)
         result[-1, -1] += 1
         return result
 
-    monkeypatch.setattr(gemm, "gemm", wrong)
+    monkeypatch.setattr(gemm_ours, "gemm", wrong)
     assert gemm.main(["--shape", "30x30x30", "--precisions", "fp32", "--peers", "none", *QUICK])
     assert "NO: " in capsys.readouterr().out
 
 
 def test_an_element_left_unwritten_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gemm, "gemm", lambda a, b, precision, out: out)
+    monkeypatch.setattr(gemm_ours, "gemm", lambda a, b, precision, out: out)
     assert gemm.main(["--shape", "8x8x8", "--precisions", "fp32", "--peers", "none", *QUICK]) == 1
 
 
@@ -92,9 +188,10 @@ def test_softmax_sees_what_lies_outside_the_sample(rng: np.random.Generator) -> 
     reference = softmax_reference(x[sample])
     assess = partial(softmax.check, reference, sample, "cpu")
     good = softmax.softmax(x)
-    assert assess(good, PRECISIONS["fp32"]).verified
+    ours = softmax.candidate(PRECISIONS["fp32"], cpu())
+    assert assess(good, ours).verified
     good[50, 2] = np.nan
-    found = assess(good, PRECISIONS["fp32"])
+    found = assess(good, ours)
     assert not found.verified
     assert found.reason == "1 elements are not finite"
 
@@ -103,7 +200,10 @@ def test_softmax_sees_what_lies_outside_the_sample(rng: np.random.Generator) -> 
     ("arguments", "message"),
     [
         (["--shape", "4x4"], "shape must be MxNxK"),
-        (["--shape", "4x0x4"], "shape must be MxNxK"),
+        (["--shape", "4x0x4"], "shape must be MxNxK or BATCHxMxNxK"),
+        (["--shape", "1x2x3x4x5"], "shape must be MxNxK or BATCHxMxNxK"),
+        (["--suite", "lapack"], "invalid choice: 'lapack'"),
+        ([], "one of --shape and --suite is needed"),
         (["--shape", "4x4x4", "--precisions", "fp8"], "precisions must be of"),
         (["--shape", "4x4x4", "--peers", "mkl"], "peers must be of"),
     ],
@@ -124,6 +224,7 @@ def test_a_peer_that_is_not_here() -> None:
 def test_neither_pydantic_nor_snakemake_is_needed(root: Path) -> None:
     code = (
         "import sys; sys.modules['pydantic'] = sys.modules['snakemake'] = None;"
-        "sys.modules['h5py'] = None; import benchmarks.gemm, benchmarks.softmax"
+        "sys.modules['h5py'] = None; import benchmarks.gemm, benchmarks.softmax;"
+        "import benchmarks.roofline, benchmarks.sanitized_gemm, benchmarks.profiled_gemm"
     )
     subprocess.run([sys.executable, "-c", code], cwd=root, check=True)

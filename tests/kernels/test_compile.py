@@ -8,6 +8,7 @@ import pytest
 from argand import PRECISIONS, Precision
 from argand.device import ARCHITECTURES, Arch
 from argand.gemm_plan import (
+    SCAN_KERNEL,
     GemmPlan,
     PlanError,
     candidates,
@@ -79,9 +80,9 @@ def test_every_rounding(arch: Arch, precision: str, rounding: str) -> None:
     assert_clean(gemm_source(row, plan), arch.target, kernel_name(row, plan))
 
 
-@pytest.mark.parametrize("k_fast", [True, False])
-def test_the_scan_for_scales(arch: Arch, k_fast: bool) -> None:
-    assert_clean(scan_source(k_fast), arch.target, "largest_magnitudes_kernel")
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_scan_for_scales(arch: Arch, layout: tuple[bool, bool]) -> None:
+    assert_clean(scan_source(*layout), arch.target, SCAN_KERNEL)
 
 
 @pytest.mark.slow

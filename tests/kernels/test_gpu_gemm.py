@@ -21,14 +21,9 @@ from argand.precision import ROUNDINGS
 pytestmark = pytest.mark.gpu
 Array = npt.NDArray[Any]
 TENSOR = [name for name, row in PRECISIONS.items() if not row.exact_operands]
+SCALED = [name for name, row in PRECISIONS.items() if row.scaled]
+SPLIT = [name for name, row in PRECISIONS.items() if row.terms > 1]
 OPS = ("N", "T", "C")
-
-
-@pytest.fixture
-def cp(gpu: object) -> Any:
-    import cupy
-
-    return cupy
 
 
 def normal(rng: np.random.Generator, *shape: int) -> Array:
@@ -142,6 +137,21 @@ def test_roundings_are_the_models(
     else:  # big + small has 22 bits: a truncating sum may lose the last of 24
         np.testing.assert_allclose(found, model, rtol=2.0**-22)
     check(cp, normal(rng, 40, 100), normal(rng, 100, 24), precision=precision)
+
+
+def test_the_two_fp16_terms_are_the_models(cp: Any, rng: np.random.Generator) -> None:
+    """A row of one number that is multiplied by one: hi + lo, scaled back, comes out.
+
+    hi + lo takes 24 bits at most and a truncating sum may lose the last. A second number that sets
+    the scale, and that zero multiplies, shows what falls below fp16's range: it is the model's.
+    """
+    values = np.ldexp(rng.uniform(1, 2, 4000), rng.integers(-45, 0, 4000)).astype(np.float32)
+    a = np.stack([values, np.full(4000, 1.5, np.float32)], axis=1).astype(np.complex64)
+    b = np.array([[1], [0]], np.complex64)
+    model = gemm(a, b, precision="3xfp16")
+    found = gemm(cp.asarray(a), cp.asarray(b), precision="3xfp16").get()
+    np.testing.assert_allclose(found, model, rtol=2.0**-22)
+    assert (np.abs(model - a[:, :1]) > 2.0**-22 * np.abs(a[:, :1])).any()
 
 
 @pytest.mark.parametrize("precision", TENSOR)
@@ -267,8 +277,11 @@ def test_other_types_are_cast(cp: Any, rng: np.random.Generator, precision: str)
     assert_within(found.get(), model, slack)
 
 
+@pytest.mark.parametrize("precision", SCALED)
 @pytest.mark.parametrize("power", [(26, 26), (-60, 40), (90, 10), (-100, -10), (60, -130)])
-def test_fp16_takes_any_scale(cp: Any, rng: np.random.Generator, power: tuple[int, int]) -> None:
+def test_scaled_precisions_take_any_scale(
+    cp: Any, rng: np.random.Generator, precision: str, power: tuple[int, int]
+) -> None:
     """Rows and columns of very different size: values far beyond fp16's range, and subnormals."""
     a, b = normal(rng, 40, 64), normal(rng, 64, 30)
     a *= np.float32(2.0) ** rng.integers(-8, 9, (40, 1)).astype(np.float32)
@@ -277,10 +290,53 @@ def test_fp16_takes_any_scale(cp: Any, rng: np.random.Generator, power: tuple[in
         np.ldexp(x.view(np.float32), p).view(np.complex64)
         for x, p in zip((a, b), power, strict=True)
     ]
-    model = gemm(*scaled, precision="fp16")
-    found = gemm(*(cp.asarray(x) for x in scaled), precision="fp16").get()
+    model = gemm(*scaled, precision=precision)
+    found = gemm(*(cp.asarray(x) for x in scaled), precision=precision).get()
     size = magnitude(scaled[0].astype(complex), scaled[1].astype(complex), None)
-    assert_within(found, model, summation(64, "fp16") * size + 2.0**-149)
+    assert_within(found, model, summation(64, precision) * size + 2.0**-149)
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize(("left", "right"), [(1e-30, 1.0), (1.0, 1e30), (1e30, 1e-30)])
+def test_amplitude_does_not_matter(
+    cp: Any, rng: np.random.Generator, precision: str, left: float, right: float
+) -> None:
+    a, b = normal(rng, 70, 90) * np.float32(left), normal(rng, 90, 40) * np.float32(right)
+    a[3], a[:, 7], b[11], b[:, 5] = 0, 0, 0, 0
+    check(cp, a, b, precision=precision)
+    found = gemm(cp.asarray(a), cp.asarray(b), precision=precision).get()
+    assert not found[3].any()
+    assert not found[:, 5].any()
+
+
+@pytest.mark.parametrize("precision", SCALED)
+@pytest.mark.parametrize("k", [1, 60, 1031])
+def test_lines_that_spread_as_a_covariance_does(
+    cp: Any, rng: np.random.Generator, precision: str, k: int
+) -> None:
+    """Elements of 1 to 1e8, against the model and against fp64 by the a-priori bound.
+
+    What is below fp16's range is off by `Precision.scaled_floor` of its line's largest, each real
+    part, in both terms' products (the derivation stands in workflow/accuracy/bounds.py).
+    """
+    row = PRECISIONS[precision]
+    a, b = (
+        normal(rng, *shape) * np.float32(1e8) ** rng.random(shape, dtype=np.float32)
+        for shape in ((50, k), (k, 40))
+    )
+    found = gemm(cp.asarray(a), cp.asarray(b), precision=precision).get()
+    size = magnitude(a, b, None)
+    slack = summation(k, precision) * size
+    assert_within(found, gemm(a, b, precision=precision), slack)
+    wide_a, wide_b = parts(a).astype(float), parts(b).astype(float)
+    tops = wide_a.max(axis=1, keepdims=True), wide_b.max(axis=0)
+    floor = row.scaled_floor * (
+        tops[0] * wide_b.sum(axis=0) + wide_a.sum(axis=1, keepdims=True) * tops[1]
+    )
+    floor += 2 * k * row.scaled_floor**2 * tops[0] * tops[1]
+    rounding = 2 * row.u + row.u**2 + row.dropped
+    exact = a.astype(np.complex128) @ b.astype(np.complex128)
+    assert_within(found, exact, slack + rounding * size + 2 * floor)
 
 
 @pytest.mark.parametrize("precision", TENSOR)
@@ -298,11 +354,14 @@ def test_nonfinite_stays_in_its_row_and_column(
     assert np.isfinite(found[clean]).all()
 
 
-def test_3xtf32_error_does_not_grow_with_k(cp: Any, rng: np.random.Generator) -> None:
-    """Promotion: unpromoted, the truncating tensor core is off by 6e-5 at k = 4096."""
-    for k in (256, 4096):
+@pytest.mark.parametrize("precision", SPLIT)
+def test_the_error_of_a_split_does_not_grow_with_k(
+    cp: Any, rng: np.random.Generator, precision: str
+) -> None:
+    """Promotion: unpromoted, the truncating tensor core is off by 3e-5 or more at k = 4096."""
+    for k in (256, 4096, 16384):
         a, b = normal(rng, 128, k), normal(rng, k, 128)
-        found = gemm(cp.asarray(a), cp.asarray(b), precision="3xtf32").get()
+        found = gemm(cp.asarray(a), cp.asarray(b), precision=precision).get()
         exact = a.astype(np.complex128) @ b.astype(np.complex128)
         assert np.linalg.norm(found - exact) / np.linalg.norm(exact) < 1e-6
 

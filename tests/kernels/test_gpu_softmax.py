@@ -17,13 +17,6 @@ Array = npt.NDArray[Any]
 COLUMNS = (1, 2, 7, 31, 33, 256, 1000, 1024, 4099, 8192, 20_000, 32_768, 40_000, 50_257)
 
 
-@pytest.fixture
-def cp(gpu: object) -> Any:
-    import cupy
-
-    return cupy
-
-
 def roundoff(precision: str) -> float:
     return 2.0**-53 if precision == "fp64" else 2.0**-24
 
@@ -97,9 +90,15 @@ def test_nasty_rows(cp: Any, precision: str, columns: int) -> None:
     assert np.isnan(logs[[2, 3, 4]]).all()
 
 
-def test_fp16_takes_any_scale(cp: Any, rng: np.random.Generator) -> None:
-    for power in (-130, -40, 40, 120):
-        compare(cp, np.ldexp(rng.standard_normal((4, 3000)).astype(np.float32), power), "fp16")
+@pytest.mark.parametrize("precision", [name for name, row in PRECISIONS.items() if row.scaled])
+@pytest.mark.parametrize("columns", [3000, 70_000])
+def test_scaled_precisions_take_any_scale(
+    cp: Any, rng: np.random.Generator, precision: str, columns: int
+) -> None:
+    for power in (-130, -100, -40, 40, 100, 120):
+        x = np.ldexp(rng.standard_normal((4, columns)).astype(np.float32), power)
+        x[2] = 0
+        compare(cp, x, precision)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from argand import PRECISIONS, log_softmax, numpy_backend, softmax
-from argand.rounding import round_operand
+from argand.rounding import round_operand, scale_exponents
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
@@ -9,6 +9,7 @@ from scipy import special
 from workflow.accuracy import assess_softmax, softmax_reference
 
 TILE = numpy_backend._TILE_COLUMNS
+SCALED = [name for name, row in PRECISIONS.items() if row.scaled]
 WIDTHS = [1, 2, 3, 31, 257, 1000, 16383, 16384, 16385, TILE - 1, TILE, TILE + 1, 2 * TILE + 9]
 
 
@@ -117,11 +118,40 @@ def test_huge_values_neither_overflow_nor_mix(precision):
     np.testing.assert_allclose(got[2], 1 / 3, rtol=1e-6)
 
 
-def test_fp16_scales_each_row():
+@pytest.mark.parametrize("precision", SCALED)
+def test_each_row_is_scaled(precision):
     x = np.array([[1e8, 1e8, -1e8], [1e-8, 2e-8, 0]], np.float32)
-    got = softmax(x, precision="fp16")
+    got = softmax(x, precision=precision)
     np.testing.assert_allclose(got[0], [0.5, 0.5, 0], atol=1e-6)
     np.testing.assert_allclose(got[1], 1 / 3, rtol=1e-6)
+
+
+@pytest.mark.parametrize("power", [-130, -100, 0, 100])
+@pytest.mark.parametrize("columns", [50, TILE + 5])
+def test_3xfp16_holds_each_value_as_two_terms_of_its_scaled_row(power, columns):
+    """Bit for bit the softmax of hi + lo, the row's exponent taken off again."""
+    x = np.random.default_rng(7).normal(0, 4, (3, columns)).astype(np.float32)
+    x[1] = 0
+    x = np.ldexp(x, power)
+    s = scale_exponents(x, -1)
+    scaled = np.ldexp(x, s)
+    hi = scaled.astype(np.float16).astype(np.float32)
+    lo = (scaled - hi).astype(np.float16).astype(np.float32)
+    held = np.ldexp(hi + lo, -s)
+    assert (power < -120) == np.array_equal(held, x), "subnormal numbers are held as they are"
+    np.testing.assert_array_equal(softmax(x, precision="3xfp16"), softmax(held))
+    np.testing.assert_array_equal(log_softmax(x, precision="3xfp16"), log_softmax(held))
+
+
+@pytest.mark.parametrize("precision", SCALED)
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_scaled_rows_of_any_amplitude(precision, scale):
+    x = np.random.default_rng(8).normal(0, 1, (4, 300)).astype(np.float32) * np.float32(scale)
+    x[1, 5], x[2], x[3, 4] = -np.inf, 0, np.nan
+    with np.errstate(invalid="ignore"):
+        got = check(x, precision)
+    assert got[1, 5] == 0
+    assert np.isnan(got[3]).all()
 
 
 @pytest.mark.parametrize("columns", [1, 5, TILE + 1])
@@ -133,7 +163,7 @@ def test_log_softmax_is_the_logarithm(precision, columns):
     assert (logs <= 0).all()
     # A logarithm near -50 has an ulp of 2^-18; the two share the error of rounding x.
     np.testing.assert_allclose(np.exp(logs.astype(float)), direct, rtol=2e-5, atol=1e-37)
-    rounded = round_operand(x, PRECISIONS[precision]) if precision != "fp16" else None
+    rounded = round_operand(x, PRECISIONS[precision]) if precision not in SCALED else None
     if rounded is not None:
         expected = special.log_softmax(rounded.astype(float), axis=-1)
         unit = 2.0 ** (-53 if precision == "fp64" else -24)

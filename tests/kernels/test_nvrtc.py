@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from argand import nvrtc
-from argand.nvrtc import CompileError, compile_cubin, kernel_digest, parse_resources
+from argand.nvrtc import (
+    CompileError,
+    compile_cubin,
+    kernel_digest,
+    parse_resources,
+    parse_warnings,
+)
+from argand.wgmma_plan import wgmma_function
 
 SOURCE = '#include "one.cuh"\nextern "C" __global__ void f(float* x) { x[0] = value(); }\n'
 
@@ -29,6 +39,7 @@ def test_a_second_compilation_comes_from_the_cache(folder: Path) -> None:
     assert (first.cached, second.cached) == (False, True)
     assert second.cubin == first.cubin == first.path.read_bytes()
     assert second.resources == first.resources
+    assert second.warnings == first.warnings == ()
     assert set(first.resources) == {"f"}
 
 
@@ -74,6 +85,15 @@ def test_a_damaged_cubin_is_compiled_again(folder: Path, damage: str) -> None:
     again = compile_cubin(SOURCE, "sm_80", folder=folder)
     assert not again.cached
     assert again.cubin == again.path.read_bytes() == first.cubin
+    assert compile_cubin(SOURCE, "sm_80", folder=folder).cached
+
+
+def test_a_cubin_described_by_an_older_version_is_compiled_again(folder: Path) -> None:
+    first = compile_cubin(SOURCE, "sm_80", folder=folder)
+    old = json.dumps({name: asdict(row) for name, row in first.resources.items()}).encode()
+    digest = hashlib.sha256(old + first.cubin).hexdigest().encode()
+    first.path.with_suffix(".checked").write_bytes(digest + b"\n" + old)
+    assert not compile_cubin(SOURCE, "sm_80", folder=folder).cached
     assert compile_cubin(SOURCE, "sm_80", folder=folder).cached
 
 
@@ -130,6 +150,59 @@ def test_spills_are_seen(folder: Path) -> None:
     found = compile_cubin(source, "sm_80", folder=folder).resources["f"]
     assert found.spill_stores > 0
     assert found.registers <= 32
+
+
+def test_warnings_are_read_from_their_number_on() -> None:
+    log = (
+        "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are "
+        "serialized due to insufficient register resources in function 'f'\n"
+        "ptxas info    : 0 bytes gmem\n"
+        "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored.\n"
+    )
+    found = parse_warnings(log)
+    assert [text[:7] for text in found] == ["(C7510)", "(C7508)"]
+    assert found[0].endswith("in function 'f'")
+    assert parse_warnings("ptxas info    : Used 9 registers, used 0 barriers\n") == ()
+
+
+# So that a test which asks for none can fail: registers that are handed over without a launch bound,
+# and sums that are read while they are being computed.
+SLOW_ON_HOPPER = {
+    "setmaxnreg": (
+        'extern "C" __global__ void f(float* x) {\n'
+        '    asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");\n'
+        "    x[threadIdx.x] = 1.0f;\n"
+        "}\n"
+    ),
+    "warpgroup.wait": (
+        '#include "device/warpgroup.cuh"\n'
+        f"{wgmma_function('tf32', 8)}"
+        'extern "C" __global__ void __launch_bounds__(128, 1) f(float* x, uint64 y, int n) {\n'
+        "    float sums[4] = {};\n"
+        "    uint32 rows[4] = {1, 2, 3, 4};\n"
+        "    wgmma_fence();\n"
+        "    for (int i = 0; i < n; ++i) {\n"
+        "        wgmma<1>(sums, rows, y, 1);\n"
+        "        if (sums[0] > 3.0f) rows[0] = rows[1] + i;\n"
+        "    }\n"
+        "    wgmma_commit();\n"
+        "    wgmma_wait<0>();\n"
+        "    for (int i = 0; i < 4; ++i) x[4 * threadIdx.x + i] = sums[i];\n"
+        "}\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", SLOW_ON_HOPPER)
+def test_the_assemblers_warnings_are_seen_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    monkeypatch.setenv("ARGAND_CACHE", str(tmp_path))
+    first = compile_cubin(SLOW_ON_HOPPER[what], "sm_90a")
+    assert any(what in text for text in first.warnings), first.warnings
+    again = compile_cubin(SLOW_ON_HOPPER[what], "sm_90a")
+    assert again.cached
+    assert again.warnings == first.warnings
 
 
 def test_the_digest_of_an_operation_follows_its_code(

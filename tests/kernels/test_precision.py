@@ -7,7 +7,9 @@ from argand.precision import BF16, FP16, FP32, FP64, PEER_CLASSES, ROUNDINGS, TF
 
 
 def test_names_are_the_keys_and_the_order_is_of_accuracy():
-    assert list(PRECISIONS) == ["fp64", "fp32", "tf32", "3xtf32", "fp16", "bf16"]
+    assert list(PRECISIONS) == [
+        "fp64", "fp32", "tf32", "3xtf32", "3xfp16", "fp16", "bf16",
+    ]  # fmt: skip
     assert all(row.name == name for name, row in PRECISIONS.items())
     assert all(row.peer_class in PEER_CLASSES for row in PRECISIONS.values())
 
@@ -33,6 +35,7 @@ def test_unit_roundoffs():
     assert PRECISIONS["tf32"].u == 2.0**-11
     assert PRECISIONS["tf32"].with_rounding("toward_zero").u == 2.0**-10
     assert PRECISIONS["3xtf32"].u == 2.0**-22
+    assert PRECISIONS["3xfp16"].u == 2.0**-22
     assert PRECISIONS["fp16"].u == 2.0**-11
     assert PRECISIONS["bf16"].u == 2.0**-8
 
@@ -46,11 +49,12 @@ def test_dropped_products_bound_the_worst_signs(name):
     grown = [s * (1 + Fraction(r)) for s, r in zip(sizes, row.term_roundoffs, strict=True)]
     pairs = set(product(range(row.terms), repeat=2)) - set(row.products)
     assert row.dropped >= float(sum(grown[i] * grown[j] for i, j in pairs)) * (1 - 1e-12)
-    assert (row.dropped == 0) == (name != "3xtf32")
+    assert (row.dropped == 0) == (row.terms == 1)
 
 
-def test_the_split_adds_its_products_from_small_to_big():
-    row = PRECISIONS["3xtf32"]
+@pytest.mark.parametrize("name", ["3xtf32", "3xfp16"])
+def test_the_splits_add_their_products_from_small_to_big(name):
+    row = PRECISIONS[name]
     assert row.products == ((1, 0), (0, 1), (0, 0))
     assert row.terms == 2
     assert row.real_multiply_adds == 12
@@ -67,6 +71,22 @@ def test_roundings_can_be_chosen_for_tf32_only():
         get_precision("tf32", ["toward_zero", "toward_zero"])
     with pytest.raises(ValueError, match="rounding for 3xtf32 must be 2 of"):
         get_precision("3xtf32", "up")
+    assert get_precision("3xfp16", ["nearest_even"] * 2) == PRECISIONS["3xfp16"]
+    with pytest.raises(ValueError, match=r"rounding for 3xfp16 must be 2 of \['nearest_even'\]"):
+        get_precision("3xfp16", "toward_zero")
+
+
+def test_the_range_of_scaled_lines():
+    """2^14 over half of fp16's subnormal spacing 2^-24, and that times the unit roundoff."""
+    scaled = {name: row for name, row in PRECISIONS.items() if row.scaled}
+    assert list(scaled) == ["3xfp16", "fp16"]
+    for row in scaled.values():
+        assert row.operand.scaled_exponent == 14
+        assert row.scaled_floor == 2.0**-39
+    assert scaled["3xfp16"].full_range == 39 - 22
+    assert scaled["fp16"].full_range == 39 - 11
+    assert PRECISIONS["tf32"].full_range is None
+    assert PRECISIONS["tf32"].scaled_floor == 0
 
 
 def test_an_unknown_precision_names_the_choices():

@@ -85,7 +85,7 @@ def test_fp16_is_the_type_of_the_struct_module():
     np.testing.assert_array_equal(got, np.array(expected, np.float32))
 
 
-@pytest.mark.parametrize("precision", ["tf32", "bf16", "fp16", "3xtf32"])
+@pytest.mark.parametrize("precision", ["tf32", "bf16", "fp16", "3xtf32", "3xfp16"])
 def test_special_values(precision):
     row = PRECISIONS[precision]
     payload = np.array([0x7F800001, 0xFFFFFFFF, 0x7FFFFFFF], np.uint32).view(np.float32)
@@ -114,6 +114,48 @@ def test_two_terms_hold_an_operand_to_u(modes):
     assert first.max() <= row.term_roundoffs[0]
 
 
+def fp16_fractions(values):
+    """Values rounded to fp16 by exact arithmetic, ties to even; they are in its range."""
+    return [
+        rounded_fraction(float(abs(value)), 11, -14, "nearest_even") * (-1 if value < 0 else 1)
+        for value in values
+    ]
+
+
+@given(st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=40))
+@settings(max_examples=60, deadline=None)
+def test_two_fp16_terms_are_the_rounded_number_and_the_rounded_remainder(patterns):
+    """Bit for bit, of every number that scaling leaves below 2^15, subnormal ones among them."""
+    x = floats(patterns)
+    x = x[np.isfinite(x) & (np.abs(x) < 2.0**15)]
+    hi, lo = split(x, PRECISIONS["3xfp16"])
+    exact = [Fraction(float(value)) for value in x]
+    expected = fp16_fractions(exact)
+    assert [Fraction(float(value)) for value in hi] == expected
+    rest = [a - b for a, b in zip(exact, expected, strict=True)]
+    assert [Fraction(float(value)) for value in lo] == fp16_fractions(rest)
+
+
+def test_two_fp16_terms_hold_an_operand_to_u_and_below_the_range_to_half_a_spacing():
+    row = PRECISIONS["3xfp16"]
+    rng = np.random.default_rng(5)
+    x = np.ldexp(rng.uniform(0.5, 1, 40_000), rng.integers(-45, 16, 40_000)).astype(np.float32)
+    hi, lo = (term.astype(float) for term in split(x, row))
+    error, size = np.abs(hi + lo - x), np.abs(x.astype(float))
+    assert (error <= np.maximum(row.u * size, 2.0**-25)).all()
+    # 2^-3 is 2^14 less `full_range`: from there up u alone holds, below it does not.
+    full = size >= 2.0 ** (14 - row.full_range)
+    assert (error <= row.u * size)[full].all()
+    assert (error > row.u * size)[(size < 2.0**-5) & (size > 2.0**-6)].any()
+    # The floor is reached, and what is below it is gone.
+    assert error.max(where=~full, initial=0) > 0.99 * 2.0**-25
+    assert not (hi + lo)[size <= 2.0**-25].any()
+    assert (hi + lo)[size > 2.0**-25].all()
+    # Two terms and their sum are exact in fp32.
+    np.testing.assert_array_equal((hi + lo).astype(np.float32), round_operand(x, row))
+    np.testing.assert_array_equal(hi + lo, round_operand(x, row))
+
+
 @pytest.mark.parametrize("size", [1, 65535, 65536, 65537, 200_003])
 def test_blocks_do_not_show(size):
     x = np.random.default_rng(2).standard_normal(size).astype(np.float32)
@@ -137,6 +179,20 @@ def test_complex_strided_and_foreign_types():
     before = single.copy()
     split(single, row)
     np.testing.assert_array_equal(single, before)
+
+
+@pytest.mark.parametrize("precision", ["fp16", "3xfp16"])
+def test_scaling_first_is_multiplying_first(precision):
+    rng = np.random.default_rng(6)
+    x = (rng.standard_normal((3, 40, 50)) * 10.0 ** rng.integers(-20, 20, (3, 40, 50))) * (1 + 2j)
+    x = x.astype(np.complex64)
+    before = x.copy()
+    for axis in (-1, -2):
+        s = scale_exponents(x, axis)
+        expected = split(x * power_of_two(s), PRECISIONS[precision])
+        for got, term in zip(split(x, PRECISIONS[precision], s), expected, strict=True):
+            np.testing.assert_array_equal(got, term)
+    np.testing.assert_array_equal(x, before)
 
 
 def test_exact_operands_are_taken_as_they_are():

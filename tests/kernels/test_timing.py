@@ -49,6 +49,15 @@ def test_limits_must_be_positive(key: str) -> None:
         measure([lambda: None], cpu(), **{key: 0})
 
 
+def test_a_sustained_region_comes_before_the_clock() -> None:
+    calls: list[float] = []
+    timing = measure([lambda: calls.append(time.perf_counter())], cpu(), sustain=0.05, warmup=0)
+    assert timing.iterations == 20
+    assert calls[-20] - calls[0] >= 0.04
+    with pytest.raises(ValueError, match="sustain must not be negative, got -1"):
+        measure([lambda: None], cpu(), sustain=-1)
+
+
 def test_nothing_to_call() -> None:
     with pytest.raises(ValueError, match="calls must hold at least one"):
         measure([], cpu())
@@ -108,3 +117,7 @@ def test_energy_of_a_long_region(gpu: Device) -> None:
     if timing.energy_j is not None:  # cards without the counter exist
         watts = timing.energy_j / (1e-6 * timing.time_us_p50)
         assert 20 < watts < 3000
+    sustained = measure([lambda: a @ a], gpu, repeats=3, sustain=0.5)
+    assert (sustained.energy_j is None) == (timing.energy_j is None)
+    if sustained.energy_j is not None:
+        assert 20 < sustained.energy_j / (1e-6 * sustained.time_us_p50) < 3000

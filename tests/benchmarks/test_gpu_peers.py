@@ -1,0 +1,54 @@
+"""Every candidate of the benchmark of products on a GPU: it verifies, or says why it cannot run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from argand import PRECISIONS, Device
+from argand.ceilings import Ceilings, operand_formats
+
+from benchmarks import gemm, gemm_ours, gemm_peers
+from benchmarks.measuring import Bench
+from benchmarks.operands import random_operands
+from benchmarks.product_check import ProductCheck
+from benchmarks.shapes import Shape
+from workflow.records import NOT_RUN
+
+pytestmark = pytest.mark.gpu
+
+SHAPES = (Shape(256, 192, 320), Shape(64, 128, 96, batch=5))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_every_candidate_verifies_or_says_why_not(gpu: Device, shape: Shape) -> None:
+    import cupy
+
+    ceilings = Ceilings(gpu.name, 4000.0, dict.fromkeys(operand_formats(), 100.0))
+    bench = Bench(replace(gpu, cache_bytes=0), ceilings, repeats=3, seconds=0.01, sustain=0.0)
+    a, b = random_operands(shape, seed=1)
+    check = ProductCheck(shape, a, b, backend="cuda", seed=1)
+    operands = [cupy.asarray(x) for x in (a, b)]
+    ours = gemm_ours.candidates(gpu, list(PRECISIONS.values()))
+    for one in [*ours, *gemm_peers.available(gpu)]:
+        row = bench.run(one, gemm.work(shape, one), operands, check)
+        said = f"{one.name} {one.precision.name} {one.input} > {one.output}: {row.reason}"
+        if one.name == "argand":
+            assert row.verified, said
+        assert row.verified or row.reason.startswith(NOT_RUN), said
+
+
+def test_the_planar_peer_is_not_left_out_where_cublas_is(gpu: Device) -> None:
+    """Multiples of 16 on Hopper: nothing for the heuristic to refuse."""
+    import cupy
+
+    from benchmarks import cublaslt_planar
+
+    shape = Shape(512, 512, 512)
+    a, b = random_operands(shape, seed=1)
+    check = ProductCheck(shape, a, b, backend="cuda", seed=1)
+    for one in cublaslt_planar.candidates():
+        inputs = one.prepare(cupy.asarray(a), cupy.asarray(b))
+        found = check(one.result(one.compute(*inputs)), one)
+        assert found.verified, found.reason
+        assert "algorithm" in one.chosen(*inputs)

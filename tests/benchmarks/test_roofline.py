@@ -1,0 +1,100 @@
+"""The roofline: what is drawn of a CSV, and that labels keep apart."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ElementTree
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from argand import PRECISIONS
+from argand.ceilings import Ceilings, operand_formats
+
+from benchmarks import roofline
+from benchmarks.roofline import drawn, intensity, roofline_figure
+from benchmarks.rows import write_csv
+from workflow.output.documents import read_rows
+from workflow.records import BenchmarkRecord
+
+CEILINGS = Ceilings("a card", 4000.0, dict.fromkeys(operand_formats(), 400.0))
+
+
+def row(who: str, precision: str, tflops: float | None, **changes: Any) -> BenchmarkRecord:
+    found = {
+        "workload": "gemm-4096", "batch": 1, "m": 4096, "n": 4096, "k": 4096, "verified": True,
+        "input": "complex64", "output": "complex64", "time_us_p50": 1.0,
+    } | changes  # fmt: skip
+    rate = None if tflops is None else 1e3 * tflops / 1365
+    return BenchmarkRecord(
+        kind="gemm", implementation=who, precision=precision, algorithm="", device="a card",
+        tflops=tflops, gbytes_per_s=rate, **found,
+    )  # fmt: skip
+
+
+ROWS = [
+    row("argand", "tf32", 380.0), row("argand", "tf32", 390.0, input="packed"),
+    row("argand", "bf16", 690.0), row("argand", "bf16", 720.0, input="complex-half"),
+    row("argand", "bf16", 730.0, input="complex-half", output="complex-half"),
+    row("cublas", "tf32", 170.0), row("torch-real", "tf32", 320.0),
+    row("triton", "tf32", None, verified=False, reason="not run: no batch", time_us_p50=None),
+    row("argand", "fp16", 900.0, verified=False, reason="wrong"),
+    row("argand", "tf32", 100.0, workload="gemm-small", m=64, n=64, k=64),
+]  # fmt: skip
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> list[dict[str, Any]]:
+    write_csv(tmp_path / "gemm.csv", ROWS)
+    return read_rows(tmp_path / "gemm.csv")
+
+
+def test_drawn_are_ours_and_the_best_peer_of_each_precision(rows: list[dict[str, Any]]) -> None:
+    assert [(r["implementation"], r["precision"], r["tflops"]) for r in drawn(rows)] == [
+        ("argand", "tf32", 380.0), ("argand", "bf16", 690.0), ("argand", "bf16", 720.0),
+        ("argand", "tf32", 100.0), ("torch-real", "tf32", 320.0),
+    ]  # fmt: skip
+    assert intensity(rows[0]) == pytest.approx(1365)
+
+
+def test_points_of_the_largest_product_and_roofs_have_names(rows: list[dict[str, Any]]) -> None:
+    figure = roofline_figure(rows, CEILINGS)
+    figure.draw_without_rendering()
+    names = {text.get_text() for text in figure.axes[0].texts}
+    assert {
+        "argand tf32 380", "argand bf16 690", "argand bf16, half in 720", "torch-real tf32 320",
+        "tf32 400", "bf16 400", "copy 4000 GB/s", "4096x4096x4096\n64x64x64",
+    } <= names  # fmt: skip
+    assert not any("100" in name for name in names)
+
+
+def test_labels_keep_apart_and_in_order() -> None:
+    wanted = [0.5, 0.51, 0.9, 0.505, 0.1]
+    places = roofline._spread(wanted, 0.05)
+    in_order = sorted(range(5), key=lambda index: wanted[index])
+    found = [places[index] for index in in_order]
+    assert all(after - before >= 0.05 - 1e-12 for before, after in pairwise(found))
+    assert (places[4], places[2]) == (0.1, 0.9)
+    assert sum(places[index] for index in (0, 1, 3)) == pytest.approx(1.515)
+
+
+def test_a_split_lowers_the_roof_by_its_products() -> None:
+    for precision in PRECISIONS.values():
+        expected = 400.0 / len(precision.products)
+        assert roofline._roof(precision.name, CEILINGS) == expected
+
+
+def test_the_command_writes_an_svg(tmp_path: Path) -> None:
+    write_csv(tmp_path / "gemm.csv", ROWS)
+    (tmp_path / "limits.json").write_text(CEILINGS.to_json())
+    out = tmp_path / "roofline.svg"
+    assert roofline.main([str(tmp_path / "gemm.csv"), str(tmp_path / "limits.json"), str(out)]) == 0
+    root = ElementTree.parse(out).getroot()
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert json.loads((tmp_path / "limits.json").read_text())["device"] == "a card"
+
+
+def test_nothing_to_draw_is_an_error() -> None:
+    with pytest.raises(ValueError, match="no row of the CSV is verified"):
+        roofline_figure([], CEILINGS)

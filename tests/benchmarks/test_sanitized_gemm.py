@@ -1,0 +1,32 @@
+"""What the sanitizer is given, on the CPU: every call is right and every kind of call is there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from argand import PRECISIONS
+
+from benchmarks import sanitized_gemm
+from benchmarks.sanitized_gemm import SHAPES, products, softmaxes
+from benchmarks.shapes import Shape
+
+
+@pytest.mark.parametrize("precision", PRECISIONS.values(), ids=PRECISIONS)
+def test_every_call_is_within_its_bound(precision: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sanitized_gemm, "SHAPES", (Shape(7, 5, 3), Shape(9, 4, 6, batch=2)))
+    monkeypatch.setattr(sanitized_gemm, "_COLUMNS", (1, 33))
+    found = {**dict(products(precision, np)), **dict(softmaxes(precision, np))}  # type: ignore[arg-type]
+    assert {name for name in found if "7x5x3" in name} >= {
+        *(f"gemm 7x5x3 {a}{b}" for a in "NTC" for b in "NTC"), "gemm 7x5x3 packed",
+    }  # fmt: skip
+    half = precision in (PRECISIONS["fp16"], PRECISIONS["bf16"])
+    assert ("gemm 7x5x3 complex-half" in found) == half
+    assert "softmax 5x33" in found
+    for name, accuracy in found.items():
+        assert accuracy.verified, f"{name}: {accuracy.reason}"
+
+
+def test_shapes_are_ragged() -> None:
+    assert any(shape.batch > 1 for shape in SHAPES)
+    assert any(1 in (shape.m, shape.n) for shape in SHAPES)
+    assert sum(shape.k % 8 != 0 for shape in SHAPES) >= 4

@@ -1,0 +1,255 @@
+"""The Hopper kernels, each tile, storage and role, on small and ragged shapes (an sm_90 GPU)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from argand import PRECISIONS, gemm, pack, pairs, to_pairs
+from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, candidates
+from argand.wgmma_plan import TARGET
+
+from tests.kernels.test_gpu_gemm import (
+    OPS,
+    TENSOR,
+    assert_within,
+    check,
+    magnitude,
+    normal,
+    stored,
+    summation,
+)
+
+pytestmark = pytest.mark.gpu
+Array = npt.NDArray[Any]
+HALF = [name for name in TENSOR if PRECISIONS[name].operand.bytes == 2]
+SINGLE_HALF = [name for name in HALF if PRECISIONS[name].terms == 1]
+
+
+@pytest.fixture(autouse=True)
+def _hopper(cp: Any) -> None:
+    from argand.device import gpu
+
+    if gpu(cp.cuda.Device().id).target != TARGET:
+        pytest.skip(f"the wgmma family needs {TARGET}")
+
+
+def choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> Iterator[GemmChoice]:
+    """Every way of the wgmma family, once per tile, storage, role and number of parts."""
+    from argand.device import gpu
+
+    arch = gpu(cp.cuda.Device().id).require_arch()
+    a, b = OperandTraits(**traits), OperandTraits(**({"k_fast": False} | traits))
+    for choice in candidates(PRECISIONS[precision], arch, sizes, a, b):
+        if choice.plan is not None:
+            yield choice
+
+
+def forced(choice: GemmChoice) -> Any:
+    from argand.cuda_launch import fixed_choice
+
+    return fixed_choice(choice)
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize(
+    "shape", [(1, 130, 70, 66), (2, 68, 200, 40)], ids="x".join(["{0}"]).format
+)
+def test_every_plan(
+    cp: Any, rng: np.random.Generator, precision: str, shape: tuple[int, int, int, int]
+) -> None:
+    batch, m, n, k = shape
+    a, b = normal(rng, batch, m, k), normal(rng, batch, k, n)
+    for choice in choices(cp, precision, GemmSizes(batch, m, n, k)):
+        with forced(choice):
+            check(cp, a, b, precision=precision)
+
+
+def first_choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> list[GemmChoice]:
+    """The largest tile of each storage and role."""
+    seen: dict[Any, GemmChoice] = {}
+    for choice in choices(cp, precision, sizes, **traits):
+        assert choice.plan is not None
+        seen.setdefault((choice.plan.storage, choice.swapped, choice.parts), choice)
+    return list(seen.values())
+
+
+SHAPES = [
+    (1, 1, 1), (1, 7, 3), (5, 1, 9), (2, 3, 1), (16, 8, 8), (17, 31, 13), (97, 101, 103),
+    (128, 128, 32), (129, 127, 65), (64, 1, 200), (1, 257, 64), (33, 300, 259), (256, 256, 1031),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize("shape", SHAPES, ids="x".join(["{0[0]}", "{0[1]}", "{0[2]}"]).format)
+def test_shapes(
+    cp: Any, rng: np.random.Generator, precision: str, shape: tuple[int, int, int]
+) -> None:
+    """Odd pitches are packed, even ones are read where they lie."""
+    m, n, k = shape
+    a, b = normal(rng, m, k), normal(rng, k, n)
+    for choice in first_choices(cp, precision, GemmSizes(1, m, n, k)):
+        with forced(choice):
+            check(cp, a, b, precision=precision)
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize("op_a", OPS)
+@pytest.mark.parametrize("op_b", OPS)
+def test_ops_with_alpha_and_beta(
+    cp: Any, rng: np.random.Generator, precision: str, op_a: str, op_b: str
+) -> None:
+    a, b, c = normal(rng, 38, 50), normal(rng, 50, 44), normal(rng, 38, 44)
+    sizes = GemmSizes(1, 38, 44, 50)
+    for choice in first_choices(cp, precision, sizes):
+        with forced(choice):
+            check(
+                cp, stored(a, op_a), stored(b, op_b), c, op_a=op_a, op_b=op_b,
+                precision=precision, alpha=0.5 - 2j, beta=-1.25 + 0.75j,
+            )  # fmt: skip
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize(
+    ("left", "right"), [((5,), (5,)), ((1,), (4,)), ((3, 1), (1, 2)), ((2, 3), ()), ((), (2, 2))]
+)
+def test_batches(
+    cp: Any, rng: np.random.Generator, precision: str, left: tuple[int, ...],
+    right: tuple[int, ...],
+) -> None:  # fmt: skip
+    a, b = normal(rng, *left, 20, 34), normal(rng, *right, 34, 22)
+    batch = int(np.prod(np.broadcast_shapes(left, right)))
+    for choice in first_choices(cp, precision, GemmSizes(batch, 20, 22, 34)):
+        with forced(choice):
+            check(cp, a, b, precision=precision)
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_k_in_parts(cp: Any, rng: np.random.Generator, precision: str) -> None:
+    a, b, c = normal(rng, 20, 5000), normal(rng, 5000, 36), normal(rng, 20, 36)
+    cut = [x for x in choices(cp, precision, GemmSizes(1, 20, 36, 5000)) if x.parts > 1]
+    assert {choice.parts for choice in cut} == {2, 4, 8}
+    for choice in cut:
+        with forced(choice):
+            check(cp, a, b, c, precision=precision, alpha=1j, beta=0.5, op_a="N")
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_c_is_not_read_where_beta_is_zero(
+    cp: Any, rng: np.random.Generator, precision: str
+) -> None:
+    a, b = cp.asarray(normal(rng, 20, 30)), cp.asarray(normal(rng, 30, 40))
+    c = cp.full((20, 40), np.nan, np.complex64)
+    for choice in first_choices(cp, precision, GemmSizes(1, 20, 40, 30)):
+        with forced(choice):
+            assert bool(cp.isfinite(gemm(a, b, c, precision=precision)).all())
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_nonfinite_stays_in_its_row_and_column(
+    cp: Any, rng: np.random.Generator, precision: str
+) -> None:
+    a, b = normal(rng, 70, 64), normal(rng, 64, 70)
+    a.view(np.uint32)[3, 10] = 0x7FFFFFFF  # the NaN that an addition of half an ulp would wrap
+    b[5, 60] = np.inf
+    clean = np.ones((70, 70), bool)
+    clean[3], clean[:, 60] = False, False
+    for choice in first_choices(cp, precision, GemmSizes(1, 70, 70, 64)):
+        with forced(choice):
+            found = gemm(cp.asarray(a), cp.asarray(b), precision=precision).get()
+        assert np.isnan(found[3]).all()
+        assert not np.isfinite(found[:, 60]).any()
+        assert np.isfinite(found[clean]).all()
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_same_choice_same_bits(cp: Any, rng: np.random.Generator, precision: str) -> None:
+    a, b = cp.asarray(normal(rng, 500, 700)), cp.asarray(normal(rng, 700, 300))
+    for choice in first_choices(cp, precision, GemmSizes(1, 500, 300, 700)):
+        with forced(choice):
+            first = gemm(a, b, precision=precision)
+            for _ in range(5):
+                assert bool((gemm(a, b, precision=precision) == first).all())
+
+
+@pytest.mark.parametrize("precision", [x for x in TENSOR if PRECISIONS[x].terms > 1])
+def test_promoted_error_does_not_grow_with_k(
+    cp: Any, rng: np.random.Generator, precision: str
+) -> None:
+    """Unpromoted, the truncating tensor core is off by 6e-5 at k = 4096."""
+    for k in (256, 4096, 16384):
+        a, b = normal(rng, 128, k), normal(rng, k, 128)
+        exact = a.astype(np.complex128) @ b.astype(np.complex128)
+        for choice in first_choices(cp, precision, GemmSizes(1, 128, 128, k)):
+            with forced(choice):
+                found = gemm(cp.asarray(a), cp.asarray(b), precision=precision).get()
+            assert np.linalg.norm(found - exact) / np.linalg.norm(exact) < 1e-6
+
+
+@pytest.mark.parametrize("precision", [x for x in TENSOR if PRECISIONS[x].scaled])
+@pytest.mark.parametrize("power", [(26, 26), (-60, 40), (90, 10), (-100, -10), (60, -130)])
+def test_scaled_precisions_take_any_scale(
+    cp: Any, rng: np.random.Generator, precision: str, power: tuple[int, int]
+) -> None:
+    a, b = normal(rng, 40, 64), normal(rng, 64, 30)
+    a *= np.float32(2.0) ** rng.integers(-8, 9, (40, 1)).astype(np.float32)
+    b *= np.float32(2.0) ** rng.integers(-8, 9, (1, 30)).astype(np.float32)
+    scaled = [
+        np.ldexp(x.view(np.float32), p).view(np.complex64)
+        for x, p in zip((a, b), power, strict=True)
+    ]
+    model = gemm(*scaled, precision=precision)
+    size = magnitude(scaled[0].astype(complex), scaled[1].astype(complex), None)
+    for choice in first_choices(cp, precision, GemmSizes(1, 40, 30, 64)):
+        with forced(choice):
+            found = gemm(*(cp.asarray(x) for x in scaled), precision=precision).get()
+        # A result in fp32's subnormal range may be flushed.
+        assert_within(found, model, summation(64, precision) * size + 2.0**-126)
+
+
+@pytest.mark.parametrize("precision", SINGLE_HALF)
+@pytest.mark.parametrize("half_output", [False, True])
+@pytest.mark.parametrize("op", OPS)
+def test_complex_half(
+    cp: Any, rng: np.random.Generator, precision: str, half_output: bool, op: str
+) -> None:
+    m, n, k = 136, 72, 96
+    a, b = (to_pairs(normal(rng, *shape), precision) for shape in ((m, k), (k, n)))
+    wide = [x.to_complex64() for x in (a, b)]
+    left = pairs(cp.asarray(to_pairs(stored(wide[0], op), precision).array), precision)
+    right = pairs(cp.asarray(b.array), precision)
+    output = "complex-half" if half_output else "complex64"
+    exact = wide[0].astype(np.complex128) @ wide[1].astype(np.complex128)
+    size = np.abs(wide[0]) @ np.abs(wide[1])
+    u = PRECISIONS[precision].u if half_output else 0.0
+    allowed = summation(k, precision) * size + 2 * u * np.abs(exact)
+    sizes = GemmSizes(1, m, n, k, half_output)
+    for choice in first_choices(cp, precision, sizes, half=True):
+        with forced(choice):
+            found = gemm(left, right, op_a=op, precision=precision, output=output)
+        values = found.to_complex64() if half_output else found
+        assert_within(values.get(), exact, allowed)
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize("side", ["a", "b", "both"])
+@pytest.mark.parametrize("op", OPS)
+def test_packed_operands(
+    cp: Any, rng: np.random.Generator, precision: str, side: str, op: str
+) -> None:
+    a, b = normal(rng, 3, 70, 66), normal(rng, 66, 90)
+    left, right = cp.asarray(stored(a, op)), cp.asarray(stored(b, op))
+    plain = gemm(left, right, op_a=op, op_b=op, precision=precision)
+    ops = {"op_a": op, "op_b": op}
+    if side in ("a", "both"):
+        left = pack(left, precision, side="a", op=op)
+        ops["op_a"] = "N"
+    if side in ("b", "both"):
+        right = pack(right, precision, side="b", op=op)
+        ops["op_b"] = "N"
+    found = gemm(left, right, precision=precision, **ops)
+    size = magnitude(a.astype(complex), b.astype(complex), None)
+    assert_within(found.get(), plain.get(), 2 * summation(66, precision) * size)
