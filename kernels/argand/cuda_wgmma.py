@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from argand import nvrtc
 from argand.cuda_arrays import Layout
 from argand.cuda_pack import Planes, k_fast
 from argand.cuda_tensor_map import ALIGNMENT, tensor_map
-from argand.device import Device
+from argand.device import Arch, Device
+from argand.gemm_plan import PlanError
 from argand.kernel_arguments import Arguments, arguments_dtype
 from argand.precision import Precision
-from argand.wgmma_plan import WGMMA_ARGUMENTS, WgmmaPlan, wgmma_kernel_name, wgmma_source
+from argand.wgmma_plan import (
+    STORE_SIDE,
+    WGMMA_ARGUMENTS,
+    WgmmaPlan,
+    check_wgmma_plan,
+    wgmma_kernel_name,
+    wgmma_source,
+)
 
 _DTYPE = arguments_dtype(WGMMA_ARGUMENTS)
 
@@ -21,6 +29,20 @@ def copyable(x: Layout) -> bool:
     fast, slow = (x.column_stride, x.row_stride) if k_fast(x) else (x.row_stride, x.column_stride)
     aligned = all(stride * x.item % ALIGNMENT == 0 for stride in (slow, x.batch_stride))
     return fast == 1 and slow > 0 and x.batch_stride >= 0 and aligned and x.aligned >= ALIGNMENT
+
+
+def staged_where_possible(
+    plan: WgmmaPlan, precision: Precision, out: Layout, arch: Arch
+) -> WgmmaPlan:
+    """The plan, with results through the copy engine where it can write them so."""
+    if plan.half_output or not copyable(out):
+        return plan
+    staged = replace(plan, staged=True, rows_fast=not k_fast(out))
+    try:
+        check_wgmma_plan(staged, precision, arch)
+    except PlanError:  # no shared memory left for it, or tiles narrower than a box
+        return plan
+    return staged
 
 
 @dataclass(frozen=True)
@@ -65,7 +87,9 @@ class WgmmaLaunch:
         out: Layout,
         device: Device,
     ) -> None:
+        plan = staged_where_possible(plan, precision, out, device.require_arch())
         self._precision, self._plan, self._problem, self._x = precision, plan, problem, x
+        self._out = out
         self._shared = plan.shared_bytes(precision)
         self._kernel = nvrtc.load(
             wgmma_source(precision, plan), device.target, wgmma_kernel_name(precision, plan),
@@ -75,8 +99,8 @@ class WgmmaLaunch:
         tiles = row_tiles * -(-problem.columns // plan.block_n) * problem.batch * problem.parts
         self._blocks = min(tiles, device.cores)
         steps = -(-problem.k // plan.depth)
-        # A lane has neighbouring rows only of an interleaved operand that has them side by side.
-        neighbours = plan.storage != "planar" and not plan.k_fast
+        # As neighbour_rows() of the kernel's plan.
+        neighbours = (plan.storage != "planar" and not plan.k_fast) or plan.rows_fast
         self._arguments = Arguments(_DTYPE, {
             "c": 0, "out": 0, "x_unscale": 0, "y_unscale": 0,
             "rows": problem.rows, "columns": problem.columns, "k": problem.k,
@@ -105,9 +129,11 @@ class WgmmaLaunch:
         else:
             x_map = self._interleaved_map(rows)
         y_map = self._planes_map(columns, self._plan.block_n)
+        # A kernel that stores directly does not look at the third map.
+        out_map = self._out_map(out) if self._plan.staged else y_map
         self._kernel(
-            (self._blocks,), (self._plan.threads,), (x_map, y_map, self._arguments.at(**members)),
-            shared_mem=self._shared,
+            (self._blocks,), (self._plan.threads,),
+            (x_map, y_map, out_map, self._arguments.at(**members)), shared_mem=self._shared,
         )  # fmt: skip
 
     def _interleaved_map(self, address: int) -> object:
@@ -123,6 +149,19 @@ class WgmmaLaunch:
             address, item, (fast, slow, batches),
             (stride * item, (x.batch_stride or stride) * item),
             (plan.x_span(self._precision), box, 1), 128,
+        )  # fmt: skip
+
+    def _out_map(self, address: int) -> object:
+        out = self._out
+        fast, slow, stride = (
+            (out.rows, out.columns, out.column_stride) if self._plan.rows_fast
+            else (out.columns, out.rows, out.row_stride)
+        )  # fmt: skip
+        products = self._problem.batch * self._problem.parts
+        return tensor_map(
+            address, out.item, (fast, slow, products),
+            (stride * out.item, (out.batch_stride or stride) * out.item),
+            (STORE_SIDE, STORE_SIDE, 1), 128,
         )  # fmt: skip
 
     def _planes_map(self, x: Planes, lines: int) -> object:

@@ -77,11 +77,11 @@ class GemmChoice:
 # Tiles by number of terms, for an interleaved or half row operand and for a planar one. What they
 # hold in registers: (1 + promoted) x block_n accumulators of 128 threads' 240, and fragments.
 _SINGLE = (
-    WgmmaPlan(2, 128, 32, 3), WgmmaPlan(2, 64, 32, 4), WgmmaPlan(2, 32, 32, 5),
+    WgmmaPlan(2, 128, 32, 3), WgmmaPlan(2, 64, 32, 4), WgmmaPlan(2, 32, 32, 4),
     WgmmaPlan(1, 64, 32, 5), WgmmaPlan(1, 32, 32, 6),
 )  # fmt: skip
 _SPLIT = (
-    WgmmaPlan(2, 128, 16, 3, 1, True), WgmmaPlan(2, 96, 16, 4, 1, True),
+    WgmmaPlan(2, 128, 16, 3, 1, True), WgmmaPlan(2, 96, 16, 3, 1, True),
     WgmmaPlan(2, 64, 16, 4, 1, True), WgmmaPlan(1, 64, 16, 5, 1, True),
 )  # fmt: skip
 

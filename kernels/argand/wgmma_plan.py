@@ -24,6 +24,9 @@ _ITEM = {"tf32": 4, "fp16": 2, "bf16": 2}
 _WARPGROUP_ROWS = 64
 _SWIZZLE_BYTES = 128
 _ALIGNMENT = 1024
+STORE_SIDE = 16
+"""Rows and columns of a box of results on its way out."""
+_STORE_BYTES = STORE_SIDE * _SWIZZLE_BYTES
 TARGET = "sm_90a"
 """wgmma and setmaxnreg exist there only."""
 
@@ -37,7 +40,8 @@ class WgmmaPlan:
     is after how many of them sums move to fp32 registers (0: never); with ``alternate`` the real
     and the imaginary part of a slice share registers. ``k_fast`` says whether k is an interleaved row
     operand's contiguous axis. ``prescaled`` says that a scaled precision's operands came as 16-bit
-    numbers, which need no scaling.
+    numbers, which need no scaling. ``staged`` sends results off through shared memory; then
+    ``rows_fast`` says whether rows are their contiguous axis.
     """
 
     warpgroups: int
@@ -50,6 +54,8 @@ class WgmmaPlan:
     k_fast: bool = False
     half_output: bool = False
     prescaled: bool = False
+    staged: bool = False
+    rows_fast: bool = False
 
     @property
     def block_m(self) -> int:
@@ -81,8 +87,10 @@ class WgmmaPlan:
         return self.block_m * self.depth * self.x_item(precision) + columns
 
     def shared_bytes(self, precision: Precision) -> int:
-        """Dynamic shared memory of a block: stages, two barriers each, and what aligns them."""
-        return self.stages * (self.stage_bytes(precision) + 16) + _ALIGNMENT
+        """Dynamic shared memory of a block: stages, two barriers each, boxes of results on their
+        way out, and what aligns them."""
+        staging = 4 * self.warpgroups * 2 * _STORE_BYTES if self.staged else 0
+        return self.stages * (self.stage_bytes(precision) + 16) + staging + _ALIGNMENT
 
     def name(self) -> str:
         """The plan in words, for a record's algorithm column."""
@@ -111,6 +119,10 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
         (plan.storage != "fp32" or not precision.scaled, "scaled operands are packed beforehand"),
         (plan.promote_stages > 0 or precision.terms == 1, "sums of split operands are promoted"),
         (plan.promote_stages == 1 or not plan.alternate, "alternate parts are promoted each stage"),
+        (not plan.staged or (not plan.half_output and plan.block_n % STORE_SIDE == 0),
+         f"staged results are complex64 in boxes of {STORE_SIDE} columns"),
+        (not plan.staged or not plan.alternate or plan.block_n < 128,
+         "128 columns of alternate parts leave no registers to stage results"),
         (not plan.half_output or operand != "tf32", "16-bit results need a 16-bit operand format"),
         (plan.shared_bytes(precision) <= arch.shared_bytes,
          f"a block may use {arch.shared_bytes} bytes of shared memory on {arch.name}, "
@@ -126,11 +138,12 @@ def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
     name = precision.name if precision.name.isidentifier() else f"x{precision.name}"
     layout = {"fp32": "s", "half": "h", "planar": "p"}[plan.storage] + "k" * plan.k_fast
     layout += "h" * plan.half_output + "p" * plan.prescaled + "a" * plan.alternate
+    layout += "b" * plan.staged + "r" * plan.rows_fast
     tile = f"{plan.block_m}x{plan.block_n}x{plan.depth}"
     return f"gemm_wgmma_{name}_{tile}_{layout}_{plan.stages}_{plan.promote_stages}"
 
 
-# WgmmaArguments of gemm_wgmma_plan.cuh, which follow two tensor maps.
+# WgmmaArguments of gemm_wgmma_plan.cuh, which follow three tensor maps.
 WGMMA_ARGUMENTS: tuple[tuple[str, str], ...] = (
     ("const float2*", "c"),
     ("void*", "out"),
@@ -157,6 +170,8 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
         "k_fast": _bool(plan.k_fast),
         "scaled": _bool(_scaled(precision, plan)),
         "half_output": _bool(plan.half_output),
+        "staged": _bool(plan.staged),
+        "rows_fast": _bool(plan.rows_fast),
         "warpgroups": plan.warpgroups,
         "block_n": plan.block_n,
         "depth": plan.depth,
@@ -173,9 +188,9 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
         f"constexpr WgmmaPlan kPlan{{{members}}};\n"
         f'extern "C" __global__ void __launch_bounds__({plan.threads}, 1)\n'
         f"{wgmma_kernel_name(precision, plan)}(const __grid_constant__ TensorMap x_map,\n"
-        "    const __grid_constant__ TensorMap y_map,\n"
+        "    const __grid_constant__ TensorMap y_map, const __grid_constant__ TensorMap out_map,\n"
         "    const __grid_constant__ WgmmaArguments args) {\n"
-        "    gemm_wgmma<kPlan>(x_map, y_map, args);\n"
+        "    gemm_wgmma<kPlan>(x_map, y_map, out_map, args);\n"
         "}\n"
     )
 

@@ -1,12 +1,18 @@
-"""Every CUDA kernel compiles without a GPU, for the oldest target and Hopper, without spills."""
+"""Every CUDA kernel compiles without a GPU, for the oldest target and Hopper.
+
+Without spills, without a stack, and without a word of the assembler's about slow code.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 from argand import PRECISIONS, Precision
 from argand.device import ARCHITECTURES, Arch
+from argand.gemm_choice import GemmSizes, OperandTraits, choose
+from argand.gemm_choice import candidates as gemm_choices
 from argand.gemm_plan import (
     SCAN_KERNEL,
     GemmPlan,
@@ -20,19 +26,32 @@ from argand.gemm_plan import (
     whole_passes,
 )
 from argand.nvrtc import compile_cubin
+from argand.pack_plan import PackPlan, pack_kernel_name, pack_source
 from argand.precision import ROUNDINGS
 from argand.softmax_plan import kernel_name as softmax_name
 from argand.softmax_plan import plan_softmax, softmax_source
+from argand.wgmma_plan import (
+    TARGET,
+    WgmmaPlan,
+    check_wgmma_plan,
+    wgmma_kernel_name,
+    wgmma_source,
+)
 
 ARCHS = {arch.target: arch for arch in ARCHITECTURES if arch.target in ("sm_80", "sm_90a")}
 TENSOR = [name for name, row in PRECISIONS.items() if not row.exact_operands]
+SINGLE_HALF = [
+    name for name in TENSOR if PRECISIONS[name].operand.bytes == 2 and PRECISIONS[name].terms == 1
+]
 LAYOUTS = [(True, False), (False, True), (True, True), (False, False)]
 
 
 def assert_clean(source: str, target: str, kernel: str) -> None:
-    resources = compile_cubin(source, target).resources[kernel]
+    compiled = compile_cubin(source, target)
+    resources = compiled.resources[kernel]
     assert (resources.spill_stores, resources.spill_loads, resources.stack) == (0, 0, 0)
     assert 0 < resources.registers <= 255
+    assert compiled.warnings == ()
 
 
 @pytest.fixture(params=ARCHS, scope="module")
@@ -83,6 +102,101 @@ def test_every_rounding(arch: Arch, precision: str, rounding: str) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_scan_for_scales(arch: Arch, layout: tuple[bool, bool]) -> None:
     assert_clean(scan_source(*layout), arch.target, SCAN_KERNEL)
+
+
+def wgmma_plans(precision: str) -> list[WgmmaPlan]:
+    """Every plan that can be chosen at a precision, whatever the operands are."""
+    found: dict[WgmmaPlan, None] = {}
+    halves = (False, True) if precision in SINGLE_HALF else (False,)
+    for half, half_output, k_fast in product(halves, halves, (False, True)):
+        traits = OperandTraits(half=half, k_fast=k_fast)
+        sizes = GemmSizes(1, 4096, 4096, 4096, half_output)
+        for choice in gemm_choices(PRECISIONS[precision], ARCHS[TARGET], sizes, traits, traits):
+            if choice.plan is not None:
+                found[choice.plan] = None
+    return list(found)
+
+
+def ways_to_store(precision: str, plan: WgmmaPlan) -> list[WgmmaPlan]:
+    """The plan, and with results that go through shared memory where there is room for them."""
+    staged = [replace(plan, staged=True, rows_fast=rows_fast) for rows_fast in (False, True)]
+    return [plan, *(x for x in staged if is_legal(precision, x))]
+
+
+def is_legal(precision: str, plan: WgmmaPlan) -> bool:
+    try:
+        check_wgmma_plan(plan, PRECISIONS[precision], ARCHS[TARGET])
+    except PlanError:
+        return False
+    return True
+
+
+# The largest tile takes the most registers, so it alone is compiled in every layout.
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", TENSOR)
+def test_every_wgmma_tile(precision: str) -> None:
+    row = PRECISIONS[precision]
+    seen = set()
+    for plan in wgmma_plans(precision):
+        if plan.prescaled and not row.scaled and plan.storage == "planar":
+            continue  # the code of the plan without it
+        tile = (plan.storage, plan.block_m, plan.block_n)
+        largest = (plan.block_m, plan.block_n) == (128, 128)
+        if largest or tile not in seen:
+            every = ways_to_store(precision, plan)
+            for way in every if largest else every[:2]:
+                assert_clean(wgmma_source(row, way), TARGET, wgmma_kernel_name(row, way))
+        seen.add(tile)
+
+
+def test_every_way_to_store_an_operand_is_compiled() -> None:
+    ways = {name: {(plan.storage, plan.k_fast) for plan in wgmma_plans(name)} for name in TENSOR}
+    planar, interleaved = ("planar", False), {("fp32", False), ("fp32", True)}
+    half = {("half", False), ("half", True)}
+    assert ways == {
+        "tf32": {planar, *interleaved}, "3xtf32": {planar, *interleaved}, "3xfp16": {planar},
+        "fp16": {planar, *half}, "bf16": {planar, *interleaved, *half},
+    }  # fmt: skip
+    for name in SINGLE_HALF:
+        assert {plan.half_output for plan in wgmma_plans(name)} == {False, True}
+        assert {plan.prescaled for plan in wgmma_plans(name)} == {False, True}
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_the_wgmma_plan_of_a_large_gemm(precision: str) -> None:
+    row, left, right = PRECISIONS[precision], OperandTraits(), OperandTraits(k_fast=False)
+    plan = choose(row, ARCHS[TARGET], 132, GemmSizes(1, 4096, 4096, 4096), left, right).plan
+    assert plan is not None
+    assert_clean(wgmma_source(row, plan), TARGET, wgmma_kernel_name(row, plan))
+
+
+@pytest.mark.parametrize("precision", ["tf32", "3xtf32"])
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+def test_every_rounding_on_hopper(precision: str, rounding: str) -> None:
+    row = PRECISIONS[precision].with_rounding(rounding)
+    plan = wgmma_plans(precision)[0]
+    assert_clean(wgmma_source(row, plan), TARGET, wgmma_kernel_name(row, plan))
+    pack = PackPlan(vector=2)
+    assert_clean(pack_source(row, pack), TARGET, pack_kernel_name(row, pack))
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_every_packing(precision: str) -> None:
+    row = PRECISIONS[precision]
+    halves = (False, True) if precision in SINGLE_HALF else (False,)
+    for half, k_fast, vector in product(halves, (False, True), (1, 2)):
+        plan = PackPlan(half, k_fast, vector)
+        assert_clean(pack_source(row, plan), TARGET, pack_kernel_name(row, plan))
+
+
+def test_the_sum_over_parts_of_k() -> None:
+    """The launch's own source (`cuda_reduce`) says the same, but needs CuPy to be imported."""
+    source = (
+        '#include "gemm_reduce.cuh"\n'
+        'extern "C" __global__ void __launch_bounds__(256)\n'
+        "f(const __grid_constant__ ReduceArguments args) { add_parts(args); }\n"
+    )
+    assert_clean(source, TARGET, "f")
 
 
 @pytest.mark.slow

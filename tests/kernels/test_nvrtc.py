@@ -165,7 +165,7 @@ def test_warnings_are_read_from_their_number_on() -> None:
     assert parse_warnings("ptxas info    : Used 9 registers, used 0 barriers\n") == ()
 
 
-# So that a test which asks for none can fail: registers that are handed over without a launch bound,
+# So that a test which asks for none can fail: registers handed over without a launch bound,
 # and sums that are read while they are being computed.
 SLOW_ON_HOPPER = {
     "setmaxnreg": (

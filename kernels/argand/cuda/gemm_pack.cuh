@@ -148,34 +148,36 @@ __device__ __forceinline__ void scan_lines(const PackArguments& args, int strip,
     if (threadIdx.x == 0) atomicAdd(args.arrived + strip, 1u);
 }
 
-// Terms of eight k of one complex part, into the planes of that part.
+// How many k make 16 bytes of a plane, and which ones: in tf32's planes slots 0 to 3 of eight hold the
+// even k, 4 to 7 the odd (gemm_wgmma_rows.cuh).
 template <PackPlan plan>
-__device__ __forceinline__ void write_terms(const float (&x)[8], void* planes, int64 at,
-                                            int64 plane) {
-    if constexpr (plan.operand == Operand::tf32) {
-        uint32 terms[8][plan.terms];
+struct Chunk {
+    static constexpr int kCount = plan.operand == Operand::tf32 ? 4 : 8;
+
+    static __device__ __forceinline__ int k_of(int chunk, int slot) {
+        return plan.operand == Operand::tf32 ? chunk / 2 * 8 + chunk % 2 + 2 * slot
+                                             : 8 * chunk + slot;
+    }
+};
+
+// Terms of one chunk of one complex part, into the planes of that part.
+template <PackPlan plan>
+__device__ __forceinline__ void write_terms(const float (&x)[Chunk<plan>::kCount], void* planes,
+                                            int64 at, int64 plane) {
+    uint32 words[4][plan.terms];
 #pragma unroll
-        for (int i = 0; i < 8; ++i) {
-            split_to_tf32<plan.terms, plan.roundings[0], plan.roundings[1]>(x[i], terms[i]);
+    for (int i = 0; i < 4; ++i) {
+        if constexpr (plan.operand == Operand::tf32) {
+            split_to_tf32<plan.terms, plan.roundings[0], plan.roundings[1]>(x[i], words[i]);
+        } else {
+            split_to_half<plan.operand>(x[2 * i], x[2 * i + 1], words[i]);
         }
+    }
+    constexpr int kItem = plan.operand == Operand::tf32 ? 4 : 2;
 #pragma unroll
-        for (int t = 0; t < plan.terms; ++t) {
-            // Slots 0 to 3 hold the even k, 4 to 7 the odd: gemm_wgmma_rows.cuh.
-            uint4* to = reinterpret_cast<uint4*>(static_cast<uint32*>(planes) + at + 2 * t * plane);
-            to[0] = {terms[0][t], terms[2][t], terms[4][t], terms[6][t]};
-            to[1] = {terms[1][t], terms[3][t], terms[5][t], terms[7][t]};
-        }
-    } else {
-        uint32 terms[4][plan.terms];
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            split_to_half<plan.operand>(x[2 * i], x[2 * i + 1], terms[i]);
-        }
-#pragma unroll
-        for (int t = 0; t < plan.terms; ++t) {
-            unsigned short* to = static_cast<unsigned short*>(planes) + at + 2 * t * plane;
-            *reinterpret_cast<uint4*>(to) = {terms[0][t], terms[1][t], terms[2][t], terms[3][t]};
-        }
+    for (int t = 0; t < plan.terms; ++t) {
+        char* to = static_cast<char*>(planes) + (at + 2 * t * plane) * kItem;
+        *reinterpret_cast<uint4*>(to) = {words[0][t], words[1][t], words[2][t], words[3][t]};
     }
 }
 
@@ -194,28 +196,29 @@ __device__ __forceinline__ void pack_tile(const PackArguments& args, int64 batch
         }
     __syncthreads();
     const int64 plane = int64(args.lines) * args.pitch;
-    constexpr int kGroups = kPackDepth / 8;
+    constexpr int kCount = Chunk<plan>::kCount, kChunks = kPackDepth / kCount;
 #pragma unroll
-    for (int i = 0; i < kPackLines * kGroups / kPackThreads; ++i) {
-        const int line = threadIdx.x / kGroups + i * (kPackThreads / kGroups);
-        const int k = threadIdx.x % kGroups * 8;
-        if (line0 + line >= args.lines || k0 + k >= args.pitch) continue;
+    for (int i = 0; i < kPackLines * kChunks / kPackThreads; ++i) {
+        const int line = threadIdx.x / kChunks + i * (kPackThreads / kChunks);
+        const int chunk = threadIdx.x % kChunks, k = k0 + chunk * kCount;
+        if (line0 + line >= args.lines || k >= args.pitch) continue;
         float scale = 1.0f;
         if constexpr (plan.scaled) {
             const int64 at = batch * args.lines + line0 + line;
             // Other blocks wrote it during this launch: not from the first-level cache.
             const int exponent = scale_exponent(__ldcg(args.largest + at));
             scale = power_of_two(exponent);
-            if (k0 + k == 0) args.unscale[at] = half_powers(-exponent);
+            if (k == 0) args.unscale[at] = half_powers(-exponent);
         }
-        float re[8], im[8];
+        const float flipped = args.flip ? -scale : scale;
+        float re[kCount], im[kCount];
 #pragma unroll
-        for (int e = 0; e < 8; ++e) {
-            const float2 x = tile[pack_place(line, k + e)];
+        for (int e = 0; e < kCount; ++e) {
+            const float2 x = tile[pack_place(line, Chunk<plan>::k_of(chunk, e))];
             re[e] = plan.scaled ? x.x * scale : x.x;
-            im[e] = x.y * (plan.scaled ? (args.flip ? -scale : scale) : (args.flip ? -1.0f : 1.0f));
+            im[e] = x.y * flipped;
         }
-        const int64 at = batch * 2 * plan.terms * plane + int64(line0 + line) * args.pitch + k0 + k;
+        const int64 at = batch * 2 * plan.terms * plane + int64(line0 + line) * args.pitch + k;
         write_terms<plan>(re, args.planes, at, plane);
         write_terms<plan>(im, args.planes, at + plane, plane);
     }

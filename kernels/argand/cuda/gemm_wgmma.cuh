@@ -20,7 +20,7 @@ struct Ring {
 
     __device__ __forceinline__ Ring(uint32 base, uint32 parity) : base(base), parity(parity) {}
     __device__ __forceinline__ uint32 full() const {
-        return base + plan.stages * plan.stage_bytes() + 8 * stage;
+        return base + plan.stages * plan.stage_bytes() + plan.staging_bytes() + 8 * stage;
     }
     __device__ __forceinline__ uint32 empty() const { return full() + 8 * plan.stages; }
     __device__ __forceinline__ uint32 rows() const { return base + stage * plan.stage_bytes(); }
@@ -249,9 +249,17 @@ struct Choose<false, Then, Else> {
     using Type = Else;
 };
 
+// The same number, which the compiler takes for another: what is derived from it again is not kept in
+// registers, of which the products leave none, while they run.
+__device__ __forceinline__ uint32 forgotten(uint32 x) {
+    asm volatile("" : "+r"(x));
+    return x;
+}
+
 // Multiplies what arrives, tile after tile, and stores the results. One warpgroup.
 template <WgmmaPlan plan>
-__device__ __forceinline__ void consume(const WgmmaArguments& args, uint32 base, int warpgroup) {
+__device__ __forceinline__ void consume(const WgmmaArguments& args, const TensorMap& out_map,
+                                        uint32 base, int warpgroup) {
     const int warp = threadIdx.x / kWarp % 4, lane = threadIdx.x % kWarp;
     const RowReader<plan> reader(warpgroup, warp, lane);
     Ring<plan> ring(base, 0);
@@ -260,12 +268,22 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, uint32 base,
     }
     const uint32 tiles = tile_count<plan>(args);
     for (uint32 index = blockIdx.x; index < tiles; index += gridDim.x) {
-        const WgmmaTile tile = find_wgmma_tile<plan>(args, index);
-        const int row0 = tile.row + warpgroup * kWarpgroupRows + warp * 16;
+        const int steps = find_wgmma_tile<plan>(args, index).steps;
         typename Choose<plan.alternate, AlternateSums<plan>, JointSums<plan>>::Type sums;
-        sums.run(ring, reader, tile.steps, lane, warpgroup);
-        store_rows<plan>(args, tile, row0, lane, sums.re, sums.im);
+        sums.run(ring, reader, steps, lane, warpgroup);
+        const int thread = forgotten(threadIdx.x), last_warp = thread / kWarp;
+        const WgmmaTile tile = find_wgmma_tile<plan>(args, forgotten(index));
+        const int row0 = tile.row + last_warp * 16;
+        if constexpr (plan.staged) {
+            const uint32 staging =
+                forgotten(base) + plan.stages * plan.stage_bytes() + last_warp * 2 * kStoreBytes;
+            stage_rows<plan>(args, out_map, tile, row0, thread % kWarp, staging, sums.re, sums.im);
+        } else {
+            store_rows<plan>(args, tile, row0, thread % kWarp, sums.re, sums.im);
+        }
     }
+    // Shared memory must outlive what is still read from it.
+    if (plan.staged && lane == 0) wait_stores_read<0>();
 }
 
 // Registers of a thread, by role, in multiples of 8: 65536 shared by all threads of the block.
@@ -277,7 +295,7 @@ struct Registers {
 
 template <WgmmaPlan plan>
 __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorMap& y_map,
-                                           const WgmmaArguments& args) {
+                                           const TensorMap& out_map, const WgmmaArguments& args) {
     static_assert(plan.depth % plan.step() == 0, "whole instructions");
     static_assert(plan.storage == Storage::planar || !plan.k_fast || plan.depth % plan.x_span() == 0,
                   "whole lines of the row operand");
@@ -294,6 +312,7 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
         barrier_init_fence();
         prefetch_map(x_map);
         prefetch_map(y_map);
+        if constexpr (plan.staged) prefetch_map(out_map);
     }
     __syncthreads();
     // The same in all lanes, and known to be: setmaxnreg needs whole warpgroups on one branch.
@@ -303,6 +322,6 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
         if (threadIdx.x % kWarpgroup == 0) produce<plan>(x_map, y_map, args, base);
     } else {
         claim_registers<Registers<plan>::kConsumer>();
-        consume<plan>(args, base, role);
+        consume<plan>(args, out_map, base, role);
     }
 }

@@ -12,6 +12,8 @@ constexpr int kWarp = 32;
 constexpr int kWarpgroup = 4 * kWarp;
 constexpr int kWarpgroupRows = 64;  // of one wgmma
 constexpr int kSwizzleBytes = 128;  // a line of the row operand's tile in shared memory
+constexpr int kStoreSide = 16;      // of a box of results, one swizzled line of complex64
+constexpr int kStoreBytes = kStoreSide * kSwizzleBytes;
 // Tiles of Z that share columns of Y run together this many at a time, so that they meet in L2.
 constexpr int kTileGroup = 8;
 
@@ -33,6 +35,8 @@ struct WgmmaPlan {
     bool k_fast;         // whether k is X's contiguous axis in memory, else the rows are
     bool scaled;         // operands were scaled by powers of two, results are scaled back
     bool half_output;    // Z is stored as pairs of 16 bits
+    bool staged;         // Z goes through shared memory and the copy engine
+    bool rows_fast;      // then: whether rows are Z's contiguous axis, else columns
     int warpgroups;      // that multiply, 64 rows each
     int block_n, depth, stages;
     int promote_stages;  // sums move to fp32 registers after so many stages; 0: never
@@ -50,6 +54,12 @@ struct WgmmaPlan {
     constexpr int x_bytes() const { return block_m() * depth * x_bytes_each(); }
     constexpr int x_plane_bytes() const { return block_m() * line_bytes(); }
     constexpr int y_plane_bytes() const { return block_n * line_bytes(); }
+    // Whether a lane's two rows are neighbours: as they are read at once, or as they are stored.
+    constexpr bool neighbour_rows() const {
+        return (storage != Storage::planar && !k_fast) || (staged && rows_fast);
+    }
+    // Each warp has two boxes of 16 x 16 complex64 on their way out.
+    constexpr int staging_bytes() const { return staged ? 4 * warpgroups * 2 * kStoreBytes : 0; }
     constexpr int stage_bytes() const { return x_bytes() + planes() * y_plane_bytes(); }
 };
 

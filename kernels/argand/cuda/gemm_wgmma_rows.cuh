@@ -21,10 +21,8 @@ struct RowFragment {
 template <WgmmaPlan plan>
 __device__ __forceinline__ int fragment_row(int lane, int half) {
     const int group = lane / 4;
-    if constexpr (plan.storage == Storage::planar) {
-        return group + 8 * half;
-    } else if constexpr (!plan.k_fast) {
-        return 2 * group + half;  // neighbours in memory, read at once
+    if constexpr (plan.neighbour_rows()) {
+        return 2 * group + half;
     } else if constexpr (plan.storage == Storage::half) {
         return 2 * (group & 3) + group / 4 + 8 * half;
     } else {
@@ -43,7 +41,8 @@ struct RowReader {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
             if constexpr (plan.storage == Storage::planar) {
-                const int row = row0 + lane % 16;
+                // Line 4 r + 8 h of the matrices is the fragment's row r, half h.
+                const int row = row0 + fragment_row<plan>(lane % 8 * 4, lane / 8 % 2);
                 // The swizzle exchanges chunks by the line's number in 128-byte units.
                 const int turn = row * plan.line_bytes() / kSwizzleBytes % (plan.line_bytes() / 16);
                 at[i] = row * plan.line_bytes() + ((lane / 16 ^ turn) << 4);

@@ -45,8 +45,8 @@ struct Output {
     }
 };
 
-// Stores a warpgroup's 64 rows from its accumulators: of each eight columns a lane holds the columns
-// 2 (lane % 4) and the next of its two rows.
+// Stores a warp's 16 rows straight from its accumulators, at any strides: of each eight columns a lane
+// holds the columns 2 (lane % 4) and the next of its two rows.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void store_rows(const WgmmaArguments& args, const WgmmaTile& tile,
                                            int row0, int lane,
@@ -112,6 +112,80 @@ __device__ __forceinline__ void store_rows(const WgmmaArguments& args, const Wgm
                     if (second_column) Output<plan>::one(args.out, at + args.out_column, z[h][1]);
                 }
             }
+        }
+    }
+}
+
+// The same through shared memory: boxes of 16 rows x 16 columns, written without bank conflicts and
+// sent off by the copy engine while the next tile is multiplied. `staging` is this warp's two boxes.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const TensorMap& out_map,
+                                           const WgmmaTile& tile, int row0, int lane,
+                                           uint32 staging, const float (&re)[plan.block_n / 2],
+                                           const float (&im)[plan.block_n / 2]) {
+    if (row0 >= args.rows) return;
+    const int product = tile.batch + tile.part * args.batches;
+    const int rows[2] = {fragment_row<plan>(lane, 0), fragment_row<plan>(lane, 1)};
+    const int64 c_row0 = int64(tile.batch) * args.c_batch + row0 * args.c_row;
+    const float2* y_unscale =
+        args.y_unscale + (args.y_batched ? int64(tile.batch) * args.columns : 0);
+    float2 x_unscale[2];
+    if constexpr (plan.scaled) {
+        const float2* unscale = args.x_unscale + (args.x_batched ? int64(tile.batch) * args.rows : 0);
+#pragma unroll
+        for (int h = 0; h < 2; ++h) x_unscale[h] = __ldg(unscale + min(row0 + rows[h], args.rows - 1));
+    }
+#pragma unroll
+    for (int box = 0; box < plan.block_n / kStoreSide; ++box) {
+        const int column0 = tile.column + box * kStoreSide;
+        const uint32 target = staging + box % 2 * kStoreBytes;
+        // The box before the last has left its place.
+        if (lane == 0) wait_stores_read<1>();
+        __syncwarp();
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+            float2 z[2][2];
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+                const int column = min(column0 + 8 * j + 2 * (lane % 4) + e, args.columns - 1);
+                float2 unscale;
+                if constexpr (plan.scaled) unscale = __ldg(y_unscale + column);
+#pragma unroll
+                for (int h = 0; h < 2; ++h) {
+                    const int at = 4 * (2 * box + j) + 2 * h + e;
+                    float2 x = {re[at], im[at]};
+                    if constexpr (plan.scaled) {
+                        const float first = x_unscale[h].x * unscale.x;
+                        const float second = x_unscale[h].y * unscale.y;
+                        x = {x.x * first * second, x.y * first * second};
+                    }
+                    const int row = min(rows[h], args.rows - 1 - row0);
+                    z[h][e] = with_addend(args, x, args.c + c_row0 + row * args.c_row +
+                                                       column * args.c_column);
+                }
+            }
+#pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                // Two neighbours along the contiguous axis: rows (rows_fast) of column 2 t + i, or
+                // columns of row i.
+                const int line = plan.rows_fast ? 8 * j + 2 * (lane % 4) + i : rows[i];
+                const int chunk = plan.rows_fast ? lane / 4 : 4 * j + lane % 4;
+                const float2 first = z[plan.rows_fast ? 0 : i][plan.rows_fast ? i : 0];
+                const float2 second = z[plan.rows_fast ? 1 : i][plan.rows_fast ? i : 1];
+                asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(
+                                 target + line * kSwizzleBytes + ((chunk ^ (line & 7)) << 4)),
+                             "f"(first.x), "f"(first.y), "f"(second.x), "f"(second.y)
+                             : "memory");
+            }
+        }
+        copy_engine_fence();
+        __syncwarp();
+        if (lane == 0) {
+            if (column0 < args.columns) {
+                store_box(out_map, target, plan.rows_fast ? row0 : column0,
+                          plan.rows_fast ? column0 : row0, product);
+            }
+            commit_stores();
         }
     }
 }

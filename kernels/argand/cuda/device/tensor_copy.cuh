@@ -28,3 +28,28 @@ __device__ __forceinline__ void copy_box(uint32 target, const TensorMap& map, ui
         "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w)
         : "memory");
 }
+
+// The other way: a box in shared memory to global memory, clipped at the tensor's edges. The stores of
+// one thread form groups in order.
+__device__ __forceinline__ void store_box(const TensorMap& map, uint32 source, int x, int y, int z) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(
+            &map),
+        "r"(source), "r"(x), "r"(y), "r"(z)
+        : "memory");
+}
+
+__device__ __forceinline__ void commit_stores() {
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+// Returns when all but the latest `Pending` groups of this thread have been read from shared memory.
+template <int Pending>
+__device__ __forceinline__ void wait_stores_read() {
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory");
+}
+
+// What this thread wrote to shared memory may be read by the copy engine.
+__device__ __forceinline__ void copy_engine_fence() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}

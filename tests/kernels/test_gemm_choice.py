@@ -1,0 +1,241 @@
+"""Which way solves a product: what may be chosen, and what is, without a measured table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from argand import PRECISIONS
+from argand.device import ARCHITECTURES, Arch
+from argand.gemm_choice import (
+    GemmChoice,
+    GemmSizes,
+    OperandTraits,
+    candidates,
+    choose,
+    estimate,
+)
+from argand.gemm_plan import PlanError
+from argand.wgmma_plan import TARGET, WgmmaPlan, check_wgmma_plan
+
+HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
+OTHERS = [arch for arch in ARCHITECTURES if arch.target != TARGET]
+CORES = 132  # multiprocessors of an H200
+TENSOR = [name for name, row in PRECISIONS.items() if not row.exact_operands]
+SCALED = [name for name in TENSOR if PRECISIONS[name].scaled]
+SINGLE_HALF = [
+    name for name in TENSOR if PRECISIONS[name].terms == 1 and PRECISIONS[name].operand.bytes == 2
+]
+LARGE = GemmSizes(1, 4096, 4096, 4096)
+A, B = OperandTraits(k_fast=True), OperandTraits(k_fast=False)
+"""Row-major operands."""
+PACKED = OperandTraits(packed=True)
+
+
+def ways(
+    precision: str, a: OperandTraits = A, b: OperandTraits = B, sizes: GemmSizes = LARGE
+) -> list[GemmChoice]:
+    return candidates(PRECISIONS[precision], HOPPER, sizes, a, b)
+
+
+def wgmma(found: list[GemmChoice]) -> list[tuple[GemmChoice, WgmmaPlan]]:
+    return [(choice, choice.plan) for choice in found if choice.plan is not None]
+
+
+def chosen(precision: str, *sizes: int, **traits: Any) -> GemmChoice:
+    a, b = replace(A, **traits), replace(B, **traits)
+    return choose(PRECISIONS[precision], HOPPER, CORES, GemmSizes(*sizes), a, b)
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_every_candidate_is_legal_and_there_once(precision: str) -> None:
+    for half_output in (False, True) if precision in SINGLE_HALF else (False,):
+        found = ways(precision, sizes=replace(LARGE, half_output=half_output))
+        assert len(set(found)) == len(found)
+        for _, plan in wgmma(found):
+            check_wgmma_plan(plan, PRECISIONS[precision], HOPPER)
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_either_operand_may_be_the_row_operand(precision: str) -> None:
+    """Interleaved it is read along its own fast axis; planes are always along k."""
+    for choice, plan in wgmma(ways(precision)):
+        rows = B if choice.swapped else A
+        assert plan.k_fast == (plan.storage != "planar" and rows.k_fast)
+    assert {choice.swapped for choice, _ in wgmma(ways(precision))} == {False, True}
+    storages = {plan.storage for _, plan in wgmma(ways(precision))}
+    assert storages == ({"planar"} if precision in SCALED else {"fp32", "planar"})
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_a_packed_operand_is_the_column_operand(precision: str) -> None:
+    for a, b, swapped in ((A, PACKED, False), (PACKED, B, True)):
+        found = ways(precision, a, b)
+        assert found
+        assert {choice.swapped for choice in found} == {swapped}
+        assert all(choice.plan is not None for choice in found)
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_two_packed_operands_are_both_read_from_planes(precision: str) -> None:
+    found = ways(precision, PACKED, PACKED)
+    assert {plan.storage for _, plan in wgmma(found)} == {"planar"}
+    assert {choice.swapped for choice in found} == {False, True}
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_what_the_copy_engine_cannot_read_is_packed(precision: str) -> None:
+    crooked = replace(A, copyable=False)
+    for choice, plan in wgmma(ways(precision, crooked, B)):
+        if not choice.swapped:
+            assert plan.storage == "planar"
+    assert {plan.storage for _, plan in wgmma(ways(precision, crooked, crooked))} == {"planar"}
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_a_conjugate_needs_the_other_operand_unpacked_or_is_packed(precision: str) -> None:
+    """conj(X) Y is conj(X conj(Y)): planes of Y that exist already cannot be conjugated."""
+    turned = replace(A, conjugated=True)
+    assert {plan.storage for _, plan in wgmma(ways(precision, turned, PACKED))} == {"planar"}
+    unpacked = {plan.storage for c, plan in wgmma(ways(precision, turned, B)) if not c.swapped}
+    assert unpacked == ({"planar"} if precision in SCALED else {"fp32", "planar"})
+
+
+@pytest.mark.parametrize("precision", SINGLE_HALF)
+def test_pairs_of_16_bits_are_read_as_they_are(precision: str) -> None:
+    half = replace(A, half=True), replace(B, half=True)
+    found = wgmma(ways(precision, *half))
+    assert {plan.storage for _, plan in found} == {"half", "planar"}
+    assert all(plan.prescaled for _, plan in found)
+    assert not any(plan.prescaled for _, plan in wgmma(ways(precision)))
+
+
+@pytest.mark.parametrize("precision", SINGLE_HALF)
+def test_16_bit_results_come_from_this_family_and_whole(precision: str) -> None:
+    """They are rounded once, so parts of k, which are added in fp32, cannot be stored as such."""
+    found = ways(precision, sizes=GemmSizes(1, 16, 16, 100_000, half_output=True))
+    assert found
+    assert all(choice.plan is not None and choice.plan.half_output for choice in found)
+    assert {choice.parts for choice in found} == {1}
+
+
+@pytest.mark.parametrize("precision", [name for name in TENSOR if name not in SINGLE_HALF])
+def test_other_precisions_have_no_16_bit_results(precision: str) -> None:
+    operand = PRECISIONS[precision].operand
+    found = ways(precision, sizes=replace(LARGE, half_output=True))
+    if operand.bytes == 4:
+        assert found == []
+    assert GemmChoice() not in found
+
+
+@pytest.mark.parametrize("arch", OTHERS, ids=lambda arch: arch.target)
+@pytest.mark.parametrize("precision", TENSOR)
+def test_other_architectures_have_only_the_other_family(arch: Arch, precision: str) -> None:
+    row = PRECISIONS[precision]
+    assert candidates(row, arch, LARGE, A, B) == [GemmChoice()]
+    assert choose(row, arch, 108, LARGE, A, B) == GemmChoice()
+
+
+@pytest.mark.parametrize("arch", OTHERS, ids=lambda arch: arch.target)
+@pytest.mark.parametrize(
+    ("a", "b", "half_output"), [(PACKED, B, False), (A, PACKED, False), (A, B, True)]
+)
+def test_where_nothing_fits_the_reason_is_said(
+    arch: Arch, a: OperandTraits, b: OperandTraits, half_output: bool
+) -> None:
+    sizes = replace(LARGE, half_output=half_output)
+    with pytest.raises(PlanError, match=r"no kernel for fp16 on .*packed operands or 16-bit"):
+        choose(PRECISIONS["fp16"], arch, 108, sizes, a, b)
+
+
+@pytest.mark.parametrize("sizes", [(1, 0, 5, 5), (1, 5, 0, 5), (1, 5, 5, 0)])
+def test_an_empty_product_is_left_to_the_other_family(sizes: tuple[int, ...]) -> None:
+    assert ways("tf32", sizes=GemmSizes(*sizes)) == [GemmChoice()]
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize(
+    ("sizes", "most"),
+    [
+        ((1, 4096, 4096, 4096), 1),  # enough tiles
+        ((1, 16, 16, 100_000), 128),  # 100000 / 128 is the last above 512
+        ((1, 16, 16, 1023), 1),  # too short for two
+        ((1, 16, 16, 1024), 2),
+        ((300, 16, 16, 100_000), 1),  # each product a tile
+        ((60, 16, 16, 100_000), 4),  # 2 x 132 multiprocessors
+    ],
+)
+def test_k_is_cut_where_it_is_long_and_tiles_are_few(
+    precision: str, sizes: tuple[int, ...], most: int
+) -> None:
+    found = wgmma(ways(precision, sizes=GemmSizes(*sizes)))
+    parts = {choice.parts for choice, _ in found}
+    assert parts == {2**i for i in range(most.bit_length())}
+    for choice, plan in found:
+        tiles = sizes[0] * -(-sizes[1] // plan.block_m) * -(-sizes[2] // plan.block_n)
+        assert choice.parts == 1 or choice.parts * tiles <= 2 * CORES
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize("size", [4096, 8192])
+def test_large_products_take_the_largest_tile(precision: str, size: int) -> None:
+    choice = chosen(precision, 1, size, size, size)
+    assert choice.plan is not None
+    assert (choice.plan.block_m, choice.plan.block_n, choice.parts) == (128, 128, 1)
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_one_tile_of_long_k_is_cut(precision: str) -> None:
+    choice = chosen(precision, 1, 16, 16, 100_000)
+    assert choice.plan is not None
+    assert choice.parts >= 32
+    assert "k in" in choice.name
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_small_products_are_not_packed(precision: str) -> None:
+    assert chosen(precision, 1, 128, 128, 128) == GemmChoice()
+
+
+@pytest.mark.parametrize("precision", [name for name in TENSOR if name not in SCALED])
+def test_the_long_operand_of_a_batch_stays_where_it_is(precision: str) -> None:
+    """Weights by samples: the 64 x 64 weights are packed, the 64 x 4096 samples are not."""
+    choice = chosen(precision, 256, 64, 4096, 64)
+    assert choice.swapped
+    assert choice.plan is not None
+    assert (choice.plan.storage, choice.plan.k_fast) == ("fp32", False)
+
+
+def test_the_least_estimate_is_chosen() -> None:
+    row = PRECISIONS["tf32"]
+    times = {c: estimate(c, row, CORES, LARGE, A, B) for c in ways("tf32")}
+    assert chosen("tf32", 1, 4096, 4096, 4096) == min(times, key=lambda c: times[c])
+    assert all(time > 0 for time in times.values())
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_every_candidate_has_an_estimate_that_grows(precision: str) -> None:
+    row = PRECISIONS[precision]
+    larger = GemmSizes(1, 8192, 8192, 8192)
+    for a, b in ((A, B), (A, PACKED), (PACKED, B), (PACKED, PACKED)):
+        for choice in ways(precision, a, b):
+            small = estimate(choice, row, CORES, LARGE, a, b)
+            # Eight times the products at the same rate, up to packing and the last wave.
+            assert 5 < estimate(choice, row, CORES, larger, a, b) / small < 9
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_what_is_packed_beforehand_costs_less(precision: str) -> None:
+    row = PRECISIONS[precision]
+    for choice, _ in wgmma(ways(precision, A, PACKED)):
+        packed = estimate(choice, row, CORES, LARGE, A, PACKED)
+        assert packed < estimate(choice, row, CORES, LARGE, A, B)
+
+
+def test_names_say_what_is_done() -> None:
+    plan = WgmmaPlan(1, 32, 32, 6)
+    assert GemmChoice().name == "mma.sync"
+    assert GemmChoice(plan).name == "wgmma 64x32x32 6 stages fp32, A B"
+    swapped = GemmChoice(replace(plan, storage="planar"), swapped=True, parts=4)
+    assert swapped.name == "wgmma 64x32x32 6 stages planar, B^T A^T, k in 4 parts"

@@ -1,0 +1,115 @@
+"""Kernel arguments: the structure that a launch fills is the one that the kernel reads."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+from argand.gemm_plan import ARGUMENTS, SCAN_ARGUMENTS
+from argand.kernel_arguments import Arguments, Fields, arguments_dtype, size_check
+from argand.nvrtc import CompileError, compile_cubin
+from argand.pack_plan import PACK_ARGUMENTS
+from argand.wgmma_plan import WGMMA_ARGUMENTS
+
+STRUCTURES: dict[str, tuple[str, Fields]] = {
+    "GemmArguments": ("gemm_mma.cuh", ARGUMENTS),
+    "ScanArguments": ("gemm_scan.cuh", SCAN_ARGUMENTS),
+    "PackArguments": ("gemm_pack.cuh", PACK_ARGUMENTS),
+    "WgmmaArguments": ("gemm_wgmma_plan.cuh", WGMMA_ARGUMENTS),
+}
+C_TYPES = {"int": ctypes.c_int, "int64": ctypes.c_longlong, "float": ctypes.c_float}
+MIXED: Fields = (
+    ("int", "first"), ("const float2*", "x"), ("float", "alpha"), ("int", "count"),
+    ("float", "beta"), ("int64", "stride"), ("int", "last"),
+)  # fmt: skip
+
+
+def as_c(fields: Fields) -> type[ctypes.Structure]:
+    members = [
+        (name, ctypes.c_void_p if kind.endswith("*") else C_TYPES[kind]) for kind, name in fields
+    ]
+    return type("AsC", (ctypes.Structure,), {"_fields_": members})
+
+
+@pytest.mark.parametrize("fields", [MIXED, *(fields for _, fields in STRUCTURES.values())])
+def test_members_lie_where_c_puts_them(fields: Fields) -> None:
+    dtype, structure = arguments_dtype(fields), as_c(fields)
+    assert dtype.itemsize == ctypes.sizeof(structure)
+    assert dtype.names == tuple(name for _, name in fields)
+    for name in dtype.names:
+        kind, offset = dtype.fields[name][:2]
+        member = getattr(structure, name)
+        assert (offset, kind.itemsize) == (member.offset, member.size), name
+
+
+def test_padding_stands_before_wider_members_and_at_the_end() -> None:
+    dtype = arguments_dtype(MIXED)
+    assert [dtype.fields[name][1] for name in dtype.names] == [0, 8, 16, 20, 24, 32, 40]
+    assert dtype.itemsize == 48
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_the_kernels_structure_has_these_members_in_these_places(structure: str) -> None:
+    """Two members of one size, exchanged, would pass the check of the size.
+
+    NVRTC has no offsetof; __INTADDR__ is what its front end makes of one.
+    """
+
+    def path(structure: str, name: str) -> str:
+        """The scan's operands are structures of their own."""
+        nested = structure == "ScanArguments" and name != "a_blocks"
+        return name.replace("_", ".", 1) if nested else name
+
+    header, fields = STRUCTURES[structure]
+    dtype = arguments_dtype(fields)
+    checks = "".join(
+        f"static_assert(__INTADDR__(&(({structure}*)0)->{path(structure, name)}) == {dtype.fields[name][1]});\n"
+        for name in dtype.names or ()
+    )
+    source = f'#include "{header}"\n{size_check(structure, fields)}{checks}'
+    compile_cubin(source + 'extern "C" __global__ void f() {}', "sm_90a")
+
+
+def test_a_structure_of_another_size_does_not_compile() -> None:
+    source = "struct Other { int first; double x; };\n"
+    good, bad = (("int", "first"), ("int64", "x")), (("int", "first"), ("int", "x"))
+    kernel = 'extern "C" __global__ void f(Other x) {}'
+    compile_cubin(source + size_check("Other", good) + kernel, "sm_90a")
+    with pytest.raises(CompileError, match="as the launch fills it"):
+        compile_cubin(source + size_check("Other", bad) + kernel, "sm_90a")
+
+
+def values() -> dict[str, object]:
+    return {
+        "first": -1, "x": 0, "alpha": 0.5, "count": True, "beta": -2.0, "stride": 2**40, "last": 7,
+    }  # fmt: skip
+
+
+def test_values_reach_the_bytes() -> None:
+    dtype = arguments_dtype(MIXED)
+    address = 0x7F00_1234_5678_9A00
+    raw = Arguments(dtype, values()).at(x=address).tobytes()
+    assert len(raw) == dtype.itemsize
+    found = as_c(MIXED).from_buffer_copy(raw)
+    assert {name: getattr(found, name) for _, name in MIXED} == values() | {"x": address}
+
+
+def test_one_launch_does_not_change_the_next() -> None:
+    arguments = Arguments(arguments_dtype(MIXED), values())
+    first = arguments.at(x=1)
+    second = arguments.at()
+    assert np.frombuffer(first.tobytes(), arguments_dtype(MIXED))["x"] == 1
+    assert np.frombuffer(second.tobytes(), arguments_dtype(MIXED))["x"] == 0
+
+
+def test_a_member_without_a_value_is_named() -> None:
+    given = values()
+    del given["stride"]
+    with pytest.raises(KeyError, match="stride"):
+        Arguments(arguments_dtype(MIXED), given)
+
+
+def test_a_value_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(OverflowError):
+        Arguments(arguments_dtype(MIXED), values() | {"last": 2**31})

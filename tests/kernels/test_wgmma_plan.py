@@ -1,0 +1,249 @@
+"""Plans of the wgmma family: what is legal and why not, shared memory, names, the source."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from argand import PRECISIONS
+from argand.device import ARCHITECTURES
+from argand.gemm_choice import wgmma_tiles
+from argand.gemm_plan import PlanError
+from argand.nvrtc import CompileError, compile_cubin
+from argand.wgmma_plan import (
+    STEP,
+    STORE_SIDE,
+    TARGET,
+    Storage,
+    WgmmaPlan,
+    check_wgmma_plan,
+    wgmma_function,
+    wgmma_kernel_name,
+    wgmma_source,
+)
+
+HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
+TENSOR = [name for name, row in PRECISIONS.items() if not row.exact_operands]
+STORAGES: tuple[Storage, ...] = ("fp32", "half", "planar")
+LARGE = WgmmaPlan(2, 128, 32, 3)
+SPLIT = WgmmaPlan(2, 128, 16, 3, 1, True)
+
+
+def legal_tiles() -> list[tuple[str, WgmmaPlan]]:
+    """Every tile with every storage that a precision has, k being the row operand's fast axis."""
+    found = []
+    for name in TENSOR:
+        for storage in STORAGES:
+            for tile in wgmma_tiles(PRECISIONS[name], storage):
+                plan = replace(tile, k_fast=storage != "planar")
+                if is_legal(plan, name):
+                    found.append((name, plan))
+    return found
+
+
+def is_legal(plan: WgmmaPlan, precision: str) -> bool:
+    try:
+        check_wgmma_plan(plan, PRECISIONS[precision], HOPPER)
+    except PlanError:
+        return False
+    return True
+
+
+def test_tiles_that_fit_are_legal() -> None:
+    check_wgmma_plan(LARGE, PRECISIONS["tf32"], HOPPER)
+    check_wgmma_plan(SPLIT, PRECISIONS["3xtf32"], HOPPER)
+    for name in TENSOR:
+        planar = wgmma_tiles(PRECISIONS[name], "planar")
+        assert all(is_legal(plan, name) for plan in planar), name
+
+
+@pytest.mark.parametrize(
+    ("precision", "plan", "change", "message"),
+    [
+        ("tf32", LARGE, {"warpgroups": 0}, "warpgroups must be"),
+        ("tf32", LARGE, {"warpgroups": 4}, "warpgroups must be"),
+        ("tf32", LARGE, {"block_n": 12}, "block_n must be 8, 16, ... 256"),
+        ("tf32", LARGE, {"block_n": 0}, "block_n must be 8, 16, ... 256"),
+        ("tf32", LARGE, {"block_n": 264}, "block_n must be 8, 16, ... 256"),
+        ("tf32", LARGE, {"depth": 12}, "depth must be a multiple of 8"),
+        ("bf16", LARGE, {"depth": 24}, "depth must be a multiple of 16"),
+        ("tf32", LARGE, {"depth": 24}, "swizzle of 32, 64 or 128 bytes"),
+        ("bf16", LARGE, {"depth": 128}, "swizzle of 32, 64 or 128 bytes"),
+        ("tf32", LARGE, {"depth": 8, "k_fast": True}, "multiple of 16 where k is contiguous"),
+        ("bf16", LARGE, {"depth": 16, "k_fast": True, "storage": "half"},
+         "multiple of 32 where k is contiguous"),
+        ("tf32", LARGE, {"stages": 1}, "stages must be at least 2"),
+        ("tf32", LARGE, {"block_n": 8, "depth": 8}, "a plane must begin where a swizzle does"),
+        ("tf32", LARGE, {"storage": "half"}, "pairs of 16 bits are operands of one term"),
+        ("3xfp16", SPLIT, {"storage": "half"}, "pairs of 16 bits are operands of one term"),
+        ("fp16", LARGE, {}, "scaled operands are packed beforehand"),
+        ("3xfp16", SPLIT, {}, "scaled operands are packed beforehand"),
+        ("3xtf32", SPLIT, {"promote_stages": 0, "alternate": False}, "sums of split operands"),
+        ("3xtf32", SPLIT, {"promote_stages": 2}, "alternate parts are promoted each stage"),
+        ("tf32", LARGE, {"half_output": True}, "16-bit results need a 16-bit operand format"),
+        ("bf16", LARGE, {"half_output": True, "staged": True}, "staged results are complex64"),
+        ("tf32", LARGE, {"block_n": 8, "depth": 32, "staged": True},
+         f"boxes of {STORE_SIDE} columns"),
+        ("tf32", LARGE, {"stages": 4}, f"a block may use {227 * 1024} bytes of shared memory"),
+        ("fp64", LARGE, {}, "operand must be one of"),
+        ("fp32", LARGE, {}, "operand must be one of"),
+    ],
+)  # fmt: skip
+def test_an_illegal_plan_says_why(
+    precision: str, plan: WgmmaPlan, change: dict[str, Any], message: str
+) -> None:
+    plan = replace(plan, **change)
+    with pytest.raises(PlanError, match=re.escape(message)):
+        check_wgmma_plan(plan, PRECISIONS[precision], HOPPER)
+
+
+@pytest.mark.parametrize(
+    "arch", [arch for arch in ARCHITECTURES if arch.target != TARGET], ids=lambda arch: arch.target
+)
+def test_only_hopper_has_the_instructions(arch: Any) -> None:
+    with pytest.raises(PlanError, match=f"wgmma needs sm_90a, got {arch.target}"):
+        check_wgmma_plan(LARGE, PRECISIONS["tf32"], arch)
+
+
+def test_a_broken_rule_comes_with_the_plan() -> None:
+    plan = replace(LARGE, stages=1)
+    with pytest.raises(PlanError, match=re.escape(repr(plan))):
+        check_wgmma_plan(plan, PRECISIONS["tf32"], HOPPER)
+
+
+def test_block_and_threads() -> None:
+    """Each multiplying warpgroup has 64 rows; one more loads."""
+    assert [(plan.block_m, plan.threads) for plan in (WgmmaPlan(1, 64, 32, 5), LARGE)] == [
+        (64, 256), (128, 384),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("precision", "plan", "stage"),
+    [
+        # Interleaved fp32 pairs of 128 rows by 32 k, two planes of 128 columns by 128 bytes.
+        ("tf32", LARGE, 128 * 32 * 8 + 2 * 128 * 128),
+        # Pairs of 16 bits by 64 k.
+        ("bf16", WgmmaPlan(2, 128, 64, 3, storage="half"), 128 * 64 * 4 + 2 * 128 * 128),
+        # Two terms: four planes of 16 bits on either side.
+        ("3xfp16", WgmmaPlan(2, 96, 32, 3, 1, True, "planar"), 4 * 128 * 64 + 4 * 96 * 64),
+        ("3xtf32", WgmmaPlan(1, 64, 16, 5, 1, True), 64 * 16 * 8 + 4 * 64 * 64),
+    ],
+)
+def test_shared_memory(precision: str, plan: WgmmaPlan, stage: int) -> None:
+    row = PRECISIONS[precision]
+    assert plan.stage_bytes(row) == stage
+    # Two barriers of 8 bytes a stage, and up to 1024 bytes in front, where the swizzle begins.
+    assert plan.shared_bytes(row) == plan.stages * (stage + 16) + 1024
+    staged = replace(plan, staged=True)
+    # Two boxes of 16 x 16 complex numbers for each multiplying warp.
+    assert staged.shared_bytes(row) - plan.shared_bytes(row) == 4 * plan.warpgroups * 2 * 2048
+
+
+def plan_in_cuda(source: str, *checks: str) -> str:
+    """CUDA C++ that holds a source's plan and compiles where all the checks on it hold."""
+    plan = re.search(r"^constexpr WgmmaPlan kPlan\{.*\};$", source, re.MULTILINE)
+    assert plan is not None
+    asserted = "".join(f'static_assert({check}, "{check}");\n' for check in checks)
+    return (
+        f'#include "gemm_wgmma_plan.cuh"\n{plan[0]}\n{asserted}extern "C" __global__ void f() {{}}'
+    )
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_cuda_lays_a_stage_out_alike(
+    precision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARGAND_CACHE", str(tmp_path))
+    row = PRECISIONS[precision]
+    for plan in (plan for name, plan in legal_tiles() if name == precision):
+        checks = [
+            f"kPlan.block_m() == {plan.block_m}",
+            f"kPlan.threads() == {plan.threads}",
+            f"kPlan.step() == {STEP[row.operand.name]}",
+            f"kPlan.line_bytes() == {plan.line_bytes(row)}",
+            f"kPlan.x_bytes_each() == {plan.x_item(row)}",
+            f"kPlan.x_span() == {plan.x_span(row)}",
+            f"kPlan.stage_bytes() == {plan.stage_bytes(row)}",
+        ]
+        compile_cubin(plan_in_cuda(wgmma_source(row, plan), *checks), TARGET)
+
+
+def test_a_stage_that_cuda_lays_out_otherwise_does_not_compile() -> None:
+    wrong = plan_in_cuda(wgmma_source(PRECISIONS["tf32"], LARGE), "kPlan.stage_bytes() == 65537")
+    with pytest.raises(CompileError, match="stage_bytes"):
+        compile_cubin(wrong, TARGET)
+
+
+OTHER: dict[str, tuple[Any, ...]] = {
+    "warpgroups": (1, 3), "block_n": (64, 96), "depth": (16, 64), "stages": (2, 4),
+    "promote_stages": (1, 2), "alternate": (True,), "storage": ("half", "planar"),
+    "k_fast": (True,), "half_output": (True,), "prescaled": (True,), "staged": (True,),
+    "rows_fast": (True,),
+}  # fmt: skip
+"""Other values of every field of a plan."""
+
+
+def test_every_field_of_a_plan_is_varied_here() -> None:
+    assert set(OTHER) == {field.name for field in fields(WgmmaPlan)}
+
+
+def test_kernels_of_other_code_have_other_names() -> None:
+    """One name, one source: over pairs of changed fields, at every precision."""
+    changes = [{name: value} for name, values in OTHER.items() for value in values]
+    plans = {
+        replace(LARGE, **one, **two)
+        for one in changes
+        for two in changes
+        if not one.keys() & two.keys()
+    }
+    sources: dict[str, str] = {}
+    for precision in TENSOR:
+        for plan in plans | {LARGE}:
+            name = wgmma_kernel_name(PRECISIONS[precision], plan)
+            source = wgmma_source(PRECISIONS[precision], plan)
+            assert sources.setdefault(name, source) == source, plan
+    assert len(sources) == len(TENSOR) * len(plans | {LARGE})
+
+
+@pytest.mark.parametrize(("precision", "plan"), legal_tiles(), ids=str)
+def test_a_source_names_its_kernel_and_bounds_its_threads(precision: str, plan: WgmmaPlan) -> None:
+    row = PRECISIONS[precision]
+    source, name = wgmma_source(row, plan), wgmma_kernel_name(row, plan)
+    assert name.isidentifier()
+    assert f"__launch_bounds__({plan.threads}, 1)\n{name}(" in source
+    assert wgmma_function(row.operand.name, plan.block_n) in source
+    scaled = row.scaled and not plan.prescaled
+    assert f".scaled = {str(scaled).lower()}," in source
+
+
+@pytest.mark.parametrize("columns", [8, 96, 256])
+@pytest.mark.parametrize(
+    ("operand", "shape", "types"),
+    [("tf32", "k8", "tf32.tf32"), ("fp16", "k16", "f16.f16"), ("bf16", "k16", "bf16.bf16")],
+)
+def test_the_instruction_names_every_register(
+    operand: str, shape: str, types: str, columns: int
+) -> None:
+    text = wgmma_function(operand, columns)
+    sums = columns // 2  # fp32 registers of each of 128 threads for 64 x columns
+    assert f"wgmma.mma_async.sync.aligned.m64n{columns}{shape}.f32.{types} " in text
+    assert f"float (&sums)[{sums}], const uint32 (&rows)[4]" in text
+    # Sums, four registers of rows, the columns' descriptor, the predicate, the sign.
+    placeholders = [int(number) for number in re.findall(r"%(\d+)", text)]
+    assert sorted(placeholders) == list(range(sums + 7))
+    instruction = text[text.index("wgmma.mma_async") :]
+    registers = re.findall(r"\{(%[^}]*)\}", instruction)
+    assert registers == [
+        ", ".join(f"%{i}" for i in range(sums)), ", ".join(f"%{sums + i}" for i in range(4)),
+    ]  # fmt: skip
+    assert re.findall(r'"\+f"\(sums\[(\d+)\]\)', text) == [str(i) for i in range(sums)]
+    assert re.findall(r'"r"\(rows\[(\d)\]\)', text) == list("0123")
+    # 16-bit formats may be transposed: not here, both are K-major.
+    after = f"%{sums + 4}, p, %{sums + 6}, 1{'' if operand == 'tf32' else ', 0'};"
+    assert after in text
+    assert f"setp.ne.b32 p, %{sums + 5}, 0;" in text
+    assert text.rstrip().endswith('"l"(columns), "r"(keep), "n"(sign));\n}')
