@@ -6,6 +6,7 @@ from argand.packing import Packed, pack
 from argand.pairs import Pairs, pairs, to_pairs
 from argand.precision import PRECISIONS, Precision, get_precision
 from argand.softmax import SoftmaxProblem, log_softmax, softmax
+from argand.tune import tune
 
 __version__ = "0.1.0"
 
@@ -26,4 +27,5 @@ __all__ = [
     "pairs",
     "softmax",
     "to_pairs",
+    "tune",
 ]

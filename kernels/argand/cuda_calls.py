@@ -7,6 +7,7 @@ only fills in addresses.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import cupy
@@ -17,8 +18,10 @@ from argand.packing import Packed
 from argand.pairs import Pairs
 
 Key = tuple[Any, ...]
+Extent = tuple[int, int]
+"""The first and one past the last byte that an array touches, from its address."""
 _MOST = 4096
-_kept: dict[Key, tuple[GemmLaunch, tuple[int, ...]]] = {}
+_kept: dict[Key, _Kept] = {}
 _ALIGNMENTS = 31
 """Low bits of an address that can matter to a plan."""
 
@@ -57,11 +60,25 @@ def key_of(operands: tuple[Any, ...], options: tuple[Any, ...]) -> Key | None:
     return key
 
 
-def remember(key: Key, launch: GemmLaunch, shape: tuple[int, ...]) -> None:
-    """Keep a launch whose operands need no copies and whose result goes where the caller said."""
+@dataclass(frozen=True)
+class _Kept:
+    """A launch, the result's shape, and the extents of a, b, c and out where overlaps matter."""
+
+    launch: GemmLaunch
+    shape: tuple[int, ...]
+    extents: tuple[Extent | None, ...]
+
+
+def remember(
+    key: Key, launch: GemmLaunch, shape: tuple[int, ...], operands: tuple[Any, ...]
+) -> None:
+    """Keep a launch whose operands need no copies and whose result goes where the caller said.
+
+    ``operands`` are a, b, c and out as they were given.
+    """
     if len(_kept) >= _MOST:
         _kept.clear()
-    _kept[key] = (launch, shape)
+    _kept[key] = _Kept(launch, shape, tuple(_extent(x) for x in operands))
 
 
 def repeat(key: Key, a: Any, b: Any, c: Any, out: Any) -> Any:
@@ -69,19 +86,20 @@ def repeat(key: Key, a: Any, b: Any, c: Any, out: Any) -> Any:
     found = _kept.get(key)
     if found is None:
         return None
-    launch, shape = found
-    operands = [_at(x) for x in (a, b)]
+    a_at, b_at = _at(a), _at(b)
     if out is None:
-        out = cupy.empty(shape, cupy.complex64)
+        out = cupy.empty(found.shape, cupy.complex64)
+        address = out.data.ptr
     else:
-        target = _extent(out)
-        for x in (a, b, None if c is out else c):
-            if x is not None and type(x) is not Packed:
-                low, high = _extent(x.array if type(x) is Pairs else x)
-                if low < target[1] and target[0] < high:
+        address = out.data.ptr
+        low, high = found.extents[3]  # type: ignore[misc]
+        low, high = low + address, high + address
+        for x, extent in zip((a, b, None if c is out else c), found.extents, strict=False):
+            if x is not None and extent is not None:
+                start = _at(x)
+                if start + extent[0] < high and low < start + extent[1]:
                     return None
-    address = out.data.ptr
-    launch(operands[0], operands[1], address if c is None else c.data.ptr, address)
+    found.launch(a_at, b_at, address if c is None else c.data.ptr, address)
     return out
 
 
@@ -91,12 +109,15 @@ def _at(x: Any) -> Any:
     return x.array.data.ptr if type(x) is Pairs else x.data.ptr
 
 
-def _extent(x: Any) -> tuple[int, int]:
-    """The first and one past the last byte that an array touches."""
-    low = high = x.data.ptr
-    for length, stride in zip(x.shape, x.strides, strict=True):
+def _extent(x: Any) -> Extent | None:
+    """None for packed operands, which lie in memory of their own, and for what is missing."""
+    array = x.array if type(x) is Pairs else x
+    if type(array) is not cupy.ndarray:
+        return None
+    low = high = 0
+    for length, stride in zip(array.shape, array.strides, strict=True):
         if stride < 0:
             low += (length - 1) * stride
         else:
             high += (length - 1) * stride
-    return low, high + x.itemsize
+    return low, high + int(array.itemsize)

@@ -105,6 +105,7 @@ def gemm(
             # One scaled and the other not: as if neither were rounded yet, which is exact.
             a, b = (x.to_complex64() if isinstance(x, Pairs) else x for x in (a, b))
             key = None
+        given_c = c
         if c is not None:
             c = c.astype("complex64", copy=False) if problem.beta != 0 else None
         if problem.output == "complex-half":
@@ -115,11 +116,23 @@ def gemm(
         target = result_place(out, problem.shape, "complex64", inputs if c is out else [*inputs, c])
         if target.size:
             plain = out is None or target is out
-            _solve(problem, a, b, c, batched(target, problem.batch_shape), key if plain else None)
+            if problem.k == 0 or problem.alpha == 0:
+                _only_addend(problem, c, target)
+            else:
+                place_ = batched(target, problem.batch_shape)
+                _solve(problem, a, b, c, place_, key if plain else None, (a, b, given_c, out))
         if out is not None and target is not out:
             out[...] = target
             return out
         return target
+
+
+def _only_addend(problem: GemmProblem, c: Any, target: Any) -> None:
+    """beta C, where there is no product to form; its operands are not read."""
+    if c is None:
+        target.fill(0)
+    else:
+        cupy.multiply(c, cupy.complex64(problem.beta), out=target)
 
 
 def _unwrapped(problem: GemmProblem, a: Any, b: Any) -> tuple[GemmProblem, Any, Any]:
@@ -139,7 +152,7 @@ def _half_result(problem: GemmProblem, a: Any, b: Any, c: Any, out: Pairs | None
         found = Pairs(cupy.empty((*problem.shape, 2), kind), name)
         if found.array.size:
             words = batched(_words(found), problem.batch_shape)
-            _solve(problem, a, b, c, words, None)
+            _solve(problem, a, b, c, words)
     else:
         found = to_pairs(gemm(replace(problem, output="complex64"), a, b, c, None), name)
     if out is None:
@@ -149,9 +162,15 @@ def _half_result(problem: GemmProblem, a: Any, b: Any, c: Any, out: Pairs | None
 
 
 def _solve(
-    problem: GemmProblem, a: Any, b: Any, c: Any, out: Batched, key: cuda_calls.Key | None
+    problem: GemmProblem,
+    a: Any,
+    b: Any,
+    c: Any,
+    out: Batched,
+    key: cuda_calls.Key | None = None,
+    given: tuple[Any, ...] = (),
 ) -> None:
-    """Prepare and launch."""
+    """Prepare and launch; with a key remember it for what was ``given``."""
     shape = problem.batch_shape
     addend = None if c is None else batched(c, shape)
     form_a, place_a = _placed(a, problem.op_a, "a", shape)
@@ -159,11 +178,11 @@ def _solve(
     launch = prepare(problem, form_a, form_b, None if addend is None else addend.layout, out.layout)
     if launch.choice.plan is None and form_a.half:  # then both are, and mma.sync takes complex64
         with fixed_choice(launch.choice):
-            _solve(problem, a.to_complex64(), b.to_complex64(), c, out, None)
+            _solve(problem, a.to_complex64(), b.to_complex64(), c, out)
         return
     launch(place_a.at, place_b.at, (addend or out).array.data.ptr, out.array.data.ptr)
     if key is not None and place_a.in_place and place_b.in_place:
-        cuda_calls.remember(key, launch, problem.shape)
+        cuda_calls.remember(key, launch, problem.shape, given)
 
 
 @dataclass(frozen=True, eq=False)

@@ -95,10 +95,7 @@ def _prepared(
     _generation: int,
 ) -> GemmLaunch:
     sizes = GemmSizes(problem.batch, problem.m, problem.n, problem.k, out.item == 4)
-    if (problem.alpha == 0 or problem.k == 0) and a.lines and b.lines and out.item != 4:
-        choice = GemmChoice()
-    else:
-        choice = choice_for(problem.precision, sizes, a.traits, b.traits, device)
+    choice = choice_for(problem.precision, sizes, a.traits, b.traits, device)
     return GemmLaunch(problem, a, b, c, out, choice, gpu(device))
 
 

@@ -15,7 +15,6 @@ from argand.gemm import GemmProblem
 from argand.gemm_plan import (
     ARGUMENTS,
     SCAN_ARGUMENTS,
-    SCAN_DEPTH,
     SCAN_KERNEL,
     SCAN_LINES,
     SCAN_SOURCE,
@@ -92,7 +91,7 @@ def _values(
     alpha, beta = np.complex64(problem.alpha), np.complex64(problem.beta)
     return {
         "a": 0, "b": 0, "c": 0, "out": 0, "a_largest": 0, "b_largest": 0,
-        "m": problem.m, "n": problem.n, "k": 0 if problem.alpha == 0 else problem.k,
+        "m": problem.m, "n": problem.n, "k": problem.k,
         "a_line": left.row_stride, "a_k": left.column_stride, "a_batch": left.batch_stride,
         "b_line": right.row_stride, "b_k": right.column_stride, "b_batch": right.batch_stride,
         "c_row": c.row_stride, "c_column": c.column_stride, "c_batch": c.batch_stride,
@@ -111,12 +110,10 @@ class _Scan:
     """Finds the bits of the largest finite magnitude of each line of both operands."""
 
     def __init__(self, a: Layout, b: Layout, batch: int, device: Device) -> None:
-        sources = [_scanned(x, batch) for x in (a, b)]
-        self._lines = [int(source["batches"] * source["lines"]) for source in sources]
-        blocks = [
-            -(-source["batches"] * source["line_blocks"] * source["k_blocks"] * 32 // SCAN_THREADS)
-            for source in sources
-        ]
+        sources = [_scanned(x) for x in (a, b)]
+        batches = [batch if x.batch_stride else 1 for x in (a, b)]
+        self._lines = [n * x.rows for n, x in zip(batches, (a, b), strict=True)]
+        blocks = [n * x["line_blocks"] for n, x in zip(batches, sources, strict=True)]
         self._blocks = sum(blocks)
         self._kernel = nvrtc.load(scan_source(k_fast(a), k_fast(b)), device.target, SCAN_KERNEL)
         values = {"a_blocks": blocks[0]}
@@ -127,13 +124,10 @@ class _Scan:
 
     def __call__(self, a: int, b: int) -> Any:
         """(lines of a, then of b, batch after batch) uint32."""
-        largest = cupy.zeros(sum(self._lines), cupy.uint32)
+        largest = cupy.empty(sum(self._lines), cupy.uint32)
         first = largest.data.ptr
-        values = self._arguments.at(
-            a_x=a, b_x=b, a_largest=first, b_largest=first + 4 * self._lines[0]
-        )
-        if self._blocks:  # none where k is empty
-            self._kernel((self._blocks,), (SCAN_THREADS,), (values,))
+        values = self._arguments.at(a_x=a, b_x=b, a_largest=first, b_largest=first + self.second)
+        self._kernel((self._blocks,), (SCAN_THREADS,), (values,))
         return largest
 
     @property
@@ -142,11 +136,9 @@ class _Scan:
         return 4 * self._lines[0]
 
 
-def _scanned(x: Layout, batch: int) -> dict[str, int]:
-    along_k = k_fast(x)
+def _scanned(x: Layout) -> dict[str, int]:
     numbers = (
         x.rows, x.columns, x.row_stride, x.column_stride, x.batch_stride,
-        -(-x.rows // SCAN_LINES[along_k]), -(-x.columns // SCAN_DEPTH[along_k]),
-        batch if x.batch_stride else 1,
+        -(-x.rows // SCAN_LINES[k_fast(x)]),
     )  # fmt: skip
     return dict(zip(SCAN_SOURCE, numbers, strict=True))

@@ -97,7 +97,7 @@ class WgmmaLaunch:
         )  # fmt: skip
         row_tiles = -(-problem.rows // plan.block_m)
         tiles = row_tiles * -(-problem.columns // plan.block_n) * problem.batch * problem.parts
-        self._blocks = min(tiles, device.cores)
+        self._blocks = min(tiles, self._blocks_at_once(tiles, device))
         steps = -(-problem.k // plan.depth)
         # As neighbour_rows() of the kernel's plan.
         neighbours = (plan.storage != "planar" and not plan.k_fast) or plan.rows_fast
@@ -135,6 +135,20 @@ class WgmmaLaunch:
             (self._blocks,), (self._plan.threads,),
             (x_map, y_map, out_map, self._arguments.at(**members)), shared_mem=self._shared,
         )  # fmt: skip
+
+    def _blocks_at_once(self, tiles: int, device: Device) -> int:
+        """One on each multiprocessor, or fewer where that keeps operands in the cache.
+
+        Blocks that share a product's operands read them at the same time only while no product is
+        left half done by a wave; where several products' operands fill the cache, that is worth
+        the multiprocessors that stand idle.
+        """
+        problem, cores = self._problem, device.cores
+        of_product = tiles // problem.batch
+        inside = 8 * problem.k * (problem.rows + problem.columns)
+        if of_product >= cores or cores // of_product * inside < device.cache_bytes // 2:
+            return cores
+        return cores // of_product * of_product
 
     def _interleaved_map(self, address: int) -> object:
         x, plan = self._x, self._plan

@@ -109,7 +109,7 @@ def candidates(
             for plan in wgmma_tiles(precision, storage):
                 plan = replace(
                     plan, k_fast=storage != "planar" and rows.k_fast,
-                    half_output=sizes.half_output, prescaled=a.half and b.half,
+                    half_output=sizes.half_output, prescaled=precision.scaled and a.half and b.half,
                 )  # fmt: skip
                 if _legal(plan, precision, arch):
                     found += [GemmChoice(plan, swapped, parts) for parts in _parts(plan, sizes)]
@@ -173,6 +173,7 @@ _MULTIPLY_ADDS = {4: 1024, 2: 2048}
 """Real multiply-adds a multiprocessor's tensor cores do in a clock, by bytes of the operand."""
 _MEMORY = 4.0e12
 _PACKING = 3.2e12
+_SCANNING = 1.5e12
 _STORE = 24e9
 """Bytes a second that a multiprocessor's epilogue stores."""
 _LAUNCH = 4e-6
@@ -182,7 +183,7 @@ _SHARE = {(2, 128): 0.90, (2, 96): 0.86, (2, 64): 0.76, (2, 32): 0.5, (1, 64): 0
 """Of the tensor cores' rate that a tile reaches, by warpgroups and columns."""
 _SPLITTING = 1.05
 """What splitting in registers costs, every column tile anew, over a packed row operand."""
-_MMA_SHARE = {4: 0.36, 2: 0.26}
+_MMA_SHARE = {4: 0.36, 2: 0.24}
 """The same of the mma.sync family, by bytes of the operand."""
 
 
@@ -204,7 +205,9 @@ def estimate(
         tile = next(t for t in (128, 64, 32) if t == 32 or -(-m // t) * -(-n // t) * batch >= cores)
         waves = -(-(batch * -(-m // tile) * -(-n // tile)) // cores)
         spent = waves * tile * tile * k * products / (each * _MMA_SHARE[precision.operand.bytes])
-        scans = 2 * _LAUNCH if precision.scaled else 0.0
+        scans = 0.0
+        if precision.scaled:
+            scans = 2 * _LAUNCH + 8 * batch * k * (m + n) / _SCANNING
         return max(spent + _FILL, 1.3 * moved) + _LAUNCH + scans
     rows, columns = (n, m) if choice.swapped else (m, n)
     row_traits, column_traits = (b, a) if choice.swapped else (a, b)

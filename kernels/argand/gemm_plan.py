@@ -108,6 +108,7 @@ _ONE_TERM = (
     GemmPlan(128, 128, 32, 4, 2, 3),
     GemmPlan(128, 128, 16, 4, 2, 4),
     GemmPlan(64, 64, 16, 2, 2, 4),
+    GemmPlan(64, 32, 16, 2, 2, 4),
     GemmPlan(16, 128, 16, 1, 4, 4),
     GemmPlan(128, 16, 16, 4, 1, 4),
     GemmPlan(32, 32, 16, 2, 2, 4),
@@ -116,6 +117,7 @@ _TWO_TERMS = (
     GemmPlan(128, 64, 32, 4, 2, 3, 32),
     GemmPlan(128, 64, 16, 4, 2, 4, 32),
     GemmPlan(64, 64, 16, 2, 2, 4, 32),
+    GemmPlan(64, 32, 16, 2, 2, 4, 32),
     GemmPlan(16, 128, 16, 1, 4, 4, 32),
     GemmPlan(128, 16, 16, 4, 1, 4, 32),
     GemmPlan(32, 32, 16, 2, 2, 4, 32),
@@ -252,15 +254,13 @@ def gemm_source(precision: Precision, plan: GemmPlan) -> str:
 
 SCAN_KERNEL = "gemm_scan"
 SCAN_THREADS = 256
-SCAN_DEPTH = {True: 256, False: 64}
-"""How many k a warp of that kernel looks at, by whether k is contiguous: then its lanes lie along
-k, else along lines."""
-SCAN_LINES = {True: 4, False: 32}
-"""And how many lines."""
+SCAN_LINES = {True: 8, False: 32}
+"""Lines that a block of that kernel looks at, by whether k is contiguous: then a warp takes a line,
+its lanes along k; else lanes lie along lines."""
 
 # ScanArguments of gemm_scan.cuh.
 SCAN_SOURCE = (
-    "lines", "k", "line_stride", "k_stride", "batch_stride", "line_blocks", "k_blocks", "batches",
+    "lines", "k", "line_stride", "k_stride", "batch_stride", "line_blocks",
 )  # fmt: skip
 SCAN_ARGUMENTS: tuple[tuple[str, str], ...] = (
     *(
@@ -277,10 +277,7 @@ SCAN_ARGUMENTS: tuple[tuple[str, str], ...] = (
 
 def scan_source(a_k_fast: bool, b_k_fast: bool) -> str:
     """The CUDA C++ of the kernel that finds each line's largest magnitude, for scaling."""
-    looks = [
-        f"largest_magnitudes<{str(fast).lower()}, {SCAN_LINES[fast]}, {SCAN_DEPTH[fast]}>"
-        for fast in (a_k_fast, b_k_fast)
-    ]
+    looks = [f"largest_magnitudes<{str(fast).lower()}>" for fast in (a_k_fast, b_k_fast)]
     return (
         '#include "gemm_scan.cuh"\n'
         f"{size_check('ScanArguments', SCAN_ARGUMENTS)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 Fields = Sequence[tuple[str, str]]
 """C type and name of each member, in order."""
 
+_WORD = struct.Struct("=q")
 _SCALARS = {"int": np.int32, "int64": np.int64, "float": np.float32}
 
 
@@ -20,23 +22,24 @@ def arguments_dtype(fields: Fields) -> np.dtype[Any]:
 
 
 class Arguments:
-    """A structure whose members are known but for the addresses.
+    """A structure whose members are known but for some 64-bit ones, such as addresses.
 
     Raises KeyError for a member without a value.
     """
 
     def __init__(self, dtype: np.dtype[Any], values: Mapping[str, Any]) -> None:
         names = dtype.names or ()
-        self._row = np.array([tuple(values[name] for name in names)], dtype)
-        self._bytes = np.dtype(f"V{dtype.itemsize}")
+        self._bytes = np.array([tuple(values[name] for name in names)], dtype).tobytes()
+        self._offsets = {name: dtype.fields[name][1] for name in names} if dtype.fields else {}
+        # CuPy would walk all members of a structured type at each launch.
+        self._type = np.dtype(f"V{dtype.itemsize}")
 
     def at(self, **members: int) -> Any:
         """The structure with these members set, as a kernel's argument."""
-        row = self._row.copy()
+        buffer = bytearray(self._bytes)
         for name, value in members.items():
-            row[name] = value
-        # CuPy would walk all members of a structured type at each launch.
-        return row.view(self._bytes)
+            _WORD.pack_into(buffer, self._offsets[name], value)
+        return np.frombuffer(buffer, self._type)
 
 
 def size_check(structure: str, fields: Fields) -> str:

@@ -38,9 +38,9 @@ class WgmmaPlan:
     A block of ``warpgroups`` multiplying warpgroups and one that loads computes ``64 warpgroups x
     block_n`` of Z in stages of ``depth`` k, ``stages`` of them in shared memory. ``promote_stages``
     is after how many of them sums move to fp32 registers (0: never); with ``alternate`` the real
-    and the imaginary part of a slice share registers. ``k_fast`` says whether k is an interleaved row
-    operand's contiguous axis. ``prescaled`` says that a scaled precision's operands came as 16-bit
-    numbers, which need no scaling. ``staged`` sends results off through shared memory; then
+    and the imaginary part of a slice share registers. ``k_fast`` says whether k is an interleaved
+    row operand's contiguous axis. ``prescaled`` says that a scaled precision's operands came as
+    16-bit numbers, which need no scaling. ``staged`` sends results off through shared memory; then
     ``rows_fast`` says whether rows are their contiguous axis.
     """
 
@@ -87,8 +87,10 @@ class WgmmaPlan:
         return self.block_m * self.depth * self.x_item(precision) + columns
 
     def shared_bytes(self, precision: Precision) -> int:
-        """Dynamic shared memory of a block: stages, two barriers each, boxes of results on their
-        way out, and what aligns them."""
+        """Dynamic shared memory of a block.
+
+        Stages, two barriers each, boxes of results on their way out, and what aligns them.
+        """
         staging = 4 * self.warpgroups * 2 * _STORE_BYTES if self.staged else 0
         return self.stages * (self.stage_bytes(precision) + 16) + staging + _ALIGNMENT
 
@@ -106,7 +108,7 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
         raise PlanError(f"operand must be one of {list(STEP)}, got {operand}")
     line = plan.line_bytes(precision)
     rules = [
-        (plan.warpgroups in (1, 2, 3), "warpgroups must be 1 or 2"),
+        (plan.warpgroups in (1, 2), "warpgroups must be 1 or 2"),
         (plan.block_n % 8 == 0 and 8 <= plan.block_n <= 256, "block_n must be 8, 16, ... 256"),
         (plan.depth % STEP[operand] == 0, f"depth must be a multiple of {STEP[operand]}"),
         (line in (32, 64, 128), "a line of a stage must fill a swizzle of 32, 64 or 128 bytes"),
@@ -116,7 +118,8 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
         (plan.block_n * line % _ALIGNMENT == 0, "a plane must begin where a swizzle does"),
         (plan.storage != "half" or (operand != "tf32" and precision.terms == 1),
          "pairs of 16 bits are operands of one term in a 16-bit format"),
-        (plan.storage != "fp32" or not precision.scaled, "scaled operands are packed beforehand"),
+        (plan.storage == "planar" or plan.prescaled or not precision.scaled,
+         "operands that are to be scaled are packed beforehand"),
         (plan.promote_stages > 0 or precision.terms == 1, "sums of split operands are promoted"),
         (plan.promote_stages == 1 or not plan.alternate, "alternate parts are promoted each stage"),
         (not plan.staged or (not plan.half_output and plan.block_n % STORE_SIDE == 0),

@@ -64,8 +64,8 @@ def test_the_kernels_structure_has_these_members_in_these_places(structure: str)
     header, fields = STRUCTURES[structure]
     dtype = arguments_dtype(fields)
     checks = "".join(
-        f"static_assert(__INTADDR__(&(({structure}*)0)->{path(structure, name)}) == {dtype.fields[name][1]});\n"
-        for name in dtype.names or ()
+        f"static_assert(__INTADDR__(&(({structure}*)0)->{path(structure, name)}) == {offset});\n"
+        for name, (_, offset) in dtype.fields.items()
     )
     source = f'#include "{header}"\n{size_check(structure, fields)}{checks}'
     compile_cubin(source + 'extern "C" __global__ void f() {}', "sm_90a")

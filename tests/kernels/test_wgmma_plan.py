@@ -79,8 +79,8 @@ def test_tiles_that_fit_are_legal() -> None:
         ("tf32", LARGE, {"block_n": 8, "depth": 8}, "a plane must begin where a swizzle does"),
         ("tf32", LARGE, {"storage": "half"}, "pairs of 16 bits are operands of one term"),
         ("3xfp16", SPLIT, {"storage": "half"}, "pairs of 16 bits are operands of one term"),
-        ("fp16", LARGE, {}, "scaled operands are packed beforehand"),
-        ("3xfp16", SPLIT, {}, "scaled operands are packed beforehand"),
+        ("fp16", LARGE, {}, "are packed beforehand"),
+        ("3xfp16", SPLIT, {}, "are packed beforehand"),
         ("3xtf32", SPLIT, {"promote_stages": 0, "alternate": False}, "sums of split operands"),
         ("3xtf32", SPLIT, {"promote_stages": 2}, "alternate parts are promoted each stage"),
         ("tf32", LARGE, {"half_output": True}, "16-bit results need a 16-bit operand format"),
@@ -214,7 +214,8 @@ def test_a_source_names_its_kernel_and_bounds_its_threads(precision: str, plan: 
     row = PRECISIONS[precision]
     source, name = wgmma_source(row, plan), wgmma_kernel_name(row, plan)
     assert name.isidentifier()
-    assert f"__launch_bounds__({plan.threads}, 1)\n{name}(" in source
+    assert f"__launch_bounds__({plan.threads}, 1)\n" in source
+    assert f"\n{name}(const __grid_constant__ TensorMap x_map,\n" in source
     assert wgmma_function(row.operand.name, plan.block_n) in source
     scaled = row.scaled and not plan.prescaled
     assert f".scaled = {str(scaled).lower()}," in source

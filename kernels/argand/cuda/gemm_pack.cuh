@@ -27,7 +27,7 @@ struct PackArguments {
     float2* unscale;   // (batches, lines): half_powers of minus the line's exponent
     int64 line_stride, k_stride, batch_stride;
     int lines, k;
-    int pitch;         // a multiple of 8, planes are zero from k on
+    int pitch;         // a multiple of 16, planes are zero from k on
     int batches;
     int lag;           // strips that are looked at before the first is packed
     int flip;          // conjugates

@@ -3,15 +3,16 @@
 #include "device/scaling.cuh"
 
 constexpr int kWarp = 32;
+constexpr int kScanWarps = 8;  // of a block
 
-// A complex matrix of lines by k in batches; strides count complex numbers. `largest` (batches,
-// lines) holds zeros before. Warps divide it into line_blocks x k_blocks a batch.
+// A complex matrix of lines by k in batches; strides count complex numbers. Blocks divide it into
+// line_blocks a batch, each looking at all of k.
 struct ScanSource {
     const float2* x;
-    uint32* largest;
+    uint32* largest;  // (batches, lines)
     int64 lines, k;
     int64 line_stride, k_stride, batch_stride;
-    int64 line_blocks, k_blocks, batches;
+    int64 line_blocks;
 };
 
 struct ScanArguments {
@@ -19,41 +20,43 @@ struct ScanArguments {
     int64 a_blocks;  // of the grid; the others look at b
 };
 
-// The bits of the largest finite magnitude of each line. A warp looks at Lines x Depth (KFast: one
-// line after another, lanes along k; else lanes along the lines).
-template <bool KFast, int Lines, int Depth>
+__device__ __forceinline__ uint32 larger_part(float2 x) {
+    return max(finite_magnitude(x.x), finite_magnitude(x.y));
+}
+
+// The bits of the largest finite magnitude of each line. With KFast a warp takes a line, its lanes
+// along k; else a block takes 32 lines, its lanes along the lines and its warps along k.
+template <bool KFast>
 __device__ __forceinline__ void largest_magnitudes(const ScanSource& source, int64 block) {
-    static_assert(KFast || Lines == kWarp, "a lane for each line");
-    const int64 warp = (block * blockDim.x + threadIdx.x) / kWarp;
-    const int lane = threadIdx.x % kWarp;
-    const int64 line0 = warp % source.line_blocks * Lines;
-    const int64 k0 = warp / source.line_blocks % source.k_blocks * Depth;
-    const int64 batch = warp / (source.line_blocks * source.k_blocks);
-    if (batch >= source.batches) return;
-    const int64 end = k0 + Depth < source.k ? k0 + Depth : source.k;
+    const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+    const int64 batch = block / source.line_blocks, line_block = block % source.line_blocks;
     const float2* x = source.x + batch * source.batch_stride;
-    uint32* largest = source.largest + batch * source.lines + line0;
-    auto magnitude = [](float2 value) {
-        return max(finite_magnitude(value.x), finite_magnitude(value.y));
-    };
+    uint32* largest = source.largest + batch * source.lines;
     if constexpr (KFast) {
-#pragma unroll
-        for (int i = 0; i < Lines; ++i) {
-            if (line0 + i >= source.lines) break;
-            uint32 found = 0;
-#pragma unroll 8
-            for (int64 at = k0 + lane; at < end; at += kWarp) {
-                const int64 place = (line0 + i) * source.line_stride + at * source.k_stride;
-                found = max(found, magnitude(x[place]));
-            }
-            found = __reduce_max_sync(0xffffffffu, found);
-            if (lane == 0) atomicMax(largest + i, found);
-        }
-    } else if (line0 + lane < source.lines) {
-        const float2* line = x + (line0 + lane) * source.line_stride;
+        const int64 line = line_block * kScanWarps + warp;
+        if (line >= source.lines) return;
         uint32 found = 0;
-#pragma unroll 16
-        for (int64 at = k0; at < end; ++at) found = max(found, magnitude(line[at * source.k_stride]));
-        atomicMax(largest + lane, found);
+#pragma unroll 8
+        for (int64 at = lane; at < source.k; at += kWarp) {
+            found = max(found, larger_part(x[line * source.line_stride + at * source.k_stride]));
+        }
+        found = __reduce_max_sync(0xffffffffu, found);
+        if (lane == 0) largest[line] = found;
+    } else {
+        __shared__ uint32 parts[kScanWarps][kWarp];
+        const int64 line = line_block * kWarp + lane;
+        uint32 found = 0;
+        if (line < source.lines) {
+#pragma unroll 8
+            for (int64 at = warp; at < source.k; at += kScanWarps) {
+                found = max(found, larger_part(x[line * source.line_stride + at * source.k_stride]));
+            }
+        }
+        parts[warp][lane] = found;
+        __syncthreads();
+        if (warp > 0 || line >= source.lines) return;
+#pragma unroll
+        for (int i = 1; i < kScanWarps; ++i) found = max(found, parts[i][lane]);
+        largest[line] = found;
     }
 }

@@ -29,13 +29,17 @@ __device__ __forceinline__ void copy_box(uint32 target, const TensorMap& map, ui
         : "memory");
 }
 
+// Results are not read again soon: they should not displace operands from the second-level cache. (The
+// policy that createpolicy.fractional.L2::evict_first gives for all of an access.)
+constexpr unsigned long long kEvictFirst = 0x12f0000000000000ull;
+
 // The other way: a box in shared memory to global memory, clipped at the tensor's edges. The stores of
 // one thread form groups in order.
 __device__ __forceinline__ void store_box(const TensorMap& map, uint32 source, int x, int y, int z) {
     asm volatile(
-        "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(
-            &map),
-        "r"(source), "r"(x), "r"(y), "r"(z)
+        "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group.L2::cache_hint "
+        "[%0, {%2, %3, %4}], [%1], %5;" ::"l"(&map),
+        "r"(source), "r"(x), "r"(y), "r"(z), "l"(kEvictFirst)
         : "memory");
 }
 
