@@ -93,8 +93,12 @@ def parser(description: str | None, peers: Sequence[str]) -> argparse.ArgumentPa
     found.add_argument("--repeats", type=int, default=20, help="calls to time")
     found.add_argument("--seconds", type=float, default=0.5, help="or until this much is spent")
     found.add_argument(
-        "--sustain", type=float, default=0.4,
+        "--sustain", type=float, default=0.0,
         help="seconds of the same calls before the clock starts: a card that throttles has done so",
+    )  # fmt: skip
+    found.add_argument(
+        "--rest", type=float, default=0.5,
+        help="seconds of rest before each candidate on a GPU: all start from the same clock",
     )  # fmt: skip
     found.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto")
     found.add_argument("--seed", type=int, default=1)
@@ -149,6 +153,7 @@ class Bench:
     repeats: int
     seconds: float
     sustain: float
+    rest: float
 
     def __post_init__(self) -> None:
         self.monitor: Monitor = monitor(self.device)
@@ -157,7 +162,10 @@ class Bench:
     @classmethod
     def of(cls, device: Device, ceilings: Ceilings, arguments: argparse.Namespace) -> Bench:
         """A bench with the settings of `parser`."""
-        found = cls(device, ceilings, arguments.repeats, arguments.seconds, arguments.sustain)
+        found = cls(
+            device, ceilings, arguments.repeats, arguments.seconds, arguments.sustain,
+            arguments.rest if device.backend == "cuda" else 0.0,
+        )  # fmt: skip
         print(f"{device}; " + "; ".join(found.monitor.notes))
         return found
 
@@ -194,6 +202,7 @@ class Bench:
         copies = rotations(self.device, sum(x.nbytes for x in operands))
         every = [inputs, *(candidate.prepare(*operands) for _ in range(copies - 1))]
         calls = [lambda mine=mine: candidate.compute(*mine) for mine in every]
+        time.sleep(self.rest)
         started = time.perf_counter()
         with self.monitor.watching() as samples:
             timing = measure(

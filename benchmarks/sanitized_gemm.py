@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 from argand import PRECISIONS, Precision, gemm, pack, softmax, to_pairs
+from argand.device import gpu
+from argand.gemm_choice import GemmSizes, OperandTraits, candidates
 from argand.operands import OPS
 
 from benchmarks.gemm_ours import unscaled
@@ -32,6 +34,8 @@ SHAPES = (
     Shape(1, 300, 40), Shape(300, 1, 40), Shape(64, 64, 1000), Shape(33, 20, 47, batch=3),
 )  # fmt: skip
 """One-sized, prime, one line on either side, tall k, a batch; none a multiple of a tile."""
+HOPPER_SHAPES = (Shape(65, 34, 18), Shape(130, 132, 1100), Shape(34, 20, 46, batch=3))
+"""Ragged, with pitches that the copy engine reads; the second has k to cut."""
 _ROWS, _COLUMNS = 5, (1, 33, 1000, 40001)
 _ALPHA, _BETA = 2 - 1j, 0.5j
 _SEED = 1
@@ -46,7 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     precision = PRECISIONS[found.parse_args(argv).precision]
     cupy.cuda.set_allocator(None)
     wrong = 0
-    for name, accuracy in itertools.chain(products(precision, cupy), softmaxes(precision, cupy)):
+    calls = (products(precision, cupy), hopper_products(precision), softmaxes(precision, cupy))
+    for name, accuracy in itertools.chain(*calls):
         if not accuracy.verified:
             wrong += 1
             print(f"{name}: {accuracy.reason}")
@@ -84,6 +89,39 @@ def products(precision: Precision, arrays: Any) -> Iterator[tuple[str, Accuracy]
             result = gemm(*halves, precision=precision)
             judged = assess_product(reference, _host(result), unscaled(precision), backend=backend)
             yield f"gemm {shape} complex-half", judged
+
+
+def hopper_products(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
+    """(call, its result's judgement): every storage, role and cut of k of the wgmma family.
+
+    Small products would be left to mma.sync. Nothing on a GPU without the family.
+    """
+    import cupy
+    from argand.cuda_launch import fixed_choice
+
+    arch = gpu(cupy.cuda.Device().id).require_arch()
+    for shape in HOPPER_SHAPES:
+        a, b = random_operands(shape, _SEED)
+        c = np.ones((*shape.leading, shape.m, shape.n), precision.output)
+        reference = product_reference(a, b, c, alpha=_ALPHA, beta=_BETA, seed=_SEED)
+        sizes = GemmSizes(shape.batch, shape.m, shape.n, shape.k)
+        seen: set[Any] = set()
+        for choice in candidates(
+            precision, arch, sizes, OperandTraits(), OperandTraits(k_fast=False)
+        ):
+            if choice.plan is None:
+                continue
+            way = (choice.plan.storage, choice.swapped, choice.parts)
+            if way in seen:
+                continue
+            seen.add(way)
+            with fixed_choice(choice):
+                result = gemm(
+                    cupy.array(a), cupy.array(b), cupy.array(c), alpha=_ALPHA, beta=_BETA,
+                    precision=precision,
+                )  # fmt: skip
+            judged = assess_product(reference, result.get(), precision, backend="cuda")
+            yield f"gemm {shape} {choice.name}", judged
 
 
 def _stored(x: Any, op: str) -> Any:

@@ -108,19 +108,19 @@ _ONE_TERM = (
     GemmPlan(128, 128, 32, 4, 2, 3),
     GemmPlan(128, 128, 16, 4, 2, 4),
     GemmPlan(64, 64, 16, 2, 2, 4),
-    GemmPlan(64, 32, 16, 2, 2, 4),
+    GemmPlan(64, 32, 32, 2, 2, 3),
     GemmPlan(16, 128, 16, 1, 4, 4),
     GemmPlan(128, 16, 16, 4, 1, 4),
-    GemmPlan(32, 32, 16, 2, 2, 4),
+    GemmPlan(32, 32, 32, 2, 2, 3),
 )
 _TWO_TERMS = (
     GemmPlan(128, 64, 32, 4, 2, 3, 32),
     GemmPlan(128, 64, 16, 4, 2, 4, 32),
     GemmPlan(64, 64, 16, 2, 2, 4, 32),
-    GemmPlan(64, 32, 16, 2, 2, 4, 32),
+    GemmPlan(64, 32, 32, 2, 2, 3, 32),
     GemmPlan(16, 128, 16, 1, 4, 4, 32),
     GemmPlan(128, 16, 16, 4, 1, 4, 32),
-    GemmPlan(32, 32, 16, 2, 2, 4, 32),
+    GemmPlan(32, 32, 32, 2, 2, 3, 32),
 )
 
 
@@ -183,7 +183,7 @@ def _cost(plan: GemmPlan, batch: int, m: int, n: int, k: int, cores: int) -> flo
     """Relative time: a block's products, plus the elements it loads, by blocks a multiprocessor."""
     blocks = batch * -(-m // plan.block_m) * -(-n // plan.block_n)
     # Blocks share a multiprocessor until their threads fill it; 256 of large tiles do.
-    together = max(1, 256 // plan.threads)
+    together = max(1, min(256 // plan.threads, -(-blocks // cores)))
     waves = -(-blocks // (cores * together)) if blocks < 8 * cores else blocks / (cores * together)
     block = plan.block_m * plan.block_n + 24 * (plan.block_m + plan.block_n)
     return waves * together * block * -(-k // plan.block_k) * plan.block_k

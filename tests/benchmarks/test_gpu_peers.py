@@ -25,7 +25,9 @@ def test_every_candidate_verifies_or_says_why_not(gpu: Device, shape: Shape) -> 
     import cupy
 
     ceilings = Ceilings(gpu.name, 4000.0, dict.fromkeys(operand_formats(), 100.0))
-    bench = Bench(replace(gpu, cache_bytes=0), ceilings, repeats=3, seconds=0.01, sustain=0.0)
+    bench = Bench(
+        replace(gpu, cache_bytes=0), ceilings, repeats=3, seconds=0.01, sustain=0.0, rest=0.0
+    )
     a, b = random_operands(shape, seed=1)
     check = ProductCheck(shape, a, b, backend="cuda", seed=1)
     operands = [cupy.asarray(x) for x in (a, b)]

@@ -290,7 +290,7 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
 template <WgmmaPlan plan>
 struct Registers {
     static constexpr int kProducer = 24;
-    static constexpr int kConsumer = plan.warpgroups == 3 ? 160 : 240;
+    static constexpr int kConsumer = 240;
 };
 
 template <WgmmaPlan plan>

@@ -2,8 +2,9 @@
 //
 // A warp's 16 rows and one instruction's k can stand in any order in the fragment, as long as the
 // column operand's k and the stored rows agree. The orders below make every read 8 or 16 bytes wide
-// and free of bank conflicts. In a tile, line i (128 bytes) has its 16-byte chunks exchanged by XOR
-// with i % 8; a line holds 16 (fp32) or 32 (16 bits) complex numbers along the contiguous axis.
+// and, but where rows are ordered as they leave (neighbour_rows), free of bank conflicts. In a tile,
+// line i (128 bytes) has its 16-byte chunks exchanged by XOR with i % 8; a line holds 16 (fp32) or 32
+// (16 bits) complex numbers along the contiguous axis.
 //
 // k: tf32's slots t and t + 4 hold k = 2 t and 2 t + 1 (packing puts the column operand's k into the
 // same order); the 16-bit formats keep the instruction's own order, 2 t, 2 t + 1, 2 t + 8, 2 t + 9.
