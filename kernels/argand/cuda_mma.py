@@ -52,7 +52,7 @@ class MmaLaunch:
             problem.precision, device.require_arch(), cores=device.cores,
             batch=problem.batch, m=problem.m, n=problem.n, k=problem.k,
             a_k_fast=k_fast(left), b_k_fast=k_fast(right),
-            vector=2 if left.in_pairs(k_fast(left)) and right.in_pairs(k_fast(right)) else 1,
+            vector=2 if _whole_pairs(left) and _whole_pairs(right) else 1,
         )  # fmt: skip
         self._kernel = nvrtc.load(
             gemm_source(problem.precision, plan), device.target,
@@ -82,6 +82,12 @@ class MmaLaunch:
             self._kernel(
                 (grid,), (self._plan.threads,), (values,), shared_mem=self._plan.shared_bytes
             )
+
+
+def _whole_pairs(x: Layout) -> bool:
+    """Whether copies of 16 bytes take an operand without looking past its end."""
+    along_k = k_fast(x)
+    return x.in_pairs(along_k) and (x.columns if along_k else x.rows) % 2 == 0
 
 
 def _values(
