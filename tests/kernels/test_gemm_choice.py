@@ -107,7 +107,7 @@ def test_pairs_of_16_bits_are_read_as_they_are(precision: str) -> None:
     half = replace(A, half=True), replace(B, half=True)
     found = wgmma(ways(precision, *half))
     assert {plan.storage for _, plan in found} == {"half", "planar"}
-    assert all(plan.prescaled for _, plan in found)
+    assert all(plan.prescaled == PRECISIONS[precision].scaled for _, plan in found)
     assert not any(plan.prescaled for _, plan in wgmma(ways(precision)))
 
 

@@ -19,6 +19,7 @@ from argand.device import ARCHITECTURES
 from argand.precision import PRECISIONS, Precision
 
 from workflow.output.readable import PERFORMANCE, Column, markdown_table, number
+from workflow.output.wanted import judged
 from workflow.records import NOT_RUN, BenchmarkRecord
 
 _REGION = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -126,6 +127,27 @@ def products_table(data: Path) -> str:
     return markdown_table([*columns[:who], *kinds, *columns[who:], *CONDITIONS], rows)
 
 
+def wanted_table(data: Path) -> str:
+    """The benchmark of products against what was wanted of it."""
+    headings = ("shape", "precision", "operands", "wanted", "measured", "met")
+    rows = judged(read_rows(data / "h200-gemm.csv"))
+    return markdown_table([Column(name, name) for name in headings], rows)
+
+
+def headline_table(data: Path) -> str:
+    """Products of 4096^3, ours and what users would otherwise pick."""
+    columns = [
+        column for column in PERFORMANCE
+        if column.field in ("implementation", "precision", "time_us_p50", "tflops", "rel_frobenius")
+    ]  # fmt: skip
+    kinds = (Column("input", "operands"), Column("output", "result"))
+    rows = [
+        row for row in read_rows(data / "h200-gemm.csv")
+        if row["workload"] == "gemm-batch1-m4096-n4096-k4096" and row["time_us_p50"]
+    ]  # fmt: skip
+    return markdown_table([*columns[:2], *kinds, *columns[2:]], rows)
+
+
 def left_out_table(data: Path) -> str:
     """What the benchmark of products did not measure, why, and at how many of its shapes."""
     shapes: dict[tuple[str, ...], list[str]] = {}
@@ -181,10 +203,11 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "cpu-ratios": ratios_table,
     "cpu-study": _measured("cpu-study.csv"),
     "cpu-headline": _measured("cpu-study.csv", _of("station-beams")),
-    "h200-headline": _measured("h200-study.csv", _of("square-4096")),
+    "h200-headline": headline_table,
     "h200-study": _measured("h200-study.csv"),
     "h200-gemm": products_table,
     "h200-gemm-left-out": left_out_table,
+    "h200-gemm-wanted": wanted_table,
     "h200-softmax": _measured("h200-softmax.csv"),
     "h200-ncu": profile_table,
     "h200-conditions": conditions,
