@@ -192,8 +192,8 @@ def _cost(plan: GemmPlan, batch: int, m: int, n: int, k: int, cores: int) -> flo
 def kernel_name(precision: Precision, plan: GemmPlan) -> str:
     """The kernel's symbol."""
     layout = ("k" if plan.a_k_fast else "m") + ("k" if plan.b_k_fast else "n")
-    name = precision.name if precision.name.isidentifier() else f"x{precision.name}"
-    return f"gemm_{name}_{plan.block_m}x{plan.block_n}x{plan.block_k}_{layout}{plan.vector}"
+    tile = f"{plan.block_m}x{plan.block_n}x{plan.block_k}"
+    return f"gemm_{precision.symbol}_{tile}_{layout}{plan.vector}"
 
 
 # The arguments of every kernel of the family, in order: GemmArguments of gemm_mma.cuh.
@@ -215,16 +215,22 @@ ARGUMENTS: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 
 
-def gemm_source(precision: Precision, plan: GemmPlan) -> str:
-    """The CUDA C++ of one kernel of the family."""
+def precision_fields(precision: Precision) -> dict[str, object]:
+    """The members of a CUDA plan that say how operands are rounded."""
     # Terms of one number are rounded apart; a single term fills the second place unread.
     roundings = ", ".join(
         f"Rounding::{(*precision.roundings, precision.roundings[0])[i]}" for i in range(2)
     )
-    fields = {
+    return {
         "operand": f"Operand::{precision.operand.name}",
         "terms": precision.terms,
         "roundings": f"{{{roundings}}}",
+    }
+
+
+def gemm_source(precision: Precision, plan: GemmPlan) -> str:
+    """The CUDA C++ of one kernel of the family."""
+    fields = precision_fields(precision) | {
         "products": len(precision.products),
         "product_a": "{" + ", ".join(str(pair[0]) for pair in precision.products) + "}",
         "product_b": "{" + ", ".join(str(pair[1]) for pair in precision.products) + "}",

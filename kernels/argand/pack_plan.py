@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from argand.gemm_plan import precision_fields
 from argand.kernel_arguments import size_check
 from argand.precision import Precision
-from argand.wgmma_plan import precision_fields
 
 LINES = 64
 DEPTH = 64
@@ -73,9 +73,8 @@ PACK_ARGUMENTS: tuple[tuple[str, str], ...] = (
 
 def pack_kernel_name(precision: Precision, plan: PackPlan) -> str:
     """The kernel's symbol."""
-    name = precision.name if precision.name.isidentifier() else f"x{precision.name}"
     layout = f"{'k' if plan.k_fast else 'm'}{'h' if plan.half_source else 's'}{plan.vector}"
-    return f"gemm_pack_{name}_{layout}"
+    return f"gemm_pack_{precision.symbol}_{layout}"
 
 
 def pack_source(precision: Precision, plan: PackPlan) -> str:

@@ -89,6 +89,11 @@ class Precision:
         return hash((self.name, self.roundings))
 
     @property
+    def symbol(self) -> str:
+        """The name as part of a kernel's symbol."""
+        return self.name if self.name.isidentifier() else f"x{self.name}"
+
+    @property
     def terms(self) -> int:
         """How many numbers stand for one operand."""
         return len(self.roundings)

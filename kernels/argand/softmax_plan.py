@@ -59,10 +59,9 @@ def plan_softmax(columns: int, precision: Precision, *, aligned: bool) -> Softma
 
 def kernel_name(precision: Precision, log: bool, plan: SoftmaxPlan) -> str:
     """The kernel's symbol."""
-    name = precision.name if precision.name.isidentifier() else f"x{precision.name}"
     kind = "log_softmax" if log else "softmax"
     how = "resident" if plan.resident else "streamed"
-    return f"{kind}_{name}_{how}_{plan.row_threads}x{plan.values}_{plan.vector}"
+    return f"{kind}_{precision.symbol}_{how}_{plan.row_threads}x{plan.values}_{plan.vector}"
 
 
 def softmax_source(precision: Precision, log: bool, plan: SoftmaxPlan) -> str:

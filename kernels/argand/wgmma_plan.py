@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from argand.device import Arch
-from argand.gemm_plan import PlanError
+from argand.gemm_plan import PlanError, precision_fields
 from argand.kernel_arguments import size_check
 from argand.precision import Precision
 
@@ -138,12 +138,11 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
 
 def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
     """The kernel's symbol."""
-    name = precision.name if precision.name.isidentifier() else f"x{precision.name}"
     layout = {"fp32": "s", "half": "h", "planar": "p"}[plan.storage] + "k" * plan.k_fast
     layout += "h" * plan.half_output + "p" * plan.prescaled + "a" * plan.alternate
     layout += "b" * plan.staged + "r" * plan.rows_fast
     tile = f"{plan.block_m}x{plan.block_n}x{plan.depth}"
-    return f"gemm_wgmma_{name}_{tile}_{layout}_{plan.stages}_{plan.promote_stages}"
+    return f"gemm_wgmma_{precision.symbol}_{tile}_{layout}_{plan.stages}_{plan.promote_stages}"
 
 
 # WgmmaArguments of gemm_wgmma_plan.cuh, which follow three tensor maps.
@@ -196,19 +195,6 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
         "    gemm_wgmma<kPlan>(x_map, y_map, out_map, args);\n"
         "}\n"
     )
-
-
-def precision_fields(precision: Precision) -> dict[str, object]:
-    """The members of a CUDA plan that say how operands are rounded."""
-    # Terms of one number are rounded apart; a single term fills the second place unread.
-    roundings = ", ".join(
-        f"Rounding::{(*precision.roundings, precision.roundings[0])[i]}" for i in range(2)
-    )
-    return {
-        "operand": f"Operand::{precision.operand.name}",
-        "terms": precision.terms,
-        "roundings": f"{{{roundings}}}",
-    }
 
 
 def _scaled(precision: Precision, plan: WgmmaPlan) -> bool:

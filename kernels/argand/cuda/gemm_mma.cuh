@@ -6,6 +6,7 @@
 // scales what it reads. Four real products a complex one: re += ar br, re += ai (-bi), im += ar bi,
 // im += ai br, for each pair of terms that the precision keeps.
 #pragma once
+#include "device/complex.cuh"
 #include "device/scaling.cuh"
 #include "gemm_mma_operands.cuh"
 
@@ -113,24 +114,6 @@ __device__ __forceinline__ void multiply_stage(Accumulators<plan>& sum, const fl
             }
         }
     }
-}
-
-__device__ __forceinline__ float2 complex_product(float2 x, float2 y) {
-    return {x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x};
-}
-
-// alpha x + beta C for one element; C is read only where beta is not 0.
-__device__ __forceinline__ float2 combine(const GemmArguments& args, float2 x, const float2* c) {
-    if (args.flip_result) x.y = -x.y;
-    if (args.alpha_re != 1.0f || args.alpha_im != 0.0f) {
-        x = complex_product({args.alpha_re, args.alpha_im}, x);
-    }
-    if (args.beta_re != 0.0f || args.beta_im != 0.0f) {
-        const float2 addend = complex_product({args.beta_re, args.beta_im}, *c);
-        x.x += addend.x;
-        x.y += addend.y;
-    }
-    return x;
 }
 
 template <GemmPlan plan>

@@ -6,7 +6,6 @@
 #include "device/copy.cuh"
 #include "device/mma.cuh"
 
-constexpr int kWarp = 32;
 // 4 complex beyond a multiple of 16: the eight-byte reads of a half warp (4 lines x 4 k) then fall
 // into sixteen different pairs of banks, whichever of line and k is contiguous.
 constexpr int kPad = 4;

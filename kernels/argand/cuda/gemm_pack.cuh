@@ -103,10 +103,6 @@ struct PackTile {
     }
 };
 
-__device__ __forceinline__ uint32 larger_part(float2 x) {
-    return max(finite_magnitude(x.x), finite_magnitude(x.y));
-}
-
 // One block looks at 64 lines by kScanTiles x 64 k.
 template <PackPlan plan>
 __device__ __forceinline__ void scan_lines(const PackArguments& args, int strip, int64 base,

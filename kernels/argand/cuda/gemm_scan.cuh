@@ -2,7 +2,6 @@
 #pragma once
 #include "device/scaling.cuh"
 
-constexpr int kWarp = 32;
 constexpr int kScanWarps = 8;  // of a block
 
 // A complex matrix of lines by k in batches; strides count complex numbers. Blocks divide it into
@@ -19,10 +18,6 @@ struct ScanArguments {
     ScanSource a, b;
     int64 a_blocks;  // of the grid; the others look at b
 };
-
-__device__ __forceinline__ uint32 larger_part(float2 x) {
-    return max(finite_magnitude(x.x), finite_magnitude(x.y));
-}
 
 // The bits of the largest finite magnitude of each line. With KFast a warp takes a line, its lanes
 // along k; else a block takes 32 lines, its lanes along the lines and its warps along k.

@@ -8,7 +8,6 @@
 #include "device/mma.cuh"
 #include "device/tensor_copy.cuh"
 
-constexpr int kWarp = 32;
 constexpr int kWarpgroup = 4 * kWarp;
 constexpr int kWarpgroupRows = 64;  // of one wgmma
 constexpr int kSwizzleBytes = 128;  // a line of the row operand's tile in shared memory

@@ -1,25 +1,8 @@
 // Results of the wgmma family: scaled back, alpha X + beta C, stored.
 #pragma once
+#include "device/complex.cuh"
 #include "device/scaling.cuh"
 #include "gemm_wgmma_rows.cuh"
-
-__device__ __forceinline__ float2 complex_multiply(float2 x, float2 y) {
-    return {x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x};
-}
-
-// alpha x + beta C for one element; C is read only where beta is not 0.
-__device__ __forceinline__ float2 with_addend(const WgmmaArguments& args, float2 x,
-                                              const float2* c) {
-    if (args.flip_result) x.y = -x.y;
-    if (args.alpha_re != 1.0f || args.alpha_im != 0.0f) {
-        x = complex_multiply({args.alpha_re, args.alpha_im}, x);
-    }
-    if (args.beta_re != 0.0f || args.beta_im != 0.0f) {
-        const float2 addend = complex_multiply({args.beta_re, args.beta_im}, *c);
-        x = {x.x + addend.x, x.y + addend.y};
-    }
-    return x;
-}
 
 // Where results go: pairs of fp32, or of the 16-bit operand format.
 template <WgmmaPlan plan>
@@ -90,7 +73,7 @@ __device__ __forceinline__ void store_rows(const WgmmaArguments& args, const Wgm
                     const float second = x_unscale[h].y * unscale.y;
                     x = {x.x * first * second, x.y * first * second};
                 }
-                z[h][e] = with_addend(args, x, args.c + c_at[h] + (column + e) * args.c_column);
+                z[h][e] = combine(args, x, args.c + c_at[h] + (column + e) * args.c_column);
             }
         }
         if (args.row_pairs && second_row) {
@@ -160,7 +143,7 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
                         x = {x.x * first * second, x.y * first * second};
                     }
                     const int row = min(rows[h], args.rows - 1 - row0);
-                    z[h][e] = with_addend(args, x, args.c + c_row0 + row * args.c_row +
+                    z[h][e] = combine(args, x, args.c + c_row0 + row * args.c_row +
                                                        column * args.c_column);
                 }
             }

@@ -7,8 +7,6 @@
 #include "device/rounding.cuh"
 #include "device/scaling.cuh"
 
-constexpr int kWarp = 32;
-
 enum class Held { exact, tf32, fp16, bf16 };
 
 struct SoftmaxPlan {

@@ -32,3 +32,7 @@ __device__ __forceinline__ float2 half_powers(int exponent) {
 __device__ __forceinline__ uint32 finite_magnitude(float x) {
     return is_finite(x) ? __float_as_uint(x) & 0x7fffffffu : 0u;
 }
+
+__device__ __forceinline__ uint32 larger_part(float2 x) {
+    return max(finite_magnitude(x.x), finite_magnitude(x.y));
+}

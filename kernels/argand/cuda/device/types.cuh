@@ -4,6 +4,8 @@
 using uint32 = unsigned int;
 using int64 = long long;
 
+constexpr int kWarp = 32;
+
 __device__ __forceinline__ float not_a_number() { return __uint_as_float(0x7fc00000u); }
 
 __device__ __forceinline__ bool is_nan(float x) { return x != x; }

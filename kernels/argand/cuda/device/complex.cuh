@@ -1,0 +1,22 @@
+// Complex arithmetic of results.
+#pragma once
+#include "types.cuh"
+
+__device__ __forceinline__ float2 complex_product(float2 x, float2 y) {
+    return {x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x};
+}
+
+// alpha x + beta C for one element of a product; C is read only where beta is not 0. `args` are those
+// of a kernel of either family.
+template <typename Arguments>
+__device__ __forceinline__ float2 combine(const Arguments& args, float2 x, const float2* c) {
+    if (args.flip_result) x.y = -x.y;
+    if (args.alpha_re != 1.0f || args.alpha_im != 0.0f) {
+        x = complex_product({args.alpha_re, args.alpha_im}, x);
+    }
+    if (args.beta_re != 0.0f || args.beta_im != 0.0f) {
+        const float2 addend = complex_product({args.beta_re, args.beta_im}, *c);
+        x = {x.x + addend.x, x.y + addend.y};
+    }
+    return x;
+}
