@@ -1,10 +1,15 @@
 import math
 from itertools import product
+from typing import get_args
 
 import numpy as np
 import pytest
 from argand import PRECISIONS
+from argand.device import arch_for
+from argand.gemm_choice import wgmma_tiles
+from argand.gemm_plan import candidates as mma_candidates
 from argand.rounding import split
+from argand.wgmma_plan import Storage
 
 from workflow.accuracy import bounds
 
@@ -194,3 +199,14 @@ def test_stages_and_gates_compound():
     assert bounds.evolution_bound(row, [4, 4], "cpu") == pytest.approx((1 + one) ** 2 - 1)
     assert bounds.transform_bound(row, (16, 16), "cpu") > (1 + one) ** 2 - 1
     assert bounds.evolution_bound(row, [], "cpu") == 0
+
+
+@pytest.mark.parametrize("name", [name for name, row in PRECISIONS.items() if row.terms > 1])
+def test_every_plan_promotes_as_often_as_the_bound_says(name):
+    row = PRECISIONS[name]
+    depths = {plan.promote_every for plan in mma_candidates(row, arch_for(90))}
+    for storage in get_args(Storage):
+        depths |= {plan.depth * plan.promote_stages for plan in wgmma_tiles(row, storage)}
+    assert depths
+    assert 0 < min(depths)
+    assert max(depths) <= bounds.PROMOTED_EVERY
