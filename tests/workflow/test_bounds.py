@@ -208,5 +208,5 @@ def test_every_plan_promotes_as_often_as_the_bound_says(name):
     for storage in get_args(Storage):
         depths |= {plan.depth * plan.promote_stages for plan in wgmma_tiles(row, storage)}
     assert depths
-    assert 0 < min(depths)
+    assert min(depths) > 0
     assert max(depths) <= bounds.PROMOTED_EVERY
