@@ -48,6 +48,13 @@ class Layout:
         return fast == 1 and even and self.aligned >= 2 * self.item
 
 
+def k_fast(x: Layout) -> bool:
+    """Whether k (the columns) is the contiguous axis; an axis of length 1 never is."""
+    if 1 in (x.rows, x.columns):
+        return x.columns != 1
+    return abs(x.column_stride) <= abs(x.row_stride)
+
+
 @dataclass(frozen=True)
 class Batched:
     """A complex array as the kernels see it: (batch, rows, columns) by three strides in elements.

@@ -49,7 +49,7 @@ def key_of(operands: tuple[Any, ...], options: tuple[Any, ...]) -> Key | None:
             planes = getattr(x.backend_data, "planes", None)
             if planes is None or planes.array.data.device_id != device:
                 return None
-            forms.append((x.shape, x.precision, x.side, planes.batches, planes.unscale is None))
+            forms.append((x.shape, x.precision, x.side, planes.batches))
         else:
             return None
     key = (*forms, *options, device, fixed(), tuning.generation())

@@ -21,10 +21,10 @@ from argand.wgmma_plan import TARGET
 
 
 def gemm_algorithm(precision: Precision) -> str:
-    """What `gemm` runs for a precision, for the record."""
+    """What `gemm` runs for a precision, for the record; on Hopper the sizes decide the family."""
     if precision.exact_operands:
         return cuda_cublas.algorithm(precision.name)
-    family = "wgmma" if _on_hopper() else "mma.sync"
+    family = "wgmma or mma.sync" if _on_hopper() else "mma.sync"
     products = "" if len(precision.products) == 1 else f" ({len(precision.products)} products)"
     return f"{family} {precision.operand.name} 4M{products}"
 
@@ -198,8 +198,7 @@ def _placed(x: Any, op: Op, side: Side, batch_shape: tuple[int, ...]) -> tuple[O
     if isinstance(x, PackedOperand):
         assert x.planes is not None
         planes = planes_for(x.planes, x.batch_shape, batch_shape)
-        form = OperandForm(None, batched=planes.batches > 1, unscaled=planes.unscale is None)
-        return form, _Place(planes, planes is x.planes)
+        return OperandForm(None, batched=planes.batches > 1), _Place(planes, planes is x.planes)
     lines = _lines(x, op, side, batch_shape)
     layout = lines.layout
     form = OperandForm(layout, isinstance(x, Pairs), op == "C", layout.batch_stride != 0)

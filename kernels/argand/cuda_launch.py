@@ -11,9 +11,9 @@ from typing import Any
 import cupy
 
 from argand import tuning
-from argand.cuda_arrays import Layout
+from argand.cuda_arrays import Layout, k_fast
 from argand.cuda_mma import MmaLaunch
-from argand.cuda_pack import PackLaunch, Planes, k_fast
+from argand.cuda_pack import PackLaunch, Planes
 from argand.cuda_reduce import ReduceLaunch
 from argand.cuda_wgmma import WgmmaLaunch, WgmmaProblem, copyable
 from argand.device import Device, gpu
@@ -28,14 +28,13 @@ class OperandForm:
 
     ``lines`` are rows of op(A) or columns of op(B), by k; None for planes. ``half`` says that they
     are pairs of 16 bits, ``conjugated`` that they have yet to be conjugated, ``batched`` that each
-    product has its own, ``unscaled`` that planes were not scaled.
+    product has its own.
     """
 
     lines: Layout | None
     half: bool = False
     conjugated: bool = False
     batched: bool = True
-    unscaled: bool = False
 
     @property
     def traits(self) -> OperandTraits:

@@ -8,8 +8,7 @@ import cupy
 import numpy as np
 
 from argand import nvrtc
-from argand.cuda_arrays import Layout
-from argand.cuda_pack import k_fast
+from argand.cuda_arrays import Layout, k_fast
 from argand.device import Device
 from argand.gemm import GemmProblem
 from argand.gemm_plan import (

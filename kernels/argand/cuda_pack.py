@@ -8,7 +8,7 @@ from typing import Any
 import cupy
 
 from argand import nvrtc
-from argand.cuda_arrays import Layout
+from argand.cuda_arrays import Layout, k_fast
 from argand.device import Device
 from argand.kernel_arguments import Arguments, arguments_dtype
 from argand.pack_plan import (
@@ -104,10 +104,3 @@ class PackLaunch:
 
 
 _DTYPE = arguments_dtype(PACK_ARGUMENTS)
-
-
-def k_fast(x: Layout) -> bool:
-    """Whether k (the columns) is the contiguous axis; an axis of length 1 never is."""
-    if 1 in (x.rows, x.columns):
-        return x.columns != 1
-    return abs(x.column_stride) <= abs(x.row_stride)

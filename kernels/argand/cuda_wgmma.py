@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from argand import nvrtc
-from argand.cuda_arrays import Layout
-from argand.cuda_pack import Planes, k_fast
+from argand.cuda_arrays import Layout, k_fast
+from argand.cuda_pack import Planes
 from argand.cuda_tensor_map import ALIGNMENT, tensor_map
 from argand.device import Arch, Device
 from argand.gemm_plan import PlanError

@@ -14,7 +14,7 @@ from argand.precision import Precision
 PAD = 4
 """Complex numbers between the lines of a tile; ``kPad`` in the kernel says why."""
 _COMPLEX_BYTES = 8
-_MMA_DEPTH = {"tf32": 8, "fp16": 16, "bf16": 16}
+MMA_DEPTH = {"tf32": 8, "fp16": 16, "bf16": 16}
 """How many k one instruction contracts; the operand formats that the family has."""
 
 
@@ -69,9 +69,9 @@ def _tile(lines: int, depth: int, k_fast: bool) -> int:
 
 def check_plan(plan: GemmPlan, precision: Precision, arch: Arch) -> None:
     """Raise PlanError, with what is allowed, where a plan cannot run."""
-    if precision.operand.name not in _MMA_DEPTH:
-        raise PlanError(f"operand must be one of {list(_MMA_DEPTH)}, got {precision.operand.name}")
-    depth = _MMA_DEPTH[precision.operand.name]
+    if precision.operand.name not in MMA_DEPTH:
+        raise PlanError(f"operand must be one of {list(MMA_DEPTH)}, got {precision.operand.name}")
+    depth = MMA_DEPTH[precision.operand.name]
     rules = [
         (plan.block_k % depth == 0, f"block_k must be a multiple of {depth} (one instruction)"),
         (plan.block_m % (16 * plan.warps_m) == 0, "block_m must be a multiple of 16 warps_m"),

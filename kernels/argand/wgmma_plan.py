@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from argand.device import Arch
-from argand.gemm_plan import PlanError, precision_fields
+from argand.gemm_plan import MMA_DEPTH, PlanError, precision_fields
 from argand.kernel_arguments import size_check
 from argand.precision import Precision
 
@@ -18,9 +18,6 @@ Storage = Literal["fp32", "half", "planar"]
 """How the row operand lies in memory: interleaved pairs of fp32, interleaved pairs rounded to 16
 bits, or packed in planes as the column operand is."""
 
-STEP = {"tf32": 8, "fp16": 16, "bf16": 16}
-"""How many k one instruction contracts; the operand formats that the family has."""
-_ITEM = {"tf32": 4, "fp16": 2, "bf16": 2}
 _WARPGROUP_ROWS = 64
 _SWIZZLE_BYTES = 128
 _ALIGNMENT = 1024
@@ -69,7 +66,7 @@ class WgmmaPlan:
 
     def x_item(self, precision: Precision) -> int:
         """Bytes of a complex number of the row operand."""
-        planar = 2 * precision.terms * _ITEM[precision.operand.name]
+        planar = 2 * precision.terms * precision.operand.bytes
         return {"half": 4, "fp32": 8, "planar": planar}[self.storage]
 
     def x_span(self, precision: Precision) -> int:
@@ -78,7 +75,7 @@ class WgmmaPlan:
 
     def line_bytes(self, precision: Precision) -> int:
         """Bytes of one line's k of a stage, in one plane."""
-        return self.depth * _ITEM[precision.operand.name]
+        return self.depth * precision.operand.bytes
 
     def stage_bytes(self, precision: Precision) -> int:
         """Shared memory of one stage."""
@@ -104,13 +101,13 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
     operand = precision.operand.name
     if arch.target != TARGET:
         raise PlanError(f"wgmma needs {TARGET}, got {arch.target}")
-    if operand not in STEP:
-        raise PlanError(f"operand must be one of {list(STEP)}, got {operand}")
+    if operand not in MMA_DEPTH:
+        raise PlanError(f"operand must be one of {list(MMA_DEPTH)}, got {operand}")
     line = plan.line_bytes(precision)
     rules = [
         (plan.warpgroups in (1, 2), "warpgroups must be 1 or 2"),
         (plan.block_n % 8 == 0 and 8 <= plan.block_n <= 256, "block_n must be 8, 16, ... 256"),
-        (plan.depth % STEP[operand] == 0, f"depth must be a multiple of {STEP[operand]}"),
+        (plan.depth % MMA_DEPTH[operand] == 0, f"depth must be a multiple of {MMA_DEPTH[operand]}"),
         (line in (32, 64, 128), "a line of a stage must fill a swizzle of 32, 64 or 128 bytes"),
         (plan.storage == "planar" or not plan.k_fast or plan.depth % plan.x_span(precision) == 0,
          f"depth must be a multiple of {plan.x_span(precision)} where k is contiguous"),
@@ -213,7 +210,7 @@ def wgmma_function(operand: str, columns: int) -> str:
     predicate is set at run time: NVRTC 13.0 fails on a literal one.
     """
     count = columns // 2
-    shape = f"m64n{columns}k{STEP[operand]}"
+    shape = f"m64n{columns}k{MMA_DEPTH[operand]}"
     kind = {"tf32": "tf32", "fp16": "f16", "bf16": "bf16"}[operand]
     sums = ", ".join(f"%{i}" for i in range(count))
     rows = ", ".join(f"%{count + i}" for i in range(4))

@@ -14,6 +14,7 @@ from argand.wgmma_plan import TARGET
 
 from tests.kernels.test_gpu_gemm import (
     OPS,
+    SHAPES,
     TENSOR,
     assert_within,
     check,
@@ -75,12 +76,6 @@ def first_choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> l
         assert choice.plan is not None
         seen.setdefault((choice.plan.storage, choice.swapped, choice.parts), choice)
     return list(seen.values())
-
-
-SHAPES = [
-    (1, 1, 1), (1, 7, 3), (5, 1, 9), (2, 3, 1), (16, 8, 8), (17, 31, 13), (97, 101, 103),
-    (128, 128, 32), (129, 127, 65), (64, 1, 200), (1, 257, 64), (33, 300, 259), (256, 256, 1031),
-]  # fmt: skip
 
 
 @pytest.mark.parametrize("precision", TENSOR)

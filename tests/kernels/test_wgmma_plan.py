@@ -11,10 +11,9 @@ import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
 from argand.gemm_choice import wgmma_tiles
-from argand.gemm_plan import PlanError
+from argand.gemm_plan import MMA_DEPTH, PlanError
 from argand.nvrtc import CompileError, compile_cubin
 from argand.wgmma_plan import (
-    STEP,
     STORE_SIDE,
     TARGET,
     Storage,
@@ -163,7 +162,7 @@ def test_cuda_lays_a_stage_out_alike(
         checks = [
             f"kPlan.block_m() == {plan.block_m}",
             f"kPlan.threads() == {plan.threads}",
-            f"kPlan.step() == {STEP[row.operand.name]}",
+            f"kPlan.step() == {MMA_DEPTH[row.operand.name]}",
             f"kPlan.line_bytes() == {plan.line_bytes(row)}",
             f"kPlan.x_bytes_each() == {plan.x_item(row)}",
             f"kPlan.x_span() == {plan.x_span(row)}",

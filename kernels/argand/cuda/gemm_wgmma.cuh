@@ -1,9 +1,9 @@
 // Complex matrix products on Hopper's tensor cores (sm_90a), one family for every precision.
 //
 // One warpgroup's first thread feeds a ring of shared-memory stages through the copy engine; the
-// others multiply, 64 rows each. The row operand goes through registers, where its real and
-// imaginary parts are neighbours and are rounded, split and scaled; the column operand's planes are
-// read by the tensor cores from shared memory, each for the real and for the imaginary part of Z:
+// others multiply, 64 rows each. The row operand goes through registers: interleaved, where it is
+// rounded and split there, or in planes; the column operand's planes are read by the tensor cores from
+// shared memory, each for the real and for the imaginary part of Z:
 // re = xr yr - xi yi, im = xr yi + xi yr, the sign being a flag of the instruction.
 //
 // `wgmma<sign>(accumulators, row registers, column descriptor, keep)` is generated for the plan's
@@ -286,12 +286,8 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
     if (plan.staged && lane == 0) wait_stores_read<0>();
 }
 
-// Registers of a thread, by role, in multiples of 8: 65536 shared by all threads of the block.
-template <WgmmaPlan plan>
-struct Registers {
-    static constexpr int kProducer = 24;
-    static constexpr int kConsumer = 240;
-};
+// Registers of a thread, by role: those of a block's 128 and at most 256 threads fit in 65536.
+constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
 
 template <WgmmaPlan plan>
 __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorMap& y_map,
@@ -318,10 +314,10 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
     // The same in all lanes, and known to be: setmaxnreg needs whole warpgroups on one branch.
     const int role = __shfl_sync(0xffffffffu, int(threadIdx.x / kWarpgroup), 0);
     if (role == plan.warpgroups) {
-        release_registers<Registers<plan>::kProducer>();
+        release_registers<kProducerRegisters>();
         if (threadIdx.x % kWarpgroup == 0) produce<plan>(x_map, y_map, args, base);
     } else {
-        claim_registers<Registers<plan>::kConsumer>();
+        claim_registers<kConsumerRegisters>();
         consume<plan>(args, out_map, base, role);
     }
 }

@@ -1,8 +1,8 @@
 // What a kernel of the wgmma family is made for, and what it is called with.
 //
-// The family computes Z = X Y^T of complex matrices: X (rows, k) is the *row operand*, which stays
-// interleaved in memory and goes to the tensor cores through registers; Y (columns, k) is the
-// *column operand*, which a packing pass has rounded, split and laid out in planes, k contiguous.
+// The family computes Z = X Y^T of complex matrices: X (rows, k) is the *row operand*, interleaved or
+// in planes, which goes to the tensor cores through registers; Y (columns, k) is the *column operand*,
+// which a packing pass has rounded, split and laid out in planes, k contiguous.
 // Which of A and B is which is the host's choice: C^T = B^T A^T.
 #pragma once
 #include "device/mma.cuh"

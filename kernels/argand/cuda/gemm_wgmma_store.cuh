@@ -28,6 +28,17 @@ struct Output {
     }
 };
 
+// A result scaled back by what its row and its column were scaled by.
+template <WgmmaPlan plan>
+__device__ __forceinline__ float2 scaled_back(float2 x, float2 row, float2 column) {
+    if constexpr (plan.scaled) {
+        const float first = row.x * column.x, second = row.y * column.y;
+        return {x.x * first * second, x.y * first * second};
+    } else {
+        return x;
+    }
+}
+
 // Stores a warp's 16 rows straight from its accumulators, at any strides: of each eight columns a lane
 // holds the columns 2 (lane % 4) and the next of its two rows.
 template <WgmmaPlan plan>
@@ -67,12 +78,8 @@ __device__ __forceinline__ void store_rows(const WgmmaArguments& args, const Wgm
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
                 if (h == 1 && !second_row) continue;
-                float2 x = {re[4 * j + 2 * h + e], im[4 * j + 2 * h + e]};
-                if constexpr (plan.scaled) {
-                    const float first = x_unscale[h].x * unscale.x;
-                    const float second = x_unscale[h].y * unscale.y;
-                    x = {x.x * first * second, x.y * first * second};
-                }
+                const int at = 4 * j + 2 * h + e;
+                const float2 x = scaled_back<plan>({re[at], im[at]}, x_unscale[h], unscale);
                 z[h][e] = combine(args, x, args.c + c_at[h] + (column + e) * args.c_column);
             }
         }
@@ -136,12 +143,7 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
 #pragma unroll
                 for (int h = 0; h < 2; ++h) {
                     const int at = 4 * (2 * box + j) + 2 * h + e;
-                    float2 x = {re[at], im[at]};
-                    if constexpr (plan.scaled) {
-                        const float first = x_unscale[h].x * unscale.x;
-                        const float second = x_unscale[h].y * unscale.y;
-                        x = {x.x * first * second, x.y * first * second};
-                    }
+                    const float2 x = scaled_back<plan>({re[at], im[at]}, x_unscale[h], unscale);
                     const int row = min(rows[h], args.rows - 1 - row0);
                     z[h][e] = combine(args, x, args.c + c_row0 + row * args.c_row +
                                                        column * args.c_column);
