@@ -218,6 +218,22 @@ class Bench:
         )  # fmt: skip
 
 
+def seconds_to_choose_by(call: Callable[[], Any]) -> float:
+    """The shortest of three on a GPU after a warm-up: enough to choose a peer's best way by."""
+    import cupy
+
+    call()
+    times = []
+    for _ in range(3):
+        before, after = cupy.cuda.Event(), cupy.cuda.Event()
+        before.record()
+        call()
+        after.record()
+        after.synchronize()
+        times.append(1e-3 * float(cupy.cuda.get_elapsed_time(before, after)))
+    return min(times)
+
+
 def _rates(
     work: Work, precision: Precision, timing: Timing, ceilings: Ceilings, real: float | None
 ) -> dict[str, float | None]:

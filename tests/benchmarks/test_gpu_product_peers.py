@@ -54,3 +54,21 @@ def test_the_planar_peer_is_not_left_out_where_cublas_is(gpu: Device) -> None:
         found = check(one.result(one.compute(*inputs)), one)
         assert found.verified, found.reason
         assert "algorithm" in one.chosen(*inputs)
+
+
+def test_triton_takes_sizes_that_are_no_tiles(gpu: Device) -> None:
+    """The winning configuration stands in the row."""
+    import cupy
+
+    pytest.importorskip("torch")
+    pytest.importorskip("triton")
+    from benchmarks import triton_planar
+
+    shape = Shape(130, 70, 90)
+    a, b = random_operands(shape, seed=1)
+    check = ProductCheck(shape, a, b, backend="cuda", seed=1)
+    for one in triton_planar.candidates():
+        inputs = one.prepare(cupy.asarray(a), cupy.asarray(b))
+        found = check(one.result(one.compute(*inputs)), one)
+        assert found.verified, found.reason
+        assert "stages" in one.chosen(*inputs)
