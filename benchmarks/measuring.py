@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from argand.nvrtc import kernel_digest
 from benchmarks.conditions import Monitor, RealRates, monitor
 from workflow.accuracy.judgement import Accuracy
 from workflow.records import NOT_RUN, BenchmarkRecord
-from workflow.timing import Timing, measure, rotations
+from workflow.timing import Timing, measure, rotations, with_allocations
 from workflow.versions import timestamp, versions
 
 
@@ -198,8 +199,10 @@ class Bench:
         assess: Callable[[Any, Candidate], Accuracy], beside_real: bool,
     ) -> BenchmarkRecord:  # fmt: skip
         inputs = candidate.prepare(*operands)
-        accuracy = assess(candidate.result(candidate.compute(*inputs)), candidate)
-        copies = rotations(self.device, sum(x.nbytes for x in operands))
+        found, allocated = with_allocations(partial(candidate.compute, *inputs), self.device)
+        accuracy = assess(candidate.result(found), candidate)
+        del found
+        copies = rotations(self.device, sum(x.nbytes for x in operands), allocated)
         every = [inputs, *(candidate.prepare(*operands) for _ in range(copies - 1))]
         calls = [lambda mine=mine: candidate.compute(*mine) for mine in every]
         time.sleep(self.rest)
