@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, gemm, pack, pairs, to_pairs, tune, tuning
 from argand.gemm_choice import GemmChoice, candidates
-from argand.tune import main
+from argand.tune import Measured, main
 
 from tests.kernels.test_gpu_gemm import OPS, TENSOR, check, normal, stored
 
@@ -50,9 +50,8 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[GemmChoice | None]:
 
 
 def takes_the_fastest(
-    answers: list[GemmChoice | None], found: list[tuple[GemmChoice, float]], a: Any, b: Any,
-    **how: Any,
-) -> bool:  # fmt: skip
+    answers: list[GemmChoice | None], found: Measured, a: Any, b: Any, **how: Any
+) -> bool:
     """Whether a product is solved in the fastest way that `tune` found."""
     answers.clear()
     gemm(a, b, **how)
