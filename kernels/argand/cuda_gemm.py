@@ -11,7 +11,7 @@ import cupy
 from argand import cuda_calls, cuda_cublas
 from argand.cuda_arrays import Batched, batched, place, result_place
 from argand.cuda_launch import OperandForm, fixed_choice, planes_for, prepare
-from argand.cuda_pack import PackLaunch, Planes
+from argand.cuda_pack import PackLaunch, PackSource, Planes
 from argand.device import gpu
 from argand.gemm import GemmProblem
 from argand.operands import Op, Side
@@ -61,11 +61,10 @@ def pack(x: Any, op: Op, precision: Precision, side: Side) -> PackedOperand:
             kept = x.to_complex64() if isinstance(x, Pairs) else x
             return PackedOperand(None, kept.astype(precision.output, copy=True), op, batch_shape)
         lines = _lines(x, op, side, batch_shape)
-        launch = PackLaunch(
-            precision, lines.layout, math.prod(batch_shape), gpu(cupy.cuda.Device().id),
-            half_source=isinstance(x, Pairs), flip=op == "C",
-        )  # fmt: skip
-        return PackedOperand(launch(lines.array.data.ptr), None, "N", batch_shape)
+        source = PackSource(lines.layout, half=isinstance(x, Pairs), flip=op == "C")
+        device = gpu(cupy.cuda.Device().id)
+        launch = PackLaunch(precision, [source], math.prod(batch_shape), device)
+        return PackedOperand(launch([lines.array.data.ptr])[0], None, "N", batch_shape)
 
 
 def _lines(x: Any, op: Op, side: Side, batch_shape: tuple[int, ...]) -> Batched:

@@ -13,7 +13,7 @@ import cupy
 from argand import tuning
 from argand.cuda_arrays import Layout, k_fast
 from argand.cuda_mma import MmaLaunch
-from argand.cuda_pack import PackLaunch, Planes
+from argand.cuda_pack import PackLaunch, PackSource, Planes
 from argand.cuda_reduce import ReduceLaunch
 from argand.cuda_wgmma import WgmmaLaunch, WgmmaProblem, copyable
 from argand.device import Device, gpu
@@ -149,16 +149,16 @@ class GemmLaunch:
         # conj(X) Y = conj(X conj(Y)): an interleaved row operand cannot be conjugated on its way.
         flip_result = not planar and rows.conjugated
 
-        def packing(x: OperandForm, flip: bool) -> PackLaunch | None:
-            if x.lines is None:
-                return None
-            return PackLaunch(
-                precision, x.lines, problem.batch, device,
-                half_source=x.half, flip=x.conjugated != flip,
-            )  # fmt: skip
-
-        self._pack_rows = packing(rows, False) if planar else None
-        self._pack_columns = packing(columns, flip_result)
+        self._packs_rows = planar and rows.lines is not None
+        self._packs_columns = columns.lines is not None
+        sources = [
+            PackSource(x.lines, x.half, x.conjugated != flip)
+            for x, flip in (
+                *([(rows, False)] if self._packs_rows else []), (columns, flip_result),
+            )
+            if x.lines is not None
+        ]  # fmt: skip
+        self._pack = PackLaunch(precision, sources, problem.batch, device) if sources else None
         self._scaled = precision.scaled and not plan.prescaled
         self._partial: tuple[int, ...] = ()
         alpha, beta = problem.alpha, problem.beta
@@ -187,12 +187,11 @@ class GemmLaunch:
             self._mma(a, b, c, out)
             return
         rows, columns = (b, a) if self.choice.swapped else (a, b)
-        if self._pack_rows is not None:
-            assert isinstance(rows, int)
-            rows = self._pack_rows(rows)
-        if self._pack_columns is not None:
-            assert isinstance(columns, int)
-            columns = self._pack_columns(columns)
+        if self._pack is not None:
+            wanted = (rows,) * self._packs_rows + (columns,) * self._packs_columns
+            planes = self._pack([x for x in wanted if isinstance(x, int)])
+            rows = planes[0] if self._packs_rows else rows
+            columns = planes[-1] if self._packs_columns else columns
         assert isinstance(columns, Planes)
         if self._scaled:
             columns = _with_unscale(columns)

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import cupy
+
 from argand import nvrtc
 from argand.cuda_arrays import Layout, k_fast
 from argand.cuda_pack import Planes
 from argand.cuda_tensor_map import ALIGNMENT, tensor_map
+from argand.cuda_workspace import zeroed
 from argand.device import Arch, Device
 from argand.gemm_plan import PlanError
 from argand.kernel_arguments import Arguments, arguments_dtype
 from argand.precision import Precision
 from argand.wgmma_plan import (
     STORE_SIDE,
+    WARP,
+    WARPGROUP,
     WGMMA_ARGUMENTS,
+    Division,
     WgmmaPlan,
     check_wgmma_plan,
+    divide,
     wgmma_kernel_name,
     wgmma_source,
 )
@@ -97,8 +104,17 @@ class WgmmaLaunch:
         )  # fmt: skip
         row_tiles = -(-problem.rows // plan.block_m)
         tiles = row_tiles * -(-problem.columns // plan.block_n) * problem.batch * problem.parts
-        self._blocks = min(tiles, self._blocks_at_once(tiles, device))
+        most = self._blocks_at_once(tiles, device)
         steps = -(-problem.k // plan.depth)
+        # Whoever cuts k into parts has done so to fill the card.
+        division = (
+            divide(tiles, most, steps, plan.depth) if problem.parts == 1
+            else Division(min(tiles, most), tiles)
+        )  # fmt: skip
+        self._blocks = division.blocks
+        multiplying = plan.threads - WARPGROUP
+        self._pieces = self._blocks * plan.block_n * multiplying if division.share else 0
+        self._ready_bytes = 4 * self._blocks * multiplying // WARP
         # As neighbour_rows() of the kernel's plan.
         neighbours = (plan.storage != "planar" and not plan.k_fast) or plan.rows_fast
         self._arguments = Arguments(_DTYPE, {
@@ -106,7 +122,9 @@ class WgmmaLaunch:
             "rows": problem.rows, "columns": problem.columns, "k": problem.k,
             "batches": problem.batch, "x_batched": problem.x_batched,
             "y_batched": problem.y_batched,
+            "pieces": 0, "ready": 0,
             "parts": problem.parts, "part_steps": -(-steps // problem.parts),
+            "whole_tiles": division.whole, "split_tiles": division.split, "share": division.share,
             "c_row": c.row_stride, "c_column": c.column_stride, "c_batch": c.batch_stride,
             "out_row": out.row_stride, "out_column": out.column_stride,
             "out_batch": out.batch_stride,
@@ -120,6 +138,11 @@ class WgmmaLaunch:
     def __call__(self, rows: int | Planes, columns: Planes, c: int, out: int) -> None:
         """Launch on these operands and addresses; c is not read where beta is 0."""
         members = {"c": c, "out": out}
+        if self._pieces:
+            # Memory that is freed after the launch is reused in the stream's order.
+            pieces = cupy.empty(self._pieces, cupy.float32)
+            members["pieces"] = pieces.data.ptr
+            members["ready"] = zeroed(self._ready_bytes)
         if columns.unscale is not None:
             members["y_unscale"] = columns.unscale.data.ptr
         if isinstance(rows, Planes):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from argand.device import Arch
 from argand.gemm_plan import PlanError
 from argand.precision import Precision
-from argand.wgmma_plan import TARGET, Storage, WgmmaPlan, check_wgmma_plan
+from argand.wgmma_plan import TARGET, Division, Storage, WgmmaPlan, check_wgmma_plan, divide
 
 
 @dataclass(frozen=True)
@@ -179,6 +179,8 @@ _STORE = 24e9
 _LAUNCH = 4e-6
 _FILL = 1.5e-6
 """Until a kernel's first tile is under way."""
+_JOINING = 3e-6
+"""What leaving and adding up pieces of a tile takes."""
 _SHARE = {(2, 128): 0.90, (2, 96): 0.86, (2, 64): 0.76, (2, 32): 0.5, (1, 64): 0.52, (1, 32): 0.35}
 """Of the tensor cores' rate that a tile reaches, by warpgroups and columns."""
 _SPLITTING = 1.05
@@ -222,7 +224,8 @@ def estimate(
             if precision.scaled and not traits.half:
                 total += _LAUNCH
     tiles = batch * choice.parts * -(-rows // plan.block_m) * -(-columns // plan.block_n)
-    steps = -(-k // (plan.depth * choice.parts)) * plan.depth
+    stages = -(-k // (plan.depth * choice.parts))
+    steps = stages * plan.depth
     rate = each * _SHARE[plan.warpgroups, plan.block_n]
     one = plan.block_m * plan.block_n * steps * products / rate
     if plan.storage == "fp32" and precision.terms > 1:
@@ -230,6 +233,9 @@ def estimate(
     one += plan.block_m * plan.block_n * 8 / _STORE
     if choice.parts > 1:
         total += 2 * _LAUNCH + 8 * batch * m * n * (choice.parts + 1) / _PACKING
-    waves = -(-tiles // cores)
-    # With many tiles a block's store overlaps others' products, and the last wave matters little.
-    return total + max(waves * one, moved)
+    division = Division(min(tiles, cores), tiles)
+    if choice.parts == 1:
+        division = divide(tiles, cores, stages, plan.depth)
+    if division.share:
+        total += _JOINING
+    return total + max(division.turns(stages) * one, moved)

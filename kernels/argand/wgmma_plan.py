@@ -18,6 +18,8 @@ Storage = Literal["fp32", "half", "planar"]
 """How the row operand lies in memory: interleaved pairs of fp32, interleaved pairs rounded to 16
 bits, or packed in planes as the column operand is."""
 
+WARP = 32
+WARPGROUP = 4 * WARP
 _WARPGROUP_ROWS = 64
 _SWIZZLE_BYTES = 128
 _ALIGNMENT = 1024
@@ -62,7 +64,7 @@ class WgmmaPlan:
     @property
     def threads(self) -> int:
         """Threads of a block."""
-        return 128 * (self.warpgroups + 1)
+        return WARPGROUP * (self.warpgroups + 1)
 
     def x_item(self, precision: Precision) -> int:
         """Bytes of a complex number of the row operand."""
@@ -133,6 +135,44 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
             raise PlanError(f"{rule}: {plan}")
 
 
+_LEAST_SHARE = 128
+"""Of k, below which a share would be all beginning and end."""
+_MOST_PIECES = 8
+"""Of a tile: one block adds all of them up."""
+
+
+@dataclass(frozen=True)
+class Division:
+    """How tiles are divided among ``blocks``.
+
+    ``whole`` tiles are taken in turns. ``split`` more are cut along k, and each block takes
+    ``share`` stages of them; without any, ``share`` is 0.
+    """
+
+    blocks: int
+    whole: int
+    split: int = 0
+    share: int = 0
+
+    def turns(self, steps: int) -> float:
+        """How long it takes, in times of one tile of ``steps`` stages."""
+        return -(-self.whole // self.blocks) + self.share / max(steps, 1)
+
+
+def divide(tiles: int, most: int, steps: int, depth: int) -> Division:
+    """Divide tiles of ``steps`` stages of ``depth`` k among at most ``most`` blocks.
+
+    Where the last turn would keep only some of them busy, its tiles are split, as long as that
+    saves a fifth of a tile's time and shares do not become too small.
+    """
+    rest = tiles % most
+    share = max(-(-rest * steps // most), -(-_LEAST_SHARE // depth), -(-steps // _MOST_PIECES))
+    if rest == 0 or 5 * share > 4 * steps:
+        return Division(min(tiles, most), tiles)
+    shares = -(-rest * steps // share)
+    return Division(most if tiles > rest else shares, tiles - rest, rest, share)
+
+
 def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
     """The kernel's symbol."""
     layout = {"fp32": "s", "half": "h", "planar": "p"}[plan.storage] + "k" * plan.k_fast
@@ -148,8 +188,11 @@ WGMMA_ARGUMENTS: tuple[tuple[str, str], ...] = (
     ("void*", "out"),
     ("const float2*", "x_unscale"),
     ("const float2*", "y_unscale"),
+    ("float*", "pieces"),
+    ("uint32*", "ready"),
     *(("int", name) for name in (
         "rows", "columns", "k", "batches", "x_batched", "y_batched", "parts", "part_steps",
+        "whole_tiles", "split_tiles", "share",
     )),
     *(("int64", name) for name in (
         "c_row", "c_column", "c_batch", "out_row", "out_column", "out_batch",

@@ -9,13 +9,13 @@ import pytest
 from argand.gemm_plan import ARGUMENTS, SCAN_ARGUMENTS
 from argand.kernel_arguments import Arguments, Fields, arguments_dtype, size_check
 from argand.nvrtc import CompileError, compile_cubin
-from argand.pack_plan import PACK_ARGUMENTS
+from argand.pack_plan import PACK_SOURCE
 from argand.wgmma_plan import WGMMA_ARGUMENTS
 
 STRUCTURES: dict[str, tuple[str, Fields]] = {
     "GemmArguments": ("gemm_mma.cuh", ARGUMENTS),
     "ScanArguments": ("gemm_scan.cuh", SCAN_ARGUMENTS),
-    "PackArguments": ("gemm_pack.cuh", PACK_ARGUMENTS),
+    "PackArguments": ("gemm_pack.cuh", PACK_SOURCE),
     "WgmmaArguments": ("gemm_wgmma_plan.cuh", WGMMA_ARGUMENTS),
 }
 C_TYPES = {"int": ctypes.c_int, "int64": ctypes.c_longlong, "float": ctypes.c_float}
