@@ -8,6 +8,7 @@ import numpy as np
 
 from argand import nvrtc
 from argand.cuda_arrays import Layout, k_fast
+from argand.cuda_kernel import BoundKernel
 from argand.cuda_scan import ScanLaunch
 from argand.device import Device
 from argand.gemm import GemmProblem
@@ -46,20 +47,22 @@ class MmaLaunch:
             a_k_fast=k_fast(left), b_k_fast=k_fast(right),
             vector=2 if _whole_pairs(left) and _whole_pairs(right) else 1,
         )  # fmt: skip
-        self._kernel = nvrtc.load(
+        kernel = nvrtc.load(
             gemm_source(problem.precision, plan), device.target,
             kernel_name(problem.precision, plan), plan.shared_bytes,
         )  # fmt: skip
-        self._plan = plan
-        self._arguments = Arguments(_DTYPE, _values(problem, left, right, c, out))
         scaled = problem.precision.scaled
         self._scan = ScanLaunch((left, right), problem.batch, device) if scaled else None
         tiles = -(-problem.m // plan.block_m) * -(-problem.n // plan.block_n)
         together = max(1, _LARGEST_GRID // tiles)
-        self._grids = [
-            (first, tiles * min(together, problem.batch - first))
+        values = _values(problem, left, right, c, out)
+        self._kernels = [
+            BoundKernel(
+                kernel, tiles * min(together, problem.batch - first), plan.threads,
+                Arguments(_DTYPE, values | {"first_batch": first}), shared_bytes=plan.shared_bytes,
+            )
             for first in range(0, problem.batch, together)
-        ]
+        ]  # fmt: skip
 
     def __call__(self, a: int, b: int, c: int, out: int) -> None:
         """Launch on these addresses; c is not read where beta is 0."""
@@ -68,11 +71,8 @@ class MmaLaunch:
             # Memory that is freed after the launch is reused in the stream's order.
             largest = self._scan((a, b))
             members["a_largest"], members["b_largest"] = self._scan.places(largest)
-        for first, grid in self._grids:
-            values = self._arguments.at(**members, first_batch=first)
-            self._kernel(
-                (grid,), (self._plan.threads,), (values,), shared_mem=self._plan.shared_bytes
-            )
+        for kernel in self._kernels:
+            kernel(members)
 
 
 def _whole_pairs(x: Layout) -> bool:
@@ -95,7 +95,6 @@ def _values(
         "out_row": out.row_stride, "out_column": out.column_stride, "out_batch": out.batch_stride,
         "a_largest_batch": left.rows if left.batch_stride else 0,
         "b_largest_batch": right.rows if right.batch_stride else 0,
-        "first_batch": 0,
         "alpha_re": alpha.real, "alpha_im": alpha.imag,
         "beta_re": beta.real, "beta_im": beta.imag,
         "flip_b": conjugated[0] != conjugated[1], "flip_result": conjugated[0],

@@ -10,6 +10,7 @@ import cupy
 
 from argand import nvrtc
 from argand.cuda_arrays import Layout, k_fast
+from argand.cuda_kernel import BoundKernel
 from argand.cuda_scan import ScanLaunch
 from argand.cuda_workspace import zeroed
 from argand.device import Device
@@ -85,9 +86,6 @@ class PackLaunch:
         self, precision: Precision, sources: Sequence[PackSource], batch: int, device: Device
     ) -> None:
         plans = [source.plan for source in sources]
-        self._kernel = nvrtc.load(
-            pack_source(precision, plans), device.target, pack_kernel_name(precision, plans)
-        )
         self._dtype = cupy.uint32 if precision.operand.bytes == 4 else cupy.uint16
         self._places = []
         values: dict[str, int] = {}
@@ -121,10 +119,13 @@ class PackLaunch:
                 "batches": batches, "wait": wait, "flip": source.flip,
             }  # fmt: skip
             values |= {f"{name}_{i}": numbers[name] for _, name in PACK_SOURCE}
-        self._blocks = sum(blocks)
-        self._arguments = Arguments(
+        kernel = nvrtc.load(
+            pack_source(precision, plans), device.target, pack_kernel_name(precision, plans)
+        )
+        arguments = Arguments(
             arguments_dtype(pack_arguments(len(plans))), values | {"first_blocks": blocks[0]}
         )
+        self._kernel = BoundKernel(kernel, sum(blocks), THREADS, arguments)
 
     def __call__(self, addresses: Sequence[int]) -> list[Planes]:
         """Pack what lies there."""
@@ -148,7 +149,7 @@ class PackLaunch:
                     assert self._scan is not None
                     members[f"largest_{i}"] = self._scan.places(largest)[i]
             found.append(Planes(array, unscale, lines, place.k, batches))
-        self._kernel((self._blocks,), (THREADS,), (self._arguments.at(**members),))
+        self._kernel(members)
         return found
 
 

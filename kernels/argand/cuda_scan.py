@@ -10,6 +10,7 @@ import cupy
 
 from argand import nvrtc
 from argand.cuda_arrays import Layout, k_fast
+from argand.cuda_kernel import BoundKernel
 from argand.device import Device
 from argand.gemm_plan import (
     SCAN_ARGUMENTS,
@@ -37,15 +38,14 @@ class ScanLaunch:
         self._lines = [n * x.rows for n, x in zip(batches, operands, strict=True)]
         sources = [_scanned(x) for x in operands]
         blocks = [n * x["line_blocks"] for n, x in zip(batches, sources, strict=True)]
-        self._blocks = sum(blocks)
         # The kernel has two places for operands; no block comes to the second of one.
         both = (*operands, *operands)[:2]
-        self._kernel = nvrtc.load(scan_source(*map(k_fast, both)), device.target, SCAN_KERNEL)
+        kernel = nvrtc.load(scan_source(*map(k_fast, both)), device.target, SCAN_KERNEL)
         values = {"a_blocks": blocks[0]}
         for side, source in zip("ab", (*sources, *sources), strict=False):
             values |= {f"{side}_x": 0, f"{side}_largest": 0}
             values |= {f"{side}_{name}": number for name, number in source.items()}
-        self._arguments = Arguments(_DTYPE, values)
+        self._kernel = BoundKernel(kernel, sum(blocks), SCAN_THREADS, Arguments(_DTYPE, values))
 
     def __call__(self, addresses: Sequence[int]) -> Any:
         """uint32 (lines of the first operand, then of the second, batch after batch)."""
@@ -53,7 +53,7 @@ class ScanLaunch:
         members: dict[str, int] = {}
         for side, address, place in zip("ab", addresses, self.places(largest), strict=False):
             members |= {f"{side}_x": address, f"{side}_largest": place}
-        self._kernel((self._blocks,), (SCAN_THREADS,), (self._arguments.at(**members),))
+        self._kernel(members)
         return largest
 
     def places(self, largest: Any) -> list[int]:

@@ -8,8 +8,9 @@ import cupy
 
 from argand import nvrtc
 from argand.cuda_arrays import Layout, k_fast
+from argand.cuda_kernel import BoundKernel
 from argand.cuda_pack import Planes
-from argand.cuda_tensor_map import ALIGNMENT, tensor_map
+from argand.cuda_tensor_map import ALIGNMENT, TensorMap, tensor_map
 from argand.cuda_workspace import zeroed
 from argand.device import Arch, Device
 from argand.gemm_plan import PlanError
@@ -29,6 +30,7 @@ from argand.wgmma_plan import (
 )
 
 _DTYPE = arguments_dtype(WGMMA_ARGUMENTS)
+_MOST_MAPS = 256
 
 
 def copyable(x: Layout) -> bool:
@@ -97,10 +99,10 @@ class WgmmaLaunch:
         plan = staged_where_possible(plan, precision, out, device.require_arch())
         self._precision, self._plan, self._problem, self._x = precision, plan, problem, x
         self._out = out
-        self._shared = plan.shared_bytes(precision)
-        self._kernel = nvrtc.load(
+        shared_bytes = plan.shared_bytes(precision)
+        kernel = nvrtc.load(
             wgmma_source(precision, plan), device.target, wgmma_kernel_name(precision, plan),
-            self._shared,
+            shared_bytes,
         )  # fmt: skip
         row_tiles = -(-problem.rows // plan.block_m)
         tiles = row_tiles * -(-problem.columns // plan.block_n) * problem.batch * problem.parts
@@ -111,13 +113,12 @@ class WgmmaLaunch:
             divide(tiles, most, steps, plan.depth) if problem.parts == 1
             else Division(min(tiles, most), tiles)
         )  # fmt: skip
-        self._blocks = division.blocks
         multiplying = plan.threads - WARPGROUP
-        self._pieces = self._blocks * plan.block_n * multiplying if division.share else 0
-        self._ready_bytes = 4 * self._blocks * multiplying // WARP
+        self._pieces = division.blocks * plan.block_n * multiplying if division.share else 0
+        self._ready_bytes = 4 * division.blocks * multiplying // WARP
         # As neighbour_rows() of the kernel's plan.
         neighbours = (plan.storage != "planar" and not plan.k_fast) or plan.rows_fast
-        self._arguments = Arguments(_DTYPE, {
+        arguments = Arguments(_DTYPE, {
             "c": 0, "out": 0, "x_unscale": 0, "y_unscale": 0,
             "rows": problem.rows, "columns": problem.columns, "k": problem.k,
             "batches": problem.batch, "x_batched": problem.x_batched,
@@ -134,6 +135,10 @@ class WgmmaLaunch:
             "row_pairs": neighbours and out.in_pairs(along_columns=False),
             "column_pairs": out.in_pairs(along_columns=True),
         })  # fmt: skip
+        self._kernel = BoundKernel(
+            kernel, division.blocks, plan.threads, arguments, maps=3, shared_bytes=shared_bytes
+        )
+        self._maps: dict[tuple[str, int], TensorMap] = {}
 
     def __call__(self, rows: int | Planes, columns: Planes, c: int, out: int) -> None:
         """Launch on these operands and addresses; c is not read where beta is 0."""
@@ -148,16 +153,32 @@ class WgmmaLaunch:
         if isinstance(rows, Planes):
             if rows.unscale is not None:
                 members["x_unscale"] = rows.unscale.data.ptr
-            x_map = self._planes_map(rows, self._plan.block_m)
+            x_map = self._map("x", rows.array.data.ptr, rows)
         else:
-            x_map = self._interleaved_map(rows)
-        y_map = self._planes_map(columns, self._plan.block_n)
+            x_map = self._map("x", rows)
+        y_map = self._map("y", columns.array.data.ptr, columns)
         # A kernel that stores directly does not look at the third map.
-        out_map = self._out_map(out) if self._plan.staged else y_map
-        self._kernel(
-            (self._blocks,), (self._plan.threads,),
-            (x_map, y_map, out_map, self._arguments.at(**members)), shared_mem=self._shared,
-        )  # fmt: skip
+        out_map = self._map("out", out) if self._plan.staged else y_map
+        self._kernel(members, (x_map.address, y_map.address, out_map.address))
+
+    def _map(self, name: str, address: int, planes: Planes | None = None) -> TensorMap:
+        """A tensor map of one of the kernel's three arrays, made once for each address.
+
+        Planes of one launch differ in nothing else.
+        """
+        found = self._maps.get((name, address))
+        if found is None:
+            if len(self._maps) >= _MOST_MAPS:
+                self._maps.clear()
+            if name == "out":
+                found = self._out_map(address)
+            elif planes is None:
+                found = self._interleaved_map(address)
+            else:
+                plan = self._plan
+                found = self._planes_map(planes, plan.block_m if name == "x" else plan.block_n)
+            self._maps[name, address] = found
+        return found
 
     def _blocks_at_once(self, tiles: int, device: Device) -> int:
         """One on each multiprocessor, or fewer where that keeps operands in the cache.
@@ -173,7 +194,7 @@ class WgmmaLaunch:
             return cores
         return cores // of_product * of_product
 
-    def _interleaved_map(self, address: int) -> object:
+    def _interleaved_map(self, address: int) -> TensorMap:
         x, plan = self._x, self._plan
         assert x is not None
         item = plan.x_item(self._precision)
@@ -188,7 +209,7 @@ class WgmmaLaunch:
             (plan.x_span(self._precision), box, 1), 128,
         )  # fmt: skip
 
-    def _out_map(self, address: int) -> object:
+    def _out_map(self, address: int) -> TensorMap:
         out = self._out
         fast, slow, stride = (
             (out.rows, out.columns, out.column_stride) if self._plan.rows_fast
@@ -201,7 +222,7 @@ class WgmmaLaunch:
             (STORE_SIDE, STORE_SIDE, 1), 128,
         )  # fmt: skip
 
-    def _planes_map(self, x: Planes, lines: int) -> object:
+    def _planes_map(self, x: Planes, lines: int) -> TensorMap:
         item = int(x.array.dtype.itemsize)
         line = x.pitch * item
         planes = 2 * self._precision.terms

@@ -97,8 +97,12 @@ def wgmma_tiles(precision: Precision, storage: Storage) -> list[WgmmaPlan]:
 def candidates(
     precision: Precision, arch: Arch, sizes: GemmSizes, a: OperandTraits, b: OperandTraits
 ) -> list[GemmChoice]:
-    """Every way to solve a product; mma.sync takes any that has no packed operand."""
-    found = [] if a.packed or b.packed or sizes.half_output else [GemmChoice()]
+    """Every way to solve a product.
+
+    mma.sync takes any that has neither a packed operand nor pairs, which would have to be widened.
+    """
+    beyond = a.packed or b.packed or a.half or b.half or sizes.half_output
+    found = [] if beyond else [GemmChoice()]
     if arch.target != TARGET or min(sizes.m, sizes.n, sizes.k) == 0:
         return found
     for swapped in (False, True):
@@ -161,8 +165,8 @@ def choose(
     every = candidates(precision, arch, sizes, a, b)
     if not every:
         raise PlanError(
-            f"no kernel for {precision.name} on {arch.name} with packed operands or 16-bit "
-            f"results: those need {TARGET}"
+            f"no kernel for {precision.name} on {arch.name} with packed operands, pairs of 16 bits "
+            f"or 16-bit results: those need {TARGET}"
         )
     return min(every, key=lambda choice: estimate(choice, precision, cores, sizes, a, b))
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, gemm, pack, pairs, to_pairs
 from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, candidates
-from argand.wgmma_plan import TARGET
+from argand.wgmma_plan import TARGET, divide
 
 from tests.kernels.test_gpu_gemm import (
     OPS,
@@ -139,6 +139,46 @@ def test_k_in_parts(cp: Any, rng: np.random.Generator, precision: str) -> None:
     for choice in cut:
         with forced(choice):
             check(cp, a, b, c, precision=precision, alpha=1j, beta=0.5, op_a="N")
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize("shape", [(1, 70, 200, 3000), (3, 600, 500, 700), (1, 900, 1100, 513)])
+def test_tiles_that_are_split_along_k(
+    cp: Any, rng: np.random.Generator, precision: str, shape: tuple[int, int, int, int]
+) -> None:
+    """Few tiles, all of them split; and many, of which the last are."""
+    from argand.device import gpu
+
+    batch, m, n, k = shape
+    cores = gpu(cp.cuda.Device().id).cores
+    a, b, c = normal(rng, batch, m, k), normal(rng, batch, k, n), normal(rng, batch, m, n)
+    split = 0
+    for choice in choices(cp, precision, GemmSizes(batch, m, n, k)):
+        plan = choice.plan
+        assert plan is not None
+        rows, columns = (n, m) if choice.swapped else (m, n)
+        tiles = batch * -(-rows // plan.block_m) * -(-columns // plan.block_n)
+        if choice.parts > 1 or not divide(tiles, cores, -(-k // plan.depth), plan.depth).split:
+            continue
+        split += 1
+        with forced(choice):
+            check(cp, a, b, c, precision=precision, alpha=1j, beta=0.5)
+            left, right = cp.asarray(a), cp.asarray(b)
+            assert repeats_bit_for_bit(partial(gemm, left, right, precision=precision))
+    assert split
+
+
+@pytest.mark.parametrize("precision", ["fp16", "3xfp16"])
+@pytest.mark.parametrize("k", [16000, 40000])
+def test_lines_that_are_scaled_in_one_launch_and_in_two(
+    cp: Any, rng: np.random.Generator, precision: str, k: int
+) -> None:
+    """A strip of the longer one has more blocks than run at once."""
+    a, b = normal(rng, 70, k), normal(rng, k, 66)
+    for choice in first_choices(cp, precision, GemmSizes(1, 70, 66, k)):
+        with forced(choice):
+            check(cp, a, b, precision=precision)
+            check(cp, 1e-6 * a, 1e6 * b, precision=precision)
 
 
 @pytest.mark.parametrize("precision", TENSOR)
