@@ -47,7 +47,7 @@ def key_of(operands: tuple[Any, ...], options: tuple[Any, ...]) -> Key | None:
             forms.append((x.format, array.shape, array.strides, array.data.ptr & _ALIGNMENTS))
         elif type(x) is Packed:
             planes = getattr(x.backend_data, "planes", None)
-            if planes is None or planes.array.data.device_id != device:
+            if planes is None or planes.memory.data.device_id != device:
                 return None
             forms.append((x.shape, x.precision, x.side, planes.batches))
         else:

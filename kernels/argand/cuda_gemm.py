@@ -45,12 +45,12 @@ class PackedOperand:
     @property
     def nbytes(self) -> int:
         """Device memory that it takes."""
-        return int(self.copy.nbytes) if self.planes is None else self.planes.nbytes
+        return int((self.copy if self.planes is None else self.planes.memory).nbytes)
 
     @property
     def device(self) -> Any:
         """The GPU that holds it."""
-        return (self.copy if self.planes is None else self.planes.array).device
+        return (self.copy if self.planes is None else self.planes.memory).device
 
 
 def pack(x: Any, op: Op, precision: Precision, side: Side) -> PackedOperand:
@@ -64,7 +64,9 @@ def pack(x: Any, op: Op, precision: Precision, side: Side) -> PackedOperand:
         source = PackSource(lines.layout, half=isinstance(x, Pairs), flip=op == "C")
         device = gpu(cupy.cuda.Device().id)
         launch = PackLaunch(precision, [source], math.prod(batch_shape), device)
-        return PackedOperand(launch([lines.array.data.ptr])[0], None, "N", batch_shape)
+        memory = cupy.empty(launch.nbytes, cupy.uint8)
+        planes = launch([lines.array.data.ptr], memory.data.ptr)[0]
+        return PackedOperand(replace(planes, memory=memory), None, "N", batch_shape)
 
 
 def _lines(x: Any, op: Op, side: Side, batch_shape: tuple[int, ...]) -> Batched:

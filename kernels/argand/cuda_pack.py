@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import cupy
-
 from argand import nvrtc
 from argand.cuda_arrays import Layout, k_fast
 from argand.cuda_kernel import BoundKernel
@@ -31,30 +29,23 @@ from argand.pack_plan import (
 from argand.precision import Precision
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Planes:
     """Lines (rows of A or columns of B) by k, as (batches, 2 terms, lines, pitch).
 
-    Of each term the real and the imaginary parts, k contiguous and zero from k to ``pitch``.
-    ``unscale`` (batches, lines, 2) scales results back where lines were scaled, else None.
-    ``batches`` is 1 where one matrix serves a whole batch.
+    Of each term the real and the imaginary parts, k contiguous and zero from k to ``pitch``:
+    ``nbytes`` from ``address`` on. At ``unscale`` lie (batches, lines, 2) fp32 that scale results
+    back where lines were scaled, else it is 0. ``batches`` is 1 where one matrix serves a whole
+    batch. ``memory`` is an array of bytes that holds both, None where a caller keeps it.
     """
 
-    array: Any
-    unscale: Any
+    address: int
+    nbytes: int
+    unscale: int
     lines: int
-    k: int
+    pitch: int
     batches: int
-
-    @property
-    def pitch(self) -> int:
-        """Numbers from one line to the next."""
-        return int(self.array.shape[-1])
-
-    @property
-    def nbytes(self) -> int:
-        """What it takes on the device."""
-        return int(self.array.nbytes + (0 if self.unscale is None else self.unscale.nbytes))
+    memory: Any = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +77,6 @@ class PackLaunch:
         self, precision: Precision, sources: Sequence[PackSource], batch: int, device: Device
     ) -> None:
         plans = [source.plan for source in sources]
-        self._dtype = cupy.uint32 if precision.operand.bytes == 4 else cupy.uint16
         self._places = []
         values: dict[str, int] = {}
         blocks = []
@@ -97,6 +87,8 @@ class PackLaunch:
         if any(scaled) and not waits:
             self._scan = ScanLaunch([x.layout for x in sources], batch, device)
         self._counters = 0
+        #: Bytes that planes and what scales their results back take.
+        self.nbytes = 0
         for i, (source, pitch) in enumerate(zip(sources, pitches, strict=True)):
             x = source.layout
             batches = batch if x.batch_stride else 1
@@ -107,10 +99,13 @@ class PackLaunch:
             largest = arrived + 8 * count
             if wait:
                 self._counters = largest + -(-4 * batches * x.rows // 8) * 8
+            size = batches * 2 * precision.terms * x.rows * pitch * precision.operand.bytes
+            unscale = self.nbytes + _aligned(size)
             self._places.append(_Place(
-                (batches, 2 * precision.terms, x.rows, pitch), x.columns, scaled[i],
+                self.nbytes, size, unscale if scaled[i] else None, x.rows, pitch, batches,
                 (arrived, largest) if wait else None,
             ))  # fmt: skip
+            self.nbytes = unscale + (_aligned(8 * batches * x.rows) if scaled[i] else 0)
             blocks.append(count * strip_blocks(pitch))
             numbers = {
                 "x": 0, "planes": 0, "largest": 0, "arrived": 0, "unscale": 0,
@@ -127,41 +122,51 @@ class PackLaunch:
         )
         self._kernel = BoundKernel(kernel, sum(blocks), THREADS, arguments)
 
-    def __call__(self, addresses: Sequence[int]) -> list[Planes]:
-        """Pack what lies there."""
+    def __call__(self, addresses: Sequence[int], memory: int) -> list[Planes]:
+        """Pack what lies there into ``nbytes`` of memory, at a multiple of 256."""
         members: dict[str, int] = {}
-        found = []
         counters = zeroed(self._counters) if self._counters else 0
         largest = None if self._scan is None else self._scan(addresses)
         for i, (address, place) in enumerate(zip(addresses, self._places, strict=True)):
-            array = cupy.empty(place.shape, self._dtype)
             members[f"x_{i}"] = address
-            members[f"planes_{i}"] = array.data.ptr
-            batches, _, lines, _ = place.shape
-            unscale = None
-            if place.scaled:
-                unscale = cupy.empty((batches, lines, 2), cupy.float32)
-                members[f"unscale_{i}"] = unscale.data.ptr
+            members[f"planes_{i}"] = memory + place.planes
+            if place.unscale is not None:
+                members[f"unscale_{i}"] = memory + place.unscale
                 if place.counters is not None:
                     members[f"arrived_{i}"] = counters + place.counters[0]
                     members[f"largest_{i}"] = counters + place.counters[1]
                 else:
                     assert self._scan is not None
                     members[f"largest_{i}"] = self._scan.places(largest)[i]
-            found.append(Planes(array, unscale, lines, place.k, batches))
         self._kernel(members)
-        return found
+        return [place.at(memory) for place in self._places]
+
+
+def _aligned(nbytes: int) -> int:
+    """Up to where the next part begins."""
+    return -(-nbytes // 256) * 256
 
 
 @dataclass(frozen=True)
 class _Place:
-    """What an operand becomes: the shape of its planes, its k, whether it is scaled.
+    """What an operand becomes, and where in the memory: bytes before its planes, and before what
+    scales its results back.
 
     ``counters`` are the bytes before the strips' counters and before the lines' magnitudes, where
     the kernel's blocks find them.
-    """
+    """  # noqa: D205
 
-    shape: tuple[int, int, int, int]
-    k: int
-    scaled: bool
+    planes: int
+    nbytes: int
+    unscale: int | None
+    lines: int
+    pitch: int
+    batches: int
     counters: tuple[int, int] | None
+
+    def at(self, memory: int) -> Planes:
+        """The planes in memory that begins there."""
+        unscale = 0 if self.unscale is None else memory + self.unscale
+        return Planes(
+            memory + self.planes, self.nbytes, unscale, self.lines, self.pitch, self.batches
+        )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import cupy
-
 from argand import nvrtc
 from argand.cuda_arrays import Layout, k_fast
 from argand.cuda_kernel import BoundKernel
@@ -114,7 +112,8 @@ class WgmmaLaunch:
             else Division(min(tiles, most), tiles)
         )  # fmt: skip
         multiplying = plan.threads - WARPGROUP
-        self._pieces = division.blocks * plan.block_n * multiplying if division.share else 0
+        #: Bytes that sums of pieces take.
+        self.nbytes = 4 * division.blocks * plan.block_n * multiplying if division.share else 0
         self._ready_bytes = 4 * division.blocks * multiplying // WARP
         # As neighbour_rows() of the kernel's plan.
         neighbours = (plan.storage != "planar" and not plan.k_fast) or plan.rows_fast
@@ -140,23 +139,24 @@ class WgmmaLaunch:
         )
         self._maps: dict[tuple[str, int], TensorMap] = {}
 
-    def __call__(self, rows: int | Planes, columns: Planes, c: int, out: int) -> None:
-        """Launch on these operands and addresses; c is not read where beta is 0."""
+    def __call__(self, rows: int | Planes, columns: Planes, c: int, out: int, pieces: int) -> None:
+        """Launch on these operands and addresses, ``pieces`` being that of ``nbytes`` of memory.
+
+        c is not read where beta is 0.
+        """
         members = {"c": c, "out": out}
-        if self._pieces:
-            # Memory that is freed after the launch is reused in the stream's order.
-            pieces = cupy.empty(self._pieces, cupy.float32)
-            members["pieces"] = pieces.data.ptr
+        if self.nbytes:
+            members["pieces"] = pieces
             members["ready"] = zeroed(self._ready_bytes)
-        if columns.unscale is not None:
-            members["y_unscale"] = columns.unscale.data.ptr
+        if columns.unscale:
+            members["y_unscale"] = columns.unscale
         if isinstance(rows, Planes):
-            if rows.unscale is not None:
-                members["x_unscale"] = rows.unscale.data.ptr
-            x_map = self._map("x", rows.array.data.ptr, rows)
+            if rows.unscale:
+                members["x_unscale"] = rows.unscale
+            x_map = self._map("x", rows.address, rows)
         else:
             x_map = self._map("x", rows)
-        y_map = self._map("y", columns.array.data.ptr, columns)
+        y_map = self._map("y", columns.address, columns)
         # A kernel that stores directly does not look at the third map.
         out_map = self._map("out", out) if self._plan.staged else y_map
         self._kernel(members, (x_map.address, y_map.address, out_map.address))
@@ -223,11 +223,11 @@ class WgmmaLaunch:
         )  # fmt: skip
 
     def _planes_map(self, x: Planes, lines: int) -> TensorMap:
-        item = int(x.array.dtype.itemsize)
+        item = self._precision.operand.bytes
         line = x.pitch * item
         planes = 2 * self._precision.terms
         return tensor_map(
-            x.array.data.ptr, item, (x.pitch, x.lines, planes, x.batches),
+            x.address, item, (x.pitch, x.lines, planes, x.batches),
             (line, x.lines * line, planes * x.lines * line),
             (self._plan.depth, lines, planes, 1), self._plan.line_bytes(self._precision),
         )  # fmt: skip

@@ -213,20 +213,19 @@ def estimate(
         spent = waves * tile * tile * k * products / (each * _MMA_SHARE[precision.operand.bytes])
         scans = 0.0
         if precision.scaled:
-            scans = 2 * _LAUNCH + 8 * batch * k * (m + n) / _SCANNING
+            scans = 1.5 * _LAUNCH + 8 * batch * k * (m + n) / _SCANNING
         return max(spent + _FILL, 1.3 * moved) + _LAUNCH + scans
     rows, columns = (n, m) if choice.swapped else (m, n)
     row_traits, column_traits = (b, a) if choice.swapped else (a, b)
-    total = _LAUNCH + _FILL
+    packing = 0.0
     for lines, traits, packs in (
         (columns, column_traits, True), (rows, row_traits, plan.storage == "planar"),
     ):  # fmt: skip
         if packs and not traits.packed:
             item = (4 if traits.half else 8) + 2 * precision.terms * precision.operand.bytes
             copies = batch if traits.batched else 1
-            total += _LAUNCH + max(1e-6, copies * lines * k * item / _PACKING)
-            if precision.scaled and not traits.half:
-                total += _LAUNCH
+            packing += max(1e-6, copies * lines * k * item / _PACKING)
+    total = _LAUNCH + _FILL + packing + (_LAUNCH if packing else 0.0)  # one launch for both
     tiles = batch * choice.parts * -(-rows // plan.block_m) * -(-columns // plan.block_n)
     stages = -(-k // (plan.depth * choice.parts))
     steps = stages * plan.depth

@@ -198,9 +198,9 @@ def pieces(division: Division, steps: int) -> list[list[tuple[int, int, bool]]]:
         begin = block * division.share
         end = min(begin + division.share, division.split * steps)
         inside = range(begin // steps, -(-end // steps)) if begin < end else range(0)
+        edges = [(tile, tile * steps, (tile + 1) * steps) for tile in inside]
         found.append([
-            (tile, min(end, (tile + 1) * steps) - max(begin, tile * steps), end >= (tile + 1) * steps)
-            for tile in inside
+            (tile, min(end, last) - max(begin, first), end >= last) for tile, first, last in edges
         ])  # fmt: skip
     return found
 

@@ -14,7 +14,7 @@ constexpr int kSwizzleBytes = 128;  // a line of the row operand's tile in share
 constexpr int kStoreSide = 16;      // of a box of results, one swizzled line of complex64
 constexpr int kStoreBytes = kStoreSide * kSwizzleBytes;
 // Tiles of Z that share columns of Y run together this many at a time, so that they meet in L2.
-constexpr int kTileGroup = 8;
+constexpr int kTileGroup = 16;
 
 // How the row operand lies in memory.
 enum class Storage {
