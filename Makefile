@@ -2,7 +2,7 @@
 PYTHON ?= python3
 CORES ?= all
 STUDY ?=
-SNAKEMAKE = .venv/bin/snakemake --cores $(CORES) $(if $(STUDY),--configfile $(STUDY))
+SNAKEMAKE = .venv/bin/snakemake --cores $(CORES) $(if $(STUDY),--config study=$(STUDY))
 PYTEST_FLAGS ?= -n auto
 
 .PHONY: help run check report test lint bench lock setup setup-dev clean

@@ -21,11 +21,14 @@ from workflow.storage.files import FolderHeldError, hold_folder
 from workflow.steps.progress import attach
 from workflow.study import StudyError, check_study, load_study
 
-# A study given with --configfile replaces the default one: no configfile directive, which merges.
+# A study replaces the default one: no configfile directive, which merges. It is named by --config
+# study=PATH, because Snakemake itself opens a --configfile first and, where the file says so, runs the
+# Python in it (YTE); so that is only for a study that one trusts.
+overrides = dict(workflow.config_settings.config)
+named = [overrides.pop("study", None), *reversed(workflow.overwrite_configfiles or [])]
 try:
     study = load_study(
-        Path((workflow.overwrite_configfiles or [DEFAULT_STUDY])[-1]),
-        overrides=workflow.config_settings.config,
+        Path(next(filter(None, named), DEFAULT_STUDY)), overrides=overrides
     )
     check_study(study)
 except StudyError as error:

@@ -21,7 +21,7 @@ from pydantic import BaseModel, Field, InstanceOf, ValidationError, field_valida
 from workflow.config.mistakes import StudyError, attach, messages, nearest, show
 from workflow.config.model import Model
 from workflow.config.study_file import read_study_file
-from workflow.config.sweeps import expand
+from workflow.config.sweeps import MOST_CASES, expand
 from workflow.methods.peers import PEERS
 from workflow.workloads import KINDS, Case, Workload
 from workflow.workloads.base import PrecisionName, known_precisions
@@ -30,6 +30,9 @@ __all__ = ["Settings", "Study", "StudyError", "check_study", "load_study", "work
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """Names of workloads: they become names of files."""
+LONGEST_NAME = 200
+"""In characters, the values of sweeps included: a file system takes 255 bytes, and temporary names,
+endings and Snakemake's marks need some of them."""
 
 
 class Settings(Model):
@@ -204,7 +207,15 @@ def _cases(workloads: Any, mistakes: list[str]) -> dict[str, Case]:
         for full, case in _expanded(str(name), parameters, mistakes):
             if full in cases:
                 mistakes.append(f"workloads.{name}: there are two workloads of the name {full!r}")
+            if len(full) > LONGEST_NAME:
+                mistakes.append(
+                    f"workloads.{show(name)}: a name may have {LONGEST_NAME} characters with the "
+                    f"values of its sweeps, got {len(full)}: {show(full)}"
+                )
             cases[full] = case
+        if len(cases) > MOST_CASES:
+            mistakes.append(f"workloads: a study may have {MOST_CASES} cases, got more")
+            break
     return cases
 
 

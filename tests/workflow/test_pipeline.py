@@ -34,7 +34,7 @@ class Project:
     def command(self, *flags: str) -> list[str]:
         return [
             sys.executable, "-m", "snakemake", "--snakefile", str(self.root / "Snakefile"),
-            "--cores", "2", "--configfile", str(self.study), "--directory", str(self.folder),
+            "--cores", "2", "--config", f"study={self.study}", "--directory", str(self.folder),
             *flags,
         ]  # fmt: skip
 
@@ -101,9 +101,9 @@ def test_nothing_is_done_twice(finished: Project) -> None:
 
 
 def test_only_what_a_changed_study_concerns_runs_again(finished: Project) -> None:
-    changed = finished.folder / "changed.yaml"
-    changed.write_text(TINY.replace("length: 12", "length: 15"))
-    done = finished.run("--dry-run", "--configfile", str(changed))
+    changed = Project(finished.root, finished.folder, TINY.replace("length: 12", "length: 15"))
+    done = changed.run("--dry-run")
+    finished.study.write_text(TINY)
     planned = done.stdout + done.stderr
     assert "would do  run      spectrum\n" in planned
     assert "would do  run      product\n" not in planned
@@ -166,6 +166,28 @@ def test_two_runs_on_one_folder(project: Project) -> None:
     assert f"process {os.getpid()}" in done.stderr
 
 
+def test_a_study_given_as_snakemakes_own_config(finished: Project) -> None:
+    command = finished.command("--dry-run")
+    at = command.index("--config")
+    command[at : at + 2] = ["--configfile", str(finished.study)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "Nothing to be done" in done.stderr + done.stdout
+
+
+def test_python_in_a_study_is_not_run(root: Path, tmp_path: Path) -> None:
+    """Snakemake runs the Python in a --configfile that asks for it (YTE); ours is plain data."""
+    planted = tmp_path / "planted"
+    evil = f"""
+__use_yte__: true
+__definitions__: ["import pathlib; pathlib.Path({str(planted)!r}).touch()"]
+{TINY}"""
+    done = Project(root, tmp_path, evil).run()
+    assert done.returncode != 0
+    assert "__use_yte__: unknown key" in done.stderr
+    assert not planted.exists()
+    assert not (tmp_path / "results").exists()
+
+
 @pytest.mark.parametrize(
     ("study", "message"),
     [
@@ -174,7 +196,7 @@ def test_two_runs_on_one_folder(project: Project) -> None:
         (TINY.replace("m: 8", "mm: 8"), "unknown key"),
         (TINY.replace("kind: gemm", "kind: gem"), "did you mean 'gemm'"),
         (TINY.replace("3xtf32", "fp8"), "fp8"),
-        (TINY.replace("m: 8", "m: [8"), "not valid JSON or YAML"),
+        (TINY.replace("m: 8", "m: [8"), "not valid YAML"),
     ],
 )
 def test_a_mistake_is_a_message_before_any_job(

@@ -1,36 +1,101 @@
-"""Reading a config's YAML, so that it means what its author sees.
+"""Reading a config's YAML, so that it means what its author sees and costs what it looks like.
 
 Scalars are those of YAML 1.2's core schema, as editors check them: ``1e-5`` is a number, ``1:30``
 and ``no`` are text. PyYAML by itself reads the first as text and the others as 90 and false, and
-lets the last of two equal keys win.
+lets the last of two equal keys win. Only plain data is read: no tag makes an object, and a few
+lines of aliases cannot stand for gigabytes.
 """
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import yaml
 
 from workflow.config.mistakes import StudyError
 
+_YAML = "tag:yaml.org,2002:"
+_MOST_BYTES = 1 << 20
+_MOST_DEPTH = 32
+_MOST_VALUES = 100_000
+"""Of a config with its aliases written out; a study of a thousand workloads has a tenth of them."""
+_MOST_DIGITS = 400
+"""Python takes the square of the digits to read a whole number; the largest double has 309."""
+
 
 class _Loader(yaml.SafeLoader):
-    """YAML 1.2 scalars, no equal keys, keys that are text."""
+    """YAML 1.2 scalars, no equal keys, keys that are text, nothing but plain data."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._depth = 0
+        self._values: dict[int, int] = {}
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """Check each value as it is read, before anything is made of it."""
+        untyped: Any = self
+        line = untyped.peek_event().start_mark.line + 1
+        self._depth += 1
+        if self._depth > _MOST_DEPTH:
+            self._refuse(line, f"values may be nested {_MOST_DEPTH} deep, these are deeper")
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self._depth -= 1
+        if node is not None:
+            self._check_tag(node)
+            self._count(node, line)
+        return node
+
+    def _check_tag(self, node: yaml.Node) -> None:
+        line, tag = node.start_mark.line + 1, node.tag.removeprefix(_YAML)
+        if isinstance(node, yaml.ScalarNode):
+            try:
+                node.value.encode()
+            except UnicodeEncodeError:
+                self._refuse(line, f"{node.value!a:.60} is not Unicode text")
+            untyped: Any = self
+            looks = untyped.resolve(yaml.ScalarNode, node.value, (True, False)).removeprefix(_YAML)
+            allowed = {"str", looks} | ({"float"} if looks == "int" else set())
+            if tag in ("int", "float") and len(node.value) > _MOST_DIGITS:
+                self._refuse(
+                    line, f"a number may have {_MOST_DIGITS} digits, got {node.value:.20}..."
+                )
+        else:
+            allowed = {"map"} if isinstance(node, yaml.MappingNode) else {"seq"}
+        if tag not in allowed:
+            self._refuse(line, f"the tag of a value must be one of {sorted(allowed)}, got {tag!r}")
+
+    def _count(self, node: yaml.Node, line: int) -> None:
+        """How many values a node stands for where each alias is written out."""
+        if id(node) in self._values:
+            return
+        parts: list[Any] = []
+        if isinstance(node, yaml.MappingNode):
+            parts = [part for pair in node.value for part in pair]
+        elif isinstance(node, yaml.SequenceNode):
+            parts = node.value
+        # A part that is not counted yet is an alias to a node around it: data that holds itself.
+        if any(id(part) not in self._values for part in parts):
+            self._refuse(line, "not plain data: a value is part of itself")
+        self._values[id(node)] = total = 1 + sum(self._values[id(part)] for part in parts)
+        if total > _MOST_VALUES:
+            self._refuse(line, f"a config may hold {_MOST_VALUES} values, got {total} or more")
+
+    def _refuse(self, line: int, text: str) -> NoReturn:
+        raise StudyError([f"{self.name}, line {line}: {text}"])
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """Check the keys as they are written, before merge keys are replaced."""
         seen: dict[str, int] = {}
         for key, _ in node.value:
             line = key.start_mark.line + 1
-            at = f"{self.name}, line {line}"
-            if key.tag not in ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"):
-                raise StudyError([f"{at}: a key must be text, got {key.value!r:.60}"])
+            if key.tag not in (f"{_YAML}str", f"{_YAML}merge"):
+                self._refuse(line, f"a key must be text, got {key.value!r:.60}")
             if key.value in seen:
-                raise StudyError([f"{at}: {key.value!r} stands in line {seen[key.value]} too"])
+                self._refuse(line, f"{key.value!r:.60} stands in line {seen[key.value]} too")
             seen[key.value] = line
         return super().construct_mapping(node, deep)
 
@@ -49,7 +114,7 @@ _SCALARS = (
 )
 for _tag, _pattern, _first in _SCALARS:
     _Loader.add_implicit_resolver(
-        f"tag:yaml.org,2002:{_tag}",
+        f"{_YAML}{_tag}",
         re.compile(f"^(?:{_pattern})$"),
         ["" if letter == "\0" else letter for letter in _first],
     )
@@ -59,13 +124,25 @@ def read_study_file(path: Path) -> dict[str, Any]:
     """The mapping in a YAML file, as it stands there.
 
     Raises StudyError for a file that is not there or not UTF-8 text, a syntax error (with line and
-    column), a key given twice, a key that is not text, and anything but a mapping.
+    column), a key given twice, a key that is not text, a tag that is not of plain data, values
+    nested too deep or too many (aliases written out), and anything but a mapping.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+        text = content.decode("utf-8")
+    except (OSError, ValueError) as error:
         raise StudyError([f"{path}: cannot be read ({error})"]) from error
-    loader = _Loader(text)
+    if len(content) > _MOST_BYTES:
+        raise StudyError([f"{path}: a config may have {_MOST_BYTES} bytes, this has more"])
+    return _content(text, path)
+
+
+def _content(text: str, path: Path) -> dict[str, Any]:
+    try:
+        loader = _Loader(text)
+    except yaml.YAMLError as error:  # characters that YAML does not allow
+        raise StudyError([f"{path}: not valid YAML: {error}"]) from error
     loader.name = str(path)
     try:
         content = loader.get_single_data()

@@ -6,6 +6,7 @@ import collections.abc
 import copy
 import enum
 import itertools
+import math
 import re
 import typing
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +20,8 @@ from workflow.storage.inputs import FileInput, WorkloadInput
 
 _LISTS = (list, tuple, set, frozenset, collections.abc.Sequence)
 _SCALARS = (int, float, str, bool)
+MOST_CASES = 10_000
+"""Of a study; sweeps multiply, and Snakemake holds every job in memory."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +39,18 @@ def expand(
 
     Without a sweep it is the workload itself. Cases come in the order of the values, of several
     sweeps the first parameter varying slowest; parameters are in the order of the model's fields,
-    so names do not depend on the order of a config's keys. Raises StudyError for an empty sweep and
-    a value given twice.
+    so names do not depend on the order of a config's keys. Raises StudyError for an empty sweep, a
+    value given twice, and more than `MOST_CASES` cases.
     """
     sweeps = list(find_sweeps(parameters, [model]))
     mistakes = [f"workloads.{name}.{text}" for text in map(_mistake, sweeps) if text]
     if mistakes:
         raise StudyError(mistakes)
+    count = math.prod(len(sweep.values) for sweep in sweeps)
+    if count > MOST_CASES:
+        raise StudyError(
+            [f"workloads.{name}: its sweeps make {count} cases; a study may have {MOST_CASES}"]
+        )
     cases = []
     for values in itertools.product(*(sweep.values for sweep in sweeps)):
         case, parts = copy.deepcopy(dict(parameters)), [name]

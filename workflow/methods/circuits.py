@@ -20,6 +20,7 @@ from qiskit.exceptions import QiskitError
 from qiskit.quantum_info import Operator
 
 from workflow.methods.evolution import evolve_in_fp64
+from workflow.storage.files import is_file
 
 Array = npt.NDArray[Any]
 _ROUNDING = 1e-14
@@ -46,7 +47,7 @@ def load_circuit(path: Path) -> QuantumCircuit:
 
     Included files are looked for beside the file first. Raises CircuitError.
     """
-    if not path.is_file():
+    if not is_file(path):
         raise CircuitError(f"circuit.file: there is no file {path} (looked in {Path.cwd()})")
     try:
         return qiskit.qasm2.load(

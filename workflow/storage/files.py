@@ -1,4 +1,4 @@
-"""Text files written atomically, and folders that one run holds."""
+"""Text files written atomically, files that a config names, and folders that one run holds."""
 
 from __future__ import annotations
 
@@ -14,6 +14,17 @@ def atomic_text(path: Path, text: str) -> None:
     """Write a text file atomically, in UTF-8."""
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def is_file(path: Path) -> bool:
+    """Whether a path from a config is a regular file; False where nobody can look.
+
+    `Path.is_file` raises OSError for a name that is too long and a folder that is closed to us.
+    """
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 class FolderHeldError(RuntimeError):

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from pydantic import Field, StrictInt, StringConstraints, model_validator
 
 from workflow.config.model import Model
+from workflow.storage.files import is_file
 from workflow.storage.selections import Picked, SelectionError, pick
 
 Array = npt.NDArray[Any]
@@ -266,7 +267,7 @@ def _opened(path: Path) -> Iterator[h5py.File]:
     """The user's file, with the compression filters of hdf5plugin at hand."""
     import hdf5plugin  # noqa: F401
 
-    if not path.is_file():
+    if not is_file(path):
         raise InputError(f"input.file: there is no file {path} (looked in {Path.cwd()})")
     try:
         file = h5py.File(path, "r")

@@ -58,7 +58,7 @@ def make_window(window: Any, length: int) -> Array:
 
     try:
         return np.asarray(get_window(window, length))
-    except (ValueError, TypeError) as error:
+    except Exception as error:  # SciPy checks few parameters: some fail wherever they are used
         raise ValueError(
             f"window: must be a window of scipy.signal, got {window!r}: {error}"
         ) from None
