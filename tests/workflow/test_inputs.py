@@ -263,23 +263,6 @@ class TestRefusals:
         put(path, re=np.zeros(2, "c8"), im=np.zeros(2))
         assert "/re must be real" in refused(path, {"real": "re", "imag": "im"})
 
-    def test_data_in_other_files(self, path, tmp_path):
-        other = put(tmp_path / "other.h5", x=np.zeros(3, np.complex64))
-        with h5py.File(path, "w") as file:
-            file["x"] = h5py.ExternalLink(other.name, "/x")
-            file["dangling"] = h5py.ExternalLink("gone.h5", "/x")
-            layout = h5py.VirtualLayout((3,), "c8")
-            layout[:] = h5py.VirtualSource(other, "x", (3,))
-            file.create_virtual_dataset("virtual", layout)
-            file["alias"] = h5py.SoftLink("/x")
-            file["group"] = h5py.ExternalLink(other.name, "/")
-            raw = [(tmp_path / "raw.bin", 0, 24)]
-            file.create_dataset("raw", (3,), "c8", external=raw)
-        assert "is a link to other.h5; name that file instead" in refused(path)
-        assert "is a link to gone.h5" in refused(path, "/dangling")
-        for name in ("/virtual", "/alias", "/group/x", "/raw"):
-            assert "lie in other files" in refused(path, name)
-
     def test_a_flipped_byte(self, path):
         with h5py.File(path, "w") as file:
             dataset = file.create_dataset("x", data=np.ones(64, "c8"), chunks=(64,), fletcher32=1)

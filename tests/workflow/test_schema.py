@@ -13,6 +13,7 @@ from workflow.config.mistakes import models_within
 from workflow.config.study_file import read_study_file
 from workflow.schemas.generate import COMMAND, ROOT, SCHEMA, generated
 from workflow.schemas.key_tables import fill_tables
+from workflow.storage.inputs import FileInput
 from workflow.study import Settings, StudyError, load_study
 from workflow.workloads import KINDS
 
@@ -81,7 +82,9 @@ def test_the_readme_has_every_key_of_every_kind():
         section = tables.split(f"### {kind}\n")[1].split("\n### ")[0] + tables.split("## Data")[0]
         for model in models_of(workload.case_type):
             for name in model.model_fields:
-                known = name in ("real", "imag", "file", "select") or f"| `{name}` |" in section
+                known = (
+                    name in ("real", "imag", *FileInput.model_fields) or f"| `{name}` |" in section
+                )
                 assert known, f"{kind}: {name}"
 
 

@@ -20,11 +20,15 @@ from qiskit.exceptions import QiskitError
 from qiskit.quantum_info import Operator
 
 from workflow.methods.evolution import evolve_in_fp64
+from workflow.methods.qasm_cost import QasmError, check_cost
 from workflow.storage.files import is_file
+from workflow.storage.memory import in_words, machine_memory
 
 Array = npt.NDArray[Any]
 _ROUNDING = 1e-14
 """What Qiskit's gate matrices may have where exact ones have 0."""
+_WIDEST = 10
+"""Qubits of a gate whose matrix is made: 16 MiB."""
 
 
 class CircuitError(ValueError):
@@ -45,10 +49,15 @@ class TargetedGate:
 def load_circuit(path: Path) -> QuantumCircuit:
     """A circuit from an OpenQASM 2 file, with the gates that Qiskit's older exporters assumed.
 
-    Included files are looked for beside the file first. Raises CircuitError.
+    Included files are looked for beside the file first, and nowhere else but among Qiskit's own.
+    Raises CircuitError.
     """
     if not is_file(path):
         raise CircuitError(f"circuit.file: there is no file {path} (looked in {Path.cwd()})")
+    try:
+        check_cost(path, [Path(folder) for folder in qiskit.qasm2.LEGACY_INCLUDE_PATH])
+    except QasmError as error:
+        raise CircuitError(f"circuit.file: {error}") from error
     try:
         return qiskit.qasm2.load(
             path,
@@ -120,6 +129,11 @@ def check_unitary(circuit: QuantumCircuit) -> None:
             raise CircuitError(f"{where} is not a unitary gate")
         elif operation.name != "barrier":
             for position, qubit in enumerate(qubits):
+                if qubit in measured and operation.num_qubits > _WIDEST:
+                    raise CircuitError(
+                        f"{where} acts on the measured qubit {qubit}; whether it keeps it is told "
+                        f"of gates of at most {_WIDEST} qubits"
+                    )
                 if qubit in measured and not _keeps_bit(operation, position):
                     raise CircuitError(
                         f"{where} changes qubit {qubit} after its measurement: a mid-circuit "
@@ -162,6 +176,12 @@ def fuse(circuit: QuantumCircuit, width: int) -> list[TargetedGate]:
         blocks[chosen].append(gate)
         unions[chosen] |= qubits
         latest.update(dict.fromkeys(qubits, chosen))
+    needed, there = sum(16 * 4 ** len(union) for union in unions), machine_memory()
+    if needed > there:
+        raise CircuitError(
+            f"circuit: its {len(unions)} gates, fused to at most {width} qubits, need "
+            f"{in_words(needed)} of memory, this machine has {in_words(there)}; lower fuse"
+        )
     return [_product(block, sorted(union)) for block, union in zip(blocks, unions, strict=True)]
 
 
@@ -197,7 +217,7 @@ def _taken_apart(
 def _matrix(operation: Instruction) -> Array:
     try:
         return np.asarray(Operator(operation).data, np.complex128)
-    except (QiskitError, TypeError) as error:
+    except (QiskitError, TypeError, ValueError, ArithmeticError) as error:
         raise CircuitError(f"circuit: gate {operation.name} has no matrix: {error}") from error
 
 

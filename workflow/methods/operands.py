@@ -17,6 +17,7 @@ from workflow.storage.inputs import (
     OperandHeader,
     count_nonfinite,
     describe_operand,
+    files_beside,
     read_operand,
     source_checksum,
 )
@@ -79,10 +80,15 @@ def without_leading_ones(data: Array) -> Array:
 
 
 def provenance(source: FileInput, operands: Mapping[str, Array]) -> dict[str, Any]:
-    """Where operands come from: path, SHA-256 of the file, and counts of NaN and Inf in each."""
+    """Where operands come from: path, SHA-256 of the file, and counts of NaN and Inf in each.
+
+    Other files that hold some of the values (``external: true``) are listed with theirs.
+    """
+    beside = {str(path): source_checksum(path) for path in files_beside(source)}
     return {
         "source": str(source.file),
         "source_sha256": source_checksum(source.file),
+        **({"external_sha256": beside} if beside else {}),
         "nonfinite": count_all(operands),
     }
 

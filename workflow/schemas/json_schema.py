@@ -11,7 +11,7 @@ from pydantic.json_schema import models_json_schema
 
 from workflow.config.mistakes import models_in
 from workflow.config.sweeps import is_input, sweep_of
-from workflow.study import NAME, Settings
+from workflow.study import LONGEST_NAME, NAME, Settings
 from workflow.workloads import KINDS
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
@@ -56,7 +56,7 @@ def _workloads(references: Any) -> dict[str, Any]:
         "description": "The workloads by name; a name becomes the name of files.",
         "type": "object",
         "minProperties": 1,
-        "propertyNames": {"pattern": f"^{NAME.pattern}$"},
+        "propertyNames": {"pattern": f"^{NAME.pattern}$", "maxLength": LONGEST_NAME},
         "additionalProperties": {
             "type": "object",
             "required": ["kind"],

@@ -6,13 +6,25 @@ from logging import Logger
 from pathlib import Path
 
 from workflow.storage.datasets import write_staged
+from workflow.storage.memory import in_words, limited_memory, machine_memory
 from workflow.workloads.base import Workload
 
 
 def stage(workload: Workload, files: list[Path], staged_path: Path, log: Logger) -> None:
-    """Generate or read the operands; an upstream workload's product is the last of ``files``."""
+    """Generate or read the operands; an upstream workload's product is the last of ``files``.
+
+    Raises MemoryError where they need more than the machine has, before it begins to swap.
+    """
     upstream = files[-1] if workload.depends_on() else None
-    staged = workload.stage(upstream)
+    there = machine_memory()
+    try:
+        with limited_memory(there):
+            staged = workload.stage(upstream)
+    except MemoryError as error:
+        raise MemoryError(
+            f"{workload.name}: its operands do not fit into the {in_words(there)} of this machine "
+            f"({error})"
+        ) from error
     write_staged(staged_path, staged, workload=workload.name, kind=workload.kind)
     sizes = ", ".join(
         f"{name} {' x '.join(map(str, data.shape))}" for name, data in staged.operands.items()

@@ -8,8 +8,8 @@ found and what is allowed, its text starting with the key of the config that it 
 from __future__ import annotations
 
 import contextlib
-import difflib
 import hashlib
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,8 @@ from pydantic import Field, StrictInt, StringConstraints, model_validator
 
 from workflow.config.model import Model
 from workflow.storage.files import is_file
+from workflow.storage.links import DatasetError, find_dataset, other_files
+from workflow.storage.memory import in_words, limited_memory, machine_memory
 from workflow.storage.selections import Picked, SelectionError, pick
 
 Array = npt.NDArray[Any]
@@ -32,8 +34,8 @@ _WIDE = ("float64", "int32", "complex128")
 """Stored types that single precision cannot hold: they are read as double."""
 _PIECE = 1 << 20
 """Elements looked at together, so that the masks stay small beside the data."""
-_LISTED = 20
-"""How many of a file's datasets a message names."""
+_DAMAGE = (OSError, KeyError, RuntimeError, ValueError, TypeError, OverflowError, MemoryError)
+"""What h5py raises for a damaged file, depending on where HDF5 or NumPy stumbles."""
 
 
 class InputError(ValueError):
@@ -72,6 +74,12 @@ class FileInput(Model):
             "For each operand, what to take along each axis of its dataset: `:` or `a:b:c` a "
             "range, an index one value (the axis is dropped), a list of indices those values."
         ),
+    )
+
+    external: bool = Field(
+        False,
+        description="Whether data may lie in other files that this one names: by external links, "
+        "virtual datasets, raw storage.",
     )
 
     @classmethod
@@ -141,13 +149,28 @@ def read_operand(
         complex128; for a real operand float32 or float64 alike.
 
     Raises:
-        InputError: also where the data cannot be decoded (a damaged chunk, an unknown filter).
+        InputError: also where the data cannot be decoded (a damaged chunk, an unknown filter) or
+            take more memory than the machine has, or more than the headers say.
     """
     with _opened(source.file) as file:
         found = _Operand(file, source, operand, axes, real)
         header = found.header(rank)
+        needed, there = found.memory(header), machine_memory()
+        if needed > there:
+            raise InputError(
+                f"input.{operand}: {found.name} of shape {header.shape} needs {in_words(needed)} "
+                f"of memory, this machine has {in_words(there)}; input.select.{operand} takes a "
+                "part"
+            )
         try:
-            data = found.read(header.dtype)
+            # A compressed chunk may hold far more than it should: HDF5 itself has no limit.
+            with limited_memory(needed):
+                data = found.read(header.dtype)
+        except MemoryError as error:
+            raise InputError(
+                f"input.{operand}: {found.name} of {source.file} takes more memory than the "
+                f"{in_words(needed)} of its shape ({error})"
+            ) from error
         except OSError as error:
             raise InputError(
                 f"input.{operand}: {found.name} of {source.file} cannot be read ({error})"
@@ -187,11 +210,14 @@ class _Operand:
     ) -> None:
         self.key, self.axes, self.real = f"input.{operand}", axes, real
         where = getattr(source, operand)
-        paths = [where] if isinstance(where, str) else [where.real, where.imag]
+        paths = _paths(where)
         if real and len(paths) > 1:
             raise InputError(f"{self.key} is real: it must be one dataset, got {paths}")
         self.separate = len(paths) > 1
-        self.datasets = [_dataset(file, path, self.key) for path in paths]
+        try:
+            self.datasets = [find_dataset(file, path, external=source.external) for path in paths]
+        except DatasetError as error:
+            raise InputError(f"{self.key}: {error}") from error
         self.name = " and ".join(str(dataset.name) for dataset in self.datasets)
         shapes = [dataset.shape for dataset in self.datasets]
         if shapes[0] != shapes[-1]:
@@ -225,15 +251,21 @@ class _Operand:
 
     def _component(self, dataset: h5py.Dataset) -> tuple[str, str]:
         """How a dataset is stored, and the type of its numbers."""
-        dtype = dataset.dtype
+        try:
+            dtype = dataset.dtype
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"{self.key}: {dataset.name} must be {self._allowed()}, got a type that NumPy has "
+                f"not ({error})"
+            ) from error
         one_real = self.real or self.separate
         if dtype.kind == "c" and not one_real and dtype.itemsize in (8, 16):
             return dtype.name, dtype.name
         if dtype.names == ("r", "i") and not one_real:
             part = dtype["r"]
-            if part.name in COMPONENT_TYPES and dtype["i"] == part:
+            if _is_number(part) and dtype["i"] == part:
                 return f"{{r, i}} of {part.name}", part.name
-        if dtype.names is None and one_real and dtype.name in COMPONENT_TYPES:
+        if dtype.names is None and one_real and _is_number(dtype):
             return dtype.name, dtype.name
         raise InputError(
             f"{self.key}: {dataset.name} must be {self._allowed()}, got {_said(dtype)}"
@@ -247,6 +279,15 @@ class _Operand:
             f"complex64, complex128 or a compound {{r, i}} of {types} "
             "(for separate parts give {real: path, imag: path})"
         )
+
+    def memory(self, header: OperandHeader) -> int:
+        """Bytes that reading takes: what HDF5 reads, its chunks at work, and the result twice."""
+        read = sum(
+            self.picked.elements * dataset.dtype.itemsize
+            + 3 * math.prod(dataset.chunks or ()) * dataset.dtype.itemsize
+            for dataset in self.datasets
+        )
+        return int(read) + 2 * math.prod(header.shape) * np.dtype(header.dtype).itemsize
 
     def read(self, dtype: str) -> Array:
         """The selected data as ``dtype``, its axes those of the selection."""
@@ -270,46 +311,50 @@ def _opened(path: Path) -> Iterator[h5py.File]:
     if not is_file(path):
         raise InputError(f"input.file: there is no file {path} (looked in {Path.cwd()})")
     try:
-        file = h5py.File(path, "r")
-    except OSError as error:
+        before = _state(path)
+        with h5py.File(path, "r") as file:
+            yield file
+        if _state(path) != before:
+            raise InputError(f"input.file: {path} was changed by another program while it was read")
+    except InputError:
+        raise
+    except BlockingIOError as error:
+        raise InputError(f"input.file: another program is writing {path} ({error})") from error
+    except _DAMAGE as error:
         raise InputError(f"input.file: {path} is not a readable HDF5 file ({error})") from error
-    with file:
-        yield file
 
 
-def _dataset(file: h5py.File, path: str, key: str) -> h5py.Dataset:
-    """A dataset whose data lie in this very file: its checksum then vouches for them."""
-    link = file.get(path, getlink=True)
-    if isinstance(link, h5py.ExternalLink):
-        raise InputError(
-            f"{key}: {path} of {file.filename} is a link to {link.filename}; name that file instead"
-        )
-    if path not in file:
-        raise InputError(f"{key}: {file.filename} has no dataset {path}{_choices(file, path)}")
-    found = file[path]
-    if not isinstance(found, h5py.Dataset):
-        raise InputError(f"{key}: {path} is a group, not a dataset{_choices(file, path)}")
-    if found.file.filename != file.filename or found.is_virtual or found.external:
-        raise InputError(
-            f"{key}: the data of {path} lie in other files than {file.filename}; "
-            "copy them into one file"
-        )
-    return found
+def _state(path: Path) -> tuple[int, int, int]:
+    """What changes when a file is written or replaced."""
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _choices(file: h5py.File, path: str) -> str:
-    """What the file has instead, the nearest name first."""
-    names: list[str] = []
-    file.visititems(
-        lambda name, item: names.append(f"/{name}") if isinstance(item, h5py.Dataset) else None
-    )
-    near = difflib.get_close_matches("/" + path.lstrip("/"), names, 1)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return f"{hint} (it has: {', '.join(names[:_LISTED]) or 'no dataset'}{more})"
+def files_beside(source: FileInput) -> list[Path]:
+    """The other files that hold values of an input's operands, in their order."""
+    if not source.external:
+        return []
+    with _opened(source.file) as file:
+        names = [getattr(source, name) for name in source.operand_names()]
+        paths = [path for where in names if where is not None for path in _paths(where)]
+        found = [find_dataset(file, path, external=True) for path in paths]
+        held = [Path(dataset.file.filename) for dataset in found]
+        files = [path for one in found for path in other_files(one)]
+    return [path for path in dict.fromkeys([*held, *files]) if path != source.file]
+
+
+def _paths(where: str | DatasetSource) -> list[str]:
+    return [where] if isinstance(where, str) else [where.real, where.imag]
+
+
+def _is_number(dtype: np.dtype[Any]) -> bool:
+    """Whether a part is of a type that is read; an enumeration's numbers stand for names."""
+    return dtype.name in COMPONENT_TYPES and h5py.check_enum_dtype(dtype) is None
 
 
 def _said(dtype: np.dtype[Any]) -> str:
+    if h5py.check_enum_dtype(dtype) is not None:
+        return f"an enumeration in {dtype.name}"
     if dtype.names is None:
         return "text or objects" if dtype.kind == "O" else dtype.name
     fields = ", ".join(f"{name}: {dtype[name].name}" for name in dtype.names)

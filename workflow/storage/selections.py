@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +42,13 @@ class Picked:
     def shape(self) -> tuple[int, ...]:
         """The axes that an index did not drop."""
         return tuple(axis.length for axis in self.axes if not isinstance(axis.within, int))
+
+    @property
+    def elements(self) -> int:
+        """How many HDF5 reads: an index list takes the range that it spans."""
+        return math.prod(
+            len(range(axis.span.start, axis.span.stop, axis.span.step)) for axis in self.axes
+        )
 
     def read(self, dataset: h5py.Dataset) -> Array:
         """The selected values in the stored type.

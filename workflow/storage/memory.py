@@ -1,0 +1,57 @@
+"""How much memory a computation may take: what the machine has, what was asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+
+_CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+_STATUS = Path("/proc/self/status")
+_SLACK_BYTES = 256 << 20
+"""For what grows beside the data: caches of libraries, the interpreter, thread stacks."""
+
+
+def machine_memory() -> int:
+    """Bytes that this process could have: the machine's, or its control group's where fewer."""
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        return min(total, int(_CGROUP_LIMIT.read_text()))
+    except (OSError, ValueError):  # no control group, or one without a limit ("max")
+        return total
+
+
+@contextlib.contextmanager
+def limited_memory(more: int) -> Iterator[None]:
+    """Hold this process to ``more`` bytes (and a slack) beyond what it has; then MemoryError.
+
+    What libraries allocate counts too. Linux alone enforces it (RLIMIT_DATA); elsewhere it does
+    nothing.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    wanted = _data_bytes() + more + _SLACK_BYTES
+    bounds = [bound for bound in (soft, hard) if bound != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_DATA, (min([wanted, *bounds]), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def in_words(size: int) -> str:
+    """A number of bytes with a binary unit."""
+    value, units = float(size), ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"]
+    while value >= 1024 and len(units) > 1:
+        value, units = value / 1024, units[1:]
+    return f"{value:.3g} {units[0]}"
+
+
+def _data_bytes() -> int:
+    """What counts against RLIMIT_DATA now; 0 where there is no /proc."""
+    try:
+        lines = _STATUS.read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith("VmData:")), 0)
