@@ -240,7 +240,7 @@ def _expanded(name: str, parameters: Any, mistakes: list[str]) -> list[tuple[str
     try:
         expanded = expand(name, parameters, model)
     except StudyError as error:
-        mistakes.append(str(error))
+        mistakes += error.mistakes
         return []
     cases = [(full, _parsed(model, raw, ("workloads", name), mistakes)) for full, raw in expanded]
     return [(full, case) for full, case in cases if case is not None]

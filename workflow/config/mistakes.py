@@ -20,10 +20,18 @@ Key = tuple[str | int, ...]
 
 
 class StudyError(ValueError):
-    """What is wrong with a study, one mistake a line."""
+    """What is wrong with a study, one mistake a line.
+
+    A config's own text may hold line breaks and a terminal's control sequences; they are escaped.
+    """
 
     def __init__(self, mistakes: Sequence[str]) -> None:
-        super().__init__("\n".join(dict.fromkeys(mistakes)))
+        self.mistakes = list(dict.fromkeys(map(_printable, mistakes)))
+        super().__init__("\n".join(self.mistakes))
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def alternatives(annotation: Any) -> list[Any]:

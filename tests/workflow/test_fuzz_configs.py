@@ -1,0 +1,173 @@
+"""Thousands of configs, near right ones and far from them: only a StudyError comes out."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from workflow.config.study_file import read_study_file
+from workflow.schemas.generate import ROOT
+from workflow.study import Study, StudyError, check_study, load_study
+from workflow.workloads import KINDS
+
+# Derandomized: the same cases every time, so that a failure is the change's own. No deadline: other
+# tests run beside. No database: nothing is kept between runs.
+CASES = settings(
+    derandomize=True, deadline=None, database=None, max_examples=1500,
+    phases=[Phase.explicit, Phase.generate, Phase.shrink],
+    suppress_health_check=list(HealthCheck),
+)  # fmt: skip
+VALID = read_study_file(ROOT / "config" / "test.yaml")
+WORDS = sorted(
+    {name for kind in KINDS.values() for name in kind.case_type.model_fields}
+    | {"workloads", "device", "seed", "file", "name", "select", "input", "external", "real"}
+    | {
+        *KINDS,
+        "fp32",
+        "auto",
+        "none",
+        "qft",
+        "/x",
+        ":",
+        "0:4",
+        "../x",
+        "x" * 300,
+        "\0",
+        "1e3",
+        "{x}",
+    }
+)
+NUMBERS = (
+    st.integers() | st.floats() | st.sampled_from([0, -1, 2**31, 2**63, 2**64, 10**300, 1e308])
+)
+SCALARS = st.none() | st.booleans() | NUMBERS | st.sampled_from(WORDS) | st.text(max_size=8)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(WORDS) | st.text(max_size=4), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every path within nested mappings and lists, that of the whole left out."""
+    items: Any = value.items() if isinstance(value, dict) else []
+    items = enumerate(value) if isinstance(value, list) else items
+    return [place for key, part in items for place in ((*path, key), *places(part, (*path, key)))]
+
+
+PLACES = places(VALID)
+
+
+@st.composite
+def mutations(draw: st.DrawFn) -> dict[str, Any]:
+    """The test study with some values replaced, removed, or added."""
+    config = copy.deepcopy(VALID)
+    for place in draw(st.lists(st.sampled_from(PLACES), min_size=1, max_size=3)):
+        holder: Any = config
+        try:
+            for key in place[:-1]:
+                holder = holder[key]
+            how = draw(st.sampled_from(["replace", "remove", "add"]))
+            if how == "replace":
+                holder[place[-1]] = draw(VALUES)
+            elif how == "remove":
+                del holder[place[-1]]
+            elif isinstance(holder, dict):
+                holder[draw(st.sampled_from(WORDS) | st.text(max_size=4))] = draw(VALUES)
+        except (KeyError, IndexError, TypeError):
+            continue  # an earlier mutation took the place away
+    return config
+
+
+def judge(config: Any) -> Study | None:
+    """The study that a config is, or None where it is refused with lines that say something."""
+    try:
+        return load_study(config)
+    except StudyError as told:
+        say_something(told)
+        return None
+
+
+def say_something(error: StudyError) -> None:
+    lines = str(error).splitlines()
+    assert len(lines) == len(error.mistakes) > 0
+    assert all(len(line) > 10 and line.isprintable() for line in lines)
+
+
+def is_safe(study: Study) -> None:
+    """Names of files stay names of files, and what a job is told is what was read."""
+    folder = Path("results/staged").resolve()
+    for name in study.names:
+        assert (folder / f"{name}.h5").resolve().parent == folder
+        assert name in study.case_json(name)
+
+
+@CASES
+@given(mutations())
+def test_mutated_studies(config: dict[str, Any]) -> None:
+    if (study := judge(config)) is not None:
+        is_safe(study)
+
+
+@CASES
+@given(VALUES | st.fixed_dictionaries({"workloads": VALUES}))
+def test_arbitrary_mappings(config: Any) -> None:
+    if isinstance(config, dict):
+        judge(config)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("fuzz") / "study.yaml"
+
+
+TOKENS = st.sampled_from(
+    [
+        *"[]{}:,-?&*!|>'\"%@`#~", "\n", " ", "  ", ": ", "- ", "&a", "*a", "<<: *a", "!!int ",
+        "!!python/object/apply:os.system ", "!!binary ", "!!set ", "!!str ", "\\ud800", "---\n",
+        "workloads", "x", "{kind: gemm, m: 4, n: 4, k: 4}", "1e5", "0x", "1_0", ".nan", "\t", "\0",
+        "__use_yte__: true\n", "é", "\u2028", "\ufeff",
+    ]
+)  # fmt: skip
+
+
+@CASES
+@given(st.lists(TOKENS, max_size=30).map("".join))
+def test_arbitrary_text(file: Path, text: str) -> None:
+    file.write_text(text, encoding="utf-8")
+    judge(file)
+
+
+@CASES
+@given(st.data())
+def test_flipped_bytes_of_a_study(file: Path, data: st.DataObject) -> None:
+    content = bytearray(yaml.safe_dump(VALID).encode())
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(content) - 1))
+        content[place] = data.draw(st.integers(0, 255))
+    file.write_bytes(content)
+    judge(file)
+
+
+@settings(CASES, max_examples=150)
+@given(mutations())
+def test_checks_of_mutated_studies(config: dict[str, Any]) -> None:
+    """The look at files and circuits, which is slower."""
+    study = judge(config)
+    if study is None:
+        return
+    circuits = [case.circuit for case in study.workloads.values() if case.kind == "statevector"]
+    if all((circuit.qubits or 0) <= 8 for circuit in circuits):
+        try:
+            check_study(study)
+        except StudyError as told:
+            say_something(told)
