@@ -1,0 +1,145 @@
+"""Thousands of HDF5 files: odd headers, and damaged bytes of right ones.
+
+They are read in processes of their own, with a limit on memory and on time: HDF5 is C, and may end
+a process or search for ever. Only arrays and InputErrors come out.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+from workflow.storage.inputs import (
+    DatasetRef,
+    FileInput,
+    InputError,
+    describe_operand,
+    read_operand,
+)
+
+AXES = ("a", "b", "c")
+MEMORY = 3 << 30
+"""Bytes of address space of a process that reads: its libraries take one of the three."""
+SECONDS = 120
+FLIPS, HEADERS = 1200, 800
+LAYOUTS: dict[str, dict[str, Any]] = {
+    "contiguous": {},
+    "compressed": {"chunks": (2, 3, 4), "compression": "gzip", "shuffle": True},
+    "checksummed": {"chunks": (2, 3, 4), "fletcher32": True, "maxshape": (None, 3, 6)},
+}
+
+
+class OneInput(FileInput):
+    x: DatasetRef
+
+
+def attempt(path: Path, name: Any, **keys: Any) -> str:
+    """What comes of a file: "read", or "refused" by InputErrors with a message."""
+    source = OneInput(file=path, x=name, **keys)
+    told = []
+    for look in (describe_operand, read_operand):
+        try:
+            look(source, "x", rank=3, axes=AXES)
+        except InputError as error:
+            told.append(str(error))
+    assert all(text.startswith("input.") and len(text) > 20 for text in told), told
+    return "refused" if told else "read"
+
+
+def flipped(folder: Path, layout: str) -> list[str]:
+    """Outcomes of a small file with one to three damaged bytes, mostly in its headers."""
+    path = folder / "x.h5"
+    libver = "latest" if layout == "checksummed" else "earliest"
+    with h5py.File(path, "w", libver=libver) as file:
+        group = file.create_group("g")
+        data = np.arange(72).reshape(4, 3, 6).astype("c8")
+        group.create_dataset("x", data=data, **LAYOUTS[layout])
+        file["soft"] = h5py.SoftLink("/g/x")
+    good = path.read_bytes()
+    # Most of a file of this size is room that HDF5 has not used: a byte in it damages nothing.
+    used = [place for place, byte in enumerate(good) if byte] + list(range(0, len(good), 16))
+    choose = random.Random(layout)
+    outcomes = []
+    for _ in range(FLIPS):
+        damaged = bytearray(good)
+        for _ in range(choose.randint(1, 3)):
+            place = choose.choice(used)
+            damaged[place] = choose.choice([damaged[place] ^ 1 << choose.randrange(8), 0, 0xFF])
+        cut = choose.randrange(len(good)) if choose.random() < 0.05 else len(good)
+        path.write_bytes(damaged[:cut])
+        outcomes.append(attempt(path, choose.choice(["/g/x", "/soft", "/missing"])))
+    return outcomes
+
+
+TYPES: list[Any] = [
+    "f2", "<f4", ">f8", "i1", "i2", "i4", "u1", "u8", "?", "c8", "c16", "S3", "V5",
+    [("r", "f4"), ("i", "f4")], [("r", "i2"), ("i", "i2")], [("i", "f4"), ("r", "f4")],
+    [("r", "f4"), ("i", "f8")], [("r", "f4", (2,)), ("i", "f4", (2,))], ("f4", (2,)),
+    h5py.string_dtype(), h5py.vlen_dtype("f4"), h5py.ref_dtype, h5py.enum_dtype({"A": 1}, "i1"),
+]  # fmt: skip
+LENGTHS = [0, 1, 2, 3, 7, 1 << 16, 1 << 31, 1 << 40, 1 << 62]
+
+
+def odd(folder: Path, _: str) -> list[str]:
+    """Outcomes of files whose headers are right and say odd things."""
+    choose = random.Random("headers")
+    outcomes = []
+    for number in range(HEADERS):
+        path = folder / f"{number}.h5"
+        shape = tuple(
+            choose.choice(LENGTHS) for _ in range(choose.choice([0, 1, 2, 2, 3, 3, 4, 32]))
+        )
+        keys: dict[str, Any] = {}
+        if shape and choose.random() < 0.8:
+            keys["chunks"] = tuple(choose.choice([1, 2, 1000, 1 << 20]) for _ in shape)
+            keys["maxshape"] = tuple(None for _ in shape)
+            keys |= choose.choice(
+                [{}, {"compression": "gzip"}, {"fletcher32": True}, {"scaleoffset": 0}]
+            )
+        elif choose.random() < 0.2:
+            keys["external"] = [(str(folder / "gone.bin"), 0, h5py.h5f.UNLIMITED)]
+        with h5py.File(path, "w") as file:
+            try:
+                file.create_dataset("x", shape, choose.choice(TYPES), **keys)
+            except (ValueError, TypeError, OSError, RuntimeError, OverflowError):
+                outcomes.append("unwritable")  # a header that HDF5 does not write
+                continue
+        select = choose.choice(
+            [{}, {"x": [choose.choice([0, -1, ":", "0:1", [0, 1]]) for _ in shape]}]
+        )
+        name = choose.choice(["/x", "x", {"real": "/x", "imag": "/x"}])
+        outcomes.append(attempt(path, name, select=select, external=choose.random() < 0.3))
+        path.unlink()
+    return outcomes
+
+
+@pytest.mark.parametrize(
+    ("what", "layout", "cases"),
+    [*zip(itertools.repeat("flipped"), LAYOUTS, itertools.repeat(FLIPS)), ("odd", "", HEADERS)],
+)
+def test_only_arrays_and_input_errors(what: str, layout: str, cases: int, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, __file__, what, layout, str(tmp_path)],
+        capture_output=True, text=True, check=False, timeout=SECONDS,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    outcomes = done.stdout.split()
+    assert len(outcomes) == cases
+    # Neither is all refused nor is nothing: then the cases would say little.
+    assert 0.02 * cases < outcomes.count("refused") < 0.98 * cases
+    assert outcomes.count("read") > 0.01 * cases
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    outcomes = {"flipped": flipped, "odd": odd}[sys.argv[1]](Path(sys.argv[3]), sys.argv[2])
+    print(*outcomes)
