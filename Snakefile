@@ -17,7 +17,7 @@ share_packages(ROOT)
 
 from argand.device import resolve
 from argand.nvrtc import kernel_digest
-from workflow.storage.files import FolderHeldError, hold_folder
+from workflow.storage.files import FolderHeldError, hold_folder, remove_leftovers
 from workflow.steps.progress import attach
 from workflow.study import StudyError, check_study, load_study
 
@@ -54,6 +54,7 @@ onstart:
     # turns off, nobody has to remove it after a kill.
     try:
         folder_lock = hold_folder(Path("results"))
+        remove_leftovers(Path("results"))
     except FolderHeldError as error:
         raise WorkflowError(str(error)) from None
 

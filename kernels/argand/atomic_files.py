@@ -8,6 +8,9 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
+LEFTOVERS = ".*.????????.part"
+"""The names of temporary files, as a pattern: a process that is killed leaves its own."""
+
 
 @contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:

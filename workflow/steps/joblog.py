@@ -5,10 +5,15 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
+
+
+class TerminatedError(BaseException):
+    """A scheduler or its user ended the job: nothing that recovers from errors may take it."""
 
 
 @contextlib.contextmanager
@@ -16,7 +21,9 @@ def job_log(path: str | Path) -> Iterator[logging.Logger]:
     """A logger into the job's log file, whose last line is the job's summary or its error.
 
     An error is written with its traceback, the message last, and ends the process with status 1.
+    SIGTERM, as schedulers send it, is such an error: what is half written is removed on the way.
     """
+    signal.signal(signal.SIGTERM, _terminate)
     logger = logging.getLogger("argand")
     logger.setLevel(logging.INFO)
     logger.propagate = False
@@ -27,12 +34,16 @@ def job_log(path: str | Path) -> Iterator[logging.Logger]:
     logging.getLogger("py.warnings").addHandler(handler)
     try:
         yield logger
-    except Exception as error:
+    except (Exception, TerminatedError) as error:
         logger.error("%s", traceback.format_exc())
         logger.error("%s: %s", type(error).__name__, " ".join(str(error).split()))
         handler.close()
         sys.exit(1)
     handler.close()
+
+
+def _terminate(number: int, frame: object) -> None:
+    raise TerminatedError("the job was asked to end (SIGTERM)")
 
 
 def share_packages(root: Path) -> None:

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TextIO
 
-from argand.atomic_files import atomic_path
+from argand.atomic_files import LEFTOVERS, atomic_path
 
 
 def atomic_text(path: Path, text: str) -> None:
@@ -25,6 +25,12 @@ def is_file(path: Path) -> bool:
         return path.is_file()
     except OSError:
         return False
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove the temporary files of jobs that were killed; only for who holds the folder."""
+    for path in folder.rglob(LEFTOVERS):
+        path.unlink(missing_ok=True)
 
 
 class FolderHeldError(RuntimeError):
