@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -126,7 +128,7 @@ def test_an_edited_kernel_runs_again(root: Path, finished: Project, tmp_path: Pa
     assert "would do  stage" not in planned
 
 
-def test_killed_and_started_again(project: Project) -> None:
+def test_killed_and_started_again(project: Project, finished: Project) -> None:
     """Kill -9 in the middle; the same command finishes, with nothing by hand."""
     with subprocess.Popen(
         project.command(), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -142,7 +144,59 @@ def test_killed_and_started_again(project: Project) -> None:
     assert not (project.folder / "results" / "tables" / "performance.csv").exists()
     done = project.run()
     assert done.returncode == 0, done.stderr
-    assert all(row["verified"] == "true" for row in project.rows())
+    assert results_of(project) == results_of(finished)
+
+
+def results_of(project: Project) -> list[dict[str, str]]:
+    """The rows of the table without what a clock says."""
+    timed = ("time", "tflops", "gbytes", "limit", "speedup", "end_to_end", "iterations", "energy")
+    return [
+        {key: value for key, value in row.items() if not key.startswith((*timed, "timestamp"))}
+        for row in project.rows()
+    ]
+
+
+def end_job(project: Project, rule: str, number: signal.Signals) -> str:
+    """Run until a job of a rule is there, end it, and wait for Snakemake: what it says."""
+    with subprocess.Popen(
+        project.command(), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    ) as process:
+        deadline = time.monotonic() + 60
+        while not (found := _jobs(project.folder, rule)) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert found, f"no job of {rule} within a minute"
+        os.kill(found[0], number)
+        said = process.communicate()[1]
+    assert process.returncode == 1
+    return said
+
+
+def _jobs(folder: Path, rule: str) -> list[int]:
+    """The processes that run a rule's script in a folder."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            ours = process.cwd() == str(folder) and f".{rule}.py" in " ".join(process.cmdline())
+        except psutil.Error:
+            continue  # it ended meanwhile, or is not ours to look at
+        found += [process.pid] if ours else []
+    return found
+
+
+def test_a_job_that_is_ended_fails_alone_and_the_same_command_completes(
+    project: Project, finished: Project
+) -> None:
+    """Kill -9 of one job, SIGTERM of another; then the tables of an undisturbed run."""
+    for rule, number in (("run", signal.SIGKILL), ("stage", signal.SIGTERM)):
+        for staged in (project.folder / "results" / "staged").glob("*.h5"):
+            staged.unlink()  # so that staging has something to do again
+        said = end_job(project, rule, number)
+        assert re.search(rf"\] +{rule} +\w+ .* FAILED ", said), said
+        assert not (project.folder / "results" / "tables" / "performance.csv").exists()
+    done = project.run()
+    assert done.returncode == 0, done.stderr
+    assert results_of(project) == results_of(finished)
+    assert not list((project.folder / "results").rglob("*.part"))
 
 
 def test_a_damaged_staged_file_is_an_error_that_names_it(project: Project) -> None:
