@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
+import sys
+import threading
+from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from argand import Device, DeviceError
@@ -15,6 +20,8 @@ from workflow.steps.gpu_devices import Gpu
 from workflow.steps.gpu_lease import lease
 
 UUIDS = ("GPU-00112233-4455-6677-8899-aabbccddeeff", "GPU-ffeeddcc-bbaa-9988-7766-554433221100")
+freed: list[str] = []
+"""What was visible when the memory of a device was freed."""
 LOG = logging.getLogger("argand.test_job_device")
 
 
@@ -29,6 +36,13 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         first = os.environ["CUDA_VISIBLE_DEVICES"].partition(",")[0]
         return Device("cuda", "card", uuid=first.removeprefix("GPU-").replace("-", ""))
 
+    pool = SimpleNamespace(free_all_blocks=lambda: freed.append(os.environ["CUDA_VISIBLE_DEVICES"]))
+    cupy = SimpleNamespace(
+        cuda=SimpleNamespace(Device=lambda index: contextlib.nullcontext()),
+        get_default_memory_pool=lambda: pool,
+    )
+    freed.clear()
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
     monkeypatch.setattr(gpu_devices, "machine_gpus", lambda: gpus)
     monkeypatch.setattr(job_device, "resolve", resolve)
     monkeypatch.setenv("ARGAND_LOCK_FOLDER", str(tmp_path))
@@ -44,6 +58,8 @@ def test_the_device_is_the_leased_one_and_both_logs_say_which(
     with lease(1, environ={}), job_device.job_device("auto", 1, "run a", LOG) as device:
         assert device.backend == "cuda"
         assert os.environ["CUDA_VISIBLE_DEVICES"] == UUIDS[1]
+        assert not freed
+    assert freed == [UUIDS[1]], "freed while it was still leased"
     lines = [json.loads(line) for line in job_device.LEASE_LOG.read_text().splitlines()]
     assert [line["event"] for line in lines] == ["taken", "given back"]
     for line in lines:
@@ -92,3 +108,19 @@ def test_cuda_that_was_started_before_the_lease_is_an_error(
         job_device.job_device("cuda", 1, "run b", LOG),
     ):
         pass
+
+
+def test_who_waits_says_so_in_the_log_and_to_who_watches(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ExitStack() as held:
+        held.enter_context(lease(2, "run first", environ={}))
+        timer = threading.Timer(1.5, held.pop_all().close)
+        timer.start()
+        with job_device.job_device("auto", 1, "run second", LOG):
+            pass
+        timer.join()
+    line = caplog.messages[0]
+    assert line.startswith("waiting for 1 of 2 GPUs, 1 s so far; held: GPU 0")
+    assert ", run first, since " in line
+    assert capsys.readouterr().err == f"run second: {line}\n"

@@ -91,7 +91,6 @@ def lease(
         return
     scope = f"slurm-{slurm}-" if slurm else ""
     folder = folder or lock_folder()
-    # The wait counts from before anything is opened: the queue is a part of it.
     started = time.monotonic()
     with contextlib.ExitStack() as opened:
         locks = [(gpu, _opened(opened, folder, f"{scope}{gpu.identity}")) for gpu in gpus]

@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import socket
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from logging import Logger
@@ -25,7 +26,8 @@ def job_device(name: str, gpus: int, job: str, log: Logger) -> Iterator[Device]:
     """The device for a study's ``device`` (auto, cpu or cuda) and a job's resource ``gpu``.
 
     With ``gpus`` above 0 the job waits for as many, and has them to itself inside the block; the
-    device is the first of them. Else it is the CPU.
+    device is the first of them. Else it is the CPU. What CuPy keeps of the device's memory is freed
+    before another job has it.
 
     Raises DeviceError for ``cuda`` without a GPU, where fewer than ``gpus`` may be used, and where
     CUDA answers with another device than the leased one.
@@ -35,10 +37,17 @@ def job_device(name: str, gpus: int, job: str, log: Logger) -> Iterator[Device]:
             raise DeviceError("device: cuda was asked for, but the job was given no GPU (gpu=0)")
         yield resolve("cpu")
         return
-    with lease(gpus, job, say=log.warning) as held, logged(held, job, log):
+
+    def say(line: str) -> None:
+        log.warning("%s", line)
+        sys.stderr.write(f"{job}: {line}\n")  # for who watches: the log is read afterwards
+        sys.stderr.flush()
+
+    with lease(gpus, job, say=say) as held, logged(held, job, log):
         device = resolve("cuda")
         _check(device, held)
         yield device
+        _free(device)
 
 
 @contextlib.contextmanager
@@ -73,6 +82,14 @@ def _append(path: Path, event: str, held: Lease, job: str) -> str:
         fcntl.flock(file, fcntl.LOCK_EX)  # jobs of other hosts append to it too
         file.write(json.dumps(line) + "\n")
     return now
+
+
+def _free(device: Device) -> None:
+    if device.backend == "cuda":
+        import cupy
+
+        with cupy.cuda.Device(device.index):
+            cupy.get_default_memory_pool().free_all_blocks()
 
 
 def _check(device: Device, held: Lease) -> None:
