@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal
 import subprocess
@@ -141,7 +142,7 @@ def test_who_waits_says_for_what_and_who_has_it(processes: Processes) -> None:
     taken(holder)
     waiter = processes.start(1, devices=1)
     line = waits(waiter)
-    assert "waiting for 1 of 1 GPU, 1 s so far; held: GPU 0 (GPU-0000) by " in line
+    assert re.match(r"waiting for 1 of 1 GPU, \d s so far; held: GPU 0 \(GPU-0000\) by ", line)
     assert f"process {holder.pid} of " in line
     assert ", run station-beams, since " in line
     third = processes.start(1, devices=1)
