@@ -9,8 +9,10 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +52,8 @@ class Machine:
         (folder / "sitecustomize.py").write_text(MACHINE)
         (folder / "study.yaml").write_text(STUDY)
 
-    def run(self, *flags: str, **environ: str) -> subprocess.CompletedProcess[str]:
-        """Run Snakemake on eight cores."""
+    def start(self, *flags: str, **environ: str) -> subprocess.Popen[str]:
+        """Start Snakemake on eight cores."""
         command = [
             sys.executable, "-m", "snakemake", "--snakefile", str(self.root / "Snakefile"),
             "--cores", "8", "--configfile", "study.yaml", "--directory", ".", *flags,
@@ -59,23 +61,32 @@ class Machine:
         given = ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID")
         inherited = {name: value for name, value in os.environ.items() if name not in given}
         path = map(str, (self.folder, self.root, self.root / "kernels"))
-        return subprocess.run(
+        return subprocess.Popen(
             command,
             cwd=self.folder,
             env=inherited
             | {"PYTHONPATH": os.pathsep.join(path), "ARGAND_LOCK_FOLDER": str(self.folder)}
             | environ,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            check=False,
+            start_new_session=True,
         )
+
+    def run(self, *flags: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        """Run it to its end."""
+        with self.start(*flags, **environ) as process:
+            out, err = process.communicate()
+            return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def leases(self) -> list[dict[str, Any]]:
+        """The lines of the lease log."""
+        log = self.folder / "results/logs/gpu-leases.jsonl"
+        return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
     def spans(self) -> list[tuple[str, str, str, str]]:
         """Job, device, when it was taken and when given back, for each line of the lease log."""
-        lines: list[dict[str, Any]] = [
-            json.loads(line)
-            for line in (self.folder / "results/logs/gpu-leases.jsonl").read_text().splitlines()
-        ]
+        lines = self.leases()
         ended = {line["pid"]: line["time"] for line in lines if line["event"] == "given back"}
         return [
             (line["job"], line["gpus"][0]["uuid"], line["time"], ended[line["pid"]])
@@ -129,6 +140,21 @@ def test_on_one_gpu_they_run_one_after_another(
     assert "waiting for" not in done.stderr, "the cap keeps them apart, not the lease"
     if environ:
         assert {span[1] for span in spans} == {"GPU-2000"}
+
+
+def test_a_run_that_is_killed_holds_no_device(machine: Machine) -> None:
+    with machine.start(*TIMED) as process:
+        deadline = time.monotonic() + 60
+        while len(machine.leases()) < 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+    assert [line["event"] for line in machine.leases()] == ["taken", "taken"]
+    done = machine.run(*TIMED)
+    assert done.returncode == 0, done.stderr
+    again = [line for line in machine.leases()[2:] if line["event"] == "taken"]
+    assert {line["gpus"][0]["uuid"] for line in again} == {"GPU-0000", "GPU-1000"}
+    assert all(line["waited_s"] < 5 for line in again)
 
 
 def test_what_the_machine_does_not_have_is_a_message_before_any_job(machine: Machine) -> None:

@@ -132,7 +132,7 @@ def _take(
     a job of several GPUs is not overtaken for ever by jobs of one. Those who may use others stand
     in another queue, so nobody waits behind a job that wants none of his; between queues an attempt
     is made by one at a time, so that two cannot take half each.
-    """  # fmt: skip
+    """
     with queue:
         queue.describe(note)
         while True:
