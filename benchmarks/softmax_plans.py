@@ -147,7 +147,7 @@ def _measured(case: Case, arch: Arch, repeats: int) -> list[dict[str, Any]]:
     import cupy
     from argand.cuda_softmax import fixed_plan
 
-    x, out = _operands(case)
+    x, out = operands(case)
     copied = case.bytes / _copy_rate(x, repeats)
     found = []
     taken, *_ = ways = _ways(case, arch)
@@ -155,11 +155,11 @@ def _measured(case: Case, arch: Arch, repeats: int) -> list[dict[str, Any]]:
         out[...] = 0xFFFF if out.dtype.kind == "u" else np.nan
         with fixed_plan(plan, form.vector):
             try:
-                seconds = _seconds(lambda: _softmax(case, x, out), repeats)
+                seconds = _seconds(lambda: run(case, x, out), repeats)
             except cupy.cuda.driver.CUDADriverError as error:
                 print(f"{plan}: {error}")
                 continue
-        right, worst = _right(case, x, out)
+        good, worst = right(case, x, out)
         rate = case.bytes / seconds / 1e9
         found.append({
             "kind": case.kind, "rows": case.rows, "columns": case.columns,
@@ -167,13 +167,14 @@ def _measured(case: Case, arch: Arch, repeats: int) -> list[dict[str, Any]]:
             "resident": plan.resident, "staged": plan.staged, "blocks": plan.blocks,
             "vector": form.vector, "taken": (form, plan) == taken,
             "time_us": 1e6 * seconds, "gbytes_per_s": rate, "of_copy": copied / seconds,
-            "worst": worst, "right": right,
+            "worst": worst, "right": good,
         })  # fmt: skip
     _print(case, copied, found)
     return found
 
 
-def _operands(case: Case) -> tuple[Any, Any]:
+def operands(case: Case) -> tuple[Any, Any]:
+    """Random x of a case on the GPU, and a place for the result."""
     import cupy
 
     size = (case.rows, case.columns)
@@ -199,7 +200,8 @@ def _copy_rate(x: Any, repeats: int) -> float:
     return 2 * x.nbytes / _seconds(lambda: cupy.copyto(target, x), repeats)
 
 
-def _softmax(case: Case, x: Any, out: Any) -> None:
+def run(case: Case, x: Any, out: Any) -> None:
+    """The softmax of a case."""
     from argand import softmax
 
     bf16 = case.kind == "bf16"
@@ -209,7 +211,7 @@ def _softmax(case: Case, x: Any, out: Any) -> None:
     )  # fmt: skip
 
 
-def _right(case: Case, x: Any, out: Any) -> tuple[bool, float]:
+def right(case: Case, x: Any, out: Any) -> tuple[bool, float]:
     """Whether some rows agree with fp64, and the largest error over the allowed one."""
     import cupy
 
