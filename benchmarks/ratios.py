@@ -228,7 +228,8 @@ def main() -> None:
     print(f"{cpu()}; {versions()}")
     rows: list[Ratio] = []
     measures = (
-        gemm_ratios, softmax_ratio, softmax_memory_ratio, staging_ratio, memory_ratios, job_memory_ratio, study_times,
+        gemm_ratios, softmax_ratio, softmax_memory_ratio, staging_ratio, memory_ratios,
+        job_memory_ratio, study_times,
     )  # fmt: skip
     for measure in measures:
         measured = measure()

@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _different(case: Case) -> list[tuple[SoftmaxForm, SoftmaxPlan]]:
-    """One plan of each way: access, clusters or not, lanes or blocks, resident, staged, streamed."""
+    """One plan of each way: access, cluster, lanes or block, resident, staged, streamed."""
     arch = gpu(0).require_arch()
     found = {
         (form.vector, plan.cluster > 1, plan.row_threads > 32, plan.resident, plan.staged):

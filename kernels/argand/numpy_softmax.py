@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
 _TILE_COLUMNS = 32768
 """Columns of a tile: an element is read once where a row is not longer than a tile."""
-_BLOCK_VALUES = 1 << 20
+_BLOCK_VALUES = 1 << 21
 """Values of the rows that a thread works on at a time: they stay in the last-level cache, and
 NumPy's calls are long enough that threads seldom wait for each other's hold of the interpreter."""
 _UNSHIFTED = 60.0
 """Largest exponent of a row whose exponentials are taken as they are: e^60 times 2^40 is finite."""
+_ALONE = 1 + 1e-6
+"""Up to how many times its largest term a row's sum may be that term alone, rounded."""
 _EXACT_KINDS = {"float64": FP64.name, "float32": FP32.name}
 """The kind whose numbers are computed with as they are, by the type that is computed in."""
 
@@ -87,12 +89,14 @@ def _rows(x: Array, out: Array, problem: SoftmaxProblem) -> Array:
     log = problem.operation == "log_softmax"
     running_max = np.full((len(x), 1), -np.inf, out.dtype)
     running_sum = np.zeros((len(x), 1), out.dtype)
+    largest = running_max
     shifts = []
     # inf - inf is meant: a row of -inf alone, or with +inf in it, is NaN, as in SciPy.
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         for tile in tiles:
             values = _operand(x[:, tile], problem, exponents)
             tile_max = values.max(axis=-1, keepdims=True)
+            largest = np.maximum(largest, tile_max)
             nothing = tile_max == -np.inf
             shift = np.where(nothing, 0, tile_max)
             if problem.operation == "softmax":
@@ -121,13 +125,19 @@ def _rows(x: Array, out: Array, problem: SoftmaxProblem) -> Array:
         if problem.operation == "logsumexp":
             total = scale * running_max + np.log(running_sum)
             return np.where(np.isinf(running_max), running_max, total)
+        # A term that is all of its row's sum is to give 1, which its reciprocal may not.
+        alone = not (running_sum > _ALONE * np.exp(scale * (largest - running_max))).all()
         for tile, shift in zip(tiles, shifts, strict=True):
             if log:
                 out[:, tile] += scale * (shift - running_max)
                 out[:, tile] -= np.log(running_sum)
             else:
                 # A tile of -inf alone has shift 0, maybe far above the row: 0 x e^inf is NaN.
-                out[:, tile] /= running_sum / np.exp(scale * np.minimum(shift - running_max, 0))
+                divisor = running_sum / np.exp(scale * np.minimum(shift - running_max, 0))
+                if alone:
+                    out[:, tile] /= divisor
+                else:
+                    out[:, tile] *= 1 / divisor
     return running_sum
 
 
