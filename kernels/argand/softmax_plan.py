@@ -32,7 +32,7 @@ ARGUMENTS: Fields = (
     ("const void*", "x"), ("const void*", "x_end"), ("void*", "out"),
     ("int64", "rows"), ("int64", "columns"), ("int64", "x_stride"), ("int64", "out_stride"),
     ("double", "scale"), ("float", "scale_f"), ("float", "per_power"),
-    ("float", "power_high"), ("float", "power_low"), ("float", "reach"),
+    ("float", "power_high"), ("float", "power_low"), ("float", "reach"), ("float", "cell"),
 )  # fmt: skip
 """Members of ``SoftmaxArguments`` in ``cuda/softmax_plan.cuh``."""
 
@@ -357,6 +357,7 @@ def scale_arguments(scale: float) -> dict[str, float]:
 
     ln(2) / s in two parts whose sum has twice fp32's precision. What lies 180 powers of two below
     a row's maximum is counted as if it lay there: it is less than half of fp32's smallest number.
+    A cell is some 2^14 powers of two wide.
     """
     import numpy as np
 
@@ -369,4 +370,5 @@ def scale_arguments(scale: float) -> dict[str, float]:
         "power_high": high,
         "power_low": (power - high) * scale,
         "reach": 180 * power,
+        "cell": 2.0 ** (14 + math.floor(math.log2(power))),
     }

@@ -100,14 +100,16 @@ struct Exponentials<Accuracy::fine, unit> {
     static constexpr float kLargest = 65536.0f;   // powers of two that x may be without an origin
 
     float maximum;
-    float origin;  // subtracted first where x is so large that this is exact for all that counts
+    // Subtracted first where x is so large that this is exact for all that counts. A multiple of
+    // `args.cell`, so that two maxima near each other have one origin.
+    float origin;
     float lowest;
     float magic;  // kRound + kLift - n of the maximum
 
     __device__ __forceinline__ Exponentials(float maximum, const SoftmaxArguments& args)
         : maximum(maximum) {
         const bool large = !(fabsf(maximum * args.per_power) < kLargest);
-        origin = large && is_finite(maximum) ? maximum : 0.0f;
+        origin = large && is_finite(maximum) ? rintf(maximum / args.cell) * args.cell : 0.0f;
         const float top = maximum - origin;
         lowest = top - args.reach;
         magic = kRound + (kLift - rintf(top * args.per_power));
@@ -173,7 +175,8 @@ struct Exponentials<Accuracy::fine, unit> {
         if (origin == other.origin) {  // a power of two
             return n < -1000.0f ? 0.0 : __hiloint2double((static_cast<int>(n) + 1023) << 20, 0);
         }
-        const double power = n + (origin - other.origin) * args.per_power;
+        const double away = static_cast<double>(origin) - static_cast<double>(other.origin);
+        const double power = n + away * (args.scale * 1.4426950408889634);
         return power < -1000.0 ? 0.0 : exp2(power);
     }
 

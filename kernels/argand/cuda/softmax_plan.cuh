@@ -43,7 +43,8 @@ struct SoftmaxPlan {
 };
 
 // As the launch fills it. Strides count elements; x's array ends at `x_end`. The scale s of the exponents e^(s x) comes as
-// s log2(e); ln(2) / s in two parts; and how far below a row's maximum a value still counts.
+// s log2(e); ln(2) / s in two parts; how far below a row's maximum a value still counts; and the
+// distance of the numbers that large values are measured from, a power of two.
 struct SoftmaxArguments {
     const void* x;
     const void* x_end;
@@ -58,6 +59,7 @@ struct SoftmaxArguments {
     float power_high;  // ln(2) / s: x for a power of two
     float power_low;
     float reach;
+    float cell;
 };
 
 template <typename T>
