@@ -295,9 +295,11 @@ def _limited(form: SoftmaxForm, plan: SoftmaxPlan) -> SoftmaxPlan:
     """The plan with as many blocks of a multiprocessor as have the memory they need."""
     words = plan.values * form.value_bytes // 4
     registers = max(32, -(-(words + _besides(form, plan)) // 8) * 8)
+    # Warps are dealt out to four schedulers, each with a quarter of the registers.
+    warps = 4 * (_REGISTERS // (4 * _WARP * registers))
     blocks = min(
         _LARGEST_RESIDENT // plan.block_threads,
-        _REGISTERS // (registers * plan.block_threads),
+        warps // (plan.block_threads // _WARP),
         _SHARED_BYTES // (plan.shared_bytes(form) + _BOARD_BYTES),
     )
     return replace(plan, blocks=max(1, blocks))
