@@ -25,7 +25,7 @@ from benchmarks.cublaslt import (
     library,
 )
 from benchmarks.gemm_ours import unscaled
-from benchmarks.measuring import Candidate, CannotRunError
+from benchmarks.measuring import Candidate, CannotRunError, seconds_to_choose_by
 from benchmarks.shapes import Shape
 
 _KINDS = {"fp16": CUDA_C_16F, "bf16": CUDA_C_16BF, "fp32": CUDA_C_32F}
@@ -170,7 +170,7 @@ def _fastest(a: Stored, b: Any, out: Stored) -> Plan:
         try:
             # One that is refused when it runs leaves those before it.
             timed.extend(
-                (_seconds(plan, right, a, out), plan)
+                (seconds_to_choose_by(partial(plan.multiply, right, a, out)), plan)
                 for plan in _offers(lt, right, a, out, workspace, transposed)
             )
         except CannotRunError as error:
@@ -201,19 +201,3 @@ def _lies(transposed: bool) -> str:
 @lru_cache(maxsize=1)
 def _handle() -> Lt:
     return Lt(library())
-
-
-def _seconds(plan: Plan, b: Stored, a: Stored, out: Stored) -> float:
-    """The shortest of three after a warm-up: enough to choose by."""
-    import cupy
-
-    plan.multiply(b, a, out)
-    times = []
-    for _ in range(3):
-        before, after = cupy.cuda.Event(), cupy.cuda.Event()
-        before.record()
-        plan.multiply(b, a, out)
-        after.record()
-        after.synchronize()
-        times.append(1e-3 * float(cupy.cuda.get_elapsed_time(before, after)))
-    return min(times)

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from argand.nvrtc import kernel_digest
 from benchmarks.conditions import Monitor, RealRates, monitor
 from workflow.accuracy.judgement import Accuracy
 from workflow.records import NOT_RUN, BenchmarkRecord
-from workflow.timing import Timing, measure, rotations
+from workflow.timing import Timing, measure, rotations, with_allocations
 from workflow.versions import timestamp, versions
 
 
@@ -198,8 +199,10 @@ class Bench:
         assess: Callable[[Any, Candidate], Accuracy], beside_real: bool,
     ) -> BenchmarkRecord:  # fmt: skip
         inputs = candidate.prepare(*operands)
-        accuracy = assess(candidate.result(candidate.compute(*inputs)), candidate)
-        copies = rotations(self.device, sum(x.nbytes for x in operands))
+        found, allocated = with_allocations(partial(candidate.compute, *inputs), self.device)
+        accuracy = assess(candidate.result(found), candidate)
+        del found
+        copies = rotations(self.device, sum(x.nbytes for x in operands), allocated)
         every = [inputs, *(candidate.prepare(*operands) for _ in range(copies - 1))]
         calls = [lambda mine=mine: candidate.compute(*mine) for mine in every]
         time.sleep(self.rest)
@@ -216,6 +219,22 @@ class Bench:
             **_rates(work, candidate.precision, timing, self.ceilings, real),
             **asdict(timing), **asdict(accuracy), **asdict(samples.conditions),
         )  # fmt: skip
+
+
+def seconds_to_choose_by(call: Callable[[], Any]) -> float:
+    """The shortest of three on a GPU after a warm-up: enough to choose a peer's best way by."""
+    import cupy
+
+    call()
+    times = []
+    for _ in range(3):
+        before, after = cupy.cuda.Event(), cupy.cuda.Event()
+        before.record()
+        call()
+        after.record()
+        after.synchronize()
+        times.append(1e-3 * float(cupy.cuda.get_elapsed_time(before, after)))
+    return min(times)
 
 
 def _rates(

@@ -32,6 +32,13 @@ def _plain(name: str, form: str = ".1f", scale: float = 1.0) -> Callable[[Metric
     return write
 
 
+def _first(names: Sequence[str]) -> Callable[[Metrics], str]:
+    def write(metrics: Metrics) -> str:
+        return next((f"{metrics[name]:.1f}" for name in names if name in metrics), ABSENT)
+
+    return write
+
+
 def _largest_stalls(metrics: Metrics) -> str:
     found = {
         name: metrics[_STALL.format(name)] for name in _STALLS if _STALL.format(name) in metrics
@@ -42,6 +49,8 @@ def _largest_stalls(metrics: Metrics) -> str:
 
 _SM = "avg.pct_of_peak_sustained_active"
 _ELAPSED = "avg.pct_of_peak_sustained_elapsed"
+_TENSOR = (f"sm__pipe_tensor_cycles_active.{_SM}", f"sm__pipe_tensor_op_hmma_cycles_active.{_SM}")
+"""The same pipe: which of the names a card has depends on the version of Nsight Compute."""
 _SOURCES: dict[str, tuple[tuple[str, ...], Callable[[Metrics], str]]] = {
     "duration (us)": (
         ("gpu__time_duration.sum",), _plain("gpu__time_duration.sum", ".1f", 1e-3)),
@@ -49,12 +58,16 @@ _SOURCES: dict[str, tuple[tuple[str, ...], Callable[[Metrics], str]]] = {
         ("launch__registers_per_thread",), _plain("launch__registers_per_thread", ".0f")),
     "shared (KiB)": (
         ("launch__shared_mem_per_block",), _plain("launch__shared_mem_per_block", ".1f", 2.0**-10)),
-    "tensor pipe (%)": (
-        (f"sm__pipe_tensor_cycles_active.{_SM}",), _plain(f"sm__pipe_tensor_cycles_active.{_SM}")),
+    "tensor pipe (%)": (_TENSOR, _first(_TENSOR)),
     "issue slots (%)": ((f"sm__inst_issued.{_SM}",), _plain(f"sm__inst_issued.{_SM}")),
+    "L2 (TB/s)": (
+        ("lts__t_bytes.sum.per_second",), _plain("lts__t_bytes.sum.per_second", ".2f", 1e-12)),
+    "L2 (%)": ((f"lts__throughput.{_ELAPSED}",), _plain(f"lts__throughput.{_ELAPSED}")),
+    "DRAM read (MB)": (("dram__bytes_read.sum",), _plain("dram__bytes_read.sum", ".0f", 1e-6)),
+    "DRAM written (MB)": (
+        ("dram__bytes_write.sum",), _plain("dram__bytes_write.sum", ".0f", 1e-6)),
     "DRAM (%)": (
         (f"gpu__dram_throughput.{_ELAPSED}",), _plain(f"gpu__dram_throughput.{_ELAPSED}")),
-    "L2 (%)": ((f"lts__throughput.{_ELAPSED}",), _plain(f"lts__throughput.{_ELAPSED}")),
     "largest stalls (cycles an issue)": (
         tuple(_STALL.format(name) for name in _STALLS), _largest_stalls),
 }  # fmt: skip

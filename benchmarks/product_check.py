@@ -129,13 +129,10 @@ def _assess_half(
 ) -> Accuracy:
     """`assess_product` of a result that was rounded to complex-half, on the reference's rows.
 
-    With x^ the part that was rounded and w = 2^-p of the half format, the stored part is off by at
-    most (1 + w) |x^ - x| + w |x| and half a subnormal spacing. |x^ - x| is within the bound of the
-    precision and what underflow takes of the operands: e = `bounds.underflow` for each real part,
-    so sqrt(2) e (|a|_1 + |b|_1) + 2 k e^2 in a sum of k complex products.
+    Before that (`bounds.rounded_once`) it is within the bound of the precision and what underflow
+    takes of the operands: e = `bounds.underflow` for each real part, so sqrt(2) e (|a|_1 + |b|_1) +
+    2 k e^2 in a sum of k complex products.
     """
-    half = precision.operand
-    w = 2.0**-half.significand
     bound = bounds.product_bound(precision, reference.k, backend)
     e = bounds.underflow(precision, backend).operand
     products, rows = np.divmod(reference.rows, reference.m)
@@ -147,7 +144,7 @@ def _assess_half(
     checks, worst = Checks(), []
     for name in ("real", "imag"):
         off, exact = np.abs(getattr(error, name)), np.abs(getattr(reference.values, name))
-        excess = off / ((1 + w) * before + w * exact + half.smallest_subnormal / 2)
+        excess = off / bounds.rounded_once(precision.operand, before, exact)
         checks.at_most(f"{name} part: error over what is allowed", float(excess.max()), 1.0)
         worst.append(float((off / reference.magnitude).max()))
     return Accuracy(

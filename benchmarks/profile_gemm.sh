@@ -1,21 +1,20 @@
 #!/usr/bin/env bash
 # Nsight Compute on our products, on a machine with a GPU and ncu: one line for every kernel of a
-# whole call, at every precision that our kernels compute. docs/data/h200-ncu.txt is its output:
+# whole call, those that pack or look for scales beside the one that multiplies.
+# docs/data/h200-ncu.txt is its output:
 #
 #   benchmarks/profile_gemm.sh docs/data/h200-ncu.txt ["tf32 256x64x4096x64" ...]
 #
-# Without cases, every precision at 4096x4096x4096.
+# Without cases, those of benchmarks/profiled_gemm.py. The clock is left to the card, as it is in
+# the benchmarks.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PYTHONPATH=$PWD:$PWD/kernels
 target=${1:?usage: profile_gemm.sh OUTPUT [CASE ...]}
 shift
 if (($# == 0)); then
-  mapfile -t cases < <(python3 -c '
-from argand import PRECISIONS
-for precision in PRECISIONS.values():
-    if not precision.exact_operands:
-        print(precision.name, "4096x4096x4096")')
+  listed=$(python3 -m benchmarks.profiled_gemm)
+  mapfile -t cases <<<"$listed"
   set -- "${cases[@]}"
 fi
 folder=$(mktemp -d)

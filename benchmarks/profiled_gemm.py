@@ -1,7 +1,8 @@
 """One product for a profiler: ``python -m benchmarks.profiled_gemm tf32 4096x4096x4096``.
 
-Two calls warm up; the third runs between cudaProfilerStart and cudaProfilerStop, so that a profiler
-that waits for them sees every kernel of one whole call and nothing else.
+Without arguments it prints the products that `benchmarks/profile_gemm.sh` looks at. Two calls warm
+up; the third runs between cudaProfilerStart and cudaProfilerStop, so that a profiler that waits for
+them sees every kernel of one whole call and nothing else.
 """
 
 from __future__ import annotations
@@ -15,9 +16,22 @@ from argand import PRECISIONS, gemm
 from benchmarks.operands import random_operands
 from benchmarks.shapes import Shape
 
+_SQUARE = Shape(4096, 4096, 4096)
+CASES = (
+    *((precision, _SQUARE) for precision in ("tf32", "3xtf32", "3xfp16", "fp16")),
+    ("3xtf32", Shape(3456, 4096, 4096)),
+    ("3xfp16", Shape(8192, 8192, 8192)),
+    ("tf32", Shape(256, 4096, 256, batch=256)),
+    ("tf32", Shape(1024, 1024, 1024, batch=256)),
+)
+"""The rows of docs/performance-h200.md whose limits are told by counters."""
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Multiply three times, the last one in view."""
+
+def main(argv: Sequence[str]) -> int:
+    """Multiply three times, the last one in view; or print the cases."""
+    if not argv:
+        print(*(f"{precision} {shape}" for precision, shape in CASES), sep="\n")
+        return 0
     import cupy
     from cupyx.profiler import profile
 
@@ -36,4 +50,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -13,9 +13,9 @@ from pathlib import Path
 import h5py
 import numpy as np
 from argand import gemm
+from argand.atomic_files import atomic_path
 
 from workflow.methods import antennas
-from workflow.storage.files import atomic_path
 from workflow.storage.products import read_product
 
 PREPARED = Path("results/examples/mwa.h5")

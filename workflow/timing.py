@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -205,13 +206,31 @@ def nvml_device(cupy: Any, device: Device) -> tuple[Any, Any]:
         raise NvmlAbsentError(f"NVML does not know the device: {error}") from None
 
 
-def rotations(device: Device, bytes_of_inputs: int) -> int:
-    """How many copies of the inputs together exceed twice the last-level cache.
+def with_allocations(call: Callable[[], Any], device: Device) -> tuple[Any, int | None]:
+    """A call's result, and the most bytes that it and its temporaries took; None on a GPU."""
+    if device.backend == "cuda":
+        return call(), None
+    tracemalloc.start()
+    try:
+        return call(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
-    At least 1, and no more than fit in a quarter of the device's memory.
+
+def rotations(device: Device, bytes_of_inputs: int, allocated: int | None = None) -> int:
+    """How many copies of the inputs it takes that none is in the last-level cache at its turn.
+
+    From one turn of a copy to the next every copy is read once, and each call's results and
+    temporaries pass through the cache too. Where it is known what a call allocates
+    (`with_allocations`), all of this must exceed the cache, so that large inputs are not copied in
+    vain; else the inputs alone must exceed it twice. At least 1, and no more than fit in a quarter
+    of the device's memory.
     """
     if bytes_of_inputs <= 0:
         return 1
-    wanted = 2 * device.cache_bytes // bytes_of_inputs + 1
+    if allocated is None:
+        wanted = 2 * device.cache_bytes // bytes_of_inputs + 1
+    else:
+        wanted = device.cache_bytes // (bytes_of_inputs + allocated) + 1
     room = device.memory_bytes // _MEMORY_SHARE // bytes_of_inputs
     return max(1, min(wanted, room))

@@ -47,47 +47,60 @@ def key_of(operands: tuple[Any, ...], options: tuple[Any, ...]) -> Key | None:
             forms.append((x.format, array.shape, array.strides, array.data.ptr & _ALIGNMENTS))
         elif type(x) is Packed:
             planes = getattr(x.backend_data, "planes", None)
-            if planes is None or planes.array.data.device_id != device:
+            if planes is None or planes.memory.data.device_id != device:
                 return None
             forms.append((x.shape, x.precision, x.side, planes.batches))
         else:
             return None
-    key = (*forms, *options, device, fixed(), tuning.generation())
-    try:
-        hash(key)
-    except TypeError:  # a rounding given as a list
-        return None
-    return key
+    return (*forms, *options, device, fixed(), tuning.generation())
 
 
 @dataclass(frozen=True)
 class _Kept:
-    """A launch, the result's shape, and the extents of a, b, c and out where overlaps matter."""
+    """A launch, the result's shape, the extents of a, b, c and out where overlaps matter, and the
+    format of a result of pairs.
+    """  # noqa: D205
 
     launch: GemmLaunch
     shape: tuple[int, ...]
     extents: tuple[Extent | None, ...]
+    half: str | None
 
 
 def remember(
-    key: Key, launch: GemmLaunch, shape: tuple[int, ...], operands: tuple[Any, ...]
+    key: Key,
+    launch: GemmLaunch,
+    shape: tuple[int, ...],
+    operands: tuple[Any, ...],
+    half: str | None = None,
 ) -> None:
     """Keep a launch whose operands need no copies and whose result goes where the caller said.
 
-    ``operands`` are a, b, c and out as they were given.
+    ``operands`` are a, b, c and out as they were given; ``half`` is the format of a result of
+    pairs, for which no place was given.
     """
+    try:
+        hash(key)
+    except TypeError:
+        return
     if len(_kept) >= _MOST:
         _kept.clear()
-    _kept[key] = _Kept(launch, shape, tuple(_extent(x) for x in operands))
+    _kept[key] = _Kept(launch, shape, tuple(_extent(x) for x in operands), half)
 
 
 def repeat(key: Key, a: Any, b: Any, c: Any, out: Any) -> Any:
     """The result of a call of a form that was seen; None where it was not, or arrays overlap."""
-    found = _kept.get(key)
+    try:
+        found = _kept.get(key)
+    except TypeError:  # an option given as a list
+        return None
     if found is None:
         return None
     a_at, b_at = _at(a), _at(b)
-    if out is None:
+    if found.half is not None:
+        out = empty_pairs(found.shape, found.half)
+        address = out.array.data.ptr
+    elif out is None:
         out = cupy.empty(found.shape, cupy.complex64)
         address = out.data.ptr
     else:
@@ -101,6 +114,11 @@ def repeat(key: Key, a: Any, b: Any, c: Any, out: Any) -> Any:
                     return None
     found.launch(a_at, b_at, address if c is None else c.data.ptr, address)
     return out
+
+
+def empty_pairs(shape: tuple[int, ...], form: str) -> Pairs:
+    """Pairs of ``fp16`` or ``bf16`` that hold nothing yet."""
+    return Pairs(cupy.empty((*shape, 2), "float16" if form == "fp16" else "uint16"), form)
 
 
 def _at(x: Any) -> Any:

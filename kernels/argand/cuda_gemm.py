@@ -10,8 +10,8 @@ import cupy
 
 from argand import cuda_calls, cuda_cublas
 from argand.cuda_arrays import Batched, batched, place, result_place
-from argand.cuda_launch import OperandForm, fixed_choice, planes_for, prepare
-from argand.cuda_pack import PackLaunch, Planes
+from argand.cuda_launch import OperandForm, fixed, planes_for, prepare
+from argand.cuda_pack import PackLaunch, PackSource, Planes
 from argand.device import gpu
 from argand.gemm import GemmProblem
 from argand.operands import Op, Side
@@ -45,12 +45,12 @@ class PackedOperand:
     @property
     def nbytes(self) -> int:
         """Device memory that it takes."""
-        return int(self.copy.nbytes) if self.planes is None else self.planes.nbytes
+        return int((self.copy if self.planes is None else self.planes.memory).nbytes)
 
     @property
     def device(self) -> Any:
         """The GPU that holds it."""
-        return (self.copy if self.planes is None else self.planes.array).device
+        return (self.copy if self.planes is None else self.planes.memory).device
 
 
 def pack(x: Any, op: Op, precision: Precision, side: Side) -> PackedOperand:
@@ -61,11 +61,12 @@ def pack(x: Any, op: Op, precision: Precision, side: Side) -> PackedOperand:
             kept = x.to_complex64() if isinstance(x, Pairs) else x
             return PackedOperand(None, kept.astype(precision.output, copy=True), op, batch_shape)
         lines = _lines(x, op, side, batch_shape)
-        launch = PackLaunch(
-            precision, lines.layout, math.prod(batch_shape), gpu(cupy.cuda.Device().id),
-            half_source=isinstance(x, Pairs), flip=op == "C",
-        )  # fmt: skip
-        return PackedOperand(launch(lines.array.data.ptr), None, "N", batch_shape)
+        source = PackSource(lines.layout, half=isinstance(x, Pairs), flip=op == "C")
+        device = gpu(cupy.cuda.Device().id)
+        launch = PackLaunch(precision, [source], math.prod(batch_shape), device)
+        memory = cupy.empty(launch.nbytes, cupy.uint8)
+        planes = launch([lines.array.data.ptr], memory.data.ptr)[0]
+        return PackedOperand(replace(planes, memory=memory), None, "N", batch_shape)
 
 
 def _lines(x: Any, op: Op, side: Side, batch_shape: tuple[int, ...]) -> Batched:
@@ -101,15 +102,15 @@ def gemm(
     if problem.precision.exact_operands:
         return cuda_cublas.gemm(problem, a, b, c, out, problem.precision.name)
     with place(a):
-        if isinstance(a, Pairs) != isinstance(b, Pairs):
+        if isinstance(a, Pairs) != isinstance(b, Pairs) or not _takes_pairs():
             # One scaled and the other not: as if neither were rounded yet, which is exact.
+            key = None if isinstance(a, Pairs) or isinstance(b, Pairs) else key
             a, b = (x.to_complex64() if isinstance(x, Pairs) else x for x in (a, b))
-            key = None
         given_c = c
         if c is not None:
             c = c.astype("complex64", copy=False) if problem.beta != 0 else None
         if problem.output == "complex-half":
-            return _half_result(problem, a, b, c, out)
+            return _half_result(problem, a, b, c, out, key, given_c)
         # C may be out: each of its elements is read by the thread that writes it, before it does.
         others = [x.array if isinstance(x, Pairs) else x for x in (a, b)]
         inputs = [x for x in others if not isinstance(x, PackedOperand)]
@@ -144,15 +145,29 @@ def _unwrapped(problem: GemmProblem, a: Any, b: Any) -> tuple[GemmProblem, Any, 
     return problem, a, b
 
 
-def _half_result(problem: GemmProblem, a: Any, b: Any, c: Any, out: Pairs | None) -> Pairs:
+def _takes_pairs() -> bool:
+    """Whether pairs of 16 bits are read as they are: by the wgmma family, unless told otherwise."""
+    choice = fixed()
+    return _on_hopper() and (choice is None or choice.plan is not None)
+
+
+def _half_result(
+    problem: GemmProblem,
+    a: Any,
+    b: Any,
+    c: Any,
+    out: Pairs | None,
+    key: cuda_calls.Key | None,
+    given_c: Any,
+) -> Pairs:
     """The product as pairs of 16 bits: stored so by the kernel where it can, else rounded after."""
     name = problem.precision.operand.name
     if _on_hopper() and problem.k and problem.alpha != 0:
-        kind = "float16" if name == "fp16" else "uint16"
-        found = Pairs(cupy.empty((*problem.shape, 2), kind), name)
+        found = cuda_calls.empty_pairs(problem.shape, name)
         if found.array.size:
             words = batched(_words(found), problem.batch_shape)
-            _solve(problem, a, b, c, words)
+            key = key if out is None else None
+            _solve(problem, a, b, c, words, key, (a, b, given_c, None), name)
     else:
         found = to_pairs(gemm(replace(problem, output="complex64"), a, b, c, None), name)
     if out is None:
@@ -169,20 +184,20 @@ def _solve(
     out: Batched,
     key: cuda_calls.Key | None = None,
     given: tuple[Any, ...] = (),
+    half: str | None = None,
 ) -> None:
-    """Prepare and launch; with a key remember it for what was ``given``."""
+    """Prepare and launch; with a key remember it for what was ``given``.
+
+    ``half`` is the format of a result of pairs.
+    """
     shape = problem.batch_shape
     addend = None if c is None else batched(c, shape)
     form_a, place_a = _placed(a, problem.op_a, "a", shape)
     form_b, place_b = _placed(b, problem.op_b, "b", shape)
     launch = prepare(problem, form_a, form_b, None if addend is None else addend.layout, out.layout)
-    if launch.choice.plan is None and form_a.half:  # then both are, and mma.sync takes complex64
-        with fixed_choice(launch.choice):
-            _solve(problem, a.to_complex64(), b.to_complex64(), c, out)
-        return
     launch(place_a.at, place_b.at, (addend or out).array.data.ptr, out.array.data.ptr)
     if key is not None and place_a.in_place and place_b.in_place:
-        cuda_calls.remember(key, launch, problem.shape, given)
+        cuda_calls.remember(key, launch, problem.shape, given, half)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ import cupy
 from argand import tuning
 from argand.cuda_arrays import Layout, k_fast
 from argand.cuda_mma import MmaLaunch
-from argand.cuda_pack import PackLaunch, Planes
+from argand.cuda_pack import PackLaunch, PackSource, Planes
 from argand.cuda_reduce import ReduceLaunch
 from argand.cuda_wgmma import WgmmaLaunch, WgmmaProblem, copyable
 from argand.device import Device, gpu
@@ -149,16 +150,17 @@ class GemmLaunch:
         # conj(X) Y = conj(X conj(Y)): an interleaved row operand cannot be conjugated on its way.
         flip_result = not planar and rows.conjugated
 
-        def packing(x: OperandForm, flip: bool) -> PackLaunch | None:
-            if x.lines is None:
-                return None
-            return PackLaunch(
-                precision, x.lines, problem.batch, device,
-                half_source=x.half, flip=x.conjugated != flip,
-            )  # fmt: skip
-
-        self._pack_rows = packing(rows, False) if planar else None
-        self._pack_columns = packing(columns, flip_result)
+        self._packs_rows = planar and rows.lines is not None
+        self._packs_columns = columns.lines is not None
+        sources = [
+            PackSource(x.lines, x.half, x.conjugated != flip)
+            for x, flip in (
+                *([(rows, False)] if self._packs_rows else []), (columns, flip_result),
+            )
+            if x.lines is not None
+        ]  # fmt: skip
+        self._pack = PackLaunch(precision, sources, problem.batch, device) if sources else None
+        packed = 0 if self._pack is None else self._pack.nbytes
         self._scaled = precision.scaled and not plan.prescaled
         self._partial: tuple[int, ...] = ()
         alpha, beta = problem.alpha, problem.beta
@@ -178,6 +180,7 @@ class GemmLaunch:
             ),
             None if planar else rows.lines, addend, target, device,
         )  # fmt: skip
+        self._pieces, self._nbytes = packed, packed + self._multiply.nbytes
 
     def __call__(self, a: int | Planes, b: int | Planes, c: int, out: int) -> None:
         """Launch on these addresses or planes; c is not read where beta is 0."""
@@ -187,29 +190,32 @@ class GemmLaunch:
             self._mma(a, b, c, out)
             return
         rows, columns = (b, a) if self.choice.swapped else (a, b)
-        if self._pack_rows is not None:
-            assert isinstance(rows, int)
-            rows = self._pack_rows(rows)
-        if self._pack_columns is not None:
-            assert isinstance(columns, int)
-            columns = self._pack_columns(columns)
+        # One piece of memory for all; freed after the launches, it is reused in the stream's order.
+        memory = cupy.cuda.alloc(self._nbytes) if self._nbytes else None
+        at = 0 if memory is None else memory.ptr
+        if self._pack is not None:
+            wanted = (rows,) * self._packs_rows + (columns,) * self._packs_columns
+            planes = self._pack([x for x in wanted if isinstance(x, int)], at)
+            rows = planes[0] if self._packs_rows else rows
+            columns = planes[-1] if self._packs_columns else columns
         assert isinstance(columns, Planes)
         if self._scaled:
             columns = _with_unscale(columns)
             rows = _with_unscale(rows) if isinstance(rows, Planes) else rows
         if not self._partial:
-            self._multiply(rows, columns, c, out)
+            self._multiply(rows, columns, c, out, at + self._pieces)
             return
         sums = cupy.empty(self._partial, cupy.complex64)
-        self._multiply(rows, columns, 0, sums.data.ptr)
+        self._multiply(rows, columns, 0, sums.data.ptr, at + self._pieces)
         self._reduce(sums.data.ptr, c, out)
 
 
 def _with_unscale(x: Planes) -> Planes:
     """Planes that were packed from 16-bit numbers, beside scaled ones: scaled by 1."""
-    if x.unscale is not None:
+    if x.unscale:
         return x
-    return replace(x, unscale=cupy.ones((x.batches, x.lines, 2), cupy.float32))
+    ones = cupy.ones((x.batches, x.lines, 2), cupy.float32)
+    return replace(x, unscale=int(ones.data.ptr), memory=(x.memory, ones))
 
 
 def planes_for(x: Planes, held: tuple[int, ...], wanted: tuple[int, ...]) -> Planes:
@@ -217,12 +223,16 @@ def planes_for(x: Planes, held: tuple[int, ...], wanted: tuple[int, ...]) -> Pla
     if x.batches == 1 or held == wanted:
         return x
 
-    def repeat(array: Any) -> Any:
-        if array is None:
-            return None
-        inner = array.shape[1:]
-        spread = cupy.broadcast_to(array.reshape(held + inner), wanted + inner)
-        return cupy.ascontiguousarray(spread).reshape(-1, *inner)
+    def part(address: int, nbytes: int) -> Any:
+        """A part of the planes' memory, repeated: one matrix a row."""
+        start = address - x.memory.data.ptr
+        rows = x.memory[start : start + nbytes].reshape(*held, -1)
+        return cupy.broadcast_to(rows, wanted + rows.shape[-1:]).reshape(-1)
 
-    array = repeat(x.array)
-    return Planes(array, repeat(x.unscale), x.lines, x.k, array.shape[0])
+    parts = [part(x.address, x.nbytes)]
+    if x.unscale:
+        parts.append(part(x.unscale, 8 * x.batches * x.lines))
+    memory = cupy.concatenate(parts)
+    first = int(memory.data.ptr)
+    unscale = first + parts[0].nbytes if x.unscale else 0
+    return Planes(first, parts[0].nbytes, unscale, x.lines, x.pitch, math.prod(wanted), memory)

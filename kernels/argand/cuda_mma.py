@@ -4,29 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-import cupy
 import numpy as np
 
 from argand import nvrtc
 from argand.cuda_arrays import Layout, k_fast
+from argand.cuda_kernel import BoundKernel
+from argand.cuda_scan import ScanLaunch
 from argand.device import Device
 from argand.gemm import GemmProblem
 from argand.gemm_plan import (
     ARGUMENTS,
-    SCAN_ARGUMENTS,
-    SCAN_KERNEL,
-    SCAN_LINES,
-    SCAN_SOURCE,
-    SCAN_THREADS,
     gemm_source,
     kernel_name,
     plan_gemm,
-    scan_source,
 )
 from argand.kernel_arguments import Arguments, arguments_dtype
 
 _DTYPE = arguments_dtype(ARGUMENTS)
-_SCAN_DTYPE = arguments_dtype(SCAN_ARGUMENTS)
 _LARGEST_GRID = 2**31 - 1
 
 
@@ -53,34 +47,32 @@ class MmaLaunch:
             a_k_fast=k_fast(left), b_k_fast=k_fast(right),
             vector=2 if _whole_pairs(left) and _whole_pairs(right) else 1,
         )  # fmt: skip
-        self._kernel = nvrtc.load(
+        kernel = nvrtc.load(
             gemm_source(problem.precision, plan), device.target,
             kernel_name(problem.precision, plan), plan.shared_bytes,
         )  # fmt: skip
-        self._plan = plan
-        self._arguments = Arguments(_DTYPE, _values(problem, left, right, c, out))
         scaled = problem.precision.scaled
-        self._scan = _Scan(left, right, problem.batch, device) if scaled else None
+        self._scan = ScanLaunch((left, right), problem.batch, device) if scaled else None
         tiles = -(-problem.m // plan.block_m) * -(-problem.n // plan.block_n)
         together = max(1, _LARGEST_GRID // tiles)
-        self._grids = [
-            (first, tiles * min(together, problem.batch - first))
+        values = _values(problem, left, right, c, out)
+        self._kernels = [
+            BoundKernel(
+                kernel, tiles * min(together, problem.batch - first), plan.threads,
+                Arguments(_DTYPE, values | {"first_batch": first}), shared_bytes=plan.shared_bytes,
+            )
             for first in range(0, problem.batch, together)
-        ]
+        ]  # fmt: skip
 
     def __call__(self, a: int, b: int, c: int, out: int) -> None:
         """Launch on these addresses; c is not read where beta is 0."""
         members = {"a": a, "b": b, "c": c, "out": out}
         if self._scan is not None:
             # Memory that is freed after the launch is reused in the stream's order.
-            largest = self._scan(a, b)
-            members["a_largest"] = largest.data.ptr
-            members["b_largest"] = largest.data.ptr + self._scan.second
-        for first, grid in self._grids:
-            values = self._arguments.at(**members, first_batch=first)
-            self._kernel(
-                (grid,), (self._plan.threads,), (values,), shared_mem=self._plan.shared_bytes
-            )
+            largest = self._scan((a, b))
+            members["a_largest"], members["b_largest"] = self._scan.places(largest)
+        for kernel in self._kernels:
+            kernel(members)
 
 
 def _whole_pairs(x: Layout) -> bool:
@@ -103,47 +95,8 @@ def _values(
         "out_row": out.row_stride, "out_column": out.column_stride, "out_batch": out.batch_stride,
         "a_largest_batch": left.rows if left.batch_stride else 0,
         "b_largest_batch": right.rows if right.batch_stride else 0,
-        "first_batch": 0,
         "alpha_re": alpha.real, "alpha_im": alpha.imag,
         "beta_re": beta.real, "beta_im": beta.imag,
         "flip_b": conjugated[0] != conjugated[1], "flip_result": conjugated[0],
         "pairs": out.in_pairs(along_columns=True),
     }  # fmt: skip
-
-
-class _Scan:
-    """Finds the bits of the largest finite magnitude of each line of both operands."""
-
-    def __init__(self, a: Layout, b: Layout, batch: int, device: Device) -> None:
-        sources = [_scanned(x) for x in (a, b)]
-        batches = [batch if x.batch_stride else 1 for x in (a, b)]
-        self._lines = [n * x.rows for n, x in zip(batches, (a, b), strict=True)]
-        blocks = [n * x["line_blocks"] for n, x in zip(batches, sources, strict=True)]
-        self._blocks = sum(blocks)
-        self._kernel = nvrtc.load(scan_source(k_fast(a), k_fast(b)), device.target, SCAN_KERNEL)
-        values = {"a_blocks": blocks[0]}
-        for side, source in zip("ab", sources, strict=True):
-            values |= {f"{side}_x": 0, f"{side}_largest": 0}
-            values |= {f"{side}_{name}": number for name, number in source.items()}
-        self._arguments = Arguments(_SCAN_DTYPE, values)
-
-    def __call__(self, a: int, b: int) -> Any:
-        """(lines of a, then of b, batch after batch) uint32."""
-        largest = cupy.empty(sum(self._lines), cupy.uint32)
-        first = largest.data.ptr
-        values = self._arguments.at(a_x=a, b_x=b, a_largest=first, b_largest=first + self.second)
-        self._kernel((self._blocks,), (SCAN_THREADS,), (values,))
-        return largest
-
-    @property
-    def second(self) -> int:
-        """Bytes from the first operand's lines to the second's."""
-        return 4 * self._lines[0]
-
-
-def _scanned(x: Layout) -> dict[str, int]:
-    numbers = (
-        x.rows, x.columns, x.row_stride, x.column_stride, x.batch_stride,
-        -(-x.rows // SCAN_LINES[k_fast(x)]),
-    )  # fmt: skip
-    return dict(zip(SCAN_SOURCE, numbers, strict=True))

@@ -2,105 +2,171 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import cupy
-
 from argand import nvrtc
 from argand.cuda_arrays import Layout, k_fast
+from argand.cuda_kernel import BoundKernel
+from argand.cuda_scan import ScanLaunch
+from argand.cuda_workspace import zeroed
 from argand.device import Device
 from argand.kernel_arguments import Arguments, arguments_dtype
 from argand.pack_plan import (
-    PACK_ARGUMENTS,
+    PACK_SOURCE,
     PITCH,
     THREADS,
     PackPlan,
-    pack_grid,
+    can_wait,
+    pack_arguments,
     pack_kernel_name,
     pack_source,
     scales,
+    strip_blocks,
+    strips,
 )
 from argand.precision import Precision
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Planes:
     """Lines (rows of A or columns of B) by k, as (batches, 2 terms, lines, pitch).
 
-    Of each term the real and the imaginary parts, k contiguous and zero from k to ``pitch``.
-    ``unscale`` (batches, lines, 2) scales results back where lines were scaled, else None.
-    ``batches`` is 1 where one matrix serves a whole batch.
+    Of each term the real and the imaginary parts, k contiguous and zero from k to ``pitch``:
+    ``nbytes`` from ``address`` on. At ``unscale`` lie (batches, lines, 2) fp32 that scale results
+    back where lines were scaled, else it is 0. ``batches`` is 1 where one matrix serves a whole
+    batch. ``memory`` is an array of bytes that holds both, None where a caller keeps it.
     """
 
-    array: Any
-    unscale: Any
+    address: int
+    nbytes: int
+    unscale: int
     lines: int
-    k: int
+    pitch: int
     batches: int
+    memory: Any = None
+
+
+@dataclass(frozen=True)
+class PackSource:
+    """An operand that is to be packed: where it lies, and what is done to it on the way.
+
+    ``layout`` is lines by k, complex64, or uint32 pairs of 16 bits with ``half``; a batch stride of
+    0 packs it once. ``flip`` conjugates.
+    """
+
+    layout: Layout
+    half: bool = False
+    flip: bool = False
 
     @property
-    def pitch(self) -> int:
-        """Numbers from one line to the next."""
-        return int(self.array.shape[-1])
-
-    @property
-    def nbytes(self) -> int:
-        """What it takes on the device."""
-        return int(self.array.nbytes + (0 if self.unscale is None else self.unscale.nbytes))
+    def plan(self) -> PackPlan:
+        """How a kernel reads it."""
+        along_k = k_fast(self.layout)
+        return PackPlan(self.half, along_k, 2 if self.layout.in_pairs(along_k) else 1)
 
 
 class PackLaunch:
-    """Lays out operands of one layout (lines by k, complex64 or uint32 pairs of 16 bits).
+    """Lays out one operand, or two at once.
 
-    ``batch`` is how many products there are; a source with a batch stride of 0 is packed once.
-    ``flip`` conjugates.
+    ``batch`` is how many products there are.
     """
 
     def __init__(
-        self,
-        precision: Precision,
-        x: Layout,
-        batch: int,
-        device: Device,
-        *,
-        half_source: bool = False,
-        flip: bool = False,
+        self, precision: Precision, sources: Sequence[PackSource], batch: int, device: Device
     ) -> None:
-        along_k = k_fast(x)
-        plan = PackPlan(half_source, along_k, 2 if x.in_pairs(along_k) else 1)
-        pitch = max(PITCH, -(-x.columns // PITCH) * PITCH)
-        self._lines, self._k, self._batches = x.rows, x.columns, batch if x.batch_stride else 1
-        self._grid = pack_grid(precision, plan, x.rows, pitch, self._batches)
-        self._scaled = scales(precision, plan)
-        self._shape = (self._batches, 2 * precision.terms, x.rows, pitch)
-        self._dtype = cupy.uint32 if precision.operand.bytes == 4 else cupy.uint16
-        self._kernel = nvrtc.load(
-            pack_source(precision, plan), device.target, pack_kernel_name(precision, plan)
+        plans = [source.plan for source in sources]
+        self._places = []
+        values: dict[str, int] = {}
+        blocks = []
+        scaled = [scales(precision, plan) for plan in plans]
+        pitches = [max(PITCH, -(-x.layout.columns // PITCH) * PITCH) for x in sources]
+        waits = all(can_wait(pitch, device.cores) for pitch in pitches)
+        self._scan = None
+        if any(scaled) and not waits:
+            self._scan = ScanLaunch([x.layout for x in sources], batch, device)
+        self._counters = 0
+        #: Bytes that planes and what scales their results back take.
+        self.nbytes = 0
+        for i, (source, pitch) in enumerate(zip(sources, pitches, strict=True)):
+            x = source.layout
+            batches = batch if x.batch_stride else 1
+            wait = scaled[i] and waits
+            count = strips(x.rows, batches)
+            # Strips' counters, then lines' magnitudes, where kernels leave zeros.
+            arrived = self._counters
+            largest = arrived + 8 * count
+            if wait:
+                self._counters = largest + -(-4 * batches * x.rows // 8) * 8
+            size = batches * 2 * precision.terms * x.rows * pitch * precision.operand.bytes
+            unscale = self.nbytes + _aligned(size)
+            self._places.append(_Place(
+                self.nbytes, size, unscale if scaled[i] else None, x.rows, pitch, batches,
+                (arrived, largest) if wait else None,
+            ))  # fmt: skip
+            self.nbytes = unscale + (_aligned(8 * batches * x.rows) if scaled[i] else 0)
+            blocks.append(count * strip_blocks(pitch))
+            numbers = {
+                "x": 0, "planes": 0, "largest": 0, "arrived": 0, "unscale": 0,
+                "line_stride": x.row_stride, "k_stride": x.column_stride,
+                "batch_stride": x.batch_stride, "lines": x.rows, "k": x.columns, "pitch": pitch,
+                "batches": batches, "wait": wait, "flip": source.flip,
+            }  # fmt: skip
+            values |= {f"{name}_{i}": numbers[name] for _, name in PACK_SOURCE}
+        kernel = nvrtc.load(
+            pack_source(precision, plans), device.target, pack_kernel_name(precision, plans)
         )
-        values = {
-            "x": 0, "planes": 0, "largest": 0, "arrived": 0, "unscale": 0,
-            "line_stride": x.row_stride, "k_stride": x.column_stride,
-            "batch_stride": x.batch_stride, "lines": x.rows, "k": x.columns, "pitch": pitch,
-            "batches": self._batches, "lag": self._grid.lag, "flip": flip,
-        }  # fmt: skip
-        self._arguments = Arguments(_DTYPE, values)
+        arguments = Arguments(
+            arguments_dtype(pack_arguments(len(plans))), values | {"first_blocks": blocks[0]}
+        )
+        self._kernel = BoundKernel(kernel, sum(blocks), THREADS, arguments)
 
-    def __call__(self, address: int) -> Planes:
-        """Pack what lies there."""
-        array = cupy.empty(self._shape, self._dtype)
-        members = {"x": address, "planes": array.data.ptr}
-        unscale = None
-        if self._scaled:
-            # One array, so that one call clears it: lines' magnitudes, then strips' counters.
-            lines = self._batches * self._lines
-            largest = cupy.zeros(lines + self._grid.strips, cupy.uint32)
-            unscale = cupy.empty((self._batches, self._lines, 2), cupy.float32)
-            members["largest"] = largest.data.ptr
-            members["arrived"] = largest.data.ptr + 4 * lines
-            members["unscale"] = unscale.data.ptr
-        self._kernel((self._grid.blocks,), (THREADS,), (self._arguments.at(**members),))
-        return Planes(array, unscale, self._lines, self._k, self._batches)
+    def __call__(self, addresses: Sequence[int], memory: int) -> list[Planes]:
+        """Pack what lies there into ``nbytes`` of memory, at a multiple of 256."""
+        members: dict[str, int] = {}
+        counters = zeroed(self._counters) if self._counters else 0
+        largest = None if self._scan is None else self._scan(addresses)
+        for i, (address, place) in enumerate(zip(addresses, self._places, strict=True)):
+            members[f"x_{i}"] = address
+            members[f"planes_{i}"] = memory + place.planes
+            if place.unscale is not None:
+                members[f"unscale_{i}"] = memory + place.unscale
+                if place.counters is not None:
+                    members[f"arrived_{i}"] = counters + place.counters[0]
+                    members[f"largest_{i}"] = counters + place.counters[1]
+                else:
+                    assert self._scan is not None
+                    members[f"largest_{i}"] = self._scan.places(largest)[i]
+        self._kernel(members)
+        return [place.at(memory) for place in self._places]
 
 
-_DTYPE = arguments_dtype(PACK_ARGUMENTS)
+def _aligned(nbytes: int) -> int:
+    """Up to where the next part begins."""
+    return -(-nbytes // 256) * 256
+
+
+@dataclass(frozen=True)
+class _Place:
+    """What an operand becomes, and where in the memory: bytes before its planes, and before what
+    scales its results back.
+
+    ``counters`` are the bytes before the strips' counters and before the lines' magnitudes, where
+    the kernel's blocks find them.
+    """  # noqa: D205
+
+    planes: int
+    nbytes: int
+    unscale: int | None
+    lines: int
+    pitch: int
+    batches: int
+    counters: tuple[int, int] | None
+
+    def at(self, memory: int) -> Planes:
+        """The planes in memory that begins there."""
+        unscale = 0 if self.unscale is None else memory + self.unscale
+        return Planes(
+            memory + self.planes, self.nbytes, unscale, self.lines, self.pitch, self.batches
+        )

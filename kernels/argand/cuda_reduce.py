@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argand import nvrtc
 from argand.cuda_arrays import Layout
+from argand.cuda_kernel import BoundKernel
 from argand.device import Device
 from argand.kernel_arguments import Arguments, arguments_dtype, size_check
 
@@ -46,9 +47,9 @@ class ReduceLaunch:
         beta: complex,
         device: Device,
     ) -> None:
-        self._blocks = -(-batch * out.rows * out.columns // _THREADS)
-        self._kernel = nvrtc.load(reduce_source(), device.target, REDUCE_KERNEL)
-        self._arguments = Arguments(_DTYPE, {
+        blocks = -(-batch * out.rows * out.columns // _THREADS)
+        kernel = nvrtc.load(reduce_source(), device.target, REDUCE_KERNEL)
+        self._kernel = BoundKernel(kernel, blocks, _THREADS, Arguments(_DTYPE, {
             "sums": 0, "c": 0, "out": 0,
             "parts": parts, "batch": batch, "m": out.rows, "n": out.columns,
             "c_row": c.row_stride, "c_column": c.column_stride, "c_batch": c.batch_stride,
@@ -56,9 +57,8 @@ class ReduceLaunch:
             "out_batch": out.batch_stride,
             "alpha_re": alpha.real, "alpha_im": alpha.imag,
             "beta_re": beta.real, "beta_im": beta.imag,
-        })  # fmt: skip
+        }))  # fmt: skip
 
     def __call__(self, sums: int, c: int, out: int) -> None:
         """Launch on these addresses; ``sums`` is (parts, batch, m, n)."""
-        values = self._arguments.at(sums=sums, c=c, out=out)
-        self._kernel((self._blocks,), (_THREADS,), (values,))
+        self._kernel({"sums": sums, "c": c, "out": out})

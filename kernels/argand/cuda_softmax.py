@@ -16,6 +16,7 @@ import cupy
 
 from argand import nvrtc
 from argand.cuda_arrays import one_stride, place
+from argand.cuda_kernel import BoundKernel
 from argand.device import Device, gpu
 from argand.kernel_arguments import Arguments, arguments_dtype
 from argand.softmax import SoftmaxProblem
@@ -150,34 +151,41 @@ class SoftmaxLaunch:
         self._extent = (max(0, problem.rows - 1) * max(0, read.stride) + problem.columns) * int(
             x.dtype.itemsize
         )
-        self._strides = (read.stride * x.dtype.itemsize, written.stride * out.dtype.itemsize)
-        self._shared = self.plan.shared_bytes(form)
-        self._kernel = nvrtc.load(
-            softmax_source(form, self.plan), arch.target, kernel_name(form, self.plan), self._shared
+        self._item_strides = (read.stride * x.dtype.itemsize, written.stride * out.dtype.itemsize)
+        shared = self.plan.shared_bytes(form)
+        kernel = nvrtc.load(
+            softmax_source(form, self.plan), arch.target, kernel_name(form, self.plan), shared
         )
         if self.plan.cluster > PORTABLE_CLUSTER:
-            cupy.cuda.driver.funcSetAttribute(self._kernel.kernel.ptr, _NON_PORTABLE_CLUSTERS, 1)
-        self._most_blocks = _LARGEST_GRID
+            cupy.cuda.driver.funcSetAttribute(kernel.kernel.ptr, _NON_PORTABLE_CLUSTERS, 1)
+        most = _LARGEST_GRID
         if self.plan.staged:
-            self._most_blocks = _at_once(self._kernel.kernel.ptr, self.plan, self._shared, device)
-        self._arguments = Arguments(_DTYPE, {
-            "x": 0, "x_end": 0, "out": 0, "rows": problem.rows, "columns": problem.columns,
+            most = _at_once(kernel.kernel.ptr, self.plan, shared, device)
+        values = {
+            "x": 0, "x_end": 0, "out": 0, "rows": 0, "columns": problem.columns,
             "x_stride": read.stride, "out_stride": written.stride,
             **scale_arguments(problem.scale),
-        })  # fmt: skip
+        }  # fmt: skip
+        self._step = _LARGEST_GRID // self.plan.cluster * self.plan.rows_a_block
+        self._launches = {}
+        for rows in {min(self._step, problem.rows), problem.rows % self._step or self._step}:
+            blocks = -(-rows // self.plan.rows_a_block) * self.plan.cluster
+            self._launches[rows] = BoundKernel(
+                kernel, min(blocks, most), self.plan.block_threads, Arguments(_DTYPE, values),
+                shared_bytes=shared,
+            )  # fmt: skip
 
     def __call__(self, x: int, out: int) -> None:
-        """Queue it on the current stream, for arrays at these addresses."""
-        plan = self.plan
-        most = _LARGEST_GRID // plan.cluster * plan.rows_a_block
-        for start in range(0, self._rows, most):
-            rows = min(most, self._rows - start)
-            blocks = min(-(-rows // plan.rows_a_block) * plan.cluster, self._most_blocks)
-            arguments = self._arguments.at(
-                x=x + start * self._strides[0], x_end=x + self._extent,
-                out=out + start * self._strides[1], rows=rows,
-            )  # fmt: skip
-            self._kernel((blocks,), (plan.block_threads,), (arguments,), shared_mem=self._shared)
+        """Queue it on the current stream, for arrays at these addresses.
+
+        More rows than a grid has blocks for take several launches.
+        """
+        for start in range(0, self._rows, self._step):
+            rows = min(self._step, self._rows - start)
+            self._launches[rows]({
+                "x": x + start * self._item_strides[0], "x_end": x + self._extent,
+                "out": out + start * self._item_strides[1], "rows": rows,
+            })  # fmt: skip
 
 
 def _at_once(function: int, plan: SoftmaxPlan, shared: int, device: Device) -> int:

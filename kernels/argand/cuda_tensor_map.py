@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +16,14 @@ class TensorMapError(RuntimeError):
     """The driver refused to describe an array."""
 
 
-@lru_cache(maxsize=1024)
+class TensorMap:
+    """A tensor map in memory of the host, from which a launch copies it."""
+
+    def __init__(self, raw: bytes) -> None:
+        self._raw = np.frombuffer(raw, np.uint8).copy()
+        self.address = int(self._raw.ctypes.data)
+
+
 def tensor_map(
     address: int,
     item: int,
@@ -26,7 +31,7 @@ def tensor_map(
     strides: Sequence[int],
     box: Sequence[int],
     line_bytes: int,
-) -> Any:
+) -> TensorMap:
     """A tensor map as a kernel's argument.
 
     Args:
@@ -66,5 +71,4 @@ def tensor_map(
             f"the driver refuses a tensor map ({error.name}): address {address:#x}, item {item}, "
             f"shape {list(shape)}, strides {list(strides)}, box {list(box)}"
         )
-    raw = ctypes.string_at(int(found.getPtr()), _BYTES)
-    return np.frombuffer(raw, dtype=f"V{_BYTES}").copy()
+    return TensorMap(ctypes.string_at(int(found.getPtr()), _BYTES))

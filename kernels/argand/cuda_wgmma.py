@@ -6,22 +6,29 @@ from dataclasses import dataclass, replace
 
 from argand import nvrtc
 from argand.cuda_arrays import Layout, k_fast
+from argand.cuda_kernel import BoundKernel
 from argand.cuda_pack import Planes
-from argand.cuda_tensor_map import ALIGNMENT, tensor_map
+from argand.cuda_tensor_map import ALIGNMENT, TensorMap, tensor_map
+from argand.cuda_workspace import zeroed
 from argand.device import Arch, Device
 from argand.gemm_plan import PlanError
 from argand.kernel_arguments import Arguments, arguments_dtype
 from argand.precision import Precision
 from argand.wgmma_plan import (
     STORE_SIDE,
+    WARP,
+    WARPGROUP,
     WGMMA_ARGUMENTS,
+    Division,
     WgmmaPlan,
     check_wgmma_plan,
+    divide,
     wgmma_kernel_name,
     wgmma_source,
 )
 
 _DTYPE = arguments_dtype(WGMMA_ARGUMENTS)
+_MOST_MAPS = 256
 
 
 def copyable(x: Layout) -> bool:
@@ -90,23 +97,34 @@ class WgmmaLaunch:
         plan = staged_where_possible(plan, precision, out, device.require_arch())
         self._precision, self._plan, self._problem, self._x = precision, plan, problem, x
         self._out = out
-        self._shared = plan.shared_bytes(precision)
-        self._kernel = nvrtc.load(
+        shared_bytes = plan.shared_bytes(precision)
+        kernel = nvrtc.load(
             wgmma_source(precision, plan), device.target, wgmma_kernel_name(precision, plan),
-            self._shared,
+            shared_bytes,
         )  # fmt: skip
         row_tiles = -(-problem.rows // plan.block_m)
         tiles = row_tiles * -(-problem.columns // plan.block_n) * problem.batch * problem.parts
-        self._blocks = min(tiles, self._blocks_at_once(tiles, device))
+        most = self._blocks_at_once(tiles, device)
         steps = -(-problem.k // plan.depth)
+        # Whoever cuts k into parts has done so to fill the card.
+        division = (
+            divide(tiles, most, steps, plan.depth) if problem.parts == 1
+            else Division(min(tiles, most), tiles)
+        )  # fmt: skip
+        multiplying = plan.threads - WARPGROUP
+        #: Bytes that sums of pieces take.
+        self.nbytes = 4 * division.blocks * plan.block_n * multiplying if division.share else 0
+        self._ready_bytes = 4 * division.blocks * multiplying // WARP
         # As neighbour_rows() of the kernel's plan.
         neighbours = (plan.storage != "planar" and not plan.k_fast) or plan.rows_fast
-        self._arguments = Arguments(_DTYPE, {
+        arguments = Arguments(_DTYPE, {
             "c": 0, "out": 0, "x_unscale": 0, "y_unscale": 0,
             "rows": problem.rows, "columns": problem.columns, "k": problem.k,
             "batches": problem.batch, "x_batched": problem.x_batched,
             "y_batched": problem.y_batched,
+            "pieces": 0, "ready": 0,
             "parts": problem.parts, "part_steps": -(-steps // problem.parts),
+            "whole_tiles": division.whole, "split_tiles": division.split, "share": division.share,
             "c_row": c.row_stride, "c_column": c.column_stride, "c_batch": c.batch_stride,
             "out_row": out.row_stride, "out_column": out.column_stride,
             "out_batch": out.batch_stride,
@@ -116,25 +134,51 @@ class WgmmaLaunch:
             "row_pairs": neighbours and out.in_pairs(along_columns=False),
             "column_pairs": out.in_pairs(along_columns=True),
         })  # fmt: skip
+        self._kernel = BoundKernel(
+            kernel, division.blocks, plan.threads, arguments, maps=3, shared_bytes=shared_bytes
+        )
+        self._maps: dict[tuple[str, int], TensorMap] = {}
 
-    def __call__(self, rows: int | Planes, columns: Planes, c: int, out: int) -> None:
-        """Launch on these operands and addresses; c is not read where beta is 0."""
+    def __call__(self, rows: int | Planes, columns: Planes, c: int, out: int, pieces: int) -> None:
+        """Launch on these operands and addresses, ``pieces`` being that of ``nbytes`` of memory.
+
+        c is not read where beta is 0.
+        """
         members = {"c": c, "out": out}
-        if columns.unscale is not None:
-            members["y_unscale"] = columns.unscale.data.ptr
+        if self.nbytes:
+            members["pieces"] = pieces
+            members["ready"] = zeroed(self._ready_bytes)
+        if columns.unscale:
+            members["y_unscale"] = columns.unscale
         if isinstance(rows, Planes):
-            if rows.unscale is not None:
-                members["x_unscale"] = rows.unscale.data.ptr
-            x_map = self._planes_map(rows, self._plan.block_m)
+            if rows.unscale:
+                members["x_unscale"] = rows.unscale
+            x_map = self._map("x", rows.address, rows)
         else:
-            x_map = self._interleaved_map(rows)
-        y_map = self._planes_map(columns, self._plan.block_n)
+            x_map = self._map("x", rows)
+        y_map = self._map("y", columns.address, columns)
         # A kernel that stores directly does not look at the third map.
-        out_map = self._out_map(out) if self._plan.staged else y_map
-        self._kernel(
-            (self._blocks,), (self._plan.threads,),
-            (x_map, y_map, out_map, self._arguments.at(**members)), shared_mem=self._shared,
-        )  # fmt: skip
+        out_map = self._map("out", out) if self._plan.staged else y_map
+        self._kernel(members, (x_map.address, y_map.address, out_map.address))
+
+    def _map(self, name: str, address: int, planes: Planes | None = None) -> TensorMap:
+        """A tensor map of one of the kernel's three arrays, made once for each address.
+
+        Planes of one launch differ in nothing else.
+        """
+        found = self._maps.get((name, address))
+        if found is None:
+            if len(self._maps) >= _MOST_MAPS:
+                self._maps.clear()
+            if name == "out":
+                found = self._out_map(address)
+            elif planes is None:
+                found = self._interleaved_map(address)
+            else:
+                plan = self._plan
+                found = self._planes_map(planes, plan.block_m if name == "x" else plan.block_n)
+            self._maps[name, address] = found
+        return found
 
     def _blocks_at_once(self, tiles: int, device: Device) -> int:
         """One on each multiprocessor, or fewer where that keeps operands in the cache.
@@ -150,7 +194,7 @@ class WgmmaLaunch:
             return cores
         return cores // of_product * of_product
 
-    def _interleaved_map(self, address: int) -> object:
+    def _interleaved_map(self, address: int) -> TensorMap:
         x, plan = self._x, self._plan
         assert x is not None
         item = plan.x_item(self._precision)
@@ -165,7 +209,7 @@ class WgmmaLaunch:
             (plan.x_span(self._precision), box, 1), 128,
         )  # fmt: skip
 
-    def _out_map(self, address: int) -> object:
+    def _out_map(self, address: int) -> TensorMap:
         out = self._out
         fast, slow, stride = (
             (out.rows, out.columns, out.column_stride) if self._plan.rows_fast
@@ -178,12 +222,12 @@ class WgmmaLaunch:
             (STORE_SIDE, STORE_SIDE, 1), 128,
         )  # fmt: skip
 
-    def _planes_map(self, x: Planes, lines: int) -> object:
-        item = int(x.array.dtype.itemsize)
+    def _planes_map(self, x: Planes, lines: int) -> TensorMap:
+        item = self._precision.operand.bytes
         line = x.pitch * item
         planes = 2 * self._precision.terms
         return tensor_map(
-            x.array.data.ptr, item, (x.pitch, x.lines, planes, x.batches),
+            x.address, item, (x.pitch, x.lines, planes, x.batches),
             (line, x.lines * line, planes * x.lines * line),
             (self._plan.depth, lines, planes, 1), self._plan.line_bytes(self._precision),
         )  # fmt: skip

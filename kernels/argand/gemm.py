@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
@@ -178,8 +180,7 @@ def gemm(
     """
     key = None
     if _on_cuda(a):
-        from argand import cuda_calls
-
+        cuda_calls = _cuda_calls()
         options = (alpha, beta, op_a, op_b, precision, rounding, output)
         key = cuda_calls.key_of((a, b, c, out), options)
         found = None if key is None else cuda_calls.repeat(key, a, b, c, out)
@@ -247,6 +248,14 @@ def _backend_of(arguments: Sequence[Any]) -> Backend:
             "them) or all on a GPU (CuPy arrays)"
         )
     return found.pop()
+
+
+@cache
+def _cuda_calls() -> ModuleType:
+    """Imported once: the statement itself takes a good part of a microsecond."""
+    from argand import cuda_calls
+
+    return cuda_calls
 
 
 def _on_cuda(x: Any) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from argand.device import Arch
 from argand.gemm_plan import PlanError
 from argand.precision import Precision
-from argand.wgmma_plan import TARGET, Storage, WgmmaPlan, check_wgmma_plan
+from argand.wgmma_plan import TARGET, Division, Storage, WgmmaPlan, check_wgmma_plan, divide
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ _SINGLE = (
     WgmmaPlan(1, 64, 32, 5), WgmmaPlan(1, 32, 32, 6),
 )  # fmt: skip
 _SPLIT = (
-    WgmmaPlan(2, 128, 16, 3, 1, True), WgmmaPlan(2, 96, 16, 3, 1, True),
-    WgmmaPlan(2, 64, 16, 4, 1, True), WgmmaPlan(1, 64, 16, 5, 1, True),
+    WgmmaPlan(2, 128, 16, 3), WgmmaPlan(2, 96, 16, 3), WgmmaPlan(2, 64, 16, 4),
+    WgmmaPlan(1, 64, 16, 5),
 )  # fmt: skip
 
 
@@ -97,8 +97,12 @@ def wgmma_tiles(precision: Precision, storage: Storage) -> list[WgmmaPlan]:
 def candidates(
     precision: Precision, arch: Arch, sizes: GemmSizes, a: OperandTraits, b: OperandTraits
 ) -> list[GemmChoice]:
-    """Every way to solve a product; mma.sync takes any that has no packed operand."""
-    found = [] if a.packed or b.packed or sizes.half_output else [GemmChoice()]
+    """Every way to solve a product.
+
+    mma.sync takes any that has neither a packed operand nor pairs, which would have to be widened.
+    """
+    beyond = a.packed or b.packed or a.half or b.half or sizes.half_output
+    found = [] if beyond else [GemmChoice()]
     if arch.target != TARGET or min(sizes.m, sizes.n, sizes.k) == 0:
         return found
     for swapped in (False, True):
@@ -161,8 +165,8 @@ def choose(
     every = candidates(precision, arch, sizes, a, b)
     if not every:
         raise PlanError(
-            f"no kernel for {precision.name} on {arch.name} with packed operands or 16-bit "
-            f"results: those need {TARGET}"
+            f"no kernel for {precision.name} on {arch.name} with packed operands, pairs of 16 bits "
+            f"or 16-bit results: those need {TARGET}"
         )
     return min(every, key=lambda choice: estimate(choice, precision, cores, sizes, a, b))
 
@@ -179,6 +183,8 @@ _STORE = 24e9
 _LAUNCH = 4e-6
 _FILL = 1.5e-6
 """Until a kernel's first tile is under way."""
+_JOINING = 3e-6
+"""What leaving and adding up pieces of a tile takes."""
 _SHARE = {(2, 128): 0.90, (2, 96): 0.86, (2, 64): 0.76, (2, 32): 0.5, (1, 64): 0.52, (1, 32): 0.35}
 """Of the tensor cores' rate that a tile reaches, by warpgroups and columns."""
 _SPLITTING = 1.05
@@ -207,22 +213,22 @@ def estimate(
         spent = waves * tile * tile * k * products / (each * _MMA_SHARE[precision.operand.bytes])
         scans = 0.0
         if precision.scaled:
-            scans = 2 * _LAUNCH + 8 * batch * k * (m + n) / _SCANNING
+            scans = 1.5 * _LAUNCH + 8 * batch * k * (m + n) / _SCANNING
         return max(spent + _FILL, 1.3 * moved) + _LAUNCH + scans
     rows, columns = (n, m) if choice.swapped else (m, n)
     row_traits, column_traits = (b, a) if choice.swapped else (a, b)
-    total = _LAUNCH + _FILL
+    packing = 0.0
     for lines, traits, packs in (
         (columns, column_traits, True), (rows, row_traits, plan.storage == "planar"),
     ):  # fmt: skip
         if packs and not traits.packed:
             item = (4 if traits.half else 8) + 2 * precision.terms * precision.operand.bytes
             copies = batch if traits.batched else 1
-            total += _LAUNCH + max(1e-6, copies * lines * k * item / _PACKING)
-            if precision.scaled and not traits.half:
-                total += _LAUNCH
+            packing += max(1e-6, copies * lines * k * item / _PACKING)
+    total = _LAUNCH + _FILL + packing + (_LAUNCH if packing else 0.0)  # one launch for both
     tiles = batch * choice.parts * -(-rows // plan.block_m) * -(-columns // plan.block_n)
-    steps = -(-k // (plan.depth * choice.parts)) * plan.depth
+    stages = -(-k // (plan.depth * choice.parts))
+    steps = stages * plan.depth
     rate = each * _SHARE[plan.warpgroups, plan.block_n]
     one = plan.block_m * plan.block_n * steps * products / rate
     if plan.storage == "fp32" and precision.terms > 1:
@@ -230,6 +236,9 @@ def estimate(
     one += plan.block_m * plan.block_n * 8 / _STORE
     if choice.parts > 1:
         total += 2 * _LAUNCH + 8 * batch * m * n * (choice.parts + 1) / _PACKING
-    waves = -(-tiles // cores)
-    # With many tiles a block's store overlaps others' products, and the last wave matters little.
-    return total + max(waves * one, moved)
+    division = Division(min(tiles, cores), tiles)
+    if choice.parts == 1:
+        division = divide(tiles, cores, stages, plan.depth)
+    if division.share:
+        total += _JOINING
+    return total + max(division.turns(stages) * one, moved)

@@ -1,4 +1,4 @@
-"""Kernel arguments as one structure, passed by value: a launch then costs a few microseconds."""
+"""Kernel arguments as one structure, passed by value, of which a launch fills in addresses."""
 
 from __future__ import annotations
 
@@ -29,17 +29,15 @@ class Arguments:
 
     def __init__(self, dtype: np.dtype[Any], values: Mapping[str, Any]) -> None:
         names = dtype.names or ()
-        self._bytes = np.array([tuple(values[name] for name in names)], dtype).tobytes()
+        #: The structure's memory, in which `set` writes.
+        self.bytes = np.array([tuple(values[name] for name in names)], dtype).view(np.uint8)
+        self._memory = self.bytes.data
         self._offsets = {name: dtype.fields[name][1] for name in names} if dtype.fields else {}
-        # CuPy would walk all members of a structured type at each launch.
-        self._type = np.dtype(f"V{dtype.itemsize}")
 
-    def at(self, **members: int) -> Any:
-        """The structure with these members set, as a kernel's argument."""
-        buffer = bytearray(self._bytes)
+    def set(self, members: Mapping[str, int]) -> None:
+        """Give these members, of 64 bits, their values."""
         for name, value in members.items():
-            _WORD.pack_into(buffer, self._offsets[name], value)
-        return np.frombuffer(buffer, self._type)
+            _WORD.pack_into(self._memory, self._offsets[name], value)
 
 
 def size_check(structure: str, fields: Fields) -> str:

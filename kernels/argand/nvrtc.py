@@ -12,12 +12,13 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from argand.atomic_files import atomic_path
 
 SOURCES = Path(__file__).parent / "cuda"
 """Where the kernels and the headers they share lie."""
@@ -216,20 +217,10 @@ def _write_cached(
     kernels = {name: asdict(values) for name, values in resources.items()}
     described = json.dumps({"kernels": kernels, "warnings": warnings}).encode()
     digest = hashlib.sha256(described + cubin).hexdigest().encode()
-    _replace(path, cubin)
-    _replace(path.with_suffix(".checked"), digest + b"\n" + described)
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write whole or not at all: others may be reading, or writing the same."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(name).replace(path)
-    finally:
-        Path(name).unlink(missing_ok=True)
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(cubin)
+    with atomic_path(path.with_suffix(".checked")) as temporary:
+        temporary.write_bytes(digest + b"\n" + described)
 
 
 def load(source: str, target: str, kernel: str, shared_bytes: int = 0) -> Any:

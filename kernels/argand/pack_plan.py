@@ -1,10 +1,11 @@
-"""The pass that lays an operand out in planes for the wgmma family: plan, grid, source.
+"""The pass that lays operands out in planes for the wgmma family: plan, blocks, source.
 
 Nothing here needs a GPU or CuPy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from argand.gemm_plan import precision_fields
@@ -14,12 +15,13 @@ from argand.precision import Precision
 LINES = 64
 DEPTH = 64
 THREADS = 256
-_SCAN_TILES = 4
-"""Of DEPTH, that a block looks at. All of these as in gemm_pack.cuh."""
-_BLOCKS_AHEAD = 512
-"""About how many blocks run at once: so far ahead of the packing a strip is looked at."""
+"""Of a block, and what it packs. As in gemm_pack.cuh."""
 PITCH = 16
 """Planes are padded to a multiple of this many k."""
+_BLOCKS_A_CORE = 4
+"""That run at once, by their shared memory and registers."""
+_STRIPS_AT_ONCE = 4
+"""Strips of which all blocks run at once, where they wait for each other."""
 
 
 @dataclass(frozen=True)
@@ -34,64 +36,84 @@ class PackPlan:
     k_fast: bool = True
     vector: int = 1
 
+    @property
+    def symbol(self) -> str:
+        """The plan in the kernel's name."""
+        return f"{'k' if self.k_fast else 'm'}{'h' if self.half_source else 's'}{self.vector}"
+
 
 def scales(precision: Precision, plan: PackPlan) -> bool:
     """Whether lines are scaled: 16-bit sources hold what the operand format holds."""
     return precision.scaled and not plan.half_source
 
 
-@dataclass(frozen=True)
-class PackGrid:
-    """How many blocks, and how many strips are looked at before the first is packed."""
-
-    blocks: int
-    lag: int
-    strips: int
+def strips(lines: int, batches: int) -> int:
+    """How many strips of lines a source has; each is a row of blocks."""
+    return batches * -(-lines // LINES)
 
 
-def pack_grid(
-    precision: Precision, plan: PackPlan, lines: int, pitch: int, batches: int
-) -> PackGrid:
-    """The launch for ``batches`` sources of ``lines`` x ``pitch``."""
-    strips = batches * -(-lines // LINES)
-    packers = -(-pitch // DEPTH)
-    if not scales(precision, plan):
-        return PackGrid(strips * packers, 0, strips)
-    both = packers + -(-packers // _SCAN_TILES)
-    lag = min(strips, -(-_BLOCKS_AHEAD // both))
-    return PackGrid((strips + lag) * both, lag, strips)
+def strip_blocks(pitch: int) -> int:
+    """Blocks of a strip."""
+    return -(-pitch // DEPTH)
 
 
-PACK_ARGUMENTS: tuple[tuple[str, str], ...] = (
+def can_wait(pitch: int, cores: int) -> bool:
+    """Whether a strip's blocks run at once, so that they can find its magnitudes together."""
+    return _STRIPS_AT_ONCE * strip_blocks(pitch) <= _BLOCKS_A_CORE * cores
+
+
+PACK_SOURCE: tuple[tuple[str, str], ...] = (
     ("const void*", "x"), ("void*", "planes"),
-    ("uint32*", "largest"), ("uint32*", "arrived"), ("float2*", "unscale"),
+    ("uint32*", "largest"), ("uint2*", "arrived"), ("float2*", "unscale"),
     ("int64", "line_stride"), ("int64", "k_stride"), ("int64", "batch_stride"),
-    *(("int", name) for name in ("lines", "k", "pitch", "batches", "lag", "flip")),
+    *(("int", name) for name in ("lines", "k", "pitch", "batches", "wait", "flip")),
 )  # fmt: skip
-"""The kernel's arguments in order: PackArguments of gemm_pack.cuh."""
+"""Of one source, in order: PackArguments of gemm_pack.cuh."""
 
 
-def pack_kernel_name(precision: Precision, plan: PackPlan) -> str:
+def pack_arguments(sources: int) -> tuple[tuple[str, str], ...]:
+    """The kernel's arguments: each source's, then how many blocks the first has."""
+    each = [(kind, f"{name}_{i}") for i in range(sources) for kind, name in PACK_SOURCE]
+    return (*each, ("int64", "first_blocks"))
+
+
+def pack_kernel_name(precision: Precision, plans: Sequence[PackPlan]) -> str:
     """The kernel's symbol."""
-    layout = f"{'k' if plan.k_fast else 'm'}{'h' if plan.half_source else 's'}{plan.vector}"
-    return f"gemm_pack_{precision.symbol}_{layout}"
+    return "_".join(["gemm_pack", precision.symbol, *(plan.symbol for plan in plans)])
 
 
-def pack_source(precision: Precision, plan: PackPlan) -> str:
-    """The CUDA C++ of the kernel that packs such a source."""
+def pack_source(precision: Precision, plans: Sequence[PackPlan]) -> str:
+    """The CUDA C++ of the kernel that packs one such source, or two at once."""
+    constants = "".join(
+        f"constexpr PackPlan kPlan{i}{{{_members(precision, plan)}}};\n"
+        for i, plan in enumerate(plans)
+    )
+    sources = " ".join(f"PackArguments source_{i};" for i in range(len(plans)))
+    second = (
+        "    if (blockIdx.x >= args.first_blocks) {\n"
+        "        pack_planes<kPlan1>(args.source_1, blockIdx.x - args.first_blocks, tile);\n"
+        "        return;\n"
+        "    }\n"
+    )
+    return (
+        '#include "gemm_pack.cuh"\n'
+        f"struct Arguments {{ {sources} int64 first_blocks; }};\n"
+        f"{size_check('Arguments', pack_arguments(len(plans)))}"
+        f"{constants}"
+        f'extern "C" __global__ void __launch_bounds__({THREADS}, {_BLOCKS_A_CORE})\n'
+        f"{pack_kernel_name(precision, plans)}(const __grid_constant__ Arguments args) {{\n"
+        "    __shared__ float2 tile[kPackTile];\n"
+        f"{second if len(plans) > 1 else ''}"
+        "    pack_planes<kPlan0>(args.source_0, blockIdx.x, tile);\n"
+        "}\n"
+    )
+
+
+def _members(precision: Precision, plan: PackPlan) -> str:
     fields = precision_fields(precision) | {
         "scaled": str(scales(precision, plan)).lower(),
         "half_source": str(plan.half_source).lower(),
         "k_fast": str(plan.k_fast).lower(),
         "vector": plan.vector,
     }
-    members = ", ".join(f".{name} = {value}" for name, value in fields.items())
-    return (
-        '#include "gemm_pack.cuh"\n'
-        f"{size_check('PackArguments', PACK_ARGUMENTS)}"
-        f"constexpr PackPlan kPlan{{{members}}};\n"
-        f'extern "C" __global__ void __launch_bounds__({THREADS})\n'
-        f"{pack_kernel_name(precision, plan)}(const __grid_constant__ PackArguments args) {{\n"
-        "    pack_planes<kPlan>(args);\n"
-        "}\n"
-    )
+    return ", ".join(f".{name} = {value}" for name, value in fields.items())

@@ -11,9 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from argand.atomic_files import atomic_path
 from argand.device import Arch, gpu
 from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, candidates
 from argand.nvrtc import cache_folder, kernel_digest
@@ -166,16 +165,9 @@ def keep(device: int, measured: dict[str, GemmChoice]) -> None:
     _table.cache_clear()  # another process may have added to it
     table = {**_table(path, device), **measured}
     choices = {name: asdict(choice) for name, choice in table.items()}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump({**measured_on(device), "choices": choices}, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    finally:
-        Path(name).unlink(missing_ok=True)
+    with atomic_path(path) as temporary:
+        text = json.dumps({**measured_on(device), "choices": choices}, indent=1)
+        temporary.write_text(text, encoding="utf-8")
     _table.cache_clear()
     _changed()
 

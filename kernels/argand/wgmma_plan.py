@@ -18,6 +18,8 @@ Storage = Literal["fp32", "half", "planar"]
 """How the row operand lies in memory: interleaved pairs of fp32, interleaved pairs rounded to 16
 bits, or packed in planes as the column operand is."""
 
+WARP = 32
+WARPGROUP = 4 * WARP
 _WARPGROUP_ROWS = 64
 _SWIZZLE_BYTES = 128
 _ALIGNMENT = 1024
@@ -33,20 +35,17 @@ class WgmmaPlan:
     """One kernel of the family.
 
     A block of ``warpgroups`` multiplying warpgroups and one that loads computes ``64 warpgroups x
-    block_n`` of Z in stages of ``depth`` k, ``stages`` of them in shared memory. ``promote_stages``
-    is after how many of them sums move to fp32 registers (0: never); with ``alternate`` the real
-    and the imaginary part of a slice share registers. ``k_fast`` says whether k is an interleaved
-    row operand's contiguous axis. ``prescaled`` says that a scaled precision's operands came as
-    16-bit numbers, which need no scaling. ``staged`` sends results off through shared memory; then
-    ``rows_fast`` says whether rows are their contiguous axis.
+    block_n`` of Z in stages of ``depth`` k, ``stages`` of them in shared memory. Sums of split
+    operands move to fp32 registers after each stage, those of others never. ``k_fast`` says whether
+    k is an interleaved row operand's contiguous axis. ``prescaled`` says that a scaled precision's
+    operands came as 16-bit numbers, which need no scaling. ``staged`` sends results off through
+    shared memory; then ``rows_fast`` says whether rows are their contiguous axis.
     """
 
     warpgroups: int
     block_n: int
     depth: int
     stages: int
-    promote_stages: int = 0
-    alternate: bool = False
     storage: Storage = "fp32"
     k_fast: bool = False
     half_output: bool = False
@@ -62,7 +61,7 @@ class WgmmaPlan:
     @property
     def threads(self) -> int:
         """Threads of a block."""
-        return 128 * (self.warpgroups + 1)
+        return WARPGROUP * (self.warpgroups + 1)
 
     def x_item(self, precision: Precision) -> int:
         """Bytes of a complex number of the row operand."""
@@ -117,12 +116,10 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
          "pairs of 16 bits are operands of one term in a 16-bit format"),
         (plan.storage == "planar" or plan.prescaled or not precision.scaled,
          "operands that are to be scaled are packed beforehand"),
-        (plan.promote_stages > 0 or precision.terms == 1, "sums of split operands are promoted"),
-        (plan.promote_stages == 1 or not plan.alternate, "alternate parts are promoted each stage"),
         (not plan.staged or (not plan.half_output and plan.block_n % STORE_SIDE == 0),
          f"staged results are complex64 in boxes of {STORE_SIDE} columns"),
-        (not plan.staged or not plan.alternate or plan.block_n < 128,
-         "128 columns of alternate parts leave no registers to stage results"),
+        (not plan.staged or precision.terms == 1 or plan.block_n < 128,
+         "128 columns of split operands leave no registers to stage results"),
         (not plan.half_output or operand != "tf32", "16-bit results need a 16-bit operand format"),
         (plan.shared_bytes(precision) <= arch.shared_bytes,
          f"a block may use {arch.shared_bytes} bytes of shared memory on {arch.name}, "
@@ -133,13 +130,51 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
             raise PlanError(f"{rule}: {plan}")
 
 
+_LEAST_SHARE = 128
+"""Of k, below which a share would be all beginning and end."""
+_MOST_PIECES = 8
+"""Of a tile: one block adds all of them up."""
+
+
+@dataclass(frozen=True)
+class Division:
+    """How tiles are divided among ``blocks``.
+
+    ``whole`` tiles are taken in turns. ``split`` more are cut along k, and each block takes
+    ``share`` stages of them; without any, ``share`` is 0.
+    """
+
+    blocks: int
+    whole: int
+    split: int = 0
+    share: int = 0
+
+    def turns(self, steps: int) -> float:
+        """How long it takes, in times of one tile of ``steps`` stages."""
+        return -(-self.whole // self.blocks) + self.share / max(steps, 1)
+
+
+def divide(tiles: int, most: int, steps: int, depth: int) -> Division:
+    """Divide tiles of ``steps`` stages of ``depth`` k among at most ``most`` blocks.
+
+    Where the last turn would keep only some of them busy, its tiles are split, as long as that
+    saves a fifth of a tile's time and shares do not become too small.
+    """
+    rest = tiles % most
+    share = max(-(-rest * steps // most), -(-_LEAST_SHARE // depth), -(-steps // _MOST_PIECES))
+    if rest == 0 or 5 * share > 4 * steps:
+        return Division(min(tiles, most), tiles)
+    shares = -(-rest * steps // share)
+    return Division(most if tiles > rest else shares, tiles - rest, rest, share)
+
+
 def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
     """The kernel's symbol."""
     layout = {"fp32": "s", "half": "h", "planar": "p"}[plan.storage] + "k" * plan.k_fast
-    layout += "h" * plan.half_output + "p" * plan.prescaled + "a" * plan.alternate
+    layout += "h" * plan.half_output + "p" * plan.prescaled
     layout += "b" * plan.staged + "r" * plan.rows_fast
     tile = f"{plan.block_m}x{plan.block_n}x{plan.depth}"
-    return f"gemm_wgmma_{precision.symbol}_{tile}_{layout}_{plan.stages}_{plan.promote_stages}"
+    return f"gemm_wgmma_{precision.symbol}_{tile}_{layout}_{plan.stages}"
 
 
 # WgmmaArguments of gemm_wgmma_plan.cuh, which follow three tensor maps.
@@ -148,8 +183,11 @@ WGMMA_ARGUMENTS: tuple[tuple[str, str], ...] = (
     ("void*", "out"),
     ("const float2*", "x_unscale"),
     ("const float2*", "y_unscale"),
+    ("float*", "pieces"),
+    ("uint32*", "ready"),
     *(("int", name) for name in (
         "rows", "columns", "k", "batches", "x_batched", "y_batched", "parts", "part_steps",
+        "whole_tiles", "split_tiles", "share",
     )),
     *(("int64", name) for name in (
         "c_row", "c_column", "c_batch", "out_row", "out_column", "out_batch",
@@ -175,8 +213,6 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
         "block_n": plan.block_n,
         "depth": plan.depth,
         "stages": plan.stages,
-        "promote_stages": plan.promote_stages,
-        "alternate": _bool(plan.alternate),
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     return (

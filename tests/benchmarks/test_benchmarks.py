@@ -37,7 +37,7 @@ def known_ceilings(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (gemm, softmax):
         monkeypatch.setattr(module, "measure_ceilings", lambda device: found)
     # Operands this small fit in a cache tens of thousands of times.
-    monkeypatch.setattr(measuring, "rotations", lambda device, size: 2)
+    monkeypatch.setattr(measuring, "rotations", lambda *_: 2)
 
 
 def rows(path: Path) -> list[dict[str, str]]:

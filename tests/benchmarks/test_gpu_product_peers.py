@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ from argand import PRECISIONS, Device
 from argand.ceilings import Ceilings, operand_formats
 
 from benchmarks import gemm, gemm_ours, gemm_peers
-from benchmarks.measuring import Bench
+from benchmarks.measuring import Bench, Candidate
 from benchmarks.operands import random_operands
 from benchmarks.product_check import ProductCheck
 from benchmarks.shapes import Shape
@@ -40,17 +41,30 @@ def test_every_candidate_verifies_or_says_why_not(gpu: Device, shape: Shape) -> 
         assert row.verified or row.reason.startswith(NOT_RUN), said
 
 
-def test_the_planar_peer_is_not_left_out_where_cublas_is(gpu: Device) -> None:
-    """Multiples of 16 on Hopper: nothing for the heuristic to refuse."""
+def assert_verified(candidates: Sequence[Candidate], shape: Shape, chosen: str) -> None:
+    """Each computes the shape, verifies, and says by this word what it chose."""
     import cupy
 
-    from benchmarks import cublaslt_planar
-
-    shape = Shape(512, 512, 512)
     a, b = random_operands(shape, seed=1)
     check = ProductCheck(shape, a, b, backend="cuda", seed=1)
-    for one in cublaslt_planar.candidates():
+    for one in candidates:
         inputs = one.prepare(cupy.asarray(a), cupy.asarray(b))
         found = check(one.result(one.compute(*inputs)), one)
         assert found.verified, found.reason
-        assert "algorithm" in one.chosen(*inputs)
+        assert chosen in one.chosen(*inputs)
+
+
+def test_the_planar_peer_is_not_left_out_where_cublas_is(gpu: Device) -> None:
+    """Multiples of 16 on Hopper: nothing for the heuristic to refuse."""
+    from benchmarks import cublaslt_planar
+
+    assert_verified(cublaslt_planar.candidates(), Shape(512, 512, 512), "algorithm")
+
+
+def test_triton_takes_sizes_that_are_no_tiles(gpu: Device) -> None:
+    """The winning configuration stands in the row."""
+    pytest.importorskip("torch")
+    pytest.importorskip("triton")
+    from benchmarks import triton_planar
+
+    assert_verified(triton_planar.candidates(), Shape(130, 70, 90), "stages")

@@ -109,6 +109,7 @@ def test_pairs_of_16_bits_are_read_as_they_are(precision: str) -> None:
     assert {plan.storage for _, plan in found} == {"half", "planar"}
     assert all(plan.prescaled == PRECISIONS[precision].scaled for _, plan in found)
     assert not any(plan.prescaled for _, plan in wgmma(ways(precision)))
+    assert GemmChoice() not in ways(precision, *half)  # it would have to widen them
 
 
 @pytest.mark.parametrize("precision", SINGLE_HALF)
@@ -145,7 +146,7 @@ def test_where_nothing_fits_the_reason_is_said(
     arch: Arch, a: OperandTraits, b: OperandTraits, half_output: bool
 ) -> None:
     sizes = replace(LARGE, half_output=half_output)
-    with pytest.raises(PlanError, match=r"no kernel for fp16 on .*packed operands or 16-bit"):
+    with pytest.raises(PlanError, match=r"no kernel for fp16 on .*packed operands, pairs of 16"):
         choose(PRECISIONS["fp16"], arch, 108, sizes, a, b)
 
 

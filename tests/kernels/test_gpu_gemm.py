@@ -9,7 +9,8 @@ there are three times as many products.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,55 @@ def assert_within(found: Array, expected: Array, allowed: Array) -> None:
     for error in (np.abs(found.real - expected.real), np.abs(found.imag - expected.imag)):
         excess = error - allowed
         assert (excess <= 0).all(), f"off by {error.max()}, allowed {allowed[excess > 0].min()}"
+
+
+def repeats_bit_for_bit(call: Callable[[], Any]) -> bool:
+    """Whether a product gives the same bits each time."""
+    first = call()
+    return all(bool((call() == first).all()) for _ in range(5))
+
+
+POWERS = [(26, 26), (-60, 40), (90, 10), (-100, -10), (60, -130)]
+
+
+def of_any_scale(rng: np.random.Generator, power: tuple[int, int]) -> list[Array]:
+    """A (40, 64) and B (64, 30) of these powers of two, their rows and columns scaled further."""
+    a, b = normal(rng, 40, 64), normal(rng, 64, 30)
+    a *= np.float32(2.0) ** rng.integers(-8, 9, (40, 1)).astype(np.float32)
+    b *= np.float32(2.0) ** rng.integers(-8, 9, (1, 30)).astype(np.float32)
+    return [
+        np.ldexp(x.view(np.float32), p).view(np.complex64)
+        for x, p in zip((a, b), power, strict=True)
+    ]
+
+
+def nonfinite(rng: np.random.Generator) -> tuple[Array, Array]:
+    """A (70, 64) with a NaN in row 3, B (64, 70) with an infinity in column 60."""
+    a, b = normal(rng, 70, 64), normal(rng, 64, 70)
+    a.view(np.uint32)[3, 10] = 0x7FFFFFFF  # the NaN that an addition of half an ulp would wrap
+    b[5, 60] = np.inf
+    return a, b
+
+
+def assert_contained(found: Array) -> None:
+    """The product of `nonfinite` operands is finite but in that row and that column."""
+    clean = np.ones(found.shape, bool)
+    clean[3], clean[:, 60] = False, False
+    assert np.isnan(found[3]).all()
+    assert not np.isfinite(found[:, 60]).any()
+    assert np.isfinite(found[clean]).all()
+
+
+def long_operands(rng: np.random.Generator) -> Iterator[tuple[Array, Array]]:
+    """A (128, k) and B (k, 128) of short to long k."""
+    for k in (256, 4096, 16384):
+        yield normal(rng, 128, k), normal(rng, k, 128)
+
+
+def relative_error(found: Array, a: Array, b: Array) -> float:
+    """||C^ - C||_F / ||C||_F against fp64."""
+    exact = a.astype(np.complex128) @ b.astype(np.complex128)
+    return float(np.linalg.norm(found - exact) / np.linalg.norm(exact))
 
 
 SHAPES = [
@@ -278,18 +328,12 @@ def test_other_types_are_cast(cp: Any, rng: np.random.Generator, precision: str)
 
 
 @pytest.mark.parametrize("precision", SCALED)
-@pytest.mark.parametrize("power", [(26, 26), (-60, 40), (90, 10), (-100, -10), (60, -130)])
+@pytest.mark.parametrize("power", POWERS)
 def test_scaled_precisions_take_any_scale(
     cp: Any, rng: np.random.Generator, precision: str, power: tuple[int, int]
 ) -> None:
     """Rows and columns of very different size: values far beyond fp16's range, and subnormals."""
-    a, b = normal(rng, 40, 64), normal(rng, 64, 30)
-    a *= np.float32(2.0) ** rng.integers(-8, 9, (40, 1)).astype(np.float32)
-    b *= np.float32(2.0) ** rng.integers(-8, 9, (1, 30)).astype(np.float32)
-    scaled = [
-        np.ldexp(x.view(np.float32), p).view(np.complex64)
-        for x, p in zip((a, b), power, strict=True)
-    ]
+    scaled = of_any_scale(rng, power)
     model = gemm(*scaled, precision=precision)
     found = gemm(*(cp.asarray(x) for x in scaled), precision=precision).get()
     size = magnitude(scaled[0].astype(complex), scaled[1].astype(complex), None)
@@ -343,15 +387,8 @@ def test_lines_that_spread_as_a_covariance_does(
 def test_nonfinite_stays_in_its_row_and_column(
     cp: Any, rng: np.random.Generator, precision: str
 ) -> None:
-    a, b = normal(rng, 70, 64), normal(rng, 64, 70)
-    a.view(np.uint32)[3, 10] = 0x7FFFFFFF  # the NaN that an addition of half an ulp would wrap
-    b[5, 60] = np.inf
-    found = gemm(cp.asarray(a), cp.asarray(b), precision=precision).get()
-    clean = np.ones((70, 70), bool)
-    clean[3], clean[:, 60] = False, False
-    assert np.isnan(found[3]).all()
-    assert not np.isfinite(found[:, 60]).any()
-    assert np.isfinite(found[clean]).all()
+    a, b = nonfinite(rng)
+    assert_contained(gemm(cp.asarray(a), cp.asarray(b), precision=precision).get())
 
 
 @pytest.mark.parametrize("precision", SPLIT)
@@ -359,16 +396,12 @@ def test_the_error_of_a_split_does_not_grow_with_k(
     cp: Any, rng: np.random.Generator, precision: str
 ) -> None:
     """Promotion: unpromoted, the truncating tensor core is off by 3e-5 or more at k = 4096."""
-    for k in (256, 4096, 16384):
-        a, b = normal(rng, 128, k), normal(rng, k, 128)
+    for a, b in long_operands(rng):
         found = gemm(cp.asarray(a), cp.asarray(b), precision=precision).get()
-        exact = a.astype(np.complex128) @ b.astype(np.complex128)
-        assert np.linalg.norm(found - exact) / np.linalg.norm(exact) < 1e-6
+        assert relative_error(found, a, b) < 1e-6
 
 
 @pytest.mark.parametrize("precision", TENSOR)
 def test_same_call_same_bits(cp: Any, rng: np.random.Generator, precision: str) -> None:
     a, b = cp.asarray(normal(rng, 500, 700)), cp.asarray(normal(rng, 700, 300))
-    first = gemm(a, b, precision=precision)
-    for _ in range(5):
-        assert bool((gemm(a, b, precision=precision) == first).all())
+    assert repeats_bit_for_bit(partial(gemm, a, b, precision=precision))

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import ctypes
 
-import numpy as np
 import pytest
 from argand.gemm_plan import ARGUMENTS, SCAN_ARGUMENTS
 from argand.kernel_arguments import Arguments, Fields, arguments_dtype, size_check
 from argand.nvrtc import CompileError, compile_cubin
-from argand.pack_plan import PACK_ARGUMENTS
+from argand.pack_plan import PACK_SOURCE
 from argand.wgmma_plan import WGMMA_ARGUMENTS
 
 STRUCTURES: dict[str, tuple[str, Fields]] = {
     "GemmArguments": ("gemm_mma.cuh", ARGUMENTS),
     "ScanArguments": ("gemm_scan.cuh", SCAN_ARGUMENTS),
-    "PackArguments": ("gemm_pack.cuh", PACK_ARGUMENTS),
+    "PackArguments": ("gemm_pack.cuh", PACK_SOURCE),
     "WgmmaArguments": ("gemm_wgmma_plan.cuh", WGMMA_ARGUMENTS),
 }
 C_TYPES = {"int": ctypes.c_int, "int64": ctypes.c_longlong, "float": ctypes.c_float}
@@ -89,18 +88,12 @@ def values() -> dict[str, object]:
 def test_values_reach_the_bytes() -> None:
     dtype = arguments_dtype(MIXED)
     address = 0x7F00_1234_5678_9A00
-    raw = Arguments(dtype, values()).at(x=address).tobytes()
+    arguments = Arguments(dtype, values())
+    arguments.set({"x": address})
+    raw = arguments.bytes.tobytes()
     assert len(raw) == dtype.itemsize
     found = as_c(MIXED).from_buffer_copy(raw)
     assert {name: getattr(found, name) for _, name in MIXED} == values() | {"x": address}
-
-
-def test_one_launch_does_not_change_the_next() -> None:
-    arguments = Arguments(arguments_dtype(MIXED), values())
-    first = arguments.at(x=1)
-    second = arguments.at()
-    assert np.frombuffer(first.tobytes(), arguments_dtype(MIXED))["x"] == 1
-    assert np.frombuffer(second.tobytes(), arguments_dtype(MIXED))["x"] == 0
 
 
 def test_a_member_without_a_value_is_named() -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from argand import PRECISIONS, Device
 from argand.ceilings import Ceilings, measure_ceilings, operand_formats
 from argand.device import cpu
 
-from workflow.timing import measure, rotations
+from workflow.timing import measure, rotations, with_allocations
 
 
 def test_twenty_repeats_and_a_warm_up() -> None:
@@ -72,6 +73,24 @@ def test_rotations_pass_twice_the_cache_within_a_quarter_of_memory() -> None:
     assert rotations(device, 5000) == 1
     assert rotations(device, 0) == 1
     assert rotations(replace(device, memory_bytes=400), 30) == 3
+
+
+def test_what_a_call_allocates_passes_through_the_cache_too() -> None:
+    """Then one turn of all copies exceeds the cache with the fewest of them."""
+    device = replace(cpu(), cache_bytes=100, memory_bytes=4000)
+    for size, allocated in ((30, 0), (30, 15), (49, 1), (70, 29), (70, 31), (3, 200)):
+        found = rotations(device, size, allocated)
+        assert found * (size + allocated) > 100
+        assert found == 1 or (found - 1) * (size + allocated) <= 100
+
+
+def test_allocations_are_those_of_the_call() -> None:
+    held = np.ones(1 << 20)
+    result, allocated = with_allocations(lambda: (held * 2).sum(), cpu())
+    assert result == 2 << 20
+    assert allocated is not None
+    assert held.nbytes <= allocated < 1.1 * held.nbytes
+    assert with_allocations(lambda: 3, replace(cpu(), backend="cuda")) == (3, None)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Files that are whole or absent, folders that one run holds."""
+"""Folders that one run holds."""
 
 from __future__ import annotations
 
@@ -8,28 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from workflow.storage.files import FolderHeldError, atomic_path, atomic_text, hold_folder
-
-
-def _fail_half_way(path: Path) -> None:
-    with atomic_path(path) as temporary:
-        temporary.write_text("half")
-        raise ValueError("planted")
-
-
-def test_replaced_only_on_success(tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "x.txt"
-    atomic_text(path, "old")
-    with pytest.raises(ValueError, match="planted"):
-        _fail_half_way(path)
-    assert path.read_text() == "old"
-    assert [file.name for file in path.parent.iterdir()] == ["x.txt"]
-
-
-def test_permissions_follow_the_umask(tmp_path: Path) -> None:
-    atomic_text(tmp_path / "a", "x")
-    (tmp_path / "b").write_text("x")
-    assert (tmp_path / "a").stat().st_mode == (tmp_path / "b").stat().st_mode
+from workflow.storage.files import FolderHeldError, hold_folder
 
 
 def test_one_run_a_folder_and_a_kill_releases_it(tmp_path: Path, root: Path) -> None:

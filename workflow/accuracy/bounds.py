@@ -17,9 +17,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 from argand import PRECISIONS, Precision
 from argand.precision import FP64, Format
 from argand.rounding import LARGEST_SHIFT
+
+Array = npt.NDArray[np.float64]
 
 MMA_DEPTH = 4
 """Fewest products that a tensor core sums at once in any of our instructions (tf32 on sm_80)."""
@@ -171,6 +175,18 @@ def _scaled(inner: float, u: float, alpha: complex, beta: complex) -> float:
     mixed = spread(complex(alpha)) * inner
     product = mixed + (1 + mixed) * roundings(scaling_roundings(alpha, beta), u)
     return max(product, roundings(ADDEND_ROUNDINGS, u) if beta else 0.0)
+
+
+def rounded_once(kind: Format, error: Array | float, size: Array | float) -> Array | float:
+    """Bound on a real part's error after it was rounded once more, to nearest in a format.
+
+    The part x^ that was rounded is within ``error`` of x, and |x| <= ``size``. Rounding to p bits
+    moves it by at most w |x^|, w = 2^-p, or by half a subnormal spacing s, and |x^| <= |x| +
+    |x^ - x|: together (1 + w) error + w size + s / 2. It holds where x^ is within the format's
+    largest number; beyond it rounding gives an infinity.
+    """
+    w = 2.0**-kind.significand
+    return (1 + w) * error + w * size + kind.smallest_subnormal / 2
 
 
 @dataclass(frozen=True)

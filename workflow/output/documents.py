@@ -148,13 +148,17 @@ CONDITIONS = (
 """What a benchmark's row ran beside and under."""
 
 
-def products_table(data: Path) -> str:
-    """The benchmark of products: what was measured, and under which conditions."""
+def _products(name: str) -> Callable[[Path], str]:
+    """A benchmark of products: what was measured, and under which conditions."""
     columns = [column for column in PERFORMANCE if column.field not in _HIDDEN]
     who = 1 + [column.field for column in columns].index("precision")
     kinds = (Column("input", "operands"), Column("output", "result"))
-    rows = [row for row in read_rows(data / "h200-gemm.csv") if row["time_us_p50"]]
-    return markdown_table([*columns[:who], *kinds, *columns[who:], *CONDITIONS], rows)
+
+    def table(data: Path) -> str:
+        rows = [row for row in read_rows(data / name) if row["time_us_p50"]]
+        return markdown_table([*columns[:who], *kinds, *columns[who:], *CONDITIONS], rows)
+
+    return table
 
 
 def wanted_table(data: Path) -> str:
@@ -235,7 +239,9 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "cpu-headline": _measured("cpu-study.csv", _of("station-beams")),
     "h200-headline": headline_table,
     "h200-study": _measured("h200-study.csv"),
-    "h200-gemm": products_table,
+    "h200-gemm": _products("h200-gemm.csv"),
+    "h200-gemm-large": _products("h200-gemm-large.csv"),
+    "h200-gemm-small": _products("h200-gemm-small.csv"),
     "h200-gemm-left-out": left_out_table,
     "h200-gemm-wanted": wanted_table,
     "h200-softmax": _measured("h200-softmax.csv"),

@@ -12,11 +12,10 @@ from typing import Any
 
 import matplotlib as mpl
 from argand import PRECISIONS
+from argand.atomic_files import atomic_path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-
-from workflow.storage.files import atomic_path
 
 # Okabe and Ito's palette, told apart with every common colour blindness; yellow is left to the
 # last because it is weak on white.

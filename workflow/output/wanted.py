@@ -1,7 +1,8 @@
 """What was wanted of the GPU's products, held against what a benchmark measured.
 
-The wants stand in issue 3: rates relative to what users would otherwise pick, in the same run, and
-times of named sizes. Nothing here decides whether a result is right; the rows are verified.
+The wants are those that Hopper's kernels were built to: rates relative to what users would
+otherwise pick, in the same run, and times of named sizes. Nothing here decides whether a result is
+right; the rows are verified.
 """
 
 from __future__ import annotations

@@ -17,9 +17,9 @@ from typing import Any
 
 import h5py
 import numpy as np
+from argand.atomic_files import atomic_path
 
 from workflow.storage.chunks import read_chunked, write_chunked
-from workflow.storage.files import atomic_path
 from workflow.storage.seal import check_seal, checksummed_ranges, seal
 from workflow.workloads.base import Array, Coordinate, Staged
 

@@ -11,6 +11,7 @@
 #pragma once
 #include "device/warpgroup.cuh"
 #include "gemm_wgmma_store.cuh"
+#include "gemm_wgmma_work.cuh"
 
 template <WgmmaPlan plan>
 struct Ring {
@@ -38,9 +39,9 @@ template <WgmmaPlan plan>
 __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap& y_map,
                                         const WgmmaArguments& args, uint32 base) {
     Ring<plan> ring(base, 1);
-    const uint32 tiles = tile_count<plan>(args);
-    for (uint32 index = blockIdx.x; index < tiles; index += gridDim.x) {
-        const WgmmaTile tile = find_wgmma_tile<plan>(args, index);
+    WgmmaWork work;
+    for (uint32 turn = 0; find_work<plan>(args, turn, work); ++turn) {
+        const WgmmaTile& tile = work.tile;
         const int x_batch = args.x_batched ? tile.batch : 0;
         const int y_batch = args.y_batched ? tile.batch : 0;
         for (int step = 0; step < tile.steps; ++step) {
@@ -56,7 +57,7 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
                              k + i * plan.x_span(), tile.row, x_batch);
                 }
             } else {
-#pragma unroll
+#pragma unroll 2
                 for (int i = 0; i < plan.block_m() / plan.x_span(); ++i) {
                     copy_box(ring.rows() + i * plan.depth * kSwizzleBytes, x_map, ring.full(),
                              tile.row + i * plan.x_span(), k, x_batch);
@@ -68,7 +69,7 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
     }
 }
 
-// Two warpgroups issue their products in turns.
+// Two warpgroups issue their products in turns, by named barriers 1 and 2.
 __device__ __forceinline__ void wait_turn(int warpgroup) {
     asm volatile("bar.sync %0, 256;" ::"r"(1 + warpgroup) : "memory");
 }
@@ -103,44 +104,18 @@ __device__ __forceinline__ void clear(float (&x)[Count]) {
     for (int i = 0; i < Count; ++i) x[i] = 0.0f;
 }
 
-// One warpgroup's sums over a tile, real and imaginary part at once. With promotion they move into
-// fp32 registers every few stages: tensor cores truncate when they accumulate, and an error that
-// each step adds to would grow with k.
+// One warpgroup's sums over a tile, real and imaginary part at once.
 template <WgmmaPlan plan>
 struct JointSums {
     static constexpr int kSteps = plan.depth / plan.step();
     static constexpr int kGroups = kSteps > 1 ? 2 : 1;  // sets of fragments: one read, one multiplied
     static constexpr int kTogether = kSteps / kGroups;
-    static constexpr bool kPromotes = plan.promote_stages > 0;
-    static constexpr int kTotals = kPromotes ? plan.block_n / 2 : 1;
     float re[plan.block_n / 2], im[plan.block_n / 2];
 
     __device__ __forceinline__ void run(Ring<plan>& ring, const RowReader<plan>& reader, int steps,
                                         int lane, int warpgroup) {
-        float total_re[kTotals], total_im[kTotals];
         clear(re);
         clear(im);
-        clear(total_re);
-        clear(total_im);
-        const int slice = kPromotes ? plan.promote_stages : steps;
-        for (int done = 0; done < steps; done += slice) {
-            run_slice(ring, reader, min(slice, steps - done), lane);
-            if constexpr (kPromotes) {
-                add(total_re, re);
-                add(total_im, im);
-            }
-        }
-        if constexpr (kPromotes) {
-#pragma unroll
-            for (int i = 0; i < kTotals; ++i) {
-                re[i] = total_re[i];
-                im[i] = total_im[i];
-            }
-        }
-    }
-
-    __device__ __forceinline__ void run_slice(Ring<plan>& ring, const RowReader<plan>& reader,
-                                              int steps, int lane) {
         RowFragment<plan> fragments[kGroups][kTogether];
         uint32 previous = 0;  // the barrier of the stage before, still being multiplied
 #pragma unroll 1
@@ -161,8 +136,7 @@ struct JointSums {
                 wgmma_fence();
 #pragma unroll
                 for (int i = 0; i < kTogether; ++i) {
-                    multiply(fragments[group][i], y, group * kTogether + i,
-                             kPromotes && group + i == 0 ? step > 0 : 1);
+                    multiply(fragments[group][i], y, group * kTogether + i);
                 }
                 wgmma_commit();
             }
@@ -176,21 +150,22 @@ struct JointSums {
     }
 
     __device__ __forceinline__ void multiply(const RowFragment<plan>& x, const ColumnTile<plan>& y,
-                                             int step, int keep) {
+                                             int step) {
 #pragma unroll
         for (int p = 0; p < plan.products; ++p) {
             const int s = plan.product_x[p], t = plan.product_y[p];
-            wgmma<1>(re, x.re[s], y.at(step, t, 0), p > 0 || keep);
-            wgmma<1>(im, x.re[s], y.at(step, t, 1), p > 0 || keep);
+            wgmma<1>(re, x.re[s], y.at(step, t, 0), 1);
+            wgmma<1>(im, x.re[s], y.at(step, t, 1), 1);
             wgmma<-1>(re, x.im[s], y.at(step, t, 1), 1);
             wgmma<1>(im, x.im[s], y.at(step, t, 0), 1);
         }
     }
 };
 
-// The same with promotion after every stage, the real and then the imaginary part of a stage being
-// summed in the same registers, so that tiles can be wider. While one warpgroup adds, the other
-// multiplies.
+// The same with promotion: after every stage sums move into fp32 registers. Tensor cores truncate when
+// they accumulate, and an error that each step adds to would grow with k. The real and then the imaginary
+// part of a stage are summed in the same registers, so that tiles can be wide; while one warpgroup adds,
+// the other multiplies.
 template <WgmmaPlan plan>
 struct AlternateSums {
     static constexpr int kSteps = plan.depth / plan.step();
@@ -202,7 +177,7 @@ struct AlternateSums {
         clear(re);
         clear(im);
         clear(slice);
-        for (int step = 0; step < steps; ++step) {
+        for (; steps > 0; --steps) {
             barrier_wait(ring.full(), ring.parity);
             const ColumnTile<plan> y(ring.columns());
             RowFragment<plan> x[kSteps];
@@ -249,30 +224,30 @@ struct Choose<false, Then, Else> {
     using Type = Else;
 };
 
-// The same number, which the compiler takes for another: what is derived from it again is not kept in
-// registers, of which the products leave none, while they run.
-__device__ __forceinline__ uint32 forgotten(uint32 x) {
-    asm volatile("" : "+r"(x));
-    return x;
-}
-
 // Multiplies what arrives, tile after tile, and stores the results. One warpgroup.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void consume(const WgmmaArguments& args, const TensorMap& out_map,
-                                        uint32 base, int warpgroup) {
+                                        uint32 base) {
+    // From the thread's number, whenever it is wanted: there is no register to keep it in.
+    const int warpgroup = threadIdx.x / kWarpgroup;
     const int warp = threadIdx.x / kWarp % 4, lane = threadIdx.x % kWarp;
     const RowReader<plan> reader(warpgroup, warp, lane);
     Ring<plan> ring(base, 0);
-    if constexpr (plan.alternate && plan.warpgroups == 2) {
+    if constexpr (plan.terms > 1 && plan.warpgroups == 2) {
         if (warpgroup == 1) give_turn(1);
     }
-    const uint32 tiles = tile_count<plan>(args);
-    for (uint32 index = blockIdx.x; index < tiles; index += gridDim.x) {
-        const int steps = find_wgmma_tile<plan>(args, index).steps;
-        typename Choose<plan.alternate, AlternateSums<plan>, JointSums<plan>>::Type sums;
-        sums.run(ring, reader, steps, lane, warpgroup);
+    WgmmaWork work;
+    for (uint32 turn = 0; find_work<plan>(args, turn, work); ++turn) {
+        typename Choose<(plan.terms > 1), AlternateSums<plan>, JointSums<plan>>::Type sums;
+        sums.run(ring, reader, work.tile.steps, lane, warpgroup);
         const int thread = forgotten(threadIdx.x), last_warp = thread / kWarp;
-        const WgmmaTile tile = find_wgmma_tile<plan>(args, forgotten(index));
+        find_work<plan>(args, forgotten(turn), work);
+        if (work.left) {
+            leave_piece<plan>(args, thread, sums.re, sums.im);
+            continue;
+        }
+        add_pieces<plan>(args, work, thread, sums.re, sums.im);
+        const WgmmaTile& tile = work.tile;
         const int row0 = tile.row + last_warp * 16;
         if constexpr (plan.staged) {
             const uint32 staging =
@@ -286,13 +261,17 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
     if (plan.staged && lane == 0) wait_stores_read<0>();
 }
 
-// Registers of a thread, by role: those of a block's 128 and at most 256 threads fit in 65536.
+// Registers of a thread, by role. They are shared out anew of those that a block was started with:
+// claiming more than are left would wait for ever.
 constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
 
 template <WgmmaPlan plan>
 __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorMap& y_map,
                                            const TensorMap& out_map, const WgmmaArguments& args) {
     static_assert(plan.depth % plan.step() == 0, "whole instructions");
+    static_assert(kProducerRegisters + plan.warpgroups * kConsumerRegisters <=
+                      65536 / plan.threads() / 8 * 8 * (plan.warpgroups + 1),
+                  "registers that a block was started with");
     static_assert(plan.storage == Storage::planar || !plan.k_fast || plan.depth % plan.x_span() == 0,
                   "whole lines of the row operand");
     extern __shared__ unsigned char memory[];
@@ -318,6 +297,6 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
         if (threadIdx.x % kWarpgroup == 0) produce<plan>(x_map, y_map, args, base);
     } else {
         claim_registers<kConsumerRegisters>();
-        consume<plan>(args, out_map, base, role);
+        consume<plan>(args, out_map, base);
     }
 }

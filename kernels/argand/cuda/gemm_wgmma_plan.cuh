@@ -14,7 +14,7 @@ constexpr int kSwizzleBytes = 128;  // a line of the row operand's tile in share
 constexpr int kStoreSide = 16;      // of a box of results, one swizzled line of complex64
 constexpr int kStoreBytes = kStoreSide * kSwizzleBytes;
 // Tiles of Z that share columns of Y run together this many at a time, so that they meet in L2.
-constexpr int kTileGroup = 8;
+constexpr int kTileGroup = 16;
 
 // How the row operand lies in memory.
 enum class Storage {
@@ -38,8 +38,6 @@ struct WgmmaPlan {
     bool rows_fast;      // then: whether rows are Z's contiguous axis, else columns
     int warpgroups;      // that multiply, 64 rows each
     int block_n, depth, stages;
-    int promote_stages;  // sums move to fp32 registers after so many stages; 0: never
-    bool alternate;      // the real and the imaginary part of a slice share registers
 
     constexpr int block_m() const { return kWarpgroupRows * warpgroups; }
     constexpr int threads() const { return kWarpgroup * (warpgroups + 1); }
@@ -68,12 +66,18 @@ struct WgmmaArguments {
     void* out;
     const float2* x_unscale;  // (batch, rows): what scales a row's results back
     const float2* y_unscale;  // (batch, columns)
+    float* pieces;            // (blocks, block_n, multiplying threads)
+    uint32* ready;            // (blocks, multiplying warps): lanes whose sums lie there; zeros before, after
     int rows, columns, k;
     int batches;
     int x_batched, y_batched;  // 0 where one operand serves the whole batch
     // With `parts` > 1 each product's k is cut into so many parts of `part_steps` stages, whose sums
     // go to out as if they were that many more products.
     int parts, part_steps;
+    // After the whole tiles follow split ones, too few for every block: each block takes `share` of
+    // their stages, and sums of pieces meet in `pieces` (gemm_wgmma_work.cuh).
+    uint32 whole_tiles, split_tiles;
+    int share;
     int64 c_row, c_column, c_batch;
     int64 out_row, out_column, out_batch;
     float alpha_re, alpha_im, beta_re, beta_im;
@@ -81,30 +85,3 @@ struct WgmmaArguments {
     int row_pairs;     // rows 2 i and 2 i + 1 of one column may be stored at once
     int column_pairs;  // columns 2 j and 2 j + 1 of one row
 };
-
-// One block's piece of work: a tile of one product, all of k or one part of it.
-struct WgmmaTile {
-    int batch, part, row, column, first_step, steps;
-};
-
-template <WgmmaPlan plan>
-__device__ __forceinline__ uint32 tile_count(const WgmmaArguments& args) {
-    const uint32 rows = (args.rows + plan.block_m() - 1) / plan.block_m();
-    const uint32 columns = (args.columns + plan.block_n - 1) / plan.block_n;
-    return rows * columns * args.parts * args.batches;
-}
-
-template <WgmmaPlan plan>
-__device__ __forceinline__ WgmmaTile find_wgmma_tile(const WgmmaArguments& args, uint32 index) {
-    const uint32 rows = (args.rows + plan.block_m() - 1) / plan.block_m();
-    const uint32 columns = (args.columns + plan.block_n - 1) / plan.block_n;
-    const uint32 product = index / (rows * columns), tile = index % (rows * columns);
-    const uint32 group = tile / (kTileGroup * columns), inside = tile % (kTileGroup * columns);
-    const uint32 height = min(rows - group * kTileGroup, uint32(kTileGroup));
-    const int part = product % args.parts, steps = (args.k + plan.depth - 1) / plan.depth;
-    const int first = part * args.part_steps;
-    return {int(product / args.parts), part,
-            int(group * kTileGroup + inside % height) * plan.block_m(),
-            int(inside / height) * plan.block_n, first,
-            max(0, min(args.part_steps, steps - first))};
-}

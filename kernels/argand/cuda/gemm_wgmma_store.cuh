@@ -3,6 +3,7 @@
 #include "device/complex.cuh"
 #include "device/scaling.cuh"
 #include "gemm_wgmma_rows.cuh"
+#include "gemm_wgmma_work.cuh"
 
 // Where results go: pairs of fp32, or of the 16-bit operand format.
 template <WgmmaPlan plan>

@@ -1,0 +1,63 @@
+"""A kernel with its grid and its arguments at hand, launched by the driver itself.
+
+CuPy's launch looks at every argument anew, which takes longer than a small product on the card.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import Any
+
+import cupy
+import numpy as np
+from cuda.bindings import driver
+
+from argand.kernel_arguments import Arguments
+
+
+class BoundKernel:
+    """One launch of a kernel from `nvrtc.load`, for any addresses.
+
+    Args:
+        kernel: of the device that is current when it is called.
+        blocks, threads: the grid and the block, along x.
+        arguments: the structure that is the kernel's last argument.
+        maps: how many tensor maps stand before it.
+        shared_bytes: dynamic shared memory of a block.
+    """
+
+    def __init__(
+        self,
+        kernel: Any,
+        blocks: int,
+        threads: int,
+        arguments: Arguments,
+        *,
+        maps: int = 0,
+        shared_bytes: int = 0,
+    ) -> None:
+        self._kernel = kernel  # whose module must stay loaded
+        self._handle = kernel.kernel.ptr
+        self._blocks, self._threads, self._shared_bytes = blocks, threads, shared_bytes
+        self._arguments = arguments
+        self._pointers = np.zeros(maps + 1, np.uint64)
+        self._pointers[maps] = arguments.bytes.ctypes.data
+        self._at = int(self._pointers.ctypes.data)
+        self._lock = Lock()  # the driver reads what another thread would write
+
+    def __call__(self, members: Mapping[str, int], maps: Sequence[int] = ()) -> None:
+        """Launch on the current stream with these members and addresses of tensor maps.
+
+        Raises cupy.cuda.driver.CUDADriverError where the driver refuses.
+        """
+        with self._lock:
+            self._arguments.set(members)
+            for i, address in enumerate(maps):
+                self._pointers[i] = address
+            error = driver.cuLaunchKernel(
+                self._handle, self._blocks, 1, 1, self._threads, 1, 1, self._shared_bytes,
+                cupy.cuda.get_current_stream().ptr, self._at, 0,
+            )[0]  # fmt: skip
+        if error:
+            raise cupy.cuda.driver.CUDADriverError(int(error))

@@ -1,0 +1,31 @@
+"""Files that are whole or absent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from argand.atomic_files import atomic_path
+
+
+def _fail_half_way(path: Path) -> None:
+    with atomic_path(path) as temporary:
+        temporary.write_text("half")
+        raise ValueError("planted")
+
+
+def test_replaced_only_on_success(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "x.txt"
+    with atomic_path(path) as temporary:
+        temporary.write_text("old")
+    with pytest.raises(ValueError, match="planted"):
+        _fail_half_way(path)
+    assert path.read_text() == "old"
+    assert [file.name for file in path.parent.iterdir()] == ["x.txt"]
+
+
+def test_permissions_follow_the_umask(tmp_path: Path) -> None:
+    with atomic_path(tmp_path / "a") as temporary:
+        temporary.write_text("x")
+    (tmp_path / "b").write_text("x")
+    assert (tmp_path / "a").stat().st_mode == (tmp_path / "b").stat().st_mode
