@@ -15,9 +15,10 @@ from workflow.steps.joblog import share_packages
 
 share_packages(ROOT)
 
-from argand.device import resolve
+from argand import DeviceError
 from argand.nvrtc import kernel_digest
 from workflow.storage.files import FolderHeldError, hold_folder, remove_leftovers
+from workflow.steps.gpu_devices import study_gpus
 from workflow.steps.progress import attach
 from workflow.study import StudyError, check_study, load_study
 
@@ -35,7 +36,18 @@ except StudyError as error:
     raise WorkflowError(str(error)) from None
 
 WORKLOADS = study.names
-GPUS = int(resolve(study.device).backend == "cuda")
+
+# How many GPUs jobs may use at once; 0 where the study is computed on the CPU. Snakemake knows no
+# machine's number and sets no device: the cap is set here, the devices by workflow/steps/gpu_lease.py.
+try:
+    GPUS = study_gpus(study.device)
+except DeviceError as error:
+    raise WorkflowError(str(error)) from None
+if workflow.is_main_process and workflow.local_exec:
+    asked = workflow.global_resources.get("gpu").value  # --resources gpu=2
+    GPUS = GPUS if asked is None else min(GPUS, asked)
+    workflow.register_resource("gpu", GPUS)
+GPU_PER_JOB = min(GPUS, 1)
 
 
 report: "workflow/report/workflow.rst"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# compute-sanitizer over small ragged calls of every precision that our kernels compute, on a
-# machine with a GPU. The exit status is 0 only where every tool ran and found nothing.
+# compute-sanitizer over small ragged calls of every precision that our kernels compute and every
+# kind of softmax, on a machine with a GPU. The exit status is 0 only where every tool ran and found
+# nothing.
 #
 #   benchmarks/sanitize.sh [memcheck racecheck ...]
 set -euo pipefail
@@ -15,18 +16,25 @@ print(*(row.name for row in PRECISIONS.values() if not row.exact_operands))')
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 dirty=0
+programs=()
+for precision in $precisions; do
+  programs+=("sanitized_gemm $precision")
+done
+for kind in fp32 fp16 bf16 complex64; do
+  programs+=("sanitized_softmax $kind")
+done
 for tool in "$@"; do
-  for precision in $precisions; do
+  for program in "${programs[@]}"; do
     status=0
     # cuda-bindings asks the driver for functions that it may not have: no error of ours.
     compute-sanitizer --tool "$tool" --error-exitcode 9 --print-limit 20 --report-api-errors no \
-      python3 -m benchmarks.sanitized_gemm "$precision" >"$log" 2>&1 || status=$?
+      python3 -m benchmarks.$program >"$log" 2>&1 || status=$?
     # Both have to say so: a tool that never reached the device reports no error either.
     if ((status == 0)) && grep -Eq '(ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: 0 hazards)' "$log"; then
-      echo "$tool $precision: clean"
+      echo "$tool $program: clean"
     else
       dirty=1
-      echo "$tool $precision: NOT clean, exit status $status"
+      echo "$tool $program: NOT clean, exit status $status"
       cat "$log"
     fi
   done

@@ -5,7 +5,7 @@ from argand.gemm import GemmProblem, gemm
 from argand.packing import Packed, pack
 from argand.pairs import Pairs, pairs, to_pairs
 from argand.precision import PRECISIONS, Precision, get_precision
-from argand.softmax import SoftmaxProblem, log_softmax, softmax
+from argand.softmax import SoftmaxProblem, log_softmax, logsumexp, softmax
 from argand.tune import tune
 
 __version__ = "0.1.0"
@@ -23,6 +23,7 @@ __all__ = [
     "gemm",
     "get_precision",
     "log_softmax",
+    "logsumexp",
     "pack",
     "pairs",
     "softmax",

@@ -1,73 +1,263 @@
-"""Softmax on a GPU: launches the kernels of ``cuda/softmax.cuh``."""
+"""Softmax on a GPU: launches the kernels of ``cuda/softmax.cuh``.
+
+A call of a form that was seen before (shapes, strides, alignments, options) only fills in
+addresses: few long rows take the card less time than planning takes Python.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import cupy
-import numpy as np
 
 from argand import nvrtc
 from argand.cuda_arrays import one_stride, place
-from argand.device import gpu
+from argand.cuda_kernel import BoundKernel
+from argand.device import Device, gpu
+from argand.kernel_arguments import Arguments, arguments_dtype
 from argand.softmax import SoftmaxProblem
-from argand.softmax_plan import kernel_name, plan_softmax, softmax_source
+from argand.softmax_plan import (
+    ARGUMENTS,
+    PORTABLE_CLUSTER,
+    SoftmaxForm,
+    SoftmaxPlan,
+    check_softmax_plan,
+    choose_vector,
+    kernel_name,
+    plan_softmax,
+    scale_arguments,
+    softmax_source,
+    vector_for,
+)
 
+_DTYPE = arguments_dtype(ARGUMENTS)
 _LARGEST_GRID = 2**31 - 1
+_ALIGNMENT = 15
+"""Low bits of an address that can matter to a plan."""
+_NON_PORTABLE_CLUSTERS = 14
+"""``CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED``."""
+_MOST_KEPT = 4096
+
+Key = tuple[Any, ...]
+_fixed: list[tuple[SoftmaxPlan, int]] = []
 
 
-def softmax(problem: SoftmaxProblem, x: Any, out: Any) -> Any:
+@contextmanager
+def fixed_plan(plan: SoftmaxPlan, vector: int) -> Iterator[None]:
+    """A context in which every softmax runs by this plan: for tests and measurements.
+
+    ``vector`` is how many values an access takes, where the arrays allow it.
+    """
+    _fixed.append((plan, vector))
+    try:
+        yield
+    finally:
+        _fixed.pop()
+
+
+def softmax(problem: SoftmaxProblem, x: Any, out: Any, key: Key | None) -> Any:
     """Solve a SoftmaxProblem on the GPU that holds x; ``out`` is checked.
 
-    Raises CompileError where NVRTC fails.
+    ``key`` is of `key_of` where x is the caller's own. Raises CompileError where NVRTC fails.
     """
     with place(x):
-        dtype = np.dtype(problem.precision.real_output)
-        x = x.astype(dtype, copy=False)
-        if _row_stride(x) is None:
-            x = cupy.ascontiguousarray(x)
-        usable = out is not None and _row_stride(out) is not None and not _clashes(x, out)
-        target = out if usable else cupy.empty(problem.shape, dtype)
+        mine = x
+        if _row_stride(x, x.ndim - 1) is None:
+            mine = cupy.ascontiguousarray(x)
+        axes = len(problem.result_shape) - (problem.operation != "logsumexp")
+        usable = out is not None and _row_stride(out, axes) is not None and not _clashes(mine, out)
+        target = out if usable else cupy.empty(problem.result_shape, problem.result_type)
         if target.size:
-            _run(problem, x, target)
+            launch = SoftmaxLaunch(problem, mine, target)
+            launch(mine.data.ptr, target.data.ptr)
+            if key is not None and mine is x and (out is None or usable) and not _fixed:
+                if len(_kept) >= _MOST_KEPT:
+                    _kept.clear()
+                _kept[key] = launch
         if out is not None and target is not out:
             out[...] = target
             return out
         return target
 
 
-def _row_stride(x: Any) -> int | None:
-    """Values from row to row; None where columns are not contiguous or rows have no one stride."""
+def key_of(operation: str, x: Any, out: Any, options: tuple[Any, ...]) -> Key | None:
+    """What identifies calls of one form; None for those that are looked at anew each time."""
+    if _fixed or type(x) is not cupy.ndarray:
+        return None
+    device = cupy.cuda.runtime.getDevice()
+    if x.data.device_id != device:
+        return None
+    form = None
+    if out is not None:
+        if type(out) is not cupy.ndarray or out.data.device_id != device:
+            return None
+        form = (out.shape, out.strides, out.dtype.char, out.data.ptr & _ALIGNMENT)
+    key = (
+        operation, x.shape, x.strides, x.dtype.char, x.data.ptr & _ALIGNMENT, form, options, device
+    )  # fmt: skip
+    try:
+        hash(key)
+    except TypeError:  # a rounding given as a list
+        return None
+    return key
+
+
+def repeat(key: Key, x: Any, out: Any) -> Any:
+    """The result of a call of a form that was seen; None where it was not, or arrays overlap."""
+    launch = _kept.get(key)
+    if launch is None:
+        return None
+    if out is None:
+        out = cupy.empty(launch.result_shape, launch.result_type)
+    elif _clashes(x, out):
+        return None
+    launch(x.data.ptr, out.data.ptr)
+    return out
+
+
+@dataclass(frozen=True)
+class _Side:
+    """An array as the kernels see it: where it begins and how far apart rows are, in elements."""
+
+    first: int
+    stride: int
+
+
+class SoftmaxLaunch:
+    """Everything that one softmax takes, for arrays of these forms at any address."""
+
+    def __init__(self, problem: SoftmaxProblem, x: Any, out: Any) -> None:
+        self.result_shape = problem.result_shape
+        self.result_type = problem.result_type
+        device = gpu(cupy.cuda.Device().id)
+        arch = device.require_arch()
+        reduced = problem.operation == "logsumexp"
+        read = _side(x, x.ndim - 1)
+        written = _side(out, out.ndim - (not reduced))
+        form = softmax_form(problem, read, None if reduced else written)
+        self.form = form
+        if _fixed:
+            self.plan = _fixed[-1][0]
+        else:
+            self.plan = plan_softmax(
+                form, arch, rows=problem.rows, columns=problem.columns, cores=device.cores
+            )
+        check_softmax_plan(self.plan, form, arch)
+        self._rows = problem.rows
+        self._extent = (max(0, problem.rows - 1) * max(0, read.stride) + problem.columns) * int(
+            x.dtype.itemsize
+        )
+        self._item_strides = (read.stride * x.dtype.itemsize, written.stride * out.dtype.itemsize)
+        shared = self.plan.shared_bytes(form)
+        kernel = nvrtc.load(
+            softmax_source(form, self.plan), arch.target, kernel_name(form, self.plan), shared
+        )
+        if self.plan.cluster > PORTABLE_CLUSTER:
+            cupy.cuda.driver.funcSetAttribute(kernel.kernel.ptr, _NON_PORTABLE_CLUSTERS, 1)
+        most = _LARGEST_GRID
+        if self.plan.staged:
+            most = _at_once(kernel.kernel.ptr, self.plan, shared, device)
+        values = {
+            "x": 0, "x_end": 0, "out": 0, "rows": 0, "columns": problem.columns,
+            "x_stride": read.stride, "out_stride": written.stride,
+            **scale_arguments(problem.scale),
+        }  # fmt: skip
+        self._step = _LARGEST_GRID // self.plan.cluster * self.plan.rows_a_block
+        self._launches = {}
+        for rows in {min(self._step, problem.rows), problem.rows % self._step or self._step}:
+            blocks = -(-rows // self.plan.rows_a_block) * self.plan.cluster
+            self._launches[rows] = BoundKernel(
+                kernel, min(blocks, most), self.plan.block_threads, Arguments(_DTYPE, values),
+                shared_bytes=shared,
+            )  # fmt: skip
+
+    def __call__(self, x: int, out: int) -> None:
+        """Queue it on the current stream, for arrays at these addresses.
+
+        More rows than a grid has blocks for take several launches.
+        """
+        for start in range(0, self._rows, self._step):
+            rows = min(self._step, self._rows - start)
+            self._launches[rows]({
+                "x": x + start * self._item_strides[0], "x_end": x + self._extent,
+                "out": out + start * self._item_strides[1], "rows": rows,
+            })  # fmt: skip
+
+
+def _at_once(function: int, plan: SoftmaxPlan, shared: int, device: Device) -> int:
+    """How many blocks of a staged plan run at a time, whole clusters.
+
+    Fewer clusters than multiprocessors have room for: those of a cluster are neighbours.
+    """
+    if plan.cluster == 1:
+        each = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
+            function, plan.block_threads, shared
+        )
+        return int(each) * device.cores
+    from cuda.bindings import driver
+
+    size = driver.CUlaunchAttribute()
+    size.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+    size.value.clusterDim.x, size.value.clusterDim.y, size.value.clusterDim.z = plan.cluster, 1, 1
+    config = driver.CUlaunchConfig()
+    config.gridDimX, config.gridDimY, config.gridDimZ = plan.cluster, 1, 1
+    config.blockDimX, config.blockDimY, config.blockDimZ = plan.block_threads, 1, 1
+    config.sharedMemBytes = shared
+    config.attrs, config.numAttrs = [size], 1
+    error, clusters = driver.cuOccupancyMaxActiveClusters(driver.CUfunction(function), config)
+    if error != driver.CUresult.CUDA_SUCCESS or clusters == 0:
+        raise RuntimeError(f"{plan} does not fit on {device.name}: {error.name}")
+    return int(clusters) * plan.cluster
+
+
+_kept: dict[Key, SoftmaxLaunch] = {}
+
+
+def softmax_form(problem: SoftmaxProblem, read: _Side, written: _Side | None) -> SoftmaxForm:
+    """What a kernel for these arrays is made for; ``written`` is None where it writes no rows.
+
+    A vector begins at the same column in x and in the result, or there are none.
+    """
+    most = vector_for(problem.input, problem.input if written is None else problem.output)
+    one_row = problem.rows <= 1
+    if written is not None and (
+        (read.first - written.first) % most
+        or (not one_row and (read.stride - written.stride) % most)
+    ):
+        most = 1
+    # What divides all of these has no edges.
+    even = math.gcd(most, read.first, problem.columns, 0 if one_row else read.stride)
+    vector = min(most, _fixed[-1][1]) if _fixed else choose_vector(most, even, problem.columns)
+    return SoftmaxForm(
+        problem.operation, problem.input, problem.output, problem.precision,
+        vector, even % vector > 0, problem.scale == 1,
+    )  # fmt: skip
+
+
+def _side(x: Any, leading: int) -> _Side:
+    return _Side(x.data.ptr // x.dtype.itemsize, _row_stride(x, leading) or 0)
+
+
+def _row_stride(x: Any, leading: int) -> int | None:
+    """Elements from row to row; None where columns are not contiguous or rows have no one stride.
+
+    ``leading`` axes count rows.
+    """
     item = x.dtype.itemsize
-    if x.shape[-1] > 1 and x.strides[-1] != item:
+    if leading < x.ndim and x.shape[-1] > 1 and x.strides[-1] != item:
         return None
     if x.data.ptr % item or any(stride % item for stride in x.strides):
         return None
-    stride = one_stride(x.shape[:-1], x.strides[:-1])
+    stride = one_stride(x.shape[:leading], x.strides[:leading])
     return None if stride is None else stride // item
 
 
 def _clashes(x: Any, out: Any) -> bool:
     """Whether writing out would change rows of x not yet read: in place alone is safe."""
     repeats = any(s == 0 and n > 1 for n, s in zip(out.shape, out.strides, strict=True))
-    same = out.data.ptr == x.data.ptr and out.strides == x.strides
+    same = out.data.ptr == x.data.ptr and out.strides == x.strides and out.dtype == x.dtype
     return bool(repeats or (not same and cupy.may_share_memory(x, out)))
-
-
-def _run(problem: SoftmaxProblem, x: Any, target: Any) -> None:
-    strides = (_row_stride(x) or 0, _row_stride(target) or 0)
-    item = target.dtype.itemsize
-    lengths = (problem.columns, *strides)
-    aligned = all(length * item % 16 == 0 for length in lengths) and all(
-        array.data.ptr % 16 == 0 for array in (x, target)
-    )
-    plan = plan_softmax(problem.columns, problem.precision, aligned=aligned)
-    kernel = nvrtc.load(
-        softmax_source(problem.precision, problem.log, plan),
-        gpu(cupy.cuda.Device().id).target,
-        kernel_name(problem.precision, problem.log, plan),
-    )
-    blocks = min(-(-problem.rows // plan.rows_a_block), _LARGEST_GRID)
-    numbers = (problem.rows, problem.columns, *strides)
-    pointers = tuple(np.uint64(array.data.ptr) for array in (x, target))
-    kernel((blocks,), (plan.block_threads,), pointers + tuple(np.int64(n) for n in numbers))

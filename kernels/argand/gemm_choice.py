@@ -81,8 +81,8 @@ _SINGLE = (
     WgmmaPlan(1, 64, 32, 5), WgmmaPlan(1, 32, 32, 6),
 )  # fmt: skip
 _SPLIT = (
-    WgmmaPlan(2, 128, 16, 3, 1, True), WgmmaPlan(2, 96, 16, 3, 1, True),
-    WgmmaPlan(2, 64, 16, 4, 1, True), WgmmaPlan(1, 64, 16, 5, 1, True),
+    WgmmaPlan(2, 128, 16, 3), WgmmaPlan(2, 96, 16, 3), WgmmaPlan(2, 64, 16, 4),
+    WgmmaPlan(1, 64, 16, 5),
 )  # fmt: skip
 
 

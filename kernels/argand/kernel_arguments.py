@@ -12,7 +12,7 @@ Fields = Sequence[tuple[str, str]]
 """C type and name of each member, in order."""
 
 _WORD = struct.Struct("=q")
-_SCALARS = {"int": np.int32, "int64": np.int64, "float": np.float32}
+_SCALARS = {"int": np.int32, "int64": np.int64, "float": np.float32, "double": np.float64}
 
 
 def arguments_dtype(fields: Fields) -> np.dtype[Any]:

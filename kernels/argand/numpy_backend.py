@@ -6,19 +6,16 @@ in the accumulator's type, so what a precision costs in accuracy can be seen wit
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from argand.device import available_cores
 from argand.precision import Precision
 from argand.rounding import (
     LARGEST_SHIFT,
     Array,
     power_of_two,
-    round_operand,
     scale_exponents,
     split,
 )
@@ -26,13 +23,9 @@ from argand.rounding import (
 if TYPE_CHECKING:
     from argand.gemm import GemmProblem
     from argand.operands import Side
-    from argand.softmax import SoftmaxProblem
 
-_TILE_COLUMNS = 32768
-"""Columns of a softmax tile: an element is read once where a row is not longer than a tile."""
 _BLOCK_VALUES = 1 << 19
-"""Values of the rows that a thread works on at a time: they stay in the last-level cache, and
-NumPy's calls are long enough that threads seldom wait for each other's hold of the interpreter."""
+"""Values worked on at a time: they stay in the last-level cache."""
 _K_AXIS = {"a": -1, "b": -2}
 """Where k lies in the operand on each side of the product."""
 
@@ -161,79 +154,3 @@ def _unscale(out: Array, rows: Array, columns: Array) -> None:
         else:
             out.real[block] = np.ldexp(out.real[block], exponents)
             out.imag[block] = np.ldexp(out.imag[block], exponents)
-
-
-def softmax(problem: SoftmaxProblem, x: Array, out: Array | None) -> Array:
-    """Solve a SoftmaxProblem, its rows shared among threads."""
-    real_type = np.dtype(problem.precision.real_output)
-    target = out if out is not None else np.empty(problem.shape, real_type)
-    rows = x.reshape(-1, problem.columns)
-    contiguous = target.flags.c_contiguous
-    results = target.reshape(rows.shape) if contiguous else np.empty(rows.shape, real_type)
-    step = max(1, _BLOCK_VALUES // problem.columns)
-    starts = range(0, len(rows), step)
-
-    def work(start: int) -> None:
-        block = slice(start, start + step)
-        _softmax_rows(rows[block], results[block], problem)
-
-    if len(starts) > 1 and available_cores() > 1:
-        with ThreadPoolExecutor(available_cores()) as pool:
-            for _ in pool.map(work, starts):
-                pass
-    else:
-        for start in starts:
-            work(start)
-    if not contiguous:
-        target[...] = results.reshape(problem.shape)
-    return target
-
-
-def _softmax_rows(x: Array, out: Array, problem: SoftmaxProblem) -> None:
-    """The tiled recurrence over some rows; ``out`` is a contiguous (rows, columns) of its type."""
-    tiles = [
-        slice(start, start + _TILE_COLUMNS) for start in range(0, problem.columns, _TILE_COLUMNS)
-    ]
-    scale = scale_exponents(x, -1) if problem.precision.scaled else None
-    running_max = np.full((len(x), 1), -np.inf, out.dtype)
-    running_sum = np.zeros((len(x), 1), out.dtype)
-    shifts = []
-    # inf - inf is meant: a row of -inf alone, or with +inf in it, is NaN, as in SciPy.
-    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        for tile in tiles:
-            values = _operand(x[:, tile], problem.precision, scale)
-            tile_max = values.max(axis=-1, keepdims=True)
-            shift = np.where(tile_max == -np.inf, 0, tile_max)
-            exponentials = out[:, tile]
-            np.subtract(values, shift, out=exponentials)
-            if problem.log:
-                exponentials = np.exp(exponentials)
-            else:
-                np.exp(exponentials, out=exponentials)
-            tile_sum = exponentials.sum(axis=-1, keepdims=True)
-            new_max = np.maximum(running_max, tile_max)
-            running_sum = _rescale(running_sum, running_max, new_max) + _rescale(
-                tile_sum, tile_max, new_max
-            )
-            running_max = new_max
-            shifts.append(shift)
-        for tile, shift in zip(tiles, shifts, strict=True):
-            if problem.log:
-                out[:, tile] += shift - running_max
-                out[:, tile] -= np.log(running_sum)
-            else:
-                # A tile of -inf alone has shift 0, maybe far above the row: 0 x e^inf is NaN.
-                out[:, tile] *= np.exp(np.minimum(shift - running_max, 0)) / running_sum
-
-
-def _rescale(total: Array, old_max: Array, new_max: Array) -> Array:
-    """e^(old - new) total; 0 where nothing finite was seen yet."""
-    return np.where(old_max == -np.inf, 0, np.exp(old_max - new_max) * total)
-
-
-def _operand(x: Array, precision: Precision, scale: Any) -> Array:
-    """Values as the precision holds them, in the accumulator's type."""
-    values = x.astype(precision.real_output, copy=False)
-    if scale is None:
-        return round_operand(values, precision)
-    return np.asarray(round_operand(values * power_of_two(scale), precision) * power_of_two(-scale))

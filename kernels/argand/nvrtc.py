@@ -244,7 +244,7 @@ def _load(source: str, target: str, kernel: str, shared_bytes: int, device: int)
 
     compiled = compile_cubin(source, target)
     function = cupy.RawModule(path=str(compiled.path)).get_function(kernel)
-    if shared_bytes > 48 * 1024:  # more has to be asked for
+    if shared_bytes:  # more than 48 KB, static memory included, has to be asked for
         function.max_dynamic_shared_size_bytes = shared_bytes
     return function
 

@@ -2,93 +2,375 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
+from argand.device import Arch
+from argand.gemm_plan import PlanError
+from argand.kernel_arguments import Fields, size_check
 from argand.precision import Precision
+from argand.softmax_formats import COMPLEX_KINDS, ELEMENT_BYTES, HALF_KINDS, Operation
 
 _WARP = 32
-_SMALL_BLOCK = 128
-"""Threads of a block whose warps have a row each."""
-_LARGEST_BLOCK = {4: 1024, 8: 512}
-"""By bytes of a value: fp64's exponential needs more than the 64 registers of 1024 threads."""
-_REGISTER_BYTES = {1: 128, 2: 64}
-"""Of a row, a thread, by terms: 32 floats of one term fit in the 64 registers of 1024 threads."""
+_LARGEST_BLOCK = 1024
+_LARGEST_CLUSTER = 16
+PORTABLE_CLUSTER = 8
+"""A kernel of larger clusters has to ask for them."""
+_CLUSTER_SM = 90
 _ACCESS_BYTES = 16
+_SMALL_BLOCK = 128
+"""Threads of a block whose warps have rows of their own."""
+_SHARED_BYTES = 228 * 1024
+_BOARD_BYTES = 4 * 1024
+"""What a block takes beside what it stages, the system's kilobyte included."""
+_LARGEST_RESIDENT = 2048
+"""Threads of a multiprocessor."""
+_REGISTERS = 64 * 1024
+"""Of a multiprocessor; a thread's are handed out in eights."""
+
+ARGUMENTS: Fields = (
+    ("const void*", "x"), ("const void*", "x_end"), ("void*", "out"),
+    ("int64", "rows"), ("int64", "columns"), ("int64", "x_stride"), ("int64", "out_stride"),
+    ("double", "scale"), ("float", "scale_f"), ("float", "per_power"),
+    ("float", "power_high"), ("float", "power_low"), ("float", "reach"), ("float", "cell"),
+)  # fmt: skip
+"""Members of ``SoftmaxArguments`` in ``cuda/softmax_plan.cuh``."""
+
+
+@dataclass(frozen=True)
+class SoftmaxForm:
+    """What a kernel is made for: the operation, the kinds of x and out, the precision.
+
+    ``vector`` is how many values one memory access takes, ``edges`` whether rows may begin or end
+    within such a vector, ``unit`` whether the scale of the exponents is 1.
+    """
+
+    operation: Operation
+    input: str
+    output: str
+    precision: Precision
+    vector: int
+    edges: bool
+    unit: bool = True
+
+    @property
+    def wide(self) -> bool:
+        """Whether it is computed in fp64."""
+        return self.precision.real_output == "float64"
+
+    @property
+    def packed(self) -> bool:
+        """Whether values stay in 16 bits in registers: those that came so and are not rounded."""
+        return self.input in HALF_KINDS and self.precision.exact_operands and not self.wide
+
+    @property
+    def value_bytes(self) -> int:
+        """What a value takes in registers."""
+        return 8 if self.wide else 2 if self.packed else 4
 
 
 @dataclass(frozen=True)
 class SoftmaxPlan:
-    """Threads for a row, values a thread holds, values an access, and whether that is a row."""
+    """Which threads share a row and what they hold of it.
+
+    Attributes:
+        row_threads: of one block. Up to 32 lanes of a warp have a row of their own each; more
+            threads are the block.
+        block_threads: of a block.
+        values: that a thread holds at a time.
+        cluster: blocks that share a row.
+        resident: the threads hold a whole row, which is then read once.
+        staged: and take row after row, while the next is copied into shared memory.
+        blocks: of a multiprocessor at a time; registers are limited for that many.
+    """
 
     row_threads: int
     block_threads: int
     values: int
-    vector: int
+    cluster: int
     resident: bool
+    staged: bool
+    blocks: int
+
+    def shared_bytes(self, form: SoftmaxForm) -> int:
+        """Dynamic shared memory of a block."""
+        return self.block_threads * self.values * ELEMENT_BYTES[form.input] * self.staged
 
     @property
     def rows_a_block(self) -> int:
         """Rows that a block works on at a time."""
         return self.block_threads // self.row_threads
 
+    @property
+    def tile(self) -> int:
+        """Values of a row that its threads hold."""
+        return self.row_threads * self.cluster * self.values
 
-def plan_softmax(columns: int, precision: Precision, *, aligned: bool) -> SoftmaxPlan:
-    """The plan for rows of this length.
 
-    Args:
-        columns: values of a row.
-        precision: whose output type decides the bytes of a value, and whose terms take registers.
-        aligned: whether every row begins at a multiple of 16 bytes and is whole such words.
-    """
-    item_bytes = 8 if precision.real_output == "float64" else 4
-    vector = _ACCESS_BYTES // item_bytes if aligned else 1
-    most = _REGISTER_BYTES[precision.terms] // item_bytes
-    threads = _WARP
-    # Sixteen bytes times four a thread keep enough loads in flight; more threads than that idle.
-    while threads < _LARGEST_BLOCK[item_bytes] and threads * (most // 2) < columns:
+def check_softmax_plan(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
+    """Raise PlanError for what the kernel cannot be compiled or launched as."""
+    threads = plan.row_threads
+    if threads < 1 or (threads % _WARP if threads > _WARP else _WARP % threads):
+        raise PlanError(f"row_threads must divide 32 or be a multiple of it, got {threads}")
+    if plan.block_threads % max(_WARP, threads) or plan.block_threads > _LARGEST_BLOCK:
+        raise PlanError(
+            f"block_threads must be a multiple of 32 and of row_threads up to 1024, "
+            f"got {plan.block_threads}"
+        )
+    if threads > _WARP and plan.block_threads != threads:
+        raise PlanError("threads of several warps that share a row must be the block")
+    if plan.values % form.vector or plan.values < 2:
+        raise PlanError(
+            f"values must be a multiple of the vector of {form.vector} and at least 2, "
+            f"got {plan.values}"
+        )
+    if plan.cluster > 1 and (arch.sm < _CLUSTER_SM or threads <= _WARP):
+        raise PlanError(f"clusters need sm_90 and rows of a block, got {plan.cluster}")
+    if plan.cluster & (plan.cluster - 1) or plan.cluster > _LARGEST_CLUSTER:
+        raise PlanError(f"cluster must be a power of two up to 16, got {plan.cluster}")
+    if not plan.resident and threads <= _WARP:
+        raise PlanError("rows that are not held whole must have a block's threads")
+    if plan.staged:
+        _check_staged(plan, form, arch)
+    registers = plan.values * form.value_bytes // 4 + _besides(form, plan)
+    if registers * plan.block_threads * plan.blocks > _REGISTERS:
+        raise PlanError(
+            f"{plan.blocks} blocks of {plan.block_threads} threads with {plan.values} values take "
+            f"more than {_REGISTERS} registers"
+        )
+
+
+def _check_staged(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
+    if not plan.resident or plan.row_threads <= _WARP:
+        raise PlanError("rows that are staged must be a block's and held whole")
+    access = form.vector * ELEMENT_BYTES[form.input]
+    if access not in (8, 16):
+        raise PlanError(f"an asynchronous copy must have 8 or 16 bytes, got {access}")
+    if plan.shared_bytes(form) + _BOARD_BYTES > arch.shared_bytes:
+        raise PlanError(
+            f"{plan.block_threads} threads with {plan.values} values stage "
+            f"{plan.shared_bytes(form)} bytes, more than a block has"
+        )
+
+
+def vector_for(input_kind: str, output_kind: str) -> int:
+    """Values of an access: 16 bytes of the wider of the two elements."""
+    return _ACCESS_BYTES // max(ELEMENT_BYTES[input_kind], ELEMENT_BYTES[output_kind])
+
+
+_SHORT_COLUMNS = 256
+"""Up to here whole small accesses are faster than large ones of which some are cut."""
+
+
+def choose_vector(most: int, even: int, columns: int) -> int:
+    """Values of an access, of which ``most`` fill it and ``even`` never meet a row's edge."""
+    return even if columns <= _SHORT_COLUMNS else most
+
+
+_Step = tuple[int, int, int, bool]
+_SINGLE: tuple[_Step, ...] = (
+    (32, 2, 1, False), (64, 4, 1, False), (128, 8, 1, False), (256, 32, 1, False),
+    (1024, 64, 1, False), (2048, 64, 1, False), (4096, 256, 1, False), (16384, 256, 1, False),
+    (32768, 512, 1, True), (53248, 256, 4, False), (65536, 384, 4, False), (131072, 256, 8, True),
+    (262144, 512, 8, True), (524288, 512, 16, True),
+)  # fmt: skip
+_LADDERS: dict[int, tuple[_Step, ...]] = {
+    8: tuple((limit // 2, threads, cluster, False) for limit, threads, cluster, _ in _SINGLE),
+    4: _SINGLE,
+    2: (
+        (32, 2, 1, False), (64, 4, 1, False), (128, 8, 1, False), (256, 16, 1, False),
+        (1024, 64, 1, False), (2048, 128, 1, False), (4096, 256, 1, False), (8192, 512, 1, False),
+        (16384, 128, 1, False), (32768, 256, 1, False), (65536, 512, 1, False),
+        (131072, 512, 2, True), (262144, 512, 4, True), (524288, 512, 8, True),
+        (1048576, 512, 16, True),
+    ),
+}  # fmt: skip
+"""By bytes of a value: up to how many columns which threads of how many blocks share a row, and
+whether it is staged. Measured on an H200 by ``benchmarks/softmax_plans.py``; fp64 after fp32."""
+_STAGED_EDGES = 512
+"""Threads of a block from which rows with edges are staged: it waits for their cut accesses."""
+_STREAMED_THREADS = 256
+_STREAMED_WORDS = 32
+_MOST_WORDS = 64
+"""Of 32 bits that a thread holds of a row: twice that would leave one warp a scheduler."""
+_LEAST_PART = 2048
+"""Columns for which another block is worth its start where multiprocessors have nothing to do."""
+
+
+def plan_softmax(
+    form: SoftmaxForm, arch: Arch, *, rows: int, columns: int, cores: int
+) -> SoftmaxPlan:
+    """The plan for rows of this length on a GPU with so many multiprocessors."""
+    most = _LARGEST_CLUSTER if arch.sm >= _CLUSTER_SM else 1
+    threads, cluster, staged = _STREAMED_THREADS, most, False
+    for limit, *found in _LADDERS[form.value_bytes]:
+        if columns <= limit:
+            threads, cluster, staged = found[0], min(most, found[1]), bool(found[2])
+            break
+    staged = staged or (form.edges and threads >= _STAGED_EDGES)
+    # Few rows would leave multiprocessors idle.
+    while (
+        threads > _WARP
+        and cluster < most
+        and (rows * cluster * 2 <= cores and columns // (2 * cluster) >= _LEAST_PART)
+    ):
+        cluster *= 2
+    ways = [(threads, staged), (threads, False)]
+    while threads < _LARGEST_BLOCK:
         threads *= 2
-    values = max(vector, most // 8)
-    while values < most and threads * values < columns:
-        values *= 2
-    resident = threads * values >= columns
-    if not resident:
-        values = most // 2
-    block = max(threads, _SMALL_BLOCK) if threads == _WARP else threads
-    return SoftmaxPlan(threads, block, values, vector, resident)
+        ways.append((threads, False))
+    for threads, staged in ways:
+        plan = fitted(form, threads, cluster, columns, staged=staged)
+        if _words(form, plan) <= _MOST_WORDS and is_legal(plan, form, arch):
+            return plan
+    return streamed(form, _STREAMED_THREADS, cluster, _STREAMED_WORDS)
 
 
-def kernel_name(precision: Precision, log: bool, plan: SoftmaxPlan) -> str:
+def candidates(form: SoftmaxForm, arch: Arch, columns: int) -> list[SoftmaxPlan]:
+    """Every plan worth measuring for rows of this length."""
+    found: dict[SoftmaxPlan, None] = {}
+    for threads in (1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 384, 512, 768, 1024):
+        for cluster in (1, 2, 4, 8, 16):
+            for staged in (False, True):
+                plan = fitted(form, threads, cluster, columns, staged=staged)
+                words = _words(form, plan)
+                if words <= _MOST_WORDS and (words >= 8 or threads == 1):
+                    found[plan] = None
+            if threads >= 256 and columns >= 4 * threads * cluster * _STREAMED_WORDS:
+                for held in (16, 32):
+                    found[streamed(form, threads, cluster, held)] = None
+    return [plan for plan in found if is_legal(plan, form, arch)]
+
+
+def is_legal(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> bool:
+    """Whether `check_softmax_plan` accepts a plan."""
+    try:
+        check_softmax_plan(plan, form, arch)
+    except PlanError:
+        return False
+    return True
+
+
+def _besides(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
+    """Registers a thread beside its values, with which no kernel spills (the tests compile all)."""
+    plain = form.precision.exact_operands and form.operation == "softmax"
+    if form.wide:
+        found = 64
+    elif plain and form.input not in COMPLEX_KINDS:
+        found = 28 if form.unit else 36
+    else:
+        found = 44
+    if plan.staged:
+        return found + (12 if form.precision.exact_operands else 44)
+    return found if plan.resident else found + 28
+
+
+def _words(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
+    """Registers that a thread's values take."""
+    return plan.values * form.value_bytes // 4
+
+
+def _values(form: SoftmaxForm, threads: int, cluster: int, columns: int) -> int:
+    need = columns + (form.vector - 1 if form.edges else 0)
+    step = max(2, form.vector)
+    return -(-need // (threads * cluster * step)) * step
+
+
+def fitted(
+    form: SoftmaxForm, threads: int, cluster: int, columns: int, *, staged: bool = False
+) -> SoftmaxPlan:
+    """The plan with so many threads in each of so many blocks that hold a whole row."""
+    values = _values(form, threads, cluster, columns)
+    block = threads if threads > _WARP else _SMALL_BLOCK
+    return _limited(form, SoftmaxPlan(threads, block, values, cluster, True, staged, 1))
+
+
+def streamed(form: SoftmaxForm, threads: int, cluster: int, words: int) -> SoftmaxPlan:
+    """The plan whose threads hold so many registers of a row at a time."""
+    values = max(2, form.vector, words * 4 // form.value_bytes)
+    return _limited(form, SoftmaxPlan(threads, threads, values, cluster, False, False, 1))
+
+
+def _limited(form: SoftmaxForm, plan: SoftmaxPlan) -> SoftmaxPlan:
+    """The plan with as many blocks of a multiprocessor as have the memory they need."""
+    words = plan.values * form.value_bytes // 4
+    registers = max(32, -(-(words + _besides(form, plan)) // 8) * 8)
+    # Warps are dealt out to four schedulers, each with a quarter of the registers.
+    warps = 4 * (_REGISTERS // (4 * _WARP * registers))
+    blocks = min(
+        _LARGEST_RESIDENT // plan.block_threads,
+        warps // (plan.block_threads // _WARP),
+        _SHARED_BYTES // (plan.shared_bytes(form) + _BOARD_BYTES),
+    )
+    return replace(plan, blocks=max(1, blocks))
+
+
+def kernel_name(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
     """The kernel's symbol."""
-    kind = "log_softmax" if log else "softmax"
-    how = "resident" if plan.resident else "streamed"
-    return f"{kind}_{precision.symbol}_{how}_{plan.row_threads}x{plan.values}_{plan.vector}"
+    how = "staged" if plan.staged else "resident" if plan.resident else "streamed"
+    edges = "_edges" * form.edges + "_scaled" * (not form.unit)
+    return (
+        f"{form.operation}_{form.input}_{form.output}_{form.precision.symbol}_{how}_"
+        f"{plan.cluster}x{plan.row_threads}x{plan.values}_{form.vector}{edges}"
+    )
 
 
-def softmax_source(precision: Precision, log: bool, plan: SoftmaxPlan) -> str:
+def softmax_source(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
     """The CUDA C++ of one kernel of the family."""
+    precision = form.precision
     held = "exact" if precision.exact_operands else precision.operand.name
-    real = "double" if precision.real_output == "float64" else "float"
     roundings = ", ".join(
         f"Rounding::{(*precision.roundings, precision.roundings[0])[i]}" for i in range(2)
     )
     fields = {
+        "operation": f"Operation::{form.operation}",
+        "input": f"Kind::{form.input}",
+        "output": f"Kind::{form.output}",
+        "wide": str(form.wide).lower(),
+        "unit": str(form.unit).lower(),
         "held": f"Held::{held}",
         "terms": precision.terms,
         "roundings": f"{{{roundings}}}",
-        "log": str(log).lower(),
         "row_threads": plan.row_threads,
         "block_threads": plan.block_threads,
         "values": plan.values,
-        "vector": plan.vector,
+        "vector": form.vector,
+        "edges": str(form.edges).lower(),
         "resident": str(plan.resident).lower(),
+        "staged": str(plan.staged).lower(),
+        "cluster": plan.cluster,
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
+    cluster = f"__cluster_dims__({plan.cluster}, 1, 1) " if plan.cluster > 1 else ""
     return (
         '#include "softmax.cuh"\n'
+        f"{size_check('SoftmaxArguments', ARGUMENTS)}"
         f"constexpr SoftmaxPlan kPlan{{{members}}};\n"
-        f'extern "C" __global__ void __launch_bounds__({plan.block_threads}, 1)\n'
-        f"{kernel_name(precision, log, plan)}(const {real}* x, {real}* out, int64 rows,\n"
-        "    int64 columns, int64 x_stride, int64 out_stride) {\n"
-        "    softmax_rows<kPlan>(x, out, rows, columns, x_stride, out_stride);\n"
+        f'extern "C" __global__ void {cluster}'
+        f"__launch_bounds__({plan.block_threads}, {plan.blocks})\n"
+        f"{kernel_name(form, plan)}(const __grid_constant__ SoftmaxArguments args) {{\n"
+        "    softmax_rows<kPlan>(args);\n"
         "}\n"
     )
+
+
+def scale_arguments(scale: float) -> dict[str, float]:
+    """The members of ``SoftmaxArguments`` that a scale s of the exponents e^(s x) decides.
+
+    ln(2) / s in two parts whose sum has twice fp32's precision. What lies 180 powers of two below
+    a row's maximum is counted as if it lay there: it is less than half of fp32's smallest number.
+    A cell is some 2^14 powers of two wide.
+    """
+    import numpy as np
+
+    power = math.log(2) / scale
+    high = float(np.float32(power))
+    return {
+        "scale": scale,
+        "scale_f": scale,
+        "per_power": 1 / power,
+        "power_high": high,
+        "power_low": (power - high) * scale,
+        "reach": 180 * power,
+        "cell": 2.0 ** (14 + math.floor(math.log2(power))),
+    }

@@ -35,20 +35,17 @@ class WgmmaPlan:
     """One kernel of the family.
 
     A block of ``warpgroups`` multiplying warpgroups and one that loads computes ``64 warpgroups x
-    block_n`` of Z in stages of ``depth`` k, ``stages`` of them in shared memory. ``promote_stages``
-    is after how many of them sums move to fp32 registers (0: never); with ``alternate`` the real
-    and the imaginary part of a slice share registers. ``k_fast`` says whether k is an interleaved
-    row operand's contiguous axis. ``prescaled`` says that a scaled precision's operands came as
-    16-bit numbers, which need no scaling. ``staged`` sends results off through shared memory; then
-    ``rows_fast`` says whether rows are their contiguous axis.
+    block_n`` of Z in stages of ``depth`` k, ``stages`` of them in shared memory. Sums of split
+    operands move to fp32 registers after each stage, those of others never. ``k_fast`` says whether
+    k is an interleaved row operand's contiguous axis. ``prescaled`` says that a scaled precision's
+    operands came as 16-bit numbers, which need no scaling. ``staged`` sends results off through
+    shared memory; then ``rows_fast`` says whether rows are their contiguous axis.
     """
 
     warpgroups: int
     block_n: int
     depth: int
     stages: int
-    promote_stages: int = 0
-    alternate: bool = False
     storage: Storage = "fp32"
     k_fast: bool = False
     half_output: bool = False
@@ -119,12 +116,10 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
          "pairs of 16 bits are operands of one term in a 16-bit format"),
         (plan.storage == "planar" or plan.prescaled or not precision.scaled,
          "operands that are to be scaled are packed beforehand"),
-        (plan.promote_stages > 0 or precision.terms == 1, "sums of split operands are promoted"),
-        (plan.promote_stages == 1 or not plan.alternate, "alternate parts are promoted each stage"),
         (not plan.staged or (not plan.half_output and plan.block_n % STORE_SIDE == 0),
          f"staged results are complex64 in boxes of {STORE_SIDE} columns"),
-        (not plan.staged or not plan.alternate or plan.block_n < 128,
-         "128 columns of alternate parts leave no registers to stage results"),
+        (not plan.staged or precision.terms == 1 or plan.block_n < 128,
+         "128 columns of split operands leave no registers to stage results"),
         (not plan.half_output or operand != "tf32", "16-bit results need a 16-bit operand format"),
         (plan.shared_bytes(precision) <= arch.shared_bytes,
          f"a block may use {arch.shared_bytes} bytes of shared memory on {arch.name}, "
@@ -176,10 +171,10 @@ def divide(tiles: int, most: int, steps: int, depth: int) -> Division:
 def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
     """The kernel's symbol."""
     layout = {"fp32": "s", "half": "h", "planar": "p"}[plan.storage] + "k" * plan.k_fast
-    layout += "h" * plan.half_output + "p" * plan.prescaled + "a" * plan.alternate
+    layout += "h" * plan.half_output + "p" * plan.prescaled
     layout += "b" * plan.staged + "r" * plan.rows_fast
     tile = f"{plan.block_m}x{plan.block_n}x{plan.depth}"
-    return f"gemm_wgmma_{precision.symbol}_{tile}_{layout}_{plan.stages}_{plan.promote_stages}"
+    return f"gemm_wgmma_{precision.symbol}_{tile}_{layout}_{plan.stages}"
 
 
 # WgmmaArguments of gemm_wgmma_plan.cuh, which follow three tensor maps.
@@ -218,8 +213,6 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
         "block_n": plan.block_n,
         "depth": plan.depth,
         "stages": plan.stages,
-        "promote_stages": plan.promote_stages,
-        "alternate": _bool(plan.alternate),
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     return (

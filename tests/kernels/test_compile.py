@@ -28,8 +28,16 @@ from argand.gemm_plan import (
 from argand.nvrtc import compile_cubin
 from argand.pack_plan import PackPlan, pack_kernel_name, pack_source
 from argand.precision import ROUNDINGS
+from argand.softmax_formats import OPERATIONS
+from argand.softmax_plan import (
+    SoftmaxForm,
+    check_softmax_plan,
+    fitted,
+    plan_softmax,
+    softmax_source,
+    vector_for,
+)
 from argand.softmax_plan import kernel_name as softmax_name
-from argand.softmax_plan import plan_softmax, softmax_source
 from argand.wgmma_plan import (
     TARGET,
     WgmmaPlan,
@@ -201,19 +209,74 @@ def test_the_sum_over_parts_of_k() -> None:
     assert_clean(source, TARGET, "f")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("log", [False, True])
-@pytest.mark.parametrize("precision", PRECISIONS)
-def test_every_softmax(arch: Arch, precision: str, log: bool) -> None:
+SOFTMAX_COLUMNS = (17, 1000, 65_536, 1 << 20)
+SOFTMAX_KINDS = {
+    "fp64": [("fp64", "fp64"), ("complex128", "fp64")],
+    "fp32": [
+        ("fp32", "fp32"), ("fp16", "fp16"), ("bf16", "bf16"), ("fp16", "fp32"), ("fp32", "bf16"),
+        ("fp64", "fp32"), ("complex64", "fp32"),
+    ],
+}  # fmt: skip
+
+
+def softmax_forms(precision: str) -> list[SoftmaxForm]:
+    """The kinds at a precision, with rows that begin anywhere or not; logarithms of one kind."""
     row = PRECISIONS[precision]
-    seen = set()
-    for columns in (1, 100, 512, 1000, 2000, 4096, 8192, 16384, 32768, 100_000):
-        for aligned in (False, True):
-            plan = plan_softmax(columns, row, aligned=aligned)
-            name = softmax_name(row, log, plan)
-            if name not in seen:
-                assert_clean(softmax_source(row, log, plan), arch.target, name)
-            seen.add(name)
+    kinds = SOFTMAX_KINDS.get(precision, [("fp32", "fp32")])
+    cases = [("softmax", *pair) for pair in kinds]
+    cases += [(operation, *kinds[0]) for operation in OPERATIONS if operation != "softmax"]
+    return [
+        SoftmaxForm(operation, given, result, row, vector_for(given, result), edges, unit=edges)
+        for operation, given, result in cases
+        for edges in (False, True)
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_every_softmax(arch: Arch, precision: str) -> None:
+    for form in softmax_forms(precision):
+        for columns in SOFTMAX_COLUMNS:
+            plan = plan_softmax(form, arch, rows=10_000, columns=columns, cores=132)
+            check_softmax_plan(plan, form, arch)
+            assert_clean(softmax_source(form, plan), arch.target, softmax_name(form, plan))
+
+
+@pytest.mark.parametrize("kind", ["fp32", "fp16"])
+@pytest.mark.parametrize("columns", [100, 4099, 1 << 20])
+def test_the_plan_of_a_softmax(arch: Arch, kind: str, columns: int) -> None:
+    vector = vector_for(kind, kind)
+    form = SoftmaxForm("softmax", kind, kind, PRECISIONS["fp32"], vector, columns % vector != 0)
+    plan = plan_softmax(form, arch, rows=512, columns=columns, cores=132)
+    assert plan.cluster == 1 or arch.target == "sm_90a"
+    assert_clean(softmax_source(form, plan), arch.target, softmax_name(form, plan))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"row_threads": 48}, "divide 32 or be a multiple"),
+        ({"block_threads": 100}, "multiple of 32"),
+        ({"block_threads": 512}, "must be the block"),
+        ({"values": 6}, "multiple of the vector"),
+        ({"cluster": 3}, "power of two"),
+        ({"blocks": 9}, "registers"),
+        ({"row_threads": 32, "resident": False}, "not held whole"),
+        ({"resident": False, "staged": True}, "held whole"),
+        ({"values": 256, "staged": True}, "more than a block has"),
+    ],
+)
+def test_an_illegal_softmax_plan_says_why(change: dict[str, int], message: str) -> None:
+    form = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, False)
+    plan = replace(fitted(form, 256, 1, 4096), **change)
+    with pytest.raises(PlanError, match=message):
+        check_softmax_plan(plan, form, ARCHS["sm_90a"])
+
+
+def test_clusters_need_hopper() -> None:
+    form = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, False)
+    with pytest.raises(PlanError, match="clusters need sm_90"):
+        check_softmax_plan(fitted(form, 256, 2, 8192), form, ARCHS["sm_80"])
 
 
 @pytest.mark.parametrize("arch_row", ARCHITECTURES, ids=lambda row: row.target)

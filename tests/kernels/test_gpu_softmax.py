@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from argand import PRECISIONS, log_softmax, softmax
+from argand import PRECISIONS, log_softmax, logsumexp, softmax
+from argand.device import Device
 from argand.rounding import round_operand
+from argand.softmax_formats import REAL_KINDS, bf16_bits, bf16_values
+from argand.softmax_plan import SoftmaxForm, candidates, vector_for
 from scipy import special
 
 pytestmark = pytest.mark.gpu
@@ -132,3 +135,199 @@ def test_in_place_and_overlapping(
     np.testing.assert_array_equal(spread.get(), expected)
     assert softmax(x, precision=precision, out=x) is x
     np.testing.assert_array_equal(x.get(), expected)
+
+
+HALF_ULP = {"fp64": 2.0**-53, "fp32": 2.0**-24, "fp16": 2.0**-11, "bf16": 2.0**-8}
+SMALLEST = {"fp64": 0.0, "fp32": 2.0**-149, "fp16": 2.0**-24, "bf16": 2.0**-126}
+ODD_COLUMNS = (1, 3, 16, 17, 100, 255, 256, 1000, 1001, 4099, 12_289, 50_257, 131_071)
+
+
+def stored(x: Array, kind: str) -> Array:
+    """float32 numbers as an array of a kind."""
+    with np.errstate(over="ignore"):
+        return bf16_bits(x) if kind == "bf16" else x.astype(REAL_KINDS[kind])
+
+
+def numbers(x: Array, kind: str) -> Array:
+    return (bf16_values(x) if kind == "bf16" else x).astype(np.float64)
+
+
+def ulps(found: Array, exact: Array) -> float:
+    """The largest error in units of fp32's last place at the exact result."""
+    spacing = np.spacing(np.maximum(np.abs(exact), 2.0**-149).astype(np.float32))
+    return float((np.abs(found - exact) / spacing).max())
+
+
+@pytest.mark.parametrize("scale", [0.5, 4, 30])
+def test_a_million_rows_are_within_two_ulp(cp: Any, scale: float) -> None:
+    random = cp.random.default_rng(5)
+    worst = sums = 0.0
+    for columns in (64, 256):
+        x = scale * random.standard_normal((1 << 20, columns), dtype=cp.float32)
+        found = softmax(x).astype(cp.float64)
+        exact = cp.exp(x.astype(cp.float64) - x.max(axis=-1, keepdims=True).astype(cp.float64))
+        exact /= exact.sum(axis=-1, keepdims=True)
+        # CuPy's own kernels flush what is below the normal numbers; other tests look there.
+        _, exponent = cp.frexp(cp.maximum(exact, 2.0**-126))
+        error = cp.abs(found - exact) / cp.ldexp(1.0, exponent - 24)
+        worst = max(worst, float(cp.where(exact < 2.0**-126, 0, error).max()))
+        sums = max(sums, float(cp.abs(found.sum(axis=-1) - 1).max()))
+    assert worst <= 2
+    assert sums <= 256 * 2.0**-24
+
+
+@pytest.mark.parametrize("columns", ODD_COLUMNS)
+def test_two_ulp_at_every_width(cp: Any, rng: np.random.Generator, columns: int) -> None:
+    x = (8 * rng.standard_normal((6, columns))).astype(np.float32)
+    x[1] += 1000
+    x[2] -= 3e4
+    x[3] *= 1e4  # one value takes all, and differences are of 1e5
+    x[4] = 3e38
+    x[5, ::2] = -np.inf
+    if columns == 1:
+        x[5] = 7
+    exact = special.softmax(x.astype(np.float64), axis=-1)
+    assert ulps(softmax(cp.asarray(x)).get(), exact) <= 2
+    assert (softmax(cp.asarray(x)).get()[np.isneginf(x)] == 0).all()
+    logs = log_softmax(cp.asarray(x)).get()
+    expected = special.log_softmax(x.astype(np.float64), axis=-1)
+    # The maximum's own difference is rounded, the sum's logarithm is off by a few ulp of 1.
+    finite = np.isfinite(expected)
+    np.testing.assert_array_equal(np.isfinite(logs), finite)
+    np.testing.assert_allclose(logs[finite], expected[finite], rtol=2.0**-22, atol=2.0**-21)
+
+
+@pytest.mark.parametrize("kind", REAL_KINDS)
+@pytest.mark.parametrize("output", REAL_KINDS)
+@pytest.mark.parametrize("columns", [5, 33, 1000, 4104, 50_257])
+def test_kinds(cp: Any, rng: np.random.Generator, kind: str, output: str, columns: int) -> None:
+    x = stored(4 * rng.standard_normal((7, columns)).astype(np.float32), kind)
+    exact = special.softmax(numbers(x, kind), axis=-1)
+    precision = "fp64" if kind == output == "fp64" else "fp32"
+    given = {"format": "bf16" if kind == "bf16" else None, "output": output}
+    found = numbers(softmax(cp.asarray(x), precision=precision, **given).get(), output)
+    smallest = max(SMALLEST[output], SMALLEST[precision])
+    held = np.abs(found - exact) / (exact * HALF_ULP[output] + smallest)
+    # fp32 lies within two ulp, four halves; what is rounded from it once, half an ulp and little.
+    allowed = {"fp64": columns, "fp32": 4, "fp16": 1.05, "bf16": 1.05}[output]
+    if output == "fp64" and precision == "fp32":
+        allowed = 4 * 2.0**29
+    assert held.max() <= allowed
+    logs = numbers(log_softmax(cp.asarray(x), precision=precision, **given).get(), output)
+    expected = special.log_softmax(numbers(x, kind), axis=-1)
+    unit = max(HALF_ULP[output], HALF_ULP[precision])
+    np.testing.assert_allclose(logs, expected, rtol=4 * unit, atol=columns**0.5 * 8 * unit)
+    total = numbers(logsumexp(cp.asarray(x), precision=precision, **given).get(), output)
+    np.testing.assert_allclose(
+        total, special.logsumexp(numbers(x, kind), axis=-1), rtol=8 * unit, atol=8 * unit
+    )
+
+
+@pytest.mark.parametrize("columns", [4, 64, 100, 1000, 4096, 20_001, 300_000])
+def test_power(cp: Any, rng: np.random.Generator, columns: int) -> None:
+    z = rng.standard_normal((5, columns)) + 1j * rng.standard_normal((5, columns))
+    z = z.astype(np.complex64)
+    power = np.abs(z.astype(np.complex128)) ** 2
+    for scale in (1.0, 0.37):
+        exact = special.softmax(scale * power, axis=-1)
+        found = softmax(cp.asarray(z), power=True, scale=scale).get()
+        # Two roundings of the power and one of the scale move the exponent.
+        allowed = (4 + 3 * scale * power.max()) * 2.0**-23
+        np.testing.assert_allclose(found, exact, rtol=allowed, atol=2.0**-126)
+        half = softmax(cp.asarray(z), power=True, scale=scale, output="fp16").get()
+        np.testing.assert_allclose(half, exact, rtol=2.0**-10, atol=2.0**-24)
+    with pytest.raises(ValueError, match="complex with power=True"):
+        softmax(cp.asarray(z))
+
+
+@pytest.mark.parametrize("scale", [2.0**-40, 0.01, 0.7, 1.0, 3.0, 2.0**40])
+@pytest.mark.parametrize("columns", [9, 4096, 70_000])
+def test_scale(cp: Any, rng: np.random.Generator, scale: float, columns: int) -> None:
+    x = ((4 / scale) * rng.standard_normal((4, columns))).astype(np.float32)
+    exact = special.softmax(scale * x.astype(np.float64), axis=-1)
+    assert ulps(softmax(cp.asarray(x), scale=scale).get(), exact) <= 3
+    expected = special.log_softmax(scale * x.astype(np.float64), axis=-1)
+    logs = log_softmax(cp.asarray(x), scale=scale).get()
+    np.testing.assert_allclose(logs, expected, rtol=2.0**-21, atol=2.0**-21)
+    total = logsumexp(cp.asarray(x), scale=scale).get()
+    expected = special.logsumexp(scale * x.astype(np.float64), axis=-1)
+    np.testing.assert_allclose(total, expected, rtol=2.0**-21, atol=2.0**-21)
+
+
+def test_logsumexp_of_rows_without_a_sum(cp: Any) -> None:
+    x = np.zeros((4, 100), np.float32)
+    x[0], x[1, 3], x[2, 7] = -np.inf, np.inf, np.nan
+    for precision in ("fp32", "fp64"):
+        found = logsumexp(cp.asarray(x), precision=precision).get()
+        np.testing.assert_allclose(found, [-np.inf, np.inf, np.nan, np.log(100)], rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["fp32", "fp16", "bf16"])
+@pytest.mark.parametrize("columns", [31, 1000, 12_289, 65_536, 300_001])
+def test_every_plan(
+    cp: Any, rng: np.random.Generator, gpu: Device, kind: str, columns: int
+) -> None:
+    from argand.cuda_softmax import fixed_plan
+
+    x = stored(4 * rng.standard_normal((9, columns)).astype(np.float32), kind)
+    x[3, -1] = stored(np.float32([np.nan]), kind)[0]
+    given = {"format": "bf16" if kind == "bf16" else None, "output": kind}
+    exact = special.softmax(numbers(x, kind), axis=-1)
+    vector = vector_for(kind, kind)
+    form = SoftmaxForm("softmax", kind, kind, PRECISIONS["fp32"], vector, columns % vector != 0)
+    plans = candidates(form, gpu.require_arch(), columns)
+    assert plans
+    for plan in plans:
+        out = cp.asarray(stored(np.full(x.shape, np.nan, np.float32), kind))
+        with fixed_plan(plan, form.vector):
+            softmax(cp.asarray(x), out=out, **given)
+        found = numbers(out.get(), kind)
+        assert np.isnan(found[3]).all()
+        held = np.abs(found - exact) / (exact * HALF_ULP[kind] + SMALLEST[kind])
+        assert np.nanmax(held) <= (4 if kind == "fp32" else 1.05), plan
+        assert np.isfinite(np.delete(found, 3, axis=0)).all(), plan
+
+
+@pytest.mark.parametrize("columns", [37, 1000, 9001])
+def test_rows_that_begin_anywhere(cp: Any, rng: np.random.Generator, columns: int) -> None:
+    whole = rng.standard_normal((6, columns + 11)).astype(np.float32)
+    for first in range(5):
+        x = cp.asarray(whole)[:, first : first + columns]
+        exact = special.softmax(whole[:, first : first + columns].astype(float), axis=-1)
+        assert ulps(softmax(x).get(), exact) <= 2
+        for place in range(3):
+            out = cp.full((6, columns + 5), np.nan, cp.float32)
+            softmax(x, out=out[:, place : place + columns])
+            assert ulps(out[:, place : place + columns].get(), exact) <= 2
+            assert cp.isnan(out[:, :place]).all()
+            assert cp.isnan(out[:, place + columns :]).all()
+        mine = cp.asarray(whole)
+        view = mine[:, first : first + columns]
+        softmax(view, out=view)
+        assert ulps(view.get(), exact) <= 2
+        np.testing.assert_array_equal(mine[:, :first].get(), whole[:, :first])
+        np.testing.assert_array_equal(mine[:, first + columns :].get(), whole[:, first + columns :])
+
+
+@pytest.mark.parametrize("rows", [1, 3, 64])
+@pytest.mark.parametrize("kind", ["fp32", "fp16"])
+def test_few_long_rows(cp: Any, rng: np.random.Generator, rows: int, kind: str) -> None:
+    x = stored(4 * rng.standard_normal((rows, 1 << 20)).astype(np.float32), kind)
+    exact = special.softmax(numbers(x, kind), axis=-1)
+    given = cp.asarray(x)
+    for _ in range(3):  # the third is a remembered call
+        found = numbers(softmax(given, output=kind).get(), kind)
+        held = np.abs(found - exact) / (exact * HALF_ULP[kind] + SMALLEST[kind])
+        assert held.max() <= (4 if kind == "fp32" else 1.05)
+
+
+def test_remembered_calls_see_overlaps(cp: Any, rng: np.random.Generator) -> None:
+    x = rng.standard_normal((6, 1024)).astype(np.float32)
+    exact = special.softmax(x[:5].astype(float), axis=-1)
+    for _ in range(3):
+        apart = cp.empty((5, 1024), cp.float32)
+        softmax(cp.asarray(x[:5]), out=apart)
+        assert ulps(apart.get(), exact) <= 2
+        both = cp.asarray(x)
+        softmax(both[:5], out=both[1:])
+        assert ulps(both[1:].get(), exact) <= 2

@@ -30,7 +30,7 @@ HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
 TENSOR = [name for name, row in PRECISIONS.items() if not row.exact_operands]
 STORAGES: tuple[Storage, ...] = ("fp32", "half", "planar")
 LARGE = WgmmaPlan(2, 128, 32, 3)
-SPLIT = WgmmaPlan(2, 128, 16, 3, 1, True)
+SPLIT = WgmmaPlan(2, 128, 16, 3)
 
 
 def legal_tiles() -> list[tuple[str, WgmmaPlan]]:
@@ -82,8 +82,6 @@ def test_tiles_that_fit_are_legal() -> None:
         ("3xfp16", SPLIT, {"storage": "half"}, "pairs of 16 bits are operands of one term"),
         ("fp16", LARGE, {}, "are packed beforehand"),
         ("3xfp16", SPLIT, {}, "are packed beforehand"),
-        ("3xtf32", SPLIT, {"promote_stages": 0, "alternate": False}, "sums of split operands"),
-        ("3xtf32", SPLIT, {"promote_stages": 2}, "alternate parts are promoted each stage"),
         ("tf32", LARGE, {"half_output": True}, "16-bit results need a 16-bit operand format"),
         ("bf16", LARGE, {"half_output": True, "staged": True}, "staged results are complex64"),
         ("tf32", LARGE, {"block_n": 8, "depth": 32, "staged": True},
@@ -130,8 +128,8 @@ def test_block_and_threads() -> None:
         # Pairs of 16 bits by 64 k.
         ("bf16", WgmmaPlan(2, 128, 64, 3, storage="half"), 128 * 64 * 4 + 2 * 128 * 128),
         # Two terms: four planes of 16 bits on either side.
-        ("3xfp16", WgmmaPlan(2, 96, 32, 3, 1, True, "planar"), 4 * 128 * 64 + 4 * 96 * 64),
-        ("3xtf32", WgmmaPlan(1, 64, 16, 5, 1, True), 64 * 16 * 8 + 4 * 64 * 64),
+        ("3xfp16", WgmmaPlan(2, 96, 32, 3, "planar"), 4 * 128 * 64 + 4 * 96 * 64),
+        ("3xtf32", WgmmaPlan(1, 64, 16, 5), 64 * 16 * 8 + 4 * 64 * 64),
     ],
 )
 def test_shared_memory(precision: str, plan: WgmmaPlan, stage: int) -> None:
@@ -181,7 +179,7 @@ def test_a_stage_that_cuda_lays_out_otherwise_does_not_compile() -> None:
 
 OTHER: dict[str, tuple[Any, ...]] = {
     "warpgroups": (1, 3), "block_n": (64, 96), "depth": (16, 64), "stages": (2, 4),
-    "promote_stages": (1, 2), "alternate": (True,), "storage": ("half", "planar"),
+    "storage": ("half", "planar"),
     "k_fast": (True,), "half_output": (True,), "prescaled": (True,), "staged": (True,),
     "rows_fast": (True,),
 }  # fmt: skip

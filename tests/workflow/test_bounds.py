@@ -221,7 +221,7 @@ def test_every_plan_promotes_as_often_as_the_bound_says(name):
     row = PRECISIONS[name]
     depths = {plan.promote_every for plan in mma_candidates(row, arch_for(90))}
     for storage in get_args(Storage):
-        depths |= {plan.depth * plan.promote_stages for plan in wgmma_tiles(row, storage)}
+        depths |= {plan.depth for plan in wgmma_tiles(row, storage)}
     assert depths
     assert min(depths) > 0
     assert max(depths) <= bounds.PROMOTED_EVERY

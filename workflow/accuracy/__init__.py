@@ -19,12 +19,13 @@ from workflow.accuracy.references import (
     spectrum_reference,
     state_reference,
 )
-from workflow.accuracy.softmax_accuracy import assess_softmax
+from workflow.accuracy.softmax_accuracy import Rounded, assess_softmax
 from workflow.accuracy.vector_accuracy import assess_spectrum, assess_state
 
 __all__ = [
     "Accuracy",
     "ProductReference",
+    "Rounded",
     "SoftmaxReference",
     "SpectrumReference",
     "StateReference",

@@ -62,8 +62,24 @@ def rounding_bound(precision: Precision, columns: int, backend: str) -> tuple[fl
     return bounds.roundings(2 * EXP_ROUNDINGS + 2 + total, u), ARGUMENT_ROUNDINGS * u
 
 
+@dataclass(frozen=True)
+class Rounded:
+    """What a result of fewer bits adds to its errors: half an ulp, and half its smallest number."""
+
+    relative: float = 0.0
+    absolute: float = 0.0
+
+
+_AS_IT_IS = Rounded()
+
+
 def assess_softmax(
-    reference: SoftmaxReference, result: Array, precision: Precision, *, backend: str
+    reference: SoftmaxReference,
+    result: Array,
+    precision: Precision,
+    *,
+    backend: str,
+    rounded: Rounded = _AS_IT_IS,
 ) -> Accuracy:
     """Hold a softmax (..., columns) to its a-priori bound, element by element and row by row.
 
@@ -75,7 +91,8 @@ def assess_softmax(
     output's normal range a value may be off by the smallest normal number (flushed) on a GPU, by
     four subnormal spacings on the CPU.
 
-    A row that is NaN in the reference must be NaN, and -inf must give exactly 0.
+    A row that is NaN in the reference must be NaN, and -inf must give exactly 0. ``rounded`` is
+    what the result was rounded to after that.
 
     Raises ValueError where the shape differs.
     """
@@ -88,7 +105,7 @@ def assess_softmax(
     with np.errstate(all="ignore"):
         for start in range(0, len(exact), step):
             rows = slice(start, start + step)
-            _compare(worst, x[rows], exact[rows], got[rows], precision, backend, start)
+            _compare(worst, x[rows], exact[rows], got[rows], precision, backend, start, rounded)
     checks.require(worst.misplaced == 0, f"{worst.misplaced} values are not NaN or 0 as they must")
     checks.require(
         worst.excess <= 1,
@@ -112,7 +129,7 @@ def assess_softmax(
 
 def _compare(
     worst: _Worst, x: Array, exact: Array, got: Array, precision: Precision, backend: str,
-    first_row: int,
+    first_row: int, rounded: Rounded,
 ) -> None:  # fmt: skip
     """Take some rows into the maxima."""
     real = np.dtype(precision.real_output).type
@@ -126,9 +143,10 @@ def _compare(
     below = x.max(axis=-1, keepdims=True) - x
     base, slope = rounding_bound(precision, x.shape[-1], backend)
     input_error = np.expm1(2 * _operand_error(x, below, precision))
-    floor = _floor(precision, backend)
+    floor = _floor(precision, backend) + rounded.absolute
     # An element at d = inf is 0 and has no relative error.
     relative = input_error + (1 + input_error) * (base + slope * np.where(exact > 0, below, 0))
+    relative += (1 + relative) * rounded.relative
     error = np.abs(got - exact)
     excess = np.where(error == 0, 0, error / (relative * exact + floor))
     excess[np.isnan(excess)] = np.inf
@@ -143,7 +161,7 @@ def _compare(
     worst.squared_error += float((error**2).sum())
     worst.squared_size += float((exact**2).sum())
     sums = np.abs(got.sum(axis=-1) - 1)
-    weighted = base + slope * math.log(x.shape[-1]) + floor * x.shape[-1]
+    weighted = base + slope * math.log(x.shape[-1]) + floor * x.shape[-1] + rounded.relative
     worst.sum_error = max(worst.sum_error, float(sums.max()), key=_nan_last)
     worst.sum_excess = max(worst.sum_excess, float(sums.max()) / weighted, key=_nan_last)
 

@@ -109,6 +109,36 @@ def _whole(value: float) -> str:
     return f"{value:.0f}"
 
 
+def softmax_plans_table(data: Path) -> str:
+    """Of each kind and width the fastest plan that `benchmarks.softmax_plans` measured."""
+    with (data / "h200-softmax-plans.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["right"] == "True"]
+    fastest: dict[tuple[str, str], dict[str, str]] = {}
+    for row in sorted(rows, key=lambda row: float(row["time_us"])):
+        fastest.setdefault((row["kind"], row["columns"]), row)
+    names = ("kind", "rows x columns", "threads x blocks", "values", "held", "time (µs)", "GB/s",
+             "of copy (%)")  # fmt: skip
+    numeric = names[5:]
+    return markdown_table(
+        [Column(name, name, numeric=name in numeric) for name in names],
+        [_plan_row(fastest[key]) for key in dict.fromkeys((r["kind"], r["columns"]) for r in rows)],
+    )
+
+
+def _plan_row(row: dict[str, str]) -> dict[str, str]:
+    whole = "whole, staged" if row["staged"] == "True" else "whole"
+    return {
+        "kind": row["kind"],
+        "rows x columns": f"{row['rows']}x{row['columns']}",
+        "threads x blocks": f"{row['row_threads']} x {row['cluster']}",
+        "values": row["values"],
+        "held": whole if row["resident"] == "True" else "its last tile",
+        "time (µs)": number(float(row["time_us"])),
+        "GB/s": number(float(row["gbytes_per_s"])),
+        "of copy (%)": number(100 * float(row["of_copy"])),
+    }
+
+
 CONDITIONS = (
     Column("real_tflops", "real TFLOP/s", numeric=True),
     Column("fraction_of_real", "of real (%)", _percent, numeric=True),
@@ -118,13 +148,17 @@ CONDITIONS = (
 """What a benchmark's row ran beside and under."""
 
 
-def products_table(data: Path) -> str:
-    """The benchmark of products: what was measured, and under which conditions."""
+def _products(name: str) -> Callable[[Path], str]:
+    """A benchmark of products: what was measured, and under which conditions."""
     columns = [column for column in PERFORMANCE if column.field not in _HIDDEN]
     who = 1 + [column.field for column in columns].index("precision")
     kinds = (Column("input", "operands"), Column("output", "result"))
-    rows = [row for row in read_rows(data / "h200-gemm.csv") if row["time_us_p50"]]
-    return markdown_table([*columns[:who], *kinds, *columns[who:], *CONDITIONS], rows)
+
+    def table(data: Path) -> str:
+        rows = [row for row in read_rows(data / name) if row["time_us_p50"]]
+        return markdown_table([*columns[:who], *kinds, *columns[who:], *CONDITIONS], rows)
+
+    return table
 
 
 def wanted_table(data: Path) -> str:
@@ -205,10 +239,13 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "cpu-headline": _measured("cpu-study.csv", _of("station-beams")),
     "h200-headline": headline_table,
     "h200-study": _measured("h200-study.csv"),
-    "h200-gemm": products_table,
+    "h200-gemm": _products("h200-gemm.csv"),
+    "h200-gemm-large": _products("h200-gemm-large.csv"),
+    "h200-gemm-small": _products("h200-gemm-small.csv"),
     "h200-gemm-left-out": left_out_table,
     "h200-gemm-wanted": wanted_table,
     "h200-softmax": _measured("h200-softmax.csv"),
+    "h200-softmax-plans": softmax_plans_table,
     "h200-ncu": profile_table,
     "h200-conditions": conditions,
 }

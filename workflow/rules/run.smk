@@ -3,8 +3,9 @@ KEPT = str if study.keep_runs else temp
 
 
 # Timings on the CPU are taken with the machine to themselves: these rules ask for every core. Those
-# on a GPU leave half of them to the verification of what has been computed.
-TIMING_THREADS = max(1, workflow.cores // 2) if GPUS else workflow.cores
+# on GPUs, each with its device to itself, share half of them and leave the rest to the verification
+# of what has been computed.
+TIMING_THREADS = max(1, workflow.cores // 2 // GPUS) if GPUS else workflow.cores
 
 
 rule calibrate:
@@ -18,7 +19,7 @@ rule calibrate:
         "../../envs/environment.yaml"
     threads: TIMING_THREADS
     resources:
-        gpu=GPUS,
+        gpu=GPU_PER_JOB,
     params:
         device=study.device,
         kernel_digest=kernel_digest("ceilings"),
@@ -40,7 +41,7 @@ rule run:
         "../../envs/environment.yaml"
     threads: TIMING_THREADS
     resources:
-        gpu=GPUS,
+        gpu=GPU_PER_JOB,
     params:
         case=lambda wildcards: study.case_json(wildcards.workload),
         device=study.device,
@@ -63,7 +64,7 @@ rule growth_of_errors:
         "../../envs/environment.yaml"
     threads: TIMING_THREADS
     resources:
-        gpu=GPUS,
+        gpu=GPU_PER_JOB,
     params:
         device=study.device,
         precisions=list(study.precisions),

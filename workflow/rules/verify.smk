@@ -8,7 +8,7 @@ rule verify:
         records="results/records/{workload}.jsonl",
     log:
         "results/logs/verify/{workload}.log",
-    priority: 10 * GPUS  # the results of a run are large, and gone once this is done
+    priority: 10 * GPU_PER_JOB  # the results of a run are large, and gone once this is done
     conda:
         "../../envs/environment.yaml"
     params:

@@ -22,8 +22,10 @@ from workflow.workloads.base import Array, Implementation, Staged, Workload
 
 def execute(
     workload: Workload, staged_path: Path, run_path: Path, device: Device, log: Logger
-) -> None:
+) -> str:
     """Compute and time a workload at each of its precisions, and its baselines, into a run file.
+
+    Returns a summary of one line.
 
     What a device cannot do (a precision newer than it, more memory than it has) is recorded with
     its reason and the rest goes on; any other error ends the job.
@@ -45,7 +47,7 @@ def execute(
             found.append(result)
             log.info("%s", _line(found[-1]))
     log.info("computing took %.2f s", computing)
-    log.info("%s", _summary(found))
+    return _summary(found)
 
 
 def precisions_of(workload: Workload) -> list[Any]:

@@ -73,7 +73,9 @@ def _speed(result: Result, shape: Shape, ceilings: Ceilings) -> dict[str, Any]:
         return {}
     seconds = 1e-6 * result.time_us_p50
     precision = get_precision(result.precision)
-    limit = ceilings.limit_time_s(shape.flops, shape.bytes_moved, precision)
+    limit = None
+    if ceilings.device == result.device:  # jobs of one study may run on GPUs of several models
+        limit = ceilings.limit_time_s(shape.flops, shape.bytes_moved, precision)
     return {
         "time_us_p20": result.time_us_p20,
         "time_us_p50": result.time_us_p50,
@@ -83,5 +85,5 @@ def _speed(result: Result, shape: Shape, ceilings: Ceilings) -> dict[str, Any]:
         "energy_j": result.energy_j,
         "tflops": shape.flops / seconds / 1e12,
         "gbytes_per_s": shape.bytes_moved / seconds / 1e9,
-        "limit_fraction": limit / seconds,
+        "limit_fraction": None if limit is None else limit / seconds,
     }

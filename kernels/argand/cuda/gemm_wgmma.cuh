@@ -104,44 +104,18 @@ __device__ __forceinline__ void clear(float (&x)[Count]) {
     for (int i = 0; i < Count; ++i) x[i] = 0.0f;
 }
 
-// One warpgroup's sums over a tile, real and imaginary part at once. With promotion they move into
-// fp32 registers every few stages: tensor cores truncate when they accumulate, and an error that
-// each step adds to would grow with k.
+// One warpgroup's sums over a tile, real and imaginary part at once.
 template <WgmmaPlan plan>
 struct JointSums {
     static constexpr int kSteps = plan.depth / plan.step();
     static constexpr int kGroups = kSteps > 1 ? 2 : 1;  // sets of fragments: one read, one multiplied
     static constexpr int kTogether = kSteps / kGroups;
-    static constexpr bool kPromotes = plan.promote_stages > 0;
-    static constexpr int kTotals = kPromotes ? plan.block_n / 2 : 1;
     float re[plan.block_n / 2], im[plan.block_n / 2];
 
     __device__ __forceinline__ void run(Ring<plan>& ring, const RowReader<plan>& reader, int steps,
                                         int lane, int warpgroup) {
-        float total_re[kTotals], total_im[kTotals];
         clear(re);
         clear(im);
-        clear(total_re);
-        clear(total_im);
-        const int slice = kPromotes ? plan.promote_stages : steps;
-        for (int done = 0; done < steps; done += slice) {
-            run_slice(ring, reader, min(slice, steps - done), lane);
-            if constexpr (kPromotes) {
-                add(total_re, re);
-                add(total_im, im);
-            }
-        }
-        if constexpr (kPromotes) {
-#pragma unroll
-            for (int i = 0; i < kTotals; ++i) {
-                re[i] = total_re[i];
-                im[i] = total_im[i];
-            }
-        }
-    }
-
-    __device__ __forceinline__ void run_slice(Ring<plan>& ring, const RowReader<plan>& reader,
-                                              int steps, int lane) {
         RowFragment<plan> fragments[kGroups][kTogether];
         uint32 previous = 0;  // the barrier of the stage before, still being multiplied
 #pragma unroll 1
@@ -162,8 +136,7 @@ struct JointSums {
                 wgmma_fence();
 #pragma unroll
                 for (int i = 0; i < kTogether; ++i) {
-                    multiply(fragments[group][i], y, group * kTogether + i,
-                             kPromotes && group + i == 0 ? step > 0 : 1);
+                    multiply(fragments[group][i], y, group * kTogether + i);
                 }
                 wgmma_commit();
             }
@@ -177,21 +150,22 @@ struct JointSums {
     }
 
     __device__ __forceinline__ void multiply(const RowFragment<plan>& x, const ColumnTile<plan>& y,
-                                             int step, int keep) {
+                                             int step) {
 #pragma unroll
         for (int p = 0; p < plan.products; ++p) {
             const int s = plan.product_x[p], t = plan.product_y[p];
-            wgmma<1>(re, x.re[s], y.at(step, t, 0), p > 0 || keep);
-            wgmma<1>(im, x.re[s], y.at(step, t, 1), p > 0 || keep);
+            wgmma<1>(re, x.re[s], y.at(step, t, 0), 1);
+            wgmma<1>(im, x.re[s], y.at(step, t, 1), 1);
             wgmma<-1>(re, x.im[s], y.at(step, t, 1), 1);
             wgmma<1>(im, x.im[s], y.at(step, t, 0), 1);
         }
     }
 };
 
-// The same with promotion after every stage, the real and then the imaginary part of a stage being
-// summed in the same registers, so that tiles can be wider. While one warpgroup adds, the other
-// multiplies.
+// The same with promotion: after every stage sums move into fp32 registers. Tensor cores truncate when
+// they accumulate, and an error that each step adds to would grow with k. The real and then the imaginary
+// part of a stage are summed in the same registers, so that tiles can be wide; while one warpgroup adds,
+// the other multiplies.
 template <WgmmaPlan plan>
 struct AlternateSums {
     static constexpr int kSteps = plan.depth / plan.step();
@@ -259,12 +233,12 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
     const int warp = threadIdx.x / kWarp % 4, lane = threadIdx.x % kWarp;
     const RowReader<plan> reader(warpgroup, warp, lane);
     Ring<plan> ring(base, 0);
-    if constexpr (plan.alternate && plan.warpgroups == 2) {
+    if constexpr (plan.terms > 1 && plan.warpgroups == 2) {
         if (warpgroup == 1) give_turn(1);
     }
     WgmmaWork work;
     for (uint32 turn = 0; find_work<plan>(args, turn, work); ++turn) {
-        typename Choose<plan.alternate, AlternateSums<plan>, JointSums<plan>>::Type sums;
+        typename Choose<(plan.terms > 1), AlternateSums<plan>, JointSums<plan>>::Type sums;
         sums.run(ring, reader, work.tile.steps, lane, warpgroup);
         const int thread = forgotten(threadIdx.x), last_warp = thread / kWarp;
         find_work<plan>(args, forgotten(turn), work);

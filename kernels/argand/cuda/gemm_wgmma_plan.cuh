@@ -38,8 +38,6 @@ struct WgmmaPlan {
     bool rows_fast;      // then: whether rows are Z's contiguous axis, else columns
     int warpgroups;      // that multiply, 64 rows each
     int block_n, depth, stages;
-    int promote_stages;  // sums move to fp32 registers after so many stages; 0: never
-    bool alternate;      // the real and the imaginary part of a slice share registers
 
     constexpr int block_m() const { return kWarpgroupRows * warpgroups; }
     constexpr int threads() const { return kWarpgroup * (warpgroups + 1); }

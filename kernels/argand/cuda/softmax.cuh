@@ -1,276 +1,283 @@
-// Softmax over rows, and its logarithm: a tiled recurrence with a running maximum m and sum z,
+// Softmax over rows, its logarithm, and the logarithm of the sum: a tiled recurrence with a running
+// maximum m and sum z,
 //
-//     m_new = max(m, m~),   z_new = e^(m - m_new) z + e^(m~ - m_new) z~,
+//     m_new = max(m, m~),   z_new = e^(m - m_new) z + e^(m~ - m_new) z~.
 //
-// within a thread, then across the threads of a row. A row that fits in registers is read once.
+// A row that its threads hold is read once, whether they are a few lanes, a block or a cluster of
+// blocks. Of a longer row the last tile is held and the others are read again, the latest first.
 #pragma once
-#include "device/rounding.cuh"
-#include "device/scaling.cuh"
+#include "softmax_team.cuh"
+#include "softmax_values.cuh"
 
-enum class Held { exact, tf32, fp16, bf16 };
-
-struct SoftmaxPlan {
-    Held held;
-    int terms;
-    Rounding roundings[2];
-    bool log;
-    int row_threads;  // 32: each warp has a row of its own; else the block has one
-    int block_threads;
-    int values;     // a thread, at a time
-    int vector;     // values a memory access
-    bool resident;  // row_threads x values hold a row
-
-    constexpr int rows_a_block() const { return block_threads / row_threads; }
-    constexpr int tile() const { return row_threads * values; }
-};
-
-template <typename T>
-T minus_infinity();
-template <>
-__device__ __forceinline__ float minus_infinity<float>() {
-    return -infinity();
-}
-template <>
-__device__ __forceinline__ double minus_infinity<double>() {
-    return -static_cast<double>(infinity());
-}
-
-__device__ __forceinline__ float larger(float x, float y) { return fmaxf(x, y); }
-__device__ __forceinline__ double larger(double x, double y) { return fmax(x, y); }
-__device__ __forceinline__ float smaller(float x, float y) { return fminf(x, y); }
-__device__ __forceinline__ double smaller(double x, double y) { return fmin(x, y); }
-__device__ __forceinline__ float exponential(float x) { return expf(x); }
-__device__ __forceinline__ double exponential(double x) { return exp(x); }
-__device__ __forceinline__ float logarithm(float x) { return logf(x); }
-__device__ __forceinline__ double logarithm(double x) { return ::log(x); }
-
-// A value as the precision holds it: rounded, or the sum of its terms.
+// One row in memory, its threads' places in it, and what they agree on.
 template <SoftmaxPlan plan>
-__device__ __forceinline__ float hold(float x, int exponent) {
-    if constexpr (plan.held == Held::tf32) {
-        const float big = round_to_tf32<plan.roundings[0]>(x);
-        if constexpr (plan.terms == 1) return big;
-        return round_to_tf32<plan.roundings[1]>(remainder_after(big, x)) + big;
-    } else if constexpr (plan.held == Held::fp16) {
-        x *= power_of_two(exponent);
-        float sum = round_to_fp16(x);
-        if constexpr (plan.terms == 2) sum += round_to_fp16(remainder_after(sum, x));
-        return sum * power_of_two(-exponent);
-    } else if constexpr (plan.held == Held::bf16) {
-        return round_to_bf16(x);
-    } else {
-        return x;
-    }
-}
+struct Row {
+    using In = Element<plan.input>;
+    using Out = Element<plan.output>;
 
-template <SoftmaxPlan plan>
-__device__ __forceinline__ double hold(double x, int) {
-    static_assert(plan.held == Held::exact, "fp64 is not rounded");
-    return x;
-}
+    const In* x;
+    Out* out;
+    int64 columns;  // none where there is no such row: its threads agree with their neighbours
+    int phase;      // elements between a vector's boundary and the row's begin
+    int position;
 
-// The maximum and the sum of e^(x - maximum) over what was seen. fmax drops a NaN from the maximum;
-// it stays in the sum.
-template <typename T>
-struct Running {
-    T maximum, sum;
-};
-
-template <typename T>
-__device__ __forceinline__ T rescale(const Running<T>& x, T maximum) {
-    // Nothing but -inf seen: the sum is 0 (or NaN), and -inf - -inf would make it NaN.
-    return x.maximum == minus_infinity<T>() ? x.sum : exponential(x.maximum - maximum) * x.sum;
-}
-
-template <typename T>
-__device__ __forceinline__ Running<T> merge(const Running<T>& x, const Running<T>& y) {
-    const T maximum = larger(x.maximum, y.maximum);
-    return {maximum, rescale(x, maximum) + rescale(y, maximum)};
-}
-
-template <typename T>
-__device__ __forceinline__ Running<T> merge_from(const Running<T>& x, int distance) {
-    return merge(x, {__shfl_xor_sync(0xffffffffu, x.maximum, distance),
-                     __shfl_xor_sync(0xffffffffu, x.sum, distance)});
-}
-
-__device__ __forceinline__ uint32 merge_from(uint32 x, int distance) {
-    const uint32 y = __shfl_xor_sync(0xffffffffu, x, distance);
-    return x > y ? x : y;
-}
-
-// Merges over the threads of a row; all of them get the result. `neutral` is what merging ignores.
-template <SoftmaxPlan plan, typename Value>
-__device__ __forceinline__ Value merge_row(Value x, Value neutral, Value* exchange) {
-#pragma unroll
-    for (int distance = kWarp / 2; distance > 0; distance /= 2) x = merge_from(x, distance);
-    if constexpr (plan.row_threads > kWarp) {
-        constexpr int kWarps = plan.row_threads / kWarp;
-        const int lane = threadIdx.x % kWarp;
-        __syncthreads();  // the exchange may still be read from the merge before
-        if (lane == 0) exchange[threadIdx.x / kWarp] = x;
-        __syncthreads();
-        x = lane < kWarps ? exchange[lane] : neutral;
-#pragma unroll
-        for (int distance = kWarp / 2; distance > 0; distance /= 2) x = merge_from(x, distance);
-    }
-    return x;
-}
-
-template <typename T, int Count>
-struct alignas(sizeof(T) * Count) Pack {
-    T at[Count];
-};
-
-// This thread's values of the tile that begins at `start`; -inf beyond the row.
-template <SoftmaxPlan plan, typename T>
-__device__ __forceinline__ void read(const T* row, int64 start, int64 columns, T (&x)[plan.values]) {
-#pragma unroll
-    for (int i = 0; i < plan.values; i += plan.vector) {
-        const int64 column =
-            start + int64(i) * plan.row_threads + threadIdx.x % plan.row_threads * plan.vector;
-        Pack<T, plan.vector> pack;
-        if (column < columns) {
-            pack = *reinterpret_cast<const Pack<T, plan.vector>*>(row + column);
-        } else {
-            for (int e = 0; e < plan.vector; ++e) pack.at[e] = minus_infinity<T>();
+    __device__ __forceinline__ Row(const SoftmaxArguments& args, int64 row, int position)
+        : x(static_cast<const In*>(args.x) + row * args.x_stride),
+          out(static_cast<Out*>(args.out) + row * args.out_stride),
+          columns(row < args.rows ? args.columns : 0),
+          phase(0),
+          position(position) {
+        if constexpr (plan.edges) {
+            phase = static_cast<int>(reinterpret_cast<unsigned long long>(x) / sizeof(In)) &
+                    (plan.vector - 1);
         }
-        for (int e = 0; e < plan.vector; ++e) x[i + e] = pack.at[e];
     }
-}
 
-template <SoftmaxPlan plan, typename T>
-__device__ __forceinline__ void write(T* row, int64 start, int64 columns,
-                                      const T (&x)[plan.values]) {
+    __device__ __forceinline__ int tiles() const {
+        return static_cast<int>((columns + phase + plan.tile() - 1) / plan.tile());
+    }
+
+    template <typename T>
+    __device__ __forceinline__ Window<T> window(T* from, int tile) const {
+        const int64 start = static_cast<int64>(tile) * plan.tile();
+        const int64 left = columns == 0 ? 0 : columns + phase - start;
+        const int skipped = position * plan.vector;
+        return {from - phase + start + skipped, (tile == 0 ? phase : 0) - skipped,
+                static_cast<int>(left < plan.tile() ? left : plan.tile()) - skipped};
+    }
+
+};
+
+template <SoftmaxPlan plan>
+__device__ __forceinline__ void hold_all(Part<plan>& part, int exponent) {
+    if constexpr (plan.held != Held::exact) {
 #pragma unroll
-    for (int i = 0; i < plan.values; i += plan.vector) {
-        const int64 column =
-            start + int64(i) * plan.row_threads + threadIdx.x % plan.row_threads * plan.vector;
-        Pack<T, plan.vector> pack;
-        for (int e = 0; e < plan.vector; ++e) pack.at[e] = x[i + e];
-        if (column < columns) *reinterpret_cast<Pack<T, plan.vector>*>(row + column) = pack;
+        for (int i = 0; i < plan.values; ++i) part.word[i] = hold<plan>(part.word[i], exponent);
     }
 }
 
 template <SoftmaxPlan plan>
-__device__ __forceinline__ uint32 largest(const float (&x)[plan.values], uint32 found) {
+__device__ __forceinline__ Real<plan> largest_of(const Part<plan>& part) {
+    if constexpr (plan.packed()) {
+        uint32 pair = part.word[0];
+#pragma unroll
+        for (int i = 1; i < plan.values / 2; ++i) pair = larger_pair<plan.input>(pair, part.word[i]);
+        return larger(unpacked<plan.input>(pair, false), unpacked<plan.input>(pair, true));
+    } else {
+        Real<plan> maximum = part.word[0];
+#pragma unroll
+        for (int i = 1; i < plan.values; ++i) maximum = larger(maximum, part.word[i]);
+        return maximum;
+    }
+}
+
+template <SoftmaxPlan plan>
+__device__ __forceinline__ float largest_magnitude(const Part<plan>& part, float found) {
 #pragma unroll
     for (int i = 0; i < plan.values; ++i) {
-        const uint32 magnitude = finite_magnitude(x[i]);
-        found = magnitude > found ? magnitude : found;
+        found = fmaxf(found, __uint_as_float(finite_magnitude(part.at(i))));
     }
     return found;
 }
 
-template <SoftmaxPlan plan, typename T>
-__device__ __forceinline__ void hold_all(T (&x)[plan.values], int exponent) {
+// The sum of e^(s x) over a tile, of which a thread has `end` elements; a result's numerators take
+// the values' places. What lies beyond the row is passed over in a branch: it also keeps the
+// assembler from computing more exponentials at a time than there are registers for.
+template <SoftmaxPlan plan>
+__device__ __forceinline__ void add_all(Part<plan>& part, int end, Sum<plan>& sum,
+                                        const ExponentialsOf<plan>& exponentials,
+                                        const SoftmaxArguments& args) {
+    // Two of the largest terms meet in one thread where few share a row; see `corrected`.
+    constexpr bool kExact = plan.row_threads <= kWarp;
+    if constexpr (plan.replaces()) {
+        if (exponentials.origin != 0) {  // seldom: once here, and not with each value below
 #pragma unroll
-    for (int i = 0; i < plan.values; ++i) x[i] = hold<plan>(x[i], exponent);
-}
-
-template <SoftmaxPlan plan, typename T>
-__device__ __forceinline__ T largest_value(const T (&x)[plan.values]) {
-    T maximum = minus_infinity<T>();
-#pragma unroll
-    for (int i = 0; i < plan.values; ++i) maximum = larger(maximum, x[i]);
-    return maximum;
-}
-
-// Exponentials are taken about 0 where only -inf was seen.
-template <typename T>
-__device__ __forceinline__ T shift_for(T maximum) {
-    return maximum == minus_infinity<T>() ? T(0) : maximum;
-}
-
-// A row held in registers: read once, written once.
-template <SoftmaxPlan plan, typename T>
-__device__ __forceinline__ void resident_row(const T* row, T* out, int64 columns, uint32* exchange,
-                                             Running<T>* running_exchange) {
-    T x[plan.values];
-    read<plan>(row, 0, columns, x);
-    int exponent = 0;
-    if constexpr (plan.held == Held::fp16) {
-        exponent = scale_exponent(merge_row<plan>(largest<plan>(x, 0u), 0u, exchange));
+            for (int i = 0; i < plan.values; ++i) part.word[i] -= exponentials.origin;
+        }
     }
-    hold_all<plan>(x, exponent);
-    Running<T> seen{largest_value<plan>(x), T(0)};
-    const T shift = shift_for(seen.maximum);
 #pragma unroll
-    for (int i = 0; i < plan.values; ++i) {
-        const T e = exponential(x[i] - shift);
-        seen.sum += e;
-        if constexpr (!plan.log) x[i] = e;
+    for (int first = 0; first < plan.values; first += plan.vector) {
+        if (first * plan.team() >= end) continue;
+#pragma unroll
+        for (int i = first; i < first + plan.vector; ++i) {
+            if constexpr (plan.replaces()) {
+                part.word[i] = exponentials.template add<kExact>(part.word[i], args, sum);
+            } else {
+                exponentials.template add<kExact>(part.at(i) - exponentials.origin, args, sum);
+            }
+        }
     }
-    const Running<T> row_seen =
-        merge_row<plan>(seen, Running<T>{minus_infinity<T>(), T(0)}, running_exchange);
-    // The shift is at most the row's maximum, but where this thread saw only -inf: then e is 0, and
-    // the bound on the power keeps it from being 0 times infinity.
-    const T factor = exponential(smaller(shift - row_seen.maximum, T(0))) / row_seen.sum;
-    const T total = plan.log ? logarithm(row_seen.sum) : T(0);
-#pragma unroll
-    for (int i = 0; i < plan.values; ++i) {
-        if constexpr (plan.log) {
-            x[i] = x[i] - row_seen.maximum - total;
+}
+
+// A thread's sum when its largest term, of `maximum`, counts as it is and not as it was rounded.
+template <SoftmaxPlan plan>
+__device__ __forceinline__ Sum<plan> corrected(Sum<plan> sum, Real<plan> maximum,
+                                               const ExponentialsOf<plan>& exponentials,
+                                               const SoftmaxArguments& args) {
+    if constexpr (plan.row_threads <= kWarp) return sum;
+    return sum + exponentials.correction(maximum, args);
+}
+
+// The exponent that scales a row for fp16; 0 where it is not scaled.
+template <SoftmaxPlan plan>
+__device__ __forceinline__ int scale_of(float magnitude, Boards<plan>& boards, int parity) {
+    if constexpr (plan.held != Held::fp16) return 0;
+    return scale_exponent(__float_as_uint(largest_of_row<plan>(magnitude, boards, parity)));
+}
+
+// Writes a tile. `found` has the row's maximum and sum; values that were replaced by exponentials
+// have those about the block's maximum, `found.change` away.
+template <SoftmaxPlan plan>
+__device__ __forceinline__ void put(const Row<plan>& row, int tile, const Part<plan>& part,
+                                    const RowSum<plan>& found, const SoftmaxArguments& args) {
+    using R = Real<plan>;
+    const ExponentialsOf<plan> exponentials(shift_for(found.maximum), args);
+    if constexpr (plan.operation == Operation::softmax) {
+        const Share<kAccuracy<plan>> share(found.sum, found.maximum);
+        const R change = static_cast<R>(found.change);
+        write<plan>(row.window(row.out, tile), [&](int i) -> R {
+            if constexpr (plan.replaces()) {
+                // Apart from the share, which would lose bits with it where the change is large.
+                return plan.cluster > 1 ? R(share(part.at(i)) * change) : R(share(part.at(i)));
+            }
+            Sum<plan> ignored{};
+            return share(exponentials.template add<false>(part.at(i) - exponentials.origin, args,
+                                                          ignored));
+        });
+    } else if constexpr (plan.operation == Operation::log_softmax) {
+        const R total = is_finite(found.maximum) ? exponentials.log_of(found.sum, args)
+                                                 : static_cast<R>(not_a_number());
+        const R scale = plan.wide ? static_cast<R>(args.scale) : static_cast<R>(args.scale_f);
+        write<plan>(row.window(row.out, tile), [&](int i) -> R {
+            return fma(part.at(i) - found.maximum, scale, -total);
+        });
+    } else if (row.position == 0 && row.columns != 0) {
+        // An infinite or NaN maximum is the logarithm itself.
+        const R scale = plan.wide ? static_cast<R>(args.scale) : static_cast<R>(args.scale_f);
+        const R total =
+            is_finite(found.maximum)
+                ? static_cast<R>(fma(found.maximum, scale, exponentials.log_of(found.sum, args)))
+                : found.maximum;
+        if constexpr (plan.half(plan.output)) {
+            *row.out = half_of<plan.output>(total);
         } else {
-            x[i] *= factor;
+            *row.out = static_cast<Element<plan.output>>(total);
         }
     }
-    write<plan>(out, 0, columns, x);
 }
 
-// A longer row: tiles for the running maximum and sum, then read again.
-template <SoftmaxPlan plan, typename T>
-__device__ __forceinline__ void streamed_row(const T* row, T* out, int64 columns, uint32* exchange,
-                                             Running<T>* running_exchange) {
-    T x[plan.values];
+// A row that its threads hold: `part` is what they were given of it, and `next` is called when they
+// have all of it in registers.
+template <SoftmaxPlan plan, typename Next>
+__device__ __forceinline__ void resident_row(const Row<plan>& row, Part<plan>& part,
+                                             Boards<plan>& boards, int parity,
+                                             const SoftmaxArguments& args, Next next) {
+    if constexpr (plan.held == Held::fp16) {
+        hold_all<plan>(part,
+                       scale_of<plan>(largest_magnitude<plan>(part, 0.0f), boards, parity));
+    } else {
+        hold_all<plan>(part, 0);
+    }
+    const Real<plan> mine = largest_of<plan>(part);
+    next();
+    const Real<plan> maximum = over_block<plan>(mine, Largest{}, boards.maxima);
+    const ExponentialsOf<plan> exponentials(shift_for(maximum), args);
+    Sum<plan> sum{};
+    add_all<plan>(part, row.window(row.x, 0).end, sum, exponentials, args);
+    sum = over_block<plan>(corrected<plan>(sum, mine, exponentials, args), Total{}, boards.sums);
+    put<plan>(row, 0, part, RowSum<plan>(maximum, sum, boards, parity, args), args);
+}
+
+template <SoftmaxPlan plan>
+__device__ __forceinline__ void streamed_row(const Row<plan>& row, Boards<plan>& boards,
+                                             const SoftmaxArguments& args) {
+    using R = Real<plan>;
+    using E = ExponentialsOf<plan>;
+    Part<plan> part;
+    const int tiles = row.tiles();
     int exponent = 0;
     if constexpr (plan.held == Held::fp16) {
-        uint32 found = 0;
-        for (int64 start = 0; start < columns; start += plan.tile()) {
-            read<plan>(row, start, columns, x);
-            found = largest<plan>(x, found);
+        float magnitude = 0.0f;
+        for (int tile = 0; tile < tiles; ++tile) {
+            read<plan>(row.window(row.x, tile), part, args);
+            magnitude = largest_magnitude<plan>(part, magnitude);
         }
-        exponent = scale_exponent(merge_row<plan>(found, 0u, exchange));
+        exponent = scale_of<plan>(magnitude, boards, 0);
     }
-    Running<T> seen{minus_infinity<T>(), T(0)};
-    for (int64 start = 0; start < columns; start += plan.tile()) {
-        read<plan>(row, start, columns, x);
-        hold_all<plan>(x, exponent);
-        Running<T> tile{largest_value<plan>(x), T(0)};
-        const T shift = shift_for(tile.maximum);
-#pragma unroll
-        for (int i = 0; i < plan.values; ++i) tile.sum += exponential(x[i] - shift);
-        seen = merge(seen, tile);
-    }
-    seen = merge_row<plan>(seen, Running<T>{minus_infinity<T>(), T(0)}, running_exchange);
-    const T factor = T(1) / seen.sum;
-    const T total = plan.log ? logarithm(seen.sum) : T(0);
-    for (int64 start = 0; start < columns; start += plan.tile()) {
-        read<plan>(row, start, columns, x);
-        hold_all<plan>(x, exponent);
-#pragma unroll
-        for (int i = 0; i < plan.values; ++i) {
-            const T below = x[i] - seen.maximum;
-            x[i] = plan.log ? below - total : exponential(below) * factor;
+    E seen(R(0), args);
+    R maximum = Largest::neutral<R>();
+    Sum<plan> sum{};
+    for (int tile = 0; tile < tiles; ++tile) {
+        const auto from = row.window(row.x, tile);
+        read<plan>(from, part, args);
+        hold_all<plan>(part, exponent);
+        const R larger_one = larger(largest_of<plan>(part), maximum);
+        if (larger_one != maximum) {
+            const E raised(larger_one, args);
+            // Before anything but -inf was seen there is no sum.
+            sum = maximum == Largest::neutral<R>() ? Sum<plan>(0) : sum * seen.change(raised, args);
+            seen = raised;
+            maximum = larger_one;
         }
-        write<plan>(out, start, columns, x);
+        add_all<plan>(part, from.end, sum, seen, args);
+    }
+    const R of_block = over_block<plan>(maximum, Largest{}, boards.maxima);
+    const E all(shift_for(of_block), args);
+    sum = maximum == Largest::neutral<R>() ? Sum<plan>(0) : sum * seen.change(all, args);
+    sum = over_block<plan>(corrected<plan>(sum, maximum, all, args), Total{}, boards.sums);
+    const RowSum<plan> found(of_block, sum, boards, 0, args);
+    put<plan>(row, tiles - 1, part, found, args);
+    if constexpr (plan.operation == Operation::logsumexp) return;
+    for (int tile = tiles - 2; tile >= 0; --tile) {
+        read<plan>(row.window(row.x, tile), part, args);
+        hold_all<plan>(part, exponent);
+        put<plan>(row, tile, part, found, args);
     }
 }
 
-// `x` and `out` are (rows, columns) with contiguous columns; strides count values.
-template <SoftmaxPlan plan, typename T>
-__device__ __forceinline__ void softmax_rows(const T* x, T* out, int64 rows, int64 columns,
-                                             int64 x_stride, int64 out_stride) {
-    __shared__ uint32 exchange[kWarp];
-    __shared__ Running<T> running_exchange[kWarp];
-    int64 row = int64(blockIdx.x) * plan.rows_a_block() + threadIdx.x / plan.row_threads;
-    for (; row < rows; row += int64(gridDim.x) * plan.rows_a_block()) {
-        const T* from = x + row * x_stride;
-        T* to = out + row * out_stride;
+// Row after row: while one is worked on, the next is copied into shared memory.
+template <SoftmaxPlan plan>
+__device__ __forceinline__ void staged_rows(int64 first, int position, Boards<plan>& boards,
+                                            const SoftmaxArguments& args) {
+    extern __shared__ __align__(16) char shared[];
+    const int64 step = gridDim.x / plan.cluster;
+    int parity = 0;
+    {
+        const Row<plan> row(args, first, position);
+        stage<plan>(row.window(row.x, 0), shared, args);
+    }
+    for (int64 at = first; at < args.rows; at += step, parity ^= 1) {
+        const Row<plan> row(args, at, position);
+        Part<plan> part;
+        arrived<plan>(row.window(row.x, 0), shared, part);
+        resident_row<plan>(row, part, boards, parity, args, [&] {
+            const Row<plan> next(args, at + step, position);
+            stage<plan>(next.window(next.x, 0), shared, args);
+        });
+    }
+}
+
+template <SoftmaxPlan plan>
+__device__ __forceinline__ void softmax_rows(const SoftmaxArguments& args) {
+    __shared__ Boards<plan> boards;
+    int rank = 0;
+    if constexpr (plan.cluster > 1) {
+        rank = cluster_rank();
+        cluster_arrive();  // nobody writes into a block that has not begun
+        cluster_wait();
+    }
+    const int position = rank * plan.row_threads + threadIdx.x % plan.row_threads;
+    const int64 first = static_cast<int64>(blockIdx.x / plan.cluster) * plan.rows_a_block();
+    if constexpr (plan.staged) {
+        staged_rows<plan>(first, position, boards, args);
+    } else {
+        const Row<plan> row(args, first + threadIdx.x / plan.row_threads, position);
         if constexpr (plan.resident) {
-            resident_row<plan>(from, to, columns, exchange, running_exchange);
+            Part<plan> part;
+            read<plan>(row.window(row.x, 0), part, args);
+            resident_row<plan>(row, part, boards, 0, args, [] {});
         } else {
-            streamed_row<plan>(from, to, columns, exchange, running_exchange);
+            streamed_row<plan>(row, boards, args);
         }
     }
 }

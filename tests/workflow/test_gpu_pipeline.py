@@ -1,0 +1,165 @@
+"""The workflow on a machine with several GPUs, which a stand-in puts in the place of the driver.
+
+Every process of the run imports ``sitecustomize``, in which this machine's list of GPUs and CUDA's
+answer are replaced; all the rest is the product, and what a GPU would compute the CPU does.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+MACHINE = """
+import os, time
+from argand.device import cpu
+from workflow.steps import gpu_devices, job_device
+
+def resolve(name):
+    if name == "cuda":
+        assert len(os.environ["CUDA_VISIBLE_DEVICES"].split(",")) == 1
+        time.sleep(1.5)  # so that jobs that may run together do
+    return cpu()
+
+gpu_devices._has_cupy = lambda: True
+gpu_devices.machine_gpus = lambda: [gpu_devices.Gpu(i, f"GPU-{i}000", "fake") for i in range(3)]
+job_device.resolve = resolve
+"""
+
+STUDY = """
+precisions: [fp64, fp32]
+workloads:
+  product: {kind: gemm, m: 8, n: 9, k: [10, 11, 12]}
+"""
+TIMED = ("results/records/ceilings.json", "results/records/growth.json")
+
+
+class Machine:
+    """A folder to run the study in, on three GPUs that are not there."""
+
+    def __init__(self, root: Path, folder: Path) -> None:
+        self.root, self.folder = root, folder
+        (folder / "sitecustomize.py").write_text(MACHINE)
+        (folder / "study.yaml").write_text(STUDY)
+
+    def start(self, *flags: str, **environ: str) -> subprocess.Popen[str]:
+        """Start Snakemake on eight cores."""
+        command = [
+            sys.executable, "-m", "snakemake", "--snakefile", str(self.root / "Snakefile"),
+            "--cores", "8", "--configfile", "study.yaml", "--directory", ".", *flags,
+        ]  # fmt: skip
+        given = ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID")
+        inherited = {name: value for name, value in os.environ.items() if name not in given}
+        path = map(str, (self.folder, self.root, self.root / "kernels"))
+        return subprocess.Popen(
+            command,
+            cwd=self.folder,
+            env=inherited
+            | {"PYTHONPATH": os.pathsep.join(path), "ARGAND_LOCK_FOLDER": str(self.folder)}
+            | environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, *flags: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        """Run it to its end."""
+        with self.start(*flags, **environ) as process:
+            out, err = process.communicate()
+            return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def leases(self) -> list[dict[str, Any]]:
+        """The lines of the lease log."""
+        log = self.folder / "results/logs/gpu-leases.jsonl"
+        return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+    def spans(self) -> list[tuple[str, str, str, str]]:
+        """Job, device, when it was taken and when given back, for each line of the lease log."""
+        lines = self.leases()
+        ended = {line["pid"]: line["time"] for line in lines if line["event"] == "given back"}
+        return [
+            (line["job"], line["gpus"][0]["uuid"], line["time"], ended[line["pid"]])
+            for line in lines
+            if line["event"] == "taken"
+        ]
+
+
+def overlapping(spans: list[tuple[str, str, str, str]]) -> list[tuple[str, str]]:
+    """The devices of each two spans that have a time in common."""
+    return [
+        (first[1], second[1])
+        for first, second in itertools.combinations(spans, 2)
+        if first[2] < second[3] and second[2] < first[3]
+    ]
+
+
+@pytest.fixture
+def machine(root: Path, tmp_path: Path) -> Machine:
+    return Machine(root, tmp_path)
+
+
+def test_gpu_jobs_run_together_each_with_its_own_device(machine: Machine) -> None:
+    done = machine.run()
+    assert done.returncode == 0, done.stderr
+    spans = machine.spans()
+    names = ["calibrate", "grade", *(f"run product-k{k}" for k in (10, 11, 12))]
+    assert sorted(span[0] for span in spans) == names
+    together = overlapping(spans)
+    assert together, "nothing ran at the same time"
+    assert all(first != second for first, second in together)
+    log = (machine.folder / "results/logs/run/product-k10.log").read_text()
+    assert ": taken GPU " in log
+    assert ": given back\n" in log
+    assert log.splitlines()[-1].startswith("2 precisions, ")
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ"),
+    [(("--resources", "gpu=1"), {}), ((), {"CUDA_VISIBLE_DEVICES": "2"})],
+    ids=["by flag", "by CUDA_VISIBLE_DEVICES"],
+)
+def test_on_one_gpu_they_run_one_after_another(
+    machine: Machine, flags: tuple[str, ...], environ: dict[str, str]
+) -> None:
+    done = machine.run(*TIMED, *flags, **environ)
+    assert done.returncode == 0, done.stderr
+    spans = machine.spans()
+    assert len(spans) == 2
+    assert not overlapping(spans)
+    assert "waiting for" not in done.stderr, "the cap keeps them apart, not the lease"
+    if environ:
+        assert {span[1] for span in spans} == {"GPU-2000"}
+
+
+def test_a_run_that_is_killed_holds_no_device(machine: Machine) -> None:
+    with machine.start(*TIMED) as process:
+        deadline = time.monotonic() + 60
+        while len(machine.leases()) < 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+    assert [line["event"] for line in machine.leases()] == ["taken", "taken"]
+    done = machine.run(*TIMED)
+    assert done.returncode == 0, done.stderr
+    again = [line for line in machine.leases()[2:] if line["event"] == "taken"]
+    assert {line["gpus"][0]["uuid"] for line in again} == {"GPU-0000", "GPU-1000"}
+    assert all(line["waited_s"] < 5 for line in again)
+
+
+def test_what_the_machine_does_not_have_is_a_message_before_any_job(machine: Machine) -> None:
+    done = machine.run(CUDA_VISIBLE_DEVICES="7")
+    assert done.returncode != 0
+    assert "CUDA_VISIBLE_DEVICES='7' names device 7; the machine has 3: GPU 0" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (machine.folder / "results").exists()

@@ -1,0 +1,127 @@
+"""Where a job computes: its device is the leased one, and the logs say so."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import re
+import sys
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from argand import Device, DeviceError
+
+from workflow.steps import gpu_devices, job_device
+from workflow.steps.gpu_devices import Gpu
+from workflow.steps.gpu_lease import lease
+
+UUIDS = ("GPU-00112233-4455-6677-8899-aabbccddeeff", "GPU-ffeeddcc-bbaa-9988-7766-554433221100")
+freed: list[str] = []
+"""What was visible when the memory of a device was freed."""
+LOG = logging.getLogger("argand.test_job_device")
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Two GPUs, which CUDA counts as CUDA_VISIBLE_DEVICES names them."""
+    gpus = [Gpu(index, uuid, "card") for index, uuid in enumerate(UUIDS)]
+
+    def resolve(name: str) -> Device:
+        if name == "cpu":
+            return Device("cpu", "processor")
+        first = os.environ["CUDA_VISIBLE_DEVICES"].partition(",")[0]
+        return Device("cuda", "card", uuid=first.removeprefix("GPU-").replace("-", ""))
+
+    pool = SimpleNamespace(free_all_blocks=lambda: freed.append(os.environ["CUDA_VISIBLE_DEVICES"]))
+    cupy = SimpleNamespace(
+        cuda=SimpleNamespace(Device=lambda index: contextlib.nullcontext()),
+        get_default_memory_pool=lambda: pool,
+    )
+    freed.clear()
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    monkeypatch.setattr(gpu_devices, "machine_gpus", lambda: gpus)
+    monkeypatch.setattr(job_device, "resolve", resolve)
+    monkeypatch.setenv("ARGAND_LOCK_FOLDER", str(tmp_path))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_device_is_the_leased_one_and_both_logs_say_which(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, logger=LOG.name)
+    with lease(1, environ={}), job_device.job_device("auto", 1, "run a", LOG) as device:
+        assert device.backend == "cuda"
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == UUIDS[1]
+        assert not freed
+    assert freed == [UUIDS[1]], "freed while it was still leased"
+    lines = [json.loads(line) for line in job_device.LEASE_LOG.read_text().splitlines()]
+    assert [line["event"] for line in lines] == ["taken", "given back"]
+    for line in lines:
+        assert line["job"] == "run a"
+        assert line["gpus"] == [{"index": 1, "uuid": UUIDS[1]}]
+        assert line["pid"] == os.getpid()
+        assert line["given_by"] == "lock"
+    assert lines[0]["time"] <= lines[1]["time"]
+    taken, given_back = caplog.messages
+    assert taken == f"{lines[0]['time']}: taken GPU 1 ({UUIDS[1]}, card) by lock, waited 0.0 s"
+    assert given_back == f"{lines[1]['time']}: given back"
+
+
+def test_a_failure_is_noted_as_given_back() -> None:
+    with pytest.raises(MemoryError), job_device.job_device("cuda", 2, "run a", LOG):
+        raise MemoryError
+    last = json.loads(job_device.LEASE_LOG.read_text().splitlines()[-1])
+    assert last["event"] == "given back"
+    assert [gpu["index"] for gpu in last["gpus"]] == [0, 1]
+
+
+def test_without_a_gpu_it_is_the_cpu_and_nothing_is_leased() -> None:
+    for name, gpus in (("auto", 0), ("cpu", 0), ("cpu", 1)):
+        with job_device.job_device(name, gpus, "run a", LOG) as device:
+            assert device.backend == "cpu"
+    assert not job_device.LEASE_LOG.exists()
+    with (
+        pytest.raises(DeviceError, match=r"device: cuda was asked for.*no GPU \(gpu=0\)"),
+        job_device.job_device("cuda", 0, "run a", LOG),
+    ):
+        pass
+
+
+def test_cuda_that_was_started_before_the_lease_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It goes on with the devices that it saw then."""
+    started = Device("cuda", "card", uuid=UUIDS[0].removeprefix("GPU-").replace("-", ""))
+    monkeypatch.setattr(job_device, "resolve", lambda name: started)
+    with job_device.job_device("cuda", 1, "run a", LOG):
+        pass
+    message = rf"GPU 1 \({UUIDS[1]}, card\) is leased, but CUDA answers with card"
+    with (
+        lease(1, environ={}),
+        pytest.raises(DeviceError, match=message),
+        job_device.job_device("cuda", 1, "run b", LOG),
+    ):
+        pass
+
+
+def test_who_waits_says_so_in_the_log_and_to_who_watches(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ExitStack() as held:
+        held.enter_context(lease(2, "run first", environ={}))
+        timer = threading.Timer(3.0, held.pop_all().close)
+        timer.start()
+        with job_device.job_device("auto", 1, "run second", LOG):
+            pass
+        timer.join()
+    line = caplog.messages[0]
+    assert re.match(r"waiting for 1 of 2 GPUs, \d s so far; held: GPU 0", line)
+    assert ", run first, since " in line
+    assert capsys.readouterr().err == f"run second: {line}\n"

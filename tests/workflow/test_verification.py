@@ -1,0 +1,37 @@
+"""The verify step, on the results of a run."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from argand.ceilings import Ceilings, operand_formats
+from argand.device import cpu
+
+from workflow.steps.execute import execute
+from workflow.steps.staging import stage
+from workflow.steps.verification import verify
+from workflow.study import load_study
+
+LOG = logging.getLogger("argand.test_verification")
+STUDY = "precisions: [fp32]\nworkloads: {product: {kind: gemm, m: 8, n: 9, k: 10}}\n"
+
+
+@pytest.mark.parametrize(("device", "has_limit"), [(cpu().name, True), ("another card", False)])
+def test_a_limit_is_that_of_the_device_that_computed(
+    tmp_path: Path, device: str, has_limit: bool
+) -> None:
+    (tmp_path / "study.yaml").write_text(STUDY)
+    workload = load_study(tmp_path / "study.yaml").workload("product")
+    staged, run = tmp_path / "staged.h5", tmp_path / "run.h5"
+    stage(workload, [], staged, LOG)
+    assert execute(workload, staged, run, replace(cpu(), cache_bytes=0), LOG).startswith("1 precis")
+    ceilings = Ceilings(device, 10.0, dict.fromkeys(operand_formats(), 0.1))
+    records = verify(workload, staged, run, ceilings, LOG)
+    assert {record.implementation for record in records} == {"argand", "numpy"}
+    for record in records:
+        assert record.verified
+        assert record.tflops
+        assert (record.limit_fraction is not None) is has_limit

@@ -1,0 +1,102 @@
+"""Where a job computes: the CPU, or a GPU that it has to itself, with a line in the lease log."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from logging import Logger
+from pathlib import Path
+
+from argand import Device, DeviceError
+from argand.device import resolve
+
+from workflow.steps.gpu_lease import Lease, lease
+
+LEASE_LOG = Path("results/logs/gpu-leases.jsonl")
+
+
+@contextlib.contextmanager
+def job_device(name: str, gpus: int, job: str, log: Logger) -> Iterator[Device]:
+    """The device for a study's ``device`` (auto, cpu or cuda) and a job's resource ``gpu``.
+
+    With ``gpus`` above 0 the job waits for as many, and has them to itself inside the block; the
+    device is the first of them. Else it is the CPU. What CuPy keeps of the device's memory is freed
+    before another job has it.
+
+    Raises DeviceError for ``cuda`` without a GPU, where fewer than ``gpus`` may be used, and where
+    CUDA answers with another device than the leased one.
+    """
+    if not gpus or name == "cpu":
+        if name == "cuda":
+            raise DeviceError("device: cuda was asked for, but the job was given no GPU (gpu=0)")
+        yield resolve("cpu")
+        return
+
+    def say(line: str) -> None:
+        log.warning("%s", line)
+        sys.stderr.write(f"{job}: {line}\n")  # for who watches: the log is read afterwards
+        sys.stderr.flush()
+
+    with lease(gpus, job, say=say) as held, logged(held, job, log):
+        device = resolve("cuda")
+        _check(device, held)
+        yield device
+        _free(device)
+
+
+@contextlib.contextmanager
+def logged(held: Lease, job: str, log: Logger, path: Path = LEASE_LOG) -> Iterator[None]:
+    """Note in the job's log which devices it has, and in the lease log when it took and gave them.
+
+    The lease log has a line of JSON for either event; a job that was killed lacks the second.
+    """
+    what = f"{', '.join(map(str, held.gpus))} by {held.given_by}, waited {held.waited_s:.1f} s"
+    log.info("%s: taken %s", _append(path, "taken", held, job), what)
+    try:
+        yield
+    finally:
+        log.info("%s: given back", _append(path, "given back", held, job))
+
+
+def _append(path: Path, event: str, held: Lease, job: str) -> str:
+    """Write a line into the lease log and return its time."""
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    line = {
+        "time": now,
+        "event": event,
+        "job": job,
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "gpus": [{"index": gpu.index, "uuid": gpu.uuid} for gpu in held.gpus],
+        "waited_s": round(held.waited_s, 3),
+        "given_by": held.given_by,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # jobs of other hosts append to it too
+        file.write(json.dumps(line) + "\n")
+    return now
+
+
+def _free(device: Device) -> None:
+    if device.backend == "cuda":
+        import cupy
+
+        with cupy.cuda.Device(device.index):
+            cupy.get_default_memory_pool().free_all_blocks()
+
+
+def _check(device: Device, held: Lease) -> None:
+    """CUDA must not have been started before the lease, when other devices were visible."""
+    leased = held.gpus[0].uuid
+    answering = device.uuid.replace("-", "")
+    if not leased.startswith("GPU-") or not answering:
+        return
+    if not leased.removeprefix("GPU-").replace("-", "").startswith(answering):
+        raise DeviceError(f"{held.gpus[0]} is leased, but CUDA answers with {device} ({answering})")
