@@ -29,7 +29,7 @@ overrides = dict(workflow.config_settings.config)
 named = [overrides.pop("study", None), *reversed(workflow.overwrite_configfiles or [])]
 try:
     study = load_study(
-        Path(next(filter(None, named), DEFAULT_STUDY)), overrides=overrides
+        Path(str(next(filter(None, named), DEFAULT_STUDY))), overrides=overrides
     )
     check_study(study)
 except StudyError as error:
