@@ -12,7 +12,8 @@ import sys
 from collections.abc import Sequence
 
 from argand.device import gpu
-from argand.softmax_plan import SoftmaxForm, SoftmaxPlan, candidates
+from argand.softmax_choice import candidates
+from argand.softmax_plan import SoftmaxForm, SoftmaxPlan
 
 from benchmarks.softmax_plans import Case, operands, right, run
 

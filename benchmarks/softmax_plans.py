@@ -25,16 +25,9 @@ import numpy as np
 from argand import PRECISIONS
 from argand.device import Arch, gpu
 from argand.nvrtc import compile_cubin
+from argand.softmax_choice import candidates, choose_vector, plan_softmax
 from argand.softmax_formats import COMPLEX_KINDS, ELEMENT_BYTES, REAL_KINDS
-from argand.softmax_plan import (
-    SoftmaxForm,
-    SoftmaxPlan,
-    candidates,
-    choose_vector,
-    plan_softmax,
-    softmax_source,
-    vector_for,
-)
+from argand.softmax_plan import SoftmaxForm, SoftmaxPlan, softmax_source, vector_for
 
 from workflow.storage.files import atomic_text
 

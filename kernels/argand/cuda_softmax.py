@@ -20,15 +20,14 @@ from argand.cuda_kernel import BoundKernel
 from argand.device import Device, gpu
 from argand.kernel_arguments import Arguments, arguments_dtype
 from argand.softmax import SoftmaxProblem
+from argand.softmax_choice import choose_vector, plan_softmax
 from argand.softmax_plan import (
     ARGUMENTS,
     PORTABLE_CLUSTER,
     SoftmaxForm,
     SoftmaxPlan,
     check_softmax_plan,
-    choose_vector,
     kernel_name,
-    plan_softmax,
     scale_arguments,
     softmax_source,
     vector_for,

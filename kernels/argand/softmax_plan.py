@@ -11,14 +11,14 @@ from argand.kernel_arguments import Fields, size_check
 from argand.precision import Precision
 from argand.softmax_formats import COMPLEX_KINDS, ELEMENT_BYTES, HALF_KINDS, Operation
 
-_WARP = 32
-_LARGEST_BLOCK = 1024
-_LARGEST_CLUSTER = 16
+WARP = 32
+LARGEST_BLOCK = 1024
+LARGEST_CLUSTER = 16
 PORTABLE_CLUSTER = 8
 """A kernel of larger clusters has to ask for them."""
-_CLUSTER_SM = 90
+CLUSTER_SM = 90
 _ACCESS_BYTES = 16
-_SMALL_BLOCK = 128
+SMALL_BLOCK = 128
 """Threads of a block whose warps have rows of their own."""
 _SHARED_BYTES = 228 * 1024
 _BOARD_BYTES = 4 * 1024
@@ -110,25 +110,25 @@ class SoftmaxPlan:
 def check_softmax_plan(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
     """Raise PlanError for what the kernel cannot be compiled or launched as."""
     threads = plan.row_threads
-    if threads < 1 or (threads % _WARP if threads > _WARP else _WARP % threads):
+    if threads < 1 or (threads % WARP if threads > WARP else WARP % threads):
         raise PlanError(f"row_threads must divide 32 or be a multiple of it, got {threads}")
-    if plan.block_threads % max(_WARP, threads) or plan.block_threads > _LARGEST_BLOCK:
+    if plan.block_threads % max(WARP, threads) or plan.block_threads > LARGEST_BLOCK:
         raise PlanError(
             f"block_threads must be a multiple of 32 and of row_threads up to 1024, "
             f"got {plan.block_threads}"
         )
-    if threads > _WARP and plan.block_threads != threads:
+    if threads > WARP and plan.block_threads != threads:
         raise PlanError("threads of several warps that share a row must be the block")
     if plan.values % form.vector or plan.values < 2:
         raise PlanError(
             f"values must be a multiple of the vector of {form.vector} and at least 2, "
             f"got {plan.values}"
         )
-    if plan.cluster > 1 and (arch.sm < _CLUSTER_SM or threads <= _WARP):
+    if plan.cluster > 1 and (arch.sm < CLUSTER_SM or threads <= WARP):
         raise PlanError(f"clusters need sm_90 and rows of a block, got {plan.cluster}")
-    if plan.cluster & (plan.cluster - 1) or plan.cluster > _LARGEST_CLUSTER:
+    if plan.cluster & (plan.cluster - 1) or plan.cluster > LARGEST_CLUSTER:
         raise PlanError(f"cluster must be a power of two up to 16, got {plan.cluster}")
-    if not plan.resident and threads <= _WARP:
+    if not plan.resident and threads <= WARP:
         raise PlanError("rows that are not held whole must have a block's threads")
     if plan.staged:
         _check_staged(plan, form, arch)
@@ -141,7 +141,7 @@ def check_softmax_plan(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None
 
 
 def _check_staged(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
-    if not plan.resident or plan.row_threads <= _WARP:
+    if not plan.resident or plan.row_threads <= WARP:
         raise PlanError("rows that are staged must be a block's and held whole")
     access = form.vector * ELEMENT_BYTES[form.input]
     if access not in (8, 16):
@@ -156,90 +156,6 @@ def _check_staged(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
 def vector_for(input_kind: str, output_kind: str) -> int:
     """Values of an access: 16 bytes of the wider of the two elements."""
     return _ACCESS_BYTES // max(ELEMENT_BYTES[input_kind], ELEMENT_BYTES[output_kind])
-
-
-_SHORT_COLUMNS = 256
-"""Up to here whole small accesses are faster than large ones of which some are cut."""
-
-
-def choose_vector(most: int, even: int, columns: int) -> int:
-    """Values of an access, of which ``most`` fill it and ``even`` never meet a row's edge."""
-    return even if columns <= _SHORT_COLUMNS else most
-
-
-_Step = tuple[int, int, int, bool]
-_SINGLE: tuple[_Step, ...] = (
-    (32, 2, 1, False), (64, 4, 1, False), (128, 8, 1, False), (256, 32, 1, False),
-    (1024, 64, 1, False), (2048, 64, 1, False), (4096, 256, 1, False), (16384, 256, 1, False),
-    (32768, 512, 1, True), (53248, 256, 4, False), (65536, 384, 4, False), (131072, 256, 8, True),
-    (262144, 512, 8, True), (524288, 512, 16, True),
-)  # fmt: skip
-_LADDERS: dict[int, tuple[_Step, ...]] = {
-    8: tuple((limit // 2, threads, cluster, False) for limit, threads, cluster, _ in _SINGLE),
-    4: _SINGLE,
-    2: (
-        (32, 2, 1, False), (64, 4, 1, False), (128, 8, 1, False), (256, 16, 1, False),
-        (1024, 64, 1, False), (2048, 128, 1, False), (4096, 256, 1, False), (8192, 512, 1, False),
-        (16384, 128, 1, False), (32768, 256, 1, False), (65536, 512, 1, False),
-        (131072, 512, 2, True), (262144, 512, 4, True), (524288, 512, 8, True),
-        (1048576, 512, 16, True),
-    ),
-}  # fmt: skip
-"""By bytes of a value: up to how many columns which threads of how many blocks share a row, and
-whether it is staged. Measured on an H200 by ``benchmarks/softmax_plans.py``; fp64 after fp32."""
-_STAGED_EDGES = 512
-"""Threads of a block from which rows with edges are staged: it waits for their cut accesses."""
-_STREAMED_THREADS = 256
-_STREAMED_WORDS = 32
-_MOST_WORDS = 64
-"""Of 32 bits that a thread holds of a row: twice that would leave one warp a scheduler."""
-_LEAST_PART = 2048
-"""Columns for which another block is worth its start where multiprocessors have nothing to do."""
-
-
-def plan_softmax(
-    form: SoftmaxForm, arch: Arch, *, rows: int, columns: int, cores: int
-) -> SoftmaxPlan:
-    """The plan for rows of this length on a GPU with so many multiprocessors."""
-    most = _LARGEST_CLUSTER if arch.sm >= _CLUSTER_SM else 1
-    threads, cluster, staged = _STREAMED_THREADS, most, False
-    for limit, *found in _LADDERS[form.value_bytes]:
-        if columns <= limit:
-            threads, cluster, staged = found[0], min(most, found[1]), bool(found[2])
-            break
-    staged = staged or (form.edges and threads >= _STAGED_EDGES)
-    # Few rows would leave multiprocessors idle.
-    while (
-        threads > _WARP
-        and cluster < most
-        and (rows * cluster * 2 <= cores and columns // (2 * cluster) >= _LEAST_PART)
-    ):
-        cluster *= 2
-    ways = [(threads, staged), (threads, False)]
-    while threads < _LARGEST_BLOCK:
-        threads *= 2
-        ways.append((threads, False))
-    for threads, staged in ways:
-        plan = fitted(form, threads, cluster, columns, staged=staged)
-        if _words(form, plan) <= _MOST_WORDS and is_legal(plan, form, arch):
-            return plan
-    return streamed(form, _STREAMED_THREADS, cluster, _STREAMED_WORDS)
-
-
-def candidates(form: SoftmaxForm, arch: Arch, columns: int) -> list[SoftmaxPlan]:
-    """Every plan worth measuring for rows of this length."""
-    found: dict[SoftmaxPlan, None] = {}
-    for threads in (1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 384, 512, 768, 1024):
-        for cluster in (1, 2, 4, 8, 16):
-            for staged in (False, True):
-                plan = fitted(form, threads, cluster, columns, staged=staged)
-                words = _words(form, plan)
-                if words <= _MOST_WORDS and (words >= 8 or threads == 1):
-                    found[plan] = None
-            if threads >= 256 and columns >= 4 * threads * cluster * _STREAMED_WORDS:
-                for held in (16, 32):
-                    found[streamed(form, threads, cluster, held)] = None
-    return [plan for plan in found if is_legal(plan, form, arch)]
 
 
 def is_legal(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> bool:
@@ -265,41 +181,15 @@ def _besides(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
     return found if plan.resident else found + 28
 
 
-def _words(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
-    """Registers that a thread's values take."""
-    return plan.values * form.value_bytes // 4
-
-
-def _values(form: SoftmaxForm, threads: int, cluster: int, columns: int) -> int:
-    need = columns + (form.vector - 1 if form.edges else 0)
-    step = max(2, form.vector)
-    return -(-need // (threads * cluster * step)) * step
-
-
-def fitted(
-    form: SoftmaxForm, threads: int, cluster: int, columns: int, *, staged: bool = False
-) -> SoftmaxPlan:
-    """The plan with so many threads in each of so many blocks that hold a whole row."""
-    values = _values(form, threads, cluster, columns)
-    block = threads if threads > _WARP else _SMALL_BLOCK
-    return _limited(form, SoftmaxPlan(threads, block, values, cluster, True, staged, 1))
-
-
-def streamed(form: SoftmaxForm, threads: int, cluster: int, words: int) -> SoftmaxPlan:
-    """The plan whose threads hold so many registers of a row at a time."""
-    values = max(2, form.vector, words * 4 // form.value_bytes)
-    return _limited(form, SoftmaxPlan(threads, threads, values, cluster, False, False, 1))
-
-
-def _limited(form: SoftmaxForm, plan: SoftmaxPlan) -> SoftmaxPlan:
+def limited(form: SoftmaxForm, plan: SoftmaxPlan) -> SoftmaxPlan:
     """The plan with as many blocks of a multiprocessor as have the memory they need."""
     words = plan.values * form.value_bytes // 4
     registers = max(32, -(-(words + _besides(form, plan)) // 8) * 8)
     # Warps are dealt out to four schedulers, each with a quarter of the registers.
-    warps = 4 * (_REGISTERS // (4 * _WARP * registers))
+    warps = 4 * (_REGISTERS // (4 * WARP * registers))
     blocks = min(
         _LARGEST_RESIDENT // plan.block_threads,
-        warps // (plan.block_threads // _WARP),
+        warps // (plan.block_threads // WARP),
         _SHARED_BYTES // (plan.shared_bytes(form) + _BOARD_BYTES),
     )
     return replace(plan, blocks=max(1, blocks))

@@ -28,15 +28,9 @@ from argand.gemm_plan import (
 from argand.nvrtc import compile_cubin
 from argand.pack_plan import PackPlan, pack_kernel_name, pack_source
 from argand.precision import ROUNDINGS
+from argand.softmax_choice import fitted, plan_softmax
 from argand.softmax_formats import OPERATIONS
-from argand.softmax_plan import (
-    SoftmaxForm,
-    check_softmax_plan,
-    fitted,
-    plan_softmax,
-    softmax_source,
-    vector_for,
-)
+from argand.softmax_plan import SoftmaxForm, check_softmax_plan, softmax_source, vector_for
 from argand.softmax_plan import kernel_name as softmax_name
 from argand.wgmma_plan import (
     TARGET,

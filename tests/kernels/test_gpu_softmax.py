@@ -10,8 +10,9 @@ import pytest
 from argand import PRECISIONS, log_softmax, logsumexp, softmax
 from argand.device import Device
 from argand.rounding import round_operand
+from argand.softmax_choice import candidates
 from argand.softmax_formats import REAL_KINDS, bf16_bits, bf16_values
-from argand.softmax_plan import SoftmaxForm, candidates, vector_for
+from argand.softmax_plan import SoftmaxForm, vector_for
 from scipy import special
 
 pytestmark = pytest.mark.gpu

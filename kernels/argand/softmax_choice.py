@@ -1,0 +1,128 @@
+"""Which plan a softmax takes on a GPU: the measured ladders, and every plan worth measuring.
+
+Needs no GPU and no CuPy.
+"""
+
+from __future__ import annotations
+
+from argand.device import Arch
+from argand.softmax_plan import (
+    CLUSTER_SM,
+    LARGEST_BLOCK,
+    LARGEST_CLUSTER,
+    SMALL_BLOCK,
+    WARP,
+    SoftmaxForm,
+    SoftmaxPlan,
+    is_legal,
+    limited,
+)
+
+_SHORT_COLUMNS = 256
+"""Up to here whole small accesses are faster than large ones of which some are cut."""
+
+
+def choose_vector(most: int, even: int, columns: int) -> int:
+    """Values of an access, of which ``most`` fill it and ``even`` never meet a row's edge."""
+    return even if columns <= _SHORT_COLUMNS else most
+
+
+_Step = tuple[int, int, int, bool]
+_SINGLE: tuple[_Step, ...] = (
+    (32, 2, 1, False), (64, 4, 1, False), (128, 8, 1, False), (256, 32, 1, False),
+    (1024, 64, 1, False), (2048, 64, 1, False), (4096, 256, 1, False), (16384, 256, 1, False),
+    (32768, 512, 1, True), (53248, 256, 4, False), (65536, 384, 4, False), (131072, 256, 8, True),
+    (262144, 512, 8, True), (524288, 512, 16, True),
+)  # fmt: skip
+_LADDERS: dict[int, tuple[_Step, ...]] = {
+    8: tuple((limit // 2, threads, cluster, False) for limit, threads, cluster, _ in _SINGLE),
+    4: _SINGLE,
+    2: (
+        (32, 2, 1, False), (64, 4, 1, False), (128, 8, 1, False), (256, 16, 1, False),
+        (1024, 64, 1, False), (2048, 128, 1, False), (4096, 256, 1, False), (8192, 512, 1, False),
+        (16384, 128, 1, False), (32768, 256, 1, False), (65536, 512, 1, False),
+        (131072, 512, 2, True), (262144, 512, 4, True), (524288, 512, 8, True),
+        (1048576, 512, 16, True),
+    ),
+}  # fmt: skip
+"""By bytes of a value: up to how many columns which threads of how many blocks share a row, and
+whether it is staged. Measured on an H200 by ``benchmarks/softmax_plans.py``; fp64 after fp32."""
+_STAGED_EDGES = 512
+"""Threads of a block from which rows with edges are staged: it waits for their cut accesses."""
+_STREAMED_THREADS = 256
+_STREAMED_WORDS = 32
+_MOST_WORDS = 64
+"""Of 32 bits that a thread holds of a row: twice that would leave one warp a scheduler."""
+_LEAST_PART = 2048
+"""Columns for which another block is worth its start where multiprocessors have nothing to do."""
+
+
+def plan_softmax(
+    form: SoftmaxForm, arch: Arch, *, rows: int, columns: int, cores: int
+) -> SoftmaxPlan:
+    """The plan for rows of this length on a GPU with so many multiprocessors."""
+    most = LARGEST_CLUSTER if arch.sm >= CLUSTER_SM else 1
+    threads, cluster, staged = _STREAMED_THREADS, most, False
+    for limit, *found in _LADDERS[form.value_bytes]:
+        if columns <= limit:
+            threads, cluster, staged = found[0], min(most, found[1]), bool(found[2])
+            break
+    staged = staged or (form.edges and threads >= _STAGED_EDGES)
+    # Few rows would leave multiprocessors idle.
+    while (
+        threads > WARP
+        and cluster < most
+        and (rows * cluster * 2 <= cores and columns // (2 * cluster) >= _LEAST_PART)
+    ):
+        cluster *= 2
+    ways = [(threads, staged), (threads, False)]
+    while threads < LARGEST_BLOCK:
+        threads *= 2
+        ways.append((threads, False))
+    for threads, staged in ways:
+        plan = fitted(form, threads, cluster, columns, staged=staged)
+        if _words(form, plan) <= _MOST_WORDS and is_legal(plan, form, arch):
+            return plan
+    return streamed(form, _STREAMED_THREADS, cluster, _STREAMED_WORDS)
+
+
+def candidates(form: SoftmaxForm, arch: Arch, columns: int) -> list[SoftmaxPlan]:
+    """Every plan worth measuring for rows of this length."""
+    found: dict[SoftmaxPlan, None] = {}
+    for threads in (1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 384, 512, 768, 1024):
+        for cluster in (1, 2, 4, 8, 16):
+            for staged in (False, True):
+                plan = fitted(form, threads, cluster, columns, staged=staged)
+                words = _words(form, plan)
+                if words <= _MOST_WORDS and (words >= 8 or threads == 1):
+                    found[plan] = None
+            if threads >= 256 and columns >= 4 * threads * cluster * _STREAMED_WORDS:
+                for held in (16, 32):
+                    found[streamed(form, threads, cluster, held)] = None
+    return [plan for plan in found if is_legal(plan, form, arch)]
+
+
+def _words(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
+    """Registers that a thread's values take."""
+    return plan.values * form.value_bytes // 4
+
+
+def _values(form: SoftmaxForm, threads: int, cluster: int, columns: int) -> int:
+    need = columns + (form.vector - 1 if form.edges else 0)
+    step = max(2, form.vector)
+    return -(-need // (threads * cluster * step)) * step
+
+
+def fitted(
+    form: SoftmaxForm, threads: int, cluster: int, columns: int, *, staged: bool = False
+) -> SoftmaxPlan:
+    """The plan with so many threads in each of so many blocks that hold a whole row."""
+    values = _values(form, threads, cluster, columns)
+    block = threads if threads > WARP else SMALL_BLOCK
+    return limited(form, SoftmaxPlan(threads, block, values, cluster, True, staged, 1))
+
+
+def streamed(form: SoftmaxForm, threads: int, cluster: int, words: int) -> SoftmaxPlan:
+    """The plan whose threads hold so many registers of a row at a time."""
+    values = max(2, form.vector, words * 4 // form.value_bytes)
+    return limited(form, SoftmaxPlan(threads, threads, values, cluster, False, False, 1))
