@@ -18,13 +18,8 @@ import h5py
 import numpy as np
 import pytest
 
-from workflow.storage.inputs import (
-    DatasetRef,
-    FileInput,
-    InputError,
-    describe_operand,
-    read_operand,
-)
+from workflow.config.file_input import DatasetRef, FileInput
+from workflow.storage.inputs import InputError, describe_operand, read_operand
 
 AXES = ("a", "b", "c")
 MEMORY = 3 << 30

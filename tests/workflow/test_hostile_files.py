@@ -15,15 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from workflow.config.file_input import DatasetRef, FileInput
 from workflow.methods.operands import provenance
-from workflow.storage.inputs import (
-    DatasetRef,
-    FileInput,
-    InputError,
-    describe_operand,
-    read_operand,
-    source_checksum,
-)
+from workflow.storage.inputs import InputError, describe_operand, read_operand, source_checksum
 from workflow.storage.memory import machine_memory
 
 AXES = ("a", "b", "c")

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from workflow.config.file_input import DatasetRef, FileInput
 from workflow.storage.inputs import (
     COMPONENT_TYPES,
-    DatasetRef,
-    FileInput,
     InputError,
     count_nonfinite,
     describe_operand,

@@ -9,11 +9,11 @@ import pytest
 from argand import PRECISIONS
 from pydantic import BaseModel
 
+from workflow.config.file_input import FileInput
 from workflow.config.mistakes import models_within
 from workflow.config.study_file import read_study_file
 from workflow.schemas.generate import COMMAND, ROOT, SCHEMA, generated
 from workflow.schemas.key_tables import fill_tables
-from workflow.storage.inputs import FileInput
 from workflow.study import Settings, StudyError, load_study
 from workflow.workloads import KINDS
 

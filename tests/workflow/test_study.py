@@ -9,14 +9,9 @@ import pytest
 import yaml
 from pydantic import Field, model_validator
 
+from workflow.config.file_input import DatasetRef, FileInput, WorkloadInput
 from workflow.config.model import Model
-from workflow.storage.inputs import (
-    DatasetRef,
-    FileInput,
-    InputError,
-    WorkloadInput,
-    describe_operand,
-)
+from workflow.storage.inputs import InputError, describe_operand
 from workflow.study import StudyError, check_study, load_study, workload_from_json
 from workflow.workloads import KINDS, Case, Workload
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from argand import Precision
 from pydantic import BaseModel
 
+from workflow.config.file_input import FileInput
 from workflow.storage.inputs import (
-    FileInput,
     InputError,
     OperandHeader,
     count_nonfinite,

@@ -13,14 +13,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import h5py
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, StrictInt, StringConstraints, model_validator
 
-from workflow.config.model import Model
+from workflow.config.file_input import DatasetSource, FileInput
 from workflow.storage.files import is_file
 from workflow.storage.links import DatasetError, find_dataset, other_files
 from workflow.storage.memory import in_words, limited_memory, machine_memory
@@ -40,69 +39,6 @@ _DAMAGE = (OSError, KeyError, RuntimeError, ValueError, TypeError, OverflowError
 
 class InputError(ValueError):
     """The user's file is not there, or does not hold what the config says."""
-
-
-class DatasetSource(Model):
-    """Real and imaginary part in two datasets of the same shape."""
-
-    real: str = Field(min_length=1, description="Path of the dataset with the real part.")
-    imag: str = Field(min_length=1, description="Path of the dataset with the imaginary part.")
-
-
-DatasetRef = Annotated[
-    Annotated[str, StringConstraints(min_length=1)] | DatasetSource,
-    Field(description="Path of a dataset, or {real: path, imag: path} for separate parts."),
-]
-"""Where an operand is in a file. A kind's input has one field of this type for each operand."""
-
-SliceText = Annotated[
-    str, StringConstraints(pattern=r"^\s*(-?\d+)?\s*:\s*(-?\d+)?\s*(:\s*\d*\s*)?$")
-]
-Selection = list[StrictInt | SliceText | list[StrictInt]]
-"""One entry for each axis of a dataset: an index (drops the axis), ``a:b:c``, or indices."""
-
-
-class FileInput(Model):
-    """Operands in an HDF5 file; each kind adds a `DatasetRef` for each operand it can read."""
-
-    file: Path = Field(
-        description="HDF5 file; a relative path starts at the folder Snakemake runs in."
-    )
-    select: dict[str, Selection] = Field(
-        default_factory=dict,
-        description=(
-            "For each operand, what to take along each axis of its dataset: `:` or `a:b:c` a "
-            "range, an index one value (the axis is dropped), a list of indices those values."
-        ),
-    )
-
-    external: bool = Field(
-        False,
-        description="Whether data may lie in other files that this one names: by external links, "
-        "virtual datasets, raw storage.",
-    )
-
-    @classmethod
-    def operand_names(cls) -> tuple[str, ...]:
-        """The operands that this kind reads from a file."""
-        return tuple(name for name in cls.model_fields if name not in FileInput.model_fields)
-
-    @model_validator(mode="after")
-    def _selects_operands(self) -> FileInput:
-        for name in self.select:
-            if name not in self.operand_names():
-                raise ValueError(
-                    f"select.{name} must be one of {list(self.operand_names())}, got {name!r}"
-                )
-            if getattr(self, name) is None:
-                raise ValueError(f"select.{name}: there is no {name} in this input to select from")
-        return self
-
-
-class WorkloadInput(Model):
-    """Operands made from another workload's product."""
-
-    workload: str = Field(description="Name of a workload of this study whose product is read.")
 
 
 @dataclass(frozen=True)

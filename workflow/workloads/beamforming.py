@@ -11,12 +11,12 @@ from argand.gemm import gemm_problem
 from pydantic import Field, model_validator
 
 from workflow import accuracy
+from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.model import Model
 from workflow.methods import antennas, matrix_product, operands
 from workflow.methods.noise import complex_normal
 from workflow.methods.operands import Operand
 from workflow.output import pictures
-from workflow.storage.inputs import DatasetRef, FileInput
 from workflow.workloads.base import (
     Array,
     Case,

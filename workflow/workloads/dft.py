@@ -12,12 +12,13 @@ from argand import PRECISIONS, Device, Precision, gemm
 from pydantic import Field, model_validator
 
 from workflow import accuracy
+from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.model import Model
 from workflow.methods import matrix_product, operands, peers, transforms
 from workflow.methods.noise import complex_normal
 from workflow.methods.operands import Operand
 from workflow.output import pictures
-from workflow.storage.inputs import DatasetRef, FileInput, InputError
+from workflow.storage.inputs import InputError
 from workflow.workloads.base import (
     Array,
     Case,

@@ -10,11 +10,11 @@ from argand.gemm import Op, gemm_problem
 from pydantic import BeforeValidator, Field, model_validator
 
 from workflow import accuracy
+from workflow.config.file_input import DatasetRef, FileInput
 from workflow.methods import matrix_product, operands
 from workflow.methods.noise import Init, draw
 from workflow.methods.operands import Operand
 from workflow.output import pictures
-from workflow.storage.inputs import DatasetRef, FileInput
 from workflow.workloads.base import (
     Array,
     Case,

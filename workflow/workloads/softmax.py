@@ -13,16 +13,11 @@ from argand import PRECISIONS, Device, Precision, softmax
 from pydantic import Field, model_validator
 
 from workflow import accuracy
+from workflow.config.file_input import DatasetRef, FileInput, WorkloadInput
 from workflow.methods import operands, peers
 from workflow.methods.operands import Operand
 from workflow.output import pictures
-from workflow.storage.inputs import (
-    DatasetRef,
-    FileInput,
-    InputError,
-    WorkloadInput,
-    source_checksum,
-)
+from workflow.storage.inputs import InputError, source_checksum
 from workflow.workloads.base import (
     Array,
     Case,

@@ -12,13 +12,14 @@ from argand import Device, Precision, gemm
 from pydantic import Field, model_validator
 
 from workflow import accuracy
+from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.model import Model
 from workflow.methods import matrix_product, operands, peers
 from workflow.methods.evolution import Multiply, evolve, evolve_in_fp64, plan_evolution
 from workflow.methods.noise import complex_normal
 from workflow.methods.operands import Operand
 from workflow.output import pictures
-from workflow.storage.inputs import DatasetRef, FileInput, InputError, source_checksum
+from workflow.storage.inputs import InputError, source_checksum
 from workflow.workloads.base import (
     Array,
     Case,
