@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS
 from argand.device import Arch, gpu
+from argand.gpu_timing import queued_seconds
 from argand.nvrtc import compile_cubin
 from argand.softmax_choice import candidates, choose_vector, plan_softmax
 from argand.softmax_formats import COMPLEX_KINDS, ELEMENT_BYTES, REAL_KINDS
@@ -227,16 +228,8 @@ def right(case: Case, x: Any, out: Any) -> tuple[bool, float]:
 
 def _seconds(call: Callable[[], None], repeats: int) -> float:
     """The median of queued calls after one."""
-    import cupy
-
     call()
-    events = [(cupy.cuda.Event(), cupy.cuda.Event()) for _ in range(repeats)]
-    for before, after in events:
-        before.record()
-        call()
-        after.record()
-    cupy.cuda.get_current_stream().synchronize()
-    return 1e-3 * float(np.median([cupy.cuda.get_elapsed_time(*pair) for pair in events]))
+    return float(np.median(queued_seconds([call], repeats)))
 
 
 def _print(case: Case, copied: float, found: list[dict[str, Any]]) -> None:

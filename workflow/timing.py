@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from argand import Device
+from argand.gpu_timing import queued_seconds
 
 Call = Callable[[], object]
 
@@ -128,10 +129,10 @@ def _on_gpu(
     with cupy.cuda.Device(device.index):
         with _energy(cupy, device) as sustained:
             done = _sustain(calls, sustain, cupy.cuda.get_current_stream().synchronize)
-        single = _queue(cupy, calls[-1:], 1)[0]
+        single = queued_seconds(calls[-1:], 1)[0]
         count = _repeats(single, repeats, seconds, max_seconds)
         with _energy(cupy, device) as joules:
-            times = _queue(cupy, calls, count)
+            times = queued_seconds(calls, count)
         if sustain >= _ENERGY_SECONDS:
             told = sustained and done <= _MOST_CALLS_FOR_ENERGY
             return times, sustained[0] / done if told else None
@@ -140,7 +141,7 @@ def _on_gpu(
             if count > _MOST_CALLS_FOR_ENERGY:
                 return times, None
             with _energy(cupy, device) as joules:
-                _queue(cupy, calls, count)
+                queued_seconds(calls, count)
     return times, joules[0] / count if joules else None
 
 
@@ -148,17 +149,6 @@ def _repeats(single: float, repeats: int, seconds: float, max_seconds: float) ->
     if single * _LEAST_REPEATS > max_seconds:
         return 1
     return max(_LEAST_REPEATS, min(repeats, math.ceil(seconds / max(single, 1e-9))))
-
-
-def _queue(cupy: Any, calls: Sequence[Call], count: int) -> list[float]:
-    """Seconds of each of ``count`` calls between two events; raises what a kernel did wrong."""
-    events = [(cupy.cuda.Event(), cupy.cuda.Event()) for _ in range(count)]
-    for index, (before, after) in enumerate(events):
-        before.record()
-        calls[index % len(calls)]()
-        after.record()
-    cupy.cuda.get_current_stream().synchronize()
-    return [1e-3 * float(cupy.cuda.get_elapsed_time(*pair)) for pair in events]
 
 
 @contextmanager

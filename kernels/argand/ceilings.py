@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from argand.device import Device
+from argand.gpu_timing import queued_seconds
 from argand.precision import PRECISIONS, Precision
 
 
@@ -120,14 +121,14 @@ def _measure_gpu(device: Device) -> Ceilings:
     with cupy.cuda.Device(device.index):
         size = min(_GPU_COPY_BYTES, device.memory_bytes // 8)
         source, target = cupy.ones(size, cupy.uint8), cupy.empty(size, cupy.uint8)
-        copied = _median_gpu(cupy, lambda: cupy.copyto(target, source))
+        copied = _median_gpu(lambda: cupy.copyto(target, source))
         tflops = {name: _gpu_rate(cupy, name) for name in operand_formats()}
     return Ceilings(device.name, 2 * size / copied / 1e9, tflops)
 
 
 def _gpu_rate(cupy: Any, name: str) -> float:
     multiply, flops = real_product(name)
-    return flops / _median_gpu(cupy, multiply) / 1e12
+    return flops / _median_gpu(multiply) / 1e12
 
 
 def real_product(name: str) -> tuple[Callable[[], None], float]:
@@ -161,14 +162,8 @@ def _operand(cupy: Any, name: str, side: int) -> Any:
     return values.astype({"fp64": cupy.float64, "fp16": cupy.float16}.get(name, cupy.float32))
 
 
-def _median_gpu(cupy: Any, call: Callable[[], object]) -> float:
+def _median_gpu(call: Callable[[], object]) -> float:
     """The median of ten queued calls, in seconds: what the card holds, not its first burst."""
     for _ in range(2):
         call()
-    events = [(cupy.cuda.Event(), cupy.cuda.Event()) for _ in range(10)]
-    for before, after in events:
-        before.record()
-        call()
-        after.record()
-    cupy.cuda.get_current_stream().synchronize()
-    return 1e-3 * float(np.median([cupy.cuda.get_elapsed_time(*pair) for pair in events]))
+    return float(np.median(queued_seconds([call], 10)))

@@ -12,6 +12,7 @@ from typing import Any, get_args
 from argand.device import DeviceError, gpu, gpus
 from argand.gemm import GemmProblem, OperandFormat, Output, gemm, gemm_problem
 from argand.gemm_choice import GemmChoice, candidates, estimate
+from argand.gpu_timing import queued_seconds
 from argand.operands import OPS, Op, Side
 from argand.packing import pack
 from argand.pairs import to_pairs
@@ -84,7 +85,7 @@ def tune(
     def times(choice: GemmChoice, count: int) -> list[float]:
         with tuning.trial(choice):
             call()
-            return _times(call, count)
+            return [1e6 * seconds for seconds in queued_seconds([call], count)]
 
     found = ranked(ways, times)
     tuning.keep(device.index, {tuning.key(*trial.question): found[0][0]})
@@ -148,19 +149,6 @@ def _operand(
     if format == "packed":
         return pack(x, precision, side=side, op=op), "N"
     return (x if format == "complex" else to_pairs(x, format)), op
-
-
-def _times(call: Callable[[], object], count: int) -> list[float]:
-    """Microseconds of each of ``count`` calls between two events, queued one after another."""
-    import cupy
-
-    events = [(cupy.cuda.Event(), cupy.cuda.Event()) for _ in range(count)]
-    for before, after in events:
-        before.record()
-        call()
-        after.record()
-    events[-1][1].synchronize()
-    return [1e3 * float(cupy.cuda.get_elapsed_time(*pair)) for pair in events]
 
 
 def ranked(
