@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from threading import get_ident
 from typing import Any
 
 import cupy
 
 _LEAST_BYTES = 1 << 16
-_kept: dict[tuple[int, int], Any] = {}
+_PER_THREAD = 2
+"""CUDA's handle of the default stream that each thread has for itself."""
+_kept: dict[tuple[int, int, int], Any] = {}
 
 
 def zeroed(nbytes: int) -> int:
@@ -16,7 +19,9 @@ def zeroed(nbytes: int) -> int:
     It belongs to the stream (and its device) and is kept: kernels of one stream run one after the
     other, and each must leave zeros behind.
     """
-    key = (cupy.cuda.runtime.getDevice(), cupy.cuda.get_current_stream().ptr)
+    stream = cupy.cuda.get_current_stream().ptr
+    thread = get_ident() if stream == _PER_THREAD else 0
+    key = (cupy.cuda.runtime.getDevice(), stream, thread)
     found = _kept.get(key)
     if found is None or found.nbytes < nbytes:
         # What a larger one replaces is freed in the stream's order.
