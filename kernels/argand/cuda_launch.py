@@ -152,13 +152,12 @@ class GemmLaunch:
 
         self._packs_rows = planar and rows.lines is not None
         self._packs_columns = columns.lines is not None
+        packed_here = [(rows, False)] * planar + [(columns, flip_result)]
         sources = [
             PackSource(x.lines, x.half, x.conjugated != flip)
-            for x, flip in (
-                *([(rows, False)] if self._packs_rows else []), (columns, flip_result),
-            )
+            for x, flip in packed_here
             if x.lines is not None
-        ]  # fmt: skip
+        ]
         self._pack = PackLaunch(precision, sources, problem.batch, device) if sources else None
         packed = 0 if self._pack is None else self._pack.nbytes
         self._scaled = precision.scaled and not plan.prescaled

@@ -36,7 +36,8 @@ class Planes:
     Of each term the real and the imaginary parts, k contiguous and zero from k to ``pitch``:
     ``nbytes`` from ``address`` on. At ``unscale`` lie (batches, lines, 2) fp32 that scale results
     back where lines were scaled, else it is 0. ``batches`` is 1 where one matrix serves a whole
-    batch. ``memory`` is an array of bytes that holds both, None where a caller keeps it.
+    batch. ``memory`` keeps both alive, an array of bytes for a packed operand; it is None where a
+    caller does.
     """
 
     address: int
@@ -111,7 +112,7 @@ class PackLaunch:
                 "x": 0, "planes": 0, "largest": 0, "arrived": 0, "unscale": 0,
                 "line_stride": x.row_stride, "k_stride": x.column_stride,
                 "batch_stride": x.batch_stride, "lines": x.rows, "k": x.columns, "pitch": pitch,
-                "batches": batches, "wait": wait, "flip": source.flip,
+                "wait": wait, "flip": source.flip,
             }  # fmt: skip
             values |= {f"{name}_{i}": numbers[name] for _, name in PACK_SOURCE}
         kernel = nvrtc.load(

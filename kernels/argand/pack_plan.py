@@ -66,7 +66,7 @@ PACK_SOURCE: tuple[tuple[str, str], ...] = (
     ("const void*", "x"), ("void*", "planes"),
     ("uint32*", "largest"), ("uint2*", "arrived"), ("float2*", "unscale"),
     ("int64", "line_stride"), ("int64", "k_stride"), ("int64", "batch_stride"),
-    *(("int", name) for name in ("lines", "k", "pitch", "batches", "wait", "flip")),
+    *(("int", name) for name in ("lines", "k", "pitch", "wait", "flip")),
 )  # fmt: skip
 """Of one source, in order: PackArguments of gemm_pack.cuh."""
 

@@ -30,7 +30,6 @@ struct PackArguments {
     int64 line_stride, k_stride, batch_stride;
     int lines, k;
     int pitch;         // a multiple of 16, planes are zero from k on
-    int batches;
     int wait;          // whether blocks find the magnitudes, and so wait for those of their strip
     int flip;          // conjugates
 };

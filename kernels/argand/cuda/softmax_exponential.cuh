@@ -8,12 +8,6 @@ __device__ __forceinline__ float power_approximately(float x) {
     return y;
 }
 
-__device__ __forceinline__ float logarithm_approximately(float x) {
-    float y;
-    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-
 // A maximum of which one NaN makes a NaN.
 __device__ __forceinline__ float larger(float x, float y) {
     float z;
