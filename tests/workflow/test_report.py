@@ -30,7 +30,7 @@ def finished(root, tmp_path_factory):
     folder = tmp_path_factory.mktemp("study")
     command = [
         sys.executable, "-m", "snakemake", "--snakefile", str(root / "Snakefile"), "--cores", "2",
-        "--configfile", str(root / "config" / "test.yaml"), "--directory", str(folder),
+        "--config", f"study={root}/config/test.yaml", "--directory", str(folder),
     ]  # fmt: skip
     for more in ([], ["--report", str(folder / "results" / "report.html")]):
         done = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
