@@ -13,7 +13,7 @@ import pytest
 from argand.atomic_files import LEFTOVERS
 
 from workflow.storage.datasets import read_staged, write_staged
-from workflow.storage.files import remove_leftovers
+from workflow.storage.run_folder import remove_leftovers
 from workflow.workloads.base import Staged
 
 STAGED = Staged({"x": np.arange(1 << 19, dtype=np.float64)}, {"x": ("n",)})  # 4 MiB

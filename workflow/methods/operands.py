@@ -21,6 +21,7 @@ from workflow.storage.inputs import (
     read_operand,
     source_checksum,
 )
+from workflow.workloads.base import blank
 
 Array = npt.NDArray[Any]
 
@@ -61,6 +62,12 @@ def headers(source: FileInput, operands: Sequence[Operand]) -> dict[str, Operand
         )
         for operand in present(source, operands)
     }
+
+
+def outline(source: FileInput, operands: Sequence[Operand]) -> dict[str, Array]:
+    """`read_operands` without the values (`blank`); raises InputError."""
+    found = headers(source, operands)
+    return {name: blank(header.shape, header.dtype) for name, header in found.items()}
 
 
 def read_operands(source: FileInput, operands: Sequence[Operand]) -> dict[str, Array]:

@@ -11,6 +11,13 @@ rule verify:
     priority: 10 * GPU_PER_JOB  # the results of a run are large, and gone once this is done
     conda:
         "../../envs/environment.yaml"
+    resources:
+        mem_mb=lambda wildcards, attempt: asked(wildcards.workload, "verify")
+        .again(attempt)
+        .memory_mb,
+        runtime=lambda wildcards, attempt: asked(wildcards.workload, "verify")
+        .again(attempt)
+        .minutes,
     params:
         case=lambda wildcards: study.case_json(wildcards.workload),
     message:

@@ -17,9 +17,9 @@ from typing import Any
 
 import h5py
 import numpy as np
-from argand.atomic_files import atomic_path
 
 from workflow.storage.chunks import read_chunked, write_chunked
+from workflow.storage.run_folder import result_path
 from workflow.storage.seal import check_seal, checksummed_ranges, seal
 from workflow.workloads.base import Array, Coordinate, Staged
 
@@ -86,7 +86,7 @@ def open_written(path: Path, content: str) -> Iterator[h5py.File]:
 @contextlib.contextmanager
 def create(path: Path, content: str, attributes: Mapping[str, Any]) -> Iterator[h5py.File]:
     """A new file that appears under its name, sealed, only when the block ends without error."""
-    with atomic_path(path) as temporary:
+    with result_path(path) as temporary:
         with h5py.File(temporary, "w", libver="v110", rdcc_nbytes=0) as file:
             file.attrs["argand_content"] = content
             file.attrs["argand_format"] = FORMAT

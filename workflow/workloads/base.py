@@ -149,6 +149,11 @@ class Shape:
     columns: int | None = None
 
 
+def blank(shape: tuple[int, ...], dtype: npt.DTypeLike, value: int = 0) -> Array:
+    """An array of one value that takes no memory, whatever its shape."""
+    return np.broadcast_to(np.asarray(value, dtype), shape)
+
+
 Computation = Callable[[Mapping[str, Any]], Any]
 """From operands in device memory (NumPy or CuPy arrays) to the result there: what is timed."""
 
@@ -193,8 +198,16 @@ class Workload(ABC):
         """
 
     @abstractmethod
+    def outline(self, upstream: Workload | None = None) -> Staged:
+        """What `stage` will return, known from the config and the headers of the user's files.
+
+        Its arrays have the shapes and types, but no values and no memory (`blank`); ``upstream`` is
+        the workload whose product is read. Where a size shows only when staged, an upper bound.
+        """
+
+    @abstractmethod
     def shape(self, staged: Staged, precision: Precision) -> Shape:
-        """The sizes and the nominal work."""
+        """The sizes and the nominal work; reads no values but those of integer operands."""
 
     @abstractmethod
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:

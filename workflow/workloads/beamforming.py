@@ -26,6 +26,7 @@ from workflow.workloads.base import (
     Shape,
     Staged,
     Workload,
+    blank,
     register,
 )
 
@@ -185,6 +186,19 @@ class Beamforming(Workload):
         if not case.allow_nonfinite:
             operands.refuse_nonfinite(data, attributes)
         return Staged(data, axes, {}, attributes)
+
+    def outline(self, upstream: Workload | None = None) -> Staged:
+        """See `Workload.outline`."""
+        case = self.case
+        axes = {operand.name: operand.axes for operand in OPERANDS}
+        if case.input is not None:
+            return Staged(operands.outline(case.input, OPERANDS), axes)
+        outer, elements = (case.channels, case.polarizations), case.antennas or 0
+        data = {
+            "weights": blank((*outer, case.beams or 0, elements), np.complex64),
+            "samples": blank((*outer, elements, case.samples or 0), np.complex64),
+        }
+        return Staged(data, axes)
 
     def _weights(self) -> Array:
         steering = antennas.phases(self.frequencies_hz(), self.positions(), self.directions())

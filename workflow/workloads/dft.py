@@ -28,6 +28,7 @@ from workflow.workloads.base import (
     Shape,
     Staged,
     Workload,
+    blank,
     register,
 )
 
@@ -164,6 +165,18 @@ class Dft(Workload):
             data["window"] = make_window(window, length)
         axes = {"samples": _sample_axes(data["samples"].ndim), "window": ("sample",)}
         return Staged(data, {name: axes[name] for name in data}, {}, attributes)
+
+    def outline(self, upstream: Workload | None = None) -> Staged:
+        """See `Workload.outline`."""
+        case = self.case
+        if case.input is not None:
+            data = operands.outline(case.input, OPERANDS)
+        else:
+            data = {"samples": blank((case.batch, case.length or 0), np.complex64)}
+        if case.window is not None:
+            data["window"] = blank(data["samples"].shape[-1:], np.float64)
+        axes = {"samples": _sample_axes(data["samples"].ndim), "window": ("sample",)}
+        return Staged(data, {name: axes[name] for name in data})
 
     def _samples(self, rng: np.random.Generator) -> Array:
         case = self.case

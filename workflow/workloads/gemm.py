@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+import numpy as np
 from argand import Device, GemmProblem, Precision
 from argand.gemm import Op, gemm_problem
 from pydantic import BeforeValidator, Field, model_validator
@@ -23,6 +25,7 @@ from workflow.workloads.base import (
     Shape,
     Staged,
     Workload,
+    blank,
     register,
 )
 
@@ -129,15 +132,29 @@ class Gemm(Workload):
                 operands.refuse_nonfinite(data, attributes)
         else:
             rng = self.rng()
+            data = {
+                name: draw(rng, wanted.shape, case.init, case.phi)
+                for name, wanted in self.outline().operands.items()
+            }
+            attributes = {"seed": self.seed, "init": case.init}
+        return Staged(data, self._axes(data), {}, attributes)
+
+    def outline(self, upstream: Workload | None = None) -> Staged:
+        """See `Workload.outline`."""
+        case = self.case
+        if case.input is not None:
+            data = operands.outline(case.input, self.layout)
+        else:
             sizes = {"batch": case.batch, "m": case.m or 0, "n": case.n or 0, "k": case.k or 0}
             wanted = self.layout[: 3 if case.beta != (0.0, 0.0) else 2]
             data = {
-                one.name: draw(rng, tuple(sizes[axis] for axis in one.axes), case.init, case.phi)
+                one.name: blank(tuple(sizes[axis] for axis in one.axes), np.complex64)
                 for one in wanted
             }
-            attributes = {"seed": self.seed, "init": case.init}
-        axes = {one.name: one.axes for one in self.layout if one.name in data}
-        return Staged(data, axes, {}, attributes)
+        return Staged(data, self._axes(data))
+
+    def _axes(self, data: Mapping[str, Array]) -> dict[str, tuple[str, ...]]:
+        return {one.name: one.axes for one in self.layout if one.name in data}
 
     def _problem(self, staged: Staged, precision: Precision) -> GemmProblem:
         given = staged.operands

@@ -28,6 +28,7 @@ from workflow.workloads.base import (
     Shape,
     Staged,
     Workload,
+    blank,
     register,
 )
 
@@ -108,6 +109,21 @@ class Softmax(Workload):
                 operands.refuse_nonfinite(data, attributes)
             x = operands.without_leading_ones(data["x"])
         return Staged({"x": x}, {"x": LOGITS.axes[-x.ndim :]}, {}, attributes)
+
+    def outline(self, upstream: Workload | None = None) -> Staged:
+        """See `Workload.outline`."""
+        source = self.case.input
+        if isinstance(source, WorkloadInput):
+            if upstream is None:
+                raise ValueError(f"input.workload: the workload {source.workload!r} is needed")
+            weights, samples = upstream.outline().operands.values()
+            shape = (*samples.shape[:-2], samples.shape[-1], weights.shape[-2])
+            x = blank(shape, np.float64)
+        elif source is not None:
+            x = operands.outline(source, [LOGITS])["x"]
+        else:
+            x = blank((self.case.rows or 0, self.case.columns or 0), np.float32)
+        return Staged({"x": x}, {"x": LOGITS.axes[-x.ndim :]})
 
     def _stage_beam_power(self, source: WorkloadInput, upstream: Path | None) -> Staged:
         """x (frequency, polarization, time, beam) from the product of a beamforming workload.

@@ -29,6 +29,7 @@ from workflow.workloads.base import (
     Shape,
     Staged,
     Workload,
+    blank,
     register,
 )
 
@@ -164,6 +165,22 @@ class Statevector(Workload):
         axes = {"state": STATE.axes, "matrices": ("entry",)}
         axes |= {"widths": ("gate",), "targets": ("target",)}
         return Staged(data, axes, {}, attributes)
+
+    def outline(self, upstream: Workload | None = None) -> Staged:
+        """See `Workload.outline`; the gates are counted before they are fused."""
+        circuit = self.circuit()
+        gates, width = circuit.size(), self.case.fuse
+        source = self.case.input
+        data = {
+            "state": blank((2**circuit.num_qubits,), np.complex128)
+            if source is None
+            else operands.outline(source, [STATE])["state"],
+            "matrices": blank((gates * 4**width,), np.complex128),
+            "widths": blank((gates,), np.int64, width),
+            "targets": blank((gates * width,), np.int64),
+        }
+        axes = {"state": STATE.axes, "matrices": ("entry",)}
+        return Staged(data, {**axes, "widths": ("gate",), "targets": ("target",)})
 
     def _initial_state(self, qubits: int) -> tuple[Array, dict[str, Any]]:
         source = self.case.input
