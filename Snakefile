@@ -17,6 +17,7 @@ share_packages(ROOT)
 
 from argand import DeviceError
 from argand.nvrtc import kernel_digest
+from workflow.methods.shards import split_part
 from workflow.storage.files import FolderHeldError, hold_folder, remove_leftovers
 from workflow.steps.gpu_devices import study_gpus
 from workflow.steps.progress import attach
@@ -36,6 +37,10 @@ except StudyError as error:
     raise WorkflowError(str(error)) from None
 
 WORKLOADS = study.names
+RECORDS = "results/records/{workload}.jsonl"  # of the whole workload, sharded or not
+PRODUCT = "results/products/{workload}.h5"
+SHARDED = [name for name in WORKLOADS if study.shards(name)]
+PARTS = [part for name in WORKLOADS for part in study.parts(name)]
 
 # How many GPUs jobs may use at once; 0 where the study is computed on the CPU. Snakemake knows no
 # machine's number and sets no device: the cap is set here, the devices by workflow/steps/gpu_lease.py.
@@ -53,8 +58,28 @@ GPU_PER_JOB = min(GPUS, 1)
 report: "workflow/report/workflow.rst"
 
 
+# A part is what one job computes: a workload (beams), or one shard of it (beams/02-of-16).
 wildcard_constraints:
     workload="|".join(map(re.escape, WORKLOADS)),
+    part="|".join(map(re.escape, PARTS)),
+
+
+def whole(wildcards):
+    """The workload that a part belongs to."""
+    return split_part(wildcards.part)[0]
+
+
+def case_of_part(wildcards):
+    return study.case_json(whole(wildcards))
+
+
+def staged_of_part(wildcards):
+    return rules.stage.output.staged.format(workload=whole(wildcards))
+
+
+def one_of(names):
+    """A wildcard's pattern for these names; one that nothing fits where there are none."""
+    return "|".join(map(re.escape, names)) or "(?!)"
 
 
 if workflow.is_main_process:
@@ -75,6 +100,7 @@ include: "workflow/rules/stage.smk"
 include: "workflow/rules/run.smk"
 include: "workflow/rules/verify.smk"
 include: "workflow/rules/deliver.smk"
+include: "workflow/rules/shards.smk"
 include: "workflow/rules/tabulate.smk"
 
 
@@ -83,5 +109,7 @@ rule all:
     input:
         rules.tabulate.output,
         rules.draw_study.output,
-        expand(rules.deliver.output.product, workload=WORKLOADS),
+        rules.tabulate_shards.output if SHARDED else [],
+        expand(PRODUCT, workload=WORKLOADS),
+        expand(rules.deliver.output.product, part=PARTS),  # also those that shards are joined from
         expand(rules.draw.output, workload=WORKLOADS),

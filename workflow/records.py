@@ -21,6 +21,9 @@ class Record:
     Attributes:
         implementation: ``argand``, or the peer's name.
         algorithm: what ran for it, such as ``3 x cgemm``.
+        shards: of a workload that was computed in shards, how many; see `workflow.steps.combining`
+            for what its times and errors then are.
+        shard: which of them, such as ``02-of-16``, in the row of one shard.
         time_us_p20, time_us_p50, time_us_p80: the whole call in device memory, quantiles.
         end_to_end_us: the same with the operands' transfers to the device and the result's back.
         tflops: nominal operations (8 batch m n k for a product) over the median time.
@@ -51,6 +54,8 @@ class Record:
     k: int | None = None
     rows: int | None = None
     columns: int | None = None
+    shards: int | None = None
+    shard: str = ""
     iterations: int | None = None
     time_us_p20: float | None = None
     time_us_p50: float | None = None

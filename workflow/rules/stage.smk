@@ -9,7 +9,7 @@ rule stage:
     conda:
         "../../envs/environment.yaml"
     params:
-        case=lambda wildcards: study.case_json(wildcards.workload),
+        case=lambda wildcards: study.staged_json(wildcards.workload),
     message:
         "stage    {wildcards.workload}"
     script:

@@ -1,19 +1,19 @@
 rule verify:
     """One record for each implementation and precision: errors, bound, verdict. Needs no GPU."""
     input:
-        staged=rules.stage.output.staged,
+        staged=staged_of_part,
         run=rules.run.output.run,
         ceilings=rules.calibrate.output.ceilings,
     output:
-        records="results/records/{workload}.jsonl",
+        records="results/records/{part}.jsonl",
     log:
-        "results/logs/verify/{workload}.log",
+        "results/logs/verify/{part}.log",
     priority: 10 * GPU_PER_JOB  # the results of a run are large, and gone once this is done
     conda:
         "../../envs/environment.yaml"
     params:
-        case=lambda wildcards: study.case_json(wildcards.workload),
+        case=case_of_part,
     message:
-        "verify   {wildcards.workload}"
+        "verify   {wildcards.part}"
     script:
         "../scripts/verify.py"

@@ -14,6 +14,7 @@ import numpy as np
 from argand import Device, DeviceError, get_precision
 from argand.nvrtc import kernel_digest
 
+from workflow.methods.shards import Shard
 from workflow.storage.datasets import Result, RunWriter, read_staged, write_run
 from workflow.timing import Timing, measure, rotations, with_allocations
 from workflow.versions import timestamp, versions
@@ -21,9 +22,16 @@ from workflow.workloads.base import Array, Implementation, Staged, Workload
 
 
 def execute(
-    workload: Workload, staged_path: Path, run_path: Path, device: Device, log: Logger
+    workload: Workload,
+    staged_path: Path,
+    run_path: Path,
+    device: Device,
+    log: Logger,
+    shard: Shard | None = None,
 ) -> str:
-    """Compute and time a workload at each of its precisions, and its baselines, into a run file.
+    """Compute and time a workload, or one shard, at each of its precisions, and its baselines.
+
+    The results go into a run file.
 
     Returns a summary of one line.
 
@@ -31,7 +39,7 @@ def execute(
     its reason and the rest goes on; any other error ends the job.
     """
     started = time.perf_counter()
-    staged = read_staged(staged_path)
+    staged = read_staged(staged_path, workload.splits, shard)
     read_us = 1e6 * (time.perf_counter() - started)
     attributes = {"backend": device.backend, "device": device.name}
     ours = [workload.argand(staged, precision, device) for precision in precisions_of(workload)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import h5py
 import numpy as np
 from argand.atomic_files import atomic_path
 
+from workflow.methods.shards import Shard, choose_axis
 from workflow.storage.chunks import read_chunked, write_chunked
 from workflow.storage.seal import check_seal, checksummed_ranges, seal
 from workflow.workloads.base import Array, Coordinate, Staged
@@ -105,11 +106,16 @@ def write_dataset(group: h5py.Group, name: str, data: Array) -> h5py.Dataset:
     return write_chunked(group, name, data)
 
 
-def read_dataset(dataset: h5py.Dataset) -> Array:
-    """Read an array that `write_dataset` wrote, its checksums checked."""
+def read_dataset(dataset: h5py.Dataset, part: Sequence[slice] | None = None) -> Array:
+    """Read an array that `write_dataset` wrote, or a range of each axis, its checksums checked."""
     if dataset.chunks is None:
-        return np.asarray(dataset[()])
-    return read_chunked(dataset)
+        return np.asarray(dataset[() if part is None else tuple(part)])
+    return read_chunked(dataset, part)
+
+
+def without_values(dataset: h5py.Dataset) -> Array:
+    """An array of a dataset's shape and type that takes no memory: every value is 0."""
+    return np.broadcast_to(np.zeros((), dataset.dtype), dataset.shape)
 
 
 def members(group: h5py.Group) -> dict[str, Any]:
@@ -135,23 +141,80 @@ def write_staged(path: Path, staged: Staged, *, workload: str, kind: str) -> Non
             dataset.attrs["long_name"] = coordinate.long_name
 
 
-def read_staged(path: Path) -> Staged:
-    """Read a staged file whole; every chunk's checksum is checked. Raises DataError."""
+def read_staged(path: Path, splits: Sequence[str] = (), shard: Shard | None = None) -> Staged:
+    """Read a staged file; every chunk's checksum is checked.
+
+    With a shard only its range is read: of the first axis of ``splits`` that is long enough
+    (`choose_axis`), in the operands and the coordinate that have it. Where an operand has length 1
+    there it is broadcast, and read whole. Raises DataError.
+    """
     with open_written(path, "staged") as file:
         stored = members(file["operands"])
-        operands = {name: read_dataset(dataset) for name, dataset in stored.items()}
-        axes = {
-            name: tuple(str(axis) for axis in dataset.attrs["axes"])
+        axes = _axes(stored)
+        ranges: dict[str, slice] = {}
+        lengths = _lengths(stored, axes)
+        if shard is not None:
+            axis = choose_axis(splits, lengths, shard.count)
+            ranges[axis] = shard.within(lengths[axis])
+
+        def part(names: Sequence[str], shape: Sequence[int]) -> list[slice]:
+            return [
+                ranges[name] if name in ranges and length == lengths[name] else slice(length)
+                for name, length in zip(names, shape, strict=True)
+            ]
+
+        operands = {
+            name: read_dataset(dataset, part(axes[name], dataset.shape))
             for name, dataset in stored.items()
         }
         coordinates = {
-            axis: Coordinate(
-                read_dataset(dataset), dataset.attrs["units"], dataset.attrs["long_name"]
-            )
+            axis: _coordinate(dataset, part([axis], dataset.shape))
             for axis, dataset in members(file["coordinates"]).items()
         }
         attributes = json.loads(file.attrs["attributes"])
     return Staged(operands, axes, coordinates, attributes)
+
+
+def read_staged_shape(path: Path) -> Staged:
+    """A staged file with its coordinates and attributes, but operands that are all 0.
+
+    They have the right shapes and types and take no memory. Raises DataError.
+    """
+    with open_written(path, "staged") as file:
+        stored = members(file["operands"])
+        return Staged(
+            {name: without_values(dataset) for name, dataset in stored.items()},
+            _axes(stored),
+            {
+                axis: _coordinate(dataset, None)
+                for axis, dataset in members(file["coordinates"]).items()
+            },
+            json.loads(file.attrs["attributes"]),
+        )
+
+
+def _axes(stored: Mapping[str, h5py.Dataset]) -> dict[str, tuple[str, ...]]:
+    return {
+        name: tuple(str(axis) for axis in dataset.attrs["axes"]) for name, dataset in stored.items()
+    }
+
+
+def axis_lengths(staged: Staged) -> dict[str, int]:
+    """The length of each axis of the operands: the largest, since 1 is broadcast."""
+    return _lengths(staged.operands, staged.axes)
+
+
+def _lengths(stored: Mapping[str, Any], axes: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
+    lengths: dict[str, int] = {}
+    for name, dataset in stored.items():
+        for axis, length in zip(axes[name], dataset.shape, strict=True):
+            lengths[axis] = max(length, lengths.get(axis, 0))
+    return lengths
+
+
+def _coordinate(dataset: h5py.Dataset, part: Sequence[slice] | None) -> Coordinate:
+    values = read_dataset(dataset, part)
+    return Coordinate(values, dataset.attrs["units"], dataset.attrs["long_name"])
 
 
 class RunWriter:

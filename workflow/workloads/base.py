@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 
+MOST_SHARDS = 4096
+"""Of one workload: each is several jobs, and Snakemake holds every job in memory."""
+
 PrecisionName = Annotated[str, WithJsonSchema({"type": "string", "enum": list(PRECISIONS)})]
 """A name of PRECISIONS; editors are told the choices, validators say them."""
 
@@ -68,6 +71,12 @@ class Case(Model):
     )
     allow_nonfinite: bool = Field(
         False, description="Whether NaN and Inf in the input are let through."
+    )
+    shards: int = Field(
+        1,
+        ge=1,
+        le=MOST_SHARDS,
+        description="Into how many jobs an axis of it is split, for any nodes to take.",
     )
 
     @field_validator("precisions")
@@ -175,6 +184,10 @@ class Workload(ABC):
     case_type: ClassVar[type[Case]]
     reads: ClassVar[tuple[str, ...]] = ()
     """Kinds whose products this kind takes as ``input: {workload: name}``."""
+    splits: ClassVar[tuple[str, ...]] = ()
+    """Axes that operands and result have in common and along which entries do not depend on each
+    other, the ones to split first foremost: `shards` and streaming take the first that is long
+    enough. Empty where the kind has none."""
 
     def __init__(self, name: str, case: Any, seed: int) -> None:
         self.name = name
@@ -236,6 +249,14 @@ class Workload(ABC):
     def depends_on(self) -> str | None:
         """The workload whose product this one reads, if any."""
         return None
+
+    def axis_lengths(self, upstream: Workload | None = None) -> Mapping[str, int]:
+        """How long the axes of ``splits`` will be that the operands have, before they are staged.
+
+        ``upstream`` is the workload that `depends_on` names. Reads headers, no data; raises as
+        `check` does.
+        """
+        return {}
 
 
 KINDS: dict[str, type[Workload]] = {}
