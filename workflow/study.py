@@ -91,7 +91,7 @@ class Study(Settings):
 
     def staged_json(self, name: str) -> str:
         """`case_json` without what the operands do not depend on: how they are computed."""
-        return self._json(name, {"shards"})
+        return self._json(name, {"shards", "device_memory"})
 
     def _json(self, name: str, left_out: set[str]) -> str:
         case = self._case(name).model_dump(mode="json", exclude_unset=True, exclude=left_out)

@@ -29,7 +29,14 @@ _LARGEST = (
     "rel_frobenius", "componentwise_re", "componentwise_im", "max_ulp", "row_sum_error",
     "max_row_error", "bound", "largest_spread",
 )  # fmt: skip
-_SUMS = ("time_us_p50", "end_to_end_us", "energy_j", "lines_out_of_range", "reference_rows")
+_SUMS = (
+    "time_us_p50",
+    "end_to_end_us",
+    "energy_j",
+    "chunks",
+    "lines_out_of_range",
+    "reference_rows",
+)
 _SAME = ("versions", "device", "algorithm", "kernel_digest")
 
 

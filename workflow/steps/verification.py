@@ -97,6 +97,7 @@ def _speed(result: Result, shape: Shape, ceilings: Ceilings) -> dict[str, Any]:
         "time_us_p80": result.time_us_p80,
         "end_to_end_us": result.end_to_end_us,
         "iterations": result.iterations,
+        "chunks": result.chunks,
         "energy_j": result.energy_j,
         "tflops": shape.flops / seconds / 1e12,
         "gbytes_per_s": shape.bytes_moved / seconds / 1e9,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -23,7 +23,7 @@ from workflow.storage.checksum import fletcher32
 
 Bytes = npt.NDArray[np.uint8]
 CHUNK_BYTES = 1 << 20
-_CHECKSUM_BYTES = 4
+CHECKSUM_BYTES = 4
 _AHEAD = 6
 _SYNC_EVERY = 64
 
@@ -32,25 +32,31 @@ class ChecksumError(OSError):
     """A chunk's bytes are not the ones that were written."""
 
 
-def chunk_shape(data: npt.NDArray[Any]) -> tuple[int, ...]:
-    """Whole trailing axes as long as they fit in a chunk, then a piece of the next one."""
-    room = max(1, CHUNK_BYTES // data.dtype.itemsize)
-    shape: list[int] = []
-    for length in reversed(data.shape):
-        shape.insert(0, max(1, min(length, room)))
-        room = max(1, room // length)
-    return tuple(shape)
+def chunk_shape(
+    shape: Sequence[int], itemsize: int, most: Mapping[int, int] | None = None
+) -> tuple[int, ...]:
+    """Whole trailing axes as long as they fit in a chunk, then a piece of the next one.
+
+    ``most`` bounds a chunk's length along some axes; a chunk is then not contiguous in the array.
+    """
+    room = max(1, CHUNK_BYTES // itemsize)
+    lengths: list[int] = []
+    for axis in reversed(range(len(shape))):
+        allowed = min(shape[axis], (most or {}).get(axis, shape[axis]))
+        lengths.insert(0, max(1, min(allowed, room)))
+        room = max(1, room // max(allowed, 1))
+    return tuple(lengths)
 
 
 def write_chunked(group: h5py.Group, name: str, data: npt.NDArray[Any]) -> h5py.Dataset:
     """A new dataset with a Fletcher-32 checksum on every chunk; numeric or compound types only."""
     data = np.ascontiguousarray(data)
-    shape = chunk_shape(data)
+    shape = chunk_shape(data.shape, data.dtype.itemsize)
     dataset = group.create_dataset(
         name, shape=data.shape, dtype=data.dtype, chunks=shape, fletcher32=True
     )
     size = int(np.prod(shape)) * data.dtype.itemsize
-    buffers = [np.empty(size + _CHECKSUM_BYTES, np.uint8) for _ in range(_AHEAD + 1)]
+    buffers = [np.empty(size + CHECKSUM_BYTES, np.uint8) for _ in range(_AHEAD + 1)]
 
     def fill(index: int, offset: tuple[int, ...]) -> tuple[tuple[int, ...], Bytes]:
         buffer = buffers[index % len(buffers)]
@@ -93,12 +99,12 @@ def read_chunked(dataset: h5py.Dataset, part: Sequence[slice] | None = None) -> 
 
     def take(offset: tuple[int, ...], stored: bytes) -> None:
         raw = np.frombuffer(stored, np.uint8)
-        if raw.size != size + _CHECKSUM_BYTES:
+        if raw.size != size + CHECKSUM_BYTES:
             raise ChecksumError(f"{name}: chunk at {offset} has {raw.size} bytes")
         if fletcher32(raw[:size]) != int.from_bytes(stored[size:], "little"):
             raise ChecksumError(f"{name}: chunk at {offset} fails its checksum")
-        inside = _edge(whole, shape, offset)
-        chunk = raw[: int(np.prod(inside)) * data.dtype.itemsize].view(data.dtype).reshape(inside)
+        inside = inside_of(whole, shape, offset)
+        chunk = raw[:size].view(data.dtype).reshape(shape)
         to, of = overlap(ranges, offset, inside)
         data[to] = chunk[of]
 
@@ -151,7 +157,7 @@ def overlap(
     return tuple(to), tuple(of)
 
 
-def _edge(shape: Sequence[int], chunk: Sequence[int], offset: Sequence[int]) -> tuple[int, ...]:
+def inside_of(shape: Sequence[int], chunk: Sequence[int], offset: Sequence[int]) -> tuple[int, ...]:
     """The part of a chunk that lies within the array: all of it but at the edges."""
     return tuple(
         min(step, length - start) for length, step, start in zip(shape, chunk, offset, strict=True)

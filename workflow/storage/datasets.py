@@ -11,17 +11,19 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
+import numpy.typing as npt
 from argand.atomic_files import atomic_path
 
 from workflow.methods.shards import Shard, choose_axis
 from workflow.storage.chunks import read_chunked, write_chunked
 from workflow.storage.seal import check_seal, checksummed_ranges, seal
+from workflow.storage.slabs import SlabWriter
 from workflow.workloads.base import Array, Coordinate, Staged
 
 FORMAT = 1
@@ -36,7 +38,8 @@ class Result:
     """One implementation's result at one precision, with its times.
 
     ``data`` is None when it could not be computed; ``reason`` then says why. ``rounding`` is that
-    of the precision's terms, which a peer may do in its own way; commas between them.
+    of the precision's terms, which a peer may do in its own way; commas between them. ``chunks`` is
+    in how many it was streamed, if it was.
     """
 
     implementation: str
@@ -53,6 +56,7 @@ class Result:
     end_to_end_us: float | None = None
     energy_j: float | None = None
     iterations: int | None = None
+    chunks: int | None = None
     kernel_digest: str = ""
     versions: str = ""
     timestamp: str = ""
@@ -141,80 +145,105 @@ def write_staged(path: Path, staged: Staged, *, workload: str, kind: str) -> Non
             dataset.attrs["long_name"] = coordinate.long_name
 
 
-def read_staged(path: Path, splits: Sequence[str] = (), shard: Shard | None = None) -> Staged:
-    """Read a staged file; every chunk's checksum is checked.
+class StagedFile:
+    """An open staged file, or one shard of it: `open_staged`.
 
-    With a shard only its range is read: of the first axis of ``splits`` that is long enough
-    (`choose_axis`), in the operands and the coordinate that have it. Where an operand has length 1
-    there it is broadcast, and read whole. Raises DataError.
+    ``outline`` has its axes, coordinates and attributes, and operands of the right shapes and types
+    whose values are all 0 and take no memory.
     """
-    with open_written(path, "staged") as file:
-        stored = members(file["operands"])
-        axes = _axes(stored)
-        ranges: dict[str, slice] = {}
-        lengths = _lengths(stored, axes)
-        if shard is not None:
-            axis = choose_axis(splits, lengths, shard.count)
-            ranges[axis] = shard.within(lengths[axis])
 
-        def part(names: Sequence[str], shape: Sequence[int]) -> list[slice]:
-            return [
-                ranges[name] if name in ranges and length == lengths[name] else slice(length)
-                for name, length in zip(names, shape, strict=True)
-            ]
-
-        operands = {
-            name: read_dataset(dataset, part(axes[name], dataset.shape))
-            for name, dataset in stored.items()
+    def __init__(self, file: h5py.File, splits: Sequence[str], shard: Shard | None) -> None:
+        self._stored = members(file["operands"])
+        self._axes = {
+            name: tuple(str(axis) for axis in dataset.attrs["axes"])
+            for name, dataset in self._stored.items()
         }
+        shapes = {name: dataset.shape for name, dataset in self._stored.items()}
+        self._lengths = _lengths(shapes, self._axes)
+        self._ranges: dict[str, range] = {}
+        if shard is not None:
+            axis = choose_axis(splits, self._lengths, shard.count)
+            self._ranges[axis] = range(self._lengths[axis])[shard.within(self._lengths[axis])]
         coordinates = {
-            axis: _coordinate(dataset, part([axis], dataset.shape))
+            axis: self._coordinate(axis, dataset)
             for axis, dataset in members(file["coordinates"]).items()
         }
+        outlines = {name: self._outline(name) for name in self._stored}
         attributes = json.loads(file.attrs["attributes"])
-    return Staged(operands, axes, coordinates, attributes)
+        self.outline = Staged(outlines, self._axes, coordinates, attributes)
+
+    def read(self) -> Staged:
+        """All of it, every chunk's checksum checked."""
+        operands = {name: self.operand(name) for name in self._stored}
+        return replace(self.outline, operands=operands)
+
+    def operand(self, name: str) -> Array:
+        """One operand."""
+        part = [slice(span.start, span.stop) for span in self.part(name)]
+        return read_dataset(self._stored[name], part)
+
+    def dataset(self, name: str) -> h5py.Dataset:
+        """Where an operand is stored, whole."""
+        return self._stored[name]
+
+    def part(self, name: str) -> list[range]:
+        """What is meant of each axis of an operand: where it has length 1 it is broadcast."""
+        shape = self._stored[name].shape
+        return [
+            self._ranges[axis]
+            if axis in self._ranges and length == self._lengths[axis]
+            else range(length)
+            for axis, length in zip(self._axes[name], shape, strict=True)
+        ]
+
+    def _outline(self, name: str) -> Array:
+        shape = [len(span) for span in self.part(name)]
+        return np.broadcast_to(np.zeros((), self._stored[name].dtype), shape)
+
+    def _coordinate(self, axis: str, dataset: h5py.Dataset) -> Coordinate:
+        span = self._ranges.get(axis, range(len(dataset)))
+        values = read_dataset(dataset, [slice(span.start, span.stop)])
+        return Coordinate(values, dataset.attrs["units"], dataset.attrs["long_name"])
+
+
+@contextlib.contextmanager
+def open_staged(
+    path: Path, splits: Sequence[str] = (), shard: Shard | None = None
+) -> Iterator[StagedFile]:
+    """Open a staged file, or the range that a shard takes of it.
+
+    That is of the first axis of ``splits`` that is long enough (`choose_axis`), in the operands and
+    the coordinate that have it. Raises DataError, also for damage that shows within the block.
+    """
+    with open_written(path, "staged") as file:
+        yield StagedFile(file, splits, shard)
+
+
+def read_staged(path: Path, splits: Sequence[str] = (), shard: Shard | None = None) -> Staged:
+    """Read what `open_staged` opens. Raises DataError."""
+    with open_staged(path, splits, shard) as staged:
+        return staged.read()
 
 
 def read_staged_shape(path: Path) -> Staged:
-    """A staged file with its coordinates and attributes, but operands that are all 0.
-
-    They have the right shapes and types and take no memory. Raises DataError.
-    """
-    with open_written(path, "staged") as file:
-        stored = members(file["operands"])
-        return Staged(
-            {name: without_values(dataset) for name, dataset in stored.items()},
-            _axes(stored),
-            {
-                axis: _coordinate(dataset, None)
-                for axis, dataset in members(file["coordinates"]).items()
-            },
-            json.loads(file.attrs["attributes"]),
-        )
-
-
-def _axes(stored: Mapping[str, h5py.Dataset]) -> dict[str, tuple[str, ...]]:
-    return {
-        name: tuple(str(axis) for axis in dataset.attrs["axes"]) for name, dataset in stored.items()
-    }
+    """The outline of a whole staged file (`StagedFile`). Raises DataError."""
+    with open_staged(path) as staged:
+        return staged.outline
 
 
 def axis_lengths(staged: Staged) -> dict[str, int]:
     """The length of each axis of the operands: the largest, since 1 is broadcast."""
-    return _lengths(staged.operands, staged.axes)
+    return _lengths({name: data.shape for name, data in staged.operands.items()}, staged.axes)
 
 
-def _lengths(stored: Mapping[str, Any], axes: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
+def _lengths(
+    shapes: Mapping[str, Sequence[int]], axes: Mapping[str, Sequence[str]]
+) -> dict[str, int]:
     lengths: dict[str, int] = {}
-    for name, dataset in stored.items():
-        for axis, length in zip(axes[name], dataset.shape, strict=True):
+    for name, shape in shapes.items():
+        for axis, length in zip(axes[name], shape, strict=True):
             lengths[axis] = max(length, lengths.get(axis, 0))
     return lengths
-
-
-def _coordinate(dataset: h5py.Dataset, part: Sequence[slice] | None) -> Coordinate:
-    values = read_dataset(dataset, part)
-    return Coordinate(values, dataset.attrs["units"], dataset.attrs["long_name"])
 
 
 class RunWriter:
@@ -234,6 +263,23 @@ class RunWriter:
                 group.attrs[field.name] = value
         if result.data is not None:
             write_dataset(group, "data", result.data)
+
+    @contextlib.contextmanager
+    def slabs(
+        self, result: Result, shape: Sequence[int], dtype: npt.DTypeLike, axis: int, most: int
+    ) -> Iterator[SlabWriter]:
+        """Write the data of a result that was added without, slab by slab; see `SlabWriter`.
+
+        Where the block ends with an error, the result is again without data.
+        """
+        group = self._results[f"{result.implementation}/{result.precision}"]
+        try:
+            with SlabWriter(group, "data", shape, dtype, axis, most) as writer:
+                yield writer
+                writer.finish()
+        except BaseException:
+            del group["data"]
+            raise
 
     def amend(self, result: Result, **attributes: float | str) -> None:
         """Change attributes of a result that was added."""
