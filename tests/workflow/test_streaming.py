@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import Device
+from argand import PRECISIONS, Device
 from argand.ceilings import Ceilings
 from argand.device import cpu, devices
 
@@ -26,7 +26,6 @@ from workflow.steps.staging import stage
 from workflow.steps.stream import NoRoomError, Stream, Streamed
 from workflow.steps.transfer import transfer_to
 from workflow.steps.verification import verify
-from workflow.storage.chunks import ChecksumError
 from workflow.storage.datasets import DataError, open_staged, read_result, write_staged
 from workflow.storage.slabs import SlabReader
 from workflow.study import StudyError, load_study
@@ -147,7 +146,11 @@ def test_not_even_one_entry_fits(device: Device, tmp_path: Path) -> None:
 
 
 def test_a_state_cannot_be_streamed_and_is_computed_whole(tmp_path: Path) -> None:
-    case = {"kind": "statevector", "circuit": {"name": "ghz", "qubits": 6}, "device_memory": "1 KiB"}
+    case = {
+        "kind": "statevector",
+        "circuit": {"name": "ghz", "qubits": 6},
+        "device_memory": "1 KiB",
+    }
     assert Ran(tmp_path / "w", workload_of(case, "fp32"), cpu()).records()[0].verified
 
 
@@ -163,21 +166,6 @@ def test_sizes_are_binary() -> None:
         for text in ("1 KiB", "1.5 MiB", "4 GiB")
     ]
     assert sizes == [1 << 10, 3 << 19, 4 << 30]
-
-
-def full_beyond(entries: int, axis: int, calls: list[int]) -> Callable[[Any, Any], Any]:
-    """What makes a computation fail, as on a full device, for more than so many entries."""
-
-    def wrap(compute: Any, name: str) -> Any:
-        def limited(given: Mapping[str, Any]) -> Any:
-            calls.append(given[name].shape[axis])
-            if given[name].shape[axis] > entries:
-                raise MemoryError("out of memory allocating 7 bytes")
-            return compute(given)
-
-        return limited
-
-    return wrap
 
 
 @pytest.fixture
@@ -364,16 +352,7 @@ def test_an_axis_whose_entries_fit_is_found() -> None:
     case = CASES["times"][0] | {"channels": 2}
     workload = workload_of(case, "fp32")
     outline = workload.stage()
-    one = workload.argand(outline, streaming_precision(), cpu())
+    one = workload.argand(outline, PRECISIONS["fp32"], cpu())
     moved = workload.shape(outline, one.precision).bytes_moved
     assert streaming.plan_chunks(workload, outline, one, int(2 * moved)).axis == "frequency"
     assert streaming.plan_chunks(workload, outline, one, int(moved)).axis == "time"
-
-
-def streaming_precision() -> Any:
-    from argand import PRECISIONS
-
-    return PRECISIONS["fp32"]
-
-
-assert ChecksumError.__mro__[1] is OSError

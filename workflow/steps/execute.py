@@ -102,7 +102,7 @@ class _Job:
 
     def attempt(self, one: Implementation) -> Result:
         """Compute, time and write one result; it is returned without its data."""
-        blank = _blank(self.workload, one, self.device)
+        blank = blank_result(self.workload, one, self.device)
         needed = one.precision.min_sm
         if self.device.arch is not None and self.device.arch.sm < needed:
             return self._unable(blank, f"needs compute capability {needed / 10}")
@@ -120,7 +120,7 @@ class _Job:
     def _streamed(self, blank: Result, one: Implementation, memory: int) -> Result:
         self.writer.add(blank)
         try:
-            result = stream_result(
+            result, _ = stream_result(
                 self.workload, one, self.operands.file, blank, self.writer, self.device, memory,
                 self.log,
             )  # fmt: skip
@@ -138,7 +138,7 @@ class _Job:
         return result
 
 
-def _blank(workload: Workload, implementation: Implementation, device: Device) -> Result:
+def blank_result(workload: Workload, implementation: Implementation, device: Device) -> Result:
     """A result of which nothing is known yet."""
     return Result(
         implementation=implementation.name,

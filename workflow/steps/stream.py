@@ -166,7 +166,7 @@ class Stream:
 
 @contextmanager
 def _threads() -> Iterator[tuple[ThreadPoolExecutor, ThreadPoolExecutor]]:
-    """A thread that reads and one that writes; on the way out they drop what they have not begun."""
+    """A thread that reads and one that writes; at the end they drop what they have not begun."""
     pools = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
     try:
         yield pools

@@ -13,7 +13,7 @@ import numpy as np
 from argand import Device, DeviceError
 
 from workflow.steps.progress import Bar
-from workflow.steps.stream import NoRoomError, Stream, Streamed
+from workflow.steps.stream import Busy, NoRoomError, Stream, Streamed
 from workflow.steps.transfer import Transfer, transfer_to
 from workflow.storage.datasets import Result, RunWriter, StagedFile, axis_lengths
 from workflow.storage.memory import in_words, machine_memory
@@ -127,11 +127,11 @@ def stream_result(
     device: Device,
     memory: int,
     log: Logger,
-) -> Result:
+) -> tuple[Result, Busy]:
     """Compute an implementation in chunks and write its result, which was added blank.
 
-    Returns the result with its times, without data. Raises DeviceError or MemoryError where no
-    chunk fits.
+    Returns the result with its times, without data, and how busy each part was. Raises DeviceError
+    or MemoryError where no chunk fits.
     """
     began = time.perf_counter()
     plan = plan_chunks(workload, staged.outline, one, memory)
@@ -156,13 +156,14 @@ def stream_result(
         "%.1f s, at the same time",
         plan.length, plan.axis, busy.chunks, busy.elapsed, busy.read, busy.computed, busy.written,
     )  # fmt: skip
-    return replace(
+    result = replace(
         blank,
         time_us_p50=1e6 * busy.computed,
         end_to_end_us=1e6 * (time.perf_counter() - began),
         iterations=1,
         chunks=busy.chunks,
     )
+    return result, busy
 
 
 def _unset(start: int, result: Any) -> None:
