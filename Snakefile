@@ -18,6 +18,7 @@ share_packages(ROOT)
 
 from argand import DeviceError
 from argand.nvrtc import kernel_digest
+from workflow.methods.shards import split_part
 from workflow.steps.gpu_devices import study_gpus
 from workflow.steps.needs import FIXED, needs
 from workflow.steps.progress import attach
@@ -59,6 +60,11 @@ except StudyError as error:
     raise WorkflowError(str(error)) from None
 
 WORKLOADS = study.names
+RECORDS = "results/records/{workload}.jsonl"  # of the whole workload, sharded or not
+PRODUCT = "results/products/{workload}.h5"
+SHARDED = [name for name in WORKLOADS if study.shards(name)]
+PARTS = [part for name in WORKLOADS for part in study.parts(name)]
+SHARDS = [part for name in SHARDED for part in study.parts(name)]
 
 # How many GPUs jobs may use at once; 0 where the study is computed on the CPU. Snakemake knows no
 # machine's number and sets no device: the cap is set here, the devices by workflow/steps/gpu_lease.py.
@@ -81,8 +87,28 @@ asked = partial(needs, study, gpu=GPU_PER_JOB > 0)
 report: "workflow/report/workflow.rst"
 
 
+# A part is what one job computes: a workload (beams), or one shard of it (beams/02-of-16).
 wildcard_constraints:
     workload="|".join(map(re.escape, WORKLOADS)),
+    part="|".join(map(re.escape, PARTS)),
+
+
+def whole(wildcards):
+    """The workload that a part belongs to."""
+    return split_part(wildcards.part)[0]
+
+
+def case_of_part(wildcards):
+    return study.case_json(whole(wildcards))
+
+
+def staged_of_part(wildcards):
+    return rules.stage.output.staged.format(workload=whole(wildcards))
+
+
+def one_of(names):
+    """A wildcard's pattern for these names; one that nothing fits where there are none."""
+    return "|".join(map(re.escape, names)) or "(?!)"
 
 
 if IS_MAIN:
@@ -103,13 +129,16 @@ include: "workflow/rules/stage.smk"
 include: "workflow/rules/run.smk"
 include: "workflow/rules/verify.smk"
 include: "workflow/rules/deliver.smk"
+include: "workflow/rules/shards.smk"
 include: "workflow/rules/tabulate.smk"
 
 
-# They read tables alone and take a second: a cluster's submit host does them itself.
+# They read records and tables alone and take a second: a cluster's submit host does them itself.
 localrules:
     all,
+    combine,
     tabulate,
+    tabulate_shards,
     draw_study,
 
 
@@ -118,5 +147,7 @@ rule all:
     input:
         rules.tabulate.output,
         rules.draw_study.output,
-        expand(rules.deliver.output.product, workload=WORKLOADS),
+        rules.tabulate_shards.output if SHARDED else [],
+        expand(PRODUCT, workload=WORKLOADS),
+        expand(rules.deliver.output.product, part=PARTS),  # also those that shards are joined from
         expand(rules.draw.output, workload=WORKLOADS),

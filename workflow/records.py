@@ -21,8 +21,14 @@ class Record:
     Attributes:
         implementation: ``argand``, or the peer's name.
         algorithm: what ran for it, such as ``3 x cgemm``.
+        shards: of a workload that was computed in shards, how many; see `workflow.steps.combining`
+            for what its times and errors then are.
+        shard: which of them, such as ``02-of-16``, in the row of one shard.
+        chunks: of a result whose data streamed through the device, in how many chunks. Its time is
+            then that of all chunks' computations, each timed once.
         time_us_p20, time_us_p50, time_us_p80: the whole call in device memory, quantiles.
-        end_to_end_us: the same with the operands' transfers to the device and the result's back.
+        end_to_end_us: the same with the operands' transfers to the device and the result's back,
+            and reading and writing files.
         tflops: nominal operations (8 batch m n k for a product) over the median time.
         gbytes_per_s: operands read once and results written once over the median time.
         limit_fraction: time at the device's measured ceilings over the median time.
@@ -51,6 +57,9 @@ class Record:
     k: int | None = None
     rows: int | None = None
     columns: int | None = None
+    shards: int | None = None
+    shard: str = ""
+    chunks: int | None = None
     iterations: int | None = None
     time_us_p20: float | None = None
     time_us_p50: float | None = None

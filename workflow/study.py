@@ -10,7 +10,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any, Literal
@@ -24,6 +24,7 @@ from workflow.config.model import Model
 from workflow.config.study_file import read_study_file
 from workflow.config.sweeps import MOST_CASES, expand
 from workflow.methods.peers import PEERS
+from workflow.methods.shards import Shard, choose_axis, shards
 from workflow.workloads import KINDS, Case, Workload
 from workflow.workloads.base import PrecisionName, known_precisions
 
@@ -87,10 +88,26 @@ class Study(Settings):
         which workloads a changed config concerns. `workload_from_json` is its inverse; what was not
         given stays not given.
         """
-        case = self._case(name).model_dump(mode="json", exclude_unset=True)
+        return self._json(name, set())
+
+    def staged_json(self, name: str) -> str:
+        """`case_json` without what the operands do not depend on: how they are computed."""
+        return self._json(name, {"shards", "device_memory"})
+
+    def _json(self, name: str, left_out: set[str]) -> str:
+        case = self._case(name).model_dump(mode="json", exclude_unset=True, exclude=left_out)
         return json.dumps(
             {"name": name, "seed": self.seed, "case": case}, sort_keys=True, separators=(",", ":")
         )
+
+    def shards(self, name: str) -> tuple[Shard, ...]:
+        """The shards of a workload; none where it is computed whole."""
+        count = self._case(name).shards
+        return shards(count) if count > 1 else ()
+
+    def parts(self, name: str) -> tuple[str, ...]:
+        """What jobs compute of a workload: its own name, or ``name/02-of-16`` for each shard."""
+        return tuple(f"{name}/{shard}" for shard in self.shards(name)) or (name,)
 
     def upstream(self, name: str) -> str | None:
         """The workload whose product this one reads, if any."""
@@ -262,13 +279,16 @@ def check_study(study: Study, *, device_here: bool = True) -> None:
             resolve(study.device)
         except DeviceError as error:
             mistakes.append(str(error))
-    mistakes += _wrong_dependencies(study)
+    dependencies = _wrong_dependencies(study)
+    mistakes += dependencies
     for name in study.names:
+        keys = type(study.workloads[name]).model_fields
         mistakes += _unknown_baselines(name, study.workloads[name].baselines)
         try:
             study.workload(name).check()
+            if not dependencies:
+                mistakes += _wrong_shards(study, name, keys)
         except ValueError as error:
-            keys = type(study.workloads[name]).model_fields
             mistakes.append(attach(("workloads", name), str(error), keys))
     if mistakes:
         raise StudyError(mistakes)
@@ -284,6 +304,20 @@ def _unknown_baselines(name: str, baselines: str | tuple[str, ...] | None) -> li
         for peer in named
         if peer not in known
     ]
+
+
+def _wrong_shards(study: Study, name: str, known: Iterable[str]) -> list[str]:
+    """More shards than an axis has entries, or a kind that has no axis to split."""
+    case, workload = study.workloads[name], study.workload(name)
+    if case.shards == 1:
+        return []
+    upstream = study.upstream(name)
+    lengths = workload.axis_lengths(study.workload(upstream) if upstream else None)
+    try:
+        choose_axis(workload.splits, lengths, case.shards)
+    except ValueError as error:
+        return [attach(("workloads", name), f"shards: {error}", known)]
+    return []
 
 
 def _wrong_dependencies(study: Study) -> list[str]:

@@ -68,6 +68,8 @@ _VERDICT = (Column("verified", "verified"), Column("reason", "reason"))
 
 PERFORMANCE = (
     *_WHO,
+    _number("shards", "shards"),
+    _number("chunks", "chunks"),
     _number("time_us_p50", "time (µs)"),
     _number("tflops", "TFLOP/s"),
     _number("gbytes_per_s", "GB/s"),

@@ -56,7 +56,13 @@ PERFORMANCE_TEXT = (
     "measured ceilings allow. Speedup is the time of the fastest verified peer of the same "
     "precision class, on the same workload and device, over this row's; where the class has no "
     "peer, the peers of the next more accurate class that has one count (classes, most accurate "
-    f"first: {', '.join(PEER_CLASSES)})."
+    f"first: {', '.join(PEER_CLASSES)}). Of a workload in shards, time is the sum of their "
+    "medians, which is what one device would take for all of them, and the error is that of the "
+    "worst; tables/shards.md has each."
+)
+SHARDS_TEXT = (
+    "One row for each shard, implementation and precision of the workloads that were split, as "
+    "each was timed and verified by itself."
 )
 _RANGES = ", ".join(
     f"2^{row.full_range} at {row.name}" for row in PRECISIONS.values() if row.scaled
@@ -167,6 +173,14 @@ def write_accuracy(
     text = [f"## {name}\n\n{note}\n\n{markdown_table(c, r)}" for name, note, c, r in sections]
     atomic_text(markdown, "# Accuracy\n\n" + "\n".join(text))
     atomic_text(html, html_page("Accuracy", sections))
+
+
+def write_shards(records: Sequence[Record], *, csv_path: Path, markdown: Path) -> None:
+    """Write the rows of all shards in two forms, each atomically; a shard has no speedup."""
+    shown = (Column("shard", "shard"), *(c for c in PERFORMANCE if c.field != "speedup"))
+    rows = [asdict(record) for record in ordered(records)]
+    _write_csv(csv_path, rows, Record.columns_in_order())
+    atomic_text(markdown, f"# Shards\n\n{SHARDS_TEXT}\n\n{markdown_table(shown, rows)}")
 
 
 _GRADE = (Column("slope", "slope"), Column("grade", "grade"))

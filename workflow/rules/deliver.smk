@@ -1,26 +1,29 @@
 rule deliver:
     """The answer at the precision asked for, with axes and its certificate."""
     input:
-        staged=rules.stage.output.staged,
+        staged=staged_of_part,
         run=rules.run.output.run,
-        records=rules.verify.output.records,
+        records=lambda wildcards: RECORDS.format(workload=whole(wildcards)),
+        own=rules.verify.output.records,
     output:
-        product="results/products/{workload}.h5",
+        product="results/products/{part}.h5",
     log:
-        "results/logs/deliver/{workload}.log",
+        "results/logs/deliver/{part}.log",
+    wildcard_constraints:
+        part=one_of(set(WORKLOADS) - set(SHARDED)),
     priority: 10 * GPU_PER_JOB  # the results of a run are large, and gone once this is done
     conda:
         "../../envs/environment.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: asked(wildcards.workload, "deliver")
+        mem_mb=lambda wildcards, attempt: asked(whole(wildcards), "deliver")
         .again(attempt)
         .memory_mb,
-        runtime=lambda wildcards, attempt: asked(wildcards.workload, "deliver")
+        runtime=lambda wildcards, attempt: asked(whole(wildcards), "deliver")
         .again(attempt)
         .minutes,
     params:
-        case=lambda wildcards: study.case_json(wildcards.workload),
+        case=case_of_part,
     message:
-        "deliver  {wildcards.workload}"
+        "deliver  {wildcards.part}"
     script:
         "../scripts/deliver.py"

@@ -35,32 +35,32 @@ rule calibrate:
 
 
 rule run:
-    """Every precision and baseline of a workload, one after another in one process, timed."""
+    """Every precision and baseline of a part, one after another in one process, timed."""
     input:
-        staged=rules.stage.output.staged,
+        staged=staged_of_part,
     output:
-        run=KEPT("results/runs/{workload}.h5"),
+        run=KEPT("results/runs/{part}.h5"),
     log:
-        "results/logs/run/{workload}.log",
+        "results/logs/run/{part}.log",
     conda:
         "../../envs/environment.yaml"
     threads: TIMING_THREADS
     resources:
         gpu=GPU_PER_JOB,
-        mem_mb=lambda wildcards, attempt: asked(wildcards.workload, "run")
+        mem_mb=lambda wildcards, attempt: asked(whole(wildcards), "run")
         .again(attempt)
         .memory_mb,
-        runtime=lambda wildcards, attempt: asked(wildcards.workload, "run")
+        runtime=lambda wildcards, attempt: asked(whole(wildcards), "run")
         .again(attempt)
         .minutes,
     params:
-        case=lambda wildcards: study.case_json(wildcards.workload),
+        case=case_of_part,
         device=study.device,
         kernel_digest=lambda wildcards: kernel_digest(
-            study.workloads[wildcards.workload].kind
+            study.workloads[whole(wildcards)].kind
         ),
     message:
-        "run      {wildcards.workload}"
+        "run      {wildcards.part}"
     script:
         "../scripts/run.py"
 

@@ -16,7 +16,7 @@ rule stage:
         .again(attempt)
         .minutes,
     params:
-        case=lambda wildcards: study.case_json(wildcards.workload),
+        case=lambda wildcards: study.staged_json(wildcards.workload),
     message:
         "stage    {wildcards.workload}"
     script:

@@ -1,7 +1,7 @@
 rule tabulate:
     """The tables, from the records of every workload."""
     input:
-        records=expand(rules.verify.output.records, workload=WORKLOADS),
+        records=expand(RECORDS, workload=WORKLOADS),
         growth=rules.growth_of_errors.output.growth,
     output:
         performance_csv="results/tables/performance.csv",
@@ -34,8 +34,8 @@ rule tabulate:
 rule draw:
     """Error against throughput, and a picture of the product, of one workload."""
     input:
-        records=rules.verify.output.records,
-        product=rules.deliver.output.product,
+        records=RECORDS,
+        product=PRODUCT,
     output:
         pareto=report(
             "results/figures/pareto/{workload}.svg",
@@ -71,7 +71,7 @@ rule draw:
 rule draw_study:
     """How errors grow with k, and how near to the device's limits everything came."""
     input:
-        records=expand(rules.verify.output.records, workload=WORKLOADS),
+        records=expand(RECORDS, workload=WORKLOADS),
         growth=rules.growth_of_errors.output.growth,
     output:
         growth=report(

@@ -1,26 +1,28 @@
 rule verify:
     """One record for each implementation and precision: errors, bound, verdict. Needs no GPU."""
     input:
-        staged=rules.stage.output.staged,
+        staged=staged_of_part,
         run=rules.run.output.run,
         ceilings=rules.calibrate.output.ceilings,
     output:
-        records="results/records/{workload}.jsonl",
+        records="results/records/{part}.jsonl",
     log:
-        "results/logs/verify/{workload}.log",
+        "results/logs/verify/{part}.log",
+    wildcard_constraints:
+        part=one_of(set(WORKLOADS) - set(SHARDED)),
     priority: 10 * GPU_PER_JOB  # the results of a run are large, and gone once this is done
     conda:
         "../../envs/environment.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: asked(wildcards.workload, "verify")
+        mem_mb=lambda wildcards, attempt: asked(whole(wildcards), "verify")
         .again(attempt)
         .memory_mb,
-        runtime=lambda wildcards, attempt: asked(wildcards.workload, "verify")
+        runtime=lambda wildcards, attempt: asked(whole(wildcards), "verify")
         .again(attempt)
         .minutes,
     params:
-        case=lambda wildcards: study.case_json(wildcards.workload),
+        case=case_of_part,
     message:
-        "verify   {wildcards.workload}"
+        "verify   {wildcards.part}"
     script:
         "../scripts/verify.py"

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from workflow.methods.shards import split_part
 from workflow.records import read_records
 from workflow.steps.delivery import deliver
 from workflow.steps.joblog import job_log
@@ -10,9 +11,11 @@ from workflow.study import workload_from_json
 with job_log(snakemake.log[0]) as log:
     deliver(
         workload_from_json(snakemake.params.case),
+        split_part(snakemake.wildcards.part)[1],
         Path(snakemake.input.staged),
         Path(snakemake.input.run),
         read_records(Path(snakemake.input.records)),
+        read_records(Path(snakemake.input.own)),
         Path(snakemake.output.product),
         log,
     )

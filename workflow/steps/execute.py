@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from logging import Logger
 from pathlib import Path
@@ -14,37 +14,44 @@ import numpy as np
 from argand import Device, DeviceError, get_precision
 from argand.nvrtc import kernel_digest
 
-from workflow.storage.datasets import Result, RunWriter, read_staged, write_run
+from workflow.methods.shards import Shard
+from workflow.steps.streaming import exceeds, limited_device_memory, memory_for, stream_result
+from workflow.storage.datasets import Result, RunWriter, StagedFile, open_staged, write_run
 from workflow.timing import Timing, measure, rotations, with_allocations
 from workflow.versions import timestamp, versions
 from workflow.workloads.base import Array, Implementation, Staged, Workload
 
 
 def execute(
-    workload: Workload, staged_path: Path, run_path: Path, device: Device, log: Logger
+    workload: Workload,
+    staged_path: Path,
+    run_path: Path,
+    device: Device,
+    log: Logger,
+    shard: Shard | None = None,
 ) -> str:
-    """Compute and time a workload at each of its precisions, and its baselines, into a run file.
+    """Compute and time a workload, or one shard, at each of its precisions, and its baselines.
+
+    The results go into a run file.
 
     Returns a summary of one line.
 
     What a device cannot do (a precision newer than it, more memory than it has) is recorded with
     its reason and the rest goes on; any other error ends the job.
     """
-    started = time.perf_counter()
-    staged = read_staged(staged_path)
-    read_us = 1e6 * (time.perf_counter() - started)
     attributes = {"backend": device.backend, "device": device.name}
-    ours = [workload.argand(staged, precision, device) for precision in precisions_of(workload)]
     found: list[Result] = []
     computing = 0.0
-    with write_run(run_path, workload.name, attributes) as writer:
-        for implementation in [*ours, *workload.baselines(staged, device)]:
+    with (
+        open_staged(staged_path, workload.splits, shard) as file,
+        write_run(run_path, workload.name, attributes) as writer,
+        limited_device_memory(workload, device),
+    ):
+        job = _Job(workload, _Operands(file), device, writer, log)
+        for implementation in job.implementations():
             started = time.perf_counter()
-            result = _attempt(workload, implementation, staged, device, read_us)
+            found.append(job.attempt(implementation))
             computing += time.perf_counter() - started
-            _write(writer, result)
-            result = replace(result, data=None)  # so that two results are never in memory
-            found.append(result)
             log.info("%s", _line(found[-1]))
     log.info("computing took %.2f s", computing)
     return _summary(found)
@@ -56,14 +63,84 @@ def precisions_of(workload: Workload) -> list[Any]:
     return [get_precision(name, case.rounding.get(name)) for name in case.precisions]
 
 
-def _attempt(
-    workload: Workload,
-    implementation: Implementation,
-    staged: Staged,
-    device: Device,
-    read_us: float,
-) -> Result:
-    blank = Result(
+class _Operands:
+    """The operands of a staged file: read whole when they are first needed so, then kept."""
+
+    def __init__(self, file: StagedFile) -> None:
+        self.file = file
+        self.read_us = 0.0
+        self._staged: Staged | None = None
+
+    def whole(self) -> Staged:
+        """All of them."""
+        if self._staged is None:
+            started = time.perf_counter()
+            self._staged = self.file.read()
+            self.read_us = 1e6 * (time.perf_counter() - started)
+        return self._staged
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What all attempts of a run share."""
+
+    workload: Workload
+    operands: _Operands
+    device: Device
+    writer: RunWriter
+    log: Logger
+
+    def implementations(self) -> list[Implementation]:
+        """Ours at each precision, then the peers."""
+        # Where nothing can be streamed the operands are all needed, and their values plan the work.
+        given = self.operands.file.outline if self.workload.splits else self.operands.whole()
+        ours = [
+            self.workload.argand(given, precision, self.device)
+            for precision in precisions_of(self.workload)
+        ]
+        return [*ours, *self.workload.baselines(given, self.device)]
+
+    def attempt(self, one: Implementation) -> Result:
+        """Compute, time and write one result; it is returned without its data."""
+        blank = blank_result(self.workload, one, self.device)
+        needed = one.precision.min_sm
+        if self.device.arch is not None and self.device.arch.sm < needed:
+            return self._unable(blank, f"needs compute capability {needed / 10}")
+        memory = memory_for(self.workload, self.device)
+        try:
+            if exceeds(self.workload, self.operands.file.outline, one, memory):
+                return self._streamed(blank, one, memory)
+            staged = self.operands.whole()
+            result = _timed(blank, one, staged, self.device, self.operands.read_us)
+        except (DeviceError, MemoryError) as error:
+            return self._unable(blank, f"{type(error).__name__}: {error}")
+        _write(self.writer, result)
+        return replace(result, data=None)  # so that two results are never in memory
+
+    def _streamed(self, blank: Result, one: Implementation, memory: int) -> Result:
+        self.writer.add(blank)
+        try:
+            result, _ = stream_result(
+                self.workload, one, self.operands.file, blank, self.writer, self.device, memory,
+                self.log,
+            )  # fmt: skip
+        except (DeviceError, MemoryError) as error:
+            reason = f"{type(error).__name__}: {error}"
+            self.writer.amend(blank, reason=reason)
+            return replace(blank, reason=reason)
+        names = ("time_us_p50", "end_to_end_us", "iterations", "chunks")
+        self.writer.amend(blank, **{name: getattr(result, name) for name in names})
+        return result
+
+    def _unable(self, blank: Result, reason: str) -> Result:
+        result = replace(blank, reason=reason)
+        self.writer.add(result)
+        return result
+
+
+def blank_result(workload: Workload, implementation: Implementation, device: Device) -> Result:
+    """A result of which nothing is known yet."""
+    return Result(
         implementation=implementation.name,
         precision=implementation.precision.name,
         algorithm=implementation.algorithm,
@@ -75,13 +152,6 @@ def _attempt(
         versions=versions(),
         timestamp=timestamp(),
     )
-    needed = implementation.precision.min_sm
-    if device.arch is not None and device.arch.sm < needed:
-        return replace(blank, reason=f"needs compute capability {needed / 10}")
-    try:
-        return _timed(blank, implementation, staged, device, read_us)
-    except (DeviceError, MemoryError) as error:
-        return replace(blank, reason=f"{type(error).__name__}: {error}")
 
 
 def _timed(

@@ -17,7 +17,7 @@ from workflow.accuracy.references import FLOP_BUDGET
 from workflow.study import Study, workload_from_json
 from workflow.workloads.base import Shape
 
-Step = Literal["stage", "run", "verify", "deliver", "draw"]
+Step = Literal["stage", "run", "verify", "deliver", "gather", "draw"]
 
 _BASE_MB = 2000
 """The interpreter with its libraries, twice more for the Snakemakes around a cluster's job, and the
@@ -29,9 +29,18 @@ _BASE_MINUTES = 10
 _MARGIN = 3.0
 """Nodes are slower than the machines where the rates below were seen, and shared."""
 
-_COPIES: dict[Step, float] = {"stage": 2, "run": 3, "verify": 8, "deliver": 2.5, "draw": 2.5}
+_COPIES: dict[Step, float] = {
+    "stage": 2,
+    "run": 3,
+    "verify": 8,
+    "deliver": 2.5,
+    "gather": 1,
+    "draw": 2.5,
+}
 """Peak memory of a step over the volume of the workload, rounded up from what was seen with volumes
 of 200 to 350 MB of every kind: at most 1, 2.1, 6.2, 1.6 and 1.8."""
+_OF_A_PART: tuple[Step, ...] = ("run", "verify", "deliver")
+"""Steps that each shard of a workload has for itself."""
 _FILE_RATE = 1e8
 """Bytes a second that a step reads, checks or draws and writes, of one result."""
 _RATES = {"cpu": (2e10, 5e8), "cuda": (1e12, 1e9)}
@@ -71,15 +80,17 @@ def needs(study: Study, name: str, step: Step, *, gpu: bool = False) -> Needs:
     upstream = study.upstream(name)
     shape, volume = _sizes(study.case_json(name), upstream and study.case_json(upstream))
     cuda = gpu and step == "run"
+    parts = len(study.parts(name)) if step in _OF_A_PART else 1
+    volume, flops, moved = (x / parts for x in (volume, shape.flops, shape.bytes_moved))
     memory = _BASE_MB + _CUDA_MB * cuda + _COPIES[step] * volume / 1e6
     implementations = len(study.workloads[name].precisions or ()) + _PEERS
     seconds = volume / _FILE_RATE
     if step == "run":
-        flops, moved = _RATES["cuda" if gpu else "cpu"]
-        call = shape.flops / flops + shape.bytes_moved / moved
+        flop_rate, byte_rate = _RATES["cuda" if gpu else "cpu"]
+        call = flops / flop_rate + moved / byte_rate
         seconds += implementations * (_CALLS * call + volume / _FILE_RATE)
     elif step == "verify":
-        reference = min(shape.flops, FLOP_BUDGET) / _RATES["cpu"][0]
+        reference = min(flops, FLOP_BUDGET) / _RATES["cpu"][0]
         seconds += reference + implementations * volume / _FILE_RATE
     return Needs(int(memory), _BASE_MINUTES + int(_MARGIN * seconds / 60))
 

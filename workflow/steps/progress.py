@@ -7,7 +7,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Self, TextIO
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,44 @@ class Progress(logging.Handler):
     def _print(self, text: str) -> None:
         clear = "\x1b[2K" if self._stream.isatty() else ""
         self._stream.write(clear + text)
+        self._stream.flush()
+
+
+class Bar:
+    """How far a job is, on a line of the terminal that is overwritten; nothing elsewhere.
+
+    Args:
+        title: what is under way.
+        total: how many of anything there are.
+    """
+
+    _WIDTH = 30
+    _EVERY_S = 0.2
+
+    def __init__(self, title: str, total: int, stream: TextIO | None = None) -> None:
+        self._title, self._total = title, max(total, 1)
+        self._stream = stream or sys.stderr
+        self._began, self._shown = time.monotonic(), 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._shown:
+            self._stream.write("\x1b[2K")
+            self._stream.flush()
+
+    def show(self, done: int) -> None:
+        """So many are done; the line is renewed a few times a second."""
+        now = time.monotonic()
+        if not self._stream.isatty() or (now - self._shown < self._EVERY_S and done < self._total):
+            return
+        self._shown = now
+        part = done / self._total
+        left = (now - self._began) * (1 - part) / part if part else 0.0
+        bar = "#" * int(self._WIDTH * part)
+        text = f"{self._title}  [{bar:.<{self._WIDTH}}] {100 * part:3.0f} %  {left:.0f} s left"
+        self._stream.write(f"\x1b[2K{text[:110]}\r")
         self._stream.flush()
 
 

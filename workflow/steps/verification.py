@@ -11,20 +11,29 @@ from argand import get_precision
 from argand.ceilings import Ceilings
 
 from workflow.accuracy import Accuracy
+from workflow.methods.shards import Shard
 from workflow.records import Record
 from workflow.storage.datasets import Result, read_results, read_staged
 from workflow.workloads.base import Shape, Staged, Workload
 
 
 def verify(
-    workload: Workload, staged_path: Path, run_path: Path, ceilings: Ceilings, log: Logger
+    workload: Workload,
+    staged_path: Path,
+    run_path: Path,
+    ceilings: Ceilings,
+    log: Logger,
+    shard: Shard | None = None,
 ) -> list[Record]:
-    """One record for each result of a run file, in its order."""
-    staged = read_staged(staged_path)
+    """One record for each result of a run file, in its order.
+
+    The run is of the whole workload, or of one shard, which is judged by itself.
+    """
+    staged = read_staged(staged_path, workload.splits, shard)
     reference = workload.reference(staged)
     records = []
     for result in read_results(run_path):
-        record = _record(workload, staged, reference, result, ceilings)
+        record = _record(workload, shard, staged, reference, result, ceilings)
         records.append(record)
         verdict = "verified" if record.verified else f"NOT verified: {record.reason}"
         log.info("%-8s %-7s %s", record.implementation, record.precision, verdict)
@@ -34,7 +43,12 @@ def verify(
 
 
 def _record(
-    workload: Workload, staged: Staged, reference: Any, result: Result, ceilings: Ceilings
+    workload: Workload,
+    shard: Shard | None,
+    staged: Staged,
+    reference: Any,
+    result: Result,
+    ceilings: Ceilings,
 ) -> Record:
     precision = get_precision(result.precision, result.rounding.split(","))
     shape = workload.shape(staged, precision)
@@ -45,6 +59,7 @@ def _record(
         "precision": result.precision,
         "algorithm": result.algorithm,
         "device": result.device,
+        "shard": str(shard or ""),
         "tolerance": workload.case.tolerance,
         "kernel_digest": result.kernel_digest,
         "versions": result.versions,
@@ -82,6 +97,7 @@ def _speed(result: Result, shape: Shape, ceilings: Ceilings) -> dict[str, Any]:
         "time_us_p80": result.time_us_p80,
         "end_to_end_us": result.end_to_end_us,
         "iterations": result.iterations,
+        "chunks": result.chunks,
         "energy_j": result.energy_j,
         "tflops": shape.flops / seconds / 1e12,
         "gbytes_per_s": shape.bytes_moved / seconds / 1e9,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -23,7 +23,7 @@ from workflow.storage.checksum import fletcher32
 
 Bytes = npt.NDArray[np.uint8]
 CHUNK_BYTES = 1 << 20
-_CHECKSUM_BYTES = 4
+CHECKSUM_BYTES = 4
 _AHEAD = 6
 _SYNC_EVERY = 64
 
@@ -32,25 +32,31 @@ class ChecksumError(OSError):
     """A chunk's bytes are not the ones that were written."""
 
 
-def chunk_shape(data: npt.NDArray[Any]) -> tuple[int, ...]:
-    """Whole trailing axes as long as they fit in a chunk, then a piece of the next one."""
-    room = max(1, CHUNK_BYTES // data.dtype.itemsize)
-    shape: list[int] = []
-    for length in reversed(data.shape):
-        shape.insert(0, max(1, min(length, room)))
-        room = max(1, room // length)
-    return tuple(shape)
+def chunk_shape(
+    shape: Sequence[int], itemsize: int, most: Mapping[int, int] | None = None
+) -> tuple[int, ...]:
+    """Whole trailing axes as long as they fit in a chunk, then a piece of the next one.
+
+    ``most`` bounds a chunk's length along some axes; a chunk is then not contiguous in the array.
+    """
+    room = max(1, CHUNK_BYTES // itemsize)
+    lengths: list[int] = []
+    for axis in reversed(range(len(shape))):
+        allowed = min(shape[axis], (most or {}).get(axis, shape[axis]))
+        lengths.insert(0, max(1, min(allowed, room)))
+        room = max(1, room // max(allowed, 1))
+    return tuple(lengths)
 
 
 def write_chunked(group: h5py.Group, name: str, data: npt.NDArray[Any]) -> h5py.Dataset:
     """A new dataset with a Fletcher-32 checksum on every chunk; numeric or compound types only."""
     data = np.ascontiguousarray(data)
-    shape = chunk_shape(data)
+    shape = chunk_shape(data.shape, data.dtype.itemsize)
     dataset = group.create_dataset(
         name, shape=data.shape, dtype=data.dtype, chunks=shape, fletcher32=True
     )
     size = int(np.prod(shape)) * data.dtype.itemsize
-    buffers = [np.empty(size + _CHECKSUM_BYTES, np.uint8) for _ in range(_AHEAD + 1)]
+    buffers = [np.empty(size + CHECKSUM_BYTES, np.uint8) for _ in range(_AHEAD + 1)]
 
     def fill(index: int, offset: tuple[int, ...]) -> tuple[tuple[int, ...], Bytes]:
         buffer = buffers[index % len(buffers)]
@@ -66,7 +72,7 @@ def write_chunked(group: h5py.Group, name: str, data: npt.NDArray[Any]) -> h5py.
     with ThreadPoolExecutor(1) as filler, ThreadPoolExecutor(1) as syncer:
         ahead: deque[Future[tuple[tuple[int, ...], Bytes]]] = deque()
         syncs: list[Future[None]] = []
-        for index, offset in enumerate(_offsets(data.shape, shape)):
+        for index, offset in enumerate(chunk_offsets(_ranges(data.shape, None), shape)):
             if len(ahead) == _AHEAD:
                 dataset.id.write_direct_chunk(*ahead.popleft().result())
             ahead.append(filler.submit(fill, index, offset))
@@ -79,28 +85,32 @@ def write_chunked(group: h5py.Group, name: str, data: npt.NDArray[Any]) -> h5py.
     return dataset
 
 
-def read_chunked(dataset: h5py.Dataset) -> npt.NDArray[Any]:
-    """The whole of a dataset that `write_chunked` wrote.
+def read_chunked(dataset: h5py.Dataset, part: Sequence[slice] | None = None) -> npt.NDArray[Any]:
+    """A dataset that `write_chunked` wrote, or a part of it: one range for each axis.
 
-    Raises ChecksumError where a chunk differs from what was written, KeyError where one is missing.
+    A part takes the chunks that it meets, each whole. Raises ChecksumError where a chunk differs
+    from what was written, KeyError where one is missing.
     """
     # Threads must not touch HDF5: a caller that iterates over a group holds h5py's lock.
-    data = np.empty(dataset.shape, dataset.dtype)
-    shape, name = dataset.chunks, dataset.name
+    ranges = _ranges(dataset.shape, part)
+    data = np.empty([len(span) for span in ranges], dataset.dtype)
+    whole, shape, name = dataset.shape, dataset.chunks, dataset.name
     size = int(np.prod(shape)) * data.dtype.itemsize
 
     def take(offset: tuple[int, ...], stored: bytes) -> None:
         raw = np.frombuffer(stored, np.uint8)
-        if raw.size != size + _CHECKSUM_BYTES:
+        if raw.size != size + CHECKSUM_BYTES:
             raise ChecksumError(f"{name}: chunk at {offset} has {raw.size} bytes")
         if fletcher32(raw[:size]) != int.from_bytes(stored[size:], "little"):
             raise ChecksumError(f"{name}: chunk at {offset} fails its checksum")
-        piece = _piece(data, shape, offset)
-        piece[...] = raw[: piece.size]
+        inside = inside_of(whole, shape, offset)
+        chunk = raw[:size].view(data.dtype).reshape(shape)
+        to, of = overlap(ranges, offset, inside)
+        data[to] = chunk[of]
 
     with ThreadPoolExecutor(available_cores()) as pool:
         ahead: deque[Future[None]] = deque()
-        for offset in _offsets(data.shape, shape):
+        for offset in chunk_offsets(ranges, shape):
             if dataset.id.get_chunk_info_by_coord(offset).byte_offset is None:
                 raise KeyError(f"{dataset.name} has no chunk at {offset}")
             if len(ahead) == _AHEAD:
@@ -112,9 +122,46 @@ def read_chunked(dataset: h5py.Dataset) -> npt.NDArray[Any]:
     return data
 
 
-def _offsets(shape: tuple[int, ...], chunk: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    steps = (range(0, length, step) for length, step in zip(shape, chunk, strict=True))
+def _ranges(shape: Sequence[int], part: Sequence[slice] | None) -> list[range]:
+    """The indices of a part along each axis; steps other than 1 have no chunks of their own."""
+    whole = [range(length) for length in shape]
+    if part is None:
+        return whole
+    found = [axis[where] for axis, where in zip(whole, part, strict=True)]
+    if any(span.step != 1 for span in found):
+        raise ValueError(f"a part must have steps of 1, got {list(part)}")
+    return found
+
+
+def chunk_offsets(ranges: Sequence[range], chunk: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Where the chunks begin that a part meets, in the order of the array."""
+    steps = (
+        range(span.start // step * step, span.stop, step)
+        for span, step in zip(ranges, chunk, strict=True)
+    )
     return itertools.product(*steps)
+
+
+Place = tuple[slice, ...]
+
+
+def overlap(
+    ranges: Sequence[range], offset: Sequence[int], inside: Sequence[int]
+) -> tuple[Place, Place]:
+    """Where a chunk's values go in a part, and which of the chunk's values those are."""
+    to, of = [], []
+    for span, start, length in zip(ranges, offset, inside, strict=True):
+        first, last = max(span.start, start), min(span.stop, start + length)
+        to.append(slice(first - span.start, last - span.start))
+        of.append(slice(first - start, last - start))
+    return tuple(to), tuple(of)
+
+
+def inside_of(shape: Sequence[int], chunk: Sequence[int], offset: Sequence[int]) -> tuple[int, ...]:
+    """The part of a chunk that lies within the array: all of it but at the edges."""
+    return tuple(
+        min(step, length - start) for length, step, start in zip(shape, chunk, offset, strict=True)
+    )
 
 
 def _piece(data: npt.NDArray[Any], chunk: tuple[int, ...], offset: tuple[int, ...]) -> Bytes:

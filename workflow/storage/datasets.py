@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
+import numpy.typing as npt
 
+from workflow.methods.shards import Shard, choose_axis
 from workflow.storage.chunks import read_chunked, write_chunked
 from workflow.storage.run_folder import result_path
 from workflow.storage.seal import check_seal, checksummed_ranges, seal
+from workflow.storage.slabs import SlabWriter
 from workflow.workloads.base import Array, Coordinate, Staged
 
 FORMAT = 1
@@ -35,7 +38,8 @@ class Result:
     """One implementation's result at one precision, with its times.
 
     ``data`` is None when it could not be computed; ``reason`` then says why. ``rounding`` is that
-    of the precision's terms, which a peer may do in its own way; commas between them.
+    of the precision's terms, which a peer may do in its own way; commas between them. ``chunks`` is
+    in how many it was streamed, if it was.
     """
 
     implementation: str
@@ -52,6 +56,7 @@ class Result:
     end_to_end_us: float | None = None
     energy_j: float | None = None
     iterations: int | None = None
+    chunks: int | None = None
     kernel_digest: str = ""
     versions: str = ""
     timestamp: str = ""
@@ -105,11 +110,16 @@ def write_dataset(group: h5py.Group, name: str, data: Array) -> h5py.Dataset:
     return write_chunked(group, name, data)
 
 
-def read_dataset(dataset: h5py.Dataset) -> Array:
-    """Read an array that `write_dataset` wrote, its checksums checked."""
+def read_dataset(dataset: h5py.Dataset, part: Sequence[slice] | None = None) -> Array:
+    """Read an array that `write_dataset` wrote, or a range of each axis, its checksums checked."""
     if dataset.chunks is None:
-        return np.asarray(dataset[()])
-    return read_chunked(dataset)
+        return np.asarray(dataset[() if part is None else tuple(part)])
+    return read_chunked(dataset, part)
+
+
+def without_values(dataset: h5py.Dataset) -> Array:
+    """An array of a dataset's shape and type that takes no memory: every value is 0."""
+    return np.broadcast_to(np.zeros((), dataset.dtype), dataset.shape)
 
 
 def members(group: h5py.Group) -> dict[str, Any]:
@@ -135,23 +145,105 @@ def write_staged(path: Path, staged: Staged, *, workload: str, kind: str) -> Non
             dataset.attrs["long_name"] = coordinate.long_name
 
 
-def read_staged(path: Path) -> Staged:
-    """Read a staged file whole; every chunk's checksum is checked. Raises DataError."""
-    with open_written(path, "staged") as file:
-        stored = members(file["operands"])
-        operands = {name: read_dataset(dataset) for name, dataset in stored.items()}
-        axes = {
+class StagedFile:
+    """An open staged file, or one shard of it: `open_staged`.
+
+    ``outline`` has its axes, coordinates and attributes, and operands of the right shapes and types
+    whose values are all 0 and take no memory.
+    """
+
+    def __init__(self, file: h5py.File, splits: Sequence[str], shard: Shard | None) -> None:
+        self._stored = members(file["operands"])
+        self._axes = {
             name: tuple(str(axis) for axis in dataset.attrs["axes"])
-            for name, dataset in stored.items()
+            for name, dataset in self._stored.items()
         }
+        shapes = {name: dataset.shape for name, dataset in self._stored.items()}
+        self._lengths = _lengths(shapes, self._axes)
+        self._ranges: dict[str, range] = {}
+        if shard is not None:
+            axis = choose_axis(splits, self._lengths, shard.count)
+            self._ranges[axis] = range(self._lengths[axis])[shard.within(self._lengths[axis])]
         coordinates = {
-            axis: Coordinate(
-                read_dataset(dataset), dataset.attrs["units"], dataset.attrs["long_name"]
-            )
+            axis: self._coordinate(axis, dataset)
             for axis, dataset in members(file["coordinates"]).items()
         }
+        outlines = {name: self._outline(name) for name in self._stored}
         attributes = json.loads(file.attrs["attributes"])
-    return Staged(operands, axes, coordinates, attributes)
+        self.outline = Staged(outlines, self._axes, coordinates, attributes)
+
+    def read(self) -> Staged:
+        """All of it, every chunk's checksum checked."""
+        operands = {name: self.operand(name) for name in self._stored}
+        return replace(self.outline, operands=operands)
+
+    def operand(self, name: str) -> Array:
+        """One operand."""
+        part = [slice(span.start, span.stop) for span in self.part(name)]
+        return read_dataset(self._stored[name], part)
+
+    def dataset(self, name: str) -> h5py.Dataset:
+        """Where an operand is stored, whole."""
+        return self._stored[name]
+
+    def part(self, name: str) -> list[range]:
+        """What is meant of each axis of an operand: where it has length 1 it is broadcast."""
+        shape = self._stored[name].shape
+        return [
+            self._ranges[axis]
+            if axis in self._ranges and length == self._lengths[axis]
+            else range(length)
+            for axis, length in zip(self._axes[name], shape, strict=True)
+        ]
+
+    def _outline(self, name: str) -> Array:
+        shape = [len(span) for span in self.part(name)]
+        return np.broadcast_to(np.zeros((), self._stored[name].dtype), shape)
+
+    def _coordinate(self, axis: str, dataset: h5py.Dataset) -> Coordinate:
+        span = self._ranges.get(axis, range(len(dataset)))
+        values = read_dataset(dataset, [slice(span.start, span.stop)])
+        return Coordinate(values, dataset.attrs["units"], dataset.attrs["long_name"])
+
+
+@contextlib.contextmanager
+def open_staged(
+    path: Path, splits: Sequence[str] = (), shard: Shard | None = None
+) -> Iterator[StagedFile]:
+    """Open a staged file, or the range that a shard takes of it.
+
+    That is of the first axis of ``splits`` that is long enough (`choose_axis`), in the operands and
+    the coordinate that have it. Raises DataError, also for damage that shows within the block.
+    """
+    with open_written(path, "staged") as file:
+        yield StagedFile(file, splits, shard)
+
+
+def read_staged(path: Path, splits: Sequence[str] = (), shard: Shard | None = None) -> Staged:
+    """Read what `open_staged` opens. Raises DataError."""
+    with open_staged(path, splits, shard) as staged:
+        return staged.read()
+
+
+def read_staged_shape(path: Path) -> Staged:
+    """The outline of a whole staged file (`StagedFile`). Raises DataError."""
+    with open_staged(path) as staged:
+        return staged.outline
+
+
+def axis_lengths(staged: Staged) -> dict[str, int]:
+    """The length of each axis of the operands: the largest, since 1 is broadcast."""
+    return _lengths({name: data.shape for name, data in staged.operands.items()}, staged.axes)
+
+
+def _lengths(
+    shapes: Mapping[str, Sequence[int]], axes: Mapping[str, Sequence[str]]
+) -> dict[str, int]:
+    lengths: dict[str, int] = {}
+    for name, shape in shapes.items():
+        for axis, length in zip(axes[name], shape, strict=True):
+            lengths[axis] = max(length, lengths.get(axis, 0))
+    return lengths
 
 
 class RunWriter:
@@ -171,6 +263,23 @@ class RunWriter:
                 group.attrs[field.name] = value
         if result.data is not None:
             write_dataset(group, "data", result.data)
+
+    @contextlib.contextmanager
+    def slabs(
+        self, result: Result, shape: Sequence[int], dtype: npt.DTypeLike, axis: int, most: int
+    ) -> Iterator[SlabWriter]:
+        """Write the data of a result that was added without, slab by slab; see `SlabWriter`.
+
+        Where the block ends with an error, the result is again without data.
+        """
+        group = self._results[f"{result.implementation}/{result.precision}"]
+        try:
+            with SlabWriter(group, "data", shape, dtype, axis, most) as writer:
+                yield writer
+                writer.finish()
+        except BaseException:
+            del group["data"]
+            raise
 
     def amend(self, result: Result, **attributes: float | str) -> None:
         """Change attributes of a result that was added."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 from workflow.storage.run_folder import result_path
@@ -11,6 +12,12 @@ def atomic_text(path: Path, text: str) -> None:
     """Write a text file atomically, in UTF-8."""
     with result_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file in hexadecimal; raises OSError where it cannot be read."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def is_file(path: Path) -> bool:

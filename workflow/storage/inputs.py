@@ -8,7 +8,6 @@ found and what is allowed, its text starting with the key of the config that it 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from workflow.config.file_input import DatasetSource, FileInput
-from workflow.storage.files import is_file
+from workflow.storage.files import is_file, sha256_of
 from workflow.storage.links import DatasetError, find_dataset, other_files
 from workflow.storage.memory import in_words, limited_memory, machine_memory
 from workflow.storage.selections import Picked, SelectionError, pick
@@ -132,8 +131,7 @@ def count_nonfinite(array: Array) -> tuple[int, int]:
 def source_checksum(path: Path) -> str:
     """SHA-256 of a file in hexadecimal; raises InputError where it cannot be read."""
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of(path)
     except OSError as error:
         raise InputError(f"input.file: {path} cannot be read ({error})") from error
 

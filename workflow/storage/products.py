@@ -9,7 +9,8 @@ complex numbers. ``/entry/certificate`` says how the answer was computed and how
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,10 @@ from workflow.storage.datasets import (
     members,
     open_written,
     read_dataset,
+    without_values,
     write_dataset,
 )
+from workflow.storage.gathered import Source, read_virtual, sources_of, write_virtual
 from workflow.workloads.base import Array, Coordinate, Product
 
 CERTIFICATE_KEYS = (
@@ -49,6 +52,47 @@ def write_product(
         ValueError: axes that do not fit the data, or a certificate that is incomplete or says that
             the result did not verify.
     """
+    _write(path, product, certificate, partial(_write_signal, product), workload, kind)
+
+
+def write_gathered(
+    path: Path,
+    product: Product,
+    certificate: Mapping[str, Any],
+    sources: Sequence[Source],
+    *,
+    workload: str,
+    kind: str,
+) -> None:
+    """Write a product file whose arrays are those of other product files; see `write_virtual`.
+
+    Args:
+        path: where it goes; the sources lie beside it or in folders there.
+        product: the answer but for the values of its data, of which shape and type are taken.
+        certificate: as for `write_product`; its ``shards`` has the ``axis`` that was split, and
+            under ``each`` a mapping for each source with at least the fields of `Source`.
+        sources: the files, in the order of their entries.
+        workload, kind: whose answer it is.
+
+    Raises ValueError as `write_product` does, and where the sources do not cover the axis.
+    """
+    axis = product.axes.index(certificate["shards"]["axis"])
+
+    def virtual(group: h5py.Group, name: str) -> h5py.Dataset:
+        dtype = product.data.dtype if name == product.name else product.data.real.dtype
+        return write_virtual(group, name, dtype, product.data.shape, axis, sources)
+
+    _write(path, product, certificate, virtual, workload, kind)
+
+
+def _write(
+    path: Path,
+    product: Product,
+    certificate: Mapping[str, Any],
+    signal: Callable[[h5py.Group, str], h5py.Dataset],
+    workload: str,
+    kind: str,
+) -> None:
     _check(product)
     _check_certificate(certificate)
     attributes = {"workload": workload, "kind": kind, "NX_class": "NXroot", "default": "entry"}
@@ -56,7 +100,7 @@ def write_product(
         entry = _group(file, "entry", "NXentry")
         entry.attrs["default"] = "data"
         entry["title"] = product.title
-        _write_data(_group(entry, "data", "NXdata"), product)
+        _write_data(_group(entry, "data", "NXdata"), product, signal)
         _write_scalars(_group(entry, "certificate", "NXcollection"), certificate)
 
 
@@ -67,12 +111,18 @@ def read_product(path: Path) -> Product:
     """
     with open_written(path, "product") as file:
         try:
-            return _read_data(file["entry/data"], _text(file["entry/title"][()]))
+            return _read_data(file["entry"], _values)
         except (ValueError, TypeError, RuntimeError, UnicodeError) as error:
             # HDF5 reports some damage to a header by other errors than OSError and KeyError.
             if isinstance(error, DataError):
                 raise
             raise DataError(f"{path}: damaged ({error}); delete it and run again") from error
+
+
+def read_outline(path: Path) -> Product:
+    """A product without its values: they are all 0 and take no memory. Raises DataError."""
+    with open_written(path, "product") as file:
+        return _read_data(file["entry"], without_values)
 
 
 def read_certificate(path: Path) -> dict[str, Any]:
@@ -110,17 +160,24 @@ def _check(product: Product) -> None:
         raise ValueError(f"product.name must differ from its axes, got {product.name!r}")
 
 
-def _write_data(group: h5py.Group, product: Product) -> None:
+def _write_signal(product: Product, group: h5py.Group, name: str) -> h5py.Dataset:
+    data = product.data if name == product.name else np.abs(product.data)
+    return write_dataset(group, name, data)
+
+
+def _write_data(
+    group: h5py.Group, product: Product, signal: Callable[[h5py.Group, str], h5py.Dataset]
+) -> None:
     scales = [_write_axis(group, product, index) for index in range(product.data.ndim)]
     group.attrs["axes"] = list(product.axes)
     for index, axis in enumerate(product.axes):
         group.attrs[f"{axis}_indices"] = index
     group.attrs["argand_product"] = product.name
-    signals = {product.name: product.data}
+    signals = [product.name]
     if product.data.dtype.kind == "c":
-        signals[f"{product.name}_magnitude"] = np.abs(product.data)
-    for name, data in signals.items():
-        dataset = write_dataset(group, name, data)
+        signals.append(f"{product.name}_magnitude")
+    for name in signals:
+        dataset = signal(group, name)
         magnitude = "" if name == product.name else "magnitude of "
         _label(dataset, product.units, magnitude + product.title)
         for dimension, scale in zip(dataset.dims, scales, strict=True):
@@ -153,7 +210,17 @@ def _label(dataset: h5py.Dataset, units: str, long_name: str) -> None:
             dataset.attrs[key] = value
 
 
-def _read_data(group: h5py.Group, title: str) -> Product:
+def _values(dataset: h5py.Dataset) -> Array:
+    """The values of a product's array: its own, or those of the files that it was gathered from."""
+    if not dataset.is_virtual:
+        return read_dataset(dataset)
+    shards = _read_scalars(dataset.file["entry/certificate/shards"])
+    axes = [_text(axis) for axis in dataset.parent.attrs["axes"]]
+    return read_virtual(dataset, axes.index(shards["axis"]), sources_of(shards["each"]))
+
+
+def _read_data(entry: h5py.Group, values: Callable[[h5py.Dataset], Array]) -> Product:
+    group, title = entry["data"], _text(entry["title"][()])
     name = _text(group.attrs["argand_product"])
     axes = tuple(_text(axis) for axis in group.attrs["axes"])
     dataset = group[name]
@@ -163,7 +230,7 @@ def _read_data(group: h5py.Group, title: str) -> Product:
         if not group[axis].attrs["argand_numbered"]
     }
     units = _text(dataset.attrs.get("units", ""))
-    product = Product(name, read_dataset(dataset), axes, coordinates, title, units)
+    product = Product(name, values(dataset), axes, coordinates, title, units)
     _check(product)
     return product
 

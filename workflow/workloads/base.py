@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 from argand import PRECISIONS, Device, Precision, get_precision
-from pydantic import Field, WithJsonSchema, field_validator
+from pydantic import Field, StringConstraints, WithJsonSchema, field_validator
 
 from workflow.config.model import Model as Model
 
@@ -27,6 +27,15 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
+
+MOST_SHARDS = 4096
+"""Of one workload: each is several jobs, and Snakemake holds every job in memory."""
+
+BINARY_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+MemorySize = Annotated[
+    str, StringConstraints(pattern=rf"^[1-9]\d{{0,5}}(\.\d{{1,3}})? ({'|'.join(BINARY_UNITS)})$")
+]
+"""A size of memory: a number, a space and a binary unit."""
 
 PrecisionName = Annotated[str, WithJsonSchema({"type": "string", "enum": list(PRECISIONS)})]
 """A name of PRECISIONS; editors are told the choices, validators say them."""
@@ -69,6 +78,24 @@ class Case(Model):
     allow_nonfinite: bool = Field(
         False, description="Whether NaN and Inf in the input are let through."
     )
+    shards: int = Field(
+        1,
+        ge=1,
+        le=MOST_SHARDS,
+        description="Into how many jobs an axis of it is split, for any nodes to take.",
+    )
+    device_memory: MemorySize | None = Field(
+        None,
+        description="Most memory of the device that a job of it takes, such as 4 GiB; all that is "
+        "free where not given. What needs more is streamed in chunks.",
+    )
+
+    def device_memory_bytes(self) -> int | None:
+        """``device_memory`` in bytes."""
+        if self.device_memory is None:
+            return None
+        number, unit = self.device_memory.split()
+        return int(float(number) * BINARY_UNITS[unit])
 
     @field_validator("precisions")
     @classmethod
@@ -180,6 +207,10 @@ class Workload(ABC):
     case_type: ClassVar[type[Case]]
     reads: ClassVar[tuple[str, ...]] = ()
     """Kinds whose products this kind takes as ``input: {workload: name}``."""
+    splits: ClassVar[tuple[str, ...]] = ()
+    """Axes that operands and result have in common and along which entries do not depend on each
+    other, the ones to split first foremost: `shards` and streaming take the first that is long
+    enough. Empty where the kind has none."""
 
     def __init__(self, name: str, case: Any, seed: int) -> None:
         self.name = name
@@ -249,6 +280,14 @@ class Workload(ABC):
     def depends_on(self) -> str | None:
         """The workload whose product this one reads, if any."""
         return None
+
+    def axis_lengths(self, upstream: Workload | None = None) -> Mapping[str, int]:
+        """How long the axes of ``splits`` will be that the operands have, before they are staged.
+
+        ``upstream`` is the workload that `depends_on` names. Reads headers, no data; raises as
+        `check` does.
+        """
+        return {}
 
 
 KINDS: dict[str, type[Workload]] = {}

@@ -126,6 +126,7 @@ class Dft(Workload):
 
     kind: ClassVar[str] = "dft"
     case_type: ClassVar[type[Case]] = DftCase
+    splits: ClassVar[tuple[str, ...]] = OPERANDS[0].axes[:-1]
     case: DftCase
 
     def check(self) -> None:
@@ -145,6 +146,13 @@ class Dft(Workload):
                 f"input.window must have {length} values, as the last axis of input.samples has, "
                 f"got {found['window'].shape[0]}"
             )
+
+    def axis_lengths(self, upstream: Workload | None = None) -> Mapping[str, int]:
+        """The axes before the one that is transformed."""
+        if self.case.input is None:
+            return {"batch": self.case.batch}
+        shape = operands.headers(self.case.input, OPERANDS)["samples"].shape
+        return dict(zip(self.splits, shape[:-1], strict=True))
 
     def stage(self, upstream: Path | None = None) -> Staged:
         """Operands samples (..., N) and, where there is one, window (N)."""

@@ -80,6 +80,7 @@ class Softmax(Workload):
     kind: ClassVar[str] = "softmax"
     case_type: ClassVar[type[Case]] = SoftmaxCase
     reads: ClassVar[tuple[str, ...]] = ("beamforming",)
+    splits: ClassVar[tuple[str, ...]] = (*LOGITS.axes[:-1], "frequency", "time")
     case: SoftmaxCase
 
     def depends_on(self) -> str | None:
@@ -91,6 +92,15 @@ class Softmax(Workload):
         """Raise InputError where the file does not hold real logits."""
         if isinstance(self.case.input, SoftmaxInput):
             operands.headers(self.case.input, [LOGITS])
+
+    def axis_lengths(self, upstream: Workload | None = None) -> Mapping[str, int]:
+        """The axes before the columns; those of the beams where their power is taken."""
+        if isinstance(self.case.input, WorkloadInput):
+            return {} if upstream is None else upstream.axis_lengths()
+        if self.case.input is None:
+            return {"row": self.case.rows or 0}
+        shape = operands.headers(self.case.input, [LOGITS])["x"].shape
+        return dict(zip(LOGITS.axes[:-1], shape[:-1], strict=True))
 
     def stage(self, upstream: Path | None = None) -> Staged:
         """Operand x (..., columns); float32 when generated."""

@@ -1,0 +1,155 @@
+"""A study in shards as a user runs it: products of the whole, a lost source, a killed job."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from workflow.storage.datasets import DataError
+from workflow.storage.products import read_product
+
+pytestmark = pytest.mark.slow
+
+STUDY = """
+device: cpu
+precisions: [fp32, 3xtf32]
+baselines: none
+workloads:
+  beams:
+    {{kind: beamforming, channels: 5, beams: 4, antennas: 6, samples: 30, precision: fp32{more}}}
+  chance: {{kind: softmax, input: {{workload: beams}}, precision: 3xtf32}}
+"""
+
+
+class Project:
+    """A folder to run the study in, in so many shards."""
+
+    def __init__(self, root: Path, folder: Path, shards: int) -> None:
+        self.root, self.folder, self.results = root, folder, folder / "results"
+        more = f", shards: {shards}" if shards > 1 else ""
+        (folder / "study.yaml").write_text(STUDY.format(more=more))
+
+    def start(self, *flags: str) -> subprocess.Popen[str]:
+        command = [
+            sys.executable, "-m", "snakemake", "--snakefile", str(self.root / "Snakefile"),
+            "--cores", "2", "--config", f"study={self.folder / 'study.yaml'}",
+            "--directory", str(self.folder), *flags,
+        ]  # fmt: skip
+        return subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+
+    def run(self, *flags: str) -> str:
+        with self.start(*flags) as process:
+            said = process.communicate()[1]
+        assert process.returncode == 0, said
+        return said
+
+    def product(self, name: str) -> np.ndarray:
+        return np.asarray(read_product(self.results / "products" / f"{name}.h5").data)
+
+    def table(self, name: str) -> list[dict[str, str]]:
+        with (self.results / "tables" / f"{name}.csv").open() as file:
+            return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def whole(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    project = Project(root, tmp_path_factory.mktemp("whole"), 1)
+    project.run()
+    return project
+
+
+@pytest.fixture(scope="module")
+def sharded(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    project = Project(root, tmp_path_factory.mktemp("sharded"), 3)
+    project.run()
+    return project
+
+
+def assert_same(project: Project, other: Project) -> None:
+    for name in ("beams", "chance"):
+        # Each channel is a product of its own: not a bit may differ.
+        np.testing.assert_array_equal(project.product(name), other.product(name))
+
+
+def test_products_of_the_whole_and_a_row_for_it(sharded: Project, whole: Project) -> None:
+    assert_same(sharded, whole)
+    rows = {(row["workload"], row["precision"]): row for row in sharded.table("performance")}
+    others = {(row["workload"], row["precision"]): row for row in whole.table("performance")}
+    assert rows.keys() == others.keys()
+    assert rows["beams", "fp32"]["shards"] == "3"
+    assert others["beams", "fp32"]["shards"] == ""
+    for key in ("batch", "m", "n", "k", "verified", "kernel_digest", "reference_rows"):
+        assert rows["beams", "fp32"][key] == others["beams", "fp32"][key]
+    each = [row for row in sharded.table("shards") if row["precision"] == "fp32"]
+    assert [row["shard"] for row in each] == ["1-of-3", "2-of-3", "3-of-3"]
+    times = sum(float(row["time_us_p50"]) for row in each)
+    assert float(rows["beams", "fp32"]["time_us_p50"]) == pytest.approx(times)
+    assert not (whole.results / "tables" / "shards.csv").exists()
+    assert not list((sharded.results / "runs").rglob("*.h5"))
+
+
+def test_nothing_is_done_twice(sharded: Project) -> None:
+    assert "Nothing to be done" in sharded.run()
+
+
+def test_a_source_that_is_lost_is_an_error_and_made_again(sharded: Project, whole: Project) -> None:
+    lost = sharded.results / "products" / "beams" / "2-of-3.h5"
+    lost.unlink()
+    with pytest.raises(DataError, match=r"beams\.h5: its source .*2-of-3\.h5 is missing"):
+        sharded.product("beams")
+    sharded.run()
+    assert lost.is_file()
+    assert_same(sharded, whole)
+
+
+def jobs_of(folder: Path, rule: str) -> list[int]:
+    """The processes that run a rule's script in a folder."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            ours = process.cwd() == str(folder) and f".{rule}.py" in " ".join(process.cmdline())
+        except psutil.Error:
+            continue  # it ended meanwhile, or is not ours to look at
+        found += [process.pid] if ours else []
+    return found
+
+
+@pytest.mark.parametrize("rule", ["run", "verify"])
+def test_a_killed_job_of_a_shard(rule: str, root: Path, tmp_path: Path, whole: Project) -> None:
+    project = Project(root, tmp_path, 3)
+    with project.start() as process:
+        deadline = time.monotonic() + 120
+        while not (found := jobs_of(tmp_path, rule)) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert found, f"no job of {rule} within two minutes"
+        os.kill(found[0], signal.SIGKILL)
+        process.communicate()
+    assert process.returncode == 1
+    assert not (project.results / "products" / "beams.h5").exists()
+    project.run()
+    assert_same(project, whole)
+    assert not list(project.results.rglob("*.part"))
+
+
+def test_another_number_of_shards_stages_nothing_again(sharded: Project, whole: Project) -> None:
+    staged = (sharded.results / "staged" / "beams.h5").stat().st_mtime_ns
+    other = Project(sharded.root, sharded.folder, 2)
+    other.run()
+    assert (sharded.results / "staged" / "beams.h5").stat().st_mtime_ns == staged
+    assert_same(other, whole)
+    assert json.loads((other.results / "records/beams/2-of-2.jsonl").read_text().splitlines()[0])
+    other = Project(sharded.root, sharded.folder, 1)
+    other.run()
+    assert_same(other, whole)

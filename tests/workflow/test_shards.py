@@ -1,0 +1,231 @@
+"""Shards: their stretches, what a study says of them, and the same answer with and without."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from argand.ceilings import Ceilings
+from argand.device import cpu
+
+from workflow.methods.shards import Shard, choose_axis, shards, split_part
+from workflow.records import Record
+from workflow.steps.combining import CombinationError, combine
+from workflow.steps.delivery import DeliveryError, deliver
+from workflow.steps.execute import execute
+from workflow.steps.gathering import gather
+from workflow.steps.staging import stage
+from workflow.steps.verification import verify
+from workflow.storage.datasets import read_staged
+from workflow.storage.products import read_certificate, read_product
+from workflow.study import StudyError, check_study, load_study
+from workflow.workloads.base import Product, Workload
+
+LOG = logging.getLogger("test")
+CASES: dict[str, tuple[dict[str, Any], str]] = {
+    "channels": (
+        {"kind": "beamforming", "channels": 7, "beams": 5, "antennas": 6, "samples": 9},
+        "frequency",
+    ),
+    "times": (
+        {"kind": "beamforming", "channels": 2, "beams": 5, "antennas": 6, "samples": 40},
+        "time",
+    ),
+    "batch": ({"kind": "gemm", "batch": 5, "m": 6, "n": 7, "k": 8, "op_a": "C"}, "batch"),
+    "rows": ({"kind": "gemm", "m": 23, "n": 7, "k": 8, "op_a": "T", "beta": 0.5}, "m"),
+    "spectra": ({"kind": "dft", "length": 24, "batch": 11, "window": "hann"}, "batch"),
+    "logits": ({"kind": "softmax", "rows": 9, "columns": 33}, "row"),
+}
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 16, 100])
+def test_stretches_cover_an_axis_in_order_and_differ_by_one(count: int) -> None:
+    parts = [range(100)[shard.within(100)] for shard in shards(count)]
+    assert [index for part in parts for index in part] == list(range(100))
+    assert {len(part) for part in parts} <= {100 // count, 100 // count + 1}
+
+
+def test_names_sort_and_are_read_back() -> None:
+    names = [str(shard) for shard in shards(12)]
+    assert names == sorted(names)
+    assert [Shard.parse(name) for name in names] == list(shards(12))
+    assert split_part("beams/03-of-12") == ("beams", Shard(2, 12))
+    assert split_part("beams") == ("beams", None)
+
+
+@pytest.mark.parametrize("name", ["", "3", "0-of-3", "4-of-3", "1-of-12", "01-of-3", "1-of-3x"])
+def test_other_names_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="named like 02-of-16"):
+        Shard.parse(name)
+
+
+def test_the_first_axis_that_is_long_enough() -> None:
+    lengths = {"frequency": 4, "time": 100, "beam": 1000}
+    assert choose_axis(("frequency", "time"), lengths, 4) == "frequency"
+    assert choose_axis(("frequency", "time"), lengths, 5) == "time"
+    with pytest.raises(ValueError, match=r"at most 100, .*frequency has 4, time has 100.* got 101"):
+        choose_axis(("frequency", "time"), lengths, 101)
+
+
+def study_of(case: dict[str, Any], **changes: Any) -> Any:
+    precisions = ["fp32", "3xtf32"]
+    workload = {**case, "precision": "fp32", **changes}
+    return load_study(
+        {
+            "device": "cpu",
+            "precisions": precisions,
+            "baselines": "none",
+            "workloads": {"w": workload},
+        }
+    )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_as_many_shards_as_entries_and_no_more(name: str) -> None:
+    case = CASES[name][0]
+    longest = max(study_of(case).workload("w").axis_lengths().values())
+    check_study(study_of(case, shards=longest))
+    with pytest.raises(StudyError, match=rf"workloads\.w\.shards: must be at most {longest}, "):
+        check_study(study_of(case, shards=longest + 1))
+
+
+def test_a_state_is_not_split() -> None:
+    case = {"kind": "statevector", "circuit": {"name": "ghz", "qubits": 3}, "shards": 2}
+    with pytest.raises(StudyError, match=r"w\.shards: must be 1, because this kind has no axis"):
+        check_study(study_of(case))
+
+
+def test_the_operands_do_not_depend_on_the_shards() -> None:
+    case = CASES["channels"][0]
+    assert study_of(case).staged_json("w") == study_of(case, shards=3).staged_json("w")
+    assert study_of(case).parts("w") == ("w",)
+    assert study_of(case, shards=2).parts("w") == ("w/1-of-2", "w/2-of-2")
+
+
+class Pipeline:
+    """The steps of one workload, in a folder laid out as results are."""
+
+    def __init__(self, folder: Path, workload: Workload) -> None:
+        self.folder, self.workload = folder, workload
+        self.staged = folder / "staged" / "w.h5"
+        self.product = folder / "products" / "w.h5"
+        self.staged.parent.mkdir(parents=True)
+        stage(workload, [], self.staged, LOG)
+
+    def measure(self, part: str) -> list[Record]:
+        """Run and verify."""
+        shard = split_part(part)[1]
+        (self.folder / part).mkdir(parents=True)
+        run = self.folder / part / "run.h5"
+        execute(self.workload, self.staged, run, cpu(), LOG, shard)
+        ceilings = Ceilings(cpu().name, 10.0, {"fp64": 0.1, "fp32": 0.2, "tf32": 0.2})
+        return verify(self.workload, self.staged, run, ceilings, LOG, shard)
+
+    def deliver(self, part: str, records: list[Record], own: list[Record]) -> Path:
+        path = self.folder / "products" / f"{part}.h5"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        run, shard = self.folder / part / "run.h5", split_part(part)[1]
+        deliver(self.workload, shard, self.staged, run, records, own, path, LOG)
+        return path
+
+    def whole(self) -> Product:
+        records = self.measure("w")
+        return read_product(self.deliver("w", records, records))
+
+    def sharded(self, count: int) -> tuple[Product, list[Record]]:
+        found = {shard: self.measure(f"w/{shard}") for shard in shards(count)}
+        records = combine(self.workload, self.staged, found, LOG)
+        files = {one: self.deliver(f"w/{one}", records, own) for one, own in found.items()}
+        gather(self.workload, self.staged, files, records, self.product, LOG)
+        return read_product(self.product), records
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_product_is_that_of_the_whole(name: str, tmp_path: Path) -> None:
+    case, axis = CASES[name]
+    whole = Pipeline(tmp_path / "whole", study_of(case).workload("w")).whole()
+    pipeline = Pipeline(tmp_path / "split", study_of(case, shards=4).workload("w"))
+    split, records = pipeline.sharded(4)
+    assert split.axes == whole.axes
+    assert split.data.dtype == whole.data.dtype
+    # The operands are the same to the bit; libraries may sum shorter matrices in another order.
+    np.testing.assert_allclose(split.data, whole.data, rtol=2e-6, atol=2e-6 * abs(whole.data).max())
+    assert split.coordinates.keys() == whole.coordinates.keys()
+    for key, coordinate in whole.coordinates.items():
+        np.testing.assert_array_equal(split.coordinates[key].values, coordinate.values)
+    assert read_certificate(pipeline.product)["shards"]["axis"] == axis
+    assert all(record.verified and record.shards == 4 for record in records)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_shards_read_the_operands_of_the_whole_to_the_bit(name: str, tmp_path: Path) -> None:
+    case, axis = CASES[name]
+    pipeline = Pipeline(tmp_path, study_of(case, shards=3).workload("w"))
+    whole = read_staged(pipeline.staged)
+    splits = pipeline.workload.splits
+    parts = [read_staged(pipeline.staged, splits, shard) for shard in shards(3)]
+    for operand, data in whole.operands.items():
+        if axis in whole.axes[operand]:
+            at = whole.axes[operand].index(axis)
+            joined = np.concatenate([part.operands[operand] for part in parts], at)
+            np.testing.assert_array_equal(joined, data)
+        else:
+            assert all(np.array_equal(part.operands[operand], data) for part in parts)
+    if axis in whole.coordinates:
+        joined = np.concatenate([part.coordinates[axis].values for part in parts])
+        np.testing.assert_array_equal(joined, whole.coordinates[axis].values)
+
+
+def row(shard: str, **changes: Any) -> Record:
+    values: dict[str, Any] = {
+        "workload": "w", "kind": "softmax", "implementation": "argand", "precision": "fp32",
+        "algorithm": "x", "device": "d", "shard": shard, "time_us_p50": 10.0, "time_us_p20": 9.0,
+        "end_to_end_us": 30.0, "iterations": 5, "rel_frobenius": 1e-7, "bound": 1e-6,
+        "limit_fraction": 0.5, "verified": True, "reference": "full", "reference_rows": 3,
+    }  # fmt: skip
+    return Record(**values | changes)
+
+
+@pytest.fixture
+def softmax(tmp_path: Path) -> Pipeline:
+    return Pipeline(tmp_path, study_of(CASES["logits"][0], shards=2).workload("w"))
+
+
+def test_times_are_sums_and_errors_the_worst(softmax: Pipeline) -> None:
+    found = {
+        Shard(0, 2): [row("1-of-2")],
+        Shard(1, 2): [row("2-of-2", time_us_p50=30.0, limit_fraction=0.1, rel_frobenius=3e-7)],
+    }
+    (whole,) = combine(softmax.workload, softmax.staged, found, LOG)
+    assert (whole.shards, whole.shard, whole.rows, whole.columns) == (2, "", 9, 33)
+    assert (whole.time_us_p50, whole.end_to_end_us, whole.iterations) == (40.0, 60.0, 5)
+    assert whole.time_us_p20 is None
+    assert whole.tflops == pytest.approx(5 * 9 * 33 / 40e-6 / 1e12)
+    assert whole.limit_fraction == pytest.approx((0.5 * 10 + 0.1 * 30) / 40)
+    assert (whole.rel_frobenius, whole.bound, whole.reference_rows) == (3e-7, 1e-6, 6)
+
+
+def test_one_shard_that_fails_fails_the_whole(softmax: Pipeline) -> None:
+    bad = row("2-of-2", verified=False, reason="rel_frobenius 1 exceeds 0.1", rel_frobenius=1.0)
+    found = {Shard(0, 2): [row("1-of-2")], Shard(1, 2): [bad]}
+    (whole,) = combine(softmax.workload, softmax.staged, found, LOG)
+    assert not whole.verified
+    assert whole.reason == "shard 2-of-2: rel_frobenius 1 exceeds 0.1"
+    with pytest.raises(DeliveryError, match="shard 2-of-2"):
+        softmax.deliver("w/1-of-2", [whole], [row("1-of-2")])
+
+
+def test_a_shard_that_was_not_computed_leaves_no_time(softmax: Pipeline) -> None:
+    absent = row("2-of-2", verified=False, reason="MemoryError: x", time_us_p50=None, bound=None)
+    found = {Shard(0, 2): [row("1-of-2")], Shard(1, 2): [absent]}
+    (whole,) = combine(softmax.workload, softmax.staged, found, LOG)
+    assert (whole.time_us_p50, whole.tflops, whole.bound) == (None, None, None)
+
+
+def test_shards_that_measured_different_things(softmax: Pipeline) -> None:
+    found = {Shard(0, 2): [row("1-of-2")], Shard(1, 2): [row("2-of-2", precision="fp64")]}
+    with pytest.raises(CombinationError, match="2-of-2 has records of argand fp64, the first"):
+        combine(softmax.workload, softmax.staged, found, LOG)

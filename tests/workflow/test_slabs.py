@@ -1,0 +1,102 @@
+"""Slabs of checksummed datasets: any stretch, any axis, any type, and damage is seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from workflow.storage.chunks import ChecksumError, read_chunked, write_chunked
+from workflow.storage.slabs import SlabReader, SlabWriter
+
+SHAPES = [((7, 3, 50), 0), ((7, 3, 50), 1), ((7, 3, 50), 2), ((2, 3, 400_000), 2), ((300, 2000), 0)]
+
+
+def parts_of(shape: tuple[int, ...]) -> list[range]:
+    return [range(length) for length in shape]
+
+
+@pytest.mark.parametrize(("shape", "axis"), SHAPES)
+@pytest.mark.parametrize("into", ["complex64", "complex128"])
+def test_slabs_are_the_dataset(
+    shape: tuple[int, ...], axis: int, into: str, rng: np.random.Generator, tmp_path: Path
+) -> None:
+    data = rng.standard_normal((*shape, 2), dtype=np.float32).view(np.complex64)[..., 0]
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        write_chunked(file, "x", data)
+    step = max(1, shape[axis] // 3)
+    with (
+        h5py.File(tmp_path / "x.h5") as file,
+        SlabReader(file["x"], parts_of(shape), axis) as reader,
+    ):
+        for start in range(0, shape[axis], step):
+            entries = min(step, shape[axis] - start)
+            slab = np.empty(reader.shape(entries), into)
+            reader.read(start, slab)
+            np.testing.assert_array_equal(slab, data.take(range(start, start + entries), axis))
+
+
+def test_slabs_of_a_part(rng: np.random.Generator, tmp_path: Path) -> None:
+    data = rng.standard_normal((6, 5, 40_000))
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        write_chunked(file, "x", data)
+        file.flush()
+        part = [range(2, 4), range(5), range(1000, 30_000)]
+        with SlabReader(file["x"], part, 2) as reader:
+            slab = np.empty(reader.shape(700))
+            reader.read(20_000, slab)
+    np.testing.assert_array_equal(slab, data[2:4, :, 21_000:21_700])
+
+
+@pytest.mark.parametrize(("shape", "axis"), SHAPES)
+@pytest.mark.parametrize("most", [1, 4, 64])
+def test_written_slabs_are_read_by_us_and_hdf5(
+    shape: tuple[int, ...], axis: int, most: int, rng: np.random.Generator, tmp_path: Path
+) -> None:
+    if shape[axis] > 1000:
+        most *= 1024  # chunks of a few bytes would be too many
+    data = rng.standard_normal(shape, dtype=np.float32)
+    with (
+        h5py.File(tmp_path / "x.h5", "w", rdcc_nbytes=0) as file,
+        SlabWriter(file, "x", shape, "float32", axis, most) as writer,
+    ):
+        assert writer.grain & (writer.grain - 1) == 0
+        step = 2 * writer.grain
+        for start in range(0, shape[axis], step):
+            place = range(start, min(start + step, shape[axis]))
+            writer.write(start, data.take(place, axis))
+        writer.finish()
+    with h5py.File(tmp_path / "x.h5") as file:
+        assert file["x"].fletcher32
+        np.testing.assert_array_equal(file["x"][...], data)
+        np.testing.assert_array_equal(read_chunked(file["x"]), data)
+
+
+@pytest.mark.parametrize("direct", [True, False])
+def test_damage_is_named(direct: bool, tmp_path: Path) -> None:
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as file:
+        data = write_chunked(file, "x", np.ones((4, 1 << 18), np.float32))
+        at = data.id.get_chunk_info(2).byte_offset
+    raw = bytearray(path.read_bytes())
+    raw[at + 99] ^= 1
+    path.write_bytes(raw)
+    with (
+        h5py.File(path) as file,
+        SlabReader(file["x"], parts_of((4, 1 << 18)), 0) as reader,
+        pytest.raises(ChecksumError, match=r"chunk at \(2, 0\) fails"),
+    ):
+        reader.read(1, np.empty(reader.shape(2), np.float32 if direct else np.float64))
+
+
+def test_a_chunk_that_was_never_written(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "x.h5", "w", rdcc_nbytes=0) as file:
+        with SlabWriter(file, "x", (10, 4), "float32", 0, 2) as writer:
+            writer.write(0, np.ones((4, 4), np.float32))
+        with (
+            SlabReader(file["x"], parts_of((10, 4)), 0) as reader,
+            pytest.raises(KeyError, match=r"no chunk at \(4, 0\)"),
+        ):
+            reader.read(0, np.empty(reader.shape(6), np.float32))

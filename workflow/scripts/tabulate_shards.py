@@ -1,0 +1,15 @@
+"""Write the table of shards from their records."""
+
+from itertools import chain
+from pathlib import Path
+
+from workflow.output.tables import write_shards
+from workflow.records import read_records
+from workflow.steps.joblog import job_log
+
+with job_log(snakemake.log[0]) as log:
+    records = list(chain.from_iterable(read_records(Path(p)) for p in snakemake.input.records))
+    write_shards(
+        records, csv_path=Path(snakemake.output.csv), markdown=Path(snakemake.output.markdown)
+    )
+    log.info("%d results of shards: %s", len(records), snakemake.output.markdown)

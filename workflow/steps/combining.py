@@ -1,0 +1,129 @@
+"""The combine step: what the shards' records say of the whole workload.
+
+Each shard was timed and judged by itself, maybe on another device. Of the whole workload
+
+- times and energy are sums: what one device would take for all shards one after another, not the
+  time that passed while several computed at once. Rates are the whole work over that time, so they
+  compare with those of a workload that is not split. Quantiles of sums are not sums of quantiles:
+  only the sum of the medians is told.
+- errors are those of the worst shard. The relative Frobenius error of the whole is at most that.
+- it is verified where every shard is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from logging import Logger
+from pathlib import Path
+from typing import Any
+
+from argand import get_precision
+
+from workflow.methods.shards import Shard
+from workflow.records import Record
+from workflow.storage.datasets import read_staged_shape
+from workflow.workloads.base import Staged, Workload
+
+_LARGEST = (
+    "rel_frobenius", "componentwise_re", "componentwise_im", "max_ulp", "row_sum_error",
+    "max_row_error", "bound", "largest_spread",
+)  # fmt: skip
+_SUMS = (
+    "time_us_p50",
+    "end_to_end_us",
+    "energy_j",
+    "chunks",
+    "lines_out_of_range",
+    "reference_rows",
+)
+_SAME = ("versions", "device", "algorithm", "kernel_digest")
+
+
+class CombinationError(RuntimeError):
+    """The shards' records do not belong together."""
+
+
+def combine(
+    workload: Workload, staged_path: Path, found: Mapping[Shard, Sequence[Record]], log: Logger
+) -> list[Record]:
+    """One record for each implementation and precision of the whole workload.
+
+    Args:
+        workload: what was split.
+        staged_path: its staged file, for the sizes of the whole; no data is read.
+        found: the records of every shard.
+
+    Raises CombinationError where shards measured different things.
+    """
+    staged = read_staged_shape(staged_path)
+    rows = {shard: {_key(record): record for record in records} for shard, records in found.items()}
+    first = next(iter(rows.values()))
+    for shard, row in rows.items():
+        if row.keys() != first.keys():
+            raise CombinationError(
+                f"{workload.name}: shard {shard} has records of {_said(row)}, the first shard of "
+                f"{_said(first)}; delete results/records/{workload.name} and run again"
+            )
+    records = [_whole(workload, staged, [row[key] for row in rows.values()]) for key in first]
+    passed = sum(record.verified for record in records)
+    log.info("%s", f"{passed} of {len(records)} results verified in all {len(rows)} shards")
+    return records
+
+
+def _key(record: Record) -> tuple[str, str]:
+    return record.implementation, record.precision
+
+
+def _said(keys: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(" ".join(key) for key in keys)
+
+
+def _whole(workload: Workload, staged: Staged, shards: list[Record]) -> Record:
+    shape = workload.shape(staged, get_precision(shards[0].precision))
+    values: dict[str, Any] = {name: _together(max, shards, name) for name in _LARGEST}
+    values |= {name: _together(sum, shards, name) for name in _SUMS}
+    values |= {name: "; ".join(dict.fromkeys(getattr(r, name) for r in shards)) for name in _SAME}
+    return replace(
+        shards[0],
+        **values,
+        **_rates(shape.flops, shape.bytes_moved, values["time_us_p50"], shards),
+        batch=shape.batch,
+        m=shape.m,
+        n=shape.n,
+        k=shape.k,
+        rows=shape.rows,
+        columns=shape.columns,
+        shards=len(shards),
+        shard="",
+        iterations=_together(min, shards, "iterations"),
+        time_us_p20=None,
+        time_us_p80=None,
+        verified=all(record.verified for record in shards),
+        reason="; ".join(f"shard {r.shard}: {r.reason}" for r in shards if r.reason),
+        reference="sampled"
+        if any(r.reference == "sampled" for r in shards)
+        else shards[0].reference,
+        timestamp=max(record.timestamp for record in shards),
+    )
+
+
+def _together(function: Any, shards: Sequence[Record], name: str) -> Any:
+    """A function of a column over all shards; None where a shard has no value."""
+    values = [getattr(record, name) for record in shards]
+    return None if any(value is None for value in values) else function(values)
+
+
+def _rates(
+    flops: float, bytes_moved: float, time_us: float | None, shards: Sequence[Record]
+) -> dict[str, Any]:
+    if not time_us:
+        return dict.fromkeys(("tflops", "gbytes_per_s", "limit_fraction"))
+    seconds, limit = 1e-6 * time_us, None
+    if all(record.limit_fraction is not None for record in shards):
+        limit = sum((r.limit_fraction or 0) * (r.time_us_p50 or 0) for r in shards) / time_us
+    return {
+        "tflops": flops / seconds / 1e12,
+        "gbytes_per_s": bytes_moved / seconds / 1e9,
+        "limit_fraction": limit,
+    }

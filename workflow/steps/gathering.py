@@ -1,0 +1,70 @@
+"""The gather step: the products of a workload's shards as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from logging import Logger
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from workflow.methods.shards import Shard, choose_axis
+from workflow.records import Record
+from workflow.steps.delivery import DeliveryError, certificate_of, choose
+from workflow.storage.datasets import axis_lengths, read_staged_shape
+from workflow.storage.gathered import source_of
+from workflow.storage.products import (
+    CERTIFICATE_KEYS,
+    read_certificate,
+    read_outline,
+    write_gathered,
+)
+from workflow.workloads.base import Workload
+
+DETAILS = ("time_us_p50", "end_to_end_us", *CERTIFICATE_KEYS)
+"""Of each shard, in the certificate of the whole."""
+
+
+def gather(
+    workload: Workload,
+    staged_path: Path,
+    files: Mapping[Shard, Path],
+    records: list[Record],
+    product_path: Path,
+    log: Logger,
+) -> None:
+    """Write the product file of the whole workload, over the shards' own.
+
+    ``records`` are those of the whole. Its certificate has, for each shard, the file with its
+    SHA-256, its stretch of the axis, and what the shard's own certificate says. Raises
+    DeliveryError for a shard at another precision than the whole, DataError for a damaged one.
+    """
+    staged = read_staged_shape(staged_path)
+    lengths = axis_lengths(staged)
+    axis = choose_axis(workload.splits, lengths, len(files))
+    chosen = choose(workload, records)
+    sources, details = [], {}
+    for shard, path in files.items():
+        part = shard.within(lengths[axis])
+        source = source_of(path, product_path.parent, part.start, part.stop)
+        own = read_certificate(path)
+        if own["precision"] != chosen.precision:
+            raise DeliveryError(
+                f"{path} must be at {chosen.precision}, which all shards together call for, got "
+                f"{own['precision']}; delete it and run again"
+            )
+        sources.append(source)
+        details[str(shard)] = asdict(source) | {key: own[key] for key in DETAILS if key in own}
+    certificate: dict[str, Any] = certificate_of(workload, chosen, staged)
+    certificate["shards"] = {"axis": axis, "count": len(files), "each": details}
+    first = read_outline(next(iter(files.values())))
+    shape = list(first.data.shape)
+    shape[first.axes.index(axis)] = lengths[axis]
+    result = np.broadcast_to(np.zeros((), first.data.dtype), shape)  # its shape and type, no memory
+    product = workload.product(staged, result)
+    write_gathered(
+        product_path, product, certificate, sources, workload=workload.name, kind=workload.kind
+    )
+    log.info("%s", f"{len(files)} shards along {axis}, {product.title}")

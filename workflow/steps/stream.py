@@ -1,0 +1,175 @@
+"""Data that exceed a device's memory pass through it in chunks, and nothing waits for another.
+
+While a chunk is computed the next ones are read and copied to the device and the last ones are
+copied back and written. Host memory holds a fixed number of chunks, however many there are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from workflow.steps.transfer import WRITES, Compute, Transfer, Turn
+from workflow.storage.slabs import SlabReader
+
+Array = npt.NDArray[Any]
+_READS = 2
+"""Chunks that are read before their turn."""
+
+
+@dataclass
+class Busy:
+    """Seconds that each part was at work; in a good stream one of them is nearly ``elapsed``."""
+
+    read: float = 0.0
+    computed: float = 0.0
+    written: float = 0.0
+    elapsed: float = 0.0
+    chunks: int = 0
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """An operand that comes in chunks, in the type that the computation takes."""
+
+    reader: SlabReader
+    dtype: np.dtype[Any]
+
+
+class NoRoomError(MemoryError):
+    """A chunk did not fit on the device; all entries before ``position`` are written."""
+
+    def __init__(self, position: int, reason: MemoryError) -> None:
+        super().__init__(str(reason))
+        self.position = position
+
+
+@dataclass
+class Stream:
+    """A computation over chunks of its operands.
+
+    Args:
+        operands: those that come in chunks, all with ``length`` entries along their axis.
+        transfer: to the device and back; it keeps the other operands.
+        compute: from a chunk's operands to its result.
+        write: takes a chunk's first entry and its result, in a thread of its own.
+        told: is called with the entries that are written.
+    """
+
+    operands: Mapping[str, Streamed]
+    transfer: Transfer
+    compute: Compute
+    write: Callable[[int, Array], None]
+    told: Callable[[int], None]
+    busy: Busy = field(default_factory=Busy)
+
+    def first(self, entries: int) -> Array:
+        """The result of the first chunk, computed for its shape and type and to warm up.
+
+        Raises MemoryError where it does not fit on the device.
+        """
+        slot = self._slot(entries)
+        self._read(range(entries), slot)
+        turn = self.transfer.start(self.compute, self._views(slot, entries))
+        result = np.array(turn.wait()[0])
+        turn.release()
+        return result
+
+    def run(self, start: int, length: int, step: int) -> None:
+        """Compute the entries from ``start`` in chunks of ``step``.
+
+        Raises NoRoomError where a chunk does not fit on the device, and what reading, computing or
+        writing raise.
+        """
+        began = time.perf_counter()
+        slots = [self._slot(step) for _ in range(_READS + self.transfer.turns)]
+        spans = [range(at, min(at + step, length)) for at in range(start, length, step)]
+        with _threads() as (reader, writer):
+            turns: deque[tuple[range, Turn]] = deque()
+            reads: deque[Future[None]] = deque()
+            writes: deque[Future[None]] = deque()
+
+            def retire() -> None:
+                """Hand the oldest chunk on to be written, once its result is there."""
+                span, turn = turns.popleft()
+                result, seconds = turn.wait()
+                self.busy.computed += seconds
+                writes.append(writer.submit(self._write, span, result, turn))
+                while len(writes) > WRITES:
+                    writes.popleft().result()
+
+            asked = 0
+            for index, span in enumerate(spans):
+                while len(turns) >= self.transfer.turns:
+                    retire()
+                # A slot is free once its last chunk has gone on.
+                while asked < min(index + _READS + 1, len(spans)):
+                    slot = slots[asked % len(slots)]
+                    reads.append(reader.submit(self._read, spans[asked], slot))
+                    asked += 1
+                reads.popleft().result()
+                try:
+                    inputs = self._views(slots[index % len(slots)], len(span))
+                    turns.append((span, self.transfer.start(self.compute, inputs)))
+                except MemoryError as error:
+                    while turns:
+                        retire()
+                    while writes:
+                        writes.popleft().result()
+                    raise NoRoomError(span.start, error) from error
+            while turns:
+                retire()
+            while writes:
+                writes.popleft().result()
+        self.busy.elapsed += time.perf_counter() - began
+
+    def _slot(self, entries: int) -> dict[str, Array]:
+        """Host memory for a chunk of each operand."""
+        return {
+            name: self.transfer.empty(int(np.prod(one.reader.shape(entries))) * one.dtype.itemsize)
+            for name, one in self.operands.items()
+        }
+
+    def _views(self, slot: Mapping[str, Array], entries: int) -> dict[str, Array]:
+        """The beginning of a slot as operands of so many entries."""
+        found = {}
+        for name, one in self.operands.items():
+            shape = one.reader.shape(entries)
+            size = int(np.prod(shape)) * one.dtype.itemsize
+            found[name] = slot[name][:size].view(one.dtype).reshape(shape)
+        return found
+
+    def _read(self, span: range, slot: Mapping[str, Array]) -> None:
+        began = time.perf_counter()
+        for name, into in self._views(slot, len(span)).items():
+            self.operands[name].reader.read(span.start, into)
+        self.busy.read += time.perf_counter() - began
+
+    def _write(self, span: range, result: Array, turn: Turn) -> None:
+        began = time.perf_counter()
+        try:
+            self.write(span.start, result)
+        finally:
+            turn.release()
+        self.busy.written += time.perf_counter() - began
+        self.busy.chunks += 1
+        self.told(span.stop)
+
+
+@contextmanager
+def _threads() -> Iterator[tuple[ThreadPoolExecutor, ThreadPoolExecutor]]:
+    """A thread that reads and one that writes; at the end they drop what they have not begun."""
+    pools = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
+    try:
+        yield pools
+    finally:
+        for pool in pools:
+            pool.shutdown(cancel_futures=True)

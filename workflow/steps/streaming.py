@@ -1,0 +1,242 @@
+"""Whether a result must be streamed through the device, in which chunks, and doing so."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from logging import Logger
+from typing import Any
+
+import numpy as np
+from argand import Device, DeviceError
+
+from workflow.steps.progress import Bar
+from workflow.steps.stream import Busy, NoRoomError, Stream, Streamed
+from workflow.steps.transfer import Transfer, transfer_to
+from workflow.storage.datasets import Result, RunWriter, StagedFile, axis_lengths
+from workflow.storage.memory import in_words, machine_memory
+from workflow.storage.slabs import SlabReader
+from workflow.workloads.base import Implementation, Staged, Workload
+
+WORKSPACE = 2
+"""A whole computation takes its operands and result and, at most about, as much again: packed or
+split operands, the copies that are timed in turn."""
+SHARE = 3
+"""Streamed chunks on the device at once: two and the workspace of one."""
+MOST_CHUNK_BYTES = 256 << 20
+"""Operands and result of a chunk: larger ones gain nothing and take host memory."""
+LEAST_CHUNKS = 8
+"""Fewer would hardly overlap."""
+_GRAINS = 16
+"""A chunk of data is at least so many chunks of the file, where it can be: room to be halved."""
+
+
+def memory_for(workload: Workload, device: Device) -> int:
+    """Bytes that a job may take on its device: what the case allows, else what is free there."""
+    allowed = workload.case.device_memory_bytes()
+    there = machine_memory()
+    if device.backend == "cuda":
+        import cupy
+
+        with cupy.cuda.Device(device.index):
+            there = int(cupy.cuda.runtime.memGetInfo()[0])
+    return there if allowed is None else min(allowed, there)
+
+
+@contextlib.contextmanager
+def limited_device_memory(workload: Workload, device: Device) -> Iterator[None]:
+    """Hold a GPU's arrays to `memory_for`; then MemoryError. On the CPU it is only planned with."""
+    if device.backend != "cuda" or workload.case.device_memory_bytes() is None:
+        yield
+        return
+    import cupy
+
+    pool = cupy.get_default_memory_pool()
+    with cupy.cuda.Device(device.index):
+        pool.set_limit(size=memory_for(workload, device))
+        try:
+            yield
+        finally:
+            pool.set_limit(size=0)
+
+
+def exceeds(workload: Workload, outline: Staged, one: Implementation, memory: int) -> bool:
+    """Whether a computation needs more than ``memory`` on the device, or than the host has."""
+    needed = WORKSPACE * workload.shape(outline, one.precision).bytes_moved
+    return bool(workload.splits) and needed > min(memory, machine_memory())
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Chunks of ``step`` of the ``length`` entries of an axis."""
+
+    axis: str
+    length: int
+    step: int
+
+
+def plan_chunks(workload: Workload, outline: Staged, one: Implementation, memory: int) -> Plan:
+    """The first axis along which chunks fit, and the largest that do.
+
+    Raises DeviceError, with what there is and what is needed, where not even one entry fits.
+    """
+    lengths, tried = axis_lengths(outline), []
+    moved = workload.shape(outline, one.precision).bytes_moved
+    for axis in (axis for axis in workload.splits if lengths.get(axis, 1) > 1):
+        shared = sum(_bytes(outline, name, one) for name in _shared(outline, axis))
+        entry = max(1.0, SHARE * (moved - shared) / lengths[axis])
+        if shared + entry <= memory:
+            room = min(memory - shared, SHARE * MOST_CHUNK_BYTES)
+            most = -(-lengths[axis] // LEAST_CHUNKS)
+            step = max(1, min(int(room / entry), most))
+            return Plan(axis, lengths[axis], step // _grain(step) * _grain(step))
+        tried.append(f"{in_words(int(shared + entry))} for one of axis {axis}")
+    needs = " or ".join(tried) or f"{in_words(int(WORKSPACE * moved))}, and no axis to stream along"
+    raise DeviceError(f"does not fit into {in_words(memory)} of device memory: needs {needs}")
+
+
+def _grain(step: int) -> int:
+    """The most entries that a chunk of the file has: a power of two, so that steps are halved."""
+    return 1 << max(0, (step // _GRAINS).bit_length() - 1)
+
+
+def _shared(outline: Staged, axis: str) -> list[str]:
+    """The operands that every chunk needs whole."""
+    length = axis_lengths(outline)[axis]
+    return [
+        name
+        for name, data in outline.operands.items()
+        if (axis, length) not in zip(outline.axes[name], data.shape, strict=True)
+    ]
+
+
+def _bytes(outline: Staged, name: str, one: Implementation) -> int:
+    data = outline.operands[name]
+    kind = one.precision.output if data.dtype.kind == "c" else one.precision.real_output
+    return data.size * np.dtype(kind).itemsize
+
+
+def stream_result(
+    workload: Workload,
+    one: Implementation,
+    staged: StagedFile,
+    blank: Result,
+    writer: RunWriter,
+    device: Device,
+    memory: int,
+    log: Logger,
+) -> tuple[Result, Busy]:
+    """Compute an implementation in chunks and write its result, which was added blank.
+
+    Returns the result with its times, without data, and how busy each part was. Raises DeviceError
+    or MemoryError where no chunk fits.
+    """
+    began = time.perf_counter()
+    plan = plan_chunks(workload, staged.outline, one, memory)
+    transfer = transfer_to(device)
+    with contextlib.ExitStack() as open_readers:
+        operands = _prepare(one, staged, plan, transfer, open_readers)
+        bar = open_readers.enter_context(
+            Bar(f"{workload.name} {blank.implementation} {blank.precision}", plan.length)
+        )
+        stream = Stream(operands, transfer, one.compute, _unset, bar.show)
+        plan, result = _first(stream, plan, log)
+        axes = workload.product(staged.outline, result).axes
+        shape = list(result.shape)
+        at = axes.index(plan.axis)
+        shape[at] = plan.length
+        with writer.slabs(blank, shape, result.dtype, at, _grain(plan.step)) as slabs:
+            stream.write = slabs.write
+            _run(stream, plan, slabs.grain, log)
+    busy = stream.busy
+    log.info(
+        "streamed %d %s in %d chunks, %.1f s: reading took %.1f s, computing %.1f s, writing "
+        "%.1f s, at the same time",
+        plan.length, plan.axis, busy.chunks, busy.elapsed, busy.read, busy.computed, busy.written,
+    )  # fmt: skip
+    result = replace(
+        blank,
+        time_us_p50=1e6 * busy.computed,
+        end_to_end_us=1e6 * (time.perf_counter() - began),
+        iterations=1,
+        chunks=busy.chunks,
+    )
+    return result, busy
+
+
+def _unset(start: int, result: Any) -> None:
+    raise AssertionError("the result's place is known after the first chunk")
+
+
+def _prepare(
+    one: Implementation,
+    staged: StagedFile,
+    plan: Plan,
+    transfer: Transfer,
+    open_readers: contextlib.ExitStack,
+) -> Mapping[str, Streamed]:
+    """The operands that come in chunks; the others, and constants, go to the device now."""
+    outline = staged.outline
+    shared = set(_shared(outline, plan.axis))
+    given = {}
+    for name, data in outline.operands.items():
+        if name in shared:
+            given[name] = staged.operand(name)
+        else:  # one entry, for the type that it is prepared to
+            shape = list(data.shape)
+            shape[outline.axes[name].index(plan.axis)] = 1
+            given[name] = np.broadcast_to(np.zeros((), data.dtype), shape)
+    prepared = one.prepare(given)
+    streamed = [name for name in outline.operands if name not in shared]
+    transfer.keep({name: data for name, data in prepared.items() if name not in streamed})
+    return {
+        name: Streamed(
+            open_readers.enter_context(
+                SlabReader(
+                    staged.dataset(name), staged.part(name), outline.axes[name].index(plan.axis)
+                )
+            ),
+            prepared[name].dtype,
+        )
+        for name in streamed
+    }
+
+
+def _first(stream: Stream, plan: Plan, log: Logger) -> tuple[Plan, Any]:
+    """The first chunk's result, in chunks that fit; the last one's size is warmed up too."""
+    while True:
+        try:
+            result = stream.first(plan.step)
+            if plan.length % plan.step:
+                stream.first(plan.length % plan.step)
+            return plan, result
+        except MemoryError as error:
+            plan = _halved(stream, plan, 1, error, log)
+
+
+def _run(stream: Stream, plan: Plan, grain: int, log: Logger) -> None:
+    """All chunks, smaller ones from where they did not fit any more."""
+    position = 0
+    while position < plan.length:
+        try:
+            stream.run(position, plan.length, plan.step)
+            return
+        except NoRoomError as error:
+            position = error.position
+            plan = _halved(stream, plan, grain, error, log)
+
+
+def _halved(stream: Stream, plan: Plan, grain: int, error: MemoryError, log: Logger) -> Plan:
+    if plan.step <= grain:
+        raise MemoryError(
+            f"not even a chunk of {plan.step} along axis {plan.axis} fits on the device ({error})"
+        ) from error
+    step = max(grain, plan.step // 2 // grain * grain)
+    log.warning(
+        "out of memory on the device with chunks of %d along axis %s: going on with %d",
+        plan.step, plan.axis, step,
+    )  # fmt: skip
+    stream.transfer.drop()
+    return replace(plan, step=step)

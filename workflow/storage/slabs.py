@@ -1,0 +1,193 @@
+"""Stretches of checksummed datasets, in and out, while other threads compute.
+
+A slab is a range of entries of one axis, with all of the others. Reading goes past HDF5 to the
+bytes of each chunk, whose place HDF5 tells once: HDF5 lets one thread in at a time, and would keep
+a writer waiting. Each chunk's checksum is checked as everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Self
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+from argand.device import available_cores
+
+from workflow.storage.checksum import fletcher32
+from workflow.storage.chunks import (
+    CHECKSUM_BYTES,
+    ChecksumError,
+    chunk_offsets,
+    chunk_shape,
+    inside_of,
+    overlap,
+)
+
+Array = npt.NDArray[Any]
+_MOST_THREADS = 8
+"""Reading or summing up at once; memory is as fast as a few of them."""
+_AHEAD = 16
+"""Chunks that are summed up before the one that is written."""
+_SYNC_EVERY = 64
+
+
+class SlabReader:
+    """Reads slabs of a dataset that `write_chunked` or `SlabWriter` wrote, in an open file.
+
+    Args:
+        dataset: what is read.
+        part: the range of each axis that counts; entries of the slabs' axis are counted from its
+            beginning there.
+        axis: the axis of the slabs.
+    """
+
+    def __init__(self, dataset: h5py.Dataset, part: Sequence[range], axis: int) -> None:
+        self.name, self.dtype, self.axis = str(dataset.name), dataset.dtype, axis
+        self._part, self._whole, self._chunk = list(part), dataset.shape, dataset.chunks
+        self._descriptor = dataset.file.id.get_vfd_handle()
+        self._size = int(np.prod(self._chunk)) * self.dtype.itemsize
+        self._places: dict[tuple[int, ...], tuple[int, int]] = {}
+        dataset.id.chunk_iter(
+            lambda info: self._places.update({info.chunk_offset: (info.byte_offset, info.size)})
+        )
+        self._pool = ThreadPoolExecutor(min(_MOST_THREADS, available_cores()))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def shape(self, entries: int) -> tuple[int, ...]:
+        """The shape of a slab of so many entries."""
+        shape = [len(span) for span in self._part]
+        shape[self.axis] = entries
+        return tuple(shape)
+
+    def read(self, start: int, into: Array) -> None:
+        """Fill an array of `shape`, of any type that holds the values, from entry ``start``.
+
+        Raises ChecksumError where a chunk differs from what was written, KeyError where one is
+        missing.
+        """
+        ranges = list(self._part)
+        first = ranges[self.axis].start + start
+        ranges[self.axis] = range(first, first + into.shape[self.axis])
+        for future in [
+            self._pool.submit(self._take, ranges, offset, into)
+            for offset in chunk_offsets(ranges, self._chunk)
+        ]:
+            future.result()
+
+    def _take(self, ranges: list[range], offset: tuple[int, ...], into: Array) -> None:
+        if offset not in self._places:
+            raise KeyError(f"{self.name} has no chunk at {offset}")
+        at, stored = self._places[offset]
+        if stored != self._size + CHECKSUM_BYTES:
+            raise ChecksumError(f"{self.name}: chunk at {offset} has {stored} bytes")
+        inside = inside_of(self._whole, self._chunk, offset)
+        to, of = overlap(ranges, offset, inside)
+        place = into[to]
+        # A whole chunk is read where it belongs; others are copied, and changed in type, from here.
+        direct = place.flags.c_contiguous and place.nbytes == self._size
+        direct = direct and place.dtype == self.dtype and place.shape == self._chunk
+        raw: Any = np.empty(self._size, np.uint8)
+        if direct:
+            raw = place.reshape(-1).view(np.uint8)
+        summed = bytearray(CHECKSUM_BYTES)
+        done = os.preadv(self._descriptor, [raw, summed], at)
+        if done != stored:
+            raise ChecksumError(f"{self.name}: chunk at {offset} ends after {done} bytes")
+        if fletcher32(raw) != int.from_bytes(summed, "little"):
+            raise ChecksumError(f"{self.name}: chunk at {offset} fails its checksum")
+        if not direct:
+            place[...] = raw.view(self.dtype).reshape(self._chunk)[of]
+
+
+class SlabWriter:
+    """Writes a new dataset slab by slab, each with a checksum on every chunk.
+
+    Args:
+        group, name: where it goes.
+        shape, dtype: of the whole.
+        axis: the axis of the slabs.
+        most: the most entries of a chunk along it: slabs begin at multiples of `grain`, the largest
+            power of two that is allowed.
+    """
+
+    def __init__(
+        self, group: h5py.Group, name: str, shape: Sequence[int], dtype: npt.DTypeLike, axis: int,
+        most: int,
+    ) -> None:  # fmt: skip
+        self.shape, self.dtype, self.axis = tuple(shape), np.dtype(dtype), axis
+        longest = chunk_shape(shape, self.dtype.itemsize, {axis: most})[axis]
+        # A power of two, so that half of a slab is again a multiple of it.
+        most = 1 << (longest.bit_length() - 1)
+        self._chunk = chunk_shape(shape, self.dtype.itemsize, {axis: most})
+        self._dataset = group.create_dataset(
+            name, shape=self.shape, dtype=self.dtype, chunks=self._chunk, fletcher32=True
+        )
+        self._descriptor = self._dataset.file.id.get_vfd_handle()
+        self._size = int(np.prod(self._chunk)) * self.dtype.itemsize
+        self._fillers = ThreadPoolExecutor(min(_MOST_THREADS, available_cores()))
+        self._syncer = ThreadPoolExecutor(1)
+        self._syncs: deque[Future[None]] = deque()
+        self._written = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._fillers.shutdown(cancel_futures=True)
+        self._syncer.shutdown(cancel_futures=True)
+
+    @property
+    def grain(self) -> int:
+        """Entries of a chunk along the axis of the slabs."""
+        return self._chunk[self.axis]
+
+    def write(self, start: int, slab: Array) -> None:
+        """Write a slab from entry ``start``, a multiple of `grain`, as its length but the last's.
+
+        Raises OSError where the disk is full or fails; some of it may be told by the next call, or
+        by `finish`.
+        """
+        ranges = [range(length) for length in self.shape]
+        ranges[self.axis] = range(start, start + slab.shape[self.axis])
+        ahead: deque[tuple[tuple[int, ...], Future[Array]]] = deque()
+        for offset in chunk_offsets(ranges, self._chunk):
+            if len(ahead) == _AHEAD:
+                self._put(*ahead.popleft())
+            ahead.append((offset, self._fillers.submit(self._fill, ranges, offset, slab)))
+        while ahead:
+            self._put(*ahead.popleft())
+
+    def finish(self) -> None:
+        """Wait until the disk has taken what it was asked to sync; raises OSError."""
+        while self._syncs:
+            self._syncs.popleft().result()
+
+    def _fill(self, ranges: list[range], offset: tuple[int, ...], slab: Array) -> Array:
+        inside = inside_of(self.shape, self._chunk, offset)
+        to, _ = overlap(ranges, offset, inside)
+        buffer = np.empty(self._size + CHECKSUM_BYTES, np.uint8)
+        if inside != self._chunk:
+            buffer[: self._size] = 0
+        chunk = buffer[: self._size].view(self.dtype).reshape(self._chunk)
+        chunk[tuple(slice(length) for length in inside)] = slab[to]
+        buffer[self._size :].view(np.uint32)[0] = fletcher32(buffer[: self._size])
+        return buffer
+
+    def _put(self, offset: tuple[int, ...], filled: Future[Array]) -> None:
+        self._dataset.id.write_direct_chunk(offset, filled.result())
+        self._written += 1
+        if self._written % _SYNC_EVERY == 0:
+            # The disk begins with what is written, so that the file's last sync is not for all.
+            self._syncs.append(self._syncer.submit(os.fsync, self._descriptor))
+            if self._syncs[0].done():
+                self._syncs.popleft().result()
