@@ -1,6 +1,7 @@
 """Complex matrix kernels at a precision of your choice, on the CPU and on NVIDIA GPUs."""
 
 from argand.device import Device, DeviceError, devices
+from argand.gates import apply_gate
 from argand.gemm import GemmProblem, gemm
 from argand.packing import Packed, pack
 from argand.pairs import Pairs, pairs, to_pairs
@@ -19,6 +20,7 @@ __all__ = [
     "Pairs",
     "Precision",
     "SoftmaxProblem",
+    "apply_gate",
     "devices",
     "gemm",
     "get_precision",
