@@ -136,9 +136,7 @@ def widest_products(precision: Precision) -> int:
     return MOST_WIDTH if precision.operand.bytes * precision.terms <= 4 else MOST_WIDTH - 1
 
 
-_STAGES: Mapping[tuple[str, int], tuple[int, int]] = {
-    ("mma", 16): (3, 3), ("mma", 32): (4, 2), ("mma", 64): (8, 1), ("mma", 128): (8, 1),
-}  # fmt: skip
+_STAGES: Mapping[int, tuple[int, int]] = {16: (3, 3), 32: (4, 2), 64: (8, 1), 128: (8, 1)}
 """Stages and blocks of a multiprocessor by the registers that the matrix takes of a thread."""
 _WGMMA_STAGES: Mapping[int, tuple[int, int]] = {6: (3, 2), 7: (4, 1)}
 _CORE_STAGES, _WIDE_CORE_STAGES = (3, 4), (3, 3)
@@ -187,7 +185,7 @@ def _with_stages(plan: GatePlan, arch: Arch) -> GatePlan:
     if plan.kind == "mma":
         # Real and imaginary part of 2^w x 16 numbers a warp, in terms: registers of a lane.
         registers = (plan.precision.operand.bytes * plan.precision.terms << plan.width) // 4
-        stages, blocks = _STAGES["mma", max(16, registers)]
+        stages, blocks = _STAGES[max(16 if plan.width == 4 else 32, registers)]
     elif plan.kind == "wgmma":
         stages, blocks = _WGMMA_STAGES[plan.width]
     else:
