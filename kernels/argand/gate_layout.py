@@ -64,18 +64,18 @@ class Roles:
 
     Attributes:
         read: of a thread's number when it reads columns; a lane's bits first.
-        write: of a lane's number when it writes results.
         units: of further columns of the same thread.
-        pair: from a column to its neighbour in the same thread, edge: from the even column of a
-            product to the odd one. None where there is none.
+        pair: from a column to its neighbour in the same thread; None where there is none.
+        results: of a thread's number when it writes sums of products.
+        registers: of the registers that it writes then.
         patterns: places of the three lowest lane bits in each access of sixteen bytes.
     """
 
     read: tuple[int, ...] = ()
-    write: tuple[int, ...] = ()
     units: tuple[int, ...] = ()
     pair: int | None = None
-    edge: int | None = None
+    results: tuple[int, ...] = ()
+    registers: tuple[int, ...] = ()
     patterns: tuple[tuple[int, ...], ...] = field(default=())
 
 
@@ -123,20 +123,26 @@ def roles_of(kind: GateKind, tile: Tile) -> Roles:
         return Roles(
             read=read, units=others[threads:], pair=pair, patterns=(own, read[:_BANK_PLACES])
         )
+    fast = column_order(tile)
     pair = columns[3] if inside else columns[0]
-    fast = columns[:3] if inside else columns[1:4]
-    lane_rows = rows[1:3] if inside else rows[:2]
-    result_rows = rows[1:4] if inside else rows[:3]
-    write = (fast[1], fast[2], *result_rows)
+    lane_rows, result_rows = (rows[1:3], rows[1:4]) if inside else (rows[:2], rows[:3])
+    further = columns[4:5] if kind == "wgmma" else ()
+    # Lanes write the lowest rows and columns: 64 bytes of the state or more lie together.
+    results = (fast[1], fast[2], *result_rows, *rows[4:], *columns[4 + len(further) :])
+    registers = (fast[0], pair if inside else rows[3], *further)
     if kind == "wgmma":
-        return Roles(
-            write=write, units=columns[4:5], pair=pair, edge=fast[0],
-            patterns=(own, write[:_BANK_PLACES]),
-        )  # fmt: skip
+        return Roles(results=results, registers=registers, patterns=(own,))
     return Roles(
-        read=(*lane_rows, *fast, *columns[4:]), write=write, pair=pair, edge=fast[0],
-        patterns=(own, (*lane_rows, fast[0]), write[:_BANK_PLACES]),
+        read=(*lane_rows, *fast, *columns[4:]), pair=pair, results=results, registers=registers,
+        patterns=(own, (*lane_rows, fast[0])),
     )  # fmt: skip
+
+
+def column_order(tile: Tile) -> tuple[int, int, int]:
+    """Places of the three bits of a product's column, the lowest first."""
+    first = 0 if tile.inside else 1
+    low, middle, high = tile.columns[first : first + 3]
+    return (high, low, middle)
 
 
 def masks_of(tile: Tile, roles: Roles) -> tuple[int, ...]:
@@ -188,9 +194,8 @@ def independent(vectors: Sequence[int]) -> bool:
 def plane_offsets(tile: Tile) -> dict[int, int]:
     """What each place adds to where a line of eight rows lies in a plane (wgmma), in bytes."""
     rows, columns, inside = tile.rows, tile.columns, tile.inside
-    fast = columns[:3] if inside else columns[1:4]
     slow = columns[3:5] if inside else (columns[0], columns[4])
-    offsets = {place: 16 << bit for bit, place in enumerate((*fast, *slow))}
+    offsets = {place: 16 << bit for bit, place in enumerate((*column_order(tile), *slow))}
     steps = rows[1:-2] if inside else rows[:-3]
     offsets |= {place: CORE_ROWS_BYTES << bit for bit, place in enumerate(steps)}
     return offsets
@@ -232,15 +237,15 @@ def table_values(
         "thread_offset": [tile.offset(place) for place in tile.thread_places],
         "thread_mask": [masks[place] for place in tile.thread_places],
         "thread_row": [row_number.get(place, 0) for place in tile.thread_places],
+        "result_offset": [tile.offset(place) for place in roles.results],
+        "register_offset": [tile.offset(place) for place in roles.registers],
         "chunk_offset": _sums([tile.offset(place) for place in tile.chunk_places]),
         "chunk_mask": _sums([masks[place] for place in tile.chunk_places]),
         "chunk_row": _sums([row_number.get(place, 0) for place in tile.chunk_places]),
         "row_mask": [masks[place] for place in tile.rows],
         "read_mask": [masks[place] for place in roles.read],
-        "write_mask": [masks[place] for place in roles.write],
         "unit_mask": [masks[place] for place in roles.units],
         "pair_mask": 0 if roles.pair is None else masks[roles.pair],
-        "edge_mask": 0 if roles.edge is None else masks[roles.edge],
         "guarded": int(guarded),
     }  # fmt: skip
     if kind == "wgmma":

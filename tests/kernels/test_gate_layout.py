@@ -112,25 +112,28 @@ def matrix_row(inside: bool, lane: int, half: int, row_tile: int) -> int:
     return spread(lane >> 2, places) | half << (0 if inside else 3) | row_tile << 4
 
 
-def result_columns(seen: Seen, inside: bool, tiles: int, row_tiles: int, group: int) -> dict:
-    """(row tile, row of 16, column of 8 x tiles) -> (row, column), as ``write_results`` writes."""
-    values = seen.values
+def results(seen: Seen, tiles: int, threads: int) -> dict[tuple[int, int, int], tuple[int, int]]:
+    """(warp, row of 16, column of 8 x tiles) -> (row, column), as ``store_results`` writes them."""
+    values, tile, inside = seen.values, seen.tile, seen.tile.inside
+    row_tiles = 2 ** len(tile.rows) // 16
     found = {}
-    for row_tile, lane in product(range(row_tiles), range(32)):
-        place = combine(values["write_mask"], lane) ^ combine(values["row_mask"][4:], row_tile)
-        place ^= combine(values["read_mask"][5:], group)
+    for thread in range(threads):
+        lane, warp = thread % 32, thread // 32
+        target = combine(values["result_offset"], thread)
         for pair, half, edge in product(range(tiles // 2), range(2), range(2)):
-            at = place ^ (values["unit_mask"][0] if pair else 0)
-            at ^= (values["pair_mask"] if inside else values["row_mask"][3]) if half else 0
-            at ^= values["edge_mask"] if edge else 0
+            offset = target + combine(values["register_offset"], edge | half << 1 | pair << 2)
             low = 4 * (2 * pair + (half if inside else 0)) + edge + (0 if inside else 2 * half)
             for register, inner in ((low, 0), (low + (2 if inside else 4), 8)):
-                rows8, column = lane >> 2, 8 * (register // 4) + 2 * (lane & 3) + register % 2
-                row = rows8 + 8 * (register % 4 // 2)
-                assert (row_tile, row, column) not in found
-                found[row_tile, row, column] = seen.at[at + inner]
-                expected = matrix_row(inside, lane, register % 4 // 2, row_tile)
-                assert seen.at[at + inner][0] == expected
+                column = 8 * (register // 4) + 2 * (lane & 3) + register % 2
+                lower = register % 4 // 2
+                amplitude = (offset + inner) // 8
+                row = sum((amplitude >> tile.qubits[p] & 1) << i for i, p in enumerate(tile.rows))
+                rest = [amplitude >> tile.qubits[p] & 1 for p in tile.columns]
+                assert row == matrix_row(inside, lane, lower, warp % row_tiles)
+                assert (warp, lane // 4 + 8 * lower, column) not in found
+                at = sum(bit << i for i, bit in enumerate(rest))
+                found[warp, lane // 4 + 8 * lower, column] = (row, at)
+    assert len(set(found.values())) == 2 ** len(tile.qubits)
     return found
 
 
@@ -140,41 +143,35 @@ def test_products_of_a_warp_meet_their_rows_and_columns(depth: int) -> None:
     for tile, k in cases("mma"):
         seen, inside = Seen("mma", tile), tile.inside
         values, row_tiles = seen.values, 2**k // 16
-        covered = set()
-        for group in range(8 // row_tiles):
-            written = result_columns(seen, inside, 2, row_tiles, group)
-            for lane in range(32):
-                at = combine(values["read_mask"], lane | group << 5)
-                for step in range(2**k // depth):
-                    mask = combine(values["row_mask"][4 if per == 2 else 3 :], step)
-                    low = values["row_mask"][0 if inside else 2]
-                    high = values["row_mask"][3] if held == 4 else 0
-                    for number, column in product(range(held), range(2)):
-                        address = at ^ mask ^ (high if number & 2 else 0)
-                        if inside:
-                            address ^= values["pair_mask"] if column else 0
-                            address += 8 * (number & 1)
-                        else:
-                            address ^= low if number & 1 else 0
-                            address += 8 * column
-                        row, found = seen.at[address]
-                        places = ([1, 2], [0, 3]) if inside else ([0, 1], [2, 3])
-                        wanted = spread(lane & 3, places[0]) | spread(number, places[1])
-                        assert row == wanted | step << (4 if per == 2 else 3)
-                        for row_tile in range(row_tiles):
-                            got = written[row_tile, 0, 8 * column + (lane >> 2)]
-                            assert got[1] == found
-            covered |= set(written.values())
-        assert len(covered) == 2 ** len(tile.qubits)
+        written = results(seen, 2, 256)
+        for group, lane in product(range(8 // row_tiles), range(32)):
+            at = combine(values["read_mask"], lane | group << 5)
+            for step in range(2**k // depth):
+                mask = combine(values["row_mask"][4 if per == 2 else 3 :], step)
+                low = values["row_mask"][0 if inside else 2]
+                high = values["row_mask"][3] if held == 4 else 0
+                for number, column in product(range(held), range(2)):
+                    address = at ^ mask ^ (high if number & 2 else 0)
+                    if inside:
+                        address ^= values["pair_mask"] if column else 0
+                        address += 8 * (number & 1)
+                    else:
+                        address ^= low if number & 1 else 0
+                        address += 8 * column
+                    row, found = seen.at[address]
+                    places = ([1, 2], [0, 3]) if inside else ([0, 1], [2, 3])
+                    wanted = spread(lane & 3, places[0]) | spread(number, places[1])
+                    assert row == wanted | step << (4 if per == 2 else 3)
+                    for row_tile in range(row_tiles):
+                        warp = row_tile + group * row_tiles
+                        assert written[warp, 0, 8 * column + (lane >> 2)][1] == found
 
 
 def test_products_of_a_warpgroup_meet_their_rows_and_columns() -> None:
     for tile, k in cases("wgmma"):
         seen, inside = Seen("wgmma", tile), tile.inside
         values = seen.values
-        seen.values["read_mask"] = [0] * 5
-        written = result_columns(seen, inside, 4, 2**k // 16, 0)
-        assert len(set(written.values())) == 2 ** len(tile.qubits)
+        written = results(seen, 4, 2 << k)
         lines = {}
         for thread in range(2 << k):
             own = combine(values["thread_mask"], thread)

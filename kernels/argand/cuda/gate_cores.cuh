@@ -195,7 +195,7 @@ __device__ __forceinline__ void permute_gate(const GateArguments& args) {
                 const float2 high = complex_times(factors[row], {x.z, x.w});
                 found = {low.x, low.y, high.x, high.y};
             }
-            mover.put(target + args.chunk_offset[i], found);
+            put_chunk(args, target + args.chunk_offset[i], found);
         }
         __syncthreads();
         mover.load(tile + Stages * gridDim.x, stage);

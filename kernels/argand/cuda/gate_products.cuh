@@ -72,11 +72,12 @@ __device__ __forceinline__ uint32 largest_of(const uint32 (&of_warps)[Warps]) {
     return found;
 }
 
-// Sums of a warp's products, 16 rows by Tiles x 8 columns, back to their places in a tile. The first
-// two tiles of columns, and each two that follow, differ in the column (Inside: at pair_mask; else
-// within a chunk).
+// Writes the sums of a warp's products, 16 rows by Tiles x 8 columns, to the state. A register has of a
+// tile of columns the last bit of the column in its bit 0 and of the row in bit 1. Of the three offsets
+// the first is that column's; the second leads to the lower rows, or where they share a chunk with the
+// upper ones to the next tile of columns; the third to the next two tiles.
 template <bool Inside, int Tiles>
-__device__ __forceinline__ void write_results(const GateArguments& args, uint32 stage, uint32 place,
+__device__ __forceinline__ void store_results(const GateArguments& args, char* target,
                                               const float (&re)[4 * Tiles], const float (&im)[4 * Tiles],
                                               float2 unscale) {
 #pragma unroll
@@ -85,16 +86,16 @@ __device__ __forceinline__ void write_results(const GateArguments& args, uint32 
         for (int half = 0; half < 2; ++half) {
 #pragma unroll
             for (int edge = 0; edge < 2; ++edge) {
-                const uint32 at = place ^ (pair ? args.unit_mask[0] : 0) ^
-                                  (half ? (Inside ? args.pair_mask : args.row_mask[3]) : 0) ^
-                                  (edge ? args.edge_mask : 0);
-                // Of a tile: row / 8 in bit 1 of the register, the column's last bit in bit 0.
+                char* place = target;
+                if (edge) place += args.register_offset[0];
+                if (half) place += args.register_offset[1];
+                if (pair) place += args.register_offset[2];
                 const int low = 4 * (2 * pair + (Inside ? half : 0)) + edge + (Inside ? 0 : 2 * half);
                 const int high = Inside ? low + 2 : low + 4;
                 const float scale = unscale.x, rest = unscale.y;
-                store_shared_16(stage + at,
-                                float4{re[low] * scale * rest, im[low] * scale * rest,
-                                       re[high] * scale * rest, im[high] * scale * rest});
+                put_chunk(args, place,
+                          {re[low] * scale * rest, im[low] * scale * rest, re[high] * scale * rest,
+                           im[high] * scale * rest});
             }
         }
     }

@@ -23,6 +23,8 @@ struct GateArguments {
     int64 matrix_exponent;  // of the power of two that the matrix is multiplied by
     int64 thread_offset[kMostThreadBits];
     int64 chunk_offset[kMostChunks];
+    int64 result_offset[kMostThreadBits];  // of tensor cores' results, by a thread's bits,
+    int64 register_offset[3];              // and by the register: see store_results
     uint32 thread_mask[kMostThreadBits];
     uint32 chunk_mask[kMostChunks];
     uint32 tiles;
@@ -31,10 +33,8 @@ struct GateArguments {
     uint32 segment_shift[kMostSegments];  // and how far up they go, in bytes
     uint32 row_mask[kMostWidth];          // of the targets, lowest first
     uint32 read_mask[kMostThreadBits];    // a thread's bits when it reads columns
-    uint32 write_mask[kMostThreadBits];   // and when it writes results
     uint32 unit_mask[2];                  // further columns of the same thread
     uint32 pair_mask;                     // from a column to its neighbour
-    uint32 edge_mask;                     // from the even column of a product to the odd one
     uint32 thread_row[kMostThreadBits];   // rows of a thread's own chunks
     uint32 chunk_row[kMostChunks];
     uint32 thread_plane[kMostThreadBits];  // where own chunks go in planes of operands
@@ -76,6 +76,26 @@ __device__ __forceinline__ void store_global_16(char* target, float4 x) {
                  : "memory");
 }
 
+// Writes a chunk of the state, or its upper half where qubit 0 is a control.
+__device__ __forceinline__ void put_chunk(const GateArguments& args, char* target, float4 x) {
+    if (args.guarded) {
+        *reinterpret_cast<float2*>(target + 8) = {x.z, x.w};
+    } else {
+        store_global_16(target, x);
+    }
+}
+
+// The offset of the bits that are set in a number.
+template <int Bits>
+__device__ __forceinline__ int64 combine_offsets(const int64* offsets, uint32 number) {
+    int64 found = 0;
+#pragma unroll
+    for (int bit = 0; bit < Bits; ++bit) {
+        if (number >> bit & 1) found |= offsets[bit];
+    }
+    return found;
+}
+
 // The chunks that a thread copies: the same ones on the way in and out, so that between writing one
 // back and reading the next into its place nobody has to wait.
 template <int TileBytes, int Threads, int Stages>
@@ -89,14 +109,10 @@ struct TileMover {
     uint32 mask;
 
     __device__ __forceinline__ explicit TileMover(const GateArguments& arguments)
-        : args(arguments), mask(combine_masks<kThreadBits>(arguments.thread_mask, threadIdx.x)) {
-        int64 offset = 0;
-#pragma unroll
-        for (int bit = 0; bit < kThreadBits; ++bit) {
-            if (threadIdx.x >> bit & 1) offset |= args.thread_offset[bit];
-        }
-        source = args.state + offset;
-    }
+        : args(arguments),
+          source(arguments.state +
+                 combine_offsets<kThreadBits>(arguments.thread_offset, threadIdx.x)),
+          mask(combine_masks<kThreadBits>(arguments.thread_mask, threadIdx.x)) {}
 
     __device__ __forceinline__ uint32 chunk(uint32 stage, int i) const {
         return stage + (mask ^ args.chunk_mask[i]);
@@ -112,17 +128,10 @@ struct TileMover {
         commit_copies();
     }
 
+    template <int Count = Stages>
     __device__ __forceinline__ void load_first(uint32 ring) const {
 #pragma unroll
-        for (int i = 0; i < Stages; ++i) load(blockIdx.x + i * gridDim.x, ring + i * TileBytes);
-    }
-
-    __device__ __forceinline__ void put(char* target, float4 x) const {
-        if (args.guarded) {
-            *reinterpret_cast<float2*>(target + 8) = {x.z, x.w};
-        } else {
-            store_global_16(target, x);
-        }
+        for (int i = 0; i < Count; ++i) load(blockIdx.x + i * gridDim.x, ring + i * TileBytes);
     }
 
     // Writes a tile back, and queues the tile that takes its place.
@@ -132,10 +141,15 @@ struct TileMover {
 #pragma unroll
         for (int i = 0; i < kChunks; ++i) held[i] = load_shared_16(chunk(stage, i));
 #pragma unroll
-        for (int i = 0; i < kChunks; ++i) put(target + args.chunk_offset[i], held[i]);
+        for (int i = 0; i < kChunks; ++i) put_chunk(args, target + args.chunk_offset[i], held[i]);
         load(tile + Stages * gridDim.x, stage);
     }
 };
+
+template <int TileBytes, int Stages>
+__device__ __forceinline__ uint32 stage_before(uint32 stage, uint32 ring) {
+    return (stage == ring ? ring + Stages * TileBytes : stage) - TileBytes;
+}
 
 // The stage after this one.
 template <int TileBytes, int Stages>

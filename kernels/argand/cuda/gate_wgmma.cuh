@@ -157,8 +157,7 @@ struct WgmmaGate {
         for (int bit = 0; bit < Mover::kThreadBits; ++bit) {
             if (threadIdx.x >> bit & 1) own_plane += args.thread_plane[bit];
         }
-        uint32 place = combine_masks<5>(args.write_mask, lane) ^
-                       combine_masks<log_of(kRowTiles)>(args.row_mask + 4, row_tile);
+        char* target = args.state + combine_offsets<Mover::kThreadBits>(args.result_offset, threadIdx.x);
 
         uint32 stage = ring, planes = first_planes;
         int exponent = 0;
@@ -166,8 +165,8 @@ struct WgmmaGate {
         if (blockIdx.x < args.tiles) {
             exponent = split_tile(args, mover, stage, planes + own_plane, largest);
         }
+        mover.load(blockIdx.x + Stages * gridDim.x, stage);
         for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
-            opaque(place);
             opaque(mover.mask);
             // The planes were written by ordinary stores; the tensor cores read them by other ways.
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -182,17 +181,16 @@ struct WgmmaGate {
             const uint32 following = next_stage<kTileBytes, Stages>(stage, ring);
             const uint32 other = 2 * first_planes + kPlanes - planes;
             const int scaled_by = exponent;
-            wait_copies<Stages - 2>();
+            wait_copies<Stages - 1>();
             if (tile + gridDim.x < args.tiles) {
                 exponent = split_tile(args, mover, following, other + own_plane, largest);
             }
+            mover.load(tile + (Stages + 1) * gridDim.x, following);
             wgmma_wait<0>();
             settle(re);
             settle(im);
             const float2 unscale = half_powers(kScaled ? -scaled_by - exponent_of_matrix(args) : 0);
-            write_results<Inside, 4>(args, stage, place, re, im, unscale);
-            __syncthreads();
-            mover.exchange(tile, stage);
+            store_results<Inside, 4>(args, target + tile_offset(args, tile), re, im, unscale);
             stage = following;
             planes = other;
         }
