@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,21 +28,26 @@ def random_state(rng: np.random.Generator, qubits: int) -> Array:
 
 
 def dense_gate(
-    state: Array, matrix: Any, targets: Sequence[int], controls: Sequence[int] = ()
-) -> Array:
-    """The state after a gate, amplitude by amplitude in complex128: no views, no transpositions."""
+    state: Any, matrix: Any, targets: Sequence[int], controls: Sequence[int] = ()
+) -> Any:
+    """The state after a gate, amplitude by amplitude in complex128: no views, no transpositions.
+
+    Of NumPy's arrays, or of CuPy's on their GPU.
+    """
+    arrays = np if isinstance(state, np.ndarray) else importlib.import_module("cupy")
     psi = state.astype(np.complex128)
-    numbers = np.arange(psi.size)
+    numbers = arrays.arange(psi.size)
     row = sum(((numbers >> target) & 1) << j for j, target in enumerate(targets))
     rest = numbers & ~sum(1 << target for target in targets)
-    found = np.zeros_like(psi)
+    found = arrays.zeros_like(psi)
+    entries = arrays.asarray(np.asarray(matrix, np.complex128))
     for column in range(2 ** len(targets)):
         source = rest | sum(((column >> j) & 1) << target for j, target in enumerate(targets))
-        found += np.asarray(matrix, np.complex128)[row, column] * psi[source]
-    acts = np.ones(psi.size, bool)
+        found += entries[row, column] * psi[source]
+    acts = arrays.ones(psi.size, bool)
     for control in controls:
         acts &= (numbers >> control) & 1 == 1
-    return np.where(acts, found, psi)
+    return arrays.where(acts, found, psi)
 
 
 def gate_bound(precision: Precision, width: int) -> float:

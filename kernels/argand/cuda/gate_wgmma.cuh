@@ -166,33 +166,60 @@ struct WgmmaGate {
             exponent = split_tile(args, mover, stage, planes + own_plane, largest);
         }
         mover.load(blockIdx.x + Stages * gridDim.x, stage);
-        for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
+
+        uint32 tile = blockIdx.x;
+        if (tile >= args.tiles) return;
+        char* finished = target;
+        int finished_exponent = 0;
+        auto begin = [&](float (&re)[16], float (&im)[16]) {
             opaque(mover.mask);
             // The planes were written by ordinary stores; the tensor cores read them by other ways.
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
             __syncthreads();
-            float re[16], im[16];
             settle(re);
             settle(im);
             wgmma_fence();
             multiply(planes, re, im);
             wgmma_commit();
-
-            const uint32 following = next_stage<kTileBytes, Stages>(stage, ring);
-            const uint32 other = 2 * first_planes + kPlanes - planes;
-            const int scaled_by = exponent;
+        };
+        auto store = [&](const float (&re)[16], const float (&im)[16]) {
+            const int power = kScaled ? -finished_exponent - exponent_of_matrix(args) : 0;
+            store_results<Inside, 4>(args, finished, re, im, half_powers(power));
+        };
+        auto finish = [&](float (&re)[16], float (&im)[16]) {
+            finished = target + tile_offset(args, tile);
+            finished_exponent = exponent;
+            stage = next_stage<kTileBytes, Stages>(stage, ring);
+            planes = 2 * first_planes + kPlanes - planes;
             wait_copies<Stages - 1>();
             if (tile + gridDim.x < args.tiles) {
-                exponent = split_tile(args, mover, following, other + own_plane, largest);
+                exponent = split_tile(args, mover, stage, planes + own_plane, largest);
             }
-            mover.load(tile + (Stages + 1) * gridDim.x, following);
+            mover.load(tile + (Stages + 1) * gridDim.x, stage);
             wgmma_wait<0>();
             settle(re);
             settle(im);
-            const float2 unscale = half_powers(kScaled ? -scaled_by - exponent_of_matrix(args) : 0);
-            store_results<Inside, 4>(args, target + tile_offset(args, tile), re, im, unscale);
-            stage = following;
-            planes = other;
+            tile += gridDim.x;
+        };
+
+        float even_re[16], even_im[16], odd_re[16], odd_im[16];
+        begin(even_re, even_im);
+        finish(even_re, even_im);
+        while (true) {
+            if (tile >= args.tiles) {
+                store(even_re, even_im);
+                break;
+            }
+            begin(odd_re, odd_im);
+            store(even_re, even_im);
+            finish(odd_re, odd_im);
+            if (tile >= args.tiles) {
+                store(odd_re, odd_im);
+                break;
+            }
+            begin(even_re, even_im);
+            store(odd_re, odd_im);
+            finish(even_re, even_im);
         }
     }
 };
