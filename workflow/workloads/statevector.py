@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -201,7 +200,7 @@ class Statevector(Workload):
         )
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
-        """`argand.apply_gate` for each fused gate; their forms are found before any clock starts."""
+        """`argand.apply_gate` for each fused gate, their forms found before any clock starts."""
         qubits, targets = _qubits(staged), _targets(staged)
         matrices = _matrices(staged)
         forms = [gate_form(qubits, *gate) for gate in zip(matrices, targets, strict=True)]
