@@ -16,6 +16,8 @@ from argand.wgmma_plan import wgmma_function
 
 MOST_WIDTH = 7
 """Qubits of a gate that has a kernel; wider ones are products of `gemm`."""
+LARGEST_TILE = PLANE_COLUMNS << MOST_WIDTH
+"""Amplitudes that share a scale, at most."""
 CORES_WIDTH = 3
 """Up to here complex64 gates are summed in fp32, whatever the precision: products cost nothing."""
 _TILE_BYTES = 16 * 1024

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from argand import PRECISIONS, Precision
+from argand.gate_plan import LARGEST_TILE
 from argand.precision import FP64, Format
 from argand.rounding import LARGEST_SHIFT
 
@@ -241,10 +242,6 @@ def underflow(precision: Precision, backend: str) -> Underflow:
     return Underflow(result + unscaled, precision.scaled_floor, result)
 
 
-GATE_TILE = 2**12
-"""Amplitudes of a gate's tile on a GPU at most (`argand.gate_plan`): they have one scale."""
-
-
 def stage_bound(precision: Precision, k: int, backend: str, tile: int = 1) -> float:
     """Relative 2-norm error of y = U x, with U a k x k unitary table, at a precision.
 
@@ -276,7 +273,7 @@ def evolution_bound(precision: Precision, widths: Sequence[int], backend: str) -
     prod (1 + e) - 1. The fp64 reference's own error is added.
     """
     orders = [2**w for w in widths]
-    tile = GATE_TILE if backend == "cuda" else 1
+    tile = LARGEST_TILE if backend == "cuda" else 1
     return _compound(precision, orders, backend, tile) + _compound(
         PRECISIONS["fp64"], orders, "cpu"
     )
