@@ -29,11 +29,11 @@ class StateVector:
     """Gates on complex64 states by cuStateVec. Raises CannotRunError where it is not installed."""
 
     def __init__(self) -> None:
-        import cupy
-
         path = library()
         if path is None:
             raise CannotRunError("cuStateVec is not installed (pip install custatevec-cu13)")
+        import cupy
+
         self._library = ctypes.CDLL(str(path))
         self._handle = ctypes.c_void_p()
         self._check("custatevecCreate", ctypes.byref(self._handle))
