@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# compute-sanitizer over small ragged calls of every precision that our kernels compute and every
-# kind of softmax, on a machine with a GPU. The exit status is 0 only where every tool ran and found
+# compute-sanitizer over small ragged calls of every precision that our kernels compute, every kind of
+# softmax and the gates of every precision, on a machine with a GPU. The exit status is 0 only where every tool ran and found
 # nothing.
 #
 #   benchmarks/sanitize.sh [memcheck racecheck ...]
@@ -21,6 +21,9 @@ for precision in $precisions; do
 done
 for kind in fp32 fp16 bf16 complex64; do
   programs+=("sanitized_softmax $kind")
+done
+for precision in fp64 fp32 $precisions; do
+  programs+=("sanitized_gates $precision")
 done
 # All at once: most of the time is a tool's own, on the CPU.
 for tool in "$@"; do

