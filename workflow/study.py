@@ -41,7 +41,9 @@ class Settings(Model):
     """What holds for a whole study; a workload may differ in its precisions and baselines."""
 
     device: Literal["auto", "cpu", "cuda"] = Field(
-        "auto", description="Where to compute; `auto` is a GPU where one answers, else the CPU."
+        "auto",
+        description="Where to compute; `auto` is a GPU where one answers, else the CPU, and on a "
+        "cluster a GPU.",
     )
     seed: int = Field(
         20260101, ge=0, description="Where all random numbers start; each workload has its own."

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +42,17 @@ def test_one_run_a_folder_and_a_kill_releases_it(tmp_path: Path, root: Path) -> 
         other.kill()
         other.wait()
         hold_folder(tmp_path).close()
+
+
+def test_a_file_system_without_locks_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flock(file: object, operation: int) -> None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with pytest.raises(FolderHeldError, match=r"cannot be locked \(Function not implemented\)"):
+        hold_folder(tmp_path)
 
 
 @pytest.fixture

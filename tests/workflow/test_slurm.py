@@ -174,7 +174,8 @@ def test_gpu_jobs_run_on_both_nodes_each_with_its_own_device(
     project: Project, expected: list[dict[str, str]]
 ) -> None:
     (project.folder / "study.yaml").write_text(TWO)
-    said = project.finish(project.submit())
+    gres = ("growth_of_errors:gpu=0", "growth_of_errors:gres=gpu:1")  # the other way to ask
+    said = project.finish(project.submit("--set-resources", *gres))
     assert project.rows() == expected
     seen = project.seen()
     assert len(seen) == 4, seen

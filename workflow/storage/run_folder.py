@@ -25,7 +25,7 @@ RUN = "ARGAND_RUN"
 
 
 class FolderHeldError(RuntimeError):
-    """Another process works in the folder."""
+    """Another process works in the folder, or nobody can say whether one does."""
 
 
 class ReplacedRunError(RuntimeError):
@@ -53,6 +53,12 @@ def hold_folder(folder: Path = RESULTS) -> TextIO:
         lock.close()
         raise FolderHeldError(
             f"{folder}: another run (process {holder}) works here; wait for it or end it"
+        ) from None
+    except OSError as error:
+        lock.close()
+        raise FolderHeldError(
+            f"{folder}: cannot be locked ({error.strerror}), so another run could work here too; "
+            "run on a file system with locks (flock)"
         ) from None
     lock.truncate(0)
     lock.write(f"{os.getpid()} on {socket.gethostname()}\n{os.environ.get(RUN, '')}\n")
