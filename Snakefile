@@ -90,7 +90,10 @@ report: "workflow/report/workflow.rst"
 # A part is what one job computes: a workload (beams), or one shard of it (beams/02-of-16).
 wildcard_constraints:
     workload="|".join(map(re.escape, WORKLOADS)),
-    part="|".join(map(re.escape, PARTS)),
+    part="|".join(
+        re.escape(name) + (rf"/\d+-of-{len(study.shards(name))}" if name in SHARDED else "")
+        for name in WORKLOADS
+    ),
 
 
 def whole(wildcards):

@@ -26,8 +26,8 @@ import scipy.special
 from argand import gemm, softmax
 from argand.device import cpu
 
-from workflow.storage.datasets import write_staged
 from workflow.storage.files import atomic_text
+from workflow.storage.staged import write_staged
 from workflow.versions import versions
 from workflow.workloads.base import Staged
 

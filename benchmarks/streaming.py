@@ -28,8 +28,9 @@ from argand.device import resolve
 from workflow.steps.execute import blank_result
 from workflow.steps.streaming import limited_device_memory, memory_for, plan_chunks, stream_result
 from workflow.steps.transfer import transfer_to
-from workflow.storage.datasets import create, open_staged, write_run
+from workflow.storage.datasets import create, write_run
 from workflow.storage.slabs import SlabReader, SlabWriter
+from workflow.storage.staged import open_staged
 from workflow.study import load_study
 from workflow.versions import timestamp, versions
 from workflow.workloads.base import Workload

@@ -7,15 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from workflow.storage.datasets import (
-    DataError,
-    Result,
-    read_result,
-    read_results,
-    read_staged,
-    write_run,
-    write_staged,
-)
+from workflow.storage.datasets import DataError, Result, read_result, read_results, write_run
+from workflow.storage.staged import read_staged, write_staged
 from workflow.workloads.base import Coordinate, Staged
 
 

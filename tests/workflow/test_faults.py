@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from argand.atomic_files import LEFTOVERS
 
-from workflow.storage.datasets import read_staged, write_staged
 from workflow.storage.run_folder import remove_leftovers
+from workflow.storage.staged import read_staged, write_staged
 from workflow.workloads.base import Staged
 
 STAGED = Staged({"x": np.arange(1 << 19, dtype=np.float64)}, {"x": ("n",)})  # 4 MiB

@@ -6,7 +6,7 @@ import io
 import logging
 from pathlib import Path
 
-from workflow.steps.progress import Progress
+from workflow.steps.progress import Bar, Progress
 
 
 def _emit(progress: Progress, event: str, **fields: object) -> None:
@@ -51,3 +51,27 @@ def test_a_job_that_was_not_taken_has_the_executor_s_word(tmp_path: Path) -> Non
     assert "FAILED  SLURM sbatch failed. The error message was 'Requested node" in line
     assert len(line) < 400
     assert str(log) not in line, "there is no such file"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_bar_on_a_terminal() -> None:
+    stream = Terminal()
+    with Bar("beams fp32", 200, stream) as bar:
+        bar.show(50)
+        bar.show(51)  # too soon after the last
+        bar.show(200)
+    lines = stream.getvalue().replace("\x1b[2K", "").split("\r")
+    assert lines[0].startswith("beams fp32  [#######.......................]  25 %  ")
+    assert lines[1].startswith("beams fp32  [##############################] 100 %  0 s left")
+    assert lines[2] == ""
+
+
+def test_no_bar_in_a_file() -> None:
+    stream = io.StringIO()
+    with Bar("beams fp32", 200, stream) as bar:
+        bar.show(200)
+    assert stream.getvalue() == ""

@@ -19,8 +19,8 @@ from workflow.steps.execute import execute
 from workflow.steps.gathering import gather
 from workflow.steps.staging import stage
 from workflow.steps.verification import verify
-from workflow.storage.datasets import read_staged
 from workflow.storage.products import read_certificate, read_product
+from workflow.storage.staged import read_staged
 from workflow.study import StudyError, check_study, load_study
 from workflow.workloads.base import Product, Workload
 

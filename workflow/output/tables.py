@@ -58,7 +58,8 @@ PERFORMANCE_TEXT = (
     "peer, the peers of the next more accurate class that has one count (classes, most accurate "
     f"first: {', '.join(PEER_CLASSES)}). Of a workload in shards, time is the sum of their "
     "medians, which is what one device would take for all of them, and the error is that of the "
-    "worst; tables/shards.md has each."
+    "worst; tables/shards.md has each. Of a result that was streamed through the device in chunks, "
+    "it is the time of their computations alone, each taken once."
 )
 SHARDS_TEXT = (
     "One row for each shard, implementation and precision of the workloads that were split, as "

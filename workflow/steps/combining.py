@@ -22,7 +22,7 @@ from argand import get_precision
 
 from workflow.methods.shards import Shard
 from workflow.records import Record
-from workflow.storage.datasets import read_staged_shape
+from workflow.storage.staged import read_staged_shape
 from workflow.workloads.base import Staged, Workload
 
 _LARGEST = (

@@ -9,8 +9,9 @@ from typing import Any
 
 from workflow.methods.shards import Shard
 from workflow.records import Record
-from workflow.storage.datasets import read_result, read_staged
+from workflow.storage.datasets import read_result
 from workflow.storage.products import write_product
+from workflow.storage.staged import read_staged
 from workflow.workloads.base import Staged, Workload
 
 

@@ -16,7 +16,8 @@ from argand.nvrtc import kernel_digest
 
 from workflow.methods.shards import Shard
 from workflow.steps.streaming import exceeds, limited_device_memory, memory_for, stream_result
-from workflow.storage.datasets import Result, RunWriter, StagedFile, open_staged, write_run
+from workflow.storage.datasets import Result, RunWriter, write_run
+from workflow.storage.staged import StagedFile, open_staged
 from workflow.timing import Timing, measure, rotations, with_allocations
 from workflow.versions import timestamp, versions
 from workflow.workloads.base import Array, Implementation, Staged, Workload
@@ -107,15 +108,21 @@ class _Job:
         if self.device.arch is not None and self.device.arch.sm < needed:
             return self._unable(blank, f"needs compute capability {needed / 10}")
         memory = memory_for(self.workload, self.device)
-        try:
-            if exceeds(self.workload, self.operands.file.outline, one, memory):
-                return self._streamed(blank, one, memory)
-            staged = self.operands.whole()
-            result = _timed(blank, one, staged, self.device, self.operands.read_us)
-        except (DeviceError, MemoryError) as error:
-            return self._unable(blank, f"{type(error).__name__}: {error}")
-        _write(self.writer, result)
-        return replace(result, data=None)  # so that two results are never in memory
+        if not exceeds(self.workload, self.operands.file.outline, one, memory):
+            try:
+                device = replace(self.device, memory_bytes=memory)
+                result = _timed(blank, one, self.operands.whole(), device, self.operands.read_us)
+                _write(self.writer, result)
+                return replace(result, data=None)  # so that two results are never in memory
+            except DeviceError as error:
+                return self._unable(blank, f"{type(error).__name__}: {error}")
+            except MemoryError as error:
+                if not self.workload.splits:
+                    return self._unable(blank, f"{type(error).__name__}: {error}")
+                self.log.warning(
+                    "out of memory with all of it on the device: in chunks (%s)", error
+                )
+        return self._streamed(blank, one, memory)
 
     def _streamed(self, blank: Result, one: Implementation, memory: int) -> Result:
         self.writer.add(blank)

@@ -13,7 +13,6 @@ import numpy as np
 from workflow.methods.shards import Shard, choose_axis
 from workflow.records import Record
 from workflow.steps.delivery import DeliveryError, certificate_of, choose
-from workflow.storage.datasets import axis_lengths, read_staged_shape
 from workflow.storage.gathered import source_of
 from workflow.storage.products import (
     CERTIFICATE_KEYS,
@@ -21,6 +20,7 @@ from workflow.storage.products import (
     read_outline,
     write_gathered,
 )
+from workflow.storage.staged import axis_lengths, read_staged_shape
 from workflow.workloads.base import Workload
 
 DETAILS = ("time_us_p50", "end_to_end_us", *CERTIFICATE_KEYS)

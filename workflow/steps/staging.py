@@ -5,8 +5,8 @@ from __future__ import annotations
 from logging import Logger
 from pathlib import Path
 
-from workflow.storage.datasets import write_staged
 from workflow.storage.memory import in_words, limited_memory, machine_memory
+from workflow.storage.staged import write_staged
 from workflow.workloads.base import Workload
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from logging import Logger
 from typing import Any
@@ -14,10 +14,11 @@ from argand import Device, DeviceError
 
 from workflow.steps.progress import Bar
 from workflow.steps.stream import Busy, NoRoomError, Stream, Streamed
-from workflow.steps.transfer import Transfer, transfer_to
-from workflow.storage.datasets import Result, RunWriter, StagedFile, axis_lengths
+from workflow.steps.transfer import transfer_to
+from workflow.storage.datasets import Result, RunWriter
 from workflow.storage.memory import in_words, machine_memory
 from workflow.storage.slabs import SlabReader
+from workflow.storage.staged import StagedFile, axis_lengths
 from workflow.workloads.base import Implementation, Staged, Workload
 
 WORKSPACE = 2
@@ -41,7 +42,8 @@ def memory_for(workload: Workload, device: Device) -> int:
         import cupy
 
         with cupy.cuda.Device(device.index):
-            there = int(cupy.cuda.runtime.memGetInfo()[0])
+            free = int(cupy.cuda.runtime.memGetInfo()[0])
+            there = free + int(cupy.get_default_memory_pool().free_bytes())  # kept, but not in use
     return there if allowed is None else min(allowed, there)
 
 
@@ -77,22 +79,26 @@ class Plan:
     step: int
 
 
-def plan_chunks(workload: Workload, outline: Staged, one: Implementation, memory: int) -> Plan:
+def plan_chunks(
+    workload: Workload, outline: Staged, one: Implementation, memory: int, constants: int = 0
+) -> Plan:
     """The first axis along which chunks fit, and the largest that do.
 
+    ``constants`` are bytes that stay on the device beside the operands that all chunks share.
     Raises DeviceError, with what there is and what is needed, where not even one entry fits.
     """
     lengths, tried = axis_lengths(outline), []
     moved = workload.shape(outline, one.precision).bytes_moved
     for axis in (axis for axis in workload.splits if lengths.get(axis, 1) > 1):
-        shared = sum(_bytes(outline, name, one) for name in _shared(outline, axis))
+        shared = shared_bytes(outline, axis, one)
         entry = max(1.0, SHARE * (moved - shared) / lengths[axis])
-        if shared + entry <= memory:
-            room = min(memory - shared, SHARE * MOST_CHUNK_BYTES)
+        kept = shared + constants
+        if kept + entry <= memory:
+            room = min(memory - kept, SHARE * MOST_CHUNK_BYTES)
             most = -(-lengths[axis] // LEAST_CHUNKS)
             step = max(1, min(int(room / entry), most))
             return Plan(axis, lengths[axis], step // _grain(step) * _grain(step))
-        tried.append(f"{in_words(int(shared + entry))} for one of axis {axis}")
+        tried.append(f"{in_words(int(kept + entry))} for one of axis {axis}")
     needs = " or ".join(tried) or f"{in_words(int(WORKSPACE * moved))}, and no axis to stream along"
     raise DeviceError(f"does not fit into {in_words(memory)} of device memory: needs {needs}")
 
@@ -112,10 +118,14 @@ def _shared(outline: Staged, axis: str) -> list[str]:
     ]
 
 
-def _bytes(outline: Staged, name: str, one: Implementation) -> int:
-    data = outline.operands[name]
-    kind = one.precision.output if data.dtype.kind == "c" else one.precision.real_output
-    return data.size * np.dtype(kind).itemsize
+def shared_bytes(outline: Staged, axis: str, one: Implementation) -> int:
+    """What the operands that every chunk needs whole take on the device."""
+    sizes = []
+    for name in _shared(outline, axis):
+        data = outline.operands[name]
+        kind = one.precision.output if data.dtype.kind == "c" else one.precision.real_output
+        sizes.append(data.size * np.dtype(kind).itemsize)
+    return sum(sizes)
 
 
 def stream_result(
@@ -136,8 +146,20 @@ def stream_result(
     began = time.perf_counter()
     plan = plan_chunks(workload, staged.outline, one, memory)
     transfer = transfer_to(device)
+    transfer.drop()  # what earlier results left
     with contextlib.ExitStack() as open_readers:
-        operands = _prepare(one, staged, plan, transfer, open_readers)
+        shared, kinds = _prepared(one, staged, plan)
+        constants = sum(data.nbytes for data in shared.values())
+        constants -= shared_bytes(staged.outline, plan.axis, one)
+        axis = plan.axis
+        plan = plan_chunks(workload, staged.outline, one, memory, max(0, constants))
+        if plan.axis != axis:
+            shared, kinds = _prepared(one, staged, plan)
+        transfer.keep(shared)
+        operands = {
+            name: Streamed(open_readers.enter_context(_reader(staged, name, plan)), kind)
+            for name, kind in kinds.items()
+        }
         bar = open_readers.enter_context(
             Bar(f"{workload.name} {blank.implementation} {blank.precision}", plan.length)
         )
@@ -170,16 +192,12 @@ def _unset(start: int, result: Any) -> None:
     raise AssertionError("the result's place is known after the first chunk")
 
 
-def _prepare(
-    one: Implementation,
-    staged: StagedFile,
-    plan: Plan,
-    transfer: Transfer,
-    open_readers: contextlib.ExitStack,
-) -> Mapping[str, Streamed]:
-    """The operands that come in chunks; the others, and constants, go to the device now."""
+def _prepared(
+    one: Implementation, staged: StagedFile, plan: Plan
+) -> tuple[dict[str, Any], dict[str, np.dtype[Any]]]:
+    """What all chunks share, ready to be computed with, and the types of what comes in chunks."""
     outline = staged.outline
-    shared = set(_shared(outline, plan.axis))
+    shared = _shared(outline, plan.axis)
     given = {}
     for name, data in outline.operands.items():
         if name in shared:
@@ -190,18 +208,13 @@ def _prepare(
             given[name] = np.broadcast_to(np.zeros((), data.dtype), shape)
     prepared = one.prepare(given)
     streamed = [name for name in outline.operands if name not in shared]
-    transfer.keep({name: data for name, data in prepared.items() if name not in streamed})
-    return {
-        name: Streamed(
-            open_readers.enter_context(
-                SlabReader(
-                    staged.dataset(name), staged.part(name), outline.axes[name].index(plan.axis)
-                )
-            ),
-            prepared[name].dtype,
-        )
-        for name in streamed
-    }
+    kinds = {name: prepared[name].dtype for name in streamed}
+    return {name: data for name, data in prepared.items() if name not in kinds}, kinds
+
+
+def _reader(staged: StagedFile, name: str, plan: Plan) -> SlabReader:
+    axis = staged.outline.axes[name].index(plan.axis)
+    return SlabReader(staged.dataset(name), staged.part(name), axis)
 
 
 def _first(stream: Stream, plan: Plan, log: Logger) -> tuple[Plan, Any]:

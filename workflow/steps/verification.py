@@ -13,7 +13,8 @@ from argand.ceilings import Ceilings
 from workflow.accuracy import Accuracy
 from workflow.methods.shards import Shard
 from workflow.records import Record
-from workflow.storage.datasets import Result, read_results, read_staged
+from workflow.storage.datasets import Result, read_results
+from workflow.storage.staged import read_staged
 from workflow.workloads.base import Shape, Staged, Workload
 
 

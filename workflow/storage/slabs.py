@@ -11,6 +11,7 @@ import os
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
 from typing import Any, Self
 
 import h5py
@@ -135,6 +136,9 @@ class SlabWriter:
         self._descriptor = self._dataset.file.id.get_vfd_handle()
         self._size = int(np.prod(self._chunk)) * self.dtype.itemsize
         self._fillers = ThreadPoolExecutor(min(_MOST_THREADS, available_cores()))
+        self._buffers: SimpleQueue[Array] = SimpleQueue()
+        for _ in range(_AHEAD + 1):
+            self._buffers.put(np.empty(self._size + CHECKSUM_BYTES, np.uint8))
         self._syncer = ThreadPoolExecutor(1)
         self._syncs: deque[Future[None]] = deque()
         self._written = 0
@@ -160,12 +164,16 @@ class SlabWriter:
         ranges = [range(length) for length in self.shape]
         ranges[self.axis] = range(start, start + slab.shape[self.axis])
         ahead: deque[tuple[tuple[int, ...], Future[Array]]] = deque()
-        for offset in chunk_offsets(ranges, self._chunk):
-            if len(ahead) == _AHEAD:
+        try:
+            for offset in chunk_offsets(ranges, self._chunk):
+                if len(ahead) == _AHEAD:
+                    self._put(*ahead.popleft())
+                ahead.append((offset, self._fillers.submit(self._fill, ranges, offset, slab)))
+            while ahead:
                 self._put(*ahead.popleft())
-            ahead.append((offset, self._fillers.submit(self._fill, ranges, offset, slab)))
-        while ahead:
-            self._put(*ahead.popleft())
+        finally:  # after an error the next slab must not wait for buffers for ever
+            for _, filled in ahead:
+                self._buffers.put(filled.result())
 
     def finish(self) -> None:
         """Wait until the disk has taken what it was asked to sync; raises OSError."""
@@ -175,7 +183,7 @@ class SlabWriter:
     def _fill(self, ranges: list[range], offset: tuple[int, ...], slab: Array) -> Array:
         inside = inside_of(self.shape, self._chunk, offset)
         to, _ = overlap(ranges, offset, inside)
-        buffer = np.empty(self._size + CHECKSUM_BYTES, np.uint8)
+        buffer = self._buffers.get()
         if inside != self._chunk:
             buffer[: self._size] = 0
         chunk = buffer[: self._size].view(self.dtype).reshape(self._chunk)
@@ -184,7 +192,11 @@ class SlabWriter:
         return buffer
 
     def _put(self, offset: tuple[int, ...], filled: Future[Array]) -> None:
-        self._dataset.id.write_direct_chunk(offset, filled.result())
+        buffer = filled.result()
+        try:
+            self._dataset.id.write_direct_chunk(offset, buffer)
+        finally:
+            self._buffers.put(buffer)
         self._written += 1
         if self._written % _SYNC_EVERY == 0:
             # The disk begins with what is written, so that the file's last sync is not for all.

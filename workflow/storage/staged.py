@@ -1,0 +1,131 @@
+"""Staged files: a workload's operands, whole, a shard's part, or only their shapes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from workflow.methods.shards import Shard, choose_axis
+from workflow.storage.datasets import create, members, open_written, read_dataset, write_dataset
+from workflow.workloads.base import Array, Coordinate, Staged
+
+
+def write_staged(path: Path, staged: Staged, *, workload: str, kind: str) -> None:
+    """Write a staged file."""
+    attributes = {"workload": workload, "kind": kind, "attributes": json.dumps(staged.attributes)}
+    with create(path, "staged", attributes) as file:
+        operands = file.create_group("operands")
+        for name, data in staged.operands.items():
+            write_dataset(operands, name, data).attrs["axes"] = list(staged.axes.get(name, ()))
+        coordinates = file.create_group("coordinates")
+        for axis, coordinate in staged.coordinates.items():
+            dataset = write_dataset(coordinates, axis, coordinate.values)
+            dataset.attrs["units"] = coordinate.units
+            dataset.attrs["long_name"] = coordinate.long_name
+
+
+class StagedFile:
+    """An open staged file, or one shard of it: `open_staged`.
+
+    ``outline`` has its axes, coordinates and attributes, and operands of the right shapes and types
+    whose values are all 0 and take no memory.
+    """
+
+    def __init__(self, file: h5py.File, splits: Sequence[str], shard: Shard | None) -> None:
+        self._stored = members(file["operands"])
+        self._axes = {
+            name: tuple(str(axis) for axis in dataset.attrs["axes"])
+            for name, dataset in self._stored.items()
+        }
+        shapes = {name: dataset.shape for name, dataset in self._stored.items()}
+        self._lengths = _lengths(shapes, self._axes)
+        self._ranges: dict[str, range] = {}
+        if shard is not None:
+            axis = choose_axis(splits, self._lengths, shard.count)
+            self._ranges[axis] = range(self._lengths[axis])[shard.within(self._lengths[axis])]
+        coordinates = {
+            axis: self._coordinate(axis, dataset)
+            for axis, dataset in members(file["coordinates"]).items()
+        }
+        outlines = {name: self._outline(name) for name in self._stored}
+        attributes = json.loads(file.attrs["attributes"])
+        self.outline = Staged(outlines, self._axes, coordinates, attributes)
+
+    def read(self) -> Staged:
+        """All of it, every chunk's checksum checked."""
+        operands = {name: self.operand(name) for name in self._stored}
+        return replace(self.outline, operands=operands)
+
+    def operand(self, name: str) -> Array:
+        """One operand."""
+        part = [slice(span.start, span.stop) for span in self.part(name)]
+        return read_dataset(self._stored[name], part)
+
+    def dataset(self, name: str) -> h5py.Dataset:
+        """Where an operand is stored, whole."""
+        return self._stored[name]
+
+    def part(self, name: str) -> list[range]:
+        """What is meant of each axis of an operand: where it has length 1 it is broadcast."""
+        shape = self._stored[name].shape
+        return [
+            self._ranges[axis]
+            if axis in self._ranges and length == self._lengths[axis]
+            else range(length)
+            for axis, length in zip(self._axes[name], shape, strict=True)
+        ]
+
+    def _outline(self, name: str) -> Array:
+        shape = [len(span) for span in self.part(name)]
+        return np.broadcast_to(np.zeros((), self._stored[name].dtype), shape)
+
+    def _coordinate(self, axis: str, dataset: h5py.Dataset) -> Coordinate:
+        span = self._ranges.get(axis, range(len(dataset)))
+        values = read_dataset(dataset, [slice(span.start, span.stop)])
+        return Coordinate(values, dataset.attrs["units"], dataset.attrs["long_name"])
+
+
+@contextlib.contextmanager
+def open_staged(
+    path: Path, splits: Sequence[str] = (), shard: Shard | None = None
+) -> Iterator[StagedFile]:
+    """Open a staged file, or the range that a shard takes of it.
+
+    That is of the first axis of ``splits`` that is long enough (`choose_axis`), in the operands and
+    the coordinate that have it. Raises DataError, also for damage that shows within the block.
+    """
+    with open_written(path, "staged") as file:
+        yield StagedFile(file, splits, shard)
+
+
+def read_staged(path: Path, splits: Sequence[str] = (), shard: Shard | None = None) -> Staged:
+    """Read what `open_staged` opens. Raises DataError."""
+    with open_staged(path, splits, shard) as staged:
+        return staged.read()
+
+
+def read_staged_shape(path: Path) -> Staged:
+    """The outline of a whole staged file (`StagedFile`). Raises DataError."""
+    with open_staged(path) as staged:
+        return staged.outline
+
+
+def axis_lengths(staged: Staged) -> dict[str, int]:
+    """The length of each axis of the operands: the largest, since 1 is broadcast."""
+    return _lengths({name: data.shape for name, data in staged.operands.items()}, staged.axes)
+
+
+def _lengths(
+    shapes: Mapping[str, Sequence[int]], axes: Mapping[str, Sequence[str]]
+) -> dict[str, int]:
+    lengths: dict[str, int] = {}
+    for name, shape in shapes.items():
+        for axis, length in zip(axes[name], shape, strict=True):
+            lengths[axis] = max(length, lengths.get(axis, 0))
+    return lengths
