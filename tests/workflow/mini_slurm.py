@@ -81,7 +81,7 @@ def missing() -> str:
     return f"Slurm is not installed: no {', '.join(absent)}" if absent else ""
 
 
-def wait_for(what: str, condition: Callable[[], object], seconds: float = 60) -> None:
+def wait_for(what: str, condition: Callable[[], object], seconds: float = 120) -> None:
     """Wait until a condition holds; an AssertionError with ``what`` where it does not."""
     deadline = time.monotonic() + seconds
     while not condition():

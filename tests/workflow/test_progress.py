@@ -17,11 +17,11 @@ def _emit(progress: Progress, event: str, **fields: object) -> None:
 
 def test_one_line_a_step_with_the_log_s_last_line(tmp_path: Path) -> None:
     log = tmp_path / "run.log"
-    log.write_text("details\n6 precisions; fastest fp16\n\n")
     stream = io.StringIO()
     progress = Progress(stream)
     _emit(progress, "run_info", stats={"total": 12})
     _emit(progress, "job_info", jobid=3, rule_msg="run      beams", rule_name="run", log=[str(log)])
+    log.write_text("details\n6 precisions; fastest fp16\n\n")
     _emit(progress, "job_finished", job_id=3)
     (line,) = stream.getvalue().splitlines()
     assert "[ 1/12]" in line
@@ -31,10 +31,10 @@ def test_one_line_a_step_with_the_log_s_last_line(tmp_path: Path) -> None:
 
 def test_a_failure_is_named_with_its_log(tmp_path: Path) -> None:
     log = tmp_path / "run.log"
-    log.write_text("Traceback\nValueError: no\n")
     stream = io.StringIO()
     progress = Progress(stream)
     _emit(progress, "job_info", jobid=1, rule_msg="run x", rule_name="run", log=[str(log)])
+    log.write_text("Traceback\nValueError: no\n")
     _emit(progress, "job_error", jobid=1)
     assert "FAILED  ValueError: no" in stream.getvalue()
     assert str(log) in stream.getvalue()
@@ -75,3 +75,33 @@ def test_no_bar_in_a_file() -> None:
     with Bar("beams fp32", 200, stream) as bar:
         bar.show(200)
     assert stream.getvalue() == ""
+
+
+def test_the_log_of_an_earlier_job_says_nothing(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_text("6 precisions; fastest fp16\n")
+    stream = io.StringIO()
+    progress = Progress(stream)
+    _emit(progress, "job_info", jobid=1, rule_msg="run x", rule_name="run", log=[str(log)])
+    _emit(progress, "job_error", jobid=1, rule_msg="not submitted")
+    assert "FAILED  not submitted" in stream.getvalue()
+    assert "fastest" not in stream.getvalue()
+
+
+def test_the_jobs_of_a_group_fail_together(tmp_path: Path) -> None:
+    """The scheduler knows one job; what each part said last tells which of them it was."""
+    stream = io.StringIO()
+    progress = Progress(stream)
+    logs = {1: tmp_path / "verify.log", 2: tmp_path / "deliver.log", 3: tmp_path / "draw.log"}
+    for job, log in logs.items():
+        _emit(progress, "job_info", jobid=job, rule_msg=log.stem, rule_name="x", log=[str(log)])
+    logs[1].write_text("4 of 4 verified\n")
+    logs[2].write_text("DeliveryError: no\n")
+    parts = [{"jobid": job} for job in logs]
+    _emit(progress, "group_error", groupid="judge", aux_logs=["slurm/7.log"], job_error_info=parts)
+    for job in logs:
+        _emit(progress, "job_error", jobid=job, rule_msg=None)
+    verify, deliver, draw = stream.getvalue().splitlines()
+    assert "FAILED with its group  4 of 4 verified" in verify
+    assert "FAILED with its group  DeliveryError: no" in deliver
+    assert "FAILED with its group  see slurm/7.log" in draw

@@ -38,12 +38,18 @@ from pathlib import Path
 from argand.device import cpu
 from workflow.steps import job_device
 
+def held():
+    try:
+        return Path("hold").read_text() in ("", os.environ.get("SLURM_JOB_ID"))
+    except FileNotFoundError:
+        return False
+
 def resolve(name):
     if name == "cuda":
         names = ("CUDA_VISIBLE_DEVICES", "SLURMD_NODENAME", "SLURM_JOB_ID")
         line = {name: os.environ.get(name) for name in names} | {"from": time.time()}
         time.sleep(3)  # so that jobs that may run together do
-        while ".run." in sys.argv[0] and Path("hold").exists():
+        while ".run." in sys.argv[0] and held():
             time.sleep(0.1)
         with open("seen.jsonl", "a") as file:
             file.write(json.dumps(line | {"to": time.time()}) + "\\n")
@@ -231,16 +237,20 @@ def test_scancel_fails_one_job_and_the_same_command_completes(
 def test_a_job_of_a_killed_snakemake_puts_nothing_into_the_next_ones_results(
     project: Project, slurm: MiniSlurm, expected_one: list[dict[str, str]]
 ) -> None:
-    """Kill -9 of Snakemake; its job goes on in Slurm while the same command runs again."""
+    """Kill -9 of Snakemake; its job outlasts the same command, and is then ended by our check."""
+    (project.folder / "study.yaml").write_text(f"keep_runs: true{ONE}")
     process, job = held_run(project, slurm)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    again = project.submit()
-    wait_for("the next run began", lambda: len(slurm.jobs("R,PD", "rule_")) > 1)
-    (project.folder / "hold").unlink()
-    project.finish(again)
+    (project.folder / "hold").write_text(job)
+    project.finish(project.submit())
     assert project.rows() == expected_one
+    run = project.results / "runs" / "product.h5"
+    written = run.stat().st_mtime_ns
+    assert slurm.jobs("R") == [job], "it goes on"
+    (project.folder / "hold").unlink()
     wait_for("the job of the first run has ended", lambda: job not in slurm.jobs())
+    assert run.stat().st_mtime_ns == written, "neither replaced nor removed"
     assert slurm.call("squeue", "-h", "-t", "all", "-j", job, "-o", "%T").strip() == "FAILED"
     assert project.rows() == expected_one
     assert not list(project.results.rglob("*.part"))

@@ -20,8 +20,8 @@ from workflow.workloads.base import Shape
 Step = Literal["stage", "run", "verify", "deliver", "gather", "draw"]
 
 _BASE_MB = 2000
-"""The interpreter with its libraries, twice more for the Snakemakes around a cluster's job, and the
-copies of small inputs that a timing rotates through the cache."""
+"""The job with its libraries, the two Snakemakes around it, and the copies of small inputs that a
+timing rotates through the cache."""
 _CUDA_MB = 4000
 """More where CUDA is used: its libraries, their host memory, pinned buffers."""
 _BASE_MINUTES = 10

@@ -14,6 +14,8 @@ from typing import Any, Self, TextIO
 class _Job:
     title: str
     log: Path | None
+    before: int | None
+    """When the log was written by an earlier job, if it was."""
     started: float
 
 
@@ -31,6 +33,8 @@ class Progress(logging.Handler):
         self._dry_run = dry_run
         self._stream = stream or sys.stderr
         self._running: dict[int, _Job] = {}
+        self._grouped: dict[int, str] = {}
+        """Jobs that failed as parts of one job of a scheduler's, and where that job's log is."""
         self._done = 0
         self._total = 0
 
@@ -44,8 +48,11 @@ class Progress(logging.Handler):
             self._started(fields)
         elif event == "job_finished":
             self._ended(fields["job_id"])
+        elif event == "group_error":
+            log = " ".join(f"see {path}" for path in fields.get("aux_logs") or [])
+            self._grouped |= {part["jobid"]: log for part in fields.get("job_error_info") or []}
         elif event == "job_error":
-            self._ended(fields["jobid"], "FAILED", why=str(fields.get("rule_msg") or ""))
+            self._failed(fields["jobid"], str(fields.get("rule_msg") or ""))
 
     @staticmethod
     def is_noise(record: logging.LogRecord) -> bool:
@@ -65,8 +72,15 @@ class Progress(logging.Handler):
         if self._dry_run:
             self._print(f"would do  {title}\n")
             return
-        self._running[fields["jobid"]] = _Job(title, log, time.monotonic())
+        self._running[fields["jobid"]] = _Job(title, log, _written(log), time.monotonic())
         self._status()
+
+    def _failed(self, job_id: int, why: str) -> None:
+        """Which part of a group it was that failed, the last line of its log shows."""
+        if job_id in self._grouped:
+            self._ended(job_id, "FAILED with its group", self._grouped.pop(job_id))
+        else:
+            self._ended(job_id, "FAILED", why)
 
     def _ended(self, job_id: int, verdict: str = "", why: str = "") -> None:
         """One line; ``why`` is the executor's word where the job did not come to write its log."""
@@ -78,7 +92,7 @@ class Progress(logging.Handler):
         counter = f"[{self._done:{width}}/{self._total}]" if self._total else f"[{self._done}]"
         seconds = time.monotonic() - job.started
         parts = [time.strftime("%H:%M:%S"), counter, f"{job.title:<34}", f"{seconds:6.1f} s"]
-        said = last_line(job.log)
+        said = last_line(job.log) if _written(job.log) != job.before else ""
         parts += [part for part in (verdict, said or " ".join(why.split())[:300]) if part]
         if verdict and job.log and (said or not why):
             parts.append(f"(see {job.log})")
@@ -132,6 +146,10 @@ class Bar:
         text = f"{self._title}  [{bar:.<{self._WIDTH}}] {100 * part:3.0f} %  {left:.0f} s left"
         self._stream.write(f"\x1b[2K{text[:110]}\r")
         self._stream.flush()
+
+
+def _written(log: Path | None) -> int | None:
+    return log.stat().st_mtime_ns if log is not None and log.is_file() else None
 
 
 def last_line(log: Path | None) -> str:
