@@ -136,9 +136,9 @@ def test_results_are_those_of_the_whole_and_verify(
         assert record.end_to_end_us > 0
         found, expected = streamed.result(*who), whole.result(*who)
         assert found.data.dtype == expected.data.dtype
-        # A shorter product may be summed in another order.
-        scale = abs(expected.data).max()
-        np.testing.assert_allclose(found.data, expected.data, rtol=0, atol=4e-6 * scale)
+        # A shorter product may be summed in another order, and a library round its operands.
+        allowed = max(4e-6, 4 * PRECISIONS[record.precision].u) * abs(expected.data).max()
+        np.testing.assert_allclose(found.data, expected.data, rtol=0, atol=allowed)
 
 
 def test_a_shard_is_streamed(device: Device, tmp_path: Path) -> None:
