@@ -2,7 +2,11 @@
 PYTHON ?= python3
 CORES ?= all
 STUDY ?=
-SNAKEMAKE = .venv/bin/snakemake --cores $(CORES) $(if $(STUDY),--config study=$(STUDY))
+PROFILE ?=
+# A profile for a cluster names the executor that submits jobs, and how many at once.
+EXECUTOR = $(if $(PROFILE),$(shell sed -nE 's/^executor: *([a-z0-9-]+).*/\1/p' $(PROFILE)/config.yaml))
+SNAKEMAKE = .venv/bin/snakemake $(if $(PROFILE),--workflow-profile $(PROFILE),--cores $(CORES)) \
+  $(if $(STUDY),--config study=$(STUDY))
 PYTEST_FLAGS ?= -n auto
 
 .PHONY: help run check report test lint bench lock setup setup-dev clean
@@ -10,13 +14,13 @@ PYTEST_FLAGS ?= -n auto
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
 
-run: setup check ## the study (STUDY=path.yaml CORES=8) to products, tables, figures and results/report.html
+run: setup check ## the study (STUDY=path.yaml CORES=8 or PROFILE=profiles/slurm) to products, tables, figures and results/report.html
 	$(SNAKEMAKE)
 	@$(SNAKEMAKE) --quiet all --report results/report.html
 	@echo "Done: open results/report.html, or read results/tables/performance.md"
 
 check: setup ## the study's mistakes, if it has any, without running it
-	@.venv/bin/python -m workflow.study $(or $(STUDY),config/config.yaml)
+	@.venv/bin/python -m workflow.study $(if $(EXECUTOR),--elsewhere) $(or $(STUDY),config/config.yaml)
 
 report: setup ## results/report.html again, from what a run left
 	$(SNAKEMAKE) --quiet all --report results/report.html
@@ -38,7 +42,7 @@ lock: ## resolve envs/*.in again into envs/*.txt
 	envs/lock.sh
 
 setup:
-	@PYTHON=$(PYTHON) envs/setup.sh run
+	@PYTHON=$(PYTHON) envs/setup.sh run $(EXECUTOR)
 
 setup-dev:
 	@PYTHON=$(PYTHON) envs/setup.sh dev

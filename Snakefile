@@ -1,6 +1,7 @@
 """From a study to verified products, tables, figures: reads the config, names the targets."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 from snakemake.logging import logger
@@ -18,10 +19,31 @@ share_packages(ROOT)
 from argand import DeviceError
 from argand.nvrtc import kernel_digest
 from workflow.methods.shards import split_part
-from workflow.storage.files import FolderHeldError, hold_folder, remove_leftovers
 from workflow.steps.gpu_devices import study_gpus
+from workflow.steps.needs import FIXED, needs
 from workflow.steps.progress import attach
+from workflow.storage import run_folder
 from workflow.study import StudyError, check_study, load_study
+
+# Jobs run on this machine, or a cluster's scheduler places them. Such a job starts Snakemake again,
+# where it is not the main process. The executor is chosen after this file is read, but only one that
+# submits jobs has a number of them (--jobs); a local one takes that for --cores.
+IS_MAIN = workflow.is_main_process
+ON_CLUSTER = not IS_MAIN or workflow.nodes is not None
+RUNS_HERE = not ON_CLUSTER and not workflow.output_settings.dryrun
+
+if IS_MAIN:
+    run_folder.name_run()
+else:
+    try:  # a job may have waited in a queue while its run was killed and another one began
+        run_folder.check_run()
+    except run_folder.ReplacedRunError as error:
+        raise WorkflowError(str(error)) from None
+
+
+envvars:
+    run_folder.RUN,
+
 
 # A study replaces the default one: no configfile directive, which merges. It is named by --config
 # study=PATH, because Snakemake itself opens a --configfile first and, where the file says so, runs the
@@ -32,7 +54,8 @@ try:
     study = load_study(
         Path(str(next(filter(None, named), DEFAULT_STUDY))), overrides=overrides
     )
-    check_study(study)
+    if IS_MAIN:
+        check_study(study, device_here=RUNS_HERE)
 except StudyError as error:
     raise WorkflowError(str(error)) from None
 
@@ -41,18 +64,24 @@ RECORDS = "results/records/{workload}.jsonl"  # of the whole workload, sharded o
 PRODUCT = "results/products/{workload}.h5"
 SHARDED = [name for name in WORKLOADS if study.shards(name)]
 PARTS = [part for name in WORKLOADS for part in study.parts(name)]
+SHARDS = [part for name in SHARDED for part in study.parts(name)]
 
 # How many GPUs jobs may use at once; 0 where the study is computed on the CPU. Snakemake knows no
 # machine's number and sets no device: the cap is set here, the devices by workflow/steps/gpu_lease.py.
-try:
-    GPUS = study_gpus(study.device)
-except DeviceError as error:
-    raise WorkflowError(str(error)) from None
-if workflow.is_main_process and workflow.local_exec:
-    asked = workflow.global_resources.get("gpu").value  # --resources gpu=2
-    GPUS = GPUS if asked is None else min(GPUS, asked)
+# A cluster's scheduler knows both: there each job asks for one, and this machine needs none.
+GPUS = 0 if study.device == "cpu" else 1
+if RUNS_HERE:
+    try:
+        GPUS = study_gpus(study.device)
+    except DeviceError as error:
+        raise WorkflowError(str(error)) from None
+    cap = workflow.global_resources.get("gpu").value  # --resources gpu=2
+    GPUS = GPUS if cap is None else min(GPUS, cap)
     workflow.register_resource("gpu", GPUS)
 GPU_PER_JOB = min(GPUS, 1)
+
+# What a job of a workload asks a cluster's scheduler for.
+asked = partial(needs, study, gpu=GPU_PER_JOB > 0)
 
 
 report: "workflow/report/workflow.rst"
@@ -85,7 +114,7 @@ def one_of(names):
     return "|".join(map(re.escape, names)) or "(?!)"
 
 
-if workflow.is_main_process:
+if IS_MAIN:
     attach(logger, dry_run=workflow.output_settings.dryrun)
 
 
@@ -93,9 +122,9 @@ onstart:
     # Held until this process ends, however it ends: unlike Snakemake's own lock, which the profile
     # turns off, nobody has to remove it after a kill.
     try:
-        folder_lock = hold_folder(Path("results"))
-        remove_leftovers(Path("results"))
-    except FolderHeldError as error:
+        folder_lock = run_folder.hold_folder()
+        run_folder.remove_leftovers()
+    except run_folder.FolderHeldError as error:
         raise WorkflowError(str(error)) from None
 
 
@@ -105,6 +134,15 @@ include: "workflow/rules/verify.smk"
 include: "workflow/rules/deliver.smk"
 include: "workflow/rules/shards.smk"
 include: "workflow/rules/tabulate.smk"
+
+
+# They read records and tables alone and take a second: a cluster's submit host does them itself.
+localrules:
+    all,
+    combine,
+    tabulate,
+    tabulate_shards,
+    draw_study,
 
 
 rule all:

@@ -46,11 +46,13 @@ def _cublas(precision: str) -> Candidate:
 
     def prepare(a: Any, b: Any) -> tuple[Any, ...]:
         left, right = (cupy.array(x, dtype=dtype) for x in (a, b))
-        return left, right, cupy.full((*a.shape[:-1], b.shape[-1]), np.nan, dtype)
-
-    def compute(a: Any, b: Any, out: Any) -> Any:
+        out = cupy.full((*a.shape[:-1], b.shape[-1]), np.nan, dtype)
         problem = gemm_problem(a.shape, b.shape, precision=precision)
-        return cuda_cublas.gemm(problem, a, b, None, out, precision)
+        return cuda_cublas.bound(problem, left, right, out, precision), (left, right), out
+
+    def compute(product: Callable[[], None], _operands: Any, out: Any) -> Any:
+        product()
+        return out
 
     return Candidate(
         "cublas", cuda_cublas.cublas_precision(precision), cuda_cublas.algorithm(precision),

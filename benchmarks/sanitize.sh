@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# compute-sanitizer over small ragged calls of every precision that our kernels compute and every
-# kind of softmax, on a machine with a GPU. The exit status is 0 only where every tool ran and found
+# compute-sanitizer over small ragged calls of every precision that our kernels compute, every kind of
+# softmax and the gates of every precision, on a machine with a GPU. The exit status is 0 only where every tool ran and found
 # nothing.
 #
 #   benchmarks/sanitize.sh [memcheck racecheck ...]
@@ -13,9 +13,8 @@ fi
 precisions=$(python3 -c '
 from argand import PRECISIONS
 print(*(row.name for row in PRECISIONS.values() if not row.exact_operands))')
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-dirty=0
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
 programs=()
 for precision in $precisions; do
   programs+=("sanitized_gemm $precision")
@@ -23,12 +22,28 @@ done
 for kind in fp32 fp16 bf16 complex64; do
   programs+=("sanitized_softmax $kind")
 done
+for precision in fp64 fp32 $precisions; do
+  programs+=("sanitized_gates $precision")
+done
+# All at once: most of the time is a tool's own, on the CPU.
 for tool in "$@"; do
   for program in "${programs[@]}"; do
-    status=0
-    # cuda-bindings asks the driver for functions that it may not have: no error of ours.
-    compute-sanitizer --tool "$tool" --error-exitcode 9 --print-limit 20 --report-api-errors no \
-      python3 -m benchmarks.$program >"$log" 2>&1 || status=$?
+    log="$logs/$tool $program"
+    {
+      status=0
+      # cuda-bindings asks the driver for functions that it may not have: no error of ours.
+      compute-sanitizer --tool "$tool" --error-exitcode 9 --print-limit 20 --report-api-errors no \
+        python3 -m benchmarks.$program >"$log" 2>&1 || status=$?
+      echo "$status" >"$log.status"
+    } &
+  done
+done
+wait
+dirty=0
+for tool in "$@"; do
+  for program in "${programs[@]}"; do
+    log="$logs/$tool $program"
+    status=$(<"$log.status")
     # Both have to say so: a tool that never reached the device reports no error either.
     if ((status == 0)) && grep -Eq '(ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: 0 hazards)' "$log"; then
       echo "$tool $program: clean"

@@ -45,6 +45,7 @@ class Shape:
         return 8 * self.batch * self.m * self.n * self.k
 
 
+_SMALL = tuple(Shape(side, side, side) for side in (256, 512, 1024, 2048))
 SUITES: Mapping[str, tuple[Shape, ...]] = MappingProxyType(
     {
         "gemm": (
@@ -54,8 +55,9 @@ SUITES: Mapping[str, tuple[Shape, ...]] = MappingProxyType(
             Shape(256, 4096, 256, batch=256),
             Shape(512, 8192, 512, batch=64),
             Shape(1024, 1024, 1024, batch=256),
-            *(Shape(side, side, side) for side in (256, 512, 1024, 2048)),
+            *_SMALL,
         ),
+        "gemm-small": _SMALL,
     }
 )
 """What ``--suite`` may name. ``gemm``: large, batched thin to square, and small products."""

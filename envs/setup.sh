@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Sets up .venv from the locked requirements: `envs/setup.sh run` (plus the GPU lock that fits where a
-# GPU answers) or `envs/setup.sh dev`. Does nothing where the locks have not changed since.
+# GPU answers) or `envs/setup.sh dev`. A second word names an executor of Snakemake's whose lock is wanted
+# too, such as `slurm`; `dev` has that one. Does nothing where the locks have not changed since.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-purpose=${1:?usage: envs/setup.sh run|dev}
+purpose=${1:?usage: envs/setup.sh run|dev [executor]}
 python=${PYTHON:-python3}
 
 if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
@@ -13,20 +14,30 @@ if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
 fi
 
 locks=(envs/cpu.txt)
-if [ "$purpose" = dev ]; then locks=(envs/dev.txt); fi
-
-# The newest CUDA that the driver speaks decides between the two GPU locks.
-if answer=$(nvidia-smi 2>/dev/null); then
-  cuda=$(sed -nE 's/.*CUDA Version: ([0-9]+)\..*/\1/p' <<<"$answer" | head -n 1)
-  if [ "${cuda:-0}" -ge 13 ]; then
-    locks+=(envs/gpu-cuda13.txt)
-  elif [ "${cuda:-0}" -eq 12 ]; then
-    locks+=(envs/gpu-cuda12.txt)
-  else
-    echo "A GPU answers, but its driver speaks CUDA ${cuda:-unknown}; argand needs 12 or newer." >&2
-    echo "Going on without it would be silent; set ARGAND_NO_GPU=1 to use the CPU." >&2
-    [ -n "${ARGAND_NO_GPU:-}" ] || exit 1
+if [ "$purpose" = dev ]; then locks=(envs/dev.txt envs/slurm.txt); fi
+if [ -n "${2:-}" ]; then
+  if [ ! -e "envs/$2.txt" ]; then
+    echo "There is no lock for the executor $2; docs/clusters.md says how to add one." >&2
+    exit 1
   fi
+  locks+=("envs/$2.txt")
+fi
+
+# The newest CUDA that the driver speaks decides between the two GPU locks. Where the GPUs are in other
+# machines, such as a cluster's, ARGAND_CUDA says it.
+cuda=${ARGAND_CUDA:-}
+if [ -z "$cuda" ] && answer=$(nvidia-smi 2>/dev/null); then
+  cuda=$(sed -nE 's/.*CUDA Version: ([0-9]+)\..*/\1/p' <<<"$answer" | head -n 1)
+  cuda=${cuda:-unknown}
+fi
+if [[ $cuda =~ ^[0-9]+$ ]] && [ "$cuda" -ge 13 ]; then
+  locks+=(envs/gpu-cuda13.txt)
+elif [ "$cuda" = 12 ]; then
+  locks+=(envs/gpu-cuda12.txt)
+elif [ -n "$cuda" ]; then
+  echo "A GPU is to be used, but its driver speaks CUDA $cuda; argand needs 12 or newer." >&2
+  echo "Going on without it would be silent; set ARGAND_NO_GPU=1 to use the CPU." >&2
+  [ -n "${ARGAND_NO_GPU:-}" ] || exit 1
 fi
 
 [ -x .venv/bin/python ] || "$python" -m venv .venv

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-LOCKS = ("cpu", "dev", "gpu-cuda12", "gpu-cuda13")
+LOCKS = ("cpu", "dev", "gpu-cuda12", "gpu-cuda13", "slurm")
 
 
 def _requirements(text: str) -> dict[str, str]:
@@ -28,14 +28,26 @@ def test_locks_pin_every_version_with_hashes_and_hold_no_url(root: Path, name: s
         assert "--hash=sha256:" in part, requirement
 
 
+def _versions(root: Path, name: str) -> dict[str, list[str]]:
+    """Each package of a lock with its versions, of which a Python may have its own."""
+    found: dict[str, list[str]] = {}
+    text = (root / "envs" / f"{name}.txt").read_text()
+    for package, version in re.findall(r"^([A-Za-z0-9._-]+)==(\S+)", text, re.M):
+        found.setdefault(package, []).append(version)
+    return found
+
+
 def test_what_the_workflow_needs_is_what_the_tests_run_with(root: Path) -> None:
-    run, dev = (
-        dict(
-            re.findall(r"^([A-Za-z0-9._-]+)==(\S+)", (root / "envs" / f"{n}.txt").read_text(), re.M)
-        )
-        for n in ("cpu", "dev")
-    )
+    run, dev = _versions(root, "cpu"), _versions(root, "dev")
     assert {name: dev.get(name) for name in run} == run
+
+
+def test_the_lock_for_slurm_changes_nothing_that_is_installed(root: Path) -> None:
+    dev, slurm = _versions(root, "dev"), _versions(root, "slurm")
+    assert "snakemake-executor-plugin-slurm" in slurm
+    assert {name: slurm[name] for name in slurm if name in dev} == {
+        name: dev[name] for name in dev if name in slurm
+    }
 
 
 def test_no_registry_is_named(root: Path) -> None:

@@ -6,6 +6,7 @@ files, so that whatever can be wrong is said before the first job starts.
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sys
@@ -40,7 +41,9 @@ class Settings(Model):
     """What holds for a whole study; a workload may differ in its precisions and baselines."""
 
     device: Literal["auto", "cpu", "cuda"] = Field(
-        "auto", description="Where to compute; `auto` is a GPU where one answers, else the CPU."
+        "auto",
+        description="Where to compute; `auto` is a GPU where one answers, else the CPU, and on a "
+        "cluster a GPU.",
     )
     seed: int = Field(
         20260101, ge=0, description="Where all random numbers start; each workload has its own."
@@ -263,16 +266,21 @@ def _expanded(name: str, parameters: Any, mistakes: list[str]) -> list[tuple[str
     return [(full, case) for full, case in cases if case is not None]
 
 
-def check_study(study: Study) -> None:
+def check_study(study: Study, *, device_here: bool = True) -> None:
     """Look for what is wrong outside the config: device, files, workloads that need each other.
 
     Reads the headers of the user's files and no data. Raises StudyError with every mistake.
+
+    Args:
+        study: what `load_study` returned.
+        device_here: whether this machine computes, so that its devices must do.
     """
     mistakes = []
-    try:
-        resolve(study.device)
-    except DeviceError as error:
-        mistakes.append(str(error))
+    if device_here:
+        try:
+            resolve(study.device)
+        except DeviceError as error:
+            mistakes.append(str(error))
     dependencies = _wrong_dependencies(study)
     mistakes += dependencies
     for name in study.names:
@@ -306,7 +314,7 @@ def _wrong_shards(study: Study, name: str, known: Iterable[str]) -> list[str]:
     if case.shards == 1:
         return []
     upstream = study.upstream(name)
-    lengths = workload.axis_lengths(study.workload(upstream) if upstream else None)
+    lengths = workload.outline(study.workload(upstream) if upstream else None).axis_lengths()
     try:
         choose_axis(workload.splits, lengths, case.shards)
     except ValueError as error:
@@ -347,10 +355,16 @@ def _wrong_upstream(study: Study, name: str, upstream: str) -> str:
 
 def main() -> None:
     """Check the study files named on the command line and say what is wrong with them."""
-    for path in sys.argv[1:]:
+    parser = argparse.ArgumentParser(prog="python -m workflow.study", description=main.__doc__)
+    parser.add_argument("studies", metavar="STUDY", type=Path, nargs="+")
+    parser.add_argument(
+        "--elsewhere", action="store_true", help="other machines compute: this one needs no GPU"
+    )
+    given = parser.parse_args()
+    for path in given.studies:
         try:
-            study = load_study(Path(path))
-            check_study(study)
+            study = load_study(path)
+            check_study(study, device_here=not given.elsewhere)
         except StudyError as error:
             sys.exit(f"{path}:\n{error}")
         print(f"{path}: {len(study.names)} workloads ({', '.join(study.names)})")

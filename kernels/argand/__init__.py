@@ -1,6 +1,10 @@
 """Complex matrix kernels at a precision of your choice, on the CPU and on NVIDIA GPUs."""
 
+from argand.circuits import CircuitPlan, CircuitRecord, plan_circuit, run_circuit
 from argand.device import Device, DeviceError, devices
+from argand.gate_costs import measure_gate_costs
+from argand.gate_fusion import Gate
+from argand.gates import apply_gate
 from argand.gemm import GemmProblem, gemm
 from argand.packing import Packed, pack
 from argand.pairs import Pairs, pairs, to_pairs
@@ -12,20 +16,27 @@ __version__ = "0.1.0"
 
 __all__ = [
     "PRECISIONS",
+    "CircuitPlan",
+    "CircuitRecord",
     "Device",
     "DeviceError",
+    "Gate",
     "GemmProblem",
     "Packed",
     "Pairs",
     "Precision",
     "SoftmaxProblem",
+    "apply_gate",
     "devices",
     "gemm",
     "get_precision",
     "log_softmax",
     "logsumexp",
+    "measure_gate_costs",
     "pack",
     "pairs",
+    "plan_circuit",
+    "run_circuit",
     "softmax",
     "to_pairs",
     "tune",

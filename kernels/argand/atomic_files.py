@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 LEFTOVERS = ".*.????????.part"
@@ -13,12 +13,13 @@ LEFTOVERS = ".*.????????.part"
 
 
 @contextlib.contextmanager
-def atomic_path(path: Path) -> Iterator[Path]:
+def atomic_path(path: Path, permitted: Callable[[], None] | None = None) -> Iterator[Path]:
     """A temporary path beside ``path``, which becomes ``path`` when the block ends without error.
 
     The file is synced to disk before the rename and its folder after it, so that a crash leaves
     the old file or the new one, and others may read it or write the same meanwhile. On an error the
-    temporary file is removed.
+    temporary file is removed. ``permitted`` is called last before the rename, which an error from
+    it prevents.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -27,6 +28,8 @@ def atomic_path(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         _sync(temporary)
+        if permitted is not None:
+            permitted()
         temporary.replace(path)
         _sync(path.parent)
     finally:

@@ -114,17 +114,20 @@ def one_stride(shape: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
 
 
 def result_place(out: Any, shape: tuple[int, ...], dtype: str, inputs: list[Any]) -> Any:
-    """Where a kernel may write: ``out``, or a new array where out is missing, overlaps an input,
-    overlaps itself, or its leading axes have no single stride.
-    """  # noqa: D205
-    if out is None:
-        return cupy.empty(shape, dtype)
-    fits = one_stride(out.shape[:-2], out.strides[:-2]) is not None
-    repeats = any(s == 0 and n > 1 for n, s in zip(out.shape, out.strides, strict=True))
-    aligned = out.data.ptr % out.dtype.itemsize == 0
-    strided = all(stride % out.dtype.itemsize == 0 for stride in out.strides)
-    if not (fits and aligned and strided) or repeats:
-        return cupy.empty(shape, dtype)
-    if any(x is not None and cupy.may_share_memory(out, x) for x in inputs):
-        return cupy.empty(shape, dtype)
-    return out
+    """Where a kernel may write: ``out`` if that is `writable`, else a new array."""
+    return out if out is not None and writable(out, inputs) else cupy.empty(shape, dtype)
+
+
+def writable(out: Any, inputs: list[Any]) -> bool:
+    """Whether a kernel may write ``out`` while it reads ``inputs`` (arrays, or None).
+
+    Not where it overlaps an input, overlaps itself, or its leading axes have no single stride.
+    """
+    item = out.dtype.itemsize
+    if one_stride(out.shape[:-2], out.strides[:-2]) is None:
+        return False
+    if out.data.ptr % item or any(stride % item for stride in out.strides):
+        return False
+    if any(s == 0 and n > 1 for n, s in zip(out.shape, out.strides, strict=True)):
+        return False
+    return not any(x is not None and cupy.may_share_memory(out, x) for x in inputs)

@@ -7,17 +7,20 @@ only fills in addresses.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import cupy
 
 from argand import tuning
-from argand.cuda_launch import GemmLaunch, fixed
+from argand.cuda_launch import fixed
 from argand.packing import Packed
-from argand.pairs import Pairs
+from argand.pairs import HALF_FORMATS, PAIR_FORMATS, Pairs
 
 Key = tuple[Any, ...]
+Launch = Callable[[Any, Any, int, int], None]
+"""Takes the addresses (or planes) of a and b, and the addresses of c and out."""
 Extent = tuple[int, int]
 """The first and one past the last byte that an array touches, from its address."""
 _MOST = 4096
@@ -37,9 +40,9 @@ def key_of(operands: tuple[Any, ...], options: tuple[Any, ...]) -> Key | None:
         if x is None:
             forms.append(None)
         elif type(x) is cupy.ndarray:
-            if x.dtype.char != "F" or x.data.device_id != device:
+            if x.data.device_id != device:
                 return None
-            forms.append((x.shape, x.strides, x.data.ptr & _ALIGNMENTS))
+            forms.append((x.dtype.char, x.shape, x.strides, x.data.ptr & _ALIGNMENTS))
         elif type(x) is Pairs:
             array = x.array
             if array.data.device_id != device:
@@ -58,26 +61,26 @@ def key_of(operands: tuple[Any, ...], options: tuple[Any, ...]) -> Key | None:
 @dataclass(frozen=True)
 class _Kept:
     """A launch, the result's shape, the extents of a, b, c and out where overlaps matter, and the
-    format of a result of pairs.
+    result's type, or format where it is pairs.
     """  # noqa: D205
 
-    launch: GemmLaunch
+    launch: Launch
     shape: tuple[int, ...]
     extents: tuple[Extent | None, ...]
-    half: str | None
+    output: str
 
 
 def remember(
     key: Key,
-    launch: GemmLaunch,
+    launch: Launch,
     shape: tuple[int, ...],
     operands: tuple[Any, ...],
-    half: str | None = None,
+    output: str,
 ) -> None:
     """Keep a launch whose operands need no copies and whose result goes where the caller said.
 
-    ``operands`` are a, b, c and out as they were given; ``half`` is the format of a result of
-    pairs, for which no place was given.
+    ``operands`` are a, b, c and out as they were given; ``output`` is what `empty` makes where no
+    place is given.
     """
     try:
         hash(key)
@@ -85,7 +88,7 @@ def remember(
         return
     if len(_kept) >= _MOST:
         _kept.clear()
-    _kept[key] = _Kept(launch, shape, tuple(_extent(x) for x in operands), half)
+    _kept[key] = _Kept(launch, shape, tuple(_extent(x) for x in operands), output)
 
 
 def repeat(key: Key, a: Any, b: Any, c: Any, out: Any) -> Any:
@@ -97,14 +100,11 @@ def repeat(key: Key, a: Any, b: Any, c: Any, out: Any) -> Any:
     if found is None:
         return None
     a_at, b_at = _at(a), _at(b)
-    if found.half is not None:
-        out = empty_pairs(found.shape, found.half)
-        address = out.array.data.ptr
-    elif out is None:
-        out = cupy.empty(found.shape, cupy.complex64)
-        address = out.data.ptr
+    if out is None:
+        out = empty(found.shape, found.output)
+        address = _at(out)
     else:
-        address = out.data.ptr
+        address = _at(out)
         low, high = found.extents[3]  # type: ignore[misc]
         low, high = low + address, high + address
         for x, extent in zip((a, b, None if c is out else c), found.extents, strict=False):
@@ -116,9 +116,11 @@ def repeat(key: Key, a: Any, b: Any, c: Any, out: Any) -> Any:
     return out
 
 
-def empty_pairs(shape: tuple[int, ...], form: str) -> Pairs:
-    """Pairs of ``fp16`` or ``bf16`` that hold nothing yet."""
-    return Pairs(cupy.empty((*shape, 2), "float16" if form == "fp16" else "uint16"), form)
+def empty(shape: tuple[int, ...], output: str) -> Any:
+    """An array of this type, or pairs of ``fp16`` or ``bf16``, that hold nothing yet."""
+    if output not in HALF_FORMATS:
+        return cupy.empty(shape, output)
+    return Pairs(cupy.empty((*shape, 2), PAIR_FORMATS[output]), output)
 
 
 def _at(x: Any) -> Any:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import cupy
 import numpy as np
 from cupy.cuda import cublas
 
+from argand import cuda_calls
 from argand.cuda_arrays import Batched, batched, place, result_place
 from argand.gemm import GemmProblem
 from argand.precision import Precision, get_precision
@@ -34,15 +37,25 @@ def algorithm(precision: str) -> str:
     return f"cublas {mode}"
 
 
-def gemm(problem: GemmProblem, a: Any, b: Any, c: Any, out: Any, compute: str) -> Any:
+def gemm(
+    problem: GemmProblem,
+    a: Any,
+    b: Any,
+    c: Any,
+    out: Any,
+    compute: str,
+    key: cuda_calls.Key | None = None,
+) -> Any:
     """Solve a GemmProblem by cublasGemmStridedBatchedEx.
 
     Args:
         problem, a, b, c, out: as in `argand.gemm`, already checked; CuPy arrays.
         compute: a name of ``COMPUTE_TYPES``.
+        key: under which calls of this form are to be remembered.
     """
     with place(a):
         dtype = "complex128" if compute == "fp64" else "complex64"
+        given = (a, b, c, out)
         a, b = (x.astype(dtype, copy=False) for x in (a, b))
         target = result_place(out, problem.shape, dtype, [a, b] if c is out else [a, b, c])
         if not _row_major(target):
@@ -55,11 +68,33 @@ def gemm(problem: GemmProblem, a: Any, b: Any, c: Any, out: Any, compute: str) -
         if problem.k == 0 or problem.alpha == 0:
             target[...] = target * np.array(beta, dtype)[()] if beta != 0 else 0
         else:
-            _launch(problem, a, b, target, compute)
+            left = _operand(a, problem.op_a, problem.batch_shape)
+            right = _operand(b, problem.op_b, problem.batch_shape)
+            launch = CublasLaunch(problem, left, right, target, compute)
+            at_a, at_b = (x.lines.array.data.ptr for x in (left, right))
+            launch(at_a, at_b, target.data.ptr, target.data.ptr)
+            as_given = (at_a, at_b) == tuple(x.data.ptr for x in given[:2])
+            # The library adds to what is in its place: C elsewhere is copied there above.
+            if key is not None and as_given and beta == 0 and (out is None or target is out):
+                cuda_calls.remember(key, launch, problem.shape, given, dtype)
         if out is not None and target is not out:
             out[...] = target
             return out
         return target
+
+
+def bound(problem: GemmProblem, a: Any, b: Any, out: Any, compute: str) -> Callable[[], None]:
+    """The product of these arrays into ``out``, row-major, with nothing left to be looked at.
+
+    For measuring the library by itself. Raises ValueError where an array would have to be copied.
+    """
+    left = _operand(a, problem.op_a, problem.batch_shape)
+    right = _operand(b, problem.op_b, problem.batch_shape)
+    at = a.data.ptr, b.data.ptr, out.data.ptr, out.data.ptr
+    if (left.lines.array.data.ptr, right.lines.array.data.ptr) != at[:2] or not _row_major(out):
+        raise ValueError("cuBLAS takes only arrays whose rows or columns are contiguous")
+    launch = CublasLaunch(problem, left, right, out, compute)
+    return lambda: launch(*at)
 
 
 def _row_major(x: Any) -> bool:
@@ -69,17 +104,26 @@ def _row_major(x: Any) -> bool:
     return bool(follows and (x.shape[-2] == 1 or x.strides[-2] >= max(1, columns) * item))
 
 
-def _operand(x: Any, op: str, batch_shape: tuple[int, ...]) -> tuple[Batched, int, int]:
-    """op(x) for a column-major library that is to see its transpose: array, flag, leading axis."""
+@dataclass(frozen=True)
+class _Operand:
+    """op(x) for a column-major library that is to see its transpose: its flag and leading axis."""
+
+    lines: Batched
+    flag: int
+    lead: int
+
+
+def _operand(x: Any, op: str, batch_shape: tuple[int, ...]) -> _Operand:
+    """As the library takes it; copied where it does not."""
     found = batched(x, batch_shape)
     seen = found if op == "N" else found.transposed
     if _leading(seen.row_stride, seen.column_stride, seen.rows, seen.columns):
         if op == "C":  # conjugated but, as the library sees it, not transposed: it has no such flag
             return _operand(x.conj(), "T", batch_shape)
-        return seen, _N, seen.columns if seen.rows == 1 else seen.row_stride
+        return _Operand(seen, _N, seen.columns if seen.rows == 1 else seen.row_stride)
     if _leading(seen.column_stride, seen.row_stride, seen.columns, seen.rows):
         lead = seen.rows if seen.columns == 1 else seen.column_stride
-        return seen, _C if op == "C" else _T, lead
+        return _Operand(seen, _C if op == "C" else _T, lead)
     return _operand(cupy.ascontiguousarray(x), op, batch_shape)
 
 
@@ -88,26 +132,36 @@ def _leading(slow: int, fast: int, slow_length: int, fast_length: int) -> bool:
     return (fast == 1 or fast_length == 1) and (slow >= fast_length or slow_length == 1)
 
 
-def _launch(problem: GemmProblem, a: Any, b: Any, target: Any, compute: str) -> None:
-    left, flag_a, lead_a = _operand(a, problem.op_a, problem.batch_shape)
-    right, flag_b, lead_b = _operand(b, problem.op_b, problem.batch_shape)
-    place_ = batched(target, problem.batch_shape)
-    lead_c = problem.n if problem.m == 1 else place_.row_stride
-    scalars = np.array([problem.alpha, problem.beta], target.dtype)
-    kind, item = _DATA_TYPES[str(target.dtype)], scalars.itemsize
-    handle = cupy.cuda.device.get_cublas_handle()
-    mode = cublas.getPointerMode(handle)
-    cublas.setPointerMode(handle, cublas.CUBLAS_POINTER_MODE_HOST)
-    try:
-        # Row-major C = A B is column-major C^T = B^T A^T, so the operands change places.
-        cublas.gemmStridedBatchedEx(
-            handle, flag_b, flag_a, problem.n, problem.m, problem.k,
-            scalars.ctypes.data,
-            right.array.data.ptr, kind, lead_b, right.batch_stride,
-            left.array.data.ptr, kind, lead_a, left.batch_stride,
-            scalars.ctypes.data + item,
-            place_.array.data.ptr, kind, lead_c, place_.batch_stride,
-            problem.batch, COMPUTE_TYPES[compute], _DEFAULT_ALGORITHM,
-        )  # fmt: skip
-    finally:
-        cublas.setPointerMode(handle, mode)
+class CublasLaunch:
+    """One product by cuBLAS for operands of these forms, at any addresses; beta adds to ``out``."""
+
+    def __init__(
+        self, problem: GemmProblem, left: _Operand, right: _Operand, target: Any, compute: str
+    ) -> None:
+        place_ = batched(target, problem.batch_shape)
+        self._problem, self._compute = problem, COMPUTE_TYPES[compute]
+        self._kind = _DATA_TYPES[str(target.dtype)]
+        self._left = left.flag, left.lead, left.lines.batch_stride
+        self._right = right.flag, right.lead, right.lines.batch_stride
+        self._lead = problem.n if problem.m == 1 else place_.row_stride
+        self._stride, self._batch = place_.batch_stride, problem.batch
+        self._scalars = np.array([problem.alpha, problem.beta], target.dtype)
+        self._alpha = int(self._scalars.ctypes.data)
+
+    def __call__(self, a: int, b: int, _c: int, out: int) -> None:
+        """Launch on the current stream."""
+        problem, kind = self._problem, self._kind
+        (flag_a, lead_a, stride_a), (flag_b, lead_b, stride_b) = self._left, self._right
+        handle = cupy.cuda.device.get_cublas_handle()
+        mode = cublas.getPointerMode(handle)
+        cublas.setPointerMode(handle, cublas.CUBLAS_POINTER_MODE_HOST)
+        try:
+            # Row-major C = A B is column-major C^T = B^T A^T, so the operands change places.
+            cublas.gemmStridedBatchedEx(
+                handle, flag_b, flag_a, problem.n, problem.m, problem.k, self._alpha,
+                b, kind, lead_b, stride_b, a, kind, lead_a, stride_a,
+                self._alpha + self._scalars.itemsize, out, kind, self._lead, self._stride,
+                self._batch, self._compute, _DEFAULT_ALGORITHM,
+            )  # fmt: skip
+        finally:
+            cublas.setPointerMode(handle, mode)

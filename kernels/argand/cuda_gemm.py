@@ -9,7 +9,7 @@ from typing import Any
 import cupy
 
 from argand import cuda_calls, cuda_cublas
-from argand.cuda_arrays import Batched, batched, place, result_place
+from argand.cuda_arrays import Batched, batched, place, result_place, writable
 from argand.cuda_launch import OperandForm, fixed, planes_for, prepare
 from argand.cuda_pack import PackLaunch, PackSource, Planes
 from argand.device import gpu
@@ -77,11 +77,16 @@ def _lines(x: Any, op: Op, side: Side, batch_shape: tuple[int, ...]) -> Batched:
 
 
 def _words(x: Pairs) -> Any:
-    """Pairs of 16 bits as one uint32 each, in place where real and imaginary part lie together."""
-    parts = x.array
-    if parts.strides[-1] != parts.itemsize or parts.data.ptr % 4:
-        parts = parts.copy(order="C")
+    """Pairs of 16 bits as one uint32 each, in place where each is an aligned word."""
+    parts = x.array if _in_words(x) else x.array.copy(order="C")
     return parts.view("uint32")[..., 0]
+
+
+def _in_words(x: Pairs) -> bool:
+    """Whether real and imaginary part lie together, at multiples of 4 bytes."""
+    parts = x.array
+    together = parts.strides[-1] == parts.itemsize
+    return bool(together and not (parts.data.ptr % 4 or any(s % 4 for s in parts.strides[:-1])))
 
 
 def gemm(
@@ -100,7 +105,7 @@ def gemm(
     """
     problem, a, b = _unwrapped(problem, a, b)
     if problem.precision.exact_operands:
-        return cuda_cublas.gemm(problem, a, b, c, out, problem.precision.name)
+        return cuda_cublas.gemm(problem, a, b, c, out, problem.precision.name, key)
     with place(a):
         if isinstance(a, Pairs) != isinstance(b, Pairs) or not _takes_pairs():
             # One scaled and the other not: as if neither were rounded yet, which is exact.
@@ -109,6 +114,7 @@ def gemm(
         given_c = c
         if c is not None:
             c = c.astype("complex64", copy=False) if problem.beta != 0 else None
+            key = key if c is None or c is given_c else None
         if problem.output == "complex-half":
             return _half_result(problem, a, b, c, out, key, given_c)
         # C may be out: each of its elements is read by the thread that writes it, before it does.
@@ -162,17 +168,23 @@ def _half_result(
 ) -> Pairs:
     """The product as pairs of 16 bits: stored so by the kernel where it can, else rounded after."""
     name = problem.precision.operand.name
+    target: Pairs
     if _on_hopper() and problem.k and problem.alpha != 0:
-        found = cuda_calls.empty_pairs(problem.shape, name)
-        if found.array.size:
-            words = batched(_words(found), problem.batch_shape)
-            key = key if out is None else None
-            _solve(problem, a, b, c, words, key, (a, b, given_c, None), name)
+        others = [x.array if isinstance(x, Pairs) else x for x in (a, b)]
+        inputs = [c, *(x for x in others if not isinstance(x, PackedOperand))]
+        if out is not None and _in_words(out) and writable(out.array, inputs):
+            target = out
+        else:
+            target = cuda_calls.empty(problem.shape, name)
+        if target.array.size:
+            words = batched(_words(target), problem.batch_shape)
+            key = key if target is out or out is None else None
+            _solve(problem, a, b, c, words, key, (a, b, given_c, out), name)
     else:
-        found = to_pairs(gemm(replace(problem, output="complex64"), a, b, c, None), name)
-    if out is None:
-        return found
-    out.assign(found)
+        target = to_pairs(gemm(replace(problem, output="complex64"), a, b, c, None), name)
+    if out is None or target is out:
+        return target
+    out.assign(target)
     return out
 
 
@@ -184,11 +196,11 @@ def _solve(
     out: Batched,
     key: cuda_calls.Key | None = None,
     given: tuple[Any, ...] = (),
-    half: str | None = None,
+    output: str = "complex64",
 ) -> None:
     """Prepare and launch; with a key remember it for what was ``given``.
 
-    ``half`` is the format of a result of pairs.
+    ``output`` is the result's type, or the format of a result of pairs.
     """
     shape = problem.batch_shape
     addend = None if c is None else batched(c, shape)
@@ -196,8 +208,9 @@ def _solve(
     form_b, place_b = _placed(b, problem.op_b, "b", shape)
     launch = prepare(problem, form_a, form_b, None if addend is None else addend.layout, out.layout)
     launch(place_a.at, place_b.at, (addend or out).array.data.ptr, out.array.data.ptr)
-    if key is not None and place_a.in_place and place_b.in_place:
-        cuda_calls.remember(key, launch, problem.shape, given, half)
+    c_in_place = addend is None or addend.array.data.ptr == c.data.ptr
+    if key is not None and place_a.in_place and place_b.in_place and c_in_place:
+        cuda_calls.remember(key, launch, problem.shape, given, output)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from threading import Lock
 
 from argand import nvrtc
 from argand.cuda_arrays import Layout, k_fast
@@ -28,7 +29,6 @@ from argand.wgmma_plan import (
 )
 
 _DTYPE = arguments_dtype(WGMMA_ARGUMENTS)
-_MOST_MAPS = 256
 
 
 def copyable(x: Layout) -> bool:
@@ -137,7 +137,8 @@ class WgmmaLaunch:
         self._kernel = BoundKernel(
             kernel, division.blocks, plan.threads, arguments, maps=3, shared_bytes=shared_bytes
         )
-        self._maps: dict[tuple[str, int], TensorMap] = {}
+        self._maps: dict[str, TensorMap] = {}
+        self._lock = Lock()  # maps are moved from call to call
 
     def __call__(self, rows: int | Planes, columns: Planes, c: int, out: int, pieces: int) -> None:
         """Launch on these operands and addresses, ``pieces`` being that of ``nbytes`` of memory.
@@ -150,34 +151,35 @@ class WgmmaLaunch:
             members["ready"] = zeroed(self._ready_bytes)
         if columns.unscale:
             members["y_unscale"] = columns.unscale
-        if isinstance(rows, Planes):
-            if rows.unscale:
-                members["x_unscale"] = rows.unscale
-            x_map = self._map("x", rows.address, rows)
-        else:
-            x_map = self._map("x", rows)
-        y_map = self._map("y", columns.address, columns)
-        # A kernel that stores directly does not look at the third map.
-        out_map = self._map("out", out) if self._plan.staged else y_map
-        self._kernel(members, (x_map.address, y_map.address, out_map.address))
+        if isinstance(rows, Planes) and rows.unscale:
+            members["x_unscale"] = rows.unscale
+        with self._lock:
+            x_map = (
+                self._map("x", rows.address, rows) if isinstance(rows, Planes)
+                else self._map("x", rows)
+            )  # fmt: skip
+            y_map = self._map("y", columns.address, columns)
+            # A kernel that stores directly does not look at the third map.
+            out_map = self._map("out", out) if self._plan.staged else y_map
+            self._kernel(members, (x_map.place, y_map.place, out_map.place))
 
     def _map(self, name: str, address: int, planes: Planes | None = None) -> TensorMap:
-        """A tensor map of one of the kernel's three arrays, made once for each address.
+        """The tensor map of one of the kernel's three arrays, moved to where that lies now.
 
-        Planes of one launch differ in nothing else.
+        Arrays of one launch differ in nothing else.
         """
-        found = self._maps.get((name, address))
-        if found is None:
-            if len(self._maps) >= _MOST_MAPS:
-                self._maps.clear()
-            if name == "out":
-                found = self._out_map(address)
-            elif planes is None:
-                found = self._interleaved_map(address)
-            else:
-                plan = self._plan
-                found = self._planes_map(planes, plan.block_m if name == "x" else plan.block_n)
-            self._maps[name, address] = found
+        found = self._maps.get(name)
+        if found is not None:
+            found.move(address)
+            return found
+        if name == "out":
+            found = self._out_map(address)
+        elif planes is None:
+            found = self._interleaved_map(address)
+        else:
+            plan = self._plan
+            found = self._planes_map(planes, plan.block_m if name == "x" else plan.block_n)
+        self._maps[name] = found
         return found
 
     def _blocks_at_once(self, tiles: int, device: Device) -> int:

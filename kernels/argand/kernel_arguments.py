@@ -9,15 +9,22 @@ from typing import Any
 import numpy as np
 
 Fields = Sequence[tuple[str, str]]
-"""C type and name of each member, in order."""
+"""C type and name of each member, in order; ``name[n]`` is an array of n."""
 
 _WORD = struct.Struct("=q")
-_SCALARS = {"int": np.int32, "int64": np.int64, "float": np.float32, "double": np.float64}
+_SCALARS = {
+    "int": np.int32, "uint32": np.uint32, "int64": np.int64,
+    "float": np.float32, "double": np.float64,
+}  # fmt: skip
 
 
 def arguments_dtype(fields: Fields) -> np.dtype[Any]:
     """The NumPy type with the members and the padding of the C structure; pointers are integers."""
-    members = [(name, np.uint64 if kind.endswith("*") else _SCALARS[kind]) for kind, name in fields]
+    members: list[Any] = []
+    for kind, name in fields:
+        scalar = np.uint64 if kind.endswith("*") else _SCALARS[kind]
+        name, _, length = name.partition("[")
+        members.append((name, scalar, (int(length[:-1]),)) if length else (name, scalar))
     return np.dtype(members, align=True)
 
 

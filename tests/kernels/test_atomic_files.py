@@ -29,3 +29,17 @@ def test_permissions_follow_the_umask(tmp_path: Path) -> None:
         temporary.write_text("x")
     (tmp_path / "b").write_text("x")
     assert (tmp_path / "a").stat().st_mode == (tmp_path / "b").stat().st_mode
+
+
+def test_what_is_not_permitted_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text("old")
+
+    def refuse() -> None:
+        assert len(list(tmp_path.iterdir())) == 2, "asked when the new file is whole"
+        raise PermissionError("planted")
+
+    with pytest.raises(PermissionError, match="planted"), atomic_path(path, refuse) as temporary:
+        temporary.write_text("new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]

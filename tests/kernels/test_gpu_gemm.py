@@ -311,6 +311,29 @@ def test_out_may_be_c_or_an_operand(cp: Any, rng: np.random.Generator, precision
     assert bool(cp.isfinite(c).all())
 
 
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_remembered_calls(cp: Any, rng: np.random.Generator, precision: str) -> None:
+    """Calls of one form at other addresses, where arrays overlap, and with C of another type."""
+    dtype = PRECISIONS[precision].output
+    a, b, c = (normal(rng, 24, 24).astype(dtype) for _ in range(3))
+    other = "complex64" if dtype == "complex128" else "complex128"
+    plain, added = gemm(a, b, precision=precision), gemm(a, b, c, beta=0.5, precision=precision)
+    slack = summation(24, precision) * magnitude(a, b, c, beta=0.5)
+    for _ in range(3):
+        x, y, z = (cp.array(value) for value in (a, b, c))
+        assert_within(gemm(x, y, precision=precision).get(), plain, slack)
+        out = cp.full_like(z, np.nan)
+        for addend in (z, z.astype(other)):
+            assert gemm(x, y, addend, beta=0.5, precision=precision, out=out) is out
+            assert_within(out.get(), added, slack)
+        gemm(x, y, precision=precision, out=out)
+        assert_within(out.get(), plain, slack)
+        gemm(x, y, z, beta=0.5, precision=precision, out=z)
+        assert_within(z.get(), added, slack)
+        gemm(x, y, precision=precision, out=x)
+        assert_within(x.get(), plain, slack)
+
+
 def test_out_is_c_transposed(cp: Any, rng: np.random.Generator) -> None:
     a, b, c = (cp.asarray(normal(rng, 150, 150)) for _ in range(3))
     expected = gemm(a, b, c.T.copy(), beta=1, precision="tf32").get()

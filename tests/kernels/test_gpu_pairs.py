@@ -155,6 +155,51 @@ def test_complex_half(
 
 
 @pytest.mark.parametrize("format", HALF_FORMATS)
+def test_complex_half_into_any_place(cp: Any, rng: np.random.Generator, format: str) -> None:
+    """Whole words are written where they are; what is not one, or is read, by way of a copy."""
+    m, n, k = 37, 45, 45
+    a, b = (on_gpu(cp, random_pairs(rng, format, *dims)) for dims in ((m, k), (k, n)))
+    expected = gemm(a, b, precision=format, output="complex-half").array.get()
+    dtype = PAIR_FORMATS[format]
+
+    def check(x: Pairs, y: Pairs, out: Any) -> None:
+        place = Pairs(out, format)
+        assert gemm(x, y, precision=format, output="complex-half", out=place) is place
+        np.testing.assert_array_equal(out.get(), expected)
+
+    for _ in range(3):  # the later ones are remembered calls
+        whole = cp.full((m + 3, n + 4, 2), 7, dtype)
+        check(a, b, whole[1 : m + 1, 2 : n + 2])
+        assert (whole[0] == 7).all()
+        assert (whole[m + 1 :] == 7).all()
+        assert (whole[:, :2] == 7).all()
+        assert (whole[:, n + 2 :] == 7).all()
+        odd = cp.full((m, 2 * n + 1), 7, dtype)
+        check(a, b, odd[:, : 2 * n].reshape(m, n, 2))
+        check(a, b, odd[:, 1:].reshape(m, n, 2))
+        check(a, b, cp.full((m, 2, n), 7, dtype).transpose(0, 2, 1))
+        own = Pairs(a.array.copy(), format)
+        check(own, b, own.array)
+        half_way = cp.concatenate([a.array, a.array[:1]])
+        check(Pairs(half_way[:m], format), b, half_way[1:])
+
+
+@pytest.mark.parametrize("format", HALF_FORMATS)
+@pytest.mark.parametrize("precision", ["fp16", "bf16", "3xfp16"])
+def test_pairs_in_rows_of_an_odd_length(
+    cp: Any, rng: np.random.Generator, format: str, precision: str
+) -> None:
+    """Every other row begins in the middle of a word."""
+    a, b = (on_gpu(cp, random_pairs(rng, format, *dims)) for dims in ((20, 31), (31, 9)))
+    expected = gemm(a, b, precision=precision).get()
+    rows = cp.zeros((20, 63), a.array.dtype)
+    rows[:, :62] = a.array.reshape(20, 62)
+    shifted = Pairs(rows[:, :62].reshape(20, 31, 2), format)
+    assert shifted.array.strides == (126, 4, 2)
+    np.testing.assert_array_equal(gemm(shifted, b, precision=precision).get(), expected)
+
+
+@pytest.mark.parametrize("format", HALF_FORMATS)
 def test_complex_half_overflows_to_an_infinity(cp: Any, format: str) -> None:
     a = cp.full((1, 4), 1e30 if format == "bf16" else 300, cp.complex64)
     found = gemm(a, a.T, precision=format, output="complex-half").to_complex64().get()

@@ -168,10 +168,11 @@ def test_a_million_rows_are_within_two_ulp(cp: Any, scale: float) -> None:
         found = softmax(x).astype(cp.float64)
         exact = cp.exp(x.astype(cp.float64) - x.max(axis=-1, keepdims=True).astype(cp.float64))
         exact /= exact.sum(axis=-1, keepdims=True)
-        # CuPy's own kernels flush what is below the normal numbers; other tests look there.
-        _, exponent = cp.frexp(cp.maximum(exact, 2.0**-126))
+        # CuPy's own kernels flush what is below the normal numbers, a result rounded down from
+        # just above them too; other tests look there.
+        _, exponent = cp.frexp(cp.maximum(exact, 2.0**-125))
         error = cp.abs(found - exact) / cp.ldexp(1.0, exponent - 24)
-        worst = max(worst, float(cp.where(exact < 2.0**-126, 0, error).max()))
+        worst = max(worst, float(cp.where(exact < 2.0**-125, 0, error).max()))
         sums = max(sums, float(cp.abs(found.sum(axis=-1) - 1).max()))
     assert worst <= 2
     assert sums <= 256 * 2.0**-24

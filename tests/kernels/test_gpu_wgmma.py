@@ -181,6 +181,30 @@ def test_lines_that_are_scaled_in_one_launch_and_in_two(
             check(cp, 1e-6 * a, 1e6 * b, precision=precision)
 
 
+def test_a_tensor_map_that_was_moved_is_that_of_the_new_place(cp: Any) -> None:
+    from ctypes import string_at
+
+    from argand.cuda_tensor_map import tensor_map
+
+    first, second = (cp.empty((64, 64), cp.complex64) for _ in range(2))
+    form = (8, (64, 64, 1), (512, 64 * 512), (16, 64, 1), 128)
+    moved, fresh = (tensor_map(x.data.ptr, *form) for x in (first, second))
+    assert string_at(moved.place, 128) != string_at(fresh.place, 128)
+    moved.move(second.data.ptr)
+    assert string_at(moved.place, 128) == string_at(fresh.place, 128)
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_operands_may_lie_elsewhere_in_every_call(
+    cp: Any, rng: np.random.Generator, precision: str
+) -> None:
+    places = [(normal(rng, 130, 70), normal(rng, 70, 66)) for _ in range(3)]
+    for choice in first_choices(cp, precision, GemmSizes(1, 130, 66, 70)):
+        with forced(choice):
+            for a, b in (*places, *places):
+                check(cp, a, b, precision=precision)
+
+
 @pytest.mark.parametrize("precision", TENSOR)
 def test_c_is_not_read_where_beta_is_zero(
     cp: Any, rng: np.random.Generator, precision: str

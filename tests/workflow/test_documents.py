@@ -45,11 +45,11 @@ def test_columns_that_an_older_file_lacks_are_gaps(tmp_path: Path) -> None:
     assert (row["workload"], row["tflops"], row["clock_mhz"]) == ("w", 2.5, None)
 
 
-def products(folder: Path, *rows: dict[str, str]) -> Path:
+def products(folder: Path, *rows: dict[str, str], name: str = "h200-gemm.csv") -> Path:
     """A folder with a benchmark's CSV of these rows."""
     columns = BenchmarkRecord.columns_in_order()
     lines = [",".join(columns), *(",".join(r.get(name, "") for name in columns) for r in rows)]
-    (folder / "h200-gemm.csv").write_text("\n".join(lines) + "\n")
+    (folder / name).write_text("\n".join(lines) + "\n")
     return folder
 
 
@@ -68,6 +68,15 @@ def test_products_stand_beside_their_conditions(tmp_path: Path) -> None:
     assert head.endswith("| real TFLOP/s | of real (%) | clock (MHz) | power (W) |")
     assert rows == ["| w | argand | tf32 | complex64 | complex64 | 1400 | 390 | 400 | 97.5 | 1755 "
                     "| 700 |"]  # fmt: skip
+
+
+def test_small_products_are_those_of_the_later_run(tmp_path: Path) -> None:
+    data = products(tmp_path, MEASURED, MEASURED | {"workload": "small", "time_us_p50": "90"})
+    again = MEASURED | {"workload": "small", "time_us_p50": "40"}
+    products(data, again, name="h200-gemm-small.csv")
+    table = fill_tables(PAGE.format("h200-gemm"), data)
+    rows = [line.split(" | ") for line in table.splitlines() if "argand" in line]
+    assert [row[5] for row in rows] == ["1400", "40.0"]
 
 
 def test_what_was_left_out_is_listed_with_its_reason(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from argand.atomic_files import LEFTOVERS
 
-from workflow.storage.files import remove_leftovers
+from workflow.storage.run_folder import remove_leftovers
 from workflow.storage.staged import read_staged, write_staged
 from workflow.workloads.base import Staged
 

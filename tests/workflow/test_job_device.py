@@ -125,3 +125,25 @@ def test_who_waits_says_so_in_the_log_and_to_who_watches(
     assert re.match(r"waiting for 1 of 2 GPUs, \d s so far; held: GPU 0", line)
     assert ", run first, since " in line
     assert capsys.readouterr().err == f"run second: {line}\n"
+
+
+@pytest.mark.parametrize(
+    ("resources", "gpus"),
+    [
+        ({"gpu": 1}, 1),
+        ({"gpu": 0}, 0),
+        ({}, 0),
+        ({"gpu": 0, "gres": "gpu"}, 1),
+        ({"gpu": 0, "gres": "gpu:1"}, 1),
+        ({"gpu": 0, "gres": "gpu:a100"}, 1),
+        ({"gpu": 0, "gres": "gpu:1g.5gb:2"}, 2),
+        ({"gpu": 1, "gres": "scratch:100G"}, 1),
+    ],
+)
+def test_gpus_are_asked_for_in_either_way(resources: dict[str, object], gpus: int) -> None:
+    assert job_device.asked_gpus(resources) == gpus
+
+
+def test_a_request_that_cannot_be_read_is_an_error() -> None:
+    with pytest.raises(ValueError, match="gres must be gpu, gpu:COUNT or gpu:TYPE:COUNT, got 'gpu"):
+        job_device.asked_gpus({"gres": "gpu:a:b:c"})

@@ -212,12 +212,39 @@ def test_a_damaged_staged_file_is_an_error_that_names_it(project: Project) -> No
 
 
 def test_two_runs_on_one_folder(project: Project) -> None:
-    from workflow.storage.files import hold_folder
+    from workflow.storage.run_folder import hold_folder
 
     with hold_folder(project.folder / "results"):
         done = project.run()
     assert done.returncode != 0
     assert f"process {os.getpid()}" in done.stderr
+
+
+def test_a_job_of_an_earlier_run_does_not_begin(finished: Project) -> None:
+    """As a scheduler starts it: Snakemake would first remove the file that it is to make."""
+    staged = finished.folder / "results" / "staged" / "product.h5"
+    before = staged.stat().st_mtime_ns
+    job = ("--mode", "remote", "--target-jobs", "stage:workload=product", "--force", "--nolock")
+    done = subprocess.run(
+        finished.command(*job), capture_output=True, text=True, check=False,
+        env={**os.environ, "ARGAND_RUN": "of an earlier one"},
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "has worked here since this job was submitted" in done.stderr
+    assert staged.stat().st_mtime_ns == before
+    run = (finished.folder / "results" / ".lock").read_text().splitlines()[1]
+    done = subprocess.run(
+        finished.command(*job), capture_output=True, text=True, check=False,
+        env={**os.environ, "ARGAND_RUN": run},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert staged.stat().st_mtime_ns > before
+
+
+def test_a_dry_run_needs_no_gpu(root: Path, tmp_path: Path) -> None:
+    project = Project(root, tmp_path, TINY.replace("device: cpu", "device: cuda"))
+    done = project.run("--dry-run")
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_study_given_as_snakemakes_own_config(finished: Project) -> None:

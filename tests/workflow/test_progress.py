@@ -40,6 +40,19 @@ def test_a_failure_is_named_with_its_log(tmp_path: Path) -> None:
     assert str(log) in stream.getvalue()
 
 
+def test_a_job_that_was_not_taken_has_the_executor_s_word(tmp_path: Path) -> None:
+    stream = io.StringIO()
+    progress = Progress(stream)
+    log = tmp_path / "run.log"
+    _emit(progress, "job_info", jobid=1, rule_msg="run x", rule_name="run", log=[str(log)])
+    said = "SLURM sbatch failed. The error message was\n'Requested node is not available'."
+    _emit(progress, "job_error", jobid=1, rule_msg=said + 1000 * "x")
+    (line,) = stream.getvalue().splitlines()
+    assert "FAILED  SLURM sbatch failed. The error message was 'Requested node" in line
+    assert len(line) < 400
+    assert str(log) not in line, "there is no such file"
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True

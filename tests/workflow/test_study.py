@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from workflow.config.file_input import DatasetRef, FileInput, WorkloadInput
 from workflow.config.model import Model
 from workflow.storage.inputs import InputError, describe_operand
-from workflow.study import StudyError, check_study, load_study, workload_from_json
+from workflow.study import StudyError, check_study, load_study, main, workload_from_json
 from workflow.workloads import KINDS, Case, Workload
 
 
@@ -371,6 +371,18 @@ class TestCheck:
         loaded = study(settings={"device": "cuda"}, x={})
         assert self.told(loaded)[0].startswith("device: cuda was asked for, but no GPU answers")
         check_study(study(settings={"device": "auto"}, x={}))
+        check_study(loaded, device_here=False)  # a cluster's submit host
+
+    def test_on_the_command_line(self, monkeypatch, tmp_path, capsys):
+        monkeypatch.setattr("argand.device.gpus", list)
+        path = tmp_path / "study.yaml"
+        path.write_text("device: cuda\nworkloads: {x: {kind: toy}}\n")
+        monkeypatch.setattr("sys.argv", ["study", str(path)])
+        with pytest.raises(SystemExit, match="no GPU answers"):
+            main()
+        monkeypatch.setattr("sys.argv", ["study", "--elsewhere", str(path)])
+        main()
+        assert capsys.readouterr().out == f"{path}: 1 workloads (x)\n"
 
     def test_input_error_is_a_value_error(self):
         assert issubclass(InputError, ValueError)

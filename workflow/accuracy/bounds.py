@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from argand import PRECISIONS, Precision
+from argand.gate_plan import LARGEST_TILE
 from argand.precision import FP64, Format
 from argand.rounding import LARGEST_SHIFT
 
@@ -241,7 +242,7 @@ def underflow(precision: Precision, backend: str) -> Underflow:
     return Underflow(result + unscaled, precision.scaled_floor, result)
 
 
-def stage_bound(precision: Precision, k: int, backend: str) -> float:
+def stage_bound(precision: Precision, k: int, backend: str, tile: int = 1) -> float:
     """Relative 2-norm error of y = U x, with U a k x k unitary table, at a precision.
 
     A table entry is rounded to the output's type and then to an operand, together w, and
@@ -250,13 +251,14 @@ def stage_bound(precision: Precision, k: int, backend: str) -> float:
     the sums lose at most `sum_error` (U is unitary, so its 2-norm is 1) and at most
     `accumulation_error` times || |U| ||_2 <= ||U||_F = sqrt(k). A scaled precision adds
     sqrt(2) 2^-39 of the largest component to each entry, twice (see `underflow`):
-    2 sqrt(2) 2^-39 k and 2 sqrt(2) 2^-39 sqrt(k) in norm. An unnormalised Fourier matrix is
+    2 sqrt(2) 2^-39 k and 2 sqrt(2) 2^-39 sqrt(k) in norm. Where ``tile`` entries of vectors have
+    one scale it is sqrt(tile), beside the norm of all of them. An unnormalised Fourier matrix is
     sqrt(k) U: the relative error is the same.
     """
     v, root = operand_roundoff(precision), math.sqrt(k)
     lost = 2 * math.sqrt(2) * underflow(precision, backend).of_largest
     table = root * ((1 + v) * (1 + accumulator_roundoff(precision)) - 1) + lost * k
-    vector = v + lost * root
+    vector = v + lost * max(root, math.sqrt(tile))
     summed = min(sum_error(precision, k, backend), root * accumulation_error(precision, k, backend))
     lost_in_sums = math.sqrt(2) * summed * kept_size(precision)
     return table + vector + table * vector + root * precision.dropped + lost_in_sums
@@ -265,13 +267,15 @@ def stage_bound(precision: Precision, k: int, backend: str) -> float:
 def evolution_bound(precision: Precision, widths: Sequence[int], backend: str) -> float:
     """Relative 2-norm error of a state after fused gates of ``widths`` qubits.
 
-    A gate of width w is `stage_bound` with k = 2^w on every group of 2^w amplitudes; errors of
-    different groups are orthogonal, so it holds for the state. Exact gates keep the norm of the
-    errors made before, so the errors compound as prod (1 + e) - 1. The fp64 reference's own error
-    is added.
+    A gate of width w is `stage_bound` with k = 2^w on every group of 2^w amplitudes, of which a
+    tile on a GPU has a scale in common; errors of different groups are orthogonal, so it holds for
+    the state. Exact gates keep the norm of the errors made before, so the errors compound as
+    prod (1 + e) - 1. The fp64 reference's own error is added.
     """
-    return _compound(precision, [2**w for w in widths], backend) + _compound(
-        PRECISIONS["fp64"], [2**w for w in widths], "cpu"
+    orders = [2**w for w in widths]
+    tile = LARGEST_TILE if backend == "cuda" else 1
+    return _compound(precision, orders, backend, tile) + _compound(
+        PRECISIONS["fp64"], orders, "cpu"
     )
 
 
@@ -293,6 +297,6 @@ def transform_bound(precision: Precision, factors: Sequence[int], backend: str) 
     return (1 + _compound(precision, factors, backend)) * between - 1 + reference
 
 
-def _compound(precision: Precision, sizes: Sequence[int], backend: str) -> float:
-    logs = [math.log1p(stage_bound(precision, size, backend)) for size in sizes]
+def _compound(precision: Precision, sizes: Sequence[int], backend: str, tile: int = 1) -> float:
+    logs = [math.log1p(stage_bound(precision, size, backend, tile)) for size in sizes]
     return math.expm1(sum(logs)) if sum(logs) < 700 else math.inf

@@ -21,6 +21,7 @@ from workflow.storage.inputs import (
     read_operand,
     source_checksum,
 )
+from workflow.workloads.base import blank
 
 Array = npt.NDArray[Any]
 
@@ -63,19 +64,10 @@ def headers(source: FileInput, operands: Sequence[Operand]) -> dict[str, Operand
     }
 
 
-def longest(
-    names: Sequence[str], operands: Sequence[Operand], found: Mapping[str, OperandHeader]
-) -> dict[str, int]:
-    """The length of each named axis over all operands: where it is 1 it is broadcast."""
-    axes = {one.name: one.axes for one in operands}
-    return {
-        name: max(
-            header.shape[axes[operand].index(name)]
-            for operand, header in found.items()
-            if name in axes[operand]
-        )
-        for name in names
-    }
+def outline(source: FileInput, operands: Sequence[Operand]) -> dict[str, Array]:
+    """`read_operands` without the values (`blank`); raises InputError."""
+    found = headers(source, operands)
+    return {name: blank(header.shape, header.dtype) for name, header in found.items()}
 
 
 def read_operands(source: FileInput, operands: Sequence[Operand]) -> dict[str, Array]:

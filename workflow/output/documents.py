@@ -20,6 +20,7 @@ from argand.precision import PRECISIONS, Precision
 
 from workflow.output.readable import PERFORMANCE, Column, markdown_table, number
 from workflow.output.wanted import judged
+from workflow.output.wanted_softmax import judged_softmax
 from workflow.records import NOT_RUN, BenchmarkRecord
 
 _REGION = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -93,10 +94,8 @@ def devices_table(_: Path) -> str:
 def _measured(
     name: str, keep: Callable[[dict[str, Any]], bool] = lambda row: True
 ) -> Callable[[Path], str]:
-    columns = [column for column in PERFORMANCE if column.field not in _HIDDEN]
-
     def table(data: Path) -> str:
-        return markdown_table(columns, [row for row in read_rows(data / name) if keep(row)])
+        return markdown_table(_shown(), [row for row in read_rows(data / name) if keep(row)])
 
     return table
 
@@ -148,24 +147,53 @@ CONDITIONS = (
 """What a benchmark's row ran beside and under."""
 
 
-def _products(name: str) -> Callable[[Path], str]:
-    """A benchmark of products: what was measured, and under which conditions."""
-    columns = [column for column in PERFORMANCE if column.field not in _HIDDEN]
+_KINDS = (Column("input", "operands"), Column("output", "result"))
+
+
+def _products(data: Path) -> Rows:
+    """The suite of products; its small ones from a run of their own where there is one."""
+    small_csv = data / "h200-gemm-small.csv"
+    small = read_rows(small_csv) if small_csv.exists() else []
+    again = {row["workload"] for row in small}
+    return [
+        row for row in read_rows(data / "h200-gemm.csv") if row["workload"] not in again
+    ] + small
+
+
+def products_table(data: Path) -> str:
+    """What was measured of products, and under which conditions."""
+    columns = _with_kinds([*_shown(), *CONDITIONS])
+    return markdown_table(columns, [row for row in _products(data) if row["time_us_p50"]])
+
+
+def softmaxes_table(data: Path) -> str:
+    """The benchmark of softmax."""
+    rows = [row for row in read_rows(data / "h200-softmax.csv") if row["time_us_p50"]]
+    return markdown_table(_with_kinds([*_shown(), *CONDITIONS[-2:]]), rows)
+
+
+def _shown() -> list[Column]:
+    return [column for column in PERFORMANCE if column.field not in _HIDDEN]
+
+
+def _with_kinds(columns: list[Column]) -> list[Column]:
+    """The columns, and after the precision the types of operands and result."""
     who = 1 + [column.field for column in columns].index("precision")
-    kinds = (Column("input", "operands"), Column("output", "result"))
+    return [*columns[:who], *_KINDS, *columns[who:]]
 
-    def table(data: Path) -> str:
-        rows = [row for row in read_rows(data / name) if row["time_us_p50"]]
-        return markdown_table([*columns[:who], *kinds, *columns[who:], *CONDITIONS], rows)
 
-    return table
+def _wanted(rows: list[dict[str, str]]) -> str:
+    return markdown_table([Column(name, name) for name in rows[0]], rows)
 
 
 def wanted_table(data: Path) -> str:
     """The benchmark of products against what was wanted of it."""
-    headings = ("shape", "precision", "operands", "wanted", "measured", "met")
-    rows = judged(read_rows(data / "h200-gemm.csv"))
-    return markdown_table([Column(name, name) for name in headings], rows)
+    return _wanted(judged(_products(data)))
+
+
+def wanted_softmax_table(data: Path) -> str:
+    """The benchmark of softmax against what was wanted of it."""
+    return _wanted(judged_softmax(read_rows(data / "h200-softmax.csv")))
 
 
 def headline_table(data: Path) -> str:
@@ -174,18 +202,17 @@ def headline_table(data: Path) -> str:
         column for column in PERFORMANCE
         if column.field in ("implementation", "precision", "time_us_p50", "tflops", "rel_frobenius")
     ]  # fmt: skip
-    kinds = (Column("input", "operands"), Column("output", "result"))
     rows = [
         row for row in read_rows(data / "h200-gemm.csv")
         if row["workload"] == "gemm-batch1-m4096-n4096-k4096" and row["time_us_p50"]
     ]  # fmt: skip
-    return markdown_table([*columns[:2], *kinds, *columns[2:]], rows)
+    return markdown_table(_with_kinds(columns), rows)
 
 
 def left_out_table(data: Path) -> str:
     """What the benchmark of products did not measure, why, and at how many of its shapes."""
     shapes: dict[tuple[str, ...], list[str]] = {}
-    for row in read_rows(data / "h200-gemm.csv"):
+    for row in _products(data):
         if not row["time_us_p50"]:
             reason = row["reason"].removeprefix(NOT_RUN)
             key = (row["implementation"], row["precision"], row["input"] or "", reason)
@@ -239,12 +266,11 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "cpu-headline": _measured("cpu-study.csv", _of("station-beams")),
     "h200-headline": headline_table,
     "h200-study": _measured("h200-study.csv"),
-    "h200-gemm": _products("h200-gemm.csv"),
-    "h200-gemm-large": _products("h200-gemm-large.csv"),
-    "h200-gemm-small": _products("h200-gemm-small.csv"),
+    "h200-gemm": products_table,
     "h200-gemm-left-out": left_out_table,
     "h200-gemm-wanted": wanted_table,
-    "h200-softmax": _measured("h200-softmax.csv"),
+    "h200-softmax": softmaxes_table,
+    "h200-softmax-wanted": wanted_softmax_table,
     "h200-softmax-plans": softmax_plans_table,
     "h200-ncu": profile_table,
     "h200-conditions": conditions,

@@ -12,10 +12,11 @@ from typing import Any
 
 import matplotlib as mpl
 from argand import PRECISIONS
-from argand.atomic_files import atomic_path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+
+from workflow.storage.run_folder import result_path
 
 # Okabe and Ito's palette, told apart with every common colour blindness; yellow is left to the
 # last because it is weak on white.
@@ -50,7 +51,7 @@ def new_axes(width: float, height: float) -> tuple[Figure, Axes]:
 
 def save(path: Path, draw: Callable[[], Figure]) -> None:
     """Draw in the style of all figures and write the SVG atomically."""
-    with mpl.rc_context(), atomic_path(path) as temporary:
+    with mpl.rc_context(), result_path(path) as temporary:
         mpl.rcdefaults()  # whatever the user's matplotlibrc says
         mpl.rcParams.update(STYLE)
         draw().savefig(temporary, format="svg", metadata={"Date": None})

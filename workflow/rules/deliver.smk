@@ -9,9 +9,18 @@ rule deliver:
         product="results/products/{part}.h5",
     log:
         "results/logs/deliver/{part}.log",
+    wildcard_constraints:
+        part=one_of(set(WORKLOADS) - set(SHARDED)),
     priority: 10 * GPU_PER_JOB  # the results of a run are large, and gone once this is done
     conda:
         "../../envs/environment.yaml"
+    resources:
+        mem_mb=lambda wildcards, attempt: asked(whole(wildcards), "deliver")
+        .again(attempt)
+        .memory_mb,
+        runtime=lambda wildcards, attempt: asked(whole(wildcards), "deliver")
+        .again(attempt)
+        .minutes,
     params:
         case=case_of_part,
     message:

@@ -4,8 +4,11 @@ KEPT = str if study.keep_runs else temp
 
 # Timings on the CPU are taken with the machine to themselves: these rules ask for every core. Those
 # on GPUs, each with its device to itself, share half of them and leave the rest to the verification
-# of what has been computed.
-TIMING_THREADS = max(1, workflow.cores // 2 // GPUS) if GPUS else workflow.cores
+# of what has been computed. On a cluster the profile says how many (set-threads).
+if ON_CLUSTER:
+    TIMING_THREADS = 1
+else:
+    TIMING_THREADS = max(1, workflow.cores // 2 // GPUS) if GPUS else workflow.cores
 
 
 rule calibrate:
@@ -20,6 +23,8 @@ rule calibrate:
     threads: TIMING_THREADS
     resources:
         gpu=GPU_PER_JOB,
+        mem_mb=lambda wildcards, attempt: FIXED.again(attempt).memory_mb,
+        runtime=lambda wildcards, attempt: FIXED.again(attempt).minutes,
     params:
         device=study.device,
         kernel_digest=kernel_digest("ceilings"),
@@ -42,6 +47,12 @@ rule run:
     threads: TIMING_THREADS
     resources:
         gpu=GPU_PER_JOB,
+        mem_mb=lambda wildcards, attempt: asked(whole(wildcards), "run")
+        .again(attempt)
+        .memory_mb,
+        runtime=lambda wildcards, attempt: asked(whole(wildcards), "run")
+        .again(attempt)
+        .minutes,
     params:
         case=case_of_part,
         device=study.device,
@@ -65,6 +76,8 @@ rule growth_of_errors:
     threads: TIMING_THREADS
     resources:
         gpu=GPU_PER_JOB,
+        mem_mb=lambda wildcards, attempt: FIXED.again(attempt).memory_mb,
+        runtime=lambda wildcards, attempt: FIXED.again(attempt).minutes,
     params:
         device=study.device,
         precisions=list(study.precisions),

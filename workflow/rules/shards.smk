@@ -4,6 +4,18 @@
 # cluster spreads them.
 
 
+# Rules of their own: a cluster's profile has one job verify, deliver and draw a workload, and a shard
+# is delivered only when all are verified.
+use rule verify as verify_shard with:
+    wildcard_constraints:
+        part=one_of(SHARDS),
+
+
+use rule deliver as deliver_shard with:
+    wildcard_constraints:
+        part=one_of(SHARDS),
+
+
 rule combine:
     """The records of the whole workload, from those of its shards."""
     input:
@@ -43,6 +55,13 @@ rule gather:
         workload=one_of(SHARDED),
     conda:
         "../../envs/environment.yaml"
+    resources:
+        mem_mb=lambda wildcards, attempt: asked(wildcards.workload, "gather")
+        .again(attempt)
+        .memory_mb,
+        runtime=lambda wildcards, attempt: asked(wildcards.workload, "gather")
+        .again(attempt)
+        .minutes,
     params:
         case=lambda wildcards: study.case_json(wildcards.workload),
     message:
@@ -56,7 +75,7 @@ rule tabulate_shards:
     input:
         records=expand(
             rules.verify.output.records,
-            part=[part for name in SHARDED for part in study.parts(name)],
+            part=SHARDS,
         ),
     output:
         csv="results/tables/shards.csv",

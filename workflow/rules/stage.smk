@@ -8,6 +8,13 @@ rule stage:
         "results/logs/stage/{workload}.log",
     conda:
         "../../envs/environment.yaml"
+    resources:
+        mem_mb=lambda wildcards, attempt: asked(wildcards.workload, "stage")
+        .again(attempt)
+        .memory_mb,
+        runtime=lambda wildcards, attempt: asked(wildcards.workload, "stage")
+        .again(attempt)
+        .minutes,
     params:
         case=lambda wildcards: study.staged_json(wildcards.workload),
     message:

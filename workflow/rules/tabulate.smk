@@ -53,6 +53,13 @@ rule draw:
         "results/logs/draw/{workload}.log",
     conda:
         "../../envs/environment.yaml"
+    resources:
+        mem_mb=lambda wildcards, attempt: asked(wildcards.workload, "draw")
+        .again(attempt)
+        .memory_mb,
+        runtime=lambda wildcards, attempt: asked(wildcards.workload, "draw")
+        .again(attempt)
+        .minutes,
     params:
         case=lambda wildcards: study.case_json(wildcards.workload),
     message:

@@ -8,9 +8,18 @@ rule verify:
         records="results/records/{part}.jsonl",
     log:
         "results/logs/verify/{part}.log",
+    wildcard_constraints:
+        part=one_of(set(WORKLOADS) - set(SHARDED)),
     priority: 10 * GPU_PER_JOB  # the results of a run are large, and gone once this is done
     conda:
         "../../envs/environment.yaml"
+    resources:
+        mem_mb=lambda wildcards, attempt: asked(whole(wildcards), "verify")
+        .again(attempt)
+        .memory_mb,
+        runtime=lambda wildcards, attempt: asked(whole(wildcards), "verify")
+        .again(attempt)
+        .minutes,
     params:
         case=case_of_part,
     message:

@@ -6,12 +6,14 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from logging import Logger
 from pathlib import Path
+from typing import Any
 
 from argand import Device, DeviceError
 from argand.device import resolve
@@ -19,6 +21,23 @@ from argand.device import resolve
 from workflow.steps.gpu_lease import Lease, lease
 
 LEASE_LOG = Path("results/logs/gpu-leases.jsonl")
+_GRES = re.compile(r"gpu(?::[A-Za-z0-9_.]+?)??(?::(\d+))?")
+"""Slurm's generic resource: a name, a type if it matters, a number if it is not 1."""
+
+
+def asked_gpus(resources: Mapping[str, Any]) -> int:
+    """How many GPUs a job's resources ask for: as ``gpu=1``, or as ``gres="gpu:1"`` beside gpu=0.
+
+    The second is for clusters of Slurm that take no other request. Raises ValueError for a request
+    of GPUs that cannot be read.
+    """
+    gres = str(resources.get("gres") or "")
+    if not gres.startswith("gpu"):
+        return int(resources.get("gpu") or 0)
+    match = _GRES.fullmatch(gres)
+    if match is None:
+        raise ValueError(f"gres must be gpu, gpu:COUNT or gpu:TYPE:COUNT, got {gres!r}")
+    return int(match[1] or 1)
 
 
 @contextlib.contextmanager

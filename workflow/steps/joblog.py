@@ -22,7 +22,10 @@ def job_log(path: str | Path) -> Iterator[logging.Logger]:
 
     An error is written with its traceback, the message last, and ends the process with status 1.
     SIGTERM, as schedulers send it, is such an error: what is half written is removed on the way.
+    The file is a new one, so that a job of an earlier run, which may still write into its own, does
+    not write into this one.
     """
+    Path(path).unlink(missing_ok=True)
     signal.signal(signal.SIGTERM, _terminate)
     logger = logging.getLogger("argand")
     logger.setLevel(logging.INFO)

@@ -20,9 +20,10 @@ class _Job:
 class Progress(logging.Handler):
     """Prints ``time  [done/total]  step  workload  seconds  summary`` as jobs end.
 
-    The summary is the last line of the job's log. On a terminal the steps under way are shown on a
-    line that is overwritten; in a dry run each step is a line. Snakemake's own lines about jobs are
-    switched off in the profile.
+    The summary is the last line of the job's log, or where a job failed before it wrote one, such
+    as one that a scheduler did not take, what the executor says. On a terminal the steps under way
+    are shown on a line that is overwritten; in a dry run each step is a line. Snakemake's own lines
+    about jobs are switched off in the profile.
     """
 
     def __init__(self, stream: TextIO | None = None, *, dry_run: bool = False) -> None:
@@ -42,9 +43,9 @@ class Progress(logging.Handler):
         elif event == "job_info":
             self._started(fields)
         elif event == "job_finished":
-            self._ended(fields["job_id"], "")
+            self._ended(fields["job_id"])
         elif event == "job_error":
-            self._ended(fields["jobid"], "FAILED")
+            self._ended(fields["jobid"], "FAILED", why=str(fields.get("rule_msg") or ""))
 
     @staticmethod
     def is_noise(record: logging.LogRecord) -> bool:
@@ -67,7 +68,8 @@ class Progress(logging.Handler):
         self._running[fields["jobid"]] = _Job(title, log, time.monotonic())
         self._status()
 
-    def _ended(self, job_id: int, verdict: str) -> None:
+    def _ended(self, job_id: int, verdict: str = "", why: str = "") -> None:
+        """One line; ``why`` is the executor's word where the job did not come to write its log."""
         job = self._running.pop(job_id, None)
         if job is None or job.title == "all":
             return
@@ -76,8 +78,9 @@ class Progress(logging.Handler):
         counter = f"[{self._done:{width}}/{self._total}]" if self._total else f"[{self._done}]"
         seconds = time.monotonic() - job.started
         parts = [time.strftime("%H:%M:%S"), counter, f"{job.title:<34}", f"{seconds:6.1f} s"]
-        parts += [part for part in (verdict, last_line(job.log)) if part]
-        if verdict and job.log:
+        said = last_line(job.log)
+        parts += [part for part in (verdict, said or " ".join(why.split())[:300]) if part]
+        if verdict and job.log and (said or not why):
             parts.append(f"(see {job.log})")
         self._print("  ".join(parts) + "\n")
         self._status()

@@ -17,12 +17,12 @@ from typing import Any
 import h5py
 import numpy as np
 import numpy.typing as npt
-from argand.atomic_files import atomic_path
 
 from workflow.storage.chunks import read_chunked, write_chunked
+from workflow.storage.run_folder import result_path
 from workflow.storage.seal import check_seal, checksummed_ranges, seal
 from workflow.storage.slabs import SlabWriter
-from workflow.workloads.base import Array
+from workflow.workloads.base import Array, blank
 
 FORMAT = 1
 
@@ -89,7 +89,7 @@ def open_written(path: Path, content: str) -> Iterator[h5py.File]:
 @contextlib.contextmanager
 def create(path: Path, content: str, attributes: Mapping[str, Any]) -> Iterator[h5py.File]:
     """A new file that appears under its name, sealed, only when the block ends without error."""
-    with atomic_path(path) as temporary:
+    with result_path(path) as temporary:
         with h5py.File(temporary, "w", libver="v110", rdcc_nbytes=0) as file:
             file.attrs["argand_content"] = content
             file.attrs["argand_format"] = FORMAT
@@ -117,7 +117,7 @@ def read_dataset(dataset: h5py.Dataset, part: Sequence[slice] | None = None) -> 
 
 def without_values(dataset: h5py.Dataset) -> Array:
     """An array of a dataset's shape and type that takes no memory: every value is 0."""
-    return np.broadcast_to(np.zeros((), dataset.dtype), dataset.shape)
+    return blank(dataset.shape, dataset.dtype)
 
 
 def members(group: h5py.Group) -> dict[str, Any]:

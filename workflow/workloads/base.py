@@ -141,6 +141,14 @@ class Staged:
     coordinates: Mapping[str, Coordinate] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
+    def axis_lengths(self) -> dict[str, int]:
+        """The length of each axis of the operands: the largest, since 1 is broadcast."""
+        lengths: dict[str, int] = {}
+        for name, data in self.operands.items():
+            for axis, length in zip(self.axes[name], data.shape, strict=True):
+                lengths[axis] = max(length, lengths.get(axis, 0))
+        return lengths
+
 
 @dataclass(frozen=True)
 class Product:
@@ -174,6 +182,11 @@ class Shape:
     k: int | None = None
     rows: int | None = None
     columns: int | None = None
+
+
+def blank(shape: tuple[int, ...], dtype: npt.DTypeLike, value: int = 0) -> Array:
+    """An array of one value that takes no memory, whatever its shape."""
+    return np.broadcast_to(np.asarray(value, dtype), shape)
 
 
 Computation = Callable[[Mapping[str, Any]], Any]
@@ -224,8 +237,16 @@ class Workload(ABC):
         """
 
     @abstractmethod
+    def outline(self, upstream: Workload | None = None) -> Staged:
+        """What `stage` will return, known from the config and the headers of the user's files.
+
+        Its arrays have the shapes and types, but no values and no memory (`blank`); ``upstream`` is
+        the workload whose product is read. Where a size shows only when staged, an upper bound.
+        """
+
+    @abstractmethod
     def shape(self, staged: Staged, precision: Precision) -> Shape:
-        """The sizes and the nominal work."""
+        """The sizes and the nominal work; reads no values but those of integer operands."""
 
     @abstractmethod
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
@@ -267,14 +288,6 @@ class Workload(ABC):
     def depends_on(self) -> str | None:
         """The workload whose product this one reads, if any."""
         return None
-
-    def axis_lengths(self, upstream: Workload | None = None) -> Mapping[str, int]:
-        """How long the axes of ``splits`` will be that the operands have, before they are staged.
-
-        ``upstream`` is the workload that `depends_on` names. Reads headers, no data; raises as
-        `check` does.
-        """
-        return {}
 
 
 KINDS: dict[str, type[Workload]] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -27,6 +26,7 @@ from workflow.workloads.base import (
     Shape,
     Staged,
     Workload,
+    blank,
     register,
 )
 
@@ -174,13 +174,6 @@ class Beamforming(Workload):
             found = operands.headers(self.case.input, OPERANDS)
             matrix_product.check_shapes({name: header.shape for name, header in found.items()})
 
-    def axis_lengths(self, upstream: Workload | None = None) -> Mapping[str, int]:
-        """Channels and time samples."""
-        if self.case.input is None:
-            return {"frequency": self.case.channels, "time": self.case.samples or 0}
-        found = operands.headers(self.case.input, OPERANDS)
-        return operands.longest(self.splits, OPERANDS, found)
-
     def stage(self, upstream: Path | None = None) -> Staged:
         """Operands weights and samples; complex64 when generated."""
         axes = {operand.name: operand.axes for operand in OPERANDS}
@@ -194,6 +187,19 @@ class Beamforming(Workload):
         if not case.allow_nonfinite:
             operands.refuse_nonfinite(data, attributes)
         return Staged(data, axes, {}, attributes)
+
+    def outline(self, upstream: Workload | None = None) -> Staged:
+        """See `Workload.outline`."""
+        case = self.case
+        axes = {operand.name: operand.axes for operand in OPERANDS}
+        if case.input is not None:
+            return Staged(operands.outline(case.input, OPERANDS), axes)
+        outer, elements = (case.channels, case.polarizations), case.antennas or 0
+        data = {
+            "weights": blank((*outer, case.beams or 0, elements), np.complex64),
+            "samples": blank((*outer, elements, case.samples or 0), np.complex64),
+        }
+        return Staged(data, axes)
 
     def _weights(self) -> Array:
         steering = antennas.phases(self.frequencies_hz(), self.positions(), self.directions())

@@ -28,6 +28,7 @@ from workflow.workloads.base import (
     Shape,
     Staged,
     Workload,
+    blank,
     register,
 )
 
@@ -146,13 +147,6 @@ class Dft(Workload):
                 f"got {found['window'].shape[0]}"
             )
 
-    def axis_lengths(self, upstream: Workload | None = None) -> Mapping[str, int]:
-        """The axes before the one that is transformed."""
-        if self.case.input is None:
-            return {"batch": self.case.batch}
-        shape = operands.headers(self.case.input, OPERANDS)["samples"].shape
-        return dict(zip(self.splits, shape[:-1], strict=True))
-
     def stage(self, upstream: Path | None = None) -> Staged:
         """Operands samples (..., N) and, where there is one, window (N)."""
         case = self.case
@@ -172,6 +166,18 @@ class Dft(Workload):
             data["window"] = make_window(window, length)
         axes = {"samples": _sample_axes(data["samples"].ndim), "window": ("sample",)}
         return Staged(data, {name: axes[name] for name in data}, {}, attributes)
+
+    def outline(self, upstream: Workload | None = None) -> Staged:
+        """See `Workload.outline`."""
+        case = self.case
+        if case.input is not None:
+            data = operands.outline(case.input, OPERANDS)
+        else:
+            data = {"samples": blank((case.batch, case.length or 0), np.complex64)}
+        if case.window is not None:
+            data["window"] = blank(data["samples"].shape[-1:], np.float64)
+        axes = {"samples": _sample_axes(data["samples"].ndim), "window": ("sample",)}
+        return Staged(data, {name: axes[name] for name in data})
 
     def _samples(self, rng: np.random.Generator) -> Array:
         case = self.case

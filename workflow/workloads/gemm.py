@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+import numpy as np
 from argand import Device, GemmProblem, Precision
 from argand.gemm import Op, gemm_problem
 from pydantic import BeforeValidator, Field, model_validator
@@ -24,6 +25,7 @@ from workflow.workloads.base import (
     Shape,
     Staged,
     Workload,
+    blank,
     register,
 )
 
@@ -120,13 +122,6 @@ class Gemm(Workload):
             shapes = {name: header.shape for name, header in found.items()}
             matrix_product.check_shapes(shapes, **self.scalars)
 
-    def axis_lengths(self, upstream: Workload | None = None) -> Mapping[str, int]:
-        """Products of the batch, and rows of C."""
-        if self.case.input is None:
-            return {"batch": self.case.batch, "m": self.case.m or 0}
-        found = operands.headers(self.case.input, self.layout)
-        return operands.longest(self.splits, self.layout, found)
-
     def stage(self, upstream: Path | None = None) -> Staged:
         """Operands a, b and, where beta is not 0, c; complex64 when generated."""
         case = self.case
@@ -138,15 +133,29 @@ class Gemm(Workload):
                 operands.refuse_nonfinite(data, attributes)
         else:
             rng = self.rng()
+            data = {
+                name: draw(rng, wanted.shape, case.init, case.phi)
+                for name, wanted in self.outline().operands.items()
+            }
+            attributes = {"seed": self.seed, "init": case.init}
+        return Staged(data, self._axes(data), {}, attributes)
+
+    def outline(self, upstream: Workload | None = None) -> Staged:
+        """See `Workload.outline`."""
+        case = self.case
+        if case.input is not None:
+            data = operands.outline(case.input, self.layout)
+        else:
             sizes = {"batch": case.batch, "m": case.m or 0, "n": case.n or 0, "k": case.k or 0}
             wanted = self.layout[: 3 if case.beta != (0.0, 0.0) else 2]
             data = {
-                one.name: draw(rng, tuple(sizes[axis] for axis in one.axes), case.init, case.phi)
+                one.name: blank(tuple(sizes[axis] for axis in one.axes), np.complex64)
                 for one in wanted
             }
-            attributes = {"seed": self.seed, "init": case.init}
-        axes = {one.name: one.axes for one in self.layout if one.name in data}
-        return Staged(data, axes, {}, attributes)
+        return Staged(data, self._axes(data))
+
+    def _axes(self, data: Mapping[str, Array]) -> dict[str, tuple[str, ...]]:
+        return {one.name: one.axes for one in self.layout if one.name in data}
 
     def _problem(self, staged: Staged, precision: Precision) -> GemmProblem:
         given = staged.operands

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from argand import Device, Precision, gemm
+from argand import Device, Precision
+from argand.gate_forms import gate_form
+from argand.gates import apply_form
 from pydantic import Field, model_validator
 
 from workflow import accuracy
@@ -29,6 +30,7 @@ from workflow.workloads.base import (
     Shape,
     Staged,
     Workload,
+    blank,
     register,
 )
 
@@ -165,6 +167,22 @@ class Statevector(Workload):
         axes |= {"widths": ("gate",), "targets": ("target",)}
         return Staged(data, axes, {}, attributes)
 
+    def outline(self, upstream: Workload | None = None) -> Staged:
+        """See `Workload.outline`; the gates are counted before they are fused."""
+        circuit = self.circuit()
+        gates, width = circuit.size(), self.case.fuse
+        source = self.case.input
+        data = {
+            "state": blank((2**circuit.num_qubits,), np.complex128)
+            if source is None
+            else operands.outline(source, [STATE])["state"],
+            "matrices": blank((gates * 4**width,), np.complex128),
+            "widths": blank((gates,), np.int64, width),
+            "targets": blank((gates * width,), np.int64),
+        }
+        axes = {"state": STATE.axes, "matrices": ("entry",)}
+        return Staged(data, {**axes, "widths": ("gate",), "targets": ("target",)})
+
     def _initial_state(self, qubits: int) -> tuple[Array, dict[str, Any]]:
         source = self.case.input
         if source is None:
@@ -199,10 +217,24 @@ class Statevector(Workload):
         )
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
-        """`argand.gemm` for each fused gate."""
-        algorithm = matrix_product.gemm_algorithm(precision, device)
-        multiply = partial(gemm, precision=precision)
-        return self._implementation("argand", precision, algorithm, staged, multiply)
+        """`argand.apply_gate` for each fused gate, their forms found before any clock starts."""
+        qubits, targets = _qubits(staged), _targets(staged)
+        matrices = _matrices(staged)
+        forms = [gate_form(qubits, *gate) for gate in zip(matrices, targets, strict=True)]
+        algorithm = "gates in place"
+        if device.backend == "cpu":
+            algorithm += f", {matrix_product.gemm_algorithm(precision, device)}"
+
+        def compute(given: Mapping[str, Any]) -> Any:
+            state = given["state"].copy()
+            for form in forms:
+                apply_form(state, form, precision)
+            return state
+
+        def prepare(given: Mapping[str, Array]) -> Mapping[str, Array]:
+            return operands.cast({"state": given["state"]}, precision)
+
+        return Implementation("argand", precision, algorithm, compute, prepare)
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
         """The same steps with NumPy's product on the CPU, with cuBLAS's on a GPU."""
@@ -269,6 +301,14 @@ class Statevector(Workload):
 
 def _qubits(staged: Staged) -> int:
     return int(staged.operands["state"].size).bit_length() - 1
+
+
+def _matrices(staged: Staged) -> list[Array]:
+    """The matrices gate by gate, (2^w, 2^w) each."""
+    orders = 2 ** np.asarray(staged.operands["widths"], np.int64)
+    ends = np.cumsum(orders**2)
+    pieces = np.split(staged.operands["matrices"], ends[:-1]) if len(ends) else []
+    return [piece.reshape(order, order) for piece, order in zip(pieces, orders, strict=True)]
 
 
 def _targets(staged: Staged) -> list[list[int]]:

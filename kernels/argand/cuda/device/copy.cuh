@@ -29,3 +29,8 @@ template <int Pending>
 __device__ __forceinline__ void wait_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
+
+// Sixteen bytes to an address in shared memory.
+__device__ __forceinline__ void copy_chunk(uint32 target, const void* source) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target), "l"(source) : "memory");
+}

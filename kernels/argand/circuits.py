@@ -1,0 +1,212 @@
+"""Circuits on a state vector: gates fused to few passes, by predicted time, and what came of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from argand.device import Device, cpu, gpu, is_cuda_array
+from argand.gate_costs import GateCosts, gate_costs
+from argand.gate_forms import GateForm, gate_form
+from argand.gate_fusion import Pass, checked_gates, fuse, fused_gate, passes_by_width
+from argand.gate_plan import MOST_WIDTH
+from argand.gates import apply_form, qubits_of, state_precision
+from argand.precision import Precision, get_precision
+
+_CHUNK = 1 << 22
+"""Amplitudes summed at a time, in fp64: little memory beside the state."""
+
+
+@dataclass(frozen=True)
+class CircuitPlan:
+    """How a circuit is run: its gates, fused, pass by pass.
+
+    Attributes:
+        qubits: of the state.
+        precision: of the products.
+        width: the most qubits that gates were fused to.
+        passes: which gates of the circuit each pass is.
+        forms: the fused gates.
+        seconds: predicted for each pass.
+        measured: whether the predictions are from measurements on this device.
+    """
+
+    qubits: int
+    precision: Precision
+    width: int
+    passes: tuple[Pass, ...]
+    forms: tuple[GateForm, ...] = field(repr=False)
+    seconds: tuple[float, ...] = field(repr=False)
+    measured: bool
+
+    @property
+    def predicted_seconds(self) -> float:
+        """Of all passes."""
+        return sum(self.seconds)
+
+    def __str__(self) -> str:
+        counts = passes_by_width(self.passes)
+        shown = ", ".join(f"{count} on {width}" for width, count in counts.items())
+        gates = sum(len(one.gates) for one in self.passes)
+        source = "measured here" if self.measured else "the table's costs"
+        return (
+            f"{gates} gates on {self.qubits} qubits at {self.precision.name}: "
+            f"{len(self.passes)} passes ({shown} qubits), "
+            f"{1e3 * self.predicted_seconds:.3g} ms predicted ({source})"
+        )
+
+    def listing(self) -> str:
+        """A line a pass: its qubits, its gates' numbers, its predicted time."""
+        lines = [str(self)]
+        for one, form, seconds in zip(self.passes, self.forms, self.seconds, strict=True):
+            kind = "permutation" if form.monomial else "product"
+            qubits = ",".join(map(str, one.qubits))
+            gates = ",".join(map(str, one.gates))
+            lines.append(f"  {kind} on {qubits}: gates {gates}; {1e3 * seconds:.3g} ms")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class CircuitRecord:
+    """What running a circuit took, and what it did to the norm.
+
+    Attributes:
+        plan: what was run.
+        predicted_seconds, seconds: of all passes; on a GPU between two events.
+        norm_before, norm_after: of the state, summed in fp64.
+        fidelity: |<reference|state>|^2 over both norms squared, where a reference was given.
+    """
+
+    plan: CircuitPlan
+    predicted_seconds: float
+    seconds: float
+    norm_before: float
+    norm_after: float
+    fidelity: float | None
+
+    @property
+    def norm_drift(self) -> float:
+        """How far the norm went from what it was, relatively; NaN for a state of zeros."""
+        if self.norm_before == 0:
+            return float("nan")
+        return abs(self.norm_after / self.norm_before - 1)
+
+
+def plan_circuit(
+    qubits: int,
+    gates: Sequence[Any],
+    *,
+    precision: str | Precision = "3xfp16",
+    device: Device | None = None,
+    width: int | None = None,
+    costs: GateCosts | None = None,
+) -> CircuitPlan:
+    """Fuse a circuit's gates for the least predicted time.
+
+    Args:
+        qubits: of the state.
+        gates: `Gate` objects, or tuples of matrix, targets and maybe controls, in order.
+        precision: of the products.
+        device: where it will run; the CPU where none is given.
+        width: the most qubits of a fused gate, where it is not to be chosen.
+        costs: predicted costs, where they are not to be those of `gate_costs`.
+
+    Raises ValueError for a gate that is wrong, by its number, or a width that is not positive.
+    """
+    row = get_precision(precision)
+    if width is not None and width < 1:
+        raise ValueError(f"width must be at least 1, got {width}")
+    found = checked_gates(qubits, gates)
+    known = gate_costs(row, cpu() if device is None else device) if costs is None else costs
+    item = 16 if row.output == "complex128" else 8
+
+    def cost(targets: tuple[int, ...]) -> float:
+        return known.seconds(qubits, targets, item)
+
+    widths = range(1, min(qubits, MOST_WIDTH) + 1) if width is None else (width,)
+    tried = [(most, fuse(qubits, found, most, cost)) for most in widths]
+    chosen, passes = min(tried, key=lambda one: sum(cost(p.qubits) for p in one[1]))
+    forms = []
+    for one in passes:
+        gate = fused_gate([found[number] for number in one.gates], one.qubits)
+        forms.append(gate_form(qubits, gate.matrix, gate.targets, gate.controls))
+    return CircuitPlan(
+        qubits, row, chosen, tuple(passes), tuple(forms),
+        tuple(cost(form.targets) for form in forms), known.measured,
+    )  # fmt: skip
+
+
+def run_circuit(
+    state: Any,
+    gates: Sequence[Any] | CircuitPlan,
+    *,
+    precision: str | Precision | None = None,
+    reference: Any = None,
+) -> CircuitRecord:
+    """Apply a circuit to a state in place.
+
+    Args:
+        state: (2^n,), as in `argand.apply_gate`.
+        gates: as in `plan_circuit`, or a plan of it.
+        precision: as in `argand.apply_gate`; with a plan the plan's.
+        reference: (2^n,), the state that it should become, for the fidelity.
+
+    Raises ValueError as `argand.apply_gate` does, and for a plan for another state or precision.
+    """
+    if isinstance(gates, CircuitPlan):
+        plan = gates
+        if precision is not None and get_precision(precision) != plan.precision:
+            raise ValueError(f"the plan is for {plan.precision.name}, got precision {precision!r}")
+        row, qubits = state_precision(state, plan.precision), qubits_of(state)
+    else:
+        row, qubits = state_precision(state, precision), qubits_of(state)
+        device = gpu(state.device.id) if is_cuda_array(state) else cpu()
+        plan = plan_circuit(qubits, gates, precision=row, device=device)
+    if plan.qubits != qubits:
+        raise ValueError(f"the plan is for {plan.qubits} qubits, the state has {qubits}")
+    if reference is not None and reference.shape != state.shape:
+        raise ValueError(f"reference must have shape {state.shape}, got {reference.shape}")
+    before = norm_of(state)
+    seconds = _timed(lambda: _apply(state, plan), state)
+    fidelity = None if reference is None else _fidelity(reference, state)
+    return CircuitRecord(plan, plan.predicted_seconds, seconds, before, norm_of(state), fidelity)
+
+
+def _apply(state: Any, plan: CircuitPlan) -> None:
+    for form in plan.forms:
+        apply_form(state, form, plan.precision)
+
+
+def _timed(call: Callable[[], object], state: Any) -> float:
+    if not is_cuda_array(state):
+        started = time.perf_counter()
+        call()
+        return time.perf_counter() - started
+    from argand.gpu_timing import queued_seconds
+
+    with state.device:
+        return queued_seconds([call], 1)[0]
+
+
+def norm_of(state: Any) -> float:
+    """The 2-norm of a state, summed in fp64."""
+    return float(np.sqrt(_overlap(state, state).real))
+
+
+def _fidelity(reference: Any, state: Any) -> float:
+    norms = norm_of(reference) * norm_of(state)
+    return float((abs(_overlap(reference, state)) / norms) ** 2) if norms else float("nan")
+
+
+def _overlap(left: Any, right: Any) -> complex:
+    """<left|right> in complex128."""
+    total = 0j
+    for start in range(0, left.size, _CHUNK):
+        part = slice(start, start + _CHUNK)
+        x, y = left[part].astype(np.complex128), right[part].astype(np.complex128)
+        total += complex((x.conj() * y).sum())
+    return total

@@ -1,0 +1,41 @@
+// Sixteen and eight bytes of shared memory at a time, by their address there.
+#pragma once
+#include "types.cuh"
+
+__device__ __forceinline__ float4 load_shared_16(uint32 address) {
+    float4 x;
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
+                 : "r"(address)
+                 : "memory");
+    return x;
+}
+
+__device__ __forceinline__ float2 load_shared_8(uint32 address) {
+    float2 x;
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(address) : "memory");
+    return x;
+}
+
+__device__ __forceinline__ void store_shared_16(uint32 address, float4 x) {
+    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(x.x), "f"(x.y),
+                 "f"(x.z), "f"(x.w)
+                 : "memory");
+}
+
+__device__ __forceinline__ void store_shared_16(uint32 address, uint32 x, uint32 y, uint32 z,
+                                                uint32 w) {
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(x), "r"(y), "r"(z),
+                 "r"(w)
+                 : "memory");
+}
+
+__device__ __forceinline__ double2 load_shared_pair(uint32 address) {
+    double2 x;
+    asm volatile("ld.shared.v2.f64 {%0, %1}, [%2];" : "=d"(x.x), "=d"(x.y) : "r"(address) : "memory");
+    return x;
+}
+
+__device__ __forceinline__ void store_shared_pair(uint32 address, double2 x) {
+    asm volatile("st.shared.v2.f64 [%0], {%1, %2};" ::"r"(address), "d"(x.x), "d"(x.y) : "memory");
+}

@@ -1,0 +1,102 @@
+// What the two tensor-core kernels of gates share: the matrix as operand, the scale of a tile, results.
+//
+// Rows and columns of the matrix are numbered by the targets' bits, lowest first. Which bit a lane, a
+// register or a step has is fixed here; argand/gate_layout.py knows the same (`_roles`). Inside: qubit
+// 0 is a target, so that a chunk of the state holds two rows of a column; else two columns of a row.
+#pragma once
+#include "device/mma.cuh"
+#include "gate_tile.cuh"
+
+// Bits of a number spread to the places that a list names.
+template <int Count>
+__device__ __forceinline__ constexpr uint32 spread(uint32 number, const int (&places)[Count]) {
+    uint32 found = 0;
+    for (int i = 0; i < Count; ++i) found |= (number >> i & 1u) << places[i];
+    return found;
+}
+
+// The row of the matrix behind a row of a product of 16: lane / 4, lower half, and which 16 of them.
+template <bool Inside>
+__device__ __forceinline__ uint32 matrix_row(uint32 lane, uint32 half, uint32 row_tile) {
+    constexpr int kInside[3] = {1, 2, 3}, kOutside[3] = {0, 1, 2};
+    return spread(lane >> 2, Inside ? kInside : kOutside) | half << (Inside ? 0 : 3) | row_tile << 4;
+}
+
+// Two numbers as one register of each term, or for tf32 one number; 16-bit ones are scaled before.
+template <Operand operand, int Terms, Rounding first, Rounding second>
+__device__ __forceinline__ void split_operand(float low, float high, uint32 (&terms)[Terms]) {
+    if constexpr (operand == Operand::tf32) {
+        split_to_tf32<Terms, first, second>(low, terms);
+    } else if constexpr (operand == Operand::bf16) {
+        terms[0] = pack_bf16(low, high);
+    } else {
+        // No care for what is not finite, unlike split_to_fp16: its columns become NaN.
+        terms[0] = pack_fp16(low, high);
+        if constexpr (Terms == 2) {
+            const float2 rounded = fp16_values(terms[0]);
+            terms[1] = pack_fp16(low - rounded.x, high - rounded.y);
+        }
+    }
+}
+
+__device__ __forceinline__ float larger(float found, float4 x) {
+    return fmaxf(fmaxf(fmaxf(found, fabsf(x.x)), fmaxf(fabsf(x.y), fabsf(x.z))), fabsf(x.w));
+}
+
+__device__ __forceinline__ uint32 larger_finite(uint32 found, float4 x) {
+    return max(max(found, larger_part({x.x, x.y})), larger_part({x.z, x.w}));
+}
+
+// The largest finite magnitude of a warp's numbers, as bits. fmaxf passes over NaN, so that only an
+// infinity takes the longer way.
+template <int Count>
+__device__ __forceinline__ uint32 largest_of_warp(const float4 (&x)[Count]) {
+    float found = 0.0f;
+#pragma unroll
+    for (int i = 0; i < Count; ++i) found = larger(found, x[i]);
+    uint32 bits = __float_as_uint(found);
+    if (!is_finite(found)) {
+        bits = 0;
+#pragma unroll
+        for (int i = 0; i < Count; ++i) bits = larger_finite(bits, x[i]);
+    }
+    return __reduce_max_sync(0xffffffffu, bits);
+}
+
+// The largest of what each warp of a block has written.
+template <int Warps>
+__device__ __forceinline__ uint32 largest_of(const uint32 (&of_warps)[Warps]) {
+    uint32 found = 0;
+#pragma unroll
+    for (int i = 0; i < Warps; ++i) found = max(found, of_warps[i]);
+    return found;
+}
+
+// Writes the sums of a warp's products, 16 rows by Tiles x 8 columns, to the state. A register has of a
+// tile of columns the last bit of the column in its bit 0 and of the row in bit 1. Of the three offsets
+// the first is that column's; the second leads to the lower rows, or where they share a chunk with the
+// upper ones to the next tile of columns; the third to the next two tiles.
+template <bool Inside, int Tiles>
+__device__ __forceinline__ void store_results(const GateArguments& args, char* target,
+                                              const float (&re)[4 * Tiles], const float (&im)[4 * Tiles],
+                                              float2 unscale) {
+#pragma unroll
+    for (int pair = 0; pair < Tiles / 2; ++pair) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+#pragma unroll
+            for (int edge = 0; edge < 2; ++edge) {
+                char* place = target;
+                if (edge) place += args.register_offset[0];
+                if (half) place += args.register_offset[1];
+                if (pair) place += args.register_offset[2];
+                const int low = 4 * (2 * pair + (Inside ? half : 0)) + edge + (Inside ? 0 : 2 * half);
+                const int high = Inside ? low + 2 : low + 4;
+                const float scale = unscale.x, rest = unscale.y;
+                put_chunk(args, place,
+                          {re[low] * scale * rest, im[low] * scale * rest, re[high] * scale * rest,
+                           im[high] * scale * rest});
+            }
+        }
+    }
+}

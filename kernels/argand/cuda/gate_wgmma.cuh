@@ -1,0 +1,225 @@
+// Gates on 6 and 7 qubits on Hopper by asynchronous products of warpgroups, 16-bit operands.
+//
+// The matrix stays in registers. The columns of a tile are split once into planes, of real and
+// imaginary parts and of each term, that the tensor cores read from shared memory; while they multiply
+// one tile, the next one is split. A plane is made of cores of 8 columns by 8 rows, 16 bytes a column
+// (PTX ISA: K-major without swizzle).
+#pragma once
+#include "device/warpgroup.cuh"
+#include "gate_products.cuh"
+
+// wgmma<sign>(sums, rows, columns, keep) of 32 columns stands before this header (gate_plan.py).
+
+template <Operand operand, int Terms, int Width, bool Inside, int Stages>
+struct WgmmaGate {
+    static constexpr int kOrder = 1 << Width;
+    static constexpr int kColumns = 32;
+    static constexpr int kTileBytes = kOrder * kColumns * 8;
+    static constexpr int kRowTiles = kOrder / 16;
+    static constexpr int kThreads = kRowTiles * kWarp;
+    static constexpr int kSteps = kOrder / 16;
+    static constexpr bool kScaled = operand == Operand::fp16;
+    // From 8 rows to the next: 16 bytes more than they take, so that writing them meets all banks.
+    static constexpr uint32 kCoreRows = kColumns * 16 + 16;
+    static constexpr uint32 kPlane = kCoreRows * kOrder / 8;
+    static constexpr uint32 kPlanes = 2 * Terms * kPlane;
+    static constexpr int kSharedBytes = Stages * kTileBytes + 2 * static_cast<int>(kPlanes);
+    using Mover = TileMover<kTileBytes, kThreads, Stages>;
+    static_assert(Mover::kChunks == 8, "a thread's chunks are 8 rows of two columns");
+
+    uint32 matrix[kSteps][2][Terms][4];
+
+    // The column of the matrix at a place of a product: 8 in a core, of which a register has two.
+    __device__ __forceinline__ static uint32 column(uint32 lane, uint32 held, uint32 core,
+                                                    uint32 step) {
+        constexpr int kLaneInside[2] = {Width - 1, Width - 2};
+        constexpr int kLaneOutside[2] = {Width - 2, Width - 3};
+        return spread(lane & 3, Inside ? kLaneInside : kLaneOutside) | held << (Inside ? 0 : Width - 1) |
+               core << (Inside ? 1 : 0) | step << (Inside ? 2 : 1);
+    }
+
+    __device__ __forceinline__ void load_matrix(const GateArguments& args, uint32 lane, uint32 row_tile) {
+        const auto* given = static_cast<const float2*>(args.matrix);
+        const float scale = kScaled ? power_of_two(exponent_of_matrix(args)) : 1.0f;
+#pragma unroll
+        for (int step = 0; step < kSteps; ++step) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const float2* row = given + (matrix_row<Inside>(lane, i & 1, row_tile) << Width);
+                const float2 low = row[column(lane, 0, i >> 1, step)];
+                const float2 high = row[column(lane, 1, i >> 1, step)];
+                uint32 re[Terms], im[Terms];
+                split_operand<operand, Terms, Rounding::nearest_even, Rounding::nearest_even>(
+                    low.x * scale, high.x * scale, re);
+                split_operand<operand, Terms, Rounding::nearest_even, Rounding::nearest_even>(
+                    low.y * scale, high.y * scale, im);
+#pragma unroll
+                for (int term = 0; term < Terms; ++term) {
+                    matrix[step][0][term][i] = re[term];
+                    matrix[step][1][term][i] = im[term];
+                }
+            }
+        }
+    }
+
+    // Eight rows of a column, real or imaginary parts, to one core line of each term's plane.
+    __device__ __forceinline__ static void write_rows(uint32 at, const float (&x)[8], float scale) {
+        uint32 words[4][Terms];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            split_operand<operand, Terms, Rounding::nearest_even, Rounding::nearest_even>(
+                x[2 * i] * scale, x[2 * i + 1] * scale, words[i]);
+        }
+#pragma unroll
+        for (int term = 0; term < Terms; ++term) {
+            store_shared_16(at + term * kPlane, words[0][term], words[1][term], words[2][term],
+                            words[3][term]);
+        }
+    }
+
+    // A thread's chunks as planes. Inside, the first four and the last four are eight rows of a column
+    // each, two a chunk; else all eight are a row each, of the same two columns.
+    __device__ __forceinline__ static void write_planes(const GateArguments& args, uint32 at,
+                                                        const float4 (&x)[8], float scale) {
+#pragma unroll
+        for (int which = 0; which < 2; ++which) {
+            float re[8], im[8];
+#pragma unroll
+            for (int row = 0; row < 8; ++row) {
+                const float4 chunk = x[Inside ? 4 * which + row / 2 : row];
+                const bool second = Inside ? row % 2 : which;
+                re[row] = second ? chunk.z : chunk.x;
+                im[row] = second ? chunk.w : chunk.y;
+            }
+            const uint32 line = at + args.chunk_plane[which];
+            write_rows(line, re, scale);
+            write_rows(line + Terms * kPlane, im, scale);
+        }
+    }
+
+    // The largest magnitude of a tile, found by all threads together.
+    __device__ __forceinline__ static uint32 tile_maximum(const float4 (&x)[8],
+                                                          uint32 (&of_warps)[kRowTiles]) {
+        const uint32 found = largest_of_warp(x);
+        if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = found;
+        __syncthreads();
+        return largest_of(of_warps);
+    }
+
+    // Splits a tile into planes and returns the exponent of its scale.
+    __device__ __forceinline__ static int split_tile(const GateArguments& args, const Mover& mover,
+                                                     uint32 stage, uint32 planes,
+                                                     uint32 (&of_warps)[kRowTiles]) {
+        float4 x[8];
+#pragma unroll
+        for (int i = 0; i < 8; ++i) x[i] = load_shared_16(mover.chunk(stage, i));
+        const int exponent = kScaled ? scale_exponent(tile_maximum(x, of_warps)) : 0;
+        write_planes(args, planes, x, power_of_two(exponent));
+        return exponent;
+    }
+
+    // Bits 0-13: address / 16; 16-29: bytes to the next 8 rows / 16; 32-45: to the next 8 columns / 16.
+    __device__ __forceinline__ static uint64 describe(uint32 address) {
+        constexpr uint32 kLow = (kCoreRows >> 4) << 16;
+        return uint64(128 >> 4) << 32 | (address & 0x3ffff) >> 4 | kLow;
+    }
+
+    __device__ __forceinline__ void multiply(uint32 planes, float (&re)[16], float (&im)[16]) const {
+#pragma unroll
+        for (int step = 0; step < kSteps; ++step) {
+            const uint32 at = planes + step * 2 * kCoreRows;
+            // The smallest products first.
+#pragma unroll
+            for (int product = 0; product < (Terms == 2 ? 3 : 1); ++product) {
+                const int own = Terms == 2 && product == 1 ? 1 : 0;
+                const int other = Terms == 2 && product == 0 ? 1 : 0;
+                const uint64 real = describe(at + other * kPlane);
+                const uint64 imaginary = describe(at + (Terms + other) * kPlane);
+                const int keep = step + product > 0;
+                wgmma<1>(re, matrix[step][0][own], real, keep);
+                wgmma<1>(im, matrix[step][0][own], imaginary, keep);
+                wgmma<-1>(re, matrix[step][1][own], imaginary, 1);
+                wgmma<1>(im, matrix[step][1][own], real, 1);
+            }
+        }
+    }
+
+    __device__ __forceinline__ void run(const GateArguments& args) {
+        extern __shared__ __align__(1024) unsigned char memory[];
+        __shared__ __align__(16) uint32 largest[kRowTiles];
+        const uint32 ring = shared_address(memory), first_planes = ring + Stages * kTileBytes;
+        const uint32 lane = threadIdx.x % kWarp, row_tile = threadIdx.x / kWarp;
+        Mover mover(args);
+        mover.load_first(ring);
+        load_matrix(args, lane, row_tile);
+        uint32 own_plane = 0;
+#pragma unroll
+        for (int bit = 0; bit < Mover::kThreadBits; ++bit) {
+            if (threadIdx.x >> bit & 1) own_plane += args.thread_plane[bit];
+        }
+        char* target = args.state + combine_offsets<Mover::kThreadBits>(args.result_offset, threadIdx.x);
+
+        uint32 stage = ring, planes = first_planes;
+        int exponent = 0;
+        wait_copies<Stages - 1>();
+        if (blockIdx.x < args.tiles) {
+            exponent = split_tile(args, mover, stage, planes + own_plane, largest);
+        }
+        mover.load(blockIdx.x + Stages * gridDim.x, stage);
+
+        uint32 tile = blockIdx.x;
+        if (tile >= args.tiles) return;
+        char* finished = target;
+        int finished_exponent = 0;
+        auto begin = [&](float (&re)[16], float (&im)[16]) {
+            opaque(mover.mask);
+            // The planes were written by ordinary stores; the tensor cores read them by other ways.
+            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+            __syncthreads();
+            settle(re);
+            settle(im);
+            wgmma_fence();
+            multiply(planes, re, im);
+            wgmma_commit();
+        };
+        auto store = [&](const float (&re)[16], const float (&im)[16]) {
+            const int power = kScaled ? -finished_exponent - exponent_of_matrix(args) : 0;
+            store_results<Inside, 4>(args, finished, re, im, half_powers(power));
+        };
+        auto finish = [&](float (&re)[16], float (&im)[16]) {
+            finished = target + tile_offset(args, tile);
+            finished_exponent = exponent;
+            stage = next_stage<kTileBytes, Stages>(stage, ring);
+            planes = 2 * first_planes + kPlanes - planes;
+            wait_copies<Stages - 1>();
+            if (tile + gridDim.x < args.tiles) {
+                exponent = split_tile(args, mover, stage, planes + own_plane, largest);
+            }
+            mover.load(tile + (Stages + 1) * gridDim.x, stage);
+            wgmma_wait<0>();
+            settle(re);
+            settle(im);
+            tile += gridDim.x;
+        };
+
+        float even_re[16], even_im[16], odd_re[16], odd_im[16];
+        begin(even_re, even_im);
+        finish(even_re, even_im);
+        while (true) {
+            if (tile >= args.tiles) {
+                store(even_re, even_im);
+                break;
+            }
+            begin(odd_re, odd_im);
+            store(even_re, even_im);
+            finish(odd_re, odd_im);
+            if (tile >= args.tiles) {
+                store(odd_re, odd_im);
+                break;
+            }
+            begin(even_re, even_im);
+            store(odd_re, odd_im);
+            finish(even_re, even_im);
+        }
+    }
+};

@@ -1,0 +1,151 @@
+"""What a gate is: its matrix and qubits, checked, and brought to the form that costs least.
+
+Qubits are little-endian as in Qiskit: amplitude number b has qubit j in state (b >> j) & 1, and bit
+j of a row or column number of a gate's matrix is its targets[j].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+_KEPT = 1024
+_KEPT_WIDTH = 4
+"""Wider matrices cost more to keep than to look at again."""
+
+
+@dataclass(frozen=True, eq=False)
+class GateForm:
+    """A gate as it is applied.
+
+    Attributes:
+        targets: ascending; bit j of a row or column number of the matrix is targets[j].
+        controls: ascending; the gate acts where all of them are 1.
+        matrix: (2^w, 2^w) complex128 for w targets.
+        monomial: whether each row and each column has one entry that is not 0.
+    """
+
+    targets: tuple[int, ...]
+    controls: tuple[int, ...]
+    matrix: Array
+    monomial: bool
+
+    @property
+    def width(self) -> int:
+        """How many targets there are."""
+        return len(self.targets)
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether it changes nothing."""
+        return bool(np.array_equal(self.matrix, np.eye(len(self.matrix))))
+
+    @property
+    def columns_of_rows(self) -> Array:
+        """Of a monomial matrix the column of each row's entry."""
+        return np.asarray(np.argmax(self.matrix != 0, axis=1))
+
+    @property
+    def factors(self) -> Array:
+        """Of a monomial matrix each row's entry."""
+        return np.asarray(self.matrix[np.arange(len(self.matrix)), self.columns_of_rows])
+
+
+def check_qubits(qubits: int, targets: Sequence[int], controls: Sequence[int]) -> None:
+    """Raise ValueError where targets and controls are not different qubits of a state."""
+    if not targets:
+        raise ValueError("targets must name at least one qubit, got none")
+    every = [*targets, *controls]
+    for name, given in (("targets", targets), ("controls", controls)):
+        for qubit in given:
+            if isinstance(qubit, bool) or not isinstance(qubit, (int, np.integer)):
+                raise ValueError(f"{name} must be integers, got {qubit!r}")
+            if not 0 <= qubit < qubits:
+                raise ValueError(f"{name} must be qubits from 0 to {qubits - 1}, got {qubit}")
+    if len(set(every)) != len(every):
+        raise ValueError(
+            "targets and controls must be different qubits, "
+            f"got {list(targets)} and {list(controls)}"
+        )
+
+
+def check_matrix(matrix: Any, targets: Sequence[int]) -> Array:
+    """The matrix as complex128 on the host. Raises ValueError for a wrong shape or type."""
+    found = np.asarray(matrix.get() if hasattr(matrix, "get") else matrix)
+    order = 2 ** len(targets)
+    if found.shape != (order, order):
+        raise ValueError(
+            f"matrix must have shape {(order, order)} for {len(targets)} targets, got {found.shape}"
+        )
+    if found.dtype.kind not in "biufc":
+        raise ValueError(f"matrix must be numbers, got {found.dtype}")
+    return found.astype(np.complex128)
+
+
+def gate_form(
+    qubits: int, matrix: Any, targets: Sequence[int], controls: Sequence[int] = ()
+) -> GateForm:
+    """A gate on a state of so many qubits in its cheapest form.
+
+    Targets are sorted. One that the matrix leaves alone and acts upon only where it is 1 becomes a
+    control, one that it has no part in at all is left out: a CNOT is a NOT under a control.
+
+    Raises ValueError as `check_qubits` and `check_matrix` do.
+    """
+    check_qubits(qubits, targets, controls)
+    found = check_matrix(matrix, targets)
+    key = (found.tobytes(), tuple(map(int, targets)), tuple(map(int, controls)))
+    return _known_form(*key) if len(targets) <= _KEPT_WIDTH else _form(*key)
+
+
+@lru_cache(maxsize=_KEPT)
+def _known_form(data: bytes, targets: tuple[int, ...], controls: tuple[int, ...]) -> GateForm:
+    return _form(data, targets, controls)
+
+
+def _form(data: bytes, targets: tuple[int, ...], controls: tuple[int, ...]) -> GateForm:
+    order = 2 ** len(targets)
+    matrix = permuted(np.frombuffer(data, np.complex128).reshape(order, order), np.argsort(targets))
+    kept, fixed = sorted(targets), sorted(controls)
+    # From the highest bit down, so that the bits still to be looked at stay where they are.
+    for bit in reversed(range(len(kept))):
+        if len(kept) == 1:
+            break
+        parts = _quarters(matrix, bit)
+        if parts[0, 1].any() or parts[1, 0].any():
+            continue
+        if np.array_equal(parts[0, 0], parts[1, 1]):
+            kept.pop(bit)
+            matrix = parts[0, 0]
+        elif np.array_equal(parts[0, 0], np.eye(len(matrix) // 2)):
+            fixed.append(kept.pop(bit))
+            matrix = parts[1, 1]
+    matrix = np.ascontiguousarray(matrix)
+    matrix.flags.writeable = False
+    entries = matrix != 0
+    monomial = bool((entries.sum(0) == 1).all() and (entries.sum(1) == 1).all())
+    return GateForm(tuple(kept), tuple(sorted(fixed)), matrix, monomial)
+
+
+def permuted(matrix: Array, order: Sequence[int] | Array) -> Array:
+    """The matrix with bit j of its row and column numbers where bit order[j] was."""
+    width = len(order)
+    # Axis 0 is the highest bit.
+    axes = [width - 1 - int(order[width - 1 - axis]) for axis in range(width)]
+    tensor = matrix.reshape((2,) * (2 * width)) if width else matrix
+    return tensor.transpose([*axes, *(width + axis for axis in axes)]).reshape(matrix.shape)
+
+
+def _quarters(matrix: Array, bit: int) -> Array:
+    """(2, 2, order / 2, order / 2): the matrix by the values of a bit of the row and the column."""
+    half = len(matrix) // 2
+    low = 2**bit
+    split = matrix.reshape(half // low, 2, low, half // low, 2, low)
+    return split.transpose(1, 4, 0, 2, 3, 5).reshape(2, 2, half, half)

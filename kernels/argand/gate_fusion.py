@@ -1,0 +1,242 @@
+"""Which gates of a circuit become one: fewer passes over the state, each a little wider.
+
+A pass over the state costs about the same up to six qubits, so the question is how few passes there
+can be. Gates are taken in any order that their dependencies allow: two gates have to keep theirs
+where they share a qubit that one of them does not leave diagonal. Needs no GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argand.gate_forms import check_matrix, check_qubits, gate_form
+
+_MOST_SEEDS = 6
+"""Gates tried as the first of a pass: more find hardly fewer passes."""
+_MOST_GROWTHS = 16
+_SINGLE_WEIGHT = 0.25
+"""What a gate on one qubit counts beside one on two: it can join almost any pass."""
+
+Cost = Callable[[tuple[int, ...]], float]
+"""Predicted seconds of a pass over the state for a gate on these qubits."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gate:
+    """A gate of a circuit; arguments as of `argand.apply_gate`."""
+
+    matrix: Any
+    targets: tuple[int, ...]
+    controls: tuple[int, ...] = ()
+
+    @property
+    def qubits(self) -> tuple[int, ...]:
+        """Targets and controls."""
+        return (*self.targets, *self.controls)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Gates that are applied as one, by their numbers in the circuit in order, and their qubits."""
+
+    gates: tuple[int, ...]
+    qubits: tuple[int, ...]
+
+
+class Dependencies:
+    """What has to come before what in a circuit.
+
+    Attributes:
+        masks: for each gate its qubits as bits.
+        followers: for each gate those that wait for it.
+        counts: for each gate how many it waits for.
+    """
+
+    def __init__(self, qubits: int, gates: Sequence[Gate]) -> None:
+        self.masks = [sum(1 << qubit for qubit in gate.qubits) for gate in gates]
+        self.followers: list[list[int]] = [[] for _ in gates]
+        self.counts = [0] * len(gates)
+        last = [-1] * qubits  # the latest gate that is not diagonal there
+        since: list[list[int]] = [[] for _ in range(qubits)]  # and those that are, after it
+        for number, gate in enumerate(gates):
+            before: set[int] = set()
+            diagonal = diagonal_qubits(gate)
+            for qubit in gate.qubits:
+                before.add(last[qubit])
+                if qubit in diagonal:
+                    since[qubit].append(number)
+                else:
+                    before.update(since[qubit])
+                    last[qubit], since[qubit] = number, []
+            before.discard(-1)
+            before.discard(number)
+            for other in before:
+                self.followers[other].append(number)
+            self.counts[number] = len(before)
+
+
+def diagonal_qubits(gate: Gate) -> set[int]:
+    """The qubits whose value a gate never changes: controls, and both qubits of a phase."""
+    matrix = np.asarray(gate.matrix)
+    found = set(gate.controls)
+    numbers = np.arange(len(matrix))
+    for bit, target in enumerate(gate.targets):
+        value = (numbers >> bit) & 1
+        if not matrix[value[:, None] != value].any():
+            found.add(target)
+    return found
+
+
+@dataclass
+class _Growing:
+    """A pass that is being put together, and what it would leave."""
+
+    mask: int
+    taken: list[int]
+    waiting: dict[int, int]
+    ready: list[int]
+    weight: float
+
+    def with_one(
+        self, number: int, dependencies: Dependencies, weights: Sequence[float]
+    ) -> _Growing:
+        """With one gate that can be taken, and no other."""
+        alone = _Growing(0, [], self.waiting, [number], 0.0)
+        mask = dependencies.masks[number]
+        others = [other for other in self.ready if other != number]
+        found = alone.grown(mask, dependencies, weights, most=1)
+        found.ready += others
+        return found
+
+    def grown(
+        self,
+        mask: int,
+        dependencies: Dependencies,
+        weights: Sequence[float],
+        most: int | None = None,
+    ) -> _Growing:
+        """With every gate that can be taken on these further qubits, or so many of them."""
+        mask |= self.mask
+        taken, waiting, weight = list(self.taken), dict(self.waiting), self.weight
+        ready: list[int] = []
+        looking = list(self.ready)
+        while looking:
+            number = looking.pop()
+            if dependencies.masks[number] & ~mask or len(taken) == most:
+                ready.append(number)
+                continue
+            taken.append(number)
+            weight += weights[number]
+            for follower in dependencies.followers[number]:
+                left = waiting.get(follower, dependencies.counts[follower]) - 1
+                waiting[follower] = left
+                if left == 0:
+                    looking.append(follower)
+        return _Growing(mask, taken, waiting, ready, weight)
+
+
+def fuse(qubits: int, gates: Sequence[Gate], width: int, cost: Cost) -> list[Pass]:
+    """Passes of at most ``width`` qubits for a circuit; a wider gate has one to itself.
+
+    Greedy: from several first gates a pass grows by the qubits that bring most further gates, and
+    of these passes the one with most gates for its predicted time is taken.
+    """
+    dependencies = Dependencies(qubits, gates)
+    weights = [1.0 if mask.bit_count() > 1 else _SINGLE_WEIGHT for mask in dependencies.masks]
+    start = [number for number, count in enumerate(dependencies.counts) if count == 0]
+    state = _Growing(0, [], {}, start, 0.0)
+    found = []
+    while state.ready:
+        seeds = sorted(state.ready, key=lambda number: (-weights[number], number))[:_MOST_SEEDS]
+        passes: dict[int, _Growing] = {}
+        for seed in seeds:
+            mask = dependencies.masks[seed]
+            if mask.bit_count() > width:
+                passes[mask] = state.with_one(seed, dependencies, weights)
+            elif mask not in passes:
+                grown = _grow(state, mask, width, dependencies, weights)
+                passes.setdefault(grown.mask, grown)
+        best = max(passes.values(), key=lambda grown: grown.weight / cost(_bits(grown.mask)))
+        taken = tuple(sorted(best.taken))
+        used = 0
+        for number in taken:
+            used |= dependencies.masks[number]
+        found.append(Pass(taken, _bits(used)))
+        state = _Growing(0, [], best.waiting, sorted(best.ready), 0.0)
+    return found
+
+
+def _grow(
+    state: _Growing, mask: int, width: int, dependencies: Dependencies, weights: Sequence[float]
+) -> _Growing:
+    grown = state.grown(mask, dependencies, weights)
+    while True:
+        # Which further qubits there are to add, those of the first gates that wait.
+        choices: dict[int, None] = {}
+        for number in sorted(grown.ready):
+            more = dependencies.masks[number] & ~grown.mask
+            if (grown.mask | more).bit_count() <= width:
+                choices[more] = None
+            if len(choices) == _MOST_GROWTHS:
+                break
+        if not choices:
+            return grown
+        tried = [(more, grown.grown(more, dependencies, weights)) for more in choices]
+        grown = max(tried, key=lambda one: (one[1].weight - grown.weight) / one[0].bit_count())[1]
+
+
+def _bits(mask: int) -> tuple[int, ...]:
+    return tuple(bit for bit in range(mask.bit_length()) if mask >> bit & 1)
+
+
+def fused_gate(gates: Sequence[Gate], qubits: Sequence[int]) -> Gate:
+    """One gate on these qubits, ascending, for gates in order: their product in complex128."""
+    if len(gates) == 1:
+        return gates[0]
+    width = len(qubits)
+    place = {qubit: index for index, qubit in enumerate(qubits)}
+    product = np.eye(2**width, dtype=np.complex128)
+    numbers = np.arange(2**width)
+    for gate in gates:
+        targets = [place[target] for target in gate.targets]
+        controlled = sum(1 << place[control] for control in gate.controls)
+        inner = sum(1 << target for target in targets)
+        # Rows of the product by the setting of the targets, where the controls are 1.
+        rest = numbers[(numbers & (inner | controlled)) == controlled]
+        settings = np.arange(2 ** len(targets))
+        offsets = sum(((settings >> bit) & 1) << target for bit, target in enumerate(targets))
+        rows = np.asarray(offsets)[:, None] | rest
+        moved = product[rows].reshape(len(settings), -1)
+        found = np.asarray(gate.matrix, np.complex128) @ moved
+        product[rows] = found.reshape(*rows.shape, -1)
+    return Gate(product, tuple(qubits))
+
+
+def checked_gates(qubits: int, gates: Sequence[Any]) -> list[Gate]:
+    """Gates, or pairs and triples of matrix, targets and controls, as gates in their cheapest form.
+
+    Raises ValueError that names the first one that is wrong.
+    """
+    found = []
+    for number, given in enumerate(gates):
+        gate = given if isinstance(given, Gate) else Gate(*given)
+        try:
+            check_qubits(qubits, gate.targets, gate.controls)
+            check_matrix(gate.matrix, gate.targets)
+        except ValueError as error:
+            raise ValueError(f"gate {number}: {error}") from error
+        form = gate_form(qubits, gate.matrix, gate.targets, gate.controls)
+        found.append(Gate(form.matrix, form.targets, form.controls))
+    return found
+
+
+def passes_by_width(passes: Sequence[Pass]) -> Mapping[int, int]:
+    """How many passes there are on how many qubits."""
+    counts: dict[int, int] = {}
+    for one in passes:
+        counts[len(one.qubits)] = counts.get(len(one.qubits), 0) + 1
+    return dict(sorted(counts.items()))

@@ -1,0 +1,264 @@
+"""Where the amplitudes of a gate's tiles lie: in the state, in shared memory, in a thread.
+
+A tile is all settings of the targets times the lowest other qubits. Its *places* are the qubits in
+it in order; a tile's amplitude is numbered by its bits at them. In shared memory an amplitude lies
+at its number times its bytes, with bits 4 to 6 of that address changed by an exclusive or of higher
+bits: each place has a vector of three bits, and the eight lanes that read sixteen bytes each at a
+time meet all banks where the vectors of their three places are independent. Needs no GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import product
+from typing import Literal
+
+GateKind = Literal["sum", "permute", "mma", "wgmma", "small"]
+"""Which kernel: sums in fp32 or fp64, one entry a row, products by a warp or a warpgroup, or for
+states smaller than a tile."""
+
+CHUNK = 16
+"""Bytes that a thread copies at a time."""
+_BANK_PLACES = 3
+"""Bits of a number among the chunks of 128 bytes: all banks."""
+PLANE_COLUMNS = 32
+CORE_ROWS_BYTES = PLANE_COLUMNS * 16 + 16
+"""From eight rows of a plane to the next eight: ``WgmmaGate::kCoreRows``."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The qubits of a tile, and which threads copy what of it.
+
+    Attributes:
+        qubits: in the tile, ascending; a place is an index into them.
+        rows: places of the targets, ascending.
+        columns: places of the others, ascending.
+        item: bytes of an amplitude, 8 or 16.
+        thread_places, chunk_places: of the bits of a thread's number, and of the numbers of the
+            chunks that a thread copies, lowest first.
+    """
+
+    qubits: tuple[int, ...]
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    item: int
+    thread_places: tuple[int, ...]
+    chunk_places: tuple[int, ...]
+
+    @property
+    def inside(self) -> bool:
+        """Whether a chunk holds two rows of a column: qubit 0 of a complex64 state is a target."""
+        return self.item < CHUNK and self.rows[0] == 0
+
+    def offset(self, place: int) -> int:
+        """Bytes of the state from an amplitude to the one whose bit at a place is set."""
+        return self.item << self.qubits[place]
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which places the bits of a kernel's numbers have, as its source fixes it.
+
+    Attributes:
+        read: of a thread's number when it reads columns; a lane's bits first.
+        units: of further columns of the same thread.
+        pair: from a column to its neighbour in the same thread; None where there is none.
+        results: of a thread's number when it writes sums of products.
+        registers: of the registers that it writes then.
+        patterns: places of the three lowest lane bits in each access of sixteen bytes.
+    """
+
+    read: tuple[int, ...] = ()
+    units: tuple[int, ...] = ()
+    pair: int | None = None
+    results: tuple[int, ...] = ()
+    registers: tuple[int, ...] = ()
+    patterns: tuple[tuple[int, ...], ...] = field(default=())
+
+
+def tile_columns(
+    qubits: int, targets: Sequence[int], controls: Sequence[int], item: int
+) -> list[int]:
+    """The qubits that may be a tile's columns, ascending.
+
+    A control is none, but for qubit 0 of a complex64 state: both halves of a chunk are copied.
+    """
+    fixed = set(controls) - ({0} if item < CHUNK else set())
+    return [qubit for qubit in range(qubits) if qubit not in fixed and qubit not in targets]
+
+
+def make_tile(
+    kind: GateKind, columns: Sequence[int], targets: Sequence[int], item: int, threads: int
+) -> Tile:
+    """The tile with these columns, shared by so many threads."""
+    qubits = tuple(sorted([*columns, *targets]))
+    rows = tuple(place for place, qubit in enumerate(qubits) if qubit in targets)
+    others = tuple(place for place in range(len(qubits)) if place not in rows)
+    inside = item < CHUNK and rows[0] == 0
+    own = _core_rows(rows, inside) if kind == "wgmma" else ()
+    chunks = [place for place in range(1 if item < CHUNK else 0, len(qubits)) if place not in own]
+    count = threads.bit_length() - 1
+    return Tile(qubits, rows, others, item, tuple(chunks[:count]), (*own, *chunks[count:]))
+
+
+def _core_rows(rows: Sequence[int], inside: bool) -> tuple[int, ...]:
+    """Places of the eight rows that a thread writes to a plane as one line (wgmma)."""
+    return (rows[-1], rows[-2]) if inside else (rows[-1], rows[-2], rows[-3])
+
+
+def roles_of(kind: GateKind, tile: Tile) -> Roles:
+    """The roles of a kernel's bits; for tensor cores as ``cuda/gate_products.cuh`` has them."""
+    rows, columns, inside = tile.rows, tile.columns, tile.inside
+    threads = len(tile.thread_places)
+    own = tile.thread_places[:_BANK_PLACES]
+    if kind == "permute":
+        return Roles(patterns=(own,))
+    if kind == "sum":
+        halves = tile.item < CHUNK and not inside
+        pair, others = (columns[0], columns[1:]) if halves else (columns[-1], columns[:-1])
+        read = others[:threads]
+        return Roles(
+            read=read, units=others[threads:], pair=pair, patterns=(own, read[:_BANK_PLACES])
+        )
+    fast = column_order(tile)
+    pair = columns[3] if inside else columns[0]
+    lane_rows, result_rows = (rows[1:3], rows[1:4]) if inside else (rows[:2], rows[:3])
+    further = columns[4:5] if kind == "wgmma" else ()
+    # Lanes write the lowest rows and columns: 64 bytes of the state or more lie together.
+    results = (fast[1], fast[2], *result_rows, *rows[4:], *columns[4 + len(further) :])
+    registers = (fast[0], pair if inside else rows[3], *further)
+    if kind == "wgmma":
+        return Roles(results=results, registers=registers, patterns=(own,))
+    return Roles(
+        read=(*lane_rows, *fast, *columns[4:]), pair=pair, results=results, registers=registers,
+        patterns=(own, (*lane_rows, fast[0])),
+    )  # fmt: skip
+
+
+def column_order(tile: Tile) -> tuple[int, int, int]:
+    """Places of the three bits of a product's column, the lowest first."""
+    first = 0 if tile.inside else 1
+    low, middle, high = tile.columns[first : first + 3]
+    return (high, low, middle)
+
+
+def masks_of(tile: Tile, roles: Roles) -> tuple[int, ...]:
+    """For each place what it changes of an amplitude's address in shared memory, in bytes."""
+    first = 1 if tile.item < CHUNK else 0
+    vectors = _bank_vectors(roles.patterns, first, len(tile.qubits))
+    fixed = range(first + _BANK_PLACES)
+    return tuple(
+        (tile.item << place) ^ (0 if place in fixed else vectors[place] << 4)
+        for place in range(len(tile.qubits))
+    )
+
+
+@lru_cache(maxsize=4096)
+def _bank_vectors(
+    patterns: tuple[tuple[int, ...], ...], first: int, places: int
+) -> tuple[int, ...]:
+    """A vector of three bits for each place that makes those of each pattern independent.
+
+    The three lowest chunk places have the unit vectors. Where no choice serves every pattern, the
+    first of those that serve most.
+    """
+    vectors = [0] * places
+    for bit in range(_BANK_PLACES):
+        vectors[first + bit] = 1 << bit
+    free = sorted({p for pattern in patterns for p in pattern if p >= first + _BANK_PLACES})
+    best, most = list(vectors), -1
+    for choice in product(range(1, 8), repeat=len(free)):
+        for place, vector in zip(free, choice, strict=True):
+            vectors[place] = vector
+        served = sum(independent([vectors[p] for p in pattern]) for pattern in patterns)
+        if served > most:
+            best, most = list(vectors), served
+        if most == len(patterns):
+            break
+    return tuple(best)
+
+
+def independent(vectors: Sequence[int]) -> bool:
+    """Whether no exclusive or of some of these bit vectors is zero."""
+    seen = {0}
+    for vector in vectors:
+        if vector in seen:
+            return False
+        seen |= {vector ^ other for other in seen}
+    return True
+
+
+def plane_offsets(tile: Tile) -> dict[int, int]:
+    """What each place adds to where a line of eight rows lies in a plane (wgmma), in bytes."""
+    rows, columns, inside = tile.rows, tile.columns, tile.inside
+    slow = columns[3:5] if inside else (columns[0], columns[4])
+    offsets = {place: 16 << bit for bit, place in enumerate((*column_order(tile), *slow))}
+    steps = rows[1:-2] if inside else rows[:-3]
+    offsets |= {place: CORE_ROWS_BYTES << bit for bit, place in enumerate(steps)}
+    return offsets
+
+
+def segments_of(qubits: int, taken: Sequence[int]) -> list[tuple[int, int]]:
+    """Runs of the qubits that are not taken: mask in a tile's number, and how far it goes up."""
+    runs: list[tuple[int, int]] = []
+    number = qubit = 0
+    while qubit < qubits:
+        start = qubit
+        while qubit < qubits and qubit not in taken:
+            qubit += 1
+        if qubit > start:
+            runs.append((((1 << (qubit - start)) - 1) << number, start - number))
+            number += qubit - start
+        else:
+            qubit += 1
+    return runs
+
+
+def table_values(
+    kind: GateKind, tile: Tile, qubits: int, controls: Sequence[int]
+) -> dict[str, object]:
+    """The members of ``GateArguments`` that the tile decides, lists not yet padded."""
+    roles = roles_of(kind, tile)
+    masks = masks_of(tile, roles)
+    row_number = {place: 1 << index for index, place in enumerate(tile.rows)}
+    guarded = 0 in controls and tile.item < CHUNK
+    fixed = sum(tile.item << qubit for qubit in controls if not (qubit == 0 and guarded))
+    shift = tile.item.bit_length() - 1
+    segments = segments_of(qubits, [*tile.qubits, *controls])
+    values: dict[str, object] = {
+        "fixed": fixed,
+        "tiles": 1 << sum(mask.bit_count() for mask, _ in segments),
+        "segments": len(segments),
+        "segment_mask": [mask for mask, _ in segments],
+        "segment_shift": [up + shift for _, up in segments],
+        "thread_offset": [tile.offset(place) for place in tile.thread_places],
+        "thread_mask": [masks[place] for place in tile.thread_places],
+        "thread_row": [row_number.get(place, 0) for place in tile.thread_places],
+        "result_offset": [tile.offset(place) for place in roles.results],
+        "register_offset": [tile.offset(place) for place in roles.registers],
+        "chunk_offset": _sums([tile.offset(place) for place in tile.chunk_places]),
+        "chunk_mask": _sums([masks[place] for place in tile.chunk_places]),
+        "chunk_row": _sums([row_number.get(place, 0) for place in tile.chunk_places]),
+        "row_mask": [masks[place] for place in tile.rows],
+        "read_mask": [masks[place] for place in roles.read],
+        "unit_mask": [masks[place] for place in roles.units],
+        "pair_mask": 0 if roles.pair is None else masks[roles.pair],
+        "guarded": int(guarded),
+    }  # fmt: skip
+    if kind == "wgmma":
+        offsets = plane_offsets(tile)
+        values["thread_plane"] = [offsets[place] for place in tile.thread_places]
+        second = tile.chunk_places[-1] if tile.inside else tile.columns[0]
+        values["chunk_plane"] = [0, offsets[second]]
+    return values
+
+
+def _sums(bits: Sequence[int]) -> list[int]:
+    """By number, the exclusive or of what its bits bring."""
+    found = [0]
+    for bit in bits:
+        found += [value ^ bit for value in found]
+    return found

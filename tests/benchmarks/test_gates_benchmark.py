@@ -1,0 +1,84 @@
+"""The benchmark of gates, on the CPU: circuits, checks that can fail, and an absent peer."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from argand import PRECISIONS, Device, Gate
+from argand.gate_forms import gate_form
+
+from benchmarks import custatevec, gates, sanitized_gates
+from benchmarks.gate_circuits import CIRCUITS, placements, random_unitary
+from benchmarks.measuring import Candidate, CannotRunError
+
+
+def test_every_gate_and_circuit_has_a_verified_row(tmp_path: Path) -> None:
+    path = tmp_path / "gates.csv"
+    status = gates.main(
+        ["--qubits", "6", "--widths", "1,4", "--precisions", "3xfp16,fp64", "--device", "cpu",
+         "--repeats", "1", "--seconds", "0.001", "--csv", str(path)]
+    )  # fmt: skip
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    assert status == 0
+    assert all(row["verified"] == "True" for row in rows)
+    assert len(rows) == 2 * (2 * 5 + len(CIRCUITS))
+    assert {row["kind"] for row in rows} == {"gate"}
+    assert "gate-6q-4-spread" in {row["workload"] for row in rows}
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_wrong_state_does_not_verify(rng: np.random.Generator, count: int) -> None:
+    circuit = [Gate(random_unitary(rng, 2), (3, 1))] * count
+    before = gates.random_state(5, Device("cpu", "cpu"), 1)
+    candidate = Candidate("argand", PRECISIONS["3xfp16"], "", tuple, tuple, tuple)
+    assert not gates.check(before, circuit, "cpu", before, candidate).verified
+    after = before.copy()
+    for gate in circuit:
+        gates.apply_form(after, gate_form(5, gate.matrix, gate.targets), candidate.precision)
+    assert gates.check(before, circuit, "cpu", after, candidate).verified
+    after[0] = np.nan
+    assert not gates.check(before, circuit, "cpu", after, candidate).verified
+
+
+def test_circuits_are_what_they_are_called(rng: np.random.Generator) -> None:
+    for name, make in CIRCUITS.items():
+        for gate in make(7, rng):
+            order = 2 ** len(gate.targets)
+            np.testing.assert_allclose(
+                gate.matrix @ np.conj(gate.matrix).T, np.eye(order), atol=1e-13, err_msg=name
+            )
+    state = np.zeros(16, np.complex128)
+    state[3] = 1
+    for gate in CIRCUITS["qft"](4, rng):
+        form = gate_form(4, gate.matrix, gate.targets, gate.controls)
+        gates.apply_form(state, form, PRECISIONS["fp64"])
+    np.testing.assert_allclose(state, np.exp(2j * np.pi * 3 * np.arange(16) / 16) / 4, atol=1e-14)
+    assert len(CIRCUITS["random-400"](7, rng)) == 400
+    assert len(CIRCUITS["quantum-volume"](7, rng)) == 7 * 3
+
+
+def test_placements_are_different_qubits(rng: np.random.Generator) -> None:
+    for width in range(1, 8):
+        for targets in placements(9, width, rng).values():
+            assert len(set(targets)) == width
+            assert set(targets) <= set(range(9))
+
+
+def test_an_absent_peer_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUSTATEVEC", str(tmp_path / "none.so"))
+    monkeypatch.setattr("sys.path", [str(tmp_path)])
+    assert custatevec.library() is None
+    with pytest.raises(CannotRunError, match="custatevec-cu13"):
+        custatevec.StateVector()
+
+
+def test_the_sanitizer_meets_every_kind_of_gate(rng: np.random.Generator) -> None:
+    found = list(sanitized_gates.gates(rng))
+    forms = [gate_form(n, gate.matrix, gate.targets, gate.controls) for n, gate in found]
+    assert {form.width for form in forms} == set(range(1, 8))
+    assert {form.monomial for form in forms} == {False, True}
+    assert any(0 in form.controls for form in forms)
+    assert any(form.targets[0] == 0 for form in forms)

@@ -1,0 +1,70 @@
+"""Random gates and states, their product in fp64, and what may be lost of it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from argand import PRECISIONS, Precision
+from argand.gate_plan import CORES_WIDTH
+
+Array = npt.NDArray[Any]
+
+
+def random_unitary(rng: np.random.Generator, width: int) -> Array:
+    """Of so many qubits, by Haar's measure (Mezzadri 2007) but for phases of columns."""
+    order = 2**width
+    normal = rng.standard_normal((order, order)) + 1j * rng.standard_normal((order, order))
+    return np.asarray(np.linalg.qr(normal)[0])
+
+
+def random_state(rng: np.random.Generator, qubits: int) -> Array:
+    """2^qubits amplitudes of norm 1."""
+    normal = rng.standard_normal((2**qubits, 2)).view(np.complex128)[:, 0]
+    return np.asarray(normal / np.linalg.norm(normal))
+
+
+def dense_gate(
+    state: Any, matrix: Any, targets: Sequence[int], controls: Sequence[int] = ()
+) -> Any:
+    """The state after a gate, amplitude by amplitude in complex128: no views, no transpositions.
+
+    Of NumPy's arrays, or of CuPy's on their GPU.
+    """
+    arrays = np if isinstance(state, np.ndarray) else importlib.import_module("cupy")
+    psi = state.astype(np.complex128)
+    numbers = arrays.arange(psi.size)
+    row = sum(((numbers >> target) & 1) << j for j, target in enumerate(targets))
+    rest = numbers & ~sum(1 << target for target in targets)
+    found = arrays.zeros_like(psi)
+    entries = arrays.asarray(np.asarray(matrix, np.complex128))
+    for column in range(2 ** len(targets)):
+        source = rest | sum(((column >> j) & 1) << target for j, target in enumerate(targets))
+        found += entries[row, column] * psi[source]
+    acts = arrays.ones(psi.size, bool)
+    for control in controls:
+        acts &= (numbers >> control) & 1 == 1
+    return arrays.where(acts, found, psi)
+
+
+def gate_bound(precision: Precision, width: int) -> float:
+    """||error|| / ||state|| of one unitary gate at most.
+
+    With dU and dx what rounding takes from the operands, ||dU x|| <= ||dU||_F ||x|| <= u
+    sqrt(order) ||x|| and ||U dx|| <= u ||x||; the products that are not kept are at most dropped
+    sqrt(order) ||x||. A partial sum is a product with a part of a unitary matrix, at most ||x||,
+    and each of its 2 order terms a part and product is rounded once: to nearest, by tensor cores
+    toward zero. Scaled operands lie in a tile of at most 2^12: `scaled_floor` of its largest each.
+    """
+    order = 2**width
+    narrow = precision.output == "complex64" and width <= CORES_WIDTH
+    used = PRECISIONS["fp32"] if narrow else precision
+    each = 2.0**-53 if used.output == "complex128" else 2.0**-24
+    if not used.exact_operands:
+        each *= 2
+    root = float(np.sqrt(order))
+    operands = used.u * (root + 1) + used.dropped * root + used.scaled_floor * (order + 64)
+    return operands + float(np.sqrt(2)) * (2 * order * len(used.products) + 2) * each

@@ -1,0 +1,126 @@
+"""Every kernel of gates compiles without a GPU and without spills, and what no plan may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from argand import PRECISIONS
+from argand.device import ARCHITECTURES, Arch
+from argand.gate_plan import (
+    MOST_WIDTH,
+    GatePlan,
+    argument_values,
+    check_gate_plan,
+    gate_source,
+    kernel_name,
+    plan_gate,
+    widest_products,
+)
+from argand.gemm_plan import PlanError
+
+from tests.kernels.test_compile import ARCHS, assert_clean
+
+MANY = 1 << 20
+
+
+def plans(precision: str, arch: Arch) -> Iterator[GatePlan]:
+    """Every plan that gates take at a precision on an architecture, each once."""
+    row, seen = PRECISIONS[precision], set()
+    for width in range(1, MOST_WIDTH + 1):
+        for inside in (False, True):
+            for monomial in (False, True):
+                for columns in (1, 1 << (11 - width), MANY):
+                    plan = plan_gate(
+                        row, arch, width=width, inside=inside, monomial=monomial, columns=columns
+                    )
+                    if plan is not None and plan not in seen:
+                        seen.add(plan)
+                        yield plan
+
+
+@pytest.fixture(params=ARCHS, scope="module")
+def arch(request: pytest.FixtureRequest) -> Arch:
+    return ARCHS[request.param]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_every_gate(arch: Arch, precision: str) -> None:
+    kinds = set()
+    for plan in plans(precision, arch):
+        check_gate_plan(plan, arch)
+        # Kernels without tensor cores are the same at every precision of complex64.
+        if plan.kind in ("mma", "wgmma") or precision in ("fp32", "fp64"):
+            assert_clean(gate_source(plan), arch.target, kernel_name(plan))
+        kinds.add(plan.kind)
+    tensor = set() if PRECISIONS[precision].exact_operands else {"mma"}
+    if arch.target == "sm_90a" and PRECISIONS[precision].operand.bytes == 2:
+        tensor.add("wgmma")
+    assert kinds == {"sum", "permute", "small"} | tensor
+
+
+@pytest.mark.parametrize("arch_row", ARCHITECTURES, ids=lambda row: row.target)
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_every_architecture_has_plans(arch_row: Arch, precision: str) -> None:
+    for plan in plans(precision, arch_row):
+        check_gate_plan(plan, arch_row)
+        assert plan.shared_bytes <= arch_row.shared_bytes
+        assert plan.kind == "small" or plan.stages >= 2
+        assert plan.tile_bytes == plan.item * plan.columns << plan.width
+
+
+def test_which_gates_are_products_of_gemm() -> None:
+    arch = ARCHS["sm_90a"]
+
+    def planned(precision: str, width: int) -> bool:
+        row = PRECISIONS[precision]
+        plan = plan_gate(row, arch, width=width, inside=False, monomial=False, columns=MANY)
+        return plan is not None
+
+    assert [planned("3xfp16", width) for width in (7, 8)] == [True, False]
+    assert [planned("3xtf32", width) for width in (6, 7)] == [True, False]
+    assert [planned("fp64", width) for width in (7, 8)] == [True, False]
+    assert widest_products(PRECISIONS["tf32"]) == 7
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"width": 8}, "width must be 1 to 7, got 8"),
+        ({"width": 3}, "width must be 4 to 7 for mma"),
+        ({"kind": "wgmma", "width": 5}, "width must be 6 to 7 for wgmma"),
+        ({"precision": PRECISIONS["fp32"]}, "no tensor-core products"),
+        ({"kind": "wgmma", "precision": PRECISIONS["tf32"], "width": 6}, "16-bit operands"),
+        ({"precision": PRECISIONS["3xtf32"], "width": 7}, "width must be 4 to 6"),
+        ({"stages": 1}, "at least 2"),
+        ({"stages": 15}, "bytes of shared memory"),
+        ({"kind": "sum", "precision": PRECISIONS["fp64"], "inside": True}, "one complex128"),
+    ],
+)
+def test_an_illegal_plan_says_why(change: dict[str, object], message: str) -> None:
+    arch = ARCHS["sm_90a"]
+    plan = plan_gate(
+        PRECISIONS["3xfp16"], arch, width=5, inside=False, monomial=False, columns=MANY
+    )
+    assert plan is not None
+    with pytest.raises(PlanError, match=message):
+        check_gate_plan(replace(plan, **change), arch)  # type: ignore[arg-type]
+
+
+def test_warpgroups_need_hopper() -> None:
+    plan = plan_gate(
+        PRECISIONS["3xfp16"], ARCHS["sm_90a"], width=6, inside=False, monomial=False, columns=MANY
+    )
+    assert plan is not None
+    assert plan.kind == "wgmma"
+    with pytest.raises(PlanError, match="wgmma needs sm_90a"):
+        check_gate_plan(plan, ARCHS["sm_80"])
+
+
+def test_arguments_are_filled_up() -> None:
+    values = argument_values({"tiles": 3, "row_mask": [1, 2]})
+    assert values["tiles"] == 3
+    assert values["row_mask"] == (1, 2, 0, 0, 0, 0, 0)
+    assert values["state"] == 0

@@ -1,0 +1,224 @@
+"""A tile's layout as the kernels of gates see it: every amplitude once, rows in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+import pytest
+from argand.gate_layout import (
+    CORE_ROWS_BYTES,
+    GateKind,
+    Tile,
+    independent,
+    make_tile,
+    masks_of,
+    plane_offsets,
+    roles_of,
+    segments_of,
+    table_values,
+    tile_columns,
+)
+
+QUBITS = 20
+PLACEMENTS = {
+    "low": lambda k: list(range(k)),
+    "mid": lambda k: list(range(7, 7 + k)),
+    "high": lambda k: list(range(QUBITS - k, QUBITS)),
+    "spread": lambda k: [round(i * (QUBITS - 1) / max(1, k - 1)) for i in range(k)],
+}
+
+
+def cases(kind: GateKind) -> Iterator[tuple[Tile, int]]:
+    """Tiles of every width and placement of a kernel, random ones too, and their widths."""
+    rng = np.random.default_rng(3)
+    widths = {"sum": range(1, 8), "permute": range(1, 8), "mma": range(4, 8), "wgmma": (6, 7)}[kind]
+    for k in widths:
+        chosen = [make(k) for make in PLACEMENTS.values()]
+        chosen += [sorted(map(int, rng.permutation(QUBITS)[:k])) for _ in range(20)]
+        for targets in chosen:
+            for item in (8, 16) if kind in ("sum", "permute") else (8,):
+                columns = 5 if kind == "wgmma" else (14 if item == 8 else 13) - 3 - k
+                threads = {"sum": 128, "permute": 128, "mma": 256, "wgmma": 2 << k}[kind]
+                free = tile_columns(QUBITS, targets, [], item)[:columns]
+                yield make_tile(kind, free, targets, item, threads), k
+
+
+def combine(masks: list[int], number: int) -> int:
+    found = 0
+    for bit, mask in enumerate(masks):
+        if number >> bit & 1:
+            found ^= mask
+    return found
+
+
+def spread(number: int, places: list[int]) -> int:
+    return sum((number >> i & 1) << place for i, place in enumerate(places))
+
+
+class Seen:
+    """Addresses in a tile, decoded to row and column numbers."""
+
+    def __init__(self, kind: GateKind, tile: Tile) -> None:
+        self.tile = tile
+        self.masks = masks_of(tile, roles_of(kind, tile))
+        self.values = table_values(kind, tile, QUBITS, [])
+        self.at: dict[int, tuple[int, int]] = {}
+        for number in range(2 ** len(tile.qubits)):
+            row = sum((number >> p & 1) << i for i, p in enumerate(tile.rows))
+            column = sum((number >> p & 1) << i for i, p in enumerate(tile.columns))
+            self.at[combine(list(self.masks), number)] = (row, column)
+
+
+@pytest.mark.parametrize("kind", ["sum", "permute", "mma", "wgmma"])
+def test_each_amplitude_has_one_place_and_one_thread(kind: GateKind) -> None:
+    for tile, _ in cases(kind):
+        seen = Seen(kind, tile)
+        size = tile.item << len(tile.qubits)
+        assert sorted(seen.at) == list(range(0, size, tile.item))
+        owned = {}
+        for thread in range(2 ** len(tile.thread_places)):
+            offset = combine(seen.values["thread_offset"], thread)
+            mask = combine(seen.values["thread_mask"], thread)
+            row = combine(seen.values["thread_row"], thread)
+            for i in range(2 ** len(tile.chunk_places)):
+                at = mask ^ seen.values["chunk_mask"][i]
+                assert seen.at[at][0] == row ^ seen.values["chunk_row"][i]
+                owned[at] = offset ^ seen.values["chunk_offset"][i]
+        assert sorted(owned) == list(range(0, size, 16))
+        for at, offset in owned.items():
+            for inner in range(0, 16, tile.item):
+                row, column = seen.at[at + inner]
+                qubits = [tile.qubits[p] for p in tile.rows], [tile.qubits[p] for p in tile.columns]
+                amplitude = spread(row, qubits[0]) | spread(column, qubits[1])
+                assert offset + inner == amplitude * tile.item
+
+
+@pytest.mark.parametrize("kind", ["sum", "permute", "mma", "wgmma"])
+def test_eight_lanes_meet_all_banks(kind: GateKind) -> None:
+    for tile, width in cases(kind):
+        roles, first = roles_of(kind, tile), 1 if tile.item < 16 else 0
+        masks = masks_of(tile, roles)
+        for pattern in roles.patterns:
+            vectors = [masks[place] >> 4 & 7 for place in pattern]
+            assert all(place >= first for place in pattern)
+            assert independent(vectors), (tile, width, pattern)
+
+
+def matrix_row(inside: bool, lane: int, half: int, row_tile: int) -> int:
+    """As ``matrix_row`` of gate_products.cuh."""
+    places = [1, 2, 3] if inside else [0, 1, 2]
+    return spread(lane >> 2, places) | half << (0 if inside else 3) | row_tile << 4
+
+
+def results(seen: Seen, tiles: int, threads: int) -> dict[tuple[int, int, int], tuple[int, int]]:
+    """(warp, row of 16, column of 8 x tiles) -> (row, column), as ``store_results`` writes them."""
+    values, tile, inside = seen.values, seen.tile, seen.tile.inside
+    row_tiles = 2 ** len(tile.rows) // 16
+    found = {}
+    for thread in range(threads):
+        lane, warp = thread % 32, thread // 32
+        target = combine(values["result_offset"], thread)
+        for pair, half, edge in product(range(tiles // 2), range(2), range(2)):
+            offset = target + combine(values["register_offset"], edge | half << 1 | pair << 2)
+            low = 4 * (2 * pair + (half if inside else 0)) + edge + (0 if inside else 2 * half)
+            for register, inner in ((low, 0), (low + (2 if inside else 4), 8)):
+                column = 8 * (register // 4) + 2 * (lane & 3) + register % 2
+                lower = register % 4 // 2
+                amplitude = (offset + inner) // 8
+                row = sum((amplitude >> tile.qubits[p] & 1) << i for i, p in enumerate(tile.rows))
+                rest = [amplitude >> tile.qubits[p] & 1 for p in tile.columns]
+                assert row == matrix_row(inside, lane, lower, warp % row_tiles)
+                assert (warp, lane // 4 + 8 * lower, column) not in found
+                at = sum(bit << i for i, bit in enumerate(rest))
+                found[warp, lane // 4 + 8 * lower, column] = (row, at)
+    assert len(set(found.values())) == 2 ** len(tile.qubits)
+    return found
+
+
+@pytest.mark.parametrize("depth", [16, 8])
+def test_products_of_a_warp_meet_their_rows_and_columns(depth: int) -> None:
+    held, per = depth // 4, depth // 8
+    for tile, k in cases("mma"):
+        seen, inside = Seen("mma", tile), tile.inside
+        values, row_tiles = seen.values, 2**k // 16
+        written = results(seen, 2, 256)
+        for group, lane in product(range(8 // row_tiles), range(32)):
+            at = combine(values["read_mask"], lane | group << 5)
+            for step in range(2**k // depth):
+                mask = combine(values["row_mask"][4 if per == 2 else 3 :], step)
+                low = values["row_mask"][0 if inside else 2]
+                high = values["row_mask"][3] if held == 4 else 0
+                for number, column in product(range(held), range(2)):
+                    address = at ^ mask ^ (high if number & 2 else 0)
+                    if inside:
+                        address ^= values["pair_mask"] if column else 0
+                        address += 8 * (number & 1)
+                    else:
+                        address ^= low if number & 1 else 0
+                        address += 8 * column
+                    row, found = seen.at[address]
+                    places = ([1, 2], [0, 3]) if inside else ([0, 1], [2, 3])
+                    wanted = spread(lane & 3, places[0]) | spread(number, places[1])
+                    assert row == wanted | step << (4 if per == 2 else 3)
+                    for row_tile in range(row_tiles):
+                        warp = row_tile + group * row_tiles
+                        assert written[warp, 0, 8 * column + (lane >> 2)][1] == found
+
+
+def test_products_of_a_warpgroup_meet_their_rows_and_columns() -> None:
+    for tile, k in cases("wgmma"):
+        seen, inside = Seen("wgmma", tile), tile.inside
+        values = seen.values
+        written = results(seen, 4, 2 << k)
+        lines = {}
+        for thread in range(2 << k):
+            own = combine(values["thread_mask"], thread)
+            plane = sum(o for b, o in enumerate(values["thread_plane"]) if thread >> b & 1)
+            for which, row in product(range(2), range(8)):
+                chunk = 4 * which + row // 2 if inside else row
+                second = row % 2 if inside else which
+                at = (own ^ values["chunk_mask"][chunk]) + 8 * second
+                lines[plane + values["chunk_plane"][which], row] = seen.at[at]
+        assert len(set(lines.values())) == 2 ** len(tile.qubits)
+        lane_places = [k - 1, k - 2] if inside else [k - 2, k - 3]
+        for step, core, column, row in product(range(2**k // 16), range(2), range(32), range(8)):
+            line = (2 * step + core) * CORE_ROWS_BYTES + 16 * column
+            wanted = spread(row >> 1, lane_places) | (row & 1) << (0 if inside else k - 1)
+            wanted |= core << (1 if inside else 0) | step << (2 if inside else 1)
+            found = lines[line, row]
+            assert found[0] == wanted
+            assert found[1] == written[0, 0, column][1]
+        assert max(plane_offsets(tile).values()) < 2**k // 8 * CORE_ROWS_BYTES
+
+
+def test_every_tile_of_a_state_is_reached_once() -> None:
+    targets, controls = [0, 3, 9, 11], [5, 19]
+    free = tile_columns(QUBITS, targets, controls, 8)[:7]
+    tile = make_tile("mma", free, targets, 8, 256)
+    values = table_values("mma", tile, QUBITS, controls)
+    assert values["tiles"] == 2 ** (QUBITS - 2 - 11)
+    offsets = set()
+    for number in range(values["tiles"]):
+        offset = values["fixed"]
+        runs = zip(values["segment_mask"], values["segment_shift"], strict=True)
+        for mask, shift in runs:
+            offset |= (number & mask) << shift
+        offsets.add(offset)
+        for qubit in (*tile.qubits, *controls):
+            assert offset >> (3 + qubit) & 1 == (qubit in controls)
+    assert len(offsets) == values["tiles"]
+
+
+def test_qubit_0_as_a_control_stays_in_the_tile_of_complex64_alone() -> None:
+    assert tile_columns(5, [2], [0, 4], 8) == [0, 1, 3]
+    assert tile_columns(5, [2], [0, 4], 16) == [1, 3]
+    tile = make_tile("sum", [0, 1, 3], [2], 8, 4)
+    values = table_values("sum", tile, 5, [0, 4])
+    assert (values["guarded"], values["fixed"]) == (1, 8 << 4)
+
+
+def test_segments() -> None:
+    assert segments_of(6, [1, 4]) == [(0b1, 0), (0b110, 1), (0b1000, 2)]
+    assert segments_of(3, [0, 1, 2]) == []

@@ -1,0 +1,251 @@
+"""A Slurm of two nodes on this machine, for tests: its own daemons, keys, ports and folder.
+
+Each node has two cores and two GPUs, which are character devices that lead nowhere: Slurm hands
+them out as it would real ones, and sets CUDA_VISIBLE_DEVICES for a job. Nothing outside the folder
+is written, and a Slurm or munge of the machine's own is not touched. It takes root: slurmd does,
+and so does making the devices.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+
+NODES = ("n1", "n2")
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "sinfo", "scancel")
+
+CONFIG = """
+ClusterName=mini
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={ports[0]}
+SlurmUser=root
+SlurmdUser=root
+SlurmdParameters=config_overrides
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.sock,cred_expire=5
+CredType=cred/munge
+MpiDefault=none
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/affinity
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+SwitchType=switch/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerType=sched/backfill
+SchedulerParameters=sched_interval=1,bf_interval=1,sched_min_interval=0
+ReturnToService=2
+MinJobAge=300
+KillWait=2
+InactiveLimit=0
+SlurmctldTimeout=60
+SlurmdTimeout=5
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool/%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.%n.log
+GresTypes=gpu
+NodeName=n1 Port={ports[1]} {node}
+NodeName=n2 Port={ports[2]} {node}
+PartitionName=main Nodes=n1,n2 Default=YES MaxTime=60 OverSubscribe=NO State=UP
+"""
+NODE = (
+    "NodeHostname={host} NodeAddr=127.0.0.1 CPUs=2 SocketsPerBoard=1 CoresPerSocket=2 "
+    "ThreadsPerCore=1 RealMemory=64000 Gres=gpu:2 State=UNKNOWN"
+)
+GRES = "NodeName=n[1-2] Name=gpu File={folder}/nvidia[0-1]\n"
+SRUN = """#!/bin/sh
+# The job step takes SLURM_CONF from the environment of the srun that it starts: put it back.
+SLURM_CONF={folder}/slurm.conf exec {srun} "$@"
+"""
+
+
+def missing() -> str:
+    """Why there can be no Slurm here; empty where there can."""
+    if os.geteuid() != 0:
+        return "slurmd needs root"
+    absent = [program for program in PROGRAMS if not shutil.which(program)]
+    return f"Slurm is not installed: no {', '.join(absent)}" if absent else ""
+
+
+def wait_for(what: str, condition: Callable[[], object], seconds: float = 60) -> None:
+    """Wait until a condition holds; an AssertionError with ``what`` where it does not."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.1)
+
+
+class MiniSlurm:
+    """The cluster; `running` starts and ends it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._daemons: dict[str, subprocess.Popen[bytes]] = {}
+        self._configure()
+
+    def _configure(self) -> None:
+        host, folder = socket.gethostname().partition(".")[0], self.folder
+        for name in ("state", "bin", *(f"spool/{node}" for node in NODES)):
+            (folder / name).mkdir(parents=True)
+        key = folder / "munge.key"
+        key.write_bytes(secrets.token_bytes(1024))
+        key.chmod(0o400)
+        for index in (0, 1):
+            os.mknod(folder / f"nvidia{index}", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        text = CONFIG.format(
+            host=host, folder=folder, ports=_free_ports(3), node=NODE.format(host=host)
+        )
+        (folder / "slurm.conf").write_text(text.lstrip())
+        (folder / "gres.conf").write_text(GRES.format(folder=folder))
+        if _version() >= (23, 11):  # from then on slurmd starts no job without control groups
+            (folder / "cgroup.conf").write_text("CgroupPlugin=disabled\n")
+        srun = folder / "bin" / "srun"
+        srun.write_text(SRUN.format(folder=folder, srun=shutil.which("srun")))
+        srun.chmod(0o755)
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """What a user of the cluster has in the environment, besides this process's own."""
+        return {
+            **os.environ,
+            "SLURM_CONF": str(self.folder / "slurm.conf"),
+            "PATH": f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        }
+
+    def start(self) -> None:
+        """Start all daemons and wait until the nodes are idle."""
+        folder = self.folder
+        self._start(
+            "munged", "--foreground", "--force", f"--key-file={folder}/munge.key",
+            f"--socket={folder}/munge.sock", f"--pid-file={folder}/munged.pid",
+            f"--log-file={folder}/munged.log", f"--seed-file={folder}/munged.seed",
+        )  # fmt: skip
+        wait_for("munge answers", (folder / "munge.sock").exists)
+        self._start("slurmctld", "-D", "-c")
+        for node in NODES:
+            self.start_node(node)
+        wait_for("both nodes are idle", lambda: self.idle() == set(NODES))
+
+    def start_node(self, node: str) -> None:
+        """Start a node's daemon."""
+        self._start("slurmd", "-D", "-c", "-N", node, name=node)
+
+    def _start(self, program: str, *flags: str, name: str = "") -> None:
+        with (self.folder / f"{name or program}.out").open("ab") as log:
+            self._daemons[name or program] = subprocess.Popen(
+                [program, *flags],
+                env=self.environ,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+            )
+
+    def kill_daemon(self, node: str) -> None:
+        """A node's daemon ends by SIGKILL; its jobs go on, and Slurm cannot reach them."""
+        daemon = self._daemons.pop(node)
+        daemon.kill()
+        daemon.wait()
+
+    def kill_node(self, node: str) -> None:
+        """A node is gone: its daemon and its jobs, with nobody left who reports their end."""
+        self.kill_daemon(node)
+        jobs = self._processes_on(node)
+        stepds = {one for job in jobs for one in job.parents() if "slurmstepd" in one.name()}
+        for process in (*stepds, *jobs):
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+
+    def _processes_on(self, node: str) -> list[psutil.Process]:
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                environ = process.environ()
+                if (environ.get("SLURM_CONF"), environ.get("SLURMD_NODENAME")) == (
+                    self.environ["SLURM_CONF"],
+                    node,
+                ):
+                    found.append(process)
+        return found
+
+    def restore(self) -> None:
+        """End all jobs, start the daemons that were killed, and wait until the nodes are idle."""
+        self.call("scancel", "--user=root")
+        for node in set(NODES) - set(self._daemons):
+            self.start_node(node)
+        wait_for("both nodes are idle", lambda: self.idle() == set(NODES), 120)
+
+    def call(self, *command: str) -> str:
+        """What one of Slurm's commands prints."""
+        done = subprocess.run(
+            command, env=self.environ, capture_output=True, text=True, check=False, timeout=30
+        )
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+        return done.stdout
+
+    def idle(self) -> set[str]:
+        """The nodes that are up and without a job."""
+        done = subprocess.run(
+            ["sinfo", "-h", "-N", "-t", "idle", "-o", "%N"],
+            env=self.environ, capture_output=True, text=True, check=False, timeout=30,
+        )  # fmt: skip
+        return set(done.stdout.split())
+
+    def jobs(self, state: str = "R,PD,CG", comment: str = "") -> list[str]:
+        """The numbers of jobs in some states whose comment (rule and wildcards) holds a text."""
+        lines = self.call("squeue", "-h", "-t", state, "-o", "%A %k").splitlines()
+        return [line.split()[0] for line in lines if comment in line]
+
+    def node_of(self, job: str) -> str:
+        """The node that a job runs on."""
+        return self.call("squeue", "-h", "-j", job, "-o", "%N").strip()
+
+    def stop(self) -> None:
+        """End all jobs, then the daemons."""
+        self.call("scancel", "--user=root")
+        with contextlib.suppress(AssertionError):
+            wait_for("all jobs have ended", lambda: not self.jobs("R,CG"), 15)
+        for daemon in reversed(self._daemons.values()):
+            daemon.send_signal(signal.SIGTERM)
+            try:
+                daemon.wait(5)
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+                daemon.wait()
+
+
+@contextlib.contextmanager
+def running(folder: Path) -> Iterator[MiniSlurm]:
+    """A cluster in an empty folder, for as long as the block lasts."""
+    cluster = MiniSlurm(folder)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def _free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+def _version() -> tuple[int, ...]:
+    done = subprocess.run(["slurmd", "-V"], capture_output=True, text=True, check=True)
+    return tuple(map(int, done.stdout.split()[-1].split(".")[:2]))

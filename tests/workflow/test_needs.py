@@ -1,0 +1,134 @@
+"""What jobs ask a scheduler for: sizes known before anything is staged, and what follows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from argand import PRECISIONS, get_precision
+
+from workflow.steps.needs import FIXED, Needs, needs
+from workflow.study import load_study
+from workflow.workloads import KINDS
+from workflow.workloads.base import Staged, Workload
+
+GENERATED = {
+    "gemm": {"m": 5, "n": 6, "k": 7, "batch": 2, "op_a": "C", "op_b": "T", "beta": 1.0},
+    "beamforming": {"channels": 2, "polarizations": 2, "beams": 9, "antennas": 4, "samples": 8},
+    "dft": {"length": 12, "batch": 3, "window": "hann"},
+    "softmax": {"rows": 3, "columns": 5},
+}
+
+
+def workload(kind: str, case: dict[str, object]) -> Workload:
+    return load_study({"device": "cpu", "workloads": {"x": {"kind": kind, **case}}}).workload("x")
+
+
+def assert_alike(outline: Staged, staged: Staged) -> None:
+    assert outline.axes == staged.axes
+    found, wanted = (
+        {name: (data.shape, data.dtype) for name, data in one.operands.items()}
+        for one in (outline, staged)
+    )
+    assert found == wanted
+    assert all(data.strides == data.ndim * (0,) for data in outline.operands.values())
+
+
+@pytest.mark.parametrize(("kind", "case"), GENERATED.items())
+def test_the_outline_is_what_is_staged(kind: str, case: dict[str, object]) -> None:
+    one = workload(kind, case)
+    outline, staged = one.outline(), one.stage()
+    assert_alike(outline, staged)
+    for precision in map(get_precision, PRECISIONS):
+        assert one.shape(outline, precision) == one.shape(staged, precision)
+
+
+@pytest.mark.parametrize(
+    ("kind", "names", "shape"),
+    [
+        ("gemm", ("a", "b"), (2, 4, 4)),
+        ("beamforming", ("weights", "samples"), (4, 4)),
+        ("dft", ("samples",), (1, 1, 3, 8)),
+        ("softmax", ("x",), (3, 8)),
+    ],
+)
+def test_the_outline_of_a_file_is_what_is_staged(
+    tmp_path: Path, kind: str, names: tuple[str, ...], shape: tuple[int, ...]
+) -> None:
+    values = np.ones(shape, np.float32 if kind == "softmax" else np.complex64)
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        for name in names:
+            file[name] = values
+    one = workload(kind, {"input": {"file": str(tmp_path / "in.h5"), **{n: n for n in names}}})
+    outline, staged = one.outline(), one.stage()
+    sizes = [{n: d.size for n, d in given.operands.items()} for given in (outline, staged)]
+    assert sizes[0] == sizes[1]
+    precision = get_precision("fp64")
+    assert one.shape(outline, precision) == one.shape(staged, precision)
+
+
+def test_the_outline_of_a_circuit_is_an_upper_bound() -> None:
+    one = workload("statevector", {"circuit": {"name": "qft", "qubits": 6}, "fuse": 3})
+    outline, staged = one.outline(), one.stage()
+    for name, data in staged.operands.items():
+        assert outline.operands[name].dtype == data.dtype
+        assert outline.operands[name].size >= data.size
+    precision = get_precision("fp64")
+    assert one.shape(outline, precision).flops >= one.shape(staged, precision).flops
+    assert outline.operands["state"].shape == staged.operands["state"].shape
+
+
+def test_the_outline_of_a_product_is_that_of_its_workload() -> None:
+    study = load_study(
+        {
+            "workloads": {
+                "beams": {"kind": "beamforming", **GENERATED["beamforming"]},
+                "which": {"kind": "softmax", "input": {"workload": "beams"}},
+            }
+        }
+    )
+    one = study.workload("which")
+    assert one.outline(study.workload("beams")).operands["x"].shape == (2, 2, 8, 9)
+    with pytest.raises(ValueError, match=r"input.workload: the workload 'beams' is needed"):
+        one.outline()
+    assert needs(study, "which", "stage").memory_mb > 1000
+
+
+def test_every_kind_has_a_size() -> None:
+    assert {*GENERATED, "statevector"} == set(KINDS)
+
+
+def test_needs_follow_the_sizes() -> None:
+    study = load_study(
+        {
+            "workloads": {
+                "small": {"kind": "gemm", "m": 64, "n": 64, "k": 64},
+                "large": {"kind": "gemm", "m": 8192, "n": 8192, "k": 8192},
+            }
+        }
+    )
+    gigabytes = 3 * 16 * 8192**2 / 1e6
+    for step in ("stage", "run", "verify", "deliver", "draw"):
+        least, most = needs(study, "small", step), needs(study, "large", step)
+        assert 1000 < least.memory_mb < 3000
+        assert 10 <= least.minutes < 15
+        assert most.memory_mb > least.memory_mb + gigabytes
+        assert most.minutes <= 24 * 60
+    cpu, gpu = needs(study, "large", "run"), needs(study, "large", "run", gpu=True)
+    assert gpu.minutes < cpu.minutes
+    assert gpu.memory_mb > cpu.memory_mb
+    verified = [needs(study, "large", "verify", gpu=gpu) for gpu in (False, True)]
+    assert verified[0] == verified[1]
+
+
+def test_a_result_larger_than_its_operands_counts() -> None:
+    case = {"kind": "gemm", "m": 8192, "n": 8192, "k": 8}
+    outer = needs(load_study({"workloads": {"outer": case}}), "outer", "verify")
+    assert outer.memory_mb > 6 * 16 * 8192**2 / 1e6
+
+
+def test_a_second_attempt_asks_for_more() -> None:
+    assert FIXED.again(1) == FIXED
+    assert Needs(100, 7).again(2) == Needs(200, 14)

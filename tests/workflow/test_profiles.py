@@ -1,0 +1,50 @@
+"""The profiles: each has what the default one has, and names rules that there are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+GPU_RULES = {"calibrate", "run", "growth_of_errors"}
+
+
+def profile(root: Path, name: str) -> dict[str, Any]:
+    return yaml.safe_load((root / "profiles" / name / "config.yaml").read_text())
+
+
+@pytest.fixture
+def rules(root: Path) -> str:
+    return "".join(path.read_text() for path in sorted((root / "workflow/rules").glob("*.smk")))
+
+
+def test_a_profile_repeats_the_default_one_that_it_replaces(root: Path) -> None:
+    default, slurm = profile(root, "default"), profile(root, "slurm")
+    assert {key: slurm.get(key) for key in default} == default
+
+
+def test_slurm_has_threads_for_each_rule_that_takes_a_gpu(root: Path, rules: str) -> None:
+    found = re.findall(r"^rule (\w+):(?:(?!^rule ).)*?gpu=GPU_PER_JOB", rules, re.M | re.S)
+    assert set(found) == GPU_RULES
+    threads = dict(line.split("=") for line in profile(root, "slurm")["set-threads"])
+    assert set(threads) == GPU_RULES
+
+
+def test_one_job_judges_a_workload_and_has_no_gpu(root: Path) -> None:
+    groups = dict(line.split("=") for line in profile(root, "slurm")["groups"])
+    assert groups == dict.fromkeys(("verify", "deliver", "draw"), "judge")
+    assert not GPU_RULES & set(groups)
+
+
+def test_every_rule_that_is_submitted_says_what_it_needs(rules: str, root: Path) -> None:
+    local = re.search(r"^localrules:\n((?:    \w+,\n)+)", (root / "Snakefile").read_text(), re.M)
+    assert local is not None
+    bodies = dict(re.findall(r"^rule (\w+):\n((?:(?!^rule ).)*)", rules, re.M | re.S))
+    submitted = set(bodies) - set(re.findall(r"\w+", local[1]))
+    assert submitted == GPU_RULES | {"stage", "verify", "deliver", "gather", "draw"}
+    for name in submitted:
+        assert "mem_mb=" in bodies[name], name
+        assert "runtime=" in bodies[name], name

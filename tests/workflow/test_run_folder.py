@@ -1,0 +1,129 @@
+"""The folder of results: one run holds it, and jobs of earlier runs put nothing there."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from argand.atomic_files import LEFTOVERS
+
+from workflow.storage import run_folder
+from workflow.storage.files import atomic_text
+from workflow.storage.run_folder import (
+    RESULTS,
+    RUN,
+    FolderHeldError,
+    ReplacedRunError,
+    check_run,
+    hold_folder,
+    remove_leftovers,
+    result_path,
+)
+
+
+def test_one_run_a_folder_and_a_kill_releases_it(tmp_path: Path, root: Path) -> None:
+    code = (
+        "import sys, time; from pathlib import Path\n"
+        "from workflow.storage.run_folder import hold_folder\n"
+        "lock = hold_folder(Path(sys.argv[1])); print('held', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=root
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(FolderHeldError, match=rf"process {other.pid} on \S+\) works here"):
+            hold_folder(tmp_path)
+        other.kill()
+        other.wait()
+        hold_folder(tmp_path).close()
+
+
+def test_a_file_system_without_locks_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flock(file: object, operation: int) -> None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with pytest.raises(FolderHeldError, match=r"cannot be locked \(Function not implemented\)"):
+        hold_folder(tmp_path)
+
+
+@pytest.fixture
+def earlier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A run has held the results, and its jobs' folder is the current one; the name of the run."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(RUN, "earlier")
+    hold_folder().close()
+    return "earlier"
+
+
+def begin_next_run(monkeypatch: pytest.MonkeyPatch, job_of: str) -> None:
+    """Another run takes the results; this process stays a job of the first."""
+    run_folder.name_run()
+    hold_folder().close()
+    remove_leftovers()
+    monkeypatch.setenv(RUN, job_of)
+
+
+def test_a_job_of_an_earlier_run_puts_no_file_there(
+    earlier: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = RESULTS / "records" / "w.jsonl"
+    atomic_text(path, "first")
+    begin_next_run(monkeypatch, job_of=earlier)
+    with pytest.raises(ReplacedRunError, match=r"results: another run \(process \d+ on \S+\) has"):
+        atomic_text(path, "late")
+    assert path.read_text() == "first"
+    assert not list(RESULTS.rglob(LEFTOVERS))
+
+
+def test_a_job_whose_temporary_file_is_gone_says_why(
+    earlier: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = RESULTS / "staged" / "w.h5"
+
+    def write() -> None:
+        with result_path(path) as temporary:
+            temporary.write_text("half")
+            begin_next_run(monkeypatch, job_of=earlier)
+            assert not temporary.exists()
+
+    with pytest.raises(ReplacedRunError):
+        write()
+    assert not path.exists()
+
+
+def test_a_file_that_is_lost_otherwise_is_an_error_of_its_own(earlier: str) -> None:
+    with pytest.raises(FileNotFoundError), result_path(RESULTS / "w") as temporary:
+        temporary.unlink()
+
+
+def test_a_run_that_has_ended_keeps_the_folder_until_the_next(
+    earlier: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_run()
+    monkeypatch.setenv(RUN, "")
+    hold_folder().close()  # not by Snakemake: no run that a job could belong to
+    monkeypatch.setenv(RUN, earlier)
+    with pytest.raises(ReplacedRunError):
+        check_run()
+
+
+def test_what_is_no_job_writes_where_it_likes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(RUN, "copied")
+    check_run()  # no shared folder: nobody has held it
+    hold_folder().close()
+    monkeypatch.delenv(RUN)
+    hold_folder().close()
+    atomic_text(RESULTS / "w", "text")
+    assert (RESULTS / "w").read_text() == "text"

@@ -1,0 +1,246 @@
+"""The workflow through a real Slurm, of two nodes with two GPUs each that are not there.
+
+Every process of a run imports ``sitecustomize``, in which CUDA's answer is the CPU; all the rest is
+the product: the profile, what jobs ask Slurm for, and that they use what it gave.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import mini_slurm
+import pytest
+from mini_slurm import NODES, MiniSlurm, wait_for
+
+WHY_NOT = mini_slurm.missing() or (
+    "" if find_spec("snakemake_executor_plugin_slurm") else "envs/slurm.txt is not installed"
+)
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)]
+
+ONE = """
+precisions: [fp64, fp32]
+workloads:
+  product: {kind: gemm, m: 8, n: 9, k: 10}
+"""
+TWO = f"{ONE}  spectrum: {{kind: dft, length: 12, batch: 3, precision: fp64}}\n"
+MACHINE = """
+import json, os, sys, time
+from pathlib import Path
+from argand.device import cpu
+from workflow.steps import job_device
+
+def resolve(name):
+    if name == "cuda":
+        names = ("CUDA_VISIBLE_DEVICES", "SLURMD_NODENAME", "SLURM_JOB_ID")
+        line = {name: os.environ.get(name) for name in names} | {"from": time.time()}
+        time.sleep(3)  # so that jobs that may run together do
+        while ".run." in sys.argv[0] and Path("hold").exists():
+            time.sleep(0.1)
+        with open("seen.jsonl", "a") as file:
+            file.write(json.dumps(line | {"to": time.time()}) + "\\n")
+    return cpu()
+
+job_device.resolve = resolve
+"""
+CLOCK = ("time", "tflops", "gbytes", "limit", "speedup", "end_to_end", "iterations", "energy")
+
+
+class Project:
+    """A folder to run the study in, on one core of this machine or through Slurm."""
+
+    def __init__(self, root: Path, folder: Path, environ: dict[str, str], study: str) -> None:
+        self.root, self.folder, self.results = root, folder, folder / "results"
+        paths = os.pathsep.join(map(str, (folder, root, root / "kernels")))
+        self.environ = {**environ, "PYTHONPATH": paths}
+        self.started: list[subprocess.Popen[bytes]] = []
+        (folder / "sitecustomize.py").write_text(MACHINE)
+        (folder / "study.yaml").write_text(study)
+
+    def start(self, *flags: str) -> subprocess.Popen[bytes]:
+        command = [
+            sys.executable, "-m", "snakemake", "--snakefile", str(self.root / "Snakefile"),
+            "--config", "study=study.yaml", "--directory", ".", *flags,
+        ]  # fmt: skip
+        with (self.folder / "said").open("wb") as said:
+            self.started.append(
+                subprocess.Popen(
+                    command, env=self.environ, cwd=self.folder, start_new_session=True,
+                    stdout=said, stderr=said,
+                )
+            )  # fmt: skip
+        return self.started[-1]
+
+    def submit(self, *flags: str) -> subprocess.Popen[bytes]:
+        """Start the study through Slurm, by the profile as it is but for waits and cores."""
+        return self.start(
+            "--workflow-profile", str(self.root / "profiles" / "slurm"),
+            "--set-threads", "run=1", "calibrate=1", "growth_of_errors=1",
+            "--slurm-init-seconds-before-status-checks", "8", *flags,
+        )  # fmt: skip
+
+    def finish(self, process: subprocess.Popen[bytes], status: int = 0) -> str:
+        """Wait for Snakemake's end: what it said."""
+        process.wait(300)
+        said = (self.folder / "said").read_text()
+        assert process.returncode == status, said
+        return said
+
+    def end(self) -> None:
+        """Kill what still runs."""
+        (self.folder / "hold").unlink(missing_ok=True)
+        for process in self.started:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+    def rows(self) -> list[dict[str, str]]:
+        """The table of results without what a clock says."""
+        with (self.results / "tables" / "performance.csv").open() as file:
+            rows = list(csv.DictReader(file))
+        return [
+            {key: value for key, value in row.items() if not key.startswith((*CLOCK, "timestamp"))}
+            for row in rows
+        ]
+
+    def seen(self) -> list[dict[str, Any]]:
+        """What each GPU job saw when it asked CUDA for its device."""
+        file = self.folder / "seen.jsonl"
+        return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MiniSlurm]:
+    with mini_slurm.running(tmp_path_factory.mktemp("slurm")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def expected(root: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
+    """The table of an undisturbed run on this machine, on one core as each job of Slurm has."""
+    project = Project(root, tmp_path_factory.mktemp("local"), dict(os.environ), TWO)
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        process = project.start("--cores", "1")
+    finally:
+        os.sched_setaffinity(0, cores)
+    project.finish(process)
+    return project.rows()
+
+
+@pytest.fixture
+def expected_one(expected: list[dict[str, str]]) -> list[dict[str, str]]:
+    return [row for row in expected if row["workload"] == "product"]
+
+
+@pytest.fixture
+def project(root: Path, tmp_path: Path, slurm: MiniSlurm) -> Iterator[Project]:
+    """With one workload, on a cluster that is whole again afterwards."""
+    project = Project(root, tmp_path, slurm.environ, ONE)
+    yield project
+    project.end()
+    slurm.restore()
+
+
+def held_run(project: Project, slurm: MiniSlurm) -> tuple[subprocess.Popen[bytes], str]:
+    """Start the study and stop in the middle of a run job: Snakemake, and the job's number."""
+    process = project.submit()
+    wait_for("operands are staged", lambda: list(project.results.glob("staged/*.h5")))
+    (project.folder / "hold").touch()
+    wait_for(
+        "a run job is there",
+        lambda: slurm.jobs("R", "rule_run") and "run" in _takers(project),
+    )
+    return process, slurm.jobs("R", "rule_run")[0]
+
+
+def _takers(project: Project) -> list[str]:
+    """The rule of every job that took a device."""
+    log = project.results / "logs" / "gpu-leases.jsonl"
+    lines = map(json.loads, log.read_text().splitlines() if log.exists() else [])
+    return [line["job"].split()[0] for line in lines if line["event"] == "taken"]
+
+
+def test_gpu_jobs_run_on_both_nodes_each_with_its_own_device(
+    project: Project, expected: list[dict[str, str]]
+) -> None:
+    (project.folder / "study.yaml").write_text(TWO)
+    gres = ("growth_of_errors:gpu=0", "growth_of_errors:gres=gpu:1")  # the other way to ask
+    said = project.finish(project.submit("--set-resources", *gres))
+    assert project.rows() == expected
+    seen = project.seen()
+    assert len(seen) == 4, seen
+    assert {one["SLURMD_NODENAME"] for one in seen} == set(NODES)
+    for one in seen:
+        assert one["CUDA_VISIBLE_DEVICES"] in ("0", "1"), "one device, of Slurm's choice"
+        for other in seen:
+            together = one["from"] < other["to"] and other["from"] < one["to"]
+            same = [one[key] == other[key] for key in ("SLURMD_NODENAME", "CUDA_VISIBLE_DEVICES")]
+            assert one is other or not (together and all(same)), (one, other)
+    leases = (project.results / "logs" / "gpu-leases.jsonl").read_text().splitlines()
+    given = {json.loads(line)["given_by"] for line in leases}
+    assert given == {f"Slurm job {one['SLURM_JOB_ID']}" for one in seen}
+    assert "FAILED" not in said
+    assert not list(project.results.rglob("*.part"))
+
+
+@pytest.mark.parametrize("lost", ["daemon", "node"])
+def test_a_node_that_is_lost_in_mid_job(
+    project: Project, slurm: MiniSlurm, expected_one: list[dict[str, str]], lost: str
+) -> None:
+    """Slurm does the job again on the other node; where only the daemon died, beside the first."""
+    process, job = held_run(project, slurm)
+    node = slurm.node_of(job)
+    (slurm.kill_daemon if lost == "daemon" else slurm.kill_node)(node)
+    wait_for(
+        "Slurm starts the job on the other node",
+        lambda: slurm.jobs("R", "rule_run") and slurm.node_of(job) not in ("", node),
+        120,
+    )
+    wait_for("it has begun again", lambda: _takers(project).count("run") == 2)
+    (project.folder / "hold").unlink()
+    project.finish(process)
+    assert project.rows() == expected_one
+    ran = [one["SLURMD_NODENAME"] for one in project.seen() if one["SLURM_JOB_ID"] == job]
+    assert sorted(ran) == sorted(NODES if lost == "daemon" else set(NODES) - {node})
+
+
+def test_scancel_fails_one_job_and_the_same_command_completes(
+    project: Project, slurm: MiniSlurm, expected_one: list[dict[str, str]]
+) -> None:
+    process, job = held_run(project, slurm)
+    slurm.call("scancel", job)
+    (project.folder / "hold").unlink()
+    said = project.finish(process, status=1)
+    assert " FAILED  TerminatedError: the job was asked to end (SIGTERM)" in said
+    assert not list(project.results.rglob("*.part"))
+    assert not (project.results / "tables" / "performance.csv").exists()
+    project.finish(project.submit())
+    assert project.rows() == expected_one
+
+
+def test_a_job_of_a_killed_snakemake_puts_nothing_into_the_next_ones_results(
+    project: Project, slurm: MiniSlurm, expected_one: list[dict[str, str]]
+) -> None:
+    """Kill -9 of Snakemake; its job goes on in Slurm while the same command runs again."""
+    process, job = held_run(project, slurm)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    again = project.submit()
+    wait_for("the next run began", lambda: len(slurm.jobs("R,PD", "rule_")) > 1)
+    (project.folder / "hold").unlink()
+    project.finish(again)
+    assert project.rows() == expected_one
+    wait_for("the job of the first run has ended", lambda: job not in slurm.jobs())
+    assert slurm.call("squeue", "-h", "-t", "all", "-j", job, "-o", "%T").strip() == "FAILED"
+    assert project.rows() == expected_one
+    assert not list(project.results.rglob("*.part"))

@@ -1,0 +1,113 @@
+"""What the jobs of a workload ask a cluster's scheduler for: memory and run time.
+
+Both follow from the workload's sizes, with room to spare: a job that asks for too much waits a
+little longer, one that asks for too little is killed. A further attempt asks for more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+import numpy as np
+from argand import get_precision
+
+from workflow.accuracy.references import FLOP_BUDGET
+from workflow.study import Study, workload_from_json
+from workflow.workloads.base import Shape
+
+Step = Literal["stage", "run", "verify", "deliver", "gather", "draw"]
+
+_BASE_MB = 2000
+"""The interpreter with its libraries, twice more for the Snakemakes around a cluster's job, and the
+copies of small inputs that a timing rotates through the cache."""
+_CUDA_MB = 4000
+"""More where CUDA is used: its libraries, their host memory, pinned buffers."""
+_BASE_MINUTES = 10
+"""Start-up, compilation of kernels, a file system under load."""
+_MARGIN = 3.0
+"""Nodes are slower than the machines where the rates below were seen, and shared."""
+
+_COPIES: dict[Step, float] = {
+    "stage": 2,
+    "run": 3,
+    "verify": 8,
+    "deliver": 2.5,
+    "gather": 1,
+    "draw": 2.5,
+}
+"""Peak memory of a step over the volume of the workload, rounded up from what was seen with volumes
+of 200 to 350 MB of every kind: at most 1, 2.1, 6.2, 1.6 and 1.8."""
+_OF_A_PART: tuple[Step, ...] = ("run", "verify", "deliver")
+"""Steps that each shard of a workload has for itself."""
+_FILE_RATE = 1e8
+"""Bytes a second that a step reads, checks or draws and writes, of one result."""
+_RATES = {"cpu": (2e10, 5e8), "cuda": (1e12, 1e9)}
+"""Operations and bytes a second of the slowest precision: on two cores, and on a GPU with the way
+of the data to it."""
+_CALLS = 6
+"""How often each implementation computes: first, warm-up, timed, and once for its result."""
+_PEERS = 4
+"""Implementations beside ours, at most."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Memory in MB (as Snakemake's ``mem_mb``) and run time in minutes (``runtime``)."""
+
+    memory_mb: int
+    minutes: int
+
+    def again(self, attempt: int) -> Needs:
+        """What the n-th attempt asks for: n times as much."""
+        return Needs(self.memory_mb * attempt, self.minutes * attempt)
+
+
+FIXED = Needs(2 * _BASE_MB + _CUDA_MB, 30)
+"""Of the jobs that no workload sizes: ceilings, growth of errors."""
+
+
+def needs(study: Study, name: str, step: Step, *, gpu: bool = False) -> Needs:
+    """What one step of a workload needs.
+
+    Args:
+        study: where the workload is; its input files are opened for their headers.
+        name: the workload's.
+        step: which.
+        gpu: whether the run step computes on a GPU.
+    """
+    upstream = study.upstream(name)
+    shape, volume = _sizes(study.case_json(name), upstream and study.case_json(upstream))
+    cuda = gpu and step == "run"
+    parts = len(study.parts(name)) if step in _OF_A_PART else 1
+    volume, flops, moved = (x / parts for x in (volume, shape.flops, shape.bytes_moved))
+    memory = _BASE_MB + _CUDA_MB * cuda + _COPIES[step] * volume / 1e6
+    implementations = len(study.workloads[name].precisions or ()) + _PEERS
+    seconds = volume / _FILE_RATE
+    if step == "run":
+        flop_rate, byte_rate = _RATES["cuda" if gpu else "cpu"]
+        call = flops / flop_rate + moved / byte_rate
+        seconds += implementations * (_CALLS * call + volume / _FILE_RATE)
+    elif step == "verify":
+        reference = min(flops, FLOP_BUDGET) / _RATES["cpu"][0]
+        seconds += reference + implementations * volume / _FILE_RATE
+    return Needs(int(memory), _BASE_MINUTES + int(_MARGIN * seconds / 60))
+
+
+@cache
+def _sizes(case: str, upstream: str | None) -> tuple[Shape, float]:
+    """The shape, and the bytes of the operands and of one result, in fp64.
+
+    By what `Study.case_json` says, so that files are opened, and circuits built, once.
+    """
+    workload = workload_from_json(case)
+    staged = workload.outline(workload_from_json(upstream) if upstream else None)
+    shape = workload.shape(staged, get_precision("fp64"))
+    sizes = [
+        data.size * (16 if data.dtype.kind == "c" else 8)
+        for data in staged.operands.values()
+        if data.dtype.kind in "fc"
+    ]
+    product = 16 * np.prod([shape.batch or 1, shape.m or 0, shape.n or 0], dtype=float)
+    return shape, float(sum(sizes) + (product or max(sizes)))

@@ -1,0 +1,110 @@
+"""The folder of results: one run holds it, and only jobs of that run put files into it.
+
+A run that is killed leaves jobs behind: on a cluster they go on running, or wait in the scheduler's
+queue. The run that holds the folder next does their work again, perhaps with another study. So
+every job knows the name of its run, and once another run holds the folder it puts nothing there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+from argand.atomic_files import LEFTOVERS, atomic_path
+
+RESULTS = Path("results")
+"""Where a study's results are, from the folder that a run and its jobs work in."""
+RUN = "ARGAND_RUN"
+"""The environment variable with the name of a job's run; what is not a job has none."""
+
+
+class FolderHeldError(RuntimeError):
+    """Another process works in the folder, or nobody can say whether one does."""
+
+
+class ReplacedRunError(RuntimeError):
+    """Another run has taken the folder since the run of this job."""
+
+
+def name_run() -> None:
+    """Give this process and the jobs that it will start the name of a new run."""
+    os.environ[RUN] = secrets.token_hex(8)
+
+
+def hold_folder(folder: Path = RESULTS) -> TextIO:
+    """Take the folder for this process; keep the returned file open for as long as it is needed.
+
+    The lock belongs to the kernel, which drops it when the process ends, however it ends. The file
+    says who holds the folder, and the name of the run. Raises FolderHeldError with the holder.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = _lock_file(folder).open("a+")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.seek(0)
+        holder = lock.readline().strip() or "unknown"
+        lock.close()
+        raise FolderHeldError(
+            f"{folder}: another run (process {holder}) works here; wait for it or end it"
+        ) from None
+    except OSError as error:
+        lock.close()
+        raise FolderHeldError(
+            f"{folder}: cannot be locked ({error.strerror}), so another run could work here too; "
+            "run on a file system with locks (flock)"
+        ) from None
+    lock.truncate(0)
+    lock.write(f"{os.getpid()} on {socket.gethostname()}\n{os.environ.get(RUN, '')}\n")
+    lock.flush()
+    os.fsync(lock.fileno())
+    return lock
+
+
+def remove_leftovers(folder: Path = RESULTS) -> None:
+    """Remove the temporary files of earlier runs' jobs; only for who holds the folder.
+
+    A job that still writes one could not give it its name any more.
+    """
+    for path in folder.rglob(LEFTOVERS):
+        path.unlink(missing_ok=True)
+
+
+def check_run(folder: Path = RESULTS) -> None:
+    """Raise ReplacedRunError where this is a job of a run that no longer has the folder.
+
+    A run that has ended keeps it until the next one begins.
+    """
+    ours = os.environ.get(RUN)
+    if not ours:
+        return
+    try:
+        holder, _, run = _lock_file(folder).read_text().partition("\n")
+    except FileNotFoundError:
+        return  # where a job's files are copied to and fro, nobody else reaches them
+    if run.strip() != ours:
+        raise ReplacedRunError(
+            f"{folder}: another run (process {holder}) has worked here since this job was "
+            "submitted, and does its work; nothing was written"
+        )
+
+
+@contextlib.contextmanager
+def result_path(path: Path) -> Iterator[Path]:
+    """A temporary path that becomes ``path`` as `atomic_path` does it, if `check_run` lets it."""
+    try:
+        with atomic_path(path, check_run) as temporary:
+            yield temporary
+    except OSError:
+        check_run()  # the run that has the folder now has removed the temporary file
+        raise
+
+
+def _lock_file(folder: Path) -> Path:
+    return folder / ".lock"
