@@ -10,7 +10,7 @@ from logging import Logger
 from typing import Any
 
 import numpy as np
-from argand import Device, DeviceError
+from argand import Device, DeviceError, Precision
 
 from workflow.steps.progress import Bar
 from workflow.steps.stream import Busy, NoRoomError, Stream, Streamed
@@ -28,6 +28,8 @@ SHARE = 3
 """Streamed chunks on the device at once: two and the workspace of one."""
 MOST_CHUNK_BYTES = 256 << 20
 """Operands and result of a chunk: larger ones gain nothing and take host memory."""
+HOST_BYTES = 6 * MOST_CHUNK_BYTES
+"""At most about what a stream takes of it: four chunks of operands and five of results."""
 LEAST_CHUNKS = 8
 """Fewer would hardly overlap."""
 _GRAINS = 16
@@ -64,10 +66,10 @@ def limited_device_memory(workload: Workload, device: Device) -> Iterator[None]:
             pool.set_limit(size=0)
 
 
-def exceeds(workload: Workload, outline: Staged, one: Implementation, memory: int) -> bool:
-    """Whether a computation needs more than ``memory`` on the device, or than the host has."""
-    needed = WORKSPACE * workload.shape(outline, one.precision).bytes_moved
-    return bool(workload.splits) and needed > min(memory, machine_memory())
+def exceeds(workload: Workload, outline: Staged, precision: Precision, memory: int) -> bool:
+    """Whether a computation needs more than ``memory`` and can be streamed instead."""
+    needed = WORKSPACE * workload.shape(outline, precision).bytes_moved
+    return bool(workload.splits) and needed > memory
 
 
 @dataclass(frozen=True)
