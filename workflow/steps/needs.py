@@ -14,6 +14,7 @@ import numpy as np
 from argand import get_precision
 
 from workflow.accuracy.references import FLOP_BUDGET
+from workflow.output.pictures import MOST_DRAWN_BYTES
 from workflow.steps.streaming import HOST_BYTES, exceeds
 from workflow.study import Study, workload_from_json
 from workflow.workloads.base import Shape
@@ -83,6 +84,8 @@ def needs(study: Study, name: str, step: Step, *, gpu: bool = False) -> Needs:
     cuda = gpu and step == "run"
     parts = len(study.parts(name)) if step in _OF_A_PART else 1
     volume, flops, moved = (x / parts for x in (volume, shape.flops, shape.bytes_moved))
+    if step == "draw":
+        volume = min(volume, 2 * MOST_DRAWN_BYTES)
     held = HOST_BYTES if step == "run" and _is_streamed(study, name) else _COPIES[step] * volume
     memory = _BASE_MB + _CUDA_MB * cuda + held / 1e6
     implementations = len(study.workloads[name].precisions or ()) + _PEERS
