@@ -82,6 +82,7 @@ class Stream:
         turn = self.transfer.start(self.compute, self._views(slot, entries))
         result = np.array(turn.wait()[0])
         turn.release()
+        self.busy.read = 0.0  # of the run alone
         return result
 
     def run(self, start: int, length: int, step: int) -> None:
