@@ -12,6 +12,7 @@ import h5py
 
 from workflow.methods.shards import Shard, choose_axis
 from workflow.storage.datasets import (
+    DataError,
     create,
     members,
     open_written,
@@ -53,7 +54,12 @@ class StagedFile:
         self._lengths = Staged(whole, self._axes).axis_lengths()
         self._ranges: dict[str, range] = {}
         if shard is not None:
-            axis = choose_axis(splits, self._lengths, shard.count)
+            try:
+                axis = choose_axis(splits, self._lengths, shard.count)
+            except ValueError as error:
+                raise DataError(
+                    f"{file.filename}: shards {error}; was its input changed?"
+                ) from None
             self._ranges[axis] = range(self._lengths[axis])[shard.within(self._lengths[axis])]
         coordinates = {
             axis: self._coordinate(axis, dataset)
