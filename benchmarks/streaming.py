@@ -131,6 +131,10 @@ def parts_alone(
     with open_staged(staged, workload.splits) as file:
         one = workload.argand(file.outline, precision_of(workload), device)
         plan = plan_chunks(workload, file.outline, one, memory_for(workload, device))
+        if plan.axis != "frequency":
+            sys.exit(
+                "three channels must fit into the memory: take fewer --samples, or more --memory"
+            )
         transfer = transfer_to(device)
         names = list(file.outline.operands)
         readers = {name: SlabReader(file.dataset(name), file.part(name), 0) for name in names}

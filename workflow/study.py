@@ -314,7 +314,7 @@ def _wrong_shards(study: Study, name: str, known: Iterable[str]) -> list[str]:
     if case.shards == 1:
         return []
     upstream = study.upstream(name)
-    lengths = workload.axis_lengths(study.workload(upstream) if upstream else None)
+    lengths = workload.outline(study.workload(upstream) if upstream else None).axis_lengths()
     try:
         choose_axis(workload.splits, lengths, case.shards)
     except ValueError as error:

@@ -180,3 +180,16 @@ def test_as_the_input_of_another_workload(gathered: Gathered) -> None:
     gathered.files[0].unlink()
     with pytest.raises(ValueError, match=r"its source .*1-of-3\.h5 cannot be read"):
         study.workload("again").stage()
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4, 6])
+def test_the_beginning_of_it(gathered: Gathered, channels: int) -> None:
+    """As pictures of large products take it; sources that it does not need may be gone."""
+    for file in gathered.files[2 if channels > 3 else 1 :]:
+        if channels < 6:
+            file.unlink()
+    most = channels * gathered.whole.data[0].nbytes
+    found = read_product(gathered.path, most=most)
+    np.testing.assert_array_equal(found.data, gathered.whole.data[:channels])
+    assert len(found.coordinates["frequency"].values) == channels
+    assert found.title == f"Beams (first {channels} of 7, frequency)"

@@ -132,3 +132,20 @@ def test_a_result_larger_than_its_operands_counts() -> None:
 def test_a_second_attempt_asks_for_more() -> None:
     assert FIXED.again(1) == FIXED
     assert Needs(100, 7).again(2) == Needs(200, 14)
+
+
+def test_a_streamed_run_needs_no_more_for_more_data() -> None:
+    beams = {"kind": "beamforming", "channels": 64, "beams": 64, "antennas": 96}
+    study = load_study(
+        {
+            "workloads": {
+                "small": {**beams, "samples": 1 << 14, "device_memory": "64 MiB"},
+                "large": {**beams, "samples": 1 << 20, "device_memory": "64 MiB"},
+                "whole": {**beams, "samples": 1 << 20},
+            }
+        }
+    )
+    small, large, whole = (needs(study, name, "run") for name in ("small", "large", "whole"))
+    assert small.memory_mb == large.memory_mb < whole.memory_mb / 20
+    assert small.minutes < large.minutes
+    assert needs(study, "large", "verify") == needs(study, "whole", "verify")

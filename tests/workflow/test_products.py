@@ -239,3 +239,14 @@ def test_what_did_not_verify_is_not_delivered(tmp_path):
     failed = CERTIFICATE | {"verified": False}
     with pytest.raises(ValueError, match="verified must be"):
         write_product(tmp_path / "p.h5", beams(), failed, workload="b", kind="beamforming")
+
+
+@pytest.mark.parametrize(("most", "channels"), [(1, 1), (2 * 2 * 4 * 5 * 8, 2), (10**9, 3)])
+def test_the_beginning_of_a_product(tmp_path, most, channels):
+    product = beams()
+    write_product(tmp_path / "p.h5", product, CERTIFICATE, workload="beams", kind="beamforming")
+    found = read_product(tmp_path / "p.h5", most=most)
+    np.testing.assert_array_equal(found.data, product.data[:channels])
+    assert found.coordinates["pol"].values.tolist() == ["x", "ŷ"]
+    more = f" (first {channels} of 3, chan)" if channels < 3 else ""
+    assert found.title == product.title + more

@@ -136,9 +136,9 @@ def test_results_are_those_of_the_whole_and_verify(
         assert record.end_to_end_us > 0
         found, expected = streamed.result(*who), whole.result(*who)
         assert found.data.dtype == expected.data.dtype
-        # A shorter product may be summed in another order.
-        scale = abs(expected.data).max()
-        np.testing.assert_allclose(found.data, expected.data, rtol=0, atol=4e-6 * scale)
+        # A shorter product may be summed in another order, and a library round its operands.
+        allowed = max(4e-6, 4 * PRECISIONS[record.precision].u) * abs(expected.data).max()
+        np.testing.assert_allclose(found.data, expected.data, rtol=0, atol=allowed)
 
 
 def test_a_shard_is_streamed(device: Device, tmp_path: Path) -> None:
@@ -300,6 +300,38 @@ def test_a_full_disk_ends_a_stream_and_leaves_no_file(tmp_path: Path, root: Path
     assert [path.name for path in tmp_path.iterdir()] == ["staged.h5"]
 
 
+ENDED = """
+import sys
+from pathlib import Path
+from argand.device import cpu
+from workflow.steps.execute import execute
+from workflow.steps.joblog import job_log
+from workflow.study import load_study
+case = {"kind": "softmax", "rows": 20000, "columns": 1000, "device_memory": "100 KiB"}
+study = {"precisions": ["3xfp16"], "baselines": "none", "workloads": {"w": case}}
+with job_log("job.log") as log:
+    execute(load_study(study).workload("w"), Path("staged.h5"), Path("run.h5"), cpu(), log)
+"""
+
+
+def test_a_stream_that_is_ended_leaves_no_file(tmp_path: Path, root: Path) -> None:
+    """SIGTERM, as schedulers send it, with chunks on their way."""
+    x = np.zeros((20_000, 1000), np.float32)
+    staged = Staged({"x": x}, {"x": ("row", "column")})
+    write_staged(tmp_path / "staged.h5", staged, workload="w", kind="softmax")
+    environ = os.environ | {"PYTHONPATH": f"{root}:{root / 'kernels'}"}
+    with subprocess.Popen([sys.executable, "-c", ENDED], cwd=tmp_path, env=environ) as process:
+        deadline = time.monotonic() + 60
+        while not any(path.stat().st_size > 1 << 20 for path in tmp_path.glob(".run.h5.*.part")):
+            assert time.monotonic() < deadline, "nothing was written within a minute"
+            assert process.poll() is None, "it was over too soon"
+            time.sleep(0.01)
+        process.terminate()
+        assert process.wait(timeout=60) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["job.log", "staged.h5"]
+    assert "asked to end (SIGTERM)" in (tmp_path / "job.log").read_text().splitlines()[-1]
+
+
 def run_python(text: str, folder: Path, root: Path, *given: str) -> Any:
     """Run Python with the packages of the repository; an endless wait is an error."""
     return subprocess.run(
@@ -331,8 +363,10 @@ class Slow:
         self.most_written = max(self.most_written, start + len(result))
 
     def stream(self, device: Device, step: int) -> Stream:
-        with open_staged(self.path) as file:
-            reader = SlabReader(file.dataset("x"), file.part("x"), 0)
+        with (
+            open_staged(self.path) as file,
+            SlabReader(file.dataset("x"), file.part("x"), 0) as reader,
+        ):
             read = reader.read
 
             def slow(start: int, into: Any) -> None:
@@ -435,7 +469,7 @@ def test_threads_end_with_an_error(tmp_path: Path) -> None:
     slow.write = write  # type: ignore[method-assign]
     with pytest.raises(DataError, match="gone"):
         slow.stream(cpu(), 2)
-    assert threading.active_count() <= before + 8  # the reader's own pool, which is closed with it
+    assert threading.active_count() == before
 
 
 def test_an_axis_whose_entries_fit_is_found() -> None:

@@ -20,6 +20,7 @@ from workflow.output.tables import (
     pareto,
     write_accuracy,
     write_performance,
+    write_shards,
 )
 from workflow.records import Record
 
@@ -264,3 +265,15 @@ def test_the_accuracy_table_says_which_lines_are_out_of_range(tmp_path):
 
 def test_records_are_not_changed(tables):
     assert asdict(RECORDS[0])["speedup"] is None
+
+
+def test_every_shard_has_a_row(tmp_path):
+    shards = [record(shard=f"{number}-of-2", time=10.0 * number) for number in (1, 2)]
+    write_shards(shards, csv_path=tmp_path / "s.csv", markdown=tmp_path / "s.md")
+    with (tmp_path / "s.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["shard"], float(row["time_us_p50"])) for row in rows] == [
+        ("1-of-2", 10.0),
+        ("2-of-2", 20.0),
+    ]
+    assert "| 2-of-2 | w | argand | fp32 | 20.0 |" in (tmp_path / "s.md").read_text()

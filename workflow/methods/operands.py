@@ -70,21 +70,6 @@ def outline(source: FileInput, operands: Sequence[Operand]) -> dict[str, Array]:
     return {name: blank(header.shape, header.dtype) for name, header in found.items()}
 
 
-def longest(
-    names: Sequence[str], operands: Sequence[Operand], found: Mapping[str, OperandHeader]
-) -> dict[str, int]:
-    """The length of each named axis over all operands: where it is 1 it is broadcast."""
-    axes = {one.name: one.axes for one in operands}
-    return {
-        name: max(
-            header.shape[axes[operand].index(name)]
-            for operand, header in found.items()
-            if name in axes[operand]
-        )
-        for name in names
-    }
-
-
 def read_operands(source: FileInput, operands: Sequence[Operand]) -> dict[str, Array]:
     """Each operand of the input with all its axes; raises InputError."""
     return {

@@ -9,6 +9,9 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
+MOST_DRAWN_BYTES = 1 << 30
+"""Of a product that a picture is made from: its beginning, where there is more."""
+
 
 def power(values: Array) -> Array:
     """|values|^2 in their real type."""

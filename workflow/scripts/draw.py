@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from workflow.output.figures import draw_pareto, draw_product
+from workflow.output.pictures import MOST_DRAWN_BYTES
 from workflow.records import read_records
 from workflow.steps.joblog import job_log
 from workflow.storage.products import read_product
@@ -12,6 +13,6 @@ with job_log(snakemake.log[0]) as log:
     workload = workload_from_json(snakemake.params.case)
     records = read_records(Path(snakemake.input.records))
     draw_pareto(Path(snakemake.output.pareto), workload.name, records)
-    product = read_product(Path(snakemake.input.product))
+    product = read_product(Path(snakemake.input.product), most=MOST_DRAWN_BYTES)
     draw_product(Path(snakemake.output.product), workload, product)
     log.info("%s", product.title)

@@ -17,6 +17,7 @@ from argand.nvrtc import kernel_digest
 from workflow.methods.shards import Shard
 from workflow.steps.streaming import exceeds, limited_device_memory, memory_for, stream_result
 from workflow.storage.datasets import Result, RunWriter, write_run
+from workflow.storage.memory import machine_memory
 from workflow.storage.staged import StagedFile, open_staged
 from workflow.timing import Timing, measure, rotations, with_allocations
 from workflow.versions import timestamp, versions
@@ -108,7 +109,8 @@ class _Job:
         if self.device.arch is not None and self.device.arch.sm < needed:
             return self._unable(blank, f"needs compute capability {needed / 10}")
         memory = memory_for(self.workload, self.device)
-        if not exceeds(self.workload, self.operands.file.outline, one, memory):
+        room = min(memory, machine_memory())
+        if not exceeds(self.workload, self.operands.file.outline, one.precision, room):
             try:
                 device = replace(self.device, memory_bytes=memory)
                 result = _timed(blank, one, self.operands.whole(), device, self.operands.read_us)

@@ -8,8 +8,6 @@ from logging import Logger
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from workflow.methods.shards import Shard, choose_axis
 from workflow.records import Record
 from workflow.steps.delivery import DeliveryError, certificate_of, choose
@@ -20,8 +18,8 @@ from workflow.storage.products import (
     read_outline,
     write_gathered,
 )
-from workflow.storage.staged import axis_lengths, read_staged_shape
-from workflow.workloads.base import Workload
+from workflow.storage.staged import read_staged_shape
+from workflow.workloads.base import Workload, blank
 
 DETAILS = ("time_us_p50", "end_to_end_us", *CERTIFICATE_KEYS)
 """Of each shard, in the certificate of the whole."""
@@ -42,7 +40,7 @@ def gather(
     DeliveryError for a shard at another precision than the whole, DataError for a damaged one.
     """
     staged = read_staged_shape(staged_path)
-    lengths = axis_lengths(staged)
+    lengths = staged.axis_lengths()
     axis = choose_axis(workload.splits, lengths, len(files))
     chosen = choose(workload, records)
     sources, details = [], {}
@@ -62,8 +60,7 @@ def gather(
     first = read_outline(next(iter(files.values())))
     shape = list(first.data.shape)
     shape[first.axes.index(axis)] = lengths[axis]
-    result = np.broadcast_to(np.zeros((), first.data.dtype), shape)  # its shape and type, no memory
-    product = workload.product(staged, result)
+    product = workload.product(staged, blank(tuple(shape), first.data.dtype))
     write_gathered(
         product_path, product, certificate, sources, workload=workload.name, kind=workload.kind
     )

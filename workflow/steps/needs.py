@@ -14,6 +14,8 @@ import numpy as np
 from argand import get_precision
 
 from workflow.accuracy.references import FLOP_BUDGET
+from workflow.output.pictures import MOST_DRAWN_BYTES
+from workflow.steps.streaming import HOST_BYTES, exceeds
 from workflow.study import Study, workload_from_json
 from workflow.workloads.base import Shape
 
@@ -82,7 +84,10 @@ def needs(study: Study, name: str, step: Step, *, gpu: bool = False) -> Needs:
     cuda = gpu and step == "run"
     parts = len(study.parts(name)) if step in _OF_A_PART else 1
     volume, flops, moved = (x / parts for x in (volume, shape.flops, shape.bytes_moved))
-    memory = _BASE_MB + _CUDA_MB * cuda + _COPIES[step] * volume / 1e6
+    if step == "draw":
+        volume = min(volume, 2 * MOST_DRAWN_BYTES)
+    held = HOST_BYTES if step == "run" and _is_streamed(study, name) else _COPIES[step] * volume
+    memory = _BASE_MB + _CUDA_MB * cuda + held / 1e6
     implementations = len(study.workloads[name].precisions or ()) + _PEERS
     seconds = volume / _FILE_RATE
     if step == "run":
@@ -93,6 +98,16 @@ def needs(study: Study, name: str, step: Step, *, gpu: bool = False) -> Needs:
         reference = min(flops, FLOP_BUDGET) / _RATES["cpu"][0]
         seconds += reference + implementations * volume / _FILE_RATE
     return Needs(int(memory), _BASE_MINUTES + int(_MARGIN * seconds / 60))
+
+
+def _is_streamed(study: Study, name: str) -> bool:
+    """Whether all of a workload's results stream through the device, by what the study says."""
+    allowed = study.workloads[name].device_memory_bytes()
+    if allowed is None:
+        return False
+    workload, upstream = study.workload(name), study.upstream(name)
+    outline = workload.outline(study.workload(upstream) if upstream else None)
+    return exceeds(workload, outline, get_precision("fp32"), allowed * len(study.parts(name)))
 
 
 @cache

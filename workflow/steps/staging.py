@@ -5,7 +5,7 @@ from __future__ import annotations
 from logging import Logger
 from pathlib import Path
 
-from workflow.storage.memory import in_words, limited_memory, machine_memory
+from workflow.storage.memory import in_words, limited_memory, machine_memory, scratch_in
 from workflow.storage.staged import write_staged
 from workflow.workloads.base import Workload
 
@@ -13,12 +13,13 @@ from workflow.workloads.base import Workload
 def stage(workload: Workload, files: list[Path], staged_path: Path, log: Logger) -> None:
     """Generate or read the operands; an upstream workload's product is the last of ``files``.
 
-    Raises MemoryError where they need more than the machine has, before it begins to swap.
+    A user's file that does not fit into memory goes through a scratch file beside the staged one.
+    Raises MemoryError where else they need more than the machine has, before it begins to swap.
     """
     upstream = files[-1] if workload.depends_on() else None
     there = machine_memory()
     try:
-        with limited_memory(there):
+        with limited_memory(there), scratch_in(staged_path.parent):
             staged = workload.stage(upstream)
     except MemoryError as error:
         raise MemoryError(

@@ -70,17 +70,19 @@ class Stream:
     write: Callable[[int, Array], None]
     told: Callable[[int], None]
     busy: Busy = field(default_factory=Busy)
+    _slots: list[dict[str, Array]] = field(default_factory=list, init=False)
 
     def first(self, entries: int) -> Array:
         """The result of the first chunk, computed for its shape and type and to warm up.
 
         Raises MemoryError where it does not fit on the device.
         """
-        slot = self._slot(entries)
+        slot = self._host_memory(entries)[0]
         self._read(range(entries), slot)
         turn = self.transfer.start(self.compute, self._views(slot, entries))
         result = np.array(turn.wait()[0])
         turn.release()
+        self.busy.read = 0.0  # of the run alone
         return result
 
     def run(self, start: int, length: int, step: int) -> None:
@@ -90,7 +92,7 @@ class Stream:
         writing raise.
         """
         began = time.perf_counter()
-        slots = [self._slot(step) for _ in range(_READS + self.transfer.turns)]
+        slots = self._host_memory(step)
         spans = [range(at, min(at + step, length)) for at in range(start, length, step)]
         with _threads() as (reader, writer):
             turns: deque[tuple[range, Turn]] = deque()
@@ -131,12 +133,20 @@ class Stream:
                 writes.popleft().result()
         self.busy.elapsed += time.perf_counter() - began
 
-    def _slot(self, entries: int) -> dict[str, Array]:
-        """Host memory for a chunk of each operand."""
-        return {
-            name: self.transfer.empty(int(np.prod(one.reader.shape(entries))) * one.dtype.itemsize)
+    def _host_memory(self, entries: int) -> list[dict[str, Array]]:
+        """Slots for chunks of so many entries; kept, because pinned memory takes long to get."""
+        sizes = {
+            name: int(np.prod(one.reader.shape(entries))) * one.dtype.itemsize
             for name, one in self.operands.items()
         }
+        if not self._slots or any(self._slots[0][name].nbytes < sizes[name] for name in sizes):
+            self._slots = []  # before others are taken
+            count = _READS + self.transfer.turns
+            self._slots = [
+                {name: self.transfer.empty(size) for name, size in sizes.items()}
+                for _ in range(count)
+            ]
+        return self._slots
 
     def _views(self, slot: Mapping[str, Array], entries: int) -> dict[str, Array]:
         """The beginning of a slot as operands of so many entries."""

@@ -10,7 +10,7 @@ from logging import Logger
 from typing import Any
 
 import numpy as np
-from argand import Device, DeviceError
+from argand import Device, DeviceError, Precision
 
 from workflow.steps.progress import Bar
 from workflow.steps.stream import Busy, NoRoomError, Stream, Streamed
@@ -18,8 +18,8 @@ from workflow.steps.transfer import transfer_to
 from workflow.storage.datasets import Result, RunWriter
 from workflow.storage.memory import in_words, machine_memory
 from workflow.storage.slabs import SlabReader
-from workflow.storage.staged import StagedFile, axis_lengths
-from workflow.workloads.base import Implementation, Staged, Workload
+from workflow.storage.staged import StagedFile
+from workflow.workloads.base import Implementation, Staged, Workload, blank
 
 WORKSPACE = 2
 """A whole computation takes its operands and result and, at most about, as much again: packed or
@@ -28,6 +28,8 @@ SHARE = 3
 """Streamed chunks on the device at once: two and the workspace of one."""
 MOST_CHUNK_BYTES = 256 << 20
 """Operands and result of a chunk: larger ones gain nothing and take host memory."""
+HOST_BYTES = 6 * MOST_CHUNK_BYTES
+"""At most about what a stream takes of it: four chunks of operands and five of results."""
 LEAST_CHUNKS = 8
 """Fewer would hardly overlap."""
 _GRAINS = 16
@@ -64,10 +66,10 @@ def limited_device_memory(workload: Workload, device: Device) -> Iterator[None]:
             pool.set_limit(size=0)
 
 
-def exceeds(workload: Workload, outline: Staged, one: Implementation, memory: int) -> bool:
-    """Whether a computation needs more than ``memory`` on the device, or than the host has."""
-    needed = WORKSPACE * workload.shape(outline, one.precision).bytes_moved
-    return bool(workload.splits) and needed > min(memory, machine_memory())
+def exceeds(workload: Workload, outline: Staged, precision: Precision, memory: int) -> bool:
+    """Whether a computation needs more than ``memory`` and can be streamed instead."""
+    needed = WORKSPACE * workload.shape(outline, precision).bytes_moved
+    return bool(workload.splits) and needed > memory
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def plan_chunks(
     ``constants`` are bytes that stay on the device beside the operands that all chunks share.
     Raises DeviceError, with what there is and what is needed, where not even one entry fits.
     """
-    lengths, tried = axis_lengths(outline), []
+    lengths, tried = outline.axis_lengths(), []
     moved = workload.shape(outline, one.precision).bytes_moved
     for axis in (axis for axis in workload.splits if lengths.get(axis, 1) > 1):
         shared = shared_bytes(outline, axis, one)
@@ -110,7 +112,7 @@ def _grain(step: int) -> int:
 
 def _shared(outline: Staged, axis: str) -> list[str]:
     """The operands that every chunk needs whole."""
-    length = axis_lengths(outline)[axis]
+    length = outline.axis_lengths()[axis]
     return [
         name
         for name, data in outline.operands.items()
@@ -205,7 +207,7 @@ def _prepared(
         else:  # one entry, for the type that it is prepared to
             shape = list(data.shape)
             shape[outline.axes[name].index(plan.axis)] = 1
-            given[name] = np.broadcast_to(np.zeros((), data.dtype), shape)
+            given[name] = blank(tuple(shape), data.dtype)
     prepared = one.prepare(given)
     streamed = [name for name in outline.operands if name not in shared]
     kinds = {name: prepared[name].dtype for name in streamed}

@@ -150,16 +150,21 @@ class OnGpu:
         with self._device:
             arrived, before, after = (cupy.cuda.Event() for _ in range(3))
             there = cupy.cuda.Event(block=True)
-            with self._compute:
+            # In memory of this stream's: what the other one frees its kernels may still write to.
+            with self._up:
                 targets = self._targets(inputs)
             for name, source in inputs.items():
                 targets[name].data.copy_from_host_async(source.ctypes.data, source.nbytes, self._up)
             arrived.record(self._up)
             self._compute.wait_event(arrived)
-            with self._compute:
-                before.record()
-                result = cupy.ascontiguousarray(compute({**self._kept, **targets}))
-                after.record()
+            try:
+                with self._compute:
+                    before.record()
+                    result = cupy.ascontiguousarray(compute({**self._kept, **targets}))
+                    after.record()
+            except BaseException:
+                self._up.synchronize()  # the inputs are the caller's again
+                raise
             self._down.wait_event(after)
             block = self._result_block(result.nbytes)
             out = block[: result.nbytes].view(result.dtype).reshape(result.shape)

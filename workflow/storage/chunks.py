@@ -33,13 +33,17 @@ class ChecksumError(OSError):
 
 
 def chunk_shape(
-    shape: Sequence[int], itemsize: int, most: Mapping[int, int] | None = None
+    shape: Sequence[int],
+    itemsize: int,
+    most: Mapping[int, int] | None = None,
+    size: int = CHUNK_BYTES,
 ) -> tuple[int, ...]:
     """Whole trailing axes as long as they fit in a chunk, then a piece of the next one.
 
-    ``most`` bounds a chunk's length along some axes; a chunk is then not contiguous in the array.
+    A chunk has at most ``size`` bytes, or one element. ``most`` bounds its length along some axes;
+    it is then not contiguous in the array.
     """
-    room = max(1, CHUNK_BYTES // itemsize)
+    room = max(1, size // itemsize)
     lengths: list[int] = []
     for axis in reversed(range(len(shape))):
         allowed = min(shape[axis], (most or {}).get(axis, shape[axis]))

@@ -22,7 +22,7 @@ from workflow.storage.chunks import read_chunked, write_chunked
 from workflow.storage.run_folder import result_path
 from workflow.storage.seal import check_seal, checksummed_ranges, seal
 from workflow.storage.slabs import SlabWriter
-from workflow.workloads.base import Array
+from workflow.workloads.base import Array, blank
 
 FORMAT = 1
 
@@ -117,7 +117,7 @@ def read_dataset(dataset: h5py.Dataset, part: Sequence[slice] | None = None) -> 
 
 def without_values(dataset: h5py.Dataset) -> Array:
     """An array of a dataset's shape and type that takes no memory: every value is 0."""
-    return np.broadcast_to(np.zeros((), dataset.dtype), dataset.shape)
+    return blank(dataset.shape, dataset.dtype)
 
 
 def members(group: h5py.Group) -> dict[str, Any]:

@@ -64,26 +64,35 @@ def write_virtual(
     return group.create_virtual_dataset(name, layout, fillvalue=_gap(dtype))
 
 
-def read_virtual(dataset: h5py.Dataset, axis: int, sources: Sequence[Source]) -> Array:
-    """The array of `write_virtual`, from its sources.
+def read_virtual(
+    dataset: h5py.Dataset, axis: int, sources: Sequence[Source], part: Sequence[slice]
+) -> Array:
+    """A part of the array of `write_virtual`, a range for each axis, from the sources that have it.
 
     Raises DataError that names the source which is missing, damaged, or not the one that was
     gathered.
     """
     path = Path(dataset.file.filename)
-    data = np.empty(dataset.shape, dataset.dtype)
+    wanted = [range(n)[taken] for n, taken in zip(dataset.shape, part, strict=True)]
+    data = np.empty([len(span) for span in wanted], dataset.dtype)
     name = PurePosixPath(dataset.name).name
     for source in sources:
+        first, last = max(source.start, wanted[axis].start), min(source.stop, wanted[axis].stop)
+        if first >= last:
+            continue
         where = _checked(path, source)
-        part = data[_along(axis, data.ndim, source)]
+        shape = (*dataset.shape[:axis], source.stop - source.start, *dataset.shape[axis + 1 :])
         with open_written(where, "product") as held:
             found = held[f"{SIGNALS}/{name}"]
-            if found.shape != part.shape or found.dtype != part.dtype:
+            if found.shape != shape or found.dtype != data.dtype:
                 raise DataError(
-                    f"{path}: its source {where} must hold {part.dtype} of shape {part.shape}, got "
+                    f"{path}: its source {where} must hold {data.dtype} of shape {shape}, got "
                     f"{found.dtype} of {found.shape}"
                 )
-            part[...] = read_dataset(found)
+            inner, place = list(part), [slice(None)] * data.ndim
+            inner[axis] = slice(first - source.start, last - source.start)
+            place[axis] = slice(first - wanted[axis].start, last - wanted[axis].start)
+            data[tuple(place)] = read_dataset(found, inner)
     return data
 
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +24,7 @@ import numpy.typing as npt
 from workflow.config.file_input import DatasetSource, FileInput
 from workflow.storage.files import is_file, sha256_of
 from workflow.storage.links import DatasetError, find_dataset, other_files
-from workflow.storage.memory import in_words, limited_memory, machine_memory
+from workflow.storage.memory import in_words, limited_memory, machine_memory, scratch_folder
 from workflow.storage.selections import Picked, SelectionError, pick
 
 Array = npt.NDArray[Any]
@@ -32,6 +35,8 @@ _WIDE = ("float64", "int32", "complex128")
 """Stored types that single precision cannot hold: they are read as double."""
 _PIECE = 1 << 20
 """Elements looked at together, so that the masks stay small beside the data."""
+_PIECES = 16
+"""What does not fit into memory is read in pieces of so small a part of it."""
 _DAMAGE = (OSError, KeyError, RuntimeError, ValueError, TypeError, OverflowError, MemoryError)
 """What h5py raises for a damaged file, depending on where HDF5 or NumPy stumbles."""
 
@@ -91,16 +96,13 @@ def read_operand(
         found = _Operand(file, source, operand, axes, real)
         header = found.header(rank)
         needed, there = found.memory(header), machine_memory()
-        if needed > there:
-            raise InputError(
-                f"input.{operand}: {found.name} of shape {header.shape} needs {in_words(needed)} "
-                f"of memory, this machine has {in_words(there)}; input.select.{operand} takes a "
-                "part"
-            )
         try:
-            # A compressed chunk may hold far more than it should: HDF5 itself has no limit.
-            with limited_memory(needed):
-                data = found.read(header.dtype)
+            if needed > there:
+                data = _on_disk(found, header, needed, there)
+            else:
+                # A compressed chunk may hold far more than it should: HDF5 itself has no limit.
+                with limited_memory(needed):
+                    data = found.read(header.dtype, found.picked)
         except MemoryError as error:
             raise InputError(
                 f"input.{operand}: {found.name} of {source.file} takes more memory than the "
@@ -111,6 +113,35 @@ def read_operand(
                 f"input.{operand}: {found.name} of {source.file} cannot be read ({error})"
             ) from error
     return np.ascontiguousarray(data).reshape(header.shape)
+
+
+def _on_disk(found: _Operand, header: OperandHeader, needed: int, there: int) -> Array:
+    """Operands beyond the machine's memory, read in pieces into a scratch file without a name.
+
+    Raises InputError where there is no `scratch_folder`, its disk has not twice the room (the
+    staged file is as large), or a single chunk is too large.
+    """
+    key, folder = found.key, scratch_folder()
+    size = math.prod(header.shape) * np.dtype(header.dtype).itemsize
+    free = shutil.disk_usage(folder).free if folder else 0
+    most = there // (_PIECES * np.dtype(header.dtype).itemsize)
+    pieces = found.picked.pieces(most, found.datasets[0].chunks)
+    room = found.piece_memory(most, header)
+    if 2 * size > free or room > there:
+        disk = f", and {in_words(2 * size)} of disk, of which {in_words(free)} are free"
+        chunks = f", and {in_words(room)} for its chunks," if room > there else ""
+        raise InputError(
+            f"{key}: {found.name} of shape {header.shape} needs {in_words(needed)}{chunks} of "
+            f"memory, this machine has {in_words(there)}{disk if folder else ''}; "
+            f"input.select.{key.removeprefix('input.')} takes a part"
+        )
+    with tempfile.TemporaryFile(dir=folder) as file:
+        os.posix_fallocate(file.fileno(), 0, size)  # a full disk is an error now, no signal later
+        data = np.memmap(file, header.dtype, "r+", shape=found.picked.shape)
+    for place, picked in pieces:
+        with limited_memory(room):
+            data[place] = found.read(header.dtype, picked)
+    return data
 
 
 def count_nonfinite(array: Array) -> tuple[int, int]:
@@ -216,24 +247,32 @@ class _Operand:
 
     def memory(self, header: OperandHeader) -> int:
         """Bytes that reading takes: what HDF5 reads, its chunks at work, and the result twice."""
-        read = sum(
-            self.picked.elements * dataset.dtype.itemsize
+        result = 2 * math.prod(header.shape) * np.dtype(header.dtype).itemsize
+        return self._hdf5_memory(self.picked.elements) + result
+
+    def piece_memory(self, elements: int, header: OperandHeader) -> int:
+        """The same for a piece of so many elements."""
+        result = 2 * elements * np.dtype(header.dtype).itemsize
+        return self._hdf5_memory(elements) + result
+
+    def _hdf5_memory(self, elements: int) -> int:
+        return sum(
+            elements * dataset.dtype.itemsize
             + 3 * math.prod(dataset.chunks or ()) * dataset.dtype.itemsize
             for dataset in self.datasets
         )
-        return int(read) + 2 * math.prod(header.shape) * np.dtype(header.dtype).itemsize
 
-    def read(self, dtype: str) -> Array:
-        """The selected data as ``dtype``, its axes those of the selection."""
+    def read(self, dtype: str, picked: Picked) -> Array:
+        """Selected data as ``dtype``, its axes those of the selection."""
         parts: list[Array] = []
         if not self.separate:
-            data = self.picked.read(self.datasets[0])
+            data = picked.read(self.datasets[0])
             if data.dtype.names is None:
                 return np.asarray(data.astype(dtype, copy=False))
             parts = [data["r"], data["i"]]
-        result = np.empty(self.picked.shape, dtype)
-        result.real = parts[0] if parts else self.picked.read(self.datasets[0])
-        result.imag = parts[1] if parts else self.picked.read(self.datasets[1])
+        result = np.empty(picked.shape, dtype)
+        result.real = parts[0] if parts else picked.read(self.datasets[0])
+        result.imag = parts[1] if parts else picked.read(self.datasets[1])
         return result
 
 

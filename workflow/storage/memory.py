@@ -6,12 +6,15 @@ import contextlib
 import os
 import resource
 from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 _STATUS = Path("/proc/self/status")
 _SLACK_BYTES = 256 << 20
 """For what grows beside the data: caches of libraries, the interpreter, thread stacks."""
+
+_SCRATCH: ContextVar[Path | None] = ContextVar("scratch", default=None)
 
 
 def machine_memory() -> int:
@@ -38,6 +41,22 @@ def limited_memory(more: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+@contextlib.contextmanager
+def scratch_in(folder: Path) -> Iterator[None]:
+    """Within the block, what does not fit into memory may lie in files without a name there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    token = _SCRATCH.set(folder)
+    try:
+        yield
+    finally:
+        _SCRATCH.reset(token)
+
+
+def scratch_folder() -> Path | None:
+    """The folder of `scratch_in`; None outside of it."""
+    return _SCRATCH.get()
 
 
 def in_words(size: int) -> str:

@@ -104,14 +104,17 @@ def _write(
         _write_scalars(_group(entry, "certificate", "NXcollection"), certificate)
 
 
-def read_product(path: Path) -> Product:
-    """Read a product file whole, its checksums checked.
+def read_product(path: Path, most: int | None = None) -> Product:
+    """Read a product file, its checksums checked.
+
+    With ``most`` no more than so many bytes, but at least one entry, of its first axis that has
+    several; the title then says so.
 
     Raises DataError that names the file where it is missing, damaged or not a product.
     """
     with open_written(path, "product") as file:
         try:
-            return _read_data(file["entry"], _values)
+            return _read_data(file["entry"], _values, most)
         except (ValueError, TypeError, RuntimeError, UnicodeError) as error:
             # HDF5 reports some damage to a header by other errors than OSError and KeyError.
             if isinstance(error, DataError):
@@ -122,7 +125,7 @@ def read_product(path: Path) -> Product:
 def read_outline(path: Path) -> Product:
     """A product without its values: they are all 0 and take no memory. Raises DataError."""
     with open_written(path, "product") as file:
-        return _read_data(file["entry"], without_values)
+        return _read_data(file["entry"], lambda dataset, part: without_values(dataset))
 
 
 def read_certificate(path: Path) -> dict[str, Any]:
@@ -210,34 +213,44 @@ def _label(dataset: h5py.Dataset, units: str, long_name: str) -> None:
             dataset.attrs[key] = value
 
 
-def _values(dataset: h5py.Dataset) -> Array:
+def _values(dataset: h5py.Dataset, part: Sequence[slice]) -> Array:
     """The values of a product's array: its own, or those of the files that it was gathered from."""
     if not dataset.is_virtual:
-        return read_dataset(dataset)
+        return read_dataset(dataset, part)
     shards = _read_scalars(dataset.file["entry/certificate/shards"])
     axes = [_text(axis) for axis in dataset.parent.attrs["axes"]]
-    return read_virtual(dataset, axes.index(shards["axis"]), sources_of(shards["each"]))
+    return read_virtual(dataset, axes.index(shards["axis"]), sources_of(shards["each"]), part)
 
 
-def _read_data(entry: h5py.Group, values: Callable[[h5py.Dataset], Array]) -> Product:
+def _read_data(
+    entry: h5py.Group,
+    values: Callable[[h5py.Dataset, Sequence[slice]], Array],
+    most: int | None = None,
+) -> Product:
     group, title = entry["data"], _text(entry["title"][()])
     name = _text(group.attrs["argand_product"])
     axes = tuple(_text(axis) for axis in group.attrs["axes"])
     dataset = group[name]
+    part = [slice(length) for length in dataset.shape]
+    if most is not None and dataset.nbytes > most:
+        number = next(index for index, length in enumerate(dataset.shape) if length > 1)
+        length = dataset.shape[number]
+        part[number] = slice(max(1, int(length * most / dataset.nbytes)))
+        title += f" (first {part[number].stop} of {length}, {axes[number]})"
     coordinates = {
-        axis: _read_coordinate(group[axis])
-        for axis in axes
+        axis: _read_coordinate(group[axis], where)
+        for axis, where in zip(axes, part, strict=True)
         if not group[axis].attrs["argand_numbered"]
     }
     units = _text(dataset.attrs.get("units", ""))
-    product = Product(name, values(dataset), axes, coordinates, title, units)
+    product = Product(name, values(dataset, part), axes, coordinates, title, units)
     _check(product)
     return product
 
 
-def _read_coordinate(dataset: h5py.Dataset) -> Coordinate:
+def _read_coordinate(dataset: h5py.Dataset, where: slice) -> Coordinate:
     text = h5py.check_string_dtype(dataset.dtype) is not None
-    values = np.array(dataset.asstr()[...], dtype=str) if text else read_dataset(dataset)
+    values = np.array(dataset.asstr()[where], dtype=str) if text else read_dataset(dataset, [where])
     units, long_name = (_text(dataset.attrs.get(key, "")) for key in ("units", "long_name"))
     return Coordinate(values, units, long_name)
 

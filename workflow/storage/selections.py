@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,9 +27,27 @@ class _Axis:
 
     @property
     def length(self) -> int:
+        if isinstance(self.within, int):
+            return 1
         if isinstance(self.within, list):
             return len(self.within)
         return len(range(self.span.start, self.span.stop, self.span.step))
+
+    def halves(self) -> list[tuple[_Axis, int]]:
+        """Both halves of an axis of length 2 or more, each with where it begins in it."""
+        middle = self.length // 2
+        parts = []
+        for start, stop in ((0, middle), (middle, self.length)):
+            if isinstance(self.within, list):
+                chosen = self.within[start:stop]
+                first = self.span.start + min(chosen)
+                span = slice(first, self.span.start + max(chosen) + 1, 1)
+                within = [index - min(chosen) for index in chosen]
+                parts.append((_Axis(span, within), start))
+            else:
+                taken = range(self.span.start, self.span.stop, self.span.step)[start:stop]
+                parts.append((_Axis(slice(taken.start, taken.stop, taken.step)), start))
+        return parts
 
 
 @dataclass(frozen=True)
@@ -49,6 +67,39 @@ class Picked:
         return math.prod(
             len(range(axis.span.start, axis.span.stop, axis.span.step)) for axis in self.axes
         )
+
+    def pieces(
+        self, most: int, chunks: Sequence[int] | None
+    ) -> Iterator[tuple[tuple[slice, ...], Picked]]:
+        """Parts of at most ``most`` elements that together are this, and where each goes in it.
+
+        The axis of most chunks is halved first, so that few chunks are read for two parts. One
+        element is a part, however small ``most`` is.
+        """
+        yield from self._pieces(most, chunks or (1,) * len(self.axes), (0,) * len(self.axes))
+
+    def _pieces(
+        self, most: int, chunks: Sequence[int], starts: tuple[int, ...]
+    ) -> Iterator[tuple[tuple[slice, ...], Picked]]:
+        lengths = [axis.length for axis in self.axes]
+        if self.elements <= most or max(lengths) == 1:
+            places = zip(self.axes, starts, strict=True)
+            yield (
+                tuple(
+                    slice(start, start + axis.length)
+                    for axis, start in places
+                    if not isinstance(axis.within, int)
+                ),
+                self,
+            )
+            return
+        counts = [-(-n // c) if n > 1 else 0 for n, c in zip(lengths, chunks, strict=True)]
+        number = counts.index(max(counts))
+        begin = starts[number]
+        for half, start in self.axes[number].halves():
+            axes = (*self.axes[:number], half, *self.axes[number + 1 :])
+            there = (*starts[:number], begin + start, *starts[number + 1 :])
+            yield from Picked(axes)._pieces(most, chunks, there)
 
     def read(self, dataset: h5py.Dataset) -> Array:
         """The selected values in the stored type.

@@ -32,9 +32,12 @@ from workflow.storage.chunks import (
 Array = npt.NDArray[Any]
 _MOST_THREADS = 8
 """Reading or summing up at once; memory is as fast as a few of them."""
-_AHEAD = 16
+_CHUNK_BYTES = 4 << 20
+"""Of a chunk that is written. Each is a call of HDF5, for which the writing thread waits in turn
+with all others that read and sum: with fewer it waits less."""
+_AHEAD = 8
 """Chunks that are summed up before the one that is written."""
-_SYNC_EVERY = 64
+_SYNC_EVERY = 16
 
 
 class SlabReader:
@@ -77,13 +80,20 @@ class SlabReader:
         missing.
         """
         ranges = list(self._part)
-        first = ranges[self.axis].start + start
-        ranges[self.axis] = range(first, first + into.shape[self.axis])
+        begin = ranges[self.axis].start + start
+        ranges[self.axis] = range(begin, begin + into.shape[self.axis])
+        offsets = list(chunk_offsets(ranges, self._chunk))
         for future in [
-            self._pool.submit(self._take, ranges, offset, into)
-            for offset in chunk_offsets(ranges, self._chunk)
+            self._pool.submit(self._take_all, ranges, offsets[first::_MOST_THREADS], into)
+            for first in range(min(_MOST_THREADS, len(offsets)))
         ]:
             future.result()
+
+    def _take_all(
+        self, ranges: list[range], offsets: Sequence[tuple[int, ...]], into: Array
+    ) -> None:
+        for offset in offsets:
+            self._take(ranges, offset, into)
 
     def _take(self, ranges: list[range], offset: tuple[int, ...], into: Array) -> None:
         if offset not in self._places:
@@ -126,10 +136,10 @@ class SlabWriter:
         most: int,
     ) -> None:  # fmt: skip
         self.shape, self.dtype, self.axis = tuple(shape), np.dtype(dtype), axis
-        longest = chunk_shape(shape, self.dtype.itemsize, {axis: most})[axis]
+        longest = chunk_shape(shape, self.dtype.itemsize, {axis: most}, _CHUNK_BYTES)[axis]
         # A power of two, so that half of a slab is again a multiple of it.
         most = 1 << (longest.bit_length() - 1)
-        self._chunk = chunk_shape(shape, self.dtype.itemsize, {axis: most})
+        self._chunk = chunk_shape(shape, self.dtype.itemsize, {axis: most}, _CHUNK_BYTES)
         self._dataset = group.create_dataset(
             name, shape=self.shape, dtype=self.dtype, chunks=self._chunk, fletcher32=True
         )

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import h5py
-import numpy as np
 
 from workflow.methods.shards import Shard, choose_axis
-from workflow.storage.datasets import create, members, open_written, read_dataset, write_dataset
-from workflow.workloads.base import Array, Coordinate, Staged
+from workflow.storage.datasets import (
+    DataError,
+    create,
+    members,
+    open_written,
+    read_dataset,
+    without_values,
+    write_dataset,
+)
+from workflow.workloads.base import Array, Coordinate, Staged, blank
 
 
 def write_staged(path: Path, staged: Staged, *, workload: str, kind: str) -> None:
@@ -43,11 +50,16 @@ class StagedFile:
             name: tuple(str(axis) for axis in dataset.attrs["axes"])
             for name, dataset in self._stored.items()
         }
-        shapes = {name: dataset.shape for name, dataset in self._stored.items()}
-        self._lengths = _lengths(shapes, self._axes)
+        whole = {name: without_values(dataset) for name, dataset in self._stored.items()}
+        self._lengths = Staged(whole, self._axes).axis_lengths()
         self._ranges: dict[str, range] = {}
         if shard is not None:
-            axis = choose_axis(splits, self._lengths, shard.count)
+            try:
+                axis = choose_axis(splits, self._lengths, shard.count)
+            except ValueError as error:
+                raise DataError(
+                    f"{file.filename}: shards {error}; was its input changed?"
+                ) from None
             self._ranges[axis] = range(self._lengths[axis])[shard.within(self._lengths[axis])]
         coordinates = {
             axis: self._coordinate(axis, dataset)
@@ -82,8 +94,7 @@ class StagedFile:
         ]
 
     def _outline(self, name: str) -> Array:
-        shape = [len(span) for span in self.part(name)]
-        return np.broadcast_to(np.zeros((), self._stored[name].dtype), shape)
+        return blank(tuple(len(span) for span in self.part(name)), self._stored[name].dtype)
 
     def _coordinate(self, axis: str, dataset: h5py.Dataset) -> Coordinate:
         span = self._ranges.get(axis, range(len(dataset)))
@@ -114,18 +125,3 @@ def read_staged_shape(path: Path) -> Staged:
     """The outline of a whole staged file (`StagedFile`). Raises DataError."""
     with open_staged(path) as staged:
         return staged.outline
-
-
-def axis_lengths(staged: Staged) -> dict[str, int]:
-    """The length of each axis of the operands: the largest, since 1 is broadcast."""
-    return _lengths({name: data.shape for name, data in staged.operands.items()}, staged.axes)
-
-
-def _lengths(
-    shapes: Mapping[str, Sequence[int]], axes: Mapping[str, Sequence[str]]
-) -> dict[str, int]:
-    lengths: dict[str, int] = {}
-    for name, shape in shapes.items():
-        for axis, length in zip(axes[name], shape, strict=True):
-            lengths[axis] = max(length, lengths.get(axis, 0))
-    return lengths

@@ -141,6 +141,14 @@ class Staged:
     coordinates: Mapping[str, Coordinate] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
+    def axis_lengths(self) -> dict[str, int]:
+        """The length of each axis of the operands: the largest, since 1 is broadcast."""
+        lengths: dict[str, int] = {}
+        for name, data in self.operands.items():
+            for axis, length in zip(self.axes[name], data.shape, strict=True):
+                lengths[axis] = max(length, lengths.get(axis, 0))
+        return lengths
+
 
 @dataclass(frozen=True)
 class Product:
@@ -280,14 +288,6 @@ class Workload(ABC):
     def depends_on(self) -> str | None:
         """The workload whose product this one reads, if any."""
         return None
-
-    def axis_lengths(self, upstream: Workload | None = None) -> Mapping[str, int]:
-        """How long the axes of ``splits`` will be that the operands have, before they are staged.
-
-        ``upstream`` is the workload that `depends_on` names. Reads headers, no data; raises as
-        `check` does.
-        """
-        return {}
 
 
 KINDS: dict[str, type[Workload]] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -174,13 +173,6 @@ class Beamforming(Workload):
         if self.case.input is not None:
             found = operands.headers(self.case.input, OPERANDS)
             matrix_product.check_shapes({name: header.shape for name, header in found.items()})
-
-    def axis_lengths(self, upstream: Workload | None = None) -> Mapping[str, int]:
-        """Channels and time samples."""
-        if self.case.input is None:
-            return {"frequency": self.case.channels, "time": self.case.samples or 0}
-        found = operands.headers(self.case.input, OPERANDS)
-        return operands.longest(self.splits, OPERANDS, found)
 
     def stage(self, upstream: Path | None = None) -> Staged:
         """Operands weights and samples; complex64 when generated."""

@@ -147,13 +147,6 @@ class Dft(Workload):
                 f"got {found['window'].shape[0]}"
             )
 
-    def axis_lengths(self, upstream: Workload | None = None) -> Mapping[str, int]:
-        """The axes before the one that is transformed."""
-        if self.case.input is None:
-            return {"batch": self.case.batch}
-        shape = operands.headers(self.case.input, OPERANDS)["samples"].shape
-        return dict(zip(self.splits, shape[:-1], strict=True))
-
     def stage(self, upstream: Path | None = None) -> Staged:
         """Operands samples (..., N) and, where there is one, window (N)."""
         case = self.case

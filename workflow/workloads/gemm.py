@@ -122,13 +122,6 @@ class Gemm(Workload):
             shapes = {name: header.shape for name, header in found.items()}
             matrix_product.check_shapes(shapes, **self.scalars)
 
-    def axis_lengths(self, upstream: Workload | None = None) -> Mapping[str, int]:
-        """Products of the batch, and rows of C."""
-        if self.case.input is None:
-            return {"batch": self.case.batch, "m": self.case.m or 0}
-        found = operands.headers(self.case.input, self.layout)
-        return operands.longest(self.splits, self.layout, found)
-
     def stage(self, upstream: Path | None = None) -> Staged:
         """Operands a, b and, where beta is not 0, c; complex64 when generated."""
         case = self.case

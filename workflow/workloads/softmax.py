@@ -93,15 +93,6 @@ class Softmax(Workload):
         if isinstance(self.case.input, SoftmaxInput):
             operands.headers(self.case.input, [LOGITS])
 
-    def axis_lengths(self, upstream: Workload | None = None) -> Mapping[str, int]:
-        """The axes before the columns; those of the beams where their power is taken."""
-        if isinstance(self.case.input, WorkloadInput):
-            return {} if upstream is None else upstream.axis_lengths()
-        if self.case.input is None:
-            return {"row": self.case.rows or 0}
-        shape = operands.headers(self.case.input, [LOGITS])["x"].shape
-        return dict(zip(LOGITS.axes[:-1], shape[:-1], strict=True))
-
     def stage(self, upstream: Path | None = None) -> Staged:
         """Operand x (..., columns); float32 when generated."""
         source = self.case.input
@@ -126,10 +117,11 @@ class Softmax(Workload):
         if isinstance(source, WorkloadInput):
             if upstream is None:
                 raise ValueError(f"input.workload: the workload {source.workload!r} is needed")
-            weights, samples = upstream.outline().operands.values()
-            shape = (*samples.shape[:-2], samples.shape[-1], weights.shape[-2])
-            x = blank(shape, np.float64)
-        elif source is not None:
+            lengths = upstream.outline().axis_lengths()
+            axes = ("frequency", "polarization", "time", "beam")
+            x = blank(tuple(lengths[axis] for axis in axes), np.float64)
+            return Staged({"x": x}, {"x": axes})
+        if source is not None:
             x = operands.outline(source, [LOGITS])["x"]
         else:
             x = blank((self.case.rows or 0, self.case.columns or 0), np.float32)
