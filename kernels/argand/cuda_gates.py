@@ -104,9 +104,8 @@ class GateLaunch:
         """The matrix as the kernel takes it."""
         kind = self.plan.precision.output
         if self.plan.kind == "permute":
-            entries = np.zeros(len(form.matrix), [("factor", kind), ("column", np.int64)])
-            entries["factor"], entries["column"] = form.factors, form.columns_of_rows
-            return entries.view(np.uint8)
+            factors = form.factors.astype(kind).view(np.uint8)
+            return np.concatenate([factors, form.columns_of_rows.astype(np.uint32).view(np.uint8)])
         matrix = form.matrix.T if self.plan.kind in ("sum", "small") else form.matrix
         return np.ascontiguousarray(matrix.astype(kind))
 
