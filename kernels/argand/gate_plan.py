@@ -38,6 +38,7 @@ ARGUMENTS: Fields = (
     ("uint32", f"row_mask[{MOST_WIDTH}]"),
     ("uint32", f"read_mask[{_MOST_THREAD_BITS}]"),
     ("uint32", "unit_mask[2]"), ("uint32", "pair_mask"),
+    ("uint32", f"result_mask[{_MOST_THREAD_BITS}]"), ("uint32", "register_mask[3]"),
     ("uint32", f"thread_row[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_row[{_MOST_CHUNKS}]"),
     ("uint32", f"thread_plane[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_plane[{_MOST_CHUNKS}]"),
     ("int", "guarded"),
@@ -139,7 +140,7 @@ def widest_products(precision: Precision) -> int:
     return MOST_WIDTH if precision.operand.bytes * precision.terms <= 4 else MOST_WIDTH - 1
 
 
-_STAGES: Mapping[int, tuple[int, int]] = {16: (3, 3), 32: (4, 2), 64: (8, 1), 128: (8, 1)}
+_STAGES: Mapping[int, tuple[int, int]] = {16: (4, 3), 32: (6, 2), 64: (8, 1), 128: (8, 1)}
 """Stages and blocks of a multiprocessor by the registers that the matrix takes of a thread."""
 _WGMMA_STAGES: Mapping[int, tuple[int, int]] = {6: (3, 2), 7: (4, 1)}
 _CORE_STAGES, _WIDE_CORE_STAGES = (3, 4), (3, 3)
