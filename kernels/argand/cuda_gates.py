@@ -87,7 +87,7 @@ class GateLaunch:
         else:
             free = tile_columns(qubits, form.targets, form.controls, plan.item)
             columns = free[: plan.columns.bit_length() - 1]
-            tile = make_tile(plan.kind, columns, form.targets, plan.item, plan.threads)
+            tile = make_tile(plan.kind, columns, form.targets, plan.item, plan.copying)
             values = table_values(plan.kind, tile, qubits, form.controls)
         self._arguments = Arguments(_DTYPE, argument_values(values))
         shared = plan.shared_bytes
