@@ -11,7 +11,7 @@ from argand.device import Device
 from argand.gate_costs import gate_costs
 
 from tests.kernels.gate_cases import dense_gate, gate_bound, random_state
-from tests.kernels.test_circuits import random_circuit
+from tests.kernels.test_gate_circuits import random_circuit
 
 pytestmark = pytest.mark.gpu
 
