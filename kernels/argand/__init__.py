@@ -1,6 +1,8 @@
 """Complex matrix kernels at a precision of your choice, on the CPU and on NVIDIA GPUs."""
 
 from argand.device import Device, DeviceError, devices
+from argand.dft import DftProblem, dft
+from argand.fft_backend import FftBackend, fft_backend
 from argand.gemm import GemmProblem, gemm
 from argand.packing import Packed, pack
 from argand.pairs import Pairs, pairs, to_pairs
@@ -14,12 +16,16 @@ __all__ = [
     "PRECISIONS",
     "Device",
     "DeviceError",
+    "DftProblem",
+    "FftBackend",
     "GemmProblem",
     "Packed",
     "Pairs",
     "Precision",
     "SoftmaxProblem",
     "devices",
+    "dft",
+    "fft_backend",
     "gemm",
     "get_precision",
     "log_softmax",

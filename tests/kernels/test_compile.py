@@ -11,6 +11,12 @@ from itertools import product
 import pytest
 from argand import PRECISIONS, Precision
 from argand.device import ARCHITECTURES, Arch
+from argand.dft_choice import candidates as dft_candidates
+from argand.dft_choice import choose as choose_dft
+from argand.dft_method import Method, dense, method_for
+from argand.dft_method import product as dft_product
+from argand.dft_plan import ProductPlan, check_dft_plan, dft_source
+from argand.dft_plan import kernel_name as dft_name
 from argand.gemm_choice import GemmSizes, OperandTraits, choose
 from argand.gemm_choice import candidates as gemm_choices
 from argand.gemm_plan import (
@@ -271,6 +277,68 @@ def test_clusters_need_hopper() -> None:
     form = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, False)
     with pytest.raises(PlanError, match="clusters need sm_90"):
         check_softmax_plan(fitted(form, 256, 2, 8192), form, ARCHS["sm_80"])
+
+
+DENSE = (2, 3, 16, 63, 64, 97, 100, 113, 127, 128, 131, 192, 251, 256, 384, 509, 512)
+PRODUCTS = (
+    (2, 3),
+    (16, 16),
+    (24, 15),
+    (40, 25),
+    (32, 32),
+    (64, 64),
+    (66, 62),
+    (91, 90),
+    (120, 100),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize(
+    "method", [*map(dense, DENSE), *(dft_product(*pair) for pair in PRODUCTS)], ids=str
+)
+def test_every_transform(arch: Arch, precision: str, method: Method) -> None:
+    row = PRECISIONS[precision]
+    for bulk in {False, arch.sm >= 90 and (method.kind == "dense" or method.length % 2 == 0)}:
+        for plan in dft_candidates(method, row, arch, bulk=bulk):
+            check_dft_plan(plan, row, arch)
+            assert_clean(dft_source(plan, row), arch.target, dft_name(plan, row))
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize("length", [64, 97, 128, 1000, 1024])
+def test_the_plan_of_a_transform(arch: Arch, precision: str, length: int) -> None:
+    row = PRECISIONS[precision]
+    for bulk in {False, arch.sm >= 90}:
+        plan = choose_dft(method_for(length), row, arch, bulk=bulk).plan
+        assert plan is not None
+        assert plan.bulk == bulk
+        assert_clean(dft_source(plan, row), arch.target, dft_name(plan, row))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"warps": 1}, "must hold all"),
+        ({"first": 1}, "first must be at least 2, got 1"),
+        ({"first": 121}, "factors must be at most 120"),
+        ({"groups": 0}, "groups must be at least 1, got 0"),
+        ({"groups": 16}, "at most 15, got 16"),
+        ({"groups": 9}, "registers beside them are more than"),
+        ({"buffers": 9}, "is more than the 232448 that a block has on sm_90a"),
+        ({"second": 31, "first": 31}, "needs an even length, got 961"),
+    ],
+)
+def test_an_illegal_plan_of_transforms_says_why(change: dict[str, int], message: str) -> None:
+    plan = replace(ProductPlan(32, 32, 2, 1, 7, 2, True), **change)
+    with pytest.raises(PlanError, match=message):
+        check_dft_plan(plan, PRECISIONS["3xfp16"], ARCHS["sm_90a"])
+
+
+def test_the_copy_engine_needs_hopper() -> None:
+    with pytest.raises(PlanError, match="the copy engine needs sm_90, got sm_80"):
+        check_dft_plan(ProductPlan(32, 32, 2, 1, 2, 2, True), PRECISIONS["3xfp16"], ARCHS["sm_80"])
 
 
 @pytest.mark.parametrize("arch_row", ARCHITECTURES, ids=lambda row: row.target)

@@ -1,0 +1,125 @@
+// Transforms of one length by one folded product each: tiles of 16 transforms (times `rows`).
+#pragma once
+#include "dft_fold.cuh"
+#include "dft_tiles.cuh"
+
+struct DensePlan {
+    Products products;
+    int length;
+    int warps;    // that share a tile's columns
+    int rows;     // sixteens of transforms of a tile
+    int groups;   // tiles worked on at a time
+    int buffers;  // of each group
+    bool resident;  // the table is in shared memory, else in the second-level cache
+    bool bulk;
+
+    constexpr Fold fold() const { return {length, warps, products}; }
+    constexpr Lines lines() const {
+        return {16 * rows, length, length % 8 == 0 ? length + 4 : length};
+    }
+    constexpr int threads() const { return groups * warps * kWarp; }
+    constexpr int table_bytes() const { return resident ? fold().bytes() : 0; }
+    constexpr int shared_bytes() const {
+        return table_bytes() + groups * buffers * (lines().bytes() + 8);
+    }
+};
+
+// Which of 16 lines a lane holds first, and how far the other one is: four lines that are read at a
+// time have to be 4 apart modulo 8 in elements (`padded`).
+template <int Pitch>
+__device__ __forceinline__ int first_line(int g) {
+    return Pitch % 2 ? 4 * (g % 4) + g / 4 : Pitch % 4 ? 2 * (g % 4) + g / 4 : g;
+}
+template <int Pitch>
+constexpr int kOtherLine = Pitch % 2 ? 2 : 8;
+
+template <int Length>
+__device__ __forceinline__ float largest_part(const float2* x, int t) {
+    float largest = 0.0f;
+#pragma unroll 8
+    for (int k = t; k < Length; k += 4) {
+        const float2 value = x[k];
+        largest = fmaxf(largest, fmaxf(fabsf(value.x), fabsf(value.y)));
+    }
+    return largest;
+}
+
+template <DensePlan plan>
+__device__ __forceinline__ void dft_dense(const DftArguments& args) {
+    constexpr Fold fold = plan.fold();
+    constexpr Lines lines = plan.lines();
+    constexpr int kRows = plan.rows, kLength = plan.length;
+    using Tiles = Ring<plan.warps, plan.buffers, plan.bulk, lines, lines>;
+    extern __shared__ __align__(128) unsigned char shared[];
+    uint4* const resident = reinterpret_cast<uint4*>(shared);
+    if constexpr (plan.resident) {
+        for (int i = threadIdx.x; i < fold.vectors(); i += plan.threads())
+            resident[i] = __ldg(args.table + i);
+    }
+    const Group<plan.warps> group;
+    unsigned char* const memory = shared + plan.table_bytes();
+    constexpr int kOwn = plan.buffers * Tiles::kBytes;
+    const Tiles ring{
+        group,
+        {const_cast<float2*>(args.x), lines.count * args.x_stride, args.x_stride, args.rows},
+        {args.out, lines.count * args.out_stride, args.out_stride, args.rows},
+        reinterpret_cast<float2*>(memory + group.index * kOwn),
+        shared_address(memory + plan.groups * kOwn) + group.index * plan.buffers * 8};
+    ring.start();
+    __syncthreads();
+    const uint4* const table =
+        (plan.resident ? resident : args.table) +
+        group.warp * fold.tiles() * plan.products.terms * kWarp;
+    const int t = group.lane % 4, first = first_line<lines.pitch>(group.lane / 4);
+    constexpr int kOther = kOtherLine<lines.pitch>;
+
+    auto work = [&](float2* tile) {
+        float2* const base = tile + first * lines.pitch;
+        float scale[kRows][2], back[kRows][2];
+#pragma unroll
+        for (int m = 0; m < kRows; ++m)
+#pragma unroll
+            for (int row = 0; row < 2; ++row) {
+                scale[m][row] = back[m][row] = 1.0f;
+                if constexpr (plan.products.scaled) {
+                    float largest =
+                        largest_part<kLength>(base + (16 * m + row * kOther) * lines.pitch, t);
+                    largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
+                    largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 2));
+                    const int exponent = transform_exponent(largest);
+                    scale[m][row] = power_of_two(exponent);
+                    back[m][row] = power_of_two(-exponent);
+                }
+            }
+        FoldedSums<fold, kRows> sums;
+        folded_product<fold, kRows, plan.resident>(
+            sums,
+            [&](int m, int row, int k) { return base[(16 * m + row * kOther) * lines.pitch + k]; },
+            table, scale);
+        float2 start[kRows][2];
+#pragma unroll
+        for (int m = 0; m < kRows; ++m)
+#pragma unroll
+            for (int row = 0; row < 2; ++row) {
+                const float2 x = base[(16 * m + row * kOther) * lines.pitch];
+                const float s = scale[m][row];
+                start[m][row] = {x.x * s * args.unit, x.y * s * args.unit};
+            }
+        group.sync();  // all of the tile has been read: results take its place
+#pragma unroll
+        for (int m = 0; m < kRows; ++m)
+#pragma unroll
+            for (int row = 0; row < 2; ++row) {
+                float2* const line = base + (16 * m + row * kOther) * lines.pitch;
+                const float undo = back[m][row];
+                folded_results<fold, kRows>(sums, m, row, group.warp, start[m][row], args.unit,
+                                            args.factor, args.sign,
+                                            [&](auto place, float2 value) {
+                                                line[place.k] = {value.x * undo, value.y * undo};
+                                            });
+            }
+    };
+    const int64 tiles = (args.rows + lines.count - 1) / lines.count;
+    ring.run(static_cast<int64>(blockIdx.x) * plan.groups + group.index,
+             static_cast<int64>(gridDim.x) * plan.groups, tiles, work);
+}

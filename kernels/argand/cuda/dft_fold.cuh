@@ -1,0 +1,192 @@
+// The folded product of a warp: 16 transforms (times `Rows`) by the columns of a table.
+//
+// With e_k = x_k + x_(L-k) and o_k = x_k - x_(L-k) for k = 1..L/2,
+//
+//     X_n = x_0 + P_n - i Q_n,   X_(L-n) = x_0 + P_n + i Q_n,   P = e cos,   Q = o sin,
+//
+// four real products of half the length in place of four of all of it. X_0 = x_0 + sum e.
+//
+// A lane holds k = 1 + lane % 4 + 4 j of a slice, as device/mma.cuh has it, and of a tile's columns n
+// those at 1 + lane % 4 + 4 c, c = 0, 1: so it reads and writes neighbours of the other lanes.
+#pragma once
+#include "dft_plan.cuh"
+
+template <Fold fold, int Rows>
+struct FoldedSums {
+    float parts[Rows][fold.tiles()][4][4];  // P re, P im, Q re, Q im; as the instruction holds them
+    float2 total[Rows][2];                  // the sum of e
+};
+
+// The terms of a slice's e and o, of two rows 8 apart.
+template <Products products>
+struct Fragment {
+    uint32 words[products.terms][4][2][2];  // term; e re, e im, o re, o im; row; register
+
+    template <int Part>
+    __device__ __forceinline__ void put(int row, int word, float low, float high) {
+        uint32 terms[products.terms];
+        split_to_half<products.operand>(low, high, terms);
+#pragma unroll
+        for (int i = 0; i < products.terms; ++i) words[i][Part][row][word] = terms[i];
+    }
+
+    template <int Part>
+    __device__ __forceinline__ void put(int row, int word, float value) {
+        uint32 terms[products.terms];
+        split_to_tf32<products.terms, products.roundings[0], products.roundings[1]>(value, terms);
+#pragma unroll
+        for (int i = 0; i < products.terms; ++i) words[i][Part][row][word] = terms[i];
+    }
+};
+
+// `read(row tile, row, k)` is element k of a transform; `table` begins at the warp's own columns;
+// `scale` are powers of two, one for each row that the lane holds.
+template <Fold fold, int Rows, bool Resident, typename Read>
+__device__ __forceinline__ void folded_product(FoldedSums<fold, Rows>& sums, Read read,
+                                               const uint4* table, const float (&scale)[Rows][2]) {
+    constexpr Products products = fold.products;
+    constexpr int kLength = fold.length, kHalf = fold.half(), kTerms = products.terms;
+    constexpr int kPairs = products.depth() / 8;  // numbers a register
+    // Few slices of a small tile are better unrolled; large tiles have no registers for it.
+    constexpr int kUnroll = fold.slices() * Rows <= 4 && fold.tiles() * Rows <= 4 ? fold.slices() : 1;
+    const int lane = threadIdx.x % kWarp, t = lane % 4;
+#pragma unroll
+    for (int m = 0; m < Rows; ++m) {
+        sums.total[m][0] = sums.total[m][1] = {0.0f, 0.0f};
+#pragma unroll
+        for (int n = 0; n < fold.tiles(); ++n)
+#pragma unroll
+            for (int i = 0; i < 16; ++i) sums.parts[m][n][i / 4][i % 4] = 0.0f;
+    }
+#pragma unroll kUnroll
+    for (int slice = 0; slice < fold.slices(); ++slice) {
+#pragma unroll
+        for (int m = 0; m < Rows; ++m) {
+            Fragment<products> fragment;
+#pragma unroll
+            for (int row = 0; row < 2; ++row)
+#pragma unroll
+                for (int word = 0; word < 2; ++word) {
+                    float2 even[kPairs], odd[kPairs];
+#pragma unroll
+                    for (int c = 0; c < kPairs; ++c) {
+                        const int k = slice * products.depth() + 1 + t + 4 * (word * kPairs + c);
+                        float2 x = {0.0f, 0.0f}, y = {0.0f, 0.0f};
+                        if (kHalf % products.depth() == 0 || k <= kHalf) {
+                            x = read(m, row, k);
+                            if (kLength % 2 || 2 * k != kLength) y = read(m, row, kLength - k);
+                        }
+                        if constexpr (products.scaled) {
+                            const float s = scale[m][row];
+                            x = {x.x * s, x.y * s};
+                            y = {y.x * s, y.y * s};
+                        }
+                        even[c] = {x.x + y.x, x.y + y.y};
+                        odd[c] = {x.x - y.x, x.y - y.y};
+                        sums.total[m][row].x += even[c].x;
+                        sums.total[m][row].y += even[c].y;
+                    }
+                    if constexpr (kPairs == 2) {
+                        fragment.template put<0>(row, word, even[0].x, even[1].x);
+                        fragment.template put<1>(row, word, even[0].y, even[1].y);
+                        fragment.template put<2>(row, word, odd[0].x, odd[1].x);
+                        fragment.template put<3>(row, word, odd[0].y, odd[1].y);
+                    } else {
+                        fragment.template put<0>(row, word, even[0].x);
+                        fragment.template put<1>(row, word, even[0].y);
+                        fragment.template put<2>(row, word, odd[0].x);
+                        fragment.template put<3>(row, word, odd[0].y);
+                    }
+                }
+#pragma unroll
+            for (int n = 0; n < fold.tiles(); ++n) {
+                const int at = (slice * fold.tiles() * fold.warps + n) * kTerms * kWarp + lane;
+                uint4 cosines, sines;
+                if constexpr (Resident) {
+                    cosines = table[at];
+                    if constexpr (kTerms == 2) sines = table[at + kWarp];
+                } else {
+                    cosines = __ldg(table + at);
+                    if constexpr (kTerms == 2) sines = __ldg(table + at + kWarp);
+                }
+                float(&parts)[4][4] = sums.parts[m][n];
+                if constexpr (kTerms == 2) {
+                    const uint32 big[2][2] = {{cosines.x, cosines.y}, {sines.x, sines.y}};
+                    const uint32 small[2][2] = {{cosines.z, cosines.w}, {sines.z, sines.w}};
+                    // The small products first: they are not lost in the sum of the large ones.
+#pragma unroll
+                    for (int q = 0; q < 4; ++q)
+                        mma<products.operand>(parts[q], fragment.words[1][q][0],
+                                              fragment.words[1][q][1], big[q / 2]);
+#pragma unroll
+                    for (int q = 0; q < 4; ++q)
+                        mma<products.operand>(parts[q], fragment.words[0][q][0],
+                                              fragment.words[0][q][1], small[q / 2]);
+#pragma unroll
+                    for (int q = 0; q < 4; ++q)
+                        mma<products.operand>(parts[q], fragment.words[0][q][0],
+                                              fragment.words[0][q][1], big[q / 2]);
+                } else {
+                    const uint32 big[2][2] = {{cosines.x, cosines.y}, {cosines.z, cosines.w}};
+#pragma unroll
+                    for (int q = 0; q < 4; ++q)
+                        mma<products.operand>(parts[q], fragment.words[0][q][0],
+                                              fragment.words[0][q][1], big[q / 2]);
+                }
+            }
+        }
+    }
+    // Four lanes have a quarter of a row's e each.
+#pragma unroll
+    for (int m = 0; m < Rows; ++m)
+#pragma unroll
+        for (int row = 0; row < 2; ++row)
+#pragma unroll
+            for (int other = 1; other < 4; other *= 2) {
+                float2& total = sums.total[m][row];
+                total.x += __shfl_xor_sync(0xffffffffu, total.x, other);
+                total.y += __shfl_xor_sync(0xffffffffu, total.y, other);
+            }
+}
+
+// Where a result comes from: X_0, or sums of a tile (X_n), or their mirror image (X_(L-n)).
+enum class Origin { total, sums, mirrored };
+
+template <Origin from>
+struct Place {
+    static constexpr Origin origin = from;
+    int k;
+    int tile;  // of the warp's
+    int c;     // which of a lane's two columns of it
+};
+
+// The results of one row: `write(place, X_k)` for k = 0 and all that the lane holds. `first` is x_0
+// times `unit`, which totals are multiplied by, `factor` what sums with a table are, `sign` -1
+// conjugates the matrix.
+template <Fold fold, int Rows, typename Write>
+__device__ __forceinline__ void folded_results(const FoldedSums<fold, Rows>& sums, int m, int row,
+                                               int warp, float2 first, float unit, float factor,
+                                               float sign, Write write) {
+    const int t = threadIdx.x % 4;
+    if (warp == 0 && t == 0) {
+        const float2 total = sums.total[m][row];
+        write(Place<Origin::total>{0, 0, 0},
+              float2{fmaf(total.x, unit, first.x), fmaf(total.y, unit, first.y)});
+    }
+#pragma unroll
+    for (int n = 0; n < fold.tiles(); ++n)
+#pragma unroll
+        for (int c = 0; c < 2; ++c) {
+            const int k = (warp * fold.tiles() + n) * 8 + 1 + t + 4 * c;
+            if (fold.half() % (8 * fold.warps) && k > fold.half()) continue;
+            const float(&parts)[4][4] = sums.parts[m][n];
+            const int i = 2 * row + c;
+            const float q_re = sign * parts[2][i], q_im = sign * parts[3][i];
+            const float2 below = {fmaf(parts[0][i] + q_im, factor, first.x),
+                                  fmaf(parts[1][i] - q_re, factor, first.y)};
+            const float2 above = {fmaf(parts[0][i] - q_im, factor, first.x),
+                                  fmaf(parts[1][i] + q_re, factor, first.y)};
+            if (fold.length % 2 || 2 * k != fold.length) write(Place<Origin::mirrored>{fold.length - k, n, c}, above);
+            write(Place<Origin::sums>{k, n, c}, below);
+        }
+}

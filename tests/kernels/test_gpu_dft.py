@@ -1,0 +1,191 @@
+"""Our GPU transforms against fp64: every plan, length and precision; strides, scales, places."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from argand import PRECISIONS, dft, fft_backend
+from argand.device import Device
+from argand.dft_choice import candidates
+from argand.dft_method import Method, dense, method_for, product
+from argand.dft_plan import bulk_fits
+
+from workflow.accuracy.transform_bounds import dft_bound
+
+pytestmark = pytest.mark.gpu
+Array = npt.NDArray[Any]
+OURS = [name for name, row in PRECISIONS.items() if not row.exact_operands]
+LENGTHS = (
+    1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 48, 64, 67, 97, 100, 127, 128, 129, 131, 191, 251, 256,
+    257, 360, 375, 509, 512, 1000, 1024, 1536, 4095, 4096,
+)  # fmt: skip
+
+
+def normal(rng: np.random.Generator, *shape: int) -> Array:
+    return rng.standard_normal((*shape, 2)).astype(np.float32).view(np.complex64)[..., 0]
+
+
+def exact(x: Array, **options: Any) -> Array:
+    inverse = options.pop("inverse", False)
+    return (np.fft.ifft if inverse else np.fft.fft)(x.astype(complex), **options)
+
+
+def check(cp: Any, x: Array, precision: str, method: Method, **options: Any) -> Array:
+    """Every row within its bound, and every element written."""
+    out = cp.full(x.shape, np.nan, np.complex64)
+    assert dft(cp.asarray(x), precision=precision, out=out, **options) is out
+    found, expected = out.get(), exact(x, **options)
+    assert np.isfinite(found).all()
+    size = np.linalg.norm(expected, axis=-1)
+    error = np.linalg.norm(found - expected, axis=-1)
+    assert (error <= dft_bound(PRECISIONS[precision], method, "cuda") * size).all()
+    if precision in ("3xfp16", "3xtf32"):
+        assert (error <= 1e-6 * size).all()
+    return found
+
+
+@pytest.mark.parametrize("precision", OURS)
+@pytest.mark.parametrize("length", LENGTHS)
+def test_lengths(cp: Any, rng: np.random.Generator, length: int, precision: str) -> None:
+    for rows in (1, 37):
+        x = normal(rng, rows, length)
+        x[0, 1:] = 0
+        check(cp, x, precision, method_for(length))
+    for norm in ("backward", "ortho", "forward"):
+        check(cp, x, precision, method_for(length), inverse=True, norm=norm)
+
+
+@pytest.mark.parametrize("precision", ["3xfp16", "3xtf32"])
+@pytest.mark.parametrize("bulk", [True, False])
+@pytest.mark.parametrize(
+    "method",
+    [dense(n) for n in (2, 13, 64, 66, 97, 128, 251, 509)]
+    + [product(*n) for n in ((2, 3), (16, 16), (24, 15), (15, 24), (40, 25), (62, 66), (120, 100))],
+    ids=str,
+)
+def test_every_plan(
+    cp: Any, gpu: Device, rng: np.random.Generator, method: Method, bulk: bool, precision: str
+) -> None:
+    from argand.cuda_dft import fixed_plan
+
+    if bulk and gpu.require_arch().sm < 90:
+        pytest.skip("the copy engine needs sm_90")
+    x = normal(rng, 700 if method.length < 1000 else 301, method.length)
+    if bulk and not bulk_fits(method.kind, method.length, method.length):
+        pytest.skip("the copy engine cannot move such rows")
+    found = []
+    plans = candidates(method, PRECISIONS[precision], gpu.require_arch(), bulk=bulk)
+    assert plans
+    for plan in plans:
+        with fixed_plan(plan):
+            found.append(check(cp, x, precision, method))
+            check(cp, x[:33], precision, method, inverse=True)
+    # Neither who shares the work nor who moves it changes a bit.
+    for other in found[1:]:
+        np.testing.assert_array_equal(other, found[0])
+
+
+@pytest.mark.parametrize("length", [7, 97, 100, 128, 251, 1000, 1024])
+def test_a_transform_does_not_depend_on_its_neighbours(
+    cp: Any, rng: np.random.Generator, length: int
+) -> None:
+    x = normal(rng, 50, length)
+    together = dft(cp.asarray(x)).get()
+    for row in (0, 13, 49):
+        alone = dft(cp.asarray(x[row : row + 1])).get()
+        np.testing.assert_array_equal(alone[0], together[row])
+    x[20, 0], x[21, -1] = np.nan, np.inf
+    found = dft(cp.asarray(x)).get()
+    assert not np.isfinite(found[20:22]).any()
+    kept = np.r_[0:20, 22:50]
+    np.testing.assert_array_equal(found[kept], together[kept])
+
+
+@pytest.mark.parametrize("precision", ["3xfp16", "fp16"])
+@pytest.mark.parametrize("length", [5, 97, 128, 251, 1024, 4096])
+def test_amplitude_does_not_matter(
+    cp: Any, rng: np.random.Generator, length: int, precision: str
+) -> None:
+    x = normal(rng, 20, length)
+    plain = dft(cp.asarray(x), precision=precision, norm="ortho").get()
+    powers = np.float32(2.0) ** np.linspace(-110, 110, 20).astype(int)[:, None].astype(np.float32)
+    found = dft(cp.asarray(x * powers), precision=precision, norm="ortho").get()
+    np.testing.assert_array_equal(found, plain * powers)
+    assert (dft(cp.zeros((3, length), np.complex64), precision=precision).get() == 0).all()
+
+
+@pytest.mark.parametrize("length", [63, 64, 97, 128, 375, 1000, 1024])
+def test_strides_and_places(cp: Any, rng: np.random.Generator, length: int) -> None:
+    x = normal(rng, 6, 8, 2 * length + 3)
+    given = cp.asarray(x)
+    for view in (
+        np.s_[:, :, :length], np.s_[:, :, 1 : length + 1], np.s_[::2, :, 3 : length + 3],
+        np.s_[:, ::3, :length], np.s_[:, :, : 2 * length : 2], np.s_[::-1, :, :length],
+    ):  # fmt: skip
+        expected = exact(x[view])
+        found = dft(given[view]).get()
+        assert np.linalg.norm(found - expected) <= 1e-6 * np.linalg.norm(expected)
+        poisoned = cp.full(x.shape, np.nan, np.complex64)
+        dft(given[view], out=poisoned[view])
+        np.testing.assert_array_equal(poisoned[view].get(), found)
+        mask = np.ones(x.shape, bool)
+        mask[view] = False
+        assert np.isnan(poisoned.get()[mask]).all()  # nothing is written beside it
+    for axis in (0, 1):
+        for n in (None, 5, 11):
+            expected = exact(x, n=n, axis=axis)
+            found = dft(given, axis, n=n).get()
+            assert np.linalg.norm(found - expected) <= 1e-6 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("length", [63, 97, 128, 251, 375, 1024])
+def test_in_place_and_overlapping(cp: Any, rng: np.random.Generator, length: int) -> None:
+    x = cp.asarray(normal(rng, 3000, length))
+    expected = dft(x).get()
+    shifted = cp.concatenate([x, x[:1]])
+    dft(shifted[:-1], out=shifted[1:])
+    np.testing.assert_array_equal(shifted[1:].get(), expected)
+    assert dft(x, out=x) is x
+    np.testing.assert_array_equal(x.get(), expected)
+
+
+def test_other_types_and_empty(cp: Any, rng: np.random.Generator) -> None:
+    for dtype in (np.int16, np.float16, np.float32, np.float64, np.complex128):
+        x = (100 * rng.standard_normal((5, 96))).astype(dtype)
+        found = dft(cp.asarray(x))
+        assert found.dtype == np.complex64
+        expected = exact(x.astype(np.complex64))
+        assert np.linalg.norm(found.get() - expected) <= 1e-6 * np.linalg.norm(expected)
+    assert dft(cp.zeros((0, 5), np.complex64)).shape == (0, 5)
+    assert dft(cp.zeros((3, 0), np.complex64), n=4).shape == (3, 4)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp64"])
+def test_the_library_says_so(cp: Any, rng: np.random.Generator, precision: str) -> None:
+    from argand.cuda_dft import plan_of
+
+    x = normal(rng, 7, 90).astype(PRECISIONS[precision].output)
+    for inverse in (False, True):
+        found = dft(cp.asarray(x), precision=precision, inverse=inverse).get()
+        expected = exact(x, inverse=inverse)
+        limit = 1e-6 if precision == "fp32" else 1e-14
+        assert np.linalg.norm(found - expected) <= limit * np.linalg.norm(expected)
+    assert str(plan_of(cp.asarray(x), precision=precision)).startswith("cufft: ")
+
+
+def test_scipy_takes_our_backend(cp: Any, rng: np.random.Generator) -> None:
+    fft = pytest.importorskip("scipy.fft")
+    x = normal(rng, 4, 97, 3)
+    with fft.set_backend(fft_backend, only=True):
+        found = fft.fft(cp.asarray(x), axis=1)
+        back = fft.ifft(found, axis=1, norm="backward")
+        wide = fft.fft(cp.asarray(x).astype(complex), 90, axis=1)
+    assert found.dtype == np.complex64
+    assert wide.dtype == np.complex128
+    expected = exact(x, axis=1)
+    assert 1e-9 < np.linalg.norm(found.get() - expected) / np.linalg.norm(expected) < 1e-6
+    assert np.linalg.norm(back.get() - x) / np.linalg.norm(x) < 1e-6
+    np.testing.assert_allclose(wide.get(), exact(x, n=90, axis=1), atol=1e-12)
