@@ -70,7 +70,8 @@ def candidates(method: Method, precision: Precision, arch: Arch, *, bulk: bool) 
     for plan in every:
         if is_legal(plan, precision, arch):
             found[plan] = None
-    return _most_groups(list(found))
+    held = {plan: None for plan in found if not isinstance(plan, DensePlan) or plan.resident}
+    return _most_groups(list(held or found))  # tables are streamed where they do not fit alone
 
 
 def _dense(length: int, bulk: bool) -> Iterator[Plan]:

@@ -191,7 +191,8 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
             f"{plan.warps} warps with {plan.rows} sixteens hold {16 * plan.rows * plan.warps} of "
             f"the first stage's {plan.second} transforms: they must hold all"
         )
-    have = min(255, _REGISTERS // plan.threads // 8 * 8)
+    # Warps are dealt out to four schedulers, each with a quarter of the registers.
+    have = min(255, _REGISTERS // (4 * WARP * -(-plan.threads // (4 * WARP))) // 8 * 8)
     if plan.sums + besides(precision, plan) > have:
         raise PlanError(
             f"{plan.sums} sums a thread and {besides(precision, plan)} registers beside them are "
@@ -217,7 +218,8 @@ def bulk_fits(kind: str, length: int, stride: int) -> bool:
 
 def besides(precision: Precision, plan: Plan) -> int:
     """Registers a thread beside its sums, with which no kernel spills (the tests compile all)."""
-    return 42 + 40 * precision.terms + (0 if plan.bulk else 8)
+    streamed = isinstance(plan, DensePlan) and not plan.resident
+    return 42 + 40 * precision.terms + 8 * (not plan.bulk) + 8 * (plan.rows > 1 and not streamed)
 
 
 def is_legal(plan: Plan, precision: Precision, arch: Arch) -> bool:
