@@ -19,17 +19,22 @@ from argand.dft import DftProblem, fitted
 from argand.dft import dft as transform
 from argand.dft_choice import Choice, choose
 from argand.dft_fragments import fragments, fused_twiddles
+from argand.dft_method import Method, bluestein, product, rader
 from argand.dft_plan import (
     ARGUMENTS,
     BULK_BYTES,
     BULK_SM,
+    ConvolutionPlan,
     DensePlan,
     Plan,
+    ProductPlan,
     bulk_fits,
     check_dft_plan,
     dft_source,
     kernel_name,
+    padded,
 )
+from argand.dft_tables import convolution
 from argand.kernel_arguments import Arguments, arguments_dtype
 from argand.numpy_dft import stage_shift, table_exponent
 from argand.precision import Precision
@@ -155,10 +160,33 @@ def _table(lengths: tuple[int, ...], warps: int, precision: Precision, device: i
 
 @lru_cache(maxsize=256)
 def _twiddles(
-    first: int, second: int, tile_rows: int, inverse: bool, device: int
-) -> tuple[Any, Any]:
+    first: int, second: int, tile_rows: int, inverse: bool, device: int, prefix: str
+) -> dict[str, Any]:
+    """The members of ``DftArguments`` with the twiddles between two stages, on a device."""
+    names = (f"{prefix}twiddles", f"{prefix}turns")
     found = fused_twiddles(first, second, tile_rows, inverse=inverse)
-    return cupy.asarray(found[0]), cupy.asarray(found[1])
+    return {name: cupy.asarray(table) for name, table in zip(names, found, strict=True)}
+
+
+@lru_cache(maxsize=64)
+def _convolution(
+    method: Method, second: int, inverse: bool, device: int
+) -> tuple[int, dict[str, Any]]:
+    """The exponent of the spectrum's scale, and the constants of a convolution by name.
+
+    Places are offsets in a line of lines of N2 numbers in shared memory.
+    """
+    made = convolution(method, inverse=inverse)
+    taken = np.empty(len(made.takes), np.int64)
+    taken[made.takes - made.rest] = np.arange(len(made.takes))
+    found = {
+        name: cupy.asarray((at // second * padded(second) + at % second).astype(np.uint16))
+        for name, at in (("takes", taken), ("gives", made.gives))
+    }
+    found["spectrum"] = cupy.asarray(made.spectrum.astype(np.complex64))
+    if made.after is not None:
+        found["chirp"] = cupy.asarray(made.after.astype(np.complex64))
+    return made.exponent, found
 
 
 def _launch(problem: DftProblem, plan: Plan, x: Any, target: Any) -> None:
@@ -190,20 +218,36 @@ def _prepared(problem: DftProblem, plan: Plan, strides: tuple[int, ...], device:
         "rows": problem.rows, "x_stride": strides[0], "out_stride": strides[1],
         "sign": -1.0 if problem.inverse else 1.0,
     }  # fmt: skip
-    unit = problem.factor
-    tables: tuple[Any, ...] = ()
+    unit = factor = problem.factor
+    exponent = table_exponent(precision)
+    tables: dict[str, Any] = {}
     if isinstance(plan, DensePlan):
-        table = _table((plan.length,), plan.warps, precision, device)
+        tables["table"] = _table((plan.length,), plan.warps, precision, device)
+        factor *= 2.0**-exponent
     else:
-        table = _table(tuple(dict.fromkeys((plan.first, plan.second))), 1, precision, device)
-        tables = _twiddles(plan.first, plan.second, plan.warps * plan.rows, problem.inverse, device)
-        values |= {"twiddles": tables[0].data.ptr, "turns": tables[1].data.ptr}
-        unit *= 2.0 ** stage_shift(precision, plan.first)
-    values |= {
-        "table": table.data.ptr, "unit": unit, "factor": unit * 2.0 ** -table_exponent(precision)
-    }  # fmt: skip
+        first, second, inverse = plan.first, plan.second, problem.inverse
+        tables["table"] = _table(tuple(dict.fromkeys((first, second))), 1, precision, device)
+        if isinstance(plan, ProductPlan):
+            tables |= _twiddles(first, second, plan.warps * plan.rows, inverse, device, "")
+            unit *= 2.0 ** stage_shift(precision, first)
+            factor = unit * 2.0**-exponent
+        else:
+            tables |= _twiddles(first, second, plan.warps * plan.rows, False, device, "")
+            tables |= _twiddles(second, first, plan.warps * plan.rows_back, False, device, "back_")
+            scaled, more = _convolution(_method(plan), second, inverse, device)
+            tables |= more
+            shift = stage_shift(precision, first) + stage_shift(precision, second)
+            unit *= 2.0 ** (2 * shift - scaled)
+    values |= {name: table.data.ptr for name, table in tables.items()}
+    values |= {"unit": unit, "factor": factor}
     blocks = min(cores, -(-problem.rows // plan.transforms))
     bound = BoundKernel(
         kernel, blocks, plan.threads, Arguments(_DTYPE, values), shared_bytes=shared
     )
-    return _Launch(bound, (table, *tables))
+    return _Launch(bound, tuple(tables.values()))
+
+
+def _method(plan: ConvolutionPlan) -> Method:
+    """What a plan computes."""
+    make = rader if plan.rader else bluestein
+    return make(plan.length, product(plan.first, plan.second))

@@ -10,6 +10,7 @@ from argand.device import Arch
 from argand.dft_method import Method
 from argand.dft_plan import (
     LARGEST_FUSED,
+    ConvolutionPlan,
     DensePlan,
     Plan,
     ProductPlan,
@@ -54,6 +55,8 @@ def _score(plan: Plan) -> tuple[int, ...]:
     """Enough warps first, then places to load ahead, then large tiles shared by few warps."""
     resident = not isinstance(plan, DensePlan) or plan.resident
     warps = plan.groups * plan.warps
+    if isinstance(plan, ConvolutionPlan):
+        return (True, True, warps, plan.groups, 0)
     return (plan.buffers > 1, resident, min(warps, _ENOUGH_WARPS), plan.buffers, -plan.warps)
 
 
@@ -64,6 +67,8 @@ def candidates(method: Method, precision: Precision, arch: Arch, *, bulk: bool) 
     elif method.kind == "product" and all(part.kind == "dense" for part in method.parts):
         first, second = (part.length for part in method.parts)
         every = _product(first, second, bulk)
+    elif method.kind in ("rader", "bluestein"):
+        every = _convolution(method)
     else:
         return []
     found: dict[Plan, None] = {}
@@ -93,6 +98,22 @@ def _product(first: int, second: int, bulk: bool) -> Iterator[Plan]:
         for buffers in (1, 2, 3):
             for groups in range(1, _MOST_WARPS // warps + 1):
                 yield ProductPlan(first, second, warps, rows, groups, buffers, bulk)
+
+
+def _convolution(method: Method) -> Iterator[Plan]:
+    inner = method.parts[0]
+    if inner.kind != "product" or any(part.kind != "dense" for part in inner.parts):
+        return
+    first, second = (part.length for part in inner.parts)
+    if max(first, second) > LARGEST_FUSED:
+        return
+    for most in (1, 2):  # sixteens that a warp holds
+        warps = -(-max(first, second) // (16 * most))
+        rows, back = (-(-n // (16 * warps)) for n in (second, first))
+        for groups in range(1, _MOST_WARPS // warps + 1):
+            yield ConvolutionPlan(
+                method.length, method.kind == "rader", first, second, warps, rows, back, groups
+            )
 
 
 def _most_groups(plans: list[Plan]) -> list[Plan]:

@@ -24,7 +24,8 @@ LARGEST_FUSED = 120
 
 ARGUMENTS: Fields = (
     ("const void*", "x"), ("void*", "out"), ("const void*", "table"), ("const void*", "twiddles"),
-    ("const void*", "turns"), ("const void*", "spectrum"), ("const void*", "chirp"),
+    ("const void*", "turns"), ("const void*", "back_twiddles"), ("const void*", "back_turns"),
+    ("const void*", "spectrum"), ("const void*", "chirp"),
     ("const void*", "takes"), ("const void*", "gives"),
     ("int64", "rows"), ("int64", "x_stride"), ("int64", "out_stride"),
     ("float", "factor"), ("float", "unit"), ("float", "sign"),
@@ -147,7 +148,54 @@ class ProductPlan:
         return self.groups
 
 
-Plan = DensePlan | ProductPlan
+@dataclass(frozen=True)
+class ConvolutionPlan:
+    """Transforms as convolutions of length N1 N2 (``cuda/dft_convolution.cuh``).
+
+    Attributes:
+        length: N.
+        rader: by Rader, for a prime N1 N2 + 1; else by Bluestein.
+        first, second, warps, rows, groups: as in `ProductPlan`.
+        rows_back: as rows, of the transform back, whose first stage is that of N2.
+    """
+
+    kind: ClassVar[str] = "convolution"
+    bulk: ClassVar[bool] = False
+    length: int
+    rader: bool
+    first: int
+    second: int
+    warps: int
+    rows: int
+    rows_back: int
+    groups: int
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return self.groups * self.warps * WARP
+
+    def shared_bytes(self, precision: Precision) -> int:
+        """Dynamic shared memory of a block."""
+        table = sum(folded_bytes(n, 1, precision) for n in {self.first, self.second})
+        tile = max(
+            _whole(self.first * padded(self.second)), _whole(self.second * padded(self.first))
+        )
+        return table + self.groups * (tile + 8 + 4 * self.warps)
+
+    @property
+    def sums(self) -> int:
+        """Registers a thread that hold sums, of the stage that has most."""
+        there = folded_tiles(self.first, 1) * self.rows
+        return 16 * max(there, folded_tiles(self.second, 1) * self.rows_back)
+
+    @property
+    def transforms(self) -> int:
+        """That a block works on at a time."""
+        return self.groups
+
+
+Plan = DensePlan | ProductPlan | ConvolutionPlan
 
 
 def folded_tiles(length: int, warps: int) -> int:
@@ -184,13 +232,8 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
         raise PlanError(f"the copy engine needs an even length, got {plan.length}")
     if plan.bulk and arch.sm < BULK_SM:
         raise PlanError(f"the copy engine needs sm_{BULK_SM}, got {arch.target}")
-    if isinstance(plan, ProductPlan) and max(plan.first, plan.second) > LARGEST_FUSED:
-        raise PlanError(f"factors must be at most {LARGEST_FUSED}, got {plan.first, plan.second}")
-    if isinstance(plan, ProductPlan) and 16 * plan.rows * plan.warps < plan.second:
-        raise PlanError(
-            f"{plan.warps} warps with {plan.rows} sixteens hold {16 * plan.rows * plan.warps} of "
-            f"the first stage's {plan.second} transforms: they must hold all"
-        )
+    if not isinstance(plan, DensePlan):
+        _check_fused(plan)
     # Warps are dealt out to four schedulers, each with a quarter of the registers.
     have = min(255, _REGISTERS // (4 * WARP * -(-plan.threads // (4 * WARP))) // 8 * 8)
     if plan.sums + besides(precision, plan) > have:
@@ -205,12 +248,33 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
         )
 
 
+def _check_fused(plan: ProductPlan | ConvolutionPlan) -> None:
+    if max(plan.first, plan.second) > LARGEST_FUSED:
+        raise PlanError(f"factors must be at most {LARGEST_FUSED}, got {plan.first, plan.second}")
+    stages = [(plan.rows, plan.second)]
+    if isinstance(plan, ConvolutionPlan):
+        stages.append((plan.rows_back, plan.first))
+        size = plan.first * plan.second
+        allowed = size == plan.length - 1 if plan.rader else size >= 2 * plan.length - 1
+        if not allowed:
+            least = f"{plan.length - 1}" if plan.rader else f"at least {2 * plan.length - 1}"
+            raise PlanError(f"the convolution's length must be {least}, got {size}")
+    for rows, transforms in stages:
+        if 16 * rows * plan.warps < transforms:
+            raise PlanError(
+                f"{plan.warps} warps with {rows} sixteens hold {16 * rows * plan.warps} of a first "
+                f"stage's {transforms} transforms: they must hold all"
+            )
+
+
 def bulk_fits(kind: str, length: int, stride: int) -> bool:
     """Whether the copy engine can move rows whose first one begins on 16 bytes.
 
     Sixteen dense ones go as one piece where they lie without gaps, also odd ones; with pads in
     shared memory (lengths of whole eights) and in products they go line by line.
     """
+    if kind not in ("dense", "product"):
+        return False
     if kind == "dense" and length % 8:
         return stride == length
     return length % 2 == 0 and stride % 2 == 0
@@ -218,8 +282,14 @@ def bulk_fits(kind: str, length: int, stride: int) -> bool:
 
 def besides(precision: Precision, plan: Plan) -> int:
     """Registers a thread beside its sums, with which no kernel spills (the tests compile all)."""
-    streamed = isinstance(plan, DensePlan) and not plan.resident
-    return 42 + 40 * precision.terms + 8 * (not plan.bulk) + 8 * (plan.rows > 1 and not streamed)
+    found = 24 + 40 * precision.terms + 8 * (not plan.bulk)
+    if isinstance(plan, ProductPlan):
+        return found + 24 * (plan.rows > 1)
+    if isinstance(plan, ConvolutionPlan):
+        return found + 24
+    slices = -(-(plan.length // 2) // depth(precision)) * plan.rows
+    unrolled = max(slices, plan.sums // 16) <= 4
+    return found + 24 * (unrolled or plan.rows > 1) * plan.resident + 16 * (not plan.resident)
 
 
 def is_legal(plan: Plan, precision: Precision, arch: Arch) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from argand import PRECISIONS, dft, fft_backend
 from argand.device import Device
 from argand.dft_choice import candidates
-from argand.dft_method import Method, dense, method_for, product
+from argand.dft_method import Method, bluestein, dense, method_for, product, rader
 from argand.dft_plan import bulk_fits
 
 from workflow.accuracy.transform_bounds import dft_bound
@@ -20,8 +20,13 @@ Array = npt.NDArray[Any]
 OURS = [name for name, row in PRECISIONS.items() if not row.exact_operands]
 LENGTHS = (
     1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 48, 64, 67, 97, 100, 127, 128, 129, 131, 191, 251, 256,
-    257, 360, 375, 509, 512, 1000, 1024, 1536, 4095, 4096,
+    257, 360, 375, 509, 512, 521, 1000, 1009, 1024, 1536, 2039, 4093, 4095, 4096, 8191,
 )  # fmt: skip
+CONVOLUTIONS = [
+    rader(31, product(6, 5)), rader(1009, product(36, 28)), rader(4093, product(66, 62)),
+    rader(8191, product(91, 90)), bluestein(31, product(8, 8)), bluestein(100, product(20, 10)),
+    bluestein(2039, product(64, 64)),
+]  # fmt: skip
 
 
 def normal(rng: np.random.Generator, *shape: int) -> Array:
@@ -63,7 +68,8 @@ def test_lengths(cp: Any, rng: np.random.Generator, length: int, precision: str)
 @pytest.mark.parametrize(
     "method",
     [dense(n) for n in (2, 13, 64, 66, 97, 128, 251, 509)]
-    + [product(*n) for n in ((2, 3), (16, 16), (24, 15), (15, 24), (40, 25), (62, 66), (120, 100))],
+    + [product(*n) for n in ((2, 3), (16, 16), (24, 15), (15, 24), (40, 25), (62, 66), (120, 100))]
+    + CONVOLUTIONS,
     ids=str,
 )
 def test_every_plan(

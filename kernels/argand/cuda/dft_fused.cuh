@@ -156,17 +156,10 @@ __device__ __forceinline__ void second_stage(float2* tile, const FusedTables& ta
     }
 }
 
-// The largest magnitude of a real or imaginary part among the lines, for all threads of the group.
-// `board` has a place for each of its warps.
-template <int Warps, Lines lines>
-__device__ __forceinline__ float largest_part(const float2* tile, float* board,
-                                              const Group<Warps>& group) {
-    float largest = 0.0f;
-#pragma unroll 4
-    for (int i = group.thread; i < lines.count * lines.width; i += group.kThreads) {
-        const float2 x = tile[i / lines.width * lines.pitch + i % lines.width];
-        largest = fmaxf(largest, fmaxf(fabsf(x.x), fabsf(x.y)));
-    }
+// The largest of what the group's threads have, for all of them. `board` has a place for each of its
+// warps.
+template <int Warps>
+__device__ __forceinline__ float largest_of(float largest, float* board, const Group<Warps>& group) {
 #pragma unroll
     for (int other = 1; other < kWarp; other *= 2)
         largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, other));
@@ -177,4 +170,17 @@ __device__ __forceinline__ float largest_part(const float2* tile, float* board,
         for (int warp = 0; warp < Warps; ++warp) largest = fmaxf(largest, board[warp]);
     }
     return largest;
+}
+
+// The largest magnitude of a real or imaginary part among the lines.
+template <int Warps, Lines lines>
+__device__ __forceinline__ float largest_part(const float2* tile, float* board,
+                                              const Group<Warps>& group) {
+    float largest = 0.0f;
+#pragma unroll 4
+    for (int i = group.thread; i < lines.count * lines.width; i += group.kThreads) {
+        const float2 x = tile[i / lines.width * lines.pitch + i % lines.width];
+        largest = fmaxf(largest, fmaxf(fabsf(x.x), fabsf(x.y)));
+    }
+    return largest_of<Warps>(largest, board, group);
 }

@@ -1,5 +1,6 @@
 // What a kernel of transforms is made for: how products are taken, where numbers lie, who does what.
 #pragma once
+#include "device/complex.cuh"
 #include "device/copy.cuh"
 #include "device/mma.cuh"
 #include "device/rounding.cuh"
@@ -50,10 +51,12 @@ struct DftArguments {
     const uint4* table;
     const float4* twiddles;
     const float2* turns;
+    const float4* back_twiddles;
+    const float2* back_turns;
     const float2* spectrum;
     const float2* chirp;
-    const int* takes;
-    const int* gives;
+    const unsigned short* takes;
+    const unsigned short* gives;
     int64 rows;
     int64 x_stride;
     int64 out_stride;

@@ -1,0 +1,139 @@
+// Transforms of any length N as cyclic convolutions of length N1 N2, one at a time for each group of
+// warps: a transform, a product with the spectrum of the other sequence, and a transform back.
+//
+// Rader, for a prime N: all but x_0 is taken in the order of powers of a generator, and x_0 is added
+// to all but X_0, which is the sum. Bluestein: x and X are multiplied by a chirp, and zeros follow.
+#pragma once
+#include "dft_fused.cuh"
+
+struct ConvolutionPlan {
+    Products products;
+    int length;
+    bool rader;
+    int first;
+    int second;
+    int warps;
+    int rows;       // of the first stage of the transform
+    int rows_back;  // and of that of the way back
+    int groups;
+
+    constexpr Fused forward() const { return {products, first, second, warps, rows}; }
+    constexpr Fused back() const { return forward().swapped(rows_back); }
+    constexpr int threads() const { return groups * warps * kWarp; }
+    constexpr int table_bytes() const {
+        return forward().first_fold().bytes() +
+               (first == second ? 0 : forward().second_fold().bytes());
+    }
+    constexpr int tile_bytes() const {
+        const int taken = forward().taken().bytes(), given = forward().given().bytes();
+        return taken > given ? taken : given;
+    }
+    constexpr int shared_bytes() const {
+        return table_bytes() + groups * (tile_bytes() + 8 + warps * 4);
+    }
+};
+
+// Elements that a thread has on their way at a time.
+constexpr int kTogether = 8;
+
+template <ConvolutionPlan plan>
+__device__ __forceinline__ float take(const DftArguments& args, const float2* x, float2* tile,
+                                      const Group<plan.warps>& group) {
+    constexpr int kRest = plan.rader, kTaken = plan.length - kRest;
+    float largest = 0.0f;
+    for (int start = group.thread; start < kTaken; start += kTogether * group.kThreads) {
+        float2 value[kTogether];
+        int place[kTogether];
+#pragma unroll
+        for (int i = 0; i < kTogether; ++i) {
+            const int n = start + i * group.kThreads;
+            if (n >= kTaken) continue;
+            value[i] = x[n + kRest];
+            place[i] = __ldg(args.takes + n);
+        }
+#pragma unroll
+        for (int i = 0; i < kTogether; ++i) {
+            const int n = start + i * group.kThreads;
+            if (n >= kTaken) continue;
+            largest = fmaxf(largest, fmaxf(fabsf(value[i].x), fabsf(value[i].y)));
+            if constexpr (!plan.rader) value[i] = complex_product(value[i], __ldg(args.chirp + n));
+            tile[place[i]] = value[i];
+        }
+    }
+    if constexpr (!plan.rader) {
+        constexpr Lines lines = plan.forward().taken();
+        for (int n = plan.length + group.thread; n < plan.first * plan.second; n += group.kThreads)
+            tile[n / lines.width * lines.pitch + n % lines.width] = {0.0f, 0.0f};
+    }
+    return largest;
+}
+
+template <ConvolutionPlan plan>
+__device__ __forceinline__ void dft_convolution(const DftArguments& args) {
+    constexpr Fused forward = plan.forward(), back = plan.back();
+    constexpr int kRest = plan.rader;
+    // Each way divides by as much as its two stages can add up.
+    constexpr int kShift = forward.shift(plan.first) + forward.shift(plan.second);
+    constexpr float kUnit = inverse_power(forward.shift(plan.second));
+    constexpr float kUnitBack = inverse_power(forward.shift(plan.first));
+    constexpr float kTable = inverse_power(forward.table_exponent());
+    extern __shared__ __align__(128) unsigned char shared[];
+    uint4* const tables = reinterpret_cast<uint4*>(shared);
+    for (int i = threadIdx.x; i < plan.table_bytes() / 16; i += plan.threads())
+        tables[i] = __ldg(args.table + i);
+    __syncthreads();
+    const Group<plan.warps> group;
+    unsigned char* const memory = shared + plan.table_bytes();
+    float2* const tile = reinterpret_cast<float2*>(memory + group.index * plan.tile_bytes());
+    unsigned char* const boards = memory + plan.groups * plan.tile_bytes();
+    float2* const total = reinterpret_cast<float2*>(boards) + group.index;
+    float* const board = reinterpret_cast<float*>(boards + plan.groups * 8) + group.index * plan.warps;
+    const uint4* const second =
+        tables + (plan.first == plan.second ? 0 : forward.first_fold().vectors());
+    const FusedTables there{tables, second, args.twiddles, args.turns, 1.0f};
+    const FusedTables return_tables{second, tables, args.back_twiddles, args.back_turns, 1.0f};
+    const int64 groups = static_cast<int64>(gridDim.x) * plan.groups;
+    for (int64 row = static_cast<int64>(blockIdx.x) * plan.groups + group.index; row < args.rows;
+         row += groups) {
+        const float2* const x = args.x + row * args.x_stride;
+        float2* const out = args.out + row * args.out_stride;
+        float2 rest = {0.0f, 0.0f};
+        if constexpr (plan.rader) rest = x[0];
+        float largest = take<plan>(args, x, tile, group);
+        largest = fmaxf(largest, fmaxf(fabsf(rest.x), fabsf(rest.y)));
+        largest = largest_of<plan.warps>(largest, board, group);
+        if constexpr (plan.warps == 1 || !plan.products.scaled) group.sync();
+        float scale = 1.0f, undo = 1.0f;
+        if constexpr (plan.products.scaled) {
+            const int exponent = transform_exponent(largest);
+            scale = power_of_two(exponent);
+            undo = power_of_two(-exponent);
+        }
+        first_stage<forward>(tile, there, scale, group);
+        second_stage<forward>(tile, there, kUnit, kUnit * kTable, group, [&](int k, float2 value) {
+            if (plan.rader && k == 0) *total = value;
+            const float2 z = complex_product(value, __ldg(args.spectrum + k));
+            return float2{z.x, -z.y};  // the way back is the conjugate of that of the conjugate
+        });
+        group.sync();
+        first_stage<back>(tile, return_tables, 1.0f, group);
+        second_stage<back>(tile, return_tables, kUnitBack, kUnitBack * kTable, group,
+                           [&](int, float2 value) { return value; });
+        group.sync();
+        rest = {rest.x * args.factor, rest.y * args.factor};
+        if constexpr (plan.rader) {
+            if (group.thread == 0) {
+                const float unit = args.factor / inverse_power(kShift);
+                out[0] = {fmaf(total->x * unit, undo, rest.x), fmaf(total->y * unit, undo, rest.y)};
+            }
+        }
+#pragma unroll 4
+        for (int k = group.thread; k < plan.length - kRest; k += group.kThreads) {
+            float2 value = tile[__ldg(args.gives + k)];
+            value = {value.x * args.unit, -value.y * args.unit};
+            if constexpr (!plan.rader) value = complex_product(value, __ldg(args.chirp + k));
+            out[k + kRest] = {fmaf(value.x, undo, rest.x), fmaf(value.y, undo, rest.y)};
+        }
+        group.sync();
+    }
+}
