@@ -22,19 +22,18 @@ from argand.dft_fragments import fragments, fused_twiddles
 from argand.dft_method import Method, bluestein, product, rader
 from argand.dft_plan import (
     ARGUMENTS,
-    BULK_BYTES,
-    BULK_SM,
+    WIDE_BYTES,
     ConvolutionPlan,
     DensePlan,
     Plan,
     ProductPlan,
-    bulk_fits,
     check_dft_plan,
     dft_source,
     kernel_name,
     padded,
+    wide_fits,
 )
-from argand.dft_tables import convolution
+from argand.dft_tables import convolutions
 from argand.kernel_arguments import Arguments, arguments_dtype
 from argand.numpy_dft import stage_shift, table_exponent
 from argand.precision import Precision
@@ -109,17 +108,17 @@ def _choice(problem: DftProblem, x: Any, target: Any) -> Choice:
         kind = _fixed[-1].kind
     else:
         kind = "dense" if method is None else method.kind
-    bulk = arch.sm >= BULK_SM and all(_bulk(array, problem, kind) for array in (x, target))
+    wide = all(_wide(array, problem, kind) for array in (x, target))
     if _fixed:
         plan = _fixed[-1]
         if plan is not None:
             if plan.length != problem.length:
                 raise ValueError(f"the plan is for {plan.length}, x has {problem.length}")
             check_dft_plan(plan, problem.precision, arch)
-            if plan.bulk and not bulk:
-                raise ValueError("the copy engine needs even strides on 16 bytes")
+            if plan.wide and not wide:
+                raise ValueError("wide copies need even strides on 16 bytes")
         return Choice(plan, "as it was fixed")
-    return choose(method, problem.precision, arch, bulk=bulk)
+    return choose(method, problem.precision, arch, wide=wide)
 
 
 def _rows(x: Any) -> int | None:
@@ -132,11 +131,11 @@ def _rows(x: Any) -> int | None:
     return None if stride is None else stride // x.dtype.itemsize
 
 
-def _bulk(x: Any, problem: DftProblem, kind: str) -> bool:
-    """Whether the copy engine can move the rows of an array by plans of a kind."""
+def _wide(x: Any, problem: DftProblem, kind: str) -> bool:
+    """Whether plans of a kind can copy the rows of an array by 16 bytes."""
     stride = problem.length if problem.rows <= 1 else _rows(x)
     assert stride is not None
-    return x.data.ptr % BULK_BYTES == 0 and bulk_fits(kind, problem.length, stride)
+    return x.data.ptr % WIDE_BYTES == 0 and wide_fits(kind, problem.length, stride)
 
 
 def _clashes(x: Any, out: Any) -> bool:
@@ -174,19 +173,25 @@ def _convolution(
 ) -> tuple[int, dict[str, Any]]:
     """The exponent of the spectrum's scale, and the constants of a convolution by name.
 
-    Places are offsets in a line of lines of N2 numbers in shared memory.
+    Places are offsets in lines of N2 numbers in shared memory. Chirps are those before the
+    convolutions, then those after.
     """
-    made = convolution(method, inverse=inverse)
-    taken = np.empty(len(made.takes), np.int64)
-    taken[made.takes - made.rest] = np.arange(len(made.takes))
+    made = convolutions(method, inverse=inverse)
+    # One scale for all.
+    exponent = min(one.exponent for one in made)
+    spectra = [np.ldexp(1.0, exponent - one.exponent) * one.spectrum for one in made]
+    takes, gives, rest = made[0].takes, made[0].gives, made[0].rest
+    taken = np.empty(len(takes), np.int64)
+    taken[takes - rest] = np.arange(len(takes))
     found = {
         name: cupy.asarray((at // second * padded(second) + at % second).astype(np.uint16))
-        for name, at in (("takes", taken), ("gives", made.gives))
+        for name, at in (("takes", taken), ("gives", gives))
     }
-    found["spectrum"] = cupy.asarray(made.spectrum.astype(np.complex64))
-    if made.after is not None:
-        found["chirp"] = cupy.asarray(made.after.astype(np.complex64))
-    return made.exponent, found
+    found["spectrum"] = cupy.asarray(np.concatenate(spectra).astype(np.complex64))
+    chirps = [one.before for one in made] + [one.after for one in made]
+    if not rest:
+        found["chirp"] = cupy.asarray(np.concatenate(chirps).astype(np.complex64))  # type: ignore[arg-type]
+    return exponent, found
 
 
 def _launch(problem: DftProblem, plan: Plan, x: Any, target: Any) -> None:

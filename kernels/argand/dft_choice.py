@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from argand.device import Arch
-from argand.dft_method import Method
+from argand.dft_method import LARGEST_FUSED, Method
 from argand.dft_plan import (
-    LARGEST_FUSED,
     ConvolutionPlan,
     DensePlan,
     Plan,
@@ -39,13 +38,13 @@ class Choice:
 
 
 @lru_cache(maxsize=1024)
-def choose(method: Method | None, precision: Precision, arch: Arch, *, bulk: bool) -> Choice:
-    """The plan of a transform; ``bulk`` says whether the copy engine can move its rows."""
+def choose(method: Method | None, precision: Precision, arch: Arch, *, wide: bool) -> Choice:
+    """The plan of a transform; ``wide`` says whether its rows can be copied by 16 bytes."""
     if method is None:
         return Choice(None, f"{precision.name} has no tensor-core products")
     if method.length == 1:
         return Choice(None, "one number is its own transform")
-    found = candidates(method, precision, arch, bulk=bulk)
+    found = candidates(method, precision, arch, wide=wide)
     if not found:
         return Choice(None, f"no plan fits {method} at {precision.name} on {arch.target}")
     return Choice(max(found, key=_score), f"{method} at {precision.name}")
@@ -60,13 +59,13 @@ def _score(plan: Plan) -> tuple[int, ...]:
     return (plan.buffers > 1, resident, min(warps, _ENOUGH_WARPS), plan.buffers, -plan.warps)
 
 
-def candidates(method: Method, precision: Precision, arch: Arch, *, bulk: bool) -> list[Plan]:
+def candidates(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> list[Plan]:
     """Every plan worth measuring."""
     if method.kind == "dense":
-        every: Iterator[Plan] = _dense(method.length, bulk)
+        every: Iterator[Plan] = _dense(method.length, wide)
     elif method.kind == "product" and all(part.kind == "dense" for part in method.parts):
         first, second = (part.length for part in method.parts)
-        every = _product(first, second, bulk)
+        every = _product(first, second, wide)
     elif method.kind in ("rader", "bluestein"):
         every = _convolution(method)
     else:
@@ -79,7 +78,7 @@ def candidates(method: Method, precision: Precision, arch: Arch, *, bulk: bool) 
     return _most_groups(list(held or found))  # tables are streamed where they do not fit alone
 
 
-def _dense(length: int, bulk: bool) -> Iterator[Plan]:
+def _dense(length: int, wide: bool) -> Iterator[Plan]:
     for warps in (1, 2, 3, 4, 6, 8, 12, 16):
         if warps > 1 and folded_tiles(length, warps) == folded_tiles(length, warps - 1):
             continue  # no fewer columns for each
@@ -87,17 +86,17 @@ def _dense(length: int, bulk: bool) -> Iterator[Plan]:
             for buffers in (1, 2, 3):
                 for resident in (True, False):
                     for groups in range(1, _MOST_WARPS // warps + 1):
-                        yield DensePlan(length, warps, rows, groups, buffers, resident, bulk)
+                        yield DensePlan(length, warps, rows, groups, buffers, resident, wide)
 
 
-def _product(first: int, second: int, bulk: bool) -> Iterator[Plan]:
+def _product(first: int, second: int, wide: bool) -> Iterator[Plan]:
     if max(first, second) > LARGEST_FUSED:
         return
     for rows in (1, 2):
         warps = -(-second // (16 * rows))
         for buffers in (1, 2, 3):
             for groups in range(1, _MOST_WARPS // warps + 1):
-                yield ProductPlan(first, second, warps, rows, groups, buffers, bulk)
+                yield ProductPlan(first, second, warps, rows, groups, buffers, wide)
 
 
 def _convolution(method: Method) -> Iterator[Plan]:

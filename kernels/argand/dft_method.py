@@ -12,7 +12,8 @@
       X[g^-q] = x[0] + sum_m x[g^m] W_p^(g^(m - q)),   X[0] = sum_n x[n];
 
 - bluestein: any length by a convolution of length M >= 2 N - 1 (Bluestein 1970), from
-  n k = (n^2 + k^2 - (k - n)^2) / 2.
+  n k = (n^2 + k^2 - (k - n)^2) / 2; or by two of length M >= N, a cyclic and a negacyclic one,
+  whose mean is the half of a convolution of 2 M that is wanted.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ LARGEST_LENGTH = 1 << 20
 LARGEST_DENSE = 512
 """Up to here a prime is dense: its table has 2 L^2 bytes at two terms of fp16."""
 LARGEST_FACTOR = 128
-"""Up to here any length is dense, and a factor of two that are fused."""
+"""Up to here any length is dense."""
+LARGEST_FUSED = 120
+"""Of two fused factors on a GPU: sums of 128 columns leave too few registers for the twiddles."""
 
 Kind = Literal["dense", "product", "rader", "bluestein"]
 
@@ -50,6 +53,11 @@ class Method:
             return str(self.length)
         inner = " x ".join(str(part) for part in self.parts)
         return inner if self.kind == "product" else f"{self.kind}({inner})"
+
+    @property
+    def halves(self) -> int:
+        """How many convolutions of the part's length bluestein takes, 1 or 2; else 1."""
+        return 1 + (self.kind == "bluestein" and self.parts[0].length < 2 * self.length - 1)
 
     @property
     def convolves(self) -> bool:
@@ -82,7 +90,7 @@ def rader(prime: int, inner: Method) -> Method:
 
 
 def bluestein(length: int, inner: Method) -> Method:
-    """The transform of a length by one of at least twice that less 1."""
+    """The transform of a length by one of at least twice that less 1, or by two of at least it."""
     return Method(length, "bluestein", (inner,))
 
 
@@ -111,6 +119,10 @@ def method_for(length: int) -> Method:
         inner = method_for(length - 1)
         if not inner.convolves and max(inner.stages) <= LARGEST_FACTOR:
             return rader(length, inner)
+    for least in (2 * length - 1, length):
+        factors = cheapest_factors(least)
+        if factors is not None:
+            return bluestein(length, product(*factors))
     return bluestein(length, method_for(convolution_length(length)))
 
 
@@ -121,6 +133,25 @@ def two_factors(length: int) -> tuple[int, int] | None:
             first = length // second
             return (first, second) if first <= LARGEST_FACTOR else None
     return None
+
+
+@lru_cache(maxsize=1024)
+def cheapest_factors(least: int) -> tuple[int, int] | None:
+    """N1 >= N2, even and up to `LARGEST_FUSED`, of a product from ``least`` on; None beyond.
+
+    The one that takes the fewest products of 16 transforms by 16 k by 8 columns, then the least.
+    """
+    found = []
+    for first in range(2, LARGEST_FUSED + 1, 2):
+        second = max(2, -(-least // first))
+        second += second % 2
+        if second <= first:
+            work = sum(
+                -(-b // 16) * -(-a // 32) * -(-a // 16)
+                for a, b in ((first, second), (second, first))
+            )
+            found.append((work, first * second, first, second))
+    return min(found)[2:] if found else None
 
 
 def convolution_length(length: int) -> int:

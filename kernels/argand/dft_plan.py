@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from argand.device import Arch
+from argand.dft_method import LARGEST_FUSED
 from argand.gemm_plan import PlanError
 from argand.kernel_arguments import Fields, size_check
 from argand.precision import Precision
@@ -14,13 +15,11 @@ from argand.precision import Precision
 WARP = 32
 LARGEST_BLOCK = 1024
 _ELEMENT = 8
-BULK_SM = 90
-BULK_BYTES = 16
-"""On which addresses and sizes of the copy engine lie."""
+WIDE_BYTES = 16
+"""Of a wide copy, on which its addresses lie."""
 _REGISTERS = 64 * 1024
+LARGEST_REGISTERS = 255
 _NAMED_BARRIERS = 15
-LARGEST_FUSED = 120
-"""Of two fused factors: sums of 128 columns leave too few registers for the twiddles."""
 
 ARGUMENTS: Fields = (
     ("const void*", "x"), ("void*", "out"), ("const void*", "table"), ("const void*", "twiddles"),
@@ -55,7 +54,7 @@ class DensePlan:
         buffers: places of a tile in shared memory for each group: one is worked on, others are on
             their way.
         resident: the table is in shared memory; else it is read from the second-level cache.
-        bulk: the copy engine moves tiles (sm_90, rows on 16 bytes).
+        wide: tiles are copied 16 bytes at a time, by the copy engine where it can.
     """
 
     kind: ClassVar[str] = "dense"
@@ -65,7 +64,7 @@ class DensePlan:
     groups: int
     buffers: int
     resident: bool
-    bulk: bool
+    wide: bool
 
     @property
     def threads(self) -> int:
@@ -88,6 +87,15 @@ class DensePlan:
         """Registers a thread that hold sums."""
         return 16 * folded_tiles(self.length, self.warps) * self.rows
 
+    def promoted(self, precision: Precision) -> bool:
+        """Whether sums are moved out of the tensor cores; ``promoted`` of ``Fold``."""
+        return precision.terms == 2 and self.length // 2 > 8 * depth(precision)
+
+    @property
+    def unrolled_tiles(self) -> int:
+        """Eights of columns up to which there are registers to unroll the loop over k."""
+        return (registers(self.threads) - 128) // 16
+
     @property
     def transforms(self) -> int:
         """That a block works on at a time."""
@@ -103,7 +111,7 @@ class ProductPlan:
         warps: that share a transform.
         rows: sixteens of n2 that each of them holds in the first stage.
         groups: transforms that a block works on at a time.
-        buffers, bulk: as in `DensePlan`.
+        buffers, wide: as in `DensePlan`.
     """
 
     kind: ClassVar[str] = "product"
@@ -113,7 +121,7 @@ class ProductPlan:
     rows: int
     groups: int
     buffers: int
-    bulk: bool
+    wide: bool
 
     @property
     def length(self) -> int:
@@ -160,7 +168,7 @@ class ConvolutionPlan:
     """
 
     kind: ClassVar[str] = "convolution"
-    bulk: ClassVar[bool] = False
+    wide: ClassVar[bool] = False
     length: int
     rader: bool
     first: int
@@ -181,7 +189,12 @@ class ConvolutionPlan:
         tile = max(
             _whole(self.first * padded(self.second)), _whole(self.second * padded(self.first))
         )
-        return table + self.groups * (tile + 8 + 4 * self.warps)
+        return table + self.groups * (self.halves * tile + 8 + 4 * self.warps)
+
+    @property
+    def halves(self) -> int:
+        """How many convolutions there are: two of which one is negacyclic, or one."""
+        return 1 + (not self.rader and self.first * self.second < 2 * self.length - 1)
 
     @property
     def sums(self) -> int:
@@ -228,14 +241,11 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
         raise PlanError(f"a block has at most {LARGEST_BLOCK} threads, got {plan.threads}")
     if plan.warps > 1 and plan.groups > _NAMED_BARRIERS:
         raise PlanError(f"groups of warps must be at most {_NAMED_BARRIERS}, got {plan.groups}")
-    if plan.bulk and plan.kind == "product" and plan.length % 2:
-        raise PlanError(f"the copy engine needs an even length, got {plan.length}")
-    if plan.bulk and arch.sm < BULK_SM:
-        raise PlanError(f"the copy engine needs sm_{BULK_SM}, got {arch.target}")
+    if plan.wide and plan.kind == "product" and plan.length % 2:
+        raise PlanError(f"wide copies of products need an even length, got {plan.length}")
     if not isinstance(plan, DensePlan):
         _check_fused(plan)
-    # Warps are dealt out to four schedulers, each with a quarter of the registers.
-    have = min(255, _REGISTERS // (4 * WARP * -(-plan.threads // (4 * WARP))) // 8 * 8)
+    have = registers(plan.threads)
     if plan.sums + besides(precision, plan) > have:
         raise PlanError(
             f"{plan.sums} sums a thread and {besides(precision, plan)} registers beside them are "
@@ -255,9 +265,9 @@ def _check_fused(plan: ProductPlan | ConvolutionPlan) -> None:
     if isinstance(plan, ConvolutionPlan):
         stages.append((plan.rows_back, plan.first))
         size = plan.first * plan.second
-        allowed = size == plan.length - 1 if plan.rader else size >= 2 * plan.length - 1
+        allowed = size == plan.length - 1 if plan.rader else size >= plan.length
         if not allowed:
-            least = f"{plan.length - 1}" if plan.rader else f"at least {2 * plan.length - 1}"
+            least = f"{plan.length - 1}" if plan.rader else f"at least {plan.length}"
             raise PlanError(f"the convolution's length must be {least}, got {size}")
     for rows, transforms in stages:
         if 16 * rows * plan.warps < transforms:
@@ -267,8 +277,8 @@ def _check_fused(plan: ProductPlan | ConvolutionPlan) -> None:
             )
 
 
-def bulk_fits(kind: str, length: int, stride: int) -> bool:
-    """Whether the copy engine can move rows whose first one begins on 16 bytes.
+def wide_fits(kind: str, length: int, stride: int) -> bool:
+    """Whether rows whose first one begins on 16 bytes can be copied by 16 bytes.
 
     Sixteen dense ones go as one piece where they lie without gaps, also odd ones; with pads in
     shared memory (lengths of whole eights) and in products they go line by line.
@@ -280,16 +290,24 @@ def bulk_fits(kind: str, length: int, stride: int) -> bool:
     return length % 2 == 0 and stride % 2 == 0
 
 
+def registers(threads: int) -> int:
+    """A thread of a block of so many can have.
+
+    Warps are dealt out to four schedulers, each with a quarter of a multiprocessor's.
+    """
+    warps = -(-threads // (4 * WARP))
+    return min(LARGEST_REGISTERS, _REGISTERS // (4 * WARP * warps) // 8 * 8)
+
+
 def besides(precision: Precision, plan: Plan) -> int:
     """Registers a thread beside its sums, with which no kernel spills (the tests compile all)."""
-    found = 24 + 40 * precision.terms + 8 * (not plan.bulk)
+    found = 32 + 40 * precision.terms + 8 * (not plan.wide) - 16 * (plan.sums <= 48)
     if isinstance(plan, ProductPlan):
         return found + 24 * (plan.rows > 1)
     if isinstance(plan, ConvolutionPlan):
-        return found + 24
-    slices = -(-(plan.length // 2) // depth(precision)) * plan.rows
-    unrolled = max(slices, plan.sums // 16) <= 4
-    return found + 24 * (unrolled or plan.rows > 1) * plan.resident + 16 * (not plan.resident)
+        return found + 32
+    promoted = plan.sums if plan.promoted(precision) else 0
+    return found + 16 * (not plan.resident) + 24 * (plan.rows > 1) + promoted
 
 
 def is_legal(plan: Plan, precision: Precision, arch: Arch) -> bool:
@@ -310,6 +328,8 @@ def kernel_name(plan: Plan, precision: Precision) -> str:
 def dft_source(plan: Plan, precision: Precision) -> str:
     """The CUDA C++ of one kernel of the family."""
     members: dict[str, Any] = {field.name: getattr(plan, field.name) for field in fields(plan)}
+    if isinstance(plan, DensePlan):
+        members["unrolled_tiles"] = plan.unrolled_tiles
     name = plan.kind.capitalize()
     return (
         f'#include "dft_{plan.kind}.cuh"\n'

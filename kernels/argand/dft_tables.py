@@ -50,8 +50,8 @@ class Convolution:
     """A transform of length N as a cyclic convolution of length M; see `argand.dft_method`.
 
     Attributes:
-        takes: (N or less,) which of x goes where: element j of the convolution is x[takes[j]].
-        before: (len(takes),) what it is multiplied by first; None where by nothing.
+        takes: (N - rest,) which of x goes where: element j of the convolution is x[takes[j]].
+        before: (N,) what it is multiplied by first; None where by nothing.
         spectrum: (M,) the transform of the other sequence over M, complex128, times 2^exponent,
             its largest modulus in (1/2, 1].
         exponent: see there.
@@ -71,11 +71,14 @@ class Convolution:
 
 
 @lru_cache(maxsize=256)
-def convolution(method: Method, *, inverse: bool = False) -> Convolution:
-    """The constants of a method of the kind rader or bluestein."""
+def convolutions(method: Method, *, inverse: bool = False) -> tuple[Convolution, ...]:
+    """The constants of a method of the kind rader or bluestein, whose results are added up."""
     if method.kind == "rader":
-        return _rader(method.length, inverse)
-    return _bluestein(method.length, method.parts[0].length, inverse)
+        return (_rader(method.length, inverse),)
+    size = method.parts[0].length
+    if method.halves == 1:
+        return (_bluestein(method.length, size, inverse),)
+    return tuple(_half_of_bluestein(method.length, size, inverse, half) for half in (0, 1))
 
 
 def _rader(prime: int, inverse: bool) -> Convolution:
@@ -99,6 +102,23 @@ def _bluestein(length: int, convolved: int, inverse: bool) -> Convolution:
     sequence[convolved - length + 1 :] = chirp[:0:-1].conj()
     spectrum, exponent = _scaled(np.fft.fft(sequence))
     return Convolution(numbers, chirp, spectrum, exponent, numbers, chirp, 0)
+
+
+def _half_of_bluestein(length: int, convolved: int, inverse: bool, half: int) -> Convolution:
+    """The convolution modulo x^M - 1 or x^M + 1 over 2; the latter's sequences are twisted.
+
+    x^-m is x^(2 M - m), so +-x^(M - m). The roots of x^M + 1 are those of x^M - 1 times
+    exp(-i pi / M), whose powers make a cyclic convolution of a negacyclic one.
+    """
+    numbers = np.arange(length, dtype=np.int64)
+    chirp = roots(numbers * numbers, 2 * length, inverse=inverse)
+    twist = roots(half * np.arange(convolved), 2 * convolved)
+    sequence = np.zeros(convolved, np.complex128)
+    sequence[:length] = chirp.conj()
+    sequence[convolved - length + 1 :] += (1 - 2 * half) * chirp[:0:-1].conj()
+    spectrum, exponent = _scaled(np.fft.fft(sequence * twist) / 2)
+    kept = twist[:length]
+    return Convolution(numbers, chirp * kept, spectrum, exponent, numbers, chirp * kept.conj(), 0)
 
 
 def _scaled(spectrum: Array) -> tuple[Array, int]:

@@ -15,7 +15,7 @@ _SINGLE = ("float16", "float32", "complex64")
 _WIDER = ("longdouble", "clongdouble")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)  # SciPy keeps things of its own in it
 class FftBackend:
     """What scipy.fft hands fft and ifft to; the rest it leaves to the next backend.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from argand.dft_method import Method
-from argand.dft_tables import convolution, folded_matrices, twiddles
+from argand.dft_tables import convolutions, folded_matrices, twiddles
 from argand.precision import Precision
 from argand.rounding import Array, power_of_two, scale_exponents, split
 
@@ -137,27 +137,29 @@ def _twiddles(first: int, second: int) -> Array:
 
 
 def _convolved(x: Array, method: Method, precision: Precision) -> tuple[Array, int]:
-    made, inner = convolution(method), method.parts[0]
-    given = np.zeros((len(x), inner.length), x.dtype)
-    taken = x[:, made.takes]
-    if made.before is not None:
-        taken = taken * made.before.astype(x.dtype)
-    given[:, : taken.shape[1]] = taken
-    spectrum, shift = _transform(given, inner, precision)
-    total = spectrum[:, :1].copy()
-    # The inverse transform is the conjugate of that of the conjugate.
-    spectrum = np.conj(spectrum * made.spectrum.astype(x.dtype))
-    found, more = _transform(spectrum, inner, precision)
-    # Over 2^(shift + more), and times the power of two of the spectrum's scale.
-    power = shift + more - made.exponent
+    made, inner = convolutions(method), method.parts[0]
     kept = stage_shift(precision, method.length)
-    values = np.conj(found)[:, made.gives] * np.float32(2.0 ** (power - kept))
-    out = np.empty_like(x)
-    if made.rest:
-        start = x[:, :1] * np.float32(2.0**-kept)
-        out[:, :1] = start + total * np.float32(2.0 ** (shift - kept))
-        out[:, 1:] = start + values
-    else:
-        assert made.after is not None
-        out[...] = values * made.after.astype(x.dtype)
+    out = np.zeros_like(x)
+    for one in made:
+        given = np.zeros((len(x), inner.length), x.dtype)
+        taken = x[:, one.takes]
+        if one.before is not None:
+            taken = taken * one.before.astype(x.dtype)
+        given[:, : taken.shape[1]] = taken
+        spectrum, shift = _transform(given, inner, precision)
+        total = spectrum[:, :1].copy()
+        # The inverse transform is the conjugate of that of the conjugate.
+        spectrum = np.conj(spectrum * one.spectrum.astype(x.dtype))
+        found, more = _transform(spectrum, inner, precision)
+        # Over 2^(shift + more), and times the power of two of the spectrum's scale.
+        power = shift + more - one.exponent - kept
+        values = np.conj(found)[:, one.gives] * np.float32(2.0**power)
+        if one.after is not None:
+            values = values * one.after.astype(x.dtype)
+        if one.rest:
+            start = x[:, :1] * np.float32(2.0**-kept)
+            out[:, :1] = start + total * np.float32(2.0 ** (shift - kept))
+            out[:, 1:] = start + values
+        else:
+            out += values
     return out, kept

@@ -15,7 +15,7 @@ from argand.dft_choice import candidates as dft_candidates
 from argand.dft_choice import choose as choose_dft
 from argand.dft_method import Method, dense, method_for
 from argand.dft_method import product as dft_product
-from argand.dft_plan import ProductPlan, check_dft_plan, dft_source
+from argand.dft_plan import ProductPlan, check_dft_plan, dft_source, wide_fits
 from argand.dft_plan import kernel_name as dft_name
 from argand.gemm_choice import GemmSizes, OperandTraits, choose
 from argand.gemm_choice import candidates as gemm_choices
@@ -300,8 +300,8 @@ PRODUCTS = (
 )
 def test_every_transform(arch: Arch, precision: str, method: Method) -> None:
     row = PRECISIONS[precision]
-    for bulk in {False, arch.sm >= 90 and (method.kind == "dense" or method.length % 2 == 0)}:
-        for plan in dft_candidates(method, row, arch, bulk=bulk):
+    for wide in {False, wide_fits(method.kind, method.length, method.length)}:
+        for plan in dft_candidates(method, row, arch, wide=wide):
             check_dft_plan(plan, row, arch)
             assert_clean(dft_source(plan, row), arch.target, dft_name(plan, row))
 
@@ -310,10 +310,10 @@ def test_every_transform(arch: Arch, precision: str, method: Method) -> None:
 @pytest.mark.parametrize("length", [64, 97, 128, 1000, 1024])
 def test_the_plan_of_a_transform(arch: Arch, precision: str, length: int) -> None:
     row = PRECISIONS[precision]
-    for bulk in {False, arch.sm >= 90}:
-        plan = choose_dft(method_for(length), row, arch, bulk=bulk).plan
+    for wide in (False, True):
+        plan = choose_dft(method_for(length), row, arch, wide=wide).plan
         assert plan is not None
-        assert plan.bulk == bulk
+        assert plan.wide == wide
         assert_clean(dft_source(plan, row), arch.target, dft_name(plan, row))
 
 
@@ -327,18 +327,13 @@ def test_the_plan_of_a_transform(arch: Arch, precision: str, length: int) -> Non
         ({"groups": 16}, "at most 15, got 16"),
         ({"groups": 9}, "registers beside them are more than"),
         ({"buffers": 9}, "is more than the 232448 that a block has on sm_90a"),
-        ({"second": 31, "first": 31}, "needs an even length, got 961"),
+        ({"second": 31, "first": 31}, "need an even length, got 961"),
     ],
 )
 def test_an_illegal_plan_of_transforms_says_why(change: dict[str, int], message: str) -> None:
     plan = replace(ProductPlan(32, 32, 2, 1, 7, 2, True), **change)
     with pytest.raises(PlanError, match=message):
         check_dft_plan(plan, PRECISIONS["3xfp16"], ARCHS["sm_90a"])
-
-
-def test_the_copy_engine_needs_hopper() -> None:
-    with pytest.raises(PlanError, match="the copy engine needs sm_90, got sm_80"):
-        check_dft_plan(ProductPlan(32, 32, 2, 1, 2, 2, True), PRECISIONS["3xfp16"], ARCHS["sm_80"])
 
 
 @pytest.mark.parametrize("arch_row", ARCHITECTURES, ids=lambda row: row.target)

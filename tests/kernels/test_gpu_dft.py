@@ -11,7 +11,7 @@ from argand import PRECISIONS, dft, fft_backend
 from argand.device import Device
 from argand.dft_choice import candidates
 from argand.dft_method import Method, bluestein, dense, method_for, product, rader
-from argand.dft_plan import bulk_fits
+from argand.dft_plan import wide_fits
 
 from workflow.accuracy.transform_bounds import dft_bound
 
@@ -20,12 +20,13 @@ Array = npt.NDArray[Any]
 OURS = [name for name, row in PRECISIONS.items() if not row.exact_operands]
 LENGTHS = (
     1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 48, 64, 67, 97, 100, 127, 128, 129, 131, 191, 251, 256,
-    257, 360, 375, 509, 512, 521, 1000, 1009, 1024, 1536, 2039, 4093, 4095, 4096, 8191,
+    257, 360, 375, 509, 512, 521, 1000, 1009, 1024, 1536, 2039, 4093, 4095, 4096, 8191, 10007,
 )  # fmt: skip
 CONVOLUTIONS = [
     rader(31, product(6, 5)), rader(1009, product(36, 28)), rader(4093, product(66, 62)),
     rader(8191, product(91, 90)), bluestein(31, product(8, 8)), bluestein(100, product(20, 10)),
-    bluestein(2039, product(64, 64)),
+    bluestein(2039, product(64, 64)), bluestein(100, product(12, 10)),
+    bluestein(10007, product(112, 90)),
 ]  # fmt: skip
 
 
@@ -64,7 +65,7 @@ def test_lengths(cp: Any, rng: np.random.Generator, length: int, precision: str)
 
 
 @pytest.mark.parametrize("precision", ["3xfp16", "3xtf32"])
-@pytest.mark.parametrize("bulk", [True, False])
+@pytest.mark.parametrize("wide", [True, False])
 @pytest.mark.parametrize(
     "method",
     [dense(n) for n in (2, 13, 64, 66, 97, 128, 251, 509)]
@@ -73,17 +74,15 @@ def test_lengths(cp: Any, rng: np.random.Generator, length: int, precision: str)
     ids=str,
 )
 def test_every_plan(
-    cp: Any, gpu: Device, rng: np.random.Generator, method: Method, bulk: bool, precision: str
+    cp: Any, gpu: Device, rng: np.random.Generator, method: Method, wide: bool, precision: str
 ) -> None:
     from argand.cuda_dft import fixed_plan
 
-    if bulk and gpu.require_arch().sm < 90:
-        pytest.skip("the copy engine needs sm_90")
     x = normal(rng, 700 if method.length < 1000 else 301, method.length)
-    if bulk and not bulk_fits(method.kind, method.length, method.length):
-        pytest.skip("the copy engine cannot move such rows")
+    if wide and not wide_fits(method.kind, method.length, method.length):
+        pytest.skip("such rows cannot be copied by 16 bytes")
     found = []
-    plans = candidates(method, PRECISIONS[precision], gpu.require_arch(), bulk=bulk)
+    plans = candidates(method, PRECISIONS[precision], gpu.require_arch(), wide=wide)
     assert plans
     for plan in plans:
         with fixed_plan(plan):

@@ -20,7 +20,7 @@ from argand.dft_method import (
     rader,
     two_factors,
 )
-from argand.dft_tables import convolution, folded_matrices, roots
+from argand.dft_tables import convolutions, folded_matrices, roots
 from argand.numpy_dft import dft as model
 
 from workflow.accuracy.transform_bounds import dft_bound
@@ -182,7 +182,8 @@ def test_what_has_no_numbers_or_axes_is_refused() -> None:
     [
         product(2, product(3, 5)), product(16, 15), rader(31, product(6, 5)),
         rader(31, product(3, 10)),
-        bluestein(30, product(8, 8)), bluestein(31, method_for(61)),
+        bluestein(30, product(8, 8)), bluestein(30, product(6, 5)),
+        bluestein(29, product(7, 6)), bluestein(31, method_for(61)),
         product(bluestein(3, product(2, 3)), 4),
     ],
     ids=str,
@@ -202,6 +203,9 @@ def test_methods() -> None:
     assert str(method_for(1024)) == "32 x 32"
     assert str(method_for(1009)) == "rader(36 x 28)"
     assert str(method_for(2039)) == "bluestein(64 x 64)"
+    assert str(method_for(10_007)) == "bluestein(112 x 90)"
+    assert method_for(10_007).halves == 2
+    assert method_for(2039).halves == 1
     assert method_for(1009).stages == (36, 28, 28, 36)
     for length in range(1, 3000):
         method = method_for(length)
@@ -227,7 +231,7 @@ def test_tables() -> None:
     np.testing.assert_allclose(cosines, np.cos(2 * np.pi * numbers / 12), atol=1e-14)
     np.testing.assert_allclose(sines, np.sin(2 * np.pi * numbers / 12), atol=1e-14)
     assert (sines[:, 5] == 0).all()  # exactly: x_6 and its mirror image are one
-    made = convolution(rader(13, method_for(12)))
+    (made,) = convolutions(rader(13, method_for(12)))
     np.testing.assert_allclose(
         2.0**-made.exponent * 12 * np.abs(made.spectrum), [1, *[13**0.5] * 11], rtol=1e-12
     )

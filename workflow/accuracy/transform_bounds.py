@@ -11,7 +11,7 @@ import math
 import numpy as np
 from argand import Precision
 from argand.dft_method import Method
-from argand.dft_tables import convolution
+from argand.dft_tables import convolutions
 from argand.numpy_dft import HEADROOM
 from argand.precision import PRECISIONS
 
@@ -88,10 +88,13 @@ def _amplification(method: Method) -> float:
     inner = math.prod(_amplification(part) for part in method.parts)
     if method.kind in ("dense", "product"):
         return inner
-    made = convolution(method)
-    size = 2.0**-made.exponent * float(np.abs(made.spectrum).max()) * method.parts[0].length
+    length = method.parts[0].length
+    size = sum(
+        2.0**-one.exponent * float(np.abs(one.spectrum).max()) * length
+        for one in convolutions(method)
+    )
     # Of Rader's x_0 the rest of the error does not speak.
-    return inner**2 * max(1.0, size / math.sqrt(method.length)) + made.rest
+    return inner**2 * max(1.0, size / math.sqrt(method.length)) + (method.kind == "rader")
 
 
 def _lost(precision: Precision, method: Method) -> float:

@@ -2,7 +2,8 @@
 // warps: a transform, a product with the spectrum of the other sequence, and a transform back.
 //
 // Rader, for a prime N: all but x_0 is taken in the order of powers of a generator, and x_0 is added
-// to all but X_0, which is the sum. Bluestein: x and X are multiplied by a chirp, and zeros follow.
+// to all but X_0, which is the sum. Bluestein: x and X are multiplied by a chirp, and zeros follow;
+// where N1 N2 is less than 2 N - 1, two convolutions with chirps and spectra of their own are added.
 #pragma once
 #include "dft_fused.cuh"
 
@@ -28,8 +29,9 @@ struct ConvolutionPlan {
         const int taken = forward().taken().bytes(), given = forward().given().bytes();
         return taken > given ? taken : given;
     }
+    constexpr int halves() const { return !rader && first * second < 2 * length - 1 ? 2 : 1; }
     constexpr int shared_bytes() const {
-        return table_bytes() + groups * (tile_bytes() + 8 + warps * 4);
+        return table_bytes() + groups * (halves() * tile_bytes() + 8 + warps * 4);
     }
 };
 
@@ -37,7 +39,8 @@ struct ConvolutionPlan {
 constexpr int kTogether = 8;
 
 template <ConvolutionPlan plan>
-__device__ __forceinline__ float take(const DftArguments& args, const float2* x, float2* tile,
+__device__ __forceinline__ float take(const DftArguments& args, const float2* x,
+                                      const float2* chirp, float2* tile,
                                       const Group<plan.warps>& group) {
     constexpr int kRest = plan.rader, kTaken = plan.length - kRest;
     float largest = 0.0f;
@@ -56,7 +59,7 @@ __device__ __forceinline__ float take(const DftArguments& args, const float2* x,
             const int n = start + i * group.kThreads;
             if (n >= kTaken) continue;
             largest = fmaxf(largest, fmaxf(fabsf(value[i].x), fabsf(value[i].y)));
-            if constexpr (!plan.rader) value[i] = complex_product(value[i], __ldg(args.chirp + n));
+            if constexpr (!plan.rader) value[i] = complex_product(value[i], __ldg(chirp + n));
             tile[place[i]] = value[i];
         }
     }
@@ -84,42 +87,49 @@ __device__ __forceinline__ void dft_convolution(const DftArguments& args) {
     __syncthreads();
     const Group<plan.warps> group;
     unsigned char* const memory = shared + plan.table_bytes();
-    float2* const tile = reinterpret_cast<float2*>(memory + group.index * plan.tile_bytes());
-    unsigned char* const boards = memory + plan.groups * plan.tile_bytes();
+    constexpr int kOwn = plan.halves() * plan.tile_bytes();
+    float2* const tiles = reinterpret_cast<float2*>(memory + group.index * kOwn);
+    unsigned char* const boards = memory + plan.groups * kOwn;
     float2* const total = reinterpret_cast<float2*>(boards) + group.index;
     float* const board = reinterpret_cast<float*>(boards + plan.groups * 8) + group.index * plan.warps;
     const uint4* const second =
         tables + (plan.first == plan.second ? 0 : forward.first_fold().vectors());
     const FusedTables there{tables, second, args.twiddles, args.turns, 1.0f};
     const FusedTables return_tables{second, tables, args.back_twiddles, args.back_turns, 1.0f};
-    const int64 groups = static_cast<int64>(gridDim.x) * plan.groups;
-    for (int64 row = static_cast<int64>(blockIdx.x) * plan.groups + group.index; row < args.rows;
-         row += groups) {
+    const int rows = static_cast<int>(args.rows);
+    for (int row = blockIdx.x * plan.groups + group.index; row < rows; row += gridDim.x * plan.groups) {
         const float2* const x = args.x + row * args.x_stride;
         float2* const out = args.out + row * args.out_stride;
         float2 rest = {0.0f, 0.0f};
         if constexpr (plan.rader) rest = x[0];
-        float largest = take<plan>(args, x, tile, group);
-        largest = fmaxf(largest, fmaxf(fabsf(rest.x), fabsf(rest.y)));
-        largest = largest_of<plan.warps>(largest, board, group);
-        if constexpr (plan.warps == 1 || !plan.products.scaled) group.sync();
         float scale = 1.0f, undo = 1.0f;
-        if constexpr (plan.products.scaled) {
-            const int exponent = transform_exponent(largest);
-            scale = power_of_two(exponent);
-            undo = power_of_two(-exponent);
+#pragma unroll 1
+        for (int half = 0; half < plan.halves(); ++half) {
+            float2* const tile = tiles + half * (plan.tile_bytes() / 8);
+            const float2* const spectrum = args.spectrum + half * plan.first * plan.second;
+            float largest = take<plan>(args, x, args.chirp + half * plan.length, tile, group);
+            largest = fmaxf(largest, fmaxf(fabsf(rest.x), fabsf(rest.y)));
+            largest = largest_of<plan.warps>(largest, board, group);
+            group.sync();  // the board may be written again, and the tile be read
+            if constexpr (plan.products.scaled) {
+                const int exponent = transform_exponent(largest);
+                scale = power_of_two(exponent);
+                undo = power_of_two(-exponent);
+            }
+            first_stage<forward>(tile, there, scale, group);
+            second_stage<forward>(tile, there, kUnit, kUnit * kTable, group,
+                                  [&](int k, float2 value) {
+                                      if (plan.rader && k == 0) *total = value;
+                                      const float2 z = complex_product(value, __ldg(spectrum + k));
+                                      // The way back is the conjugate of that of the conjugate.
+                                      return float2{z.x, -z.y};
+                                  });
+            group.sync();
+            first_stage<back>(tile, return_tables, 1.0f, group);
+            second_stage<back>(tile, return_tables, kUnitBack, kUnitBack * kTable, group,
+                               [&](int, float2 value) { return value; });
+            group.sync();
         }
-        first_stage<forward>(tile, there, scale, group);
-        second_stage<forward>(tile, there, kUnit, kUnit * kTable, group, [&](int k, float2 value) {
-            if (plan.rader && k == 0) *total = value;
-            const float2 z = complex_product(value, __ldg(args.spectrum + k));
-            return float2{z.x, -z.y};  // the way back is the conjugate of that of the conjugate
-        });
-        group.sync();
-        first_stage<back>(tile, return_tables, 1.0f, group);
-        second_stage<back>(tile, return_tables, kUnitBack, kUnitBack * kTable, group,
-                           [&](int, float2 value) { return value; });
-        group.sync();
         rest = {rest.x * args.factor, rest.y * args.factor};
         if constexpr (plan.rader) {
             if (group.thread == 0) {
@@ -129,9 +139,18 @@ __device__ __forceinline__ void dft_convolution(const DftArguments& args) {
         }
 #pragma unroll 4
         for (int k = group.thread; k < plan.length - kRest; k += group.kThreads) {
-            float2 value = tile[__ldg(args.gives + k)];
-            value = {value.x * args.unit, -value.y * args.unit};
-            if constexpr (!plan.rader) value = complex_product(value, __ldg(args.chirp + k));
+            const int place = __ldg(args.gives + k);
+            float2 value = {0.0f, 0.0f};
+#pragma unroll
+            for (int half = 0; half < plan.halves(); ++half) {
+                float2 part = tiles[half * (plan.tile_bytes() / 8) + place];
+                part = {part.x * args.unit, -part.y * args.unit};
+                if constexpr (!plan.rader) {
+                    const float2* const chirp = args.chirp + (plan.halves() + half) * plan.length;
+                    part = complex_product(part, __ldg(chirp + k));
+                }
+                value = {value.x + part.x, value.y + part.y};
+            }
             out[k + kRest] = {fmaf(value.x, undo, rest.x), fmaf(value.y, undo, rest.y)};
         }
         group.sync();

@@ -11,9 +11,10 @@ struct DensePlan {
     int groups;   // tiles worked on at a time
     int buffers;  // of each group
     bool resident;  // the table is in shared memory, else in the second-level cache
-    bool bulk;
+    bool wide;  // 16 bytes a copy
+    int unrolled_tiles;
 
-    constexpr Fold fold() const { return {length, warps, products}; }
+    constexpr Fold fold() const { return {length, warps, products, unrolled_tiles}; }
     constexpr Lines lines() const {
         return {16 * rows, length, length % 8 == 0 ? length + 4 : length};
     }
@@ -35,13 +36,19 @@ constexpr int kOtherLine = Pitch % 2 ? 2 : 8;
 
 template <int Length>
 __device__ __forceinline__ float largest_part(const float2* x, int t) {
-    float largest = 0.0f;
-#pragma unroll 8
-    for (int k = t; k < Length; k += 4) {
-        const float2 value = x[k];
-        largest = fmaxf(largest, fmaxf(fabsf(value.x), fabsf(value.y)));
-    }
-    return largest;
+    constexpr int kChains = 4;
+    float largest[kChains] = {};
+#pragma unroll 2
+    for (int start = 0; start < Length; start += 4 * kChains)
+#pragma unroll
+        for (int i = 0; i < kChains; ++i) {
+            const int k = start + 4 * i + t;
+            if (Length % (4 * kChains) == 0 || k < Length) {
+                const float2 value = x[k];
+                largest[i] = fmaxf(largest[i], fmaxf(fabsf(value.x), fabsf(value.y)));
+            }
+        }
+    return fmaxf(fmaxf(largest[0], largest[1]), fmaxf(largest[2], largest[3]));
 }
 
 template <DensePlan plan>
@@ -49,7 +56,7 @@ __device__ __forceinline__ void dft_dense(const DftArguments& args) {
     constexpr Fold fold = plan.fold();
     constexpr Lines lines = plan.lines();
     constexpr int kRows = plan.rows, kLength = plan.length;
-    using Tiles = Ring<plan.warps, plan.buffers, plan.bulk, lines, lines>;
+    using Tiles = Ring<plan.warps, plan.buffers, plan.wide, lines, lines>;
     extern __shared__ __align__(128) unsigned char shared[];
     uint4* const resident = reinterpret_cast<uint4*>(shared);
     if constexpr (plan.resident) {

@@ -24,10 +24,16 @@ struct Fragment {
 
     template <int Part>
     __device__ __forceinline__ void put(int row, int word, float low, float high) {
-        uint32 terms[products.terms];
-        split_to_half<products.operand>(low, high, terms);
-#pragma unroll
-        for (int i = 0; i < products.terms; ++i) words[i][Part][row][word] = terms[i];
+        // What is not finite makes all of its transform so: no need to look, as split_to_fp16 does.
+        if constexpr (products.operand == Operand::bf16) {
+            words[0][Part][row][word] = pack_bf16(low, high);
+        } else {
+            words[0][Part][row][word] = pack_fp16(low, high);
+            if constexpr (products.terms == 2) {
+                const float2 big = fp16_values(words[0][Part][row][word]);
+                words[1][Part][row][word] = pack_fp16(low - big.x, high - big.y);
+            }
+        }
     }
 
     template <int Part>
@@ -39,102 +45,137 @@ struct Fragment {
     }
 };
 
+// One slice of k of one row tile: folds, splits, multiplies. `read(row, k)` is element k of a row;
+// `table` begins at the warp's own columns of the slice.
+template <Fold fold, bool Resident, typename Read>
+__device__ __forceinline__ void folded_slice(float (&parts)[fold.tiles()][4][4], float2 (&total)[2],
+                                             Read read, const uint4* table,
+                                             const float (&scale)[2], int slice) {
+    constexpr Products products = fold.products;
+    constexpr int kLength = fold.length, kHalf = fold.half(), kTerms = products.terms;
+    constexpr int kPairs = products.depth() / 8;  // numbers a register
+    const int lane = threadIdx.x % kWarp, t = lane % 4;
+    Fragment<products> fragment;
+#pragma unroll
+    for (int row = 0; row < 2; ++row)
+#pragma unroll
+        for (int word = 0; word < 2; ++word) {
+            float2 even[kPairs], odd[kPairs];
+#pragma unroll
+            for (int c = 0; c < kPairs; ++c) {
+                const int k = slice * products.depth() + 1 + t + 4 * (word * kPairs + c);
+                float2 x = {0.0f, 0.0f}, y = {0.0f, 0.0f};
+                if (kHalf % products.depth() == 0 || k <= kHalf) {
+                    x = read(row, k);
+                    if (kLength % 2 || 2 * k != kLength) y = read(row, kLength - k);
+                }
+                if constexpr (products.scaled) {
+                    const float s = scale[row];
+                    x = {x.x * s, x.y * s};
+                    even[c] = {fmaf(y.x, s, x.x), fmaf(y.y, s, x.y)};
+                    odd[c] = {fmaf(-y.x, s, x.x), fmaf(-y.y, s, x.y)};
+                } else {
+                    even[c] = {x.x + y.x, x.y + y.y};
+                    odd[c] = {x.x - y.x, x.y - y.y};
+                }
+                total[row].x += even[c].x;
+                total[row].y += even[c].y;
+            }
+            if constexpr (kPairs == 2) {
+                fragment.template put<0>(row, word, even[0].x, even[1].x);
+                fragment.template put<1>(row, word, even[0].y, even[1].y);
+                fragment.template put<2>(row, word, odd[0].x, odd[1].x);
+                fragment.template put<3>(row, word, odd[0].y, odd[1].y);
+            } else {
+                fragment.template put<0>(row, word, even[0].x);
+                fragment.template put<1>(row, word, even[0].y);
+                fragment.template put<2>(row, word, odd[0].x);
+                fragment.template put<3>(row, word, odd[0].y);
+            }
+        }
+#pragma unroll
+    for (int n = 0; n < fold.tiles(); ++n) {
+        const int at = n * kTerms * kWarp + lane;
+        uint4 first, second = {0, 0, 0, 0};
+        if constexpr (Resident) {
+            first = table[at];
+            if constexpr (kTerms == 2) second = table[at + kWarp];
+        } else {
+            first = __ldg(table + at);
+            if constexpr (kTerms == 2) second = __ldg(table + at + kWarp);
+        }
+        if constexpr (kTerms == 2) {
+            const uint32 big[2][2] = {{first.x, first.y}, {second.x, second.y}};
+            const uint32 small[2][2] = {{first.z, first.w}, {second.z, second.w}};
+            // The small products first: they are not lost in the sum of the large ones.
+#pragma unroll
+            for (int q = 0; q < 4; ++q)
+                mma<products.operand>(parts[n][q], fragment.words[1][q][0], fragment.words[1][q][1],
+                                      big[q / 2]);
+#pragma unroll
+            for (int q = 0; q < 4; ++q)
+                mma<products.operand>(parts[n][q], fragment.words[0][q][0], fragment.words[0][q][1],
+                                      small[q / 2]);
+#pragma unroll
+            for (int q = 0; q < 4; ++q)
+                mma<products.operand>(parts[n][q], fragment.words[0][q][0], fragment.words[0][q][1],
+                                      big[q / 2]);
+        } else {
+            const uint32 big[2][2] = {{first.x, first.y}, {first.z, first.w}};
+#pragma unroll
+            for (int q = 0; q < 4; ++q)
+                mma<products.operand>(parts[n][q], fragment.words[0][q][0], fragment.words[0][q][1],
+                                      big[q / 2]);
+        }
+    }
+}
+
+template <int Tiles>
+__device__ __forceinline__ void clear(float (&parts)[Tiles][4][4]) {
+#pragma unroll
+    for (int n = 0; n < Tiles; ++n)
+#pragma unroll
+        for (int i = 0; i < 16; ++i) parts[n][i / 4][i % 4] = 0.0f;
+}
+
 // `read(row tile, row, k)` is element k of a transform; `table` begins at the warp's own columns;
 // `scale` are powers of two, one for each row that the lane holds.
 template <Fold fold, int Rows, bool Resident, typename Read>
 __device__ __forceinline__ void folded_product(FoldedSums<fold, Rows>& sums, Read read,
                                                const uint4* table, const float (&scale)[Rows][2]) {
-    constexpr Products products = fold.products;
-    constexpr int kLength = fold.length, kHalf = fold.half(), kTerms = products.terms;
-    constexpr int kPairs = products.depth() / 8;  // numbers a register
-    // Few slices of a small tile are better unrolled; large tiles have no registers for it.
-    constexpr int kUnroll = fold.slices() * Rows <= 4 && fold.tiles() * Rows <= 4 ? fold.slices() : 1;
-    const int lane = threadIdx.x % kWarp, t = lane % 4;
+    constexpr int kSlice = fold.tiles() * fold.warps * fold.products.terms * kWarp;
 #pragma unroll
     for (int m = 0; m < Rows; ++m) {
         sums.total[m][0] = sums.total[m][1] = {0.0f, 0.0f};
-#pragma unroll
-        for (int n = 0; n < fold.tiles(); ++n)
-#pragma unroll
-            for (int i = 0; i < 16; ++i) sums.parts[m][n][i / 4][i % 4] = 0.0f;
+        clear(sums.parts[m]);
     }
-#pragma unroll kUnroll
-    for (int slice = 0; slice < fold.slices(); ++slice) {
+    if constexpr (fold.promoted()) {
+        // Tensor cores truncate when they add: what they have goes into fp32 sums now and then.
+#pragma unroll 1
+        for (int from = 0; from < fold.slices(); from += fold.kPromotedEvery)
 #pragma unroll
-        for (int m = 0; m < Rows; ++m) {
-            Fragment<products> fragment;
+            for (int m = 0; m < Rows; ++m) {
+                float parts[fold.tiles()][4][4];
+                clear(parts);
+#pragma unroll 1
+                for (int i = 0; i < fold.kPromotedEvery && from + i < fold.slices(); ++i)
+                    folded_slice<fold, Resident>(
+                        parts, sums.total[m], [&](int row, int k) { return read(m, row, k); },
+                        table + (from + i) * kSlice, scale[m], from + i);
 #pragma unroll
-            for (int row = 0; row < 2; ++row)
+                for (int n = 0; n < fold.tiles(); ++n)
 #pragma unroll
-                for (int word = 0; word < 2; ++word) {
-                    float2 even[kPairs], odd[kPairs];
-#pragma unroll
-                    for (int c = 0; c < kPairs; ++c) {
-                        const int k = slice * products.depth() + 1 + t + 4 * (word * kPairs + c);
-                        float2 x = {0.0f, 0.0f}, y = {0.0f, 0.0f};
-                        if (kHalf % products.depth() == 0 || k <= kHalf) {
-                            x = read(m, row, k);
-                            if (kLength % 2 || 2 * k != kLength) y = read(m, row, kLength - k);
-                        }
-                        if constexpr (products.scaled) {
-                            const float s = scale[m][row];
-                            x = {x.x * s, x.y * s};
-                            y = {y.x * s, y.y * s};
-                        }
-                        even[c] = {x.x + y.x, x.y + y.y};
-                        odd[c] = {x.x - y.x, x.y - y.y};
-                        sums.total[m][row].x += even[c].x;
-                        sums.total[m][row].y += even[c].y;
-                    }
-                    if constexpr (kPairs == 2) {
-                        fragment.template put<0>(row, word, even[0].x, even[1].x);
-                        fragment.template put<1>(row, word, even[0].y, even[1].y);
-                        fragment.template put<2>(row, word, odd[0].x, odd[1].x);
-                        fragment.template put<3>(row, word, odd[0].y, odd[1].y);
-                    } else {
-                        fragment.template put<0>(row, word, even[0].x);
-                        fragment.template put<1>(row, word, even[0].y);
-                        fragment.template put<2>(row, word, odd[0].x);
-                        fragment.template put<3>(row, word, odd[0].y);
-                    }
-                }
-#pragma unroll
-            for (int n = 0; n < fold.tiles(); ++n) {
-                const int at = (slice * fold.tiles() * fold.warps + n) * kTerms * kWarp + lane;
-                uint4 cosines, sines;
-                if constexpr (Resident) {
-                    cosines = table[at];
-                    if constexpr (kTerms == 2) sines = table[at + kWarp];
-                } else {
-                    cosines = __ldg(table + at);
-                    if constexpr (kTerms == 2) sines = __ldg(table + at + kWarp);
-                }
-                float(&parts)[4][4] = sums.parts[m][n];
-                if constexpr (kTerms == 2) {
-                    const uint32 big[2][2] = {{cosines.x, cosines.y}, {sines.x, sines.y}};
-                    const uint32 small[2][2] = {{cosines.z, cosines.w}, {sines.z, sines.w}};
-                    // The small products first: they are not lost in the sum of the large ones.
-#pragma unroll
-                    for (int q = 0; q < 4; ++q)
-                        mma<products.operand>(parts[q], fragment.words[1][q][0],
-                                              fragment.words[1][q][1], big[q / 2]);
-#pragma unroll
-                    for (int q = 0; q < 4; ++q)
-                        mma<products.operand>(parts[q], fragment.words[0][q][0],
-                                              fragment.words[0][q][1], small[q / 2]);
-#pragma unroll
-                    for (int q = 0; q < 4; ++q)
-                        mma<products.operand>(parts[q], fragment.words[0][q][0],
-                                              fragment.words[0][q][1], big[q / 2]);
-                } else {
-                    const uint32 big[2][2] = {{cosines.x, cosines.y}, {cosines.z, cosines.w}};
-#pragma unroll
-                    for (int q = 0; q < 4; ++q)
-                        mma<products.operand>(parts[q], fragment.words[0][q][0],
-                                              fragment.words[0][q][1], big[q / 2]);
-                }
+                    for (int i = 0; i < 16; ++i)
+                        sums.parts[m][n][i / 4][i % 4] += parts[n][i / 4][i % 4];
             }
-        }
+    } else {
+#pragma unroll(fold.unrolled(Rows) ? fold.slices() : 1)
+        for (int slice = 0; slice < fold.slices(); ++slice)
+#pragma unroll
+            for (int m = 0; m < Rows; ++m)
+                folded_slice<fold, Resident>(
+                    sums.parts[m], sums.total[m], [&](int row, int k) { return read(m, row, k); },
+                    table + slice * kSlice, scale[m], slice);
     }
     // Four lanes have a quarter of a row's e each.
 #pragma unroll

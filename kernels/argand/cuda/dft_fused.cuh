@@ -17,8 +17,8 @@ struct Fused {
     int rows;    // sixteens of n2 that a warp has in the first stage
 
     constexpr int length() const { return first * second; }
-    constexpr Fold first_fold() const { return {first, 1, products}; }
-    constexpr Fold second_fold() const { return {second, 1, products}; }
+    constexpr Fold first_fold() const { return {first, 1, products, 2}; }
+    constexpr Fold second_fold() const { return {second, 1, products, 4}; }
     constexpr Lines taken() const { return {first, second, padded(second)}; }
     constexpr Lines given() const { return {second, first, padded(first)}; }
     constexpr Fused swapped(int rows_then) const {

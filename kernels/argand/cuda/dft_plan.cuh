@@ -18,17 +18,26 @@ struct Products {
 };
 
 // The table of a folded transform of length L: its columns in tiles of 8, each 16 bytes a lane and
-// term for every instruction's k. `warps` share the columns equally; what is left over is zero.
+// term for every instruction's k. `warps` share the columns equally; what is left over is zero. A warp
+// has registers to unroll up to `unrolled_tiles` of them.
 struct Fold {
     int length;
     int warps;
     Products products;
+    int unrolled_tiles;
 
     constexpr int half() const { return length / 2; }
     constexpr int slices() const { return (half() + products.depth() - 1) / products.depth(); }
     constexpr int tiles() const { return ((half() + 7) / 8 + warps - 1) / warps; }  // a warp
     constexpr int vectors() const { return slices() * tiles() * warps * products.terms * kWarp; }
     constexpr int bytes() const { return vectors() * 16; }
+    // Sums of many slices are moved out of the tensor cores, which truncate.
+    static constexpr int kPromotedEvery = 8;
+    constexpr bool promoted() const { return products.terms == 2 && slices() > kPromotedEvery; }
+    // All slices at once where registers allow: loads of the next run beside products of one.
+    constexpr bool unrolled(int rows) const {
+        return slices() * rows <= 4 && tiles() * rows <= unrolled_tiles;
+    }
 };
 
 // Lines of complex numbers in shared memory, the first of each `pitch` from the last one's.
@@ -38,6 +47,7 @@ struct Lines {
     int pitch;
 
     constexpr int bytes() const { return (count * pitch * 8 + 127) / 128 * 128; }
+    constexpr bool dense() const { return pitch == width; }
 };
 
 // A lane reads four lines by four neighbours of a line at a time, 8 bytes each. These hit every pair

@@ -10,7 +10,7 @@ struct ProductPlan {
     int rows;
     int groups;
     int buffers;
-    bool bulk;
+    bool wide;  // 16 bytes a copy
 
     constexpr Fused fused() const { return {products, first, second, warps, rows}; }
     constexpr int threads() const { return groups * warps * kWarp; }
@@ -30,7 +30,7 @@ template <ProductPlan plan>
 __device__ __forceinline__ void dft_product(const DftArguments& args) {
     constexpr Fused fused = plan.fused();
     constexpr Lines taken = fused.taken(), given = fused.given();
-    using Tiles = Ring<plan.warps, plan.buffers, plan.bulk, taken, given>;
+    using Tiles = Ring<plan.warps, plan.buffers, plan.wide, taken, given>;
     extern __shared__ __align__(128) unsigned char shared[];
     uint4* const tables = reinterpret_cast<uint4*>(shared);
     for (int i = threadIdx.x; i < plan.table_bytes() / 16; i += plan.threads())

@@ -1,7 +1,8 @@
 // Tiles of transforms on their way: global to shared memory, and back, while others are worked on.
 //
-// A group of warps has `buffers` tiles of its own in shared memory and takes tile after tile. With
-// `bulk` one warp asks the copy engine (sm_90, arrays on 16 bytes); else every thread copies elements.
+// A group of warps has `buffers` tiles of its own in shared memory and takes tile after tile. Arrays on
+// 16 bytes are `wide`: the copy engine takes a tile without gaps, else threads copy 16 bytes at a time;
+// other arrays go element by element.
 #pragma once
 #include "device/barrier.cuh"
 #include "device/tensor_copy.cuh"
@@ -48,9 +49,22 @@ struct Array {
     int64 lines;
 };
 
-template <int Warps, int Buffers, bool Bulk, Lines taken, Lines given>
+#if __CUDA_ARCH__ >= 900
+constexpr bool kHasEngine = true;
+#else
+constexpr bool kHasEngine = false;
+#endif
+
+template <int Warps, int Buffers, bool Wide, Lines taken, Lines given>
 struct Ring {
     static constexpr int kBytes = taken.bytes() > given.bytes() ? taken.bytes() : given.bytes();
+    // A tile without gaps is one request of the copy engine. It takes lines one by one, which costs
+    // more than copying 16 bytes a thread.
+    static constexpr bool kEngineLoads = kHasEngine && Wide && taken.dense();
+    static constexpr bool kEngineStores = kHasEngine && Wide && given.dense();
+    static constexpr int kElements = Wide ? 2 : 1;  // of a thread's copy
+    static_assert(!Wide || taken.dense() || taken.width % 2 == 0, "lines of whole 16 bytes");
+    static_assert(!Wide || given.dense() || given.width % 2 == 0, "lines of whole 16 bytes");
 
     Group<Warps> group;
     Array source, target;
@@ -60,7 +74,7 @@ struct Ring {
     __device__ __forceinline__ float2* buffer(int b) const { return memory + b * (kBytes / 8); }
 
     __device__ __forceinline__ void start() const {
-        if constexpr (Bulk) {
+        if constexpr (kEngineLoads) {
             if (group.thread == 0) {
                 for (int b = 0; b < Buffers; ++b) barrier_init(barriers + 8 * b, 1);
                 barrier_init_fence();
@@ -75,44 +89,52 @@ struct Ring {
         return left < lines.count ? static_cast<int>(left) : lines.count;
     }
 
+    // `move(in memory, in shared memory, elements)` for the pieces of a tile that a thread moves:
+    // offsets of each of `kElements`, but for an odd element at the end of lines without gaps.
+    template <Lines lines, typename Move>
+    __device__ __forceinline__ void pieces(const Array& array, int64 tile, Move move) const {
+        const int count = valid<lines>(array, tile);
+        if constexpr (Wide && lines.dense()) {
+            const int elements = count * lines.width, even = elements & ~1;
+            for (int i = 2 * group.thread; i < even; i += 2 * group.kThreads) move(i, i, 2);
+            if (elements != even && group.thread == 0) move(even, even, 1);
+        } else {
+            constexpr int kPieces = lines.width / kElements;
+#pragma unroll 4
+            for (int i = group.thread; i < count * kPieces; i += group.kThreads) {
+                const int line = i / kPieces, k = i % kPieces * kElements;
+                move(line * array.line_stride + k, line * lines.pitch + k, kElements);
+            }
+        }
+    }
+
     __device__ __forceinline__ void request(int64 tile, int64 tiles, int b) const {
         float2* const place = buffer(b);
-        if constexpr (Bulk) {
-            if (tile >= tiles || group.warp != 0) return;
-            const float2* from = source.first + tile * source.tile_stride;
-            const int count = valid<taken>(source, tile);
+        const float2* const from = source.first + tile * source.tile_stride;
+        if constexpr (kEngineLoads) {
+            if (tile >= tiles || group.thread != 0) return;
             const uint32 barrier = barriers + 8 * b;
-            if constexpr (taken.pitch == taken.width) {
-                if (group.lane == 0) {
-                    // An odd number of elements at the end leaves one that the engine cannot take.
-                    const int elements = count * taken.width, even = elements & ~1;
-                    if (elements != even) place[even] = from[even];
-                    barrier_expect(barrier, even * 8);
-                    if (even) bulk_load(shared_address(place), from, even * 8, barrier);
-                }
-            } else {
-                if (group.lane == 0) barrier_expect(barrier, count * taken.width * 8);
-                __syncwarp();
-                for (int i = group.lane; i < count; i += kWarp)
-                    bulk_load(shared_address(place + i * taken.pitch), from + i * source.line_stride,
-                              taken.width * 8, barrier);
-            }
+            // An odd number of elements leaves one at the end that the engine cannot take.
+            const int elements = valid<taken>(source, tile) * taken.width, even = elements & ~1;
+            if (elements != even) place[even] = from[even];
+            barrier_expect(barrier, even * 8);
+            if (even) bulk_load(shared_address(place), from, even * 8, barrier);
         } else {
             if (tile < tiles) {
-                const float2* from = source.first + tile * source.tile_stride;
-                const int elements = valid<taken>(source, tile) * taken.width;
-                for (int i = group.thread; i < elements; i += group.kThreads) {
-                    const int line = i / taken.width, k = i % taken.width;
-                    copy_async<8>(place + line * taken.pitch + k, from + line * source.line_stride + k,
-                                  8);
-                }
+                pieces<taken>(source, tile, [&](int64 at, int to, int elements) {
+                    if (elements == 2) {
+                        copy_async<16>(place + to, from + at, 16);
+                    } else {
+                        copy_async<8>(place + to, from + at, 8);
+                    }
+                });
             }
             commit_copies();  // one group a request, so that they can be counted
         }
     }
 
     __device__ __forceinline__ void wait(int b, int parity) const {
-        if constexpr (Bulk) {
+        if constexpr (kEngineLoads) {
             barrier_wait(barriers + 8 * b, parity);
         } else {
             wait_copies<(Buffers > 2 ? Buffers - 2 : Buffers - 1)>();
@@ -122,39 +144,32 @@ struct Ring {
 
     // Returns when the results stored last have been read from shared memory.
     __device__ __forceinline__ void drained() const {
-        if constexpr (Bulk) {
-            if (group.warp == 0) {
-                wait_stores_read<0>();
-                __syncwarp();
-            }
-        } else {
-            group.sync();
+        if constexpr (kEngineStores) {
+            if (group.thread == 0) wait_stores_read<0>();
         }
+        // One thread asks the engine for both; else all have to know.
+        if constexpr (!(kEngineLoads && kEngineStores)) group.sync();
     }
 
     __device__ __forceinline__ void store(int64 tile, int b) const {
         const float2* const place = buffer(b);
-        float2* to = target.first + tile * target.tile_stride;
-        const int count = valid<given>(target, tile);
-        if constexpr (Bulk) {
-            if (group.warp != 0) return;
-            if constexpr (given.pitch == given.width) {
-                if (group.lane == 0) {
-                    const int elements = count * given.width, even = elements & ~1;
-                    if (elements != even) to[even] = place[even];
-                    if (even) bulk_store(to, shared_address(place), even * 8);
-                }
-            } else {
-                for (int i = group.lane; i < count; i += kWarp)
-                    bulk_store(to + i * target.line_stride, shared_address(place + i * given.pitch),
-                               given.width * 8);
+        float2* const to = target.first + tile * target.tile_stride;
+        if constexpr (kEngineStores) {
+            if (group.thread == 0) {
+                const int elements = valid<given>(target, tile) * given.width, even = elements & ~1;
+                if (elements != even) to[even] = place[even];
+                if (even) bulk_store(to, shared_address(place), even * 8);
+                commit_stores();
             }
-            commit_stores();
         } else {
-            for (int i = group.thread; i < count * given.width; i += group.kThreads) {
-                const int line = i / given.width, k = i % given.width;
-                to[line * target.line_stride + k] = place[line * given.pitch + k];
-            }
+            pieces<given>(target, tile, [&](int64 at, int from, int elements) {
+                if (elements == 2) {
+                    *reinterpret_cast<float4*>(to + at) =
+                        *reinterpret_cast<const float4*>(place + from);
+                } else {
+                    to[at] = place[from];
+                }
+            });
         }
     }
 
@@ -171,7 +186,7 @@ struct Ring {
             }
             wait(b, parity);
             work(buffer(b));
-            if constexpr (Bulk) copy_engine_fence();
+            if constexpr (kEngineLoads || kEngineStores) copy_engine_fence();
             if constexpr (Buffers > 2) {
                 // The buffer stored last time is free by now.
                 if (tile != first) {
@@ -190,9 +205,9 @@ struct Ring {
                 parity ^= 1;
             }
         }
-        if constexpr (Bulk) {
+        if constexpr (kEngineStores) {
             // Shared memory has to stay until the copy engine has read it.
-            if (group.warp == 0) wait_stores_read<0>();
+            if (group.thread == 0) wait_stores_read<0>();
         }
     }
 };
