@@ -306,7 +306,7 @@ def besides(precision: Precision, plan: Plan) -> int:
         return found + 24 * (plan.rows > 1)
     if isinstance(plan, ConvolutionPlan):
         return found + 32
-    promoted = plan.sums if plan.promoted(precision) else 0
+    promoted = plan.sums - 8 if plan.promoted(precision) else 0
     return found + 16 * (not plan.resident) + 24 * (plan.rows > 1) + promoted
 
 
