@@ -56,7 +56,7 @@ __device__ __forceinline__ void dft_dense(const DftArguments& args) {
     constexpr Fold fold = plan.fold();
     constexpr Lines lines = plan.lines();
     constexpr int kRows = plan.rows, kLength = plan.length;
-    using Tiles = Ring<plan.warps, plan.buffers, plan.wide, lines, lines>;
+    using Tiles = Ring<plan.warps, plan.buffers, plan.wide, false, lines, lines>;
     extern __shared__ __align__(128) unsigned char shared[];
     uint4* const resident = reinterpret_cast<uint4*>(shared);
     if constexpr (plan.resident) {

@@ -30,7 +30,7 @@ template <ProductPlan plan>
 __device__ __forceinline__ void dft_product(const DftArguments& args) {
     constexpr Fused fused = plan.fused();
     constexpr Lines taken = fused.taken(), given = fused.given();
-    using Tiles = Ring<plan.warps, plan.buffers, plan.wide, taken, given>;
+    using Tiles = Ring<plan.warps, plan.buffers, plan.wide, true, taken, given>;
     extern __shared__ __align__(128) unsigned char shared[];
     uint4* const tables = reinterpret_cast<uint4*>(shared);
     for (int i = threadIdx.x; i < plan.table_bytes() / 16; i += plan.threads())

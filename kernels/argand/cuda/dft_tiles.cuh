@@ -55,7 +55,8 @@ constexpr bool kHasEngine = true;
 constexpr bool kHasEngine = false;
 #endif
 
-template <int Warps, int Buffers, bool Wide, Lines taken, Lines given>
+// `Whole` tiles have all of their lines, one after the other in memory.
+template <int Warps, int Buffers, bool Wide, bool Whole, Lines taken, Lines given>
 struct Ring {
     static constexpr int kBytes = taken.bytes() > given.bytes() ? taken.bytes() : given.bytes();
     // A tile without gaps is one request of the copy engine. It takes lines one by one, which costs
@@ -85,34 +86,63 @@ struct Ring {
     // How many of a tile's lines there are.
     template <Lines lines>
     __device__ __forceinline__ int valid(const Array& array, int64 tile) const {
+        if constexpr (Whole) return lines.count;
         const int64 left = array.lines - tile * lines.count;
         return left < lines.count ? static_cast<int>(left) : lines.count;
     }
 
-    // `move(in memory, in shared memory, elements)` for the pieces of a tile that a thread moves:
-    // offsets of each of `kElements`, but for an odd element at the end of lines without gaps.
+    // `move(at memory, at shared memory, elements)` for the pieces of a tile that a thread moves: of
+    // `kElements` each, but for an odd element at the end of lines without gaps.
     template <Lines lines, typename Move>
-    __device__ __forceinline__ void pieces(const Array& array, int64 tile, Move move) const {
+    __device__ __forceinline__ void pieces(const Array& array, int64 tile, float2* place,
+                                           Move move) const {
+        float2* const memory_at = array.first + tile * array.tile_stride;
         const int count = valid<lines>(array, tile);
         if constexpr (Wide && lines.dense()) {
             const int elements = count * lines.width, even = elements & ~1;
-            for (int i = 2 * group.thread; i < even; i += 2 * group.kThreads) move(i, i, 2);
-            if (elements != even && group.thread == 0) move(even, even, 1);
+            for (int i = 2 * group.thread; i < even; i += 2 * group.kThreads)
+                move(memory_at + i, place + i, 2);
+            if (elements != even && group.thread == 0) move(memory_at + even, place + even, 1);
+        } else if (Whole || count == lines.count) {
+            lines_of<lines, true>(array, memory_at, place, lines.count, move);
         } else {
-            constexpr int kPieces = lines.width / kElements;
-#pragma unroll 4
-            for (int i = group.thread; i < count * kPieces; i += group.kThreads) {
+            lines_of<lines, false>(array, memory_at, place, count, move);
+        }
+    }
+
+    // Threads' own offsets are added once, so that those of each turn are known when it is compiled.
+    template <Lines lines, bool Known, typename Move>
+    __device__ __forceinline__ void lines_of(const Array& array, float2* memory_at, float2* place,
+                                             int count, Move move) const {
+        constexpr int kPieces = lines.width / kElements, kThreads = Group<Warps>::kThreads;
+        constexpr int kTurns = (lines.count * kPieces + kThreads - 1) / kThreads;
+        constexpr bool kExact = lines.count * kPieces % kThreads == 0;
+        const int64 stride = Whole ? lines.width : array.line_stride;
+        const int own_line = group.thread / kPieces, own = group.thread % kPieces * kElements;
+        if constexpr (kThreads % kPieces == 0) {
+            constexpr int kStep = kThreads / kPieces;
+            float2* const from = memory_at + own_line * stride + own;
+            float2* const to = place + own_line * lines.pitch + own;
+#pragma unroll(Known && kTurns <= 32 ? kTurns : 2)
+            for (int turn = 0; turn < kTurns; ++turn)
+                if ((Known && kExact) || own_line + turn * kStep < count)
+                    move(from + turn * kStep * stride, to + turn * kStep * lines.pitch, kElements);
+        } else {
+#pragma unroll(Known && kTurns <= 32 ? kTurns : 2)
+            for (int turn = 0; turn < kTurns; ++turn) {
+                const int i = group.thread + turn * kThreads;
                 const int line = i / kPieces, k = i % kPieces * kElements;
-                move(line * array.line_stride + k, line * lines.pitch + k, kElements);
+                if ((Known && kExact) || line < count)
+                    move(memory_at + line * stride + k, place + line * lines.pitch + k, kElements);
             }
         }
     }
 
     __device__ __forceinline__ void request(int64 tile, int64 tiles, int b) const {
         float2* const place = buffer(b);
-        const float2* const from = source.first + tile * source.tile_stride;
         if constexpr (kEngineLoads) {
             if (tile >= tiles || group.thread != 0) return;
+            const float2* const from = source.first + tile * source.tile_stride;
             const uint32 barrier = barriers + 8 * b;
             // An odd number of elements leaves one at the end that the engine cannot take.
             const int elements = valid<taken>(source, tile) * taken.width, even = elements & ~1;
@@ -121,11 +151,11 @@ struct Ring {
             if (even) bulk_load(shared_address(place), from, even * 8, barrier);
         } else {
             if (tile < tiles) {
-                pieces<taken>(source, tile, [&](int64 at, int to, int elements) {
+                pieces<taken>(source, tile, place, [](float2* from, float2* to, int elements) {
                     if (elements == 2) {
-                        copy_async<16>(place + to, from + at, 16);
+                        copy_async<16>(to, from, 16);
                     } else {
-                        copy_async<8>(place + to, from + at, 8);
+                        copy_async<8>(to, from, 8);
                     }
                 });
             }
@@ -152,22 +182,21 @@ struct Ring {
     }
 
     __device__ __forceinline__ void store(int64 tile, int b) const {
-        const float2* const place = buffer(b);
-        float2* const to = target.first + tile * target.tile_stride;
+        float2* const place = buffer(b);
         if constexpr (kEngineStores) {
             if (group.thread == 0) {
+                float2* const to = target.first + tile * target.tile_stride;
                 const int elements = valid<given>(target, tile) * given.width, even = elements & ~1;
                 if (elements != even) to[even] = place[even];
                 if (even) bulk_store(to, shared_address(place), even * 8);
                 commit_stores();
             }
         } else {
-            pieces<given>(target, tile, [&](int64 at, int from, int elements) {
+            pieces<given>(target, tile, place, [](float2* to, float2* from, int elements) {
                 if (elements == 2) {
-                    *reinterpret_cast<float4*>(to + at) =
-                        *reinterpret_cast<const float4*>(place + from);
+                    *reinterpret_cast<float4*>(to) = *reinterpret_cast<const float4*>(from);
                 } else {
-                    to[at] = place[from];
+                    *to = *from;
                 }
             });
         }
