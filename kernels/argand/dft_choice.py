@@ -44,10 +44,16 @@ def choose(method: Method | None, precision: Precision, arch: Arch, *, wide: boo
         return Choice(None, f"{precision.name} has no tensor-core products")
     if method.length == 1:
         return Choice(None, "one number is its own transform")
-    found = candidates(method, precision, arch, wide=wide)
-    if not found:
+    plan = own_plan(method, precision, arch, wide=wide)
+    if plan is None:
         return Choice(None, f"no plan fits {method} at {precision.name} on {arch.target}")
-    return Choice(max(found, key=_score), f"{method} at {precision.name}")
+    return Choice(plan, f"{method} at {precision.name}")
+
+
+def own_plan(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> Plan | None:
+    """The best of our own plans; None where there is none."""
+    found = candidates(method, precision, arch, wide=wide)
+    return max(found, key=_score) if found else None
 
 
 def _score(plan: Plan) -> tuple[int, ...]:
