@@ -80,16 +80,17 @@ class DensePlan:
         """Dynamic shared memory of a block."""
         table = folded_bytes(self.length, self.warps, precision) if self.resident else 0
         tile = _whole(16 * self.rows * self.pitch)
-        return table + self.groups * self.buffers * (tile + 8)
+        board = 12 * 16 * self.rows * self.warps if self.together(precision) else 0
+        return table + self.groups * (self.buffers * (tile + 8) + board)
+
+    def together(self, precision: Precision) -> bool:
+        """Whether warps that share a tile fold it together; ``together`` of ``Fold``."""
+        return self.warps > 1 and depth(precision) == 16
 
     @property
     def sums(self) -> int:
         """Registers a thread that hold sums."""
         return 16 * folded_tiles(self.length, self.warps) * self.rows
-
-    def promoted(self, precision: Precision) -> bool:
-        """Whether sums are moved out of the tensor cores; ``promoted`` of ``Fold``."""
-        return precision.terms == 2 and self.length // 2 > 8 * depth(precision)
 
     @property
     def unrolled_tiles(self) -> int:
@@ -306,8 +307,9 @@ def besides(precision: Precision, plan: Plan) -> int:
         return found + 24 * (plan.rows > 1)
     if isinstance(plan, ConvolutionPlan):
         return found + 32
-    promoted = plan.sums - 8 if plan.promoted(precision) else 0
-    return found + 16 * (not plan.resident) + 24 * (plan.rows > 1) + promoted
+    if plan.together(precision):
+        return found
+    return found + 16 * (not plan.resident) + 24 * (plan.rows > 1)
 
 
 def is_legal(plan: Plan, precision: Precision, arch: Arch) -> bool:

@@ -20,8 +20,10 @@ struct DensePlan {
     }
     constexpr int threads() const { return groups * warps * kWarp; }
     constexpr int table_bytes() const { return resident ? fold().bytes() : 0; }
+    // What warps that fold together tell each other: a largest magnitude and a sum for each transform.
+    constexpr int board_bytes() const { return fold().together() ? warps * 16 * rows * 12 : 0; }
     constexpr int shared_bytes() const {
-        return table_bytes() + groups * buffers * (lines().bytes() + 8);
+        return table_bytes() + groups * (buffers * (lines().bytes() + 8) + board_bytes());
     }
 };
 
@@ -34,12 +36,14 @@ __device__ __forceinline__ int first_line(int g) {
 template <int Pitch>
 constexpr int kOtherLine = Pitch % 2 ? 2 : 8;
 
-template <int Length>
-__device__ __forceinline__ float largest_part(const float2* x, int t) {
-    constexpr int kChains = 4;
+// The largest magnitude of a part among elements t, t + 4, ... of a transform; of `Shares` warps each
+// looks at every so manyth of these.
+template <int Length, int Shares>
+__device__ __forceinline__ float largest_part(const float2* x, int t, int share) {
+    constexpr int kChains = 4, kStep = 4 * kChains * Shares;
     float largest[kChains] = {};
 #pragma unroll 2
-    for (int start = 0; start < Length; start += 4 * kChains)
+    for (int start = 4 * kChains * share; start < Length; start += kStep)
 #pragma unroll
         for (int i = 0; i < kChains; ++i) {
             const int k = start + 4 * i + t;
@@ -48,7 +52,9 @@ __device__ __forceinline__ float largest_part(const float2* x, int t) {
                 largest[i] = fmaxf(largest[i], fmaxf(fabsf(value.x), fabsf(value.y)));
             }
         }
-    return fmaxf(fmaxf(largest[0], largest[1]), fmaxf(largest[2], largest[3]));
+    const float found = fmaxf(fmaxf(largest[0], largest[1]), fmaxf(largest[2], largest[3]));
+    const float other = fmaxf(found, __shfl_xor_sync(0xffffffffu, found, 1));
+    return fmaxf(other, __shfl_xor_sync(0xffffffffu, other, 2));
 }
 
 template <DensePlan plan>
@@ -80,35 +86,85 @@ __device__ __forceinline__ void dft_dense(const DftArguments& args) {
     const int t = group.lane % 4, first = first_line<lines.pitch>(group.lane / 4);
     constexpr int kOther = kOtherLine<lines.pitch>;
 
+    constexpr bool kTogether = fold.together();
+    constexpr int kHeld = 16 * kRows;  // transforms of a tile
+    unsigned char* const boards = memory + plan.groups * (kOwn + plan.buffers * 8);
+    float2* const totals =
+        reinterpret_cast<float2*>(boards) + group.index * plan.warps * kHeld + group.lane / 4;
+    float* const magnitudes = reinterpret_cast<float*>(boards + plan.groups * plan.warps * kHeld * 8) +
+                              group.index * plan.warps * kHeld + group.lane / 4;
+
     auto work = [&](float2* tile) {
         float2* const base = tile + first * lines.pitch;
+        auto line = [&](int m, int row) { return base + (16 * m + row * kOther) * lines.pitch; };
         float scale[kRows][2], back[kRows][2];
+        if constexpr (plan.products.scaled && kTogether) {
+#pragma unroll
+            for (int m = 0; m < kRows; ++m)
+#pragma unroll
+                for (int row = 0; row < 2; ++row) {
+                    const float largest =
+                        largest_part<kLength, plan.warps>(line(m, row), t, group.warp);
+                    if (t == 0) magnitudes[group.warp * kHeld + 8 * (2 * m + row)] = largest;
+                }
+            group.sync();
+        }
 #pragma unroll
         for (int m = 0; m < kRows; ++m)
 #pragma unroll
             for (int row = 0; row < 2; ++row) {
                 scale[m][row] = back[m][row] = 1.0f;
                 if constexpr (plan.products.scaled) {
-                    float largest =
-                        largest_part<kLength>(base + (16 * m + row * kOther) * lines.pitch, t);
-                    largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
-                    largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 2));
+                    float largest = 0.0f;
+                    if constexpr (kTogether) {
+#pragma unroll
+                        for (int warp = 0; warp < plan.warps; ++warp)
+                            largest =
+                                fmaxf(largest, magnitudes[warp * kHeld + 8 * (2 * m + row)]);
+                    } else {
+                        largest = largest_part<kLength, 1>(line(m, row), t, 0);
+                    }
                     const int exponent = transform_exponent(largest);
                     scale[m][row] = power_of_two(exponent);
                     back[m][row] = power_of_two(-exponent);
                 }
             }
         FoldedSums<fold, kRows> sums;
-        folded_product<fold, kRows, plan.resident>(
-            sums,
-            [&](int m, int row, int k) { return base[(16 * m + row * kOther) * lines.pitch + k]; },
-            table, scale);
+        if constexpr (kTogether) {
+            fold_in_place<fold, kRows>(sums.total, line, scale, group.warp);
+#pragma unroll
+            for (int m = 0; m < kRows; ++m)
+#pragma unroll
+                for (int row = 0; row < 2; ++row) {
+                    const float2 total = of_four_lanes(sums.total[m][row]);
+                    if (t == 0) totals[group.warp * kHeld + 8 * (2 * m + row)] = total;
+                }
+            group.sync();
+            product_in_place<fold, kRows, plan.resident>(sums, line, table);
+            if (group.warp == 0) {
+#pragma unroll
+                for (int m = 0; m < kRows; ++m)
+#pragma unroll
+                    for (int row = 0; row < 2; ++row) {
+                        float2 total = {0.0f, 0.0f};
+#pragma unroll
+                        for (int warp = 0; warp < plan.warps; ++warp) {
+                            const float2 part = totals[warp * kHeld + 8 * (2 * m + row)];
+                            total = {total.x + part.x, total.y + part.y};
+                        }
+                        sums.total[m][row] = total;
+                    }
+            }
+        } else {
+            folded_product<fold, kRows, plan.resident>(
+                sums, [&](int m, int row, int k) { return line(m, row)[k]; }, table, scale);
+        }
         float2 start[kRows][2];
 #pragma unroll
         for (int m = 0; m < kRows; ++m)
 #pragma unroll
             for (int row = 0; row < 2; ++row) {
-                const float2 x = base[(16 * m + row * kOther) * lines.pitch];
+                const float2 x = line(m, row)[0];
                 const float s = scale[m][row];
                 start[m][row] = {x.x * s * args.unit, x.y * s * args.unit};
             }
@@ -117,12 +173,12 @@ __device__ __forceinline__ void dft_dense(const DftArguments& args) {
         for (int m = 0; m < kRows; ++m)
 #pragma unroll
             for (int row = 0; row < 2; ++row) {
-                float2* const line = base + (16 * m + row * kOther) * lines.pitch;
+                float2* const results = line(m, row);
                 const float undo = back[m][row];
                 folded_results<fold, kRows>(sums, m, row, group.warp, start[m][row], args.unit,
                                             args.factor, args.sign,
                                             [&](auto place, float2 value) {
-                                                line[place.k] = {value.x * undo, value.y * undo};
+                                                results[place.k] = {value.x * undo, value.y * undo};
                                             });
             }
     };

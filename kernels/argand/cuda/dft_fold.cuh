@@ -45,17 +45,28 @@ struct Fragment {
     }
 };
 
-// One slice of k of one row tile: folds, splits, multiplies. `read(row, k)` is element k of a row;
-// `table` begins at the warp's own columns of the slice.
-template <Fold fold, bool Resident, typename Read>
-__device__ __forceinline__ void folded_slice(float (&parts)[fold.tiles()][4][4], float2 (&total)[2],
-                                             Read read, const uint4* table,
-                                             const float (&scale)[2], int slice) {
+// e and o of element k of a transform, scaled.
+template <Products products>
+__device__ __forceinline__ void fold_pair(float2 x, float2 y, float scale, float2& even,
+                                          float2& odd) {
+    if constexpr (products.scaled) {
+        x = {x.x * scale, x.y * scale};
+        even = {fmaf(y.x, scale, x.x), fmaf(y.y, scale, x.y)};
+        odd = {fmaf(-y.x, scale, x.x), fmaf(-y.y, scale, x.y)};
+    } else {
+        even = {x.x + y.x, x.y + y.y};
+        odd = {x.x - y.x, x.y - y.y};
+    }
+}
+
+// Folds and splits a slice of one row tile as it is needed. `read(row, k)` is element k of a row.
+template <Fold fold, typename Read>
+__device__ __forceinline__ void make_fragment(Fragment<fold.products>& fragment, float2 (&total)[2],
+                                              Read read, const float (&scale)[2], int slice) {
     constexpr Products products = fold.products;
-    constexpr int kLength = fold.length, kHalf = fold.half(), kTerms = products.terms;
+    constexpr int kLength = fold.length, kHalf = fold.half();
     constexpr int kPairs = products.depth() / 8;  // numbers a register
-    const int lane = threadIdx.x % kWarp, t = lane % 4;
-    Fragment<products> fragment;
+    const int t = threadIdx.x % 4;
 #pragma unroll
     for (int row = 0; row < 2; ++row)
 #pragma unroll
@@ -69,15 +80,7 @@ __device__ __forceinline__ void folded_slice(float (&parts)[fold.tiles()][4][4],
                     x = read(row, k);
                     if (kLength % 2 || 2 * k != kLength) y = read(row, kLength - k);
                 }
-                if constexpr (products.scaled) {
-                    const float s = scale[row];
-                    x = {x.x * s, x.y * s};
-                    even[c] = {fmaf(y.x, s, x.x), fmaf(y.y, s, x.y)};
-                    odd[c] = {fmaf(-y.x, s, x.x), fmaf(-y.y, s, x.y)};
-                } else {
-                    even[c] = {x.x + y.x, x.y + y.y};
-                    odd[c] = {x.x - y.x, x.y - y.y};
-                }
+                fold_pair<products>(x, y, scale[row], even[c], odd[c]);
                 total[row].x += even[c].x;
                 total[row].y += even[c].y;
             }
@@ -93,6 +96,16 @@ __device__ __forceinline__ void folded_slice(float (&parts)[fold.tiles()][4][4],
                 fragment.template put<3>(row, word, odd[0].y);
             }
         }
+}
+
+// The products of a slice with the warp's own columns of the table.
+template <Fold fold, bool Resident>
+__device__ __forceinline__ void multiply(float (&parts)[fold.tiles()][4][4],
+                                         const Fragment<fold.products>& fragment,
+                                         const uint4* table) {
+    constexpr Products products = fold.products;
+    constexpr int kTerms = products.terms;
+    const int lane = threadIdx.x % kWarp;
 #pragma unroll
     for (int n = 0; n < fold.tiles(); ++n) {
         const int at = n * kTerms * kWarp + lane;
@@ -138,6 +151,16 @@ __device__ __forceinline__ void clear(float (&parts)[Tiles][4][4]) {
         for (int i = 0; i < 16; ++i) parts[n][i / 4][i % 4] = 0.0f;
 }
 
+// Four lanes have a quarter of a row's e each.
+__device__ __forceinline__ float2 of_four_lanes(float2 total) {
+#pragma unroll
+    for (int other = 1; other < 4; other *= 2) {
+        total.x += __shfl_xor_sync(0xffffffffu, total.x, other);
+        total.y += __shfl_xor_sync(0xffffffffu, total.y, other);
+    }
+    return total;
+}
+
 // `read(row tile, row, k)` is element k of a transform; `table` begins at the warp's own columns;
 // `scale` are powers of two, one for each row that the lane holds.
 template <Fold fold, int Rows, bool Resident, typename Read>
@@ -149,45 +172,108 @@ __device__ __forceinline__ void folded_product(FoldedSums<fold, Rows>& sums, Rea
         sums.total[m][0] = sums.total[m][1] = {0.0f, 0.0f};
         clear(sums.parts[m]);
     }
-    if constexpr (fold.promoted()) {
-        // Tensor cores truncate when they add: what they have goes into fp32 sums now and then.
-#pragma unroll 1
-        for (int from = 0; from < fold.slices(); from += fold.kPromotedEvery)
-#pragma unroll
-            for (int m = 0; m < Rows; ++m) {
-                float parts[fold.tiles()][4][4];
-                clear(parts);
-#pragma unroll 1
-                for (int i = 0; i < fold.kPromotedEvery && from + i < fold.slices(); ++i)
-                    folded_slice<fold, Resident>(
-                        parts, sums.total[m], [&](int row, int k) { return read(m, row, k); },
-                        table + (from + i) * kSlice, scale[m], from + i);
-#pragma unroll
-                for (int n = 0; n < fold.tiles(); ++n)
-#pragma unroll
-                    for (int i = 0; i < 16; ++i)
-                        sums.parts[m][n][i / 4][i % 4] += parts[n][i / 4][i % 4];
-            }
-    } else {
 #pragma unroll(fold.unrolled(Rows) ? fold.slices() : 1)
-        for (int slice = 0; slice < fold.slices(); ++slice)
+    for (int slice = 0; slice < fold.slices(); ++slice)
 #pragma unroll
-            for (int m = 0; m < Rows; ++m)
-                folded_slice<fold, Resident>(
-                    sums.parts[m], sums.total[m], [&](int row, int k) { return read(m, row, k); },
-                    table + slice * kSlice, scale[m], slice);
-    }
-    // Four lanes have a quarter of a row's e each.
+        for (int m = 0; m < Rows; ++m) {
+            Fragment<fold.products> fragment;
+            make_fragment<fold>(
+                fragment, sums.total[m], [&](int row, int k) { return read(m, row, k); }, scale[m],
+                slice);
+            multiply<fold, Resident>(sums.parts[m], fragment, table + slice * kSlice);
+        }
 #pragma unroll
     for (int m = 0; m < Rows; ++m)
 #pragma unroll
-        for (int row = 0; row < 2; ++row)
+        for (int row = 0; row < 2; ++row) sums.total[m][row] = of_four_lanes(sums.total[m][row]);
+}
+
+// Warps that share a tile's columns fold it together, in its place: e_k of 16 bits a part, its terms
+// one after the other, takes the place of x_k, and o_k that of x_(L-k). `line(row tile, row)` is where
+// a transform lies. Gives the sums of e that the lane saw.
+template <Fold fold, int Rows, typename Line>
+__device__ __forceinline__ void fold_in_place(float2 (&total)[Rows][2], Line line,
+                                              const float (&scale)[Rows][2], int warp) {
+    constexpr Products products = fold.products;
+    constexpr int kLength = fold.length, kHalf = fold.half();
+    static_assert(products.depth() == 16, "two terms of 16 bits take as much as a number");
+    const int t = threadIdx.x % 4;
 #pragma unroll
-            for (int other = 1; other < 4; other *= 2) {
-                float2& total = sums.total[m][row];
-                total.x += __shfl_xor_sync(0xffffffffu, total.x, other);
-                total.y += __shfl_xor_sync(0xffffffffu, total.y, other);
-            }
+    for (int m = 0; m < Rows; ++m) total[m][0] = total[m][1] = {0.0f, 0.0f};
+#pragma unroll 1
+    for (int slice = warp; slice < fold.slices(); slice += fold.warps)
+#pragma unroll
+        for (int m = 0; m < Rows; ++m)
+#pragma unroll
+            for (int row = 0; row < 2; ++row)
+#pragma unroll
+                for (int j = 0; j < 4; ++j) {
+                    const int k = slice * 16 + 1 + t + 4 * j;
+                    if (kHalf % 16 && k > kHalf) continue;
+                    float2* const at = line(m, row) + k;
+                    float2* const mirrored = line(m, row) + kLength - k;
+                    const bool two = kLength % 2 || 2 * k != kLength;
+                    float2 even, odd;
+                    fold_pair<products>(*at, two ? *mirrored : float2{0.0f, 0.0f}, scale[m][row], even,
+                                        odd);
+                    total[m][row].x += even.x;
+                    total[m][row].y += even.y;
+                    Fragment<products> pieces;
+                    pieces.template put<0>(0, 0, even.x, even.y);
+                    pieces.template put<1>(0, 0, odd.x, odd.y);
+                    constexpr int kLast = products.terms - 1;
+                    *reinterpret_cast<uint2*>(at) = {pieces.words[0][0][0][0],
+                                                     pieces.words[kLast][0][0][0]};
+                    if (two)
+                        *reinterpret_cast<uint2*>(mirrored) = {pieces.words[0][1][0][0],
+                                                               pieces.words[kLast][1][0][0]};
+                }
+}
+
+// The halves of two words, low ones in the first, high ones in the second.
+__device__ __forceinline__ void pair_halves(uint32 a, uint32 b, uint32& low, uint32& high) {
+    low = __byte_perm(a, b, 0x5410);
+    high = __byte_perm(a, b, 0x7632);
+}
+
+// The same products of what `fold_in_place` left.
+template <Fold fold, int Rows, bool Resident, typename Line>
+__device__ __forceinline__ void product_in_place(FoldedSums<fold, Rows>& sums, Line line,
+                                                 const uint4* table) {
+    constexpr int kLength = fold.length, kHalf = fold.half();
+    constexpr int kSlice = fold.tiles() * fold.warps * fold.products.terms * kWarp;
+    const int t = threadIdx.x % 4;
+#pragma unroll
+    for (int m = 0; m < Rows; ++m) clear(sums.parts[m]);
+#pragma unroll 1
+    for (int slice = 0; slice < fold.slices(); ++slice)
+#pragma unroll
+        for (int m = 0; m < Rows; ++m) {
+            Fragment<fold.products> fragment;
+#pragma unroll
+            for (int row = 0; row < 2; ++row)
+#pragma unroll
+                for (int word = 0; word < 2; ++word) {
+                    uint2 even[2] = {}, odd[2] = {};
+#pragma unroll
+                    for (int c = 0; c < 2; ++c) {
+                        const int k = slice * 16 + 1 + t + 4 * (2 * word + c);
+                        if (kHalf % 16 && k > kHalf) continue;
+                        even[c] = *reinterpret_cast<const uint2*>(line(m, row) + k);
+                        if (kLength % 2 || 2 * k != kLength)
+                            odd[c] = *reinterpret_cast<const uint2*>(line(m, row) + kLength - k);
+                    }
+                    auto& words = fragment.words;
+                    pair_halves(even[0].x, even[1].x, words[0][0][row][word], words[0][1][row][word]);
+                    pair_halves(odd[0].x, odd[1].x, words[0][2][row][word], words[0][3][row][word]);
+                    if constexpr (fold.products.terms == 2) {
+                        pair_halves(even[0].y, even[1].y, words[1][0][row][word],
+                                    words[1][1][row][word]);
+                        pair_halves(odd[0].y, odd[1].y, words[1][2][row][word], words[1][3][row][word]);
+                    }
+                }
+            multiply<fold, Resident>(sums.parts[m], fragment, table + slice * kSlice);
+        }
 }
 
 // Where a result comes from: X_0, or sums of a tile (X_n), or their mirror image (X_(L-n)).
