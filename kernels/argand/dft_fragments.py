@@ -13,6 +13,19 @@ from argand.numpy_dft import table_exponent
 from argand.precision import FP16, TF32, Precision
 from argand.rounding import Array, split
 
+_CUT_A_SLICE = 4.8e-8
+"""What sums of two fp16 terms lose on average in a slice of 16 k, relatively: measured on an H200
+at lengths from 16 to 251, 0.8 of 2^-24."""
+
+
+def mean_cut(precision: Precision, slices: int) -> float:
+    """What tensor cores take from a sum of so many slices on average, relative to it.
+
+    They cut what they add towards zero. The tables are larger by as much, so that a sum is cut to
+    what it should be; what remains has no sign of its own.
+    """
+    return _CUT_A_SLICE * slices if precision.operand is FP16 and precision.terms == 2 else 0.0
+
 
 @lru_cache(maxsize=64)
 def fragments(length: int, warps: int, precision: Precision) -> npt.NDArray[np.uint32]:
@@ -31,7 +44,7 @@ def fragments(length: int, warps: int, precision: Precision) -> npt.NDArray[np.u
     words = []
     for matrix in folded_matrices(length):
         whole = np.zeros((slices * step, tiles * 8))
-        whole[:half, :half] = matrix
+        whole[:half, :half] = matrix * (1 + mean_cut(precision, slices))
         scaled = np.ldexp(whole, table_exponent(precision))
         for term in split(scaled, precision):
             held = term[k[:, None], n.reshape(tiles, WARP)[None, :, :, None]]

@@ -167,6 +167,16 @@ def is_prime(number: int) -> bool:
     return number > 1 and all(number % divisor for divisor in range(2, isqrt(number) + 1))
 
 
+@lru_cache(maxsize=4096)
+def largest_prime(number: int) -> int:
+    """The largest prime factor of a number; 1 of 1."""
+    found, rest = 1, number
+    for divisor in range(2, isqrt(number) + 1):
+        while rest % divisor == 0:
+            found, rest = divisor, rest // divisor
+    return max(found, rest)
+
+
 def generator(prime: int) -> int:
     """The smallest generator of the multiplicative group modulo a prime."""
     order = prime - 1

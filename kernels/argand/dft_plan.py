@@ -19,6 +19,8 @@ WIDE_BYTES = 16
 """Of a wide copy, on which its addresses lie."""
 _REGISTERS = 64 * 1024
 LARGEST_REGISTERS = 255
+WIDEST_CONVOLUTION = (90, 112)
+"""N1 and N2 of the longest convolution that leaves registers enough."""
 _NAMED_BARRIERS = 15
 
 ARGUMENTS: Fields = (
@@ -302,11 +304,13 @@ def registers(threads: int) -> int:
 
 def besides(precision: Precision, plan: Plan) -> int:
     """Registers a thread beside its sums, with which no kernel spills (the tests compile all)."""
-    found = 32 + 40 * precision.terms + 8 * (not plan.wide) - 16 * (plan.sums <= 48)
-    if isinstance(plan, ProductPlan):
-        return found + 24 * (plan.rows > 1)
+    base = 32 + 40 * precision.terms
     if isinstance(plan, ConvolutionPlan):
-        return found + 32
+        # Of the longest first stages those of the larger factor last need the fewest.
+        return base + (16 if (plan.first, plan.second) == WIDEST_CONVOLUTION else 32)
+    found = base + 8 * (not plan.wide) - 16 * (plan.sums <= 48)
+    if isinstance(plan, ProductPlan):
+        return found + 24 * (plan.rows > 1) + 40 * (plan.sums > 96)
     if plan.together(precision):
         return found
     return found + 16 * (not plan.resident) + 24 * (plan.rows > 1)

@@ -12,7 +12,7 @@ import pytest
 from argand import PRECISIONS, Precision
 from argand.device import ARCHITECTURES, Arch
 from argand.dft_choice import candidates as dft_candidates
-from argand.dft_choice import choose as choose_dft
+from argand.dft_choice import estimate, own_plan
 from argand.dft_method import Method, dense, method_for
 from argand.dft_method import product as dft_product
 from argand.dft_plan import ProductPlan, check_dft_plan, dft_source, wide_fits
@@ -280,7 +280,8 @@ def test_clusters_need_hopper() -> None:
 
 
 DENSE = (2, 3, 16, 63, 64, 97, 100, 113, 127, 128, 131, 192, 251, 256, 384, 509, 512)
-PRODUCTS = (
+PRODUCTS = ((16, 16), (40, 25), (32, 32), (64, 64))
+CONVOLVED = (521, 563, 1009, 2039, 4093, 8191, 10_007)
     (2, 3),
     (16, 16),
     (24, 15),
@@ -296,22 +297,26 @@ PRODUCTS = (
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", TENSOR)
 @pytest.mark.parametrize(
-    "method", [*map(dense, DENSE), *(dft_product(*pair) for pair in PRODUCTS)], ids=str
+    "method",
+    [*map(dense, DENSE), *(dft_product(*pair) for pair in PRODUCTS), *map(method_for, CONVOLVED)],
+    ids=str,
 )
 def test_every_transform(arch: Arch, precision: str, method: Method) -> None:
+    """The best plan and some more of each."""
     row = PRECISIONS[precision]
     for wide in {False, wide_fits(method.kind, method.length, method.length)}:
-        for plan in dft_candidates(method, row, arch, wide=wide):
+        found = sorted(dft_candidates(method, row, arch, wide=wide), key=estimate)
+        for plan in found[:1] + found[1 :: max(1, len(found) // 3)]:
             check_dft_plan(plan, row, arch)
             assert_clean(dft_source(plan, row), arch.target, dft_name(plan, row))
 
 
 @pytest.mark.parametrize("precision", TENSOR)
-@pytest.mark.parametrize("length", [64, 97, 128, 1000, 1024])
+@pytest.mark.parametrize("length", [64, 97, 127, 251, 1009, 1024])
 def test_the_plan_of_a_transform(arch: Arch, precision: str, length: int) -> None:
-    row = PRECISIONS[precision]
-    for wide in (False, True):
-        plan = choose_dft(method_for(length), row, arch, wide=wide).plan
+    row, method = PRECISIONS[precision], method_for(length)
+    for wide in {False, wide_fits(method.kind, length, length)}:
+        plan = own_plan(method, row, arch, wide=wide)
         assert plan is not None
         assert plan.wide == wide
         assert_clean(dft_source(plan, row), arch.target, dft_name(plan, row))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, dft, fft_backend
 from argand.device import Device
-from argand.dft_choice import candidates
+from argand.dft_choice import candidates, own_plan
 from argand.dft_method import Method, bluestein, dense, method_for, product, rader
 from argand.dft_plan import wide_fits
 
@@ -39,6 +41,17 @@ def exact(x: Array, **options: Any) -> Array:
     return (np.fft.ifft if inverse else np.fft.fft)(x.astype(complex), **options)
 
 
+@contextmanager
+def our_own(gpu: Device, method: Method, precision: str) -> Iterator[None]:
+    """Our own kernel runs, also where the choice would take cuFFT; that where there is none."""
+    from argand.cuda_dft import fixed_plan
+
+    wide = wide_fits(method.kind, method.length, method.length)
+    plan = own_plan(method, PRECISIONS[precision], gpu.require_arch(), wide=wide)
+    with fixed_plan(plan):
+        yield
+
+
 def check(cp: Any, x: Array, precision: str, method: Method, **options: Any) -> Array:
     """Every row within its bound, and every element written."""
     out = cp.full(x.shape, np.nan, np.complex64)
@@ -55,13 +68,18 @@ def check(cp: Any, x: Array, precision: str, method: Method, **options: Any) -> 
 
 @pytest.mark.parametrize("precision", OURS)
 @pytest.mark.parametrize("length", LENGTHS)
-def test_lengths(cp: Any, rng: np.random.Generator, length: int, precision: str) -> None:
-    for rows in (1, 37):
-        x = normal(rng, rows, length)
-        x[0, 1:] = 0
-        check(cp, x, precision, method_for(length))
-    for norm in ("backward", "ortho", "forward"):
-        check(cp, x, precision, method_for(length), inverse=True, norm=norm)
+def test_lengths(
+    cp: Any, gpu: Device, rng: np.random.Generator, length: int, precision: str
+) -> None:
+    method = method_for(length)
+    with our_own(gpu, method, precision):
+        for rows in (1, 37):
+            x = normal(rng, rows, length)
+            x[0, 1:] = 0
+            check(cp, x, precision, method)
+        for norm in ("backward", "ortho", "forward"):
+            check(cp, x, precision, method, inverse=True, norm=norm)
+    check(cp, x, precision, method)
 
 
 @pytest.mark.parametrize("precision", ["3xfp16", "3xtf32"])
@@ -83,17 +101,20 @@ def test_every_plan(
         pytest.skip("such rows cannot be copied by 16 bytes")
     found = []
     plans = candidates(method, PRECISIONS[precision], gpu.require_arch(), wide=wide)
-    assert plans
-    for plan in plans:
+    assert plans or method.kind == "product"
+    # Not all: each is compiled.
+    for plan in plans[:: max(1, len(plans) // 6)]:
         with fixed_plan(plan):
             found.append(check(cp, x, precision, method))
             check(cp, x[:33], precision, method, inverse=True)
-    # Neither who shares the work nor who moves it changes a bit.
-    for other in found[1:]:
-        np.testing.assert_array_equal(other, found[0])
+    if method.kind == "product":
+        # Neither who shares the work nor who moves it changes a bit. (Warps that fold together add
+        # X_0 up in an order of their own, and convolutions have other factors.)
+        for other in found[1:]:
+            np.testing.assert_array_equal(other, found[0])
 
 
-@pytest.mark.parametrize("length", [7, 97, 100, 128, 251, 1000, 1024])
+@pytest.mark.parametrize("length", [11, 97, 104, 127, 251, 506, 1009, 2039])
 def test_a_transform_does_not_depend_on_its_neighbours(
     cp: Any, rng: np.random.Generator, length: int
 ) -> None:
@@ -110,7 +131,7 @@ def test_a_transform_does_not_depend_on_its_neighbours(
 
 
 @pytest.mark.parametrize("precision", ["3xfp16", "fp16"])
-@pytest.mark.parametrize("length", [5, 97, 128, 251, 1024, 4096])
+@pytest.mark.parametrize("length", [11, 97, 104, 251, 506, 1009, 2039, 10_007])
 def test_amplitude_does_not_matter(
     cp: Any, rng: np.random.Generator, length: int, precision: str
 ) -> None:
@@ -122,9 +143,9 @@ def test_amplitude_does_not_matter(
     assert (dft(cp.zeros((3, length), np.complex64), precision=precision).get() == 0).all()
 
 
-@pytest.mark.parametrize("length", [63, 64, 97, 128, 375, 1000, 1024])
+@pytest.mark.parametrize("length", [13, 88, 97, 104, 110, 143, 506, 529, 521])
 def test_strides_and_places(cp: Any, rng: np.random.Generator, length: int) -> None:
-    x = normal(rng, 6, 8, 2 * length + 3)
+    x = normal(rng, 6, 8, 2 * length + 4)
     given = cp.asarray(x)
     for view in (
         np.s_[:, :, :length], np.s_[:, :, 1 : length + 1], np.s_[::2, :, 3 : length + 3],
@@ -146,7 +167,7 @@ def test_strides_and_places(cp: Any, rng: np.random.Generator, length: int) -> N
             assert np.linalg.norm(found - expected) <= 1e-6 * np.linalg.norm(expected)
 
 
-@pytest.mark.parametrize("length", [63, 97, 128, 251, 375, 1024])
+@pytest.mark.parametrize("length", [64, 97, 104, 251, 506, 529, 521])
 def test_in_place_and_overlapping(cp: Any, rng: np.random.Generator, length: int) -> None:
     x = cp.asarray(normal(rng, 3000, length))
     expected = dft(x).get()

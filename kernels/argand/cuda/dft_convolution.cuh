@@ -38,10 +38,17 @@ struct ConvolutionPlan {
 // Elements that a thread has on their way at a time.
 constexpr int kTogether = 8;
 
+template <int Length>
+__device__ __forceinline__ void prefetch(const float2* x, int thread, int threads) {
+    constexpr int kLine = 16;  // elements of 128 bytes
+    for (int i = thread * kLine; i < Length; i += threads * kLine)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(x + i));
+}
+
 template <ConvolutionPlan plan>
 __device__ __forceinline__ float take(const DftArguments& args, const float2* x,
-                                      const float2* chirp, float2* tile,
-                                      const Group<plan.warps>& group) {
+                                      const float2* chirp, float2* tile) {
+    const auto group = Group<plan.warps>::here();
     constexpr int kRest = plan.rader, kTaken = plan.length - kRest;
     float largest = 0.0f;
     for (int start = group.thread; start < kTaken; start += kTogether * group.kThreads) {
@@ -85,7 +92,7 @@ __device__ __forceinline__ void dft_convolution(const DftArguments& args) {
     for (int i = threadIdx.x; i < plan.table_bytes() / 16; i += plan.threads())
         tables[i] = __ldg(args.table + i);
     __syncthreads();
-    const Group<plan.warps> group;
+    const auto group = Group<plan.warps>::here();
     unsigned char* const memory = shared + plan.table_bytes();
     constexpr int kOwn = plan.halves() * plan.tile_bytes();
     float2* const tiles = reinterpret_cast<float2*>(memory + group.index * kOwn);
@@ -99,15 +106,16 @@ __device__ __forceinline__ void dft_convolution(const DftArguments& args) {
     const int rows = static_cast<int>(args.rows);
     for (int row = blockIdx.x * plan.groups + group.index; row < rows; row += gridDim.x * plan.groups) {
         const float2* const x = args.x + row * args.x_stride;
-        float2* const out = args.out + row * args.out_stride;
+        // The next transform is on its way into the second-level cache.
+        if (const int next = row + gridDim.x * plan.groups; next < rows)
+            prefetch<plan.length>(args.x + next * args.x_stride, group.thread, group.kThreads);
         float2 rest = {0.0f, 0.0f};
         if constexpr (plan.rader) rest = x[0];
         float scale = 1.0f, undo = 1.0f;
 #pragma unroll 1
         for (int half = 0; half < plan.halves(); ++half) {
             float2* const tile = tiles + half * (plan.tile_bytes() / 8);
-            const float2* const spectrum = args.spectrum + half * plan.first * plan.second;
-            float largest = take<plan>(args, x, args.chirp + half * plan.length, tile, group);
+            float largest = take<plan>(args, x, args.chirp + half * plan.length, tile);
             largest = fmaxf(largest, fmaxf(fabsf(rest.x), fabsf(rest.y)));
             largest = largest_of<plan.warps>(largest, board, group);
             group.sync();  // the board may be written again, and the tile be read
@@ -116,20 +124,22 @@ __device__ __forceinline__ void dft_convolution(const DftArguments& args) {
                 scale = power_of_two(exponent);
                 undo = power_of_two(-exponent);
             }
-            first_stage<forward>(tile, there, scale, group);
-            second_stage<forward>(tile, there, kUnit, kUnit * kTable, group,
+            first_stage<forward>(tile, there, scale);
+            second_stage<forward>(tile, there, kUnit, kUnit * kTable,
                                   [&](int k, float2 value) {
                                       if (plan.rader && k == 0) *total = value;
-                                      const float2 z = complex_product(value, __ldg(spectrum + k));
+                                      const float2 z = complex_product(value, __ldg(args.spectrum + half * plan.first * plan.second + k));
                                       // The way back is the conjugate of that of the conjugate.
                                       return float2{z.x, -z.y};
                                   });
             group.sync();
-            first_stage<back>(tile, return_tables, 1.0f, group);
-            second_stage<back>(tile, return_tables, kUnitBack, kUnitBack * kTable, group,
+            first_stage<back>(tile, return_tables, 1.0f);
+            second_stage<back>(tile, return_tables, kUnitBack, kUnitBack * kTable,
                                [&](int, float2 value) { return value; });
             group.sync();
         }
+        asm volatile("" : "+r"(row));  // an address is not kept in registers all the way
+        float2* const out = args.out + row * args.out_stride;
         rest = {rest.x * args.factor, rest.y * args.factor};
         if constexpr (plan.rader) {
             if (group.thread == 0) {

@@ -69,7 +69,7 @@ __device__ __forceinline__ void dft_dense(const DftArguments& args) {
         for (int i = threadIdx.x; i < fold.vectors(); i += plan.threads())
             resident[i] = __ldg(args.table + i);
     }
-    const Group<plan.warps> group;
+    const auto group = Group<plan.warps>::here();
     unsigned char* const memory = shared + plan.table_bytes();
     constexpr int kOwn = plan.buffers * Tiles::kBytes;
     const Tiles ring{

@@ -106,20 +106,18 @@ __device__ __forceinline__ void multiply(float (&parts)[fold.tiles()][4][4],
     constexpr Products products = fold.products;
     constexpr int kTerms = products.terms;
     const int lane = threadIdx.x % kWarp;
+    auto load = [&](int at) { return Resident ? table[at] : __ldg(table + at); };
 #pragma unroll
     for (int n = 0; n < fold.tiles(); ++n) {
         const int at = n * kTerms * kWarp + lane;
-        uint4 first, second = {0, 0, 0, 0};
-        if constexpr (Resident) {
-            first = table[at];
-            if constexpr (kTerms == 2) second = table[at + kWarp];
-        } else {
-            first = __ldg(table + at);
-            if constexpr (kTerms == 2) second = __ldg(table + at + kWarp);
-        }
+        uint32 big[2][2], small[2][2];
         if constexpr (kTerms == 2) {
-            const uint32 big[2][2] = {{first.x, first.y}, {second.x, second.y}};
-            const uint32 small[2][2] = {{first.z, first.w}, {second.z, second.w}};
+#pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                const uint4 found = load(at + i * kWarp);
+                big[i][0] = found.x, big[i][1] = found.y;
+                small[i][0] = found.z, small[i][1] = found.w;
+            }
             // The small products first: they are not lost in the sum of the large ones.
 #pragma unroll
             for (int q = 0; q < 4; ++q)
@@ -129,17 +127,14 @@ __device__ __forceinline__ void multiply(float (&parts)[fold.tiles()][4][4],
             for (int q = 0; q < 4; ++q)
                 mma<products.operand>(parts[n][q], fragment.words[0][q][0], fragment.words[0][q][1],
                                       small[q / 2]);
-#pragma unroll
-            for (int q = 0; q < 4; ++q)
-                mma<products.operand>(parts[n][q], fragment.words[0][q][0], fragment.words[0][q][1],
-                                      big[q / 2]);
         } else {
-            const uint32 big[2][2] = {{first.x, first.y}, {first.z, first.w}};
-#pragma unroll
-            for (int q = 0; q < 4; ++q)
-                mma<products.operand>(parts[n][q], fragment.words[0][q][0], fragment.words[0][q][1],
-                                      big[q / 2]);
+            const uint4 found = load(at);
+            big[0][0] = found.x, big[0][1] = found.y, big[1][0] = found.z, big[1][1] = found.w;
         }
+#pragma unroll
+        for (int q = 0; q < 4; ++q)
+            mma<products.operand>(parts[n][q], fragment.words[0][q][0], fragment.words[0][q][1],
+                                  big[q / 2]);
     }
 }
 

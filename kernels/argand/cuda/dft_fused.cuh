@@ -50,8 +50,8 @@ struct FusedTables {
 };
 
 template <Fused plan>
-__device__ __forceinline__ void first_stage(float2* tile, const FusedTables& tables, float scale,
-                                            const Group<plan.warps>& group) {
+__device__ __forceinline__ void first_stage(float2* tile, const FusedTables& tables, float scale) {
+    const auto group = Group<plan.warps>::here();
     constexpr Fold fold = plan.first_fold();
     constexpr int kRows = plan.rows, kSecond = plan.second, kFirst = plan.first;
     constexpr int kTaken = plan.taken().pitch, kGiven = plan.given().pitch;
@@ -117,8 +117,8 @@ __device__ __forceinline__ void first_stage(float2* tile, const FusedTables& tab
 // and `factor` are of `folded_results`.
 template <Fused plan, typename Finish>
 __device__ __forceinline__ void second_stage(float2* tile, const FusedTables& tables, float unit,
-                                             float factor, const Group<plan.warps>& group,
-                                             Finish finish) {
+                                             float factor, Finish finish) {
+    const auto group = Group<plan.warps>::here();
     constexpr Fold fold = plan.second_fold();
     constexpr int kFirst = plan.first, kGiven = plan.given().pitch;
     constexpr bool kWhole = kFirst % 16 == 0;

@@ -35,7 +35,7 @@ __device__ __forceinline__ void dft_product(const DftArguments& args) {
     uint4* const tables = reinterpret_cast<uint4*>(shared);
     for (int i = threadIdx.x; i < plan.table_bytes() / 16; i += plan.threads())
         tables[i] = __ldg(args.table + i);
-    const Group<plan.warps> group;
+    const auto group = Group<plan.warps>::here();
     unsigned char* const memory = shared + plan.table_bytes();
     constexpr int kOwn = plan.buffers * Tiles::kBytes;
     unsigned char* const barriers = memory + plan.groups * kOwn;
@@ -61,8 +61,8 @@ __device__ __forceinline__ void dft_product(const DftArguments& args) {
             scale = power_of_two(exponent);
             undo = power_of_two(-exponent);
         }
-        first_stage<fused>(tile, fused_tables, scale, group);
-        second_stage<fused>(tile, fused_tables, args.unit, args.factor, group, [&](int, float2 value) {
+        first_stage<fused>(tile, fused_tables, scale);
+        second_stage<fused>(tile, fused_tables, args.unit, args.factor, [&](int, float2 value) {
             return float2{value.x * undo, value.y * undo};
         });
     };

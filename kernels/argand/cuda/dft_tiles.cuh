@@ -27,10 +27,18 @@ __device__ __forceinline__ void bulk_store(void* target, uint32 source, uint32 b
 template <int Warps>
 struct Group {
     static constexpr int kThreads = Warps * kWarp;
-    int index = threadIdx.x / kThreads;
-    int thread = threadIdx.x % kThreads;
-    int warp = thread / kWarp;
-    int lane = threadIdx.x % kWarp;
+    int index;
+    int thread;
+    int warp;
+    int lane;
+
+    // Of this thread. What is derived of it is derived here anew: the compiler would keep what every
+    // stage derives for all tiles, and spill.
+    static __device__ __forceinline__ Group here() {
+        int thread = threadIdx.x;
+        asm volatile("" : "+r"(thread));
+        return {thread / kThreads, thread % kThreads, thread % kThreads / kWarp, thread % kWarp};
+    }
 
     __device__ __forceinline__ void sync() const {
         if constexpr (Warps == 1) {
