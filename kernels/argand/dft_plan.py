@@ -10,7 +10,7 @@ from argand.device import Arch
 from argand.dft_method import LARGEST_FUSED
 from argand.gemm_plan import PlanError
 from argand.kernel_arguments import Fields, size_check
-from argand.precision import Precision
+from argand.precision import FP16, Precision
 
 WARP = 32
 LARGEST_BLOCK = 1024
@@ -19,8 +19,8 @@ WIDE_BYTES = 16
 """Of a wide copy, on which its addresses lie."""
 _REGISTERS = 64 * 1024
 LARGEST_REGISTERS = 255
-WIDEST_CONVOLUTION = (90, 112)
-"""N1 and N2 of the longest convolution that leaves registers enough."""
+LONGEST_CONVOLUTION = (90, 112, 8)
+"""N1, N2 and warps of the one with sums of 112 registers that needs no more, in fp16."""
 _NAMED_BARRIERS = 15
 
 ARGUMENTS: Fields = (
@@ -306,8 +306,8 @@ def besides(precision: Precision, plan: Plan) -> int:
     """Registers a thread beside its sums, with which no kernel spills (the tests compile all)."""
     base = 32 + 40 * precision.terms
     if isinstance(plan, ConvolutionPlan):
-        # Of the longest first stages those of the larger factor last need the fewest.
-        return base + (16 if (plan.first, plan.second) == WIDEST_CONVOLUTION else 32)
+        longest = (plan.first, plan.second, plan.warps) == LONGEST_CONVOLUTION
+        return base + (16 if longest and precision.operand is FP16 else 32)
     found = base + 8 * (not plan.wide) - 16 * (plan.sums <= 48)
     if isinstance(plan, ProductPlan):
         return found + 24 * (plan.rows > 1) + 40 * (plan.sums > 96)

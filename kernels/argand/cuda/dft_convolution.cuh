@@ -92,19 +92,21 @@ __device__ __forceinline__ void dft_convolution(const DftArguments& args) {
     for (int i = threadIdx.x; i < plan.table_bytes() / 16; i += plan.threads())
         tables[i] = __ldg(args.table + i);
     __syncthreads();
-    const auto group = Group<plan.warps>::here();
     unsigned char* const memory = shared + plan.table_bytes();
     constexpr int kOwn = plan.halves() * plan.tile_bytes();
-    float2* const tiles = reinterpret_cast<float2*>(memory + group.index * kOwn);
     unsigned char* const boards = memory + plan.groups * kOwn;
-    float2* const total = reinterpret_cast<float2*>(boards) + group.index;
-    float* const board = reinterpret_cast<float*>(boards + plan.groups * 8) + group.index * plan.warps;
+    float2* const all_totals = reinterpret_cast<float2*>(boards);
+    float* const all_boards = reinterpret_cast<float*>(boards + plan.groups * 8);
     const uint4* const second =
         tables + (plan.first == plan.second ? 0 : forward.first_fold().vectors());
     const FusedTables there{tables, second, args.twiddles, args.turns, 1.0f};
     const FusedTables return_tables{second, tables, args.back_twiddles, args.back_turns, 1.0f};
     const int rows = static_cast<int>(args.rows);
-    for (int row = blockIdx.x * plan.groups + group.index; row < rows; row += gridDim.x * plan.groups) {
+    const int own = Group<plan.warps>::here().index;
+    for (int row = blockIdx.x * plan.groups + own; row < rows; row += gridDim.x * plan.groups) {
+        const auto group = Group<plan.warps>::here();
+        float2* const tiles = reinterpret_cast<float2*>(memory + group.index * kOwn);
+        float2* const total = all_totals + group.index;
         const float2* const x = args.x + row * args.x_stride;
         // The next transform is on its way into the second-level cache.
         if (const int next = row + gridDim.x * plan.groups; next < rows)
@@ -117,6 +119,7 @@ __device__ __forceinline__ void dft_convolution(const DftArguments& args) {
             float2* const tile = tiles + half * (plan.tile_bytes() / 8);
             float largest = take<plan>(args, x, args.chirp + half * plan.length, tile);
             largest = fmaxf(largest, fmaxf(fabsf(rest.x), fabsf(rest.y)));
+            float* const board = all_boards + group.index * plan.warps;
             largest = largest_of<plan.warps>(largest, board, group);
             group.sync();  // the board may be written again, and the tile be read
             if constexpr (plan.products.scaled) {
@@ -126,8 +129,8 @@ __device__ __forceinline__ void dft_convolution(const DftArguments& args) {
             }
             first_stage<forward>(tile, there, scale);
             second_stage<forward>(tile, there, kUnit, kUnit * kTable,
-                                  [&](int k, float2 value) {
-                                      if (plan.rader && k == 0) *total = value;
+                                  [&](int k, float2 value, bool valid) {
+                                      if (plan.rader && valid && k == 0) *total = value;
                                       const float2 z = complex_product(value, __ldg(args.spectrum + half * plan.first * plan.second + k));
                                       // The way back is the conjugate of that of the conjugate.
                                       return float2{z.x, -z.y};
@@ -135,7 +138,7 @@ __device__ __forceinline__ void dft_convolution(const DftArguments& args) {
             group.sync();
             first_stage<back>(tile, return_tables, 1.0f);
             second_stage<back>(tile, return_tables, kUnitBack, kUnitBack * kTable,
-                               [&](int, float2 value) { return value; });
+                               [&](int, float2 value, bool) { return value; });
             group.sync();
         }
         asm volatile("" : "+r"(row));  // an address is not kept in registers all the way

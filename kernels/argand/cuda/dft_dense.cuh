@@ -80,21 +80,22 @@ __device__ __forceinline__ void dft_dense(const DftArguments& args) {
         shared_address(memory + plan.groups * kOwn) + group.index * plan.buffers * 8};
     ring.start();
     __syncthreads();
-    const uint4* const table =
-        (plan.resident ? resident : args.table) +
-        group.warp * fold.tiles() * plan.products.terms * kWarp;
-    const int t = group.lane % 4, first = first_line<lines.pitch>(group.lane / 4);
     constexpr int kOther = kOtherLine<lines.pitch>;
 
     constexpr bool kTogether = fold.together();
     constexpr int kHeld = 16 * kRows;  // transforms of a tile
     unsigned char* const boards = memory + plan.groups * (kOwn + plan.buffers * 8);
-    float2* const totals =
-        reinterpret_cast<float2*>(boards) + group.index * plan.warps * kHeld + group.lane / 4;
-    float* const magnitudes = reinterpret_cast<float*>(boards + plan.groups * plan.warps * kHeld * 8) +
-                              group.index * plan.warps * kHeld + group.lane / 4;
 
     auto work = [&](float2* tile) {
+        const auto group = Group<plan.warps>::here();
+        const int t = group.lane % 4, first = first_line<lines.pitch>(group.lane / 4);
+        const uint4* const table =
+            (plan.resident ? resident : args.table) +
+            group.warp * fold.tiles() * plan.products.terms * kWarp;
+        const int board = group.index * plan.warps * kHeld + group.lane / 4;
+        float2* const totals = reinterpret_cast<float2*>(boards) + board;
+        float* const magnitudes =
+            reinterpret_cast<float*>(boards + plan.groups * plan.warps * kHeld * 8) + board;
         float2* const base = tile + first * lines.pitch;
         auto line = [&](int m, int row) { return base + (16 * m + row * kOther) * lines.pitch; };
         float scale[kRows][2], back[kRows][2];
@@ -177,8 +178,9 @@ __device__ __forceinline__ void dft_dense(const DftArguments& args) {
                 const float undo = back[m][row];
                 folded_results<fold, kRows>(sums, m, row, group.warp, start[m][row], args.unit,
                                             args.factor, args.sign,
-                                            [&](auto place, float2 value) {
-                                                results[place.k] = {value.x * undo, value.y * undo};
+                                            [&](auto place, float2 value, bool valid) {
+                                                value = {value.x * undo, value.y * undo};
+                                                if (valid) results[place.k] = value;
                                             });
             }
     };

@@ -282,25 +282,31 @@ struct Place {
     int c;     // which of a lane's two columns of it
 };
 
-// The results of one row: `write(place, X_k)` for k = 0 and all that the lane holds. `first` is x_0
-// times `unit`, which totals are multiplied by, `factor` what sums with a table are, `sign` -1
-// conjugates the matrix.
+// The results of one row: `write(place, X_k, valid)` for k = 0 and all columns of the lane's tiles.
+// Where it is not valid there is no such k, or another lane has it: then k is one that there is, so
+// that what goes with it can be read without a branch. `first` is x_0 times `unit`, which totals are
+// multiplied by, `factor` what sums with a table are, `sign` -1 conjugates the matrix.
 template <Fold fold, int Rows, typename Write>
 __device__ __forceinline__ void folded_results(const FoldedSums<fold, Rows>& sums, int m, int row,
                                                int warp, float2 first, float unit, float factor,
                                                float sign, Write write) {
+    constexpr int kHalf = fold.half();
+    // Without branches all reads go ahead, for which sums of many tiles leave no registers.
+    constexpr bool kBranches = fold.tiles() * Rows > 5;
     const int t = threadIdx.x % 4;
     if (warp == 0 && t == 0) {
         const float2 total = sums.total[m][row];
         write(Place<Origin::total>{0, 0, 0},
-              float2{fmaf(total.x, unit, first.x), fmaf(total.y, unit, first.y)});
+              float2{fmaf(total.x, unit, first.x), fmaf(total.y, unit, first.y)}, true);
     }
 #pragma unroll
     for (int n = 0; n < fold.tiles(); ++n)
 #pragma unroll
         for (int c = 0; c < 2; ++c) {
-            const int k = (warp * fold.tiles() + n) * 8 + 1 + t + 4 * c;
-            if (fold.half() % (8 * fold.warps) && k > fold.half()) continue;
+            int k = (warp * fold.tiles() + n) * 8 + 1 + t + 4 * c;
+            const bool valid = kHalf % (8 * fold.warps) == 0 || k <= kHalf;
+            if (kBranches && !valid) continue;
+            if (!valid) k = kHalf;
             const float(&parts)[4][4] = sums.parts[m][n];
             const int i = 2 * row + c;
             const float q_re = sign * parts[2][i], q_im = sign * parts[3][i];
@@ -308,7 +314,8 @@ __device__ __forceinline__ void folded_results(const FoldedSums<fold, Rows>& sum
                                   fmaf(parts[1][i] - q_re, factor, first.y)};
             const float2 above = {fmaf(parts[0][i] - q_im, factor, first.x),
                                   fmaf(parts[1][i] + q_re, factor, first.y)};
-            if (fold.length % 2 || 2 * k != fold.length) write(Place<Origin::mirrored>{fold.length - k, n, c}, above);
-            write(Place<Origin::sums>{k, n, c}, below);
+            write(Place<Origin::mirrored>{fold.length - k, n, c}, above,
+                  valid && (fold.length % 2 || 2 * k != fold.length));
+            write(Place<Origin::sums>{k, n, c}, below, valid);
         }
 }

@@ -98,7 +98,7 @@ __device__ __forceinline__ void first_stage(float2* tile, const FusedTables& tab
                 tables.twiddles + (tile_row * fold.tiles() * 2 + row) * kWarp + group.lane;
             folded_results<fold, kRows>(
                 sums, m, row, 0, start[m][row], kUnit, kFactor, tables.sign,
-                [&](auto place, float2 value) {
+                [&](auto place, float2 value, bool valid) {
                     if constexpr (place.origin != Origin::total) {
                         const float4 both = __ldg(twiddles + place.tile * 2 * kWarp);
                         float2 w = place.c ? float2{both.z, both.w} : float2{both.x, both.y};
@@ -107,14 +107,14 @@ __device__ __forceinline__ void first_stage(float2* tile, const FusedTables& tab
                         }
                         value = {value.x * w.x - value.y * w.y, value.x * w.y + value.y * w.x};
                     }
-                    line[place.k] = value;
+                    if (valid) line[place.k] = value;
                 });
         }
     group.sync();
 }
 
-// In place: lines are n2 before and k2 after. `finish(k, value)` is what is written for X_k; `unit`
-// and `factor` are of `folded_results`.
+// In place: lines are n2 before and k2 after. `finish(k, value, valid)` is what is written for X_k;
+// `unit`, `factor` and `valid` are of `folded_results`.
 template <Fused plan, typename Finish>
 __device__ __forceinline__ void second_stage(float2* tile, const FusedTables& tables, float unit,
                                              float factor, Finish finish) {
@@ -148,9 +148,9 @@ __device__ __forceinline__ void second_stage(float2* tile, const FusedTables& ta
             const int k = tile_row * 16 + g + 8 * row;
             if (!kWhole && k >= kFirst) continue;
             folded_results<fold, 1>(sums, 0, row, 0, start[row], unit, factor, tables.sign,
-                                    [&](auto place, float2 value) {
-                                        column[row][place.k * kGiven] =
-                                            finish(k + kFirst * place.k, value);
+                                    [&](auto place, float2 value, bool valid) {
+                                        value = finish(k + kFirst * place.k, value, valid);
+                                        if (valid) column[row][place.k * kGiven] = value;
                                     });
         }
     }

@@ -39,8 +39,7 @@ __device__ __forceinline__ void dft_product(const DftArguments& args) {
     unsigned char* const memory = shared + plan.table_bytes();
     constexpr int kOwn = plan.buffers * Tiles::kBytes;
     unsigned char* const barriers = memory + plan.groups * kOwn;
-    float* const board =
-        reinterpret_cast<float*>(barriers + plan.groups * plan.buffers * 8) + group.index * plan.warps;
+    float* const boards = reinterpret_cast<float*>(barriers + plan.groups * plan.buffers * 8);
     // A transform is a tile, and all of its lines are there.
     const Tiles ring{group,
                      {const_cast<float2*>(args.x), args.x_stride, taken.width, args.rows * taken.count},
@@ -56,15 +55,18 @@ __device__ __forceinline__ void dft_product(const DftArguments& args) {
     auto work = [&](float2* tile) {
         float scale = 1.0f, undo = 1.0f;
         if constexpr (plan.products.scaled) {
+            const auto group = Group<plan.warps>::here();
+            float* const board = boards + group.index * plan.warps;
             const int exponent =
                 transform_exponent(largest_part<plan.warps, taken>(tile, board, group));
             scale = power_of_two(exponent);
             undo = power_of_two(-exponent);
         }
         first_stage<fused>(tile, fused_tables, scale);
-        second_stage<fused>(tile, fused_tables, args.unit, args.factor, [&](int, float2 value) {
-            return float2{value.x * undo, value.y * undo};
-        });
+        second_stage<fused>(tile, fused_tables, args.unit, args.factor,
+                            [&](int, float2 value, bool) {
+                                return float2{value.x * undo, value.y * undo};
+                            });
     };
     ring.run(static_cast<int64>(blockIdx.x) * plan.groups + group.index,
              static_cast<int64>(gridDim.x) * plan.groups, args.rows, work);

@@ -126,7 +126,8 @@ struct Ring {
         constexpr int kTurns = (lines.count * kPieces + kThreads - 1) / kThreads;
         constexpr bool kExact = lines.count * kPieces % kThreads == 0;
         const int64 stride = Whole ? lines.width : array.line_stride;
-        const int own_line = group.thread / kPieces, own = group.thread % kPieces * kElements;
+        const int thread = Group<Warps>::here().thread;
+        const int own_line = thread / kPieces, own = thread % kPieces * kElements;
         if constexpr (kThreads % kPieces == 0) {
             constexpr int kStep = kThreads / kPieces;
             float2* const from = memory_at + own_line * stride + own;
@@ -138,7 +139,7 @@ struct Ring {
         } else {
 #pragma unroll(Known && kTurns <= 32 ? kTurns : 2)
             for (int turn = 0; turn < kTurns; ++turn) {
-                const int i = group.thread + turn * kThreads;
+                const int i = thread + turn * kThreads;
                 const int line = i / kPieces, k = i % kPieces * kElements;
                 if ((Known && kExact) || line < count)
                     move(memory_at + line * stride + k, place + line * lines.pitch + k, kElements);
