@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# compute-sanitizer over small ragged calls of every precision that our kernels compute and every
-# kind of softmax, on a machine with a GPU. The exit status is 0 only where every tool ran and found
+# compute-sanitizer over small ragged products and transforms of every precision that our kernels
+# compute and every kind of softmax, on a machine with a GPU. The exit status is 0 only where every tool ran and found
 # nothing.
 #
 #   benchmarks/sanitize.sh [memcheck racecheck ...]
@@ -18,7 +18,7 @@ trap 'rm -f "$log"' EXIT
 dirty=0
 programs=()
 for precision in $precisions; do
-  programs+=("sanitized_gemm $precision")
+  programs+=("sanitized_gemm $precision" "sanitized_dft $precision")
 done
 for kind in fp32 fp16 bf16 complex64; do
   programs+=("sanitized_softmax $kind")
