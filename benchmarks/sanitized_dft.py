@@ -1,8 +1,8 @@
 """Small ragged transforms for compute-sanitizer: ``python -m benchmarks.sanitized_dft 3xfp16``.
 
 Every kind of plan, forced in turn. Each array is an allocation of its own, so that an access beyond
-it is one beyond what is allocated. Every result is held to its bound. The exit status is 1 where one
-is outside.
+it is one beyond what is allocated. Every result is held to its bound. The exit status is 1 where
+one is outside.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def dft(
         x: real or complex, any rank from 1 on and any strides; NumPy arrays are computed on the
             CPU, CuPy arrays on their GPU. It is converted to the precision's type first.
         axis: that is transformed.
-        n: its length, from 1 to 2^20: x is cut or filled up with zeros. None is x's own.
+        n: its length, from 1 to 2^26: x is cut or filled up with zeros. None is x's own.
         inverse: exp(+2 pi i j k / n) in place of exp(-2 pi i j k / n).
         norm: ``backward`` (1 / n on the inverse), ``ortho`` (1 / sqrt(n) on both) or ``forward``.
         precision, rounding: as in `argand.gemm`. At 3xfp16 errors are fp32's whatever the

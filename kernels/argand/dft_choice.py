@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from argand.device import Arch
-from argand.dft_method import LARGEST_FUSED, Method, largest_prime
+from argand.dft_method import LARGEST_FUSED, Method, prime_factors
 from argand.dft_plan import (
     ConvolutionPlan,
     DensePlan,
@@ -50,7 +50,7 @@ def choose(method: Method | None, precision: Precision, arch: Arch, *, wide: boo
         return Choice(None, f"{precision.name} has no tensor-core products")
     if method.length == 1:
         return Choice(None, "one number is its own transform")
-    if largest_prime(method.length) <= FAST_PRIME:
+    if max(prime_factors(method.length)) <= FAST_PRIME:
         return Choice(None, f"faster at lengths of prime factors up to {FAST_PRIME}, and in fp32")
     plan = own_plan(method, precision, arch, wide=wide)
     if plan is None:

@@ -23,7 +23,8 @@ from functools import lru_cache
 from math import isqrt
 from typing import Literal
 
-LARGEST_LENGTH = 1 << 20
+LARGEST_LENGTH = 1 << 26
+"""The tests go to 2^20."""
 LARGEST_DENSE = 512
 """Up to here a prime is dense: its table has 2 L^2 bytes at two terms of fp16."""
 LARGEST_FACTOR = 128
@@ -168,13 +169,14 @@ def is_prime(number: int) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def largest_prime(number: int) -> int:
-    """The largest prime factor of a number; 1 of 1."""
-    found, rest = 1, number
+def prime_factors(number: int) -> tuple[int, ...]:
+    """The prime factors of a number, with their multiplicity, the smallest first; none of 1."""
+    found, rest = [], number
     for divisor in range(2, isqrt(number) + 1):
         while rest % divisor == 0:
-            found, rest = divisor, rest // divisor
-    return max(found, rest)
+            found.append(divisor)
+            rest //= divisor
+    return (*found, rest) if rest > 1 else tuple(found)
 
 
 def generator(prime: int) -> int:

@@ -62,7 +62,7 @@ def test_errors_are_within_the_bound(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("length", [16_384, 65_536, 65_537, 131_072, 1_000_000, LARGEST_LENGTH])
+@pytest.mark.parametrize("length", [16_384, 65_536, 65_537, 131_072, 1_000_000, 1 << 20])
 def test_long_ones(rng: np.random.Generator, length: int) -> None:
     x = normal(rng, 1, length)
     found = dft(x)
@@ -156,8 +156,8 @@ def test_in_place(rng: np.random.Generator) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"n": 0}, r"n must be from 1 to 1048576, got 0"),
-        ({"n": LARGEST_LENGTH + 1}, "got 1048577"),
+        ({"n": 0}, r"n must be from 1 to 67108864, got 0"),
+        ({"n": LARGEST_LENGTH + 1}, "got 67108865"),
         ({"axis": 2}, "axis must be one of x's 2, got 2"),
         ({"norm": "none"}, r"norm must be one of \['backward', 'ortho', 'forward'\], got 'none'"),
         ({"precision": "fp8"}, "precision must be one of"),
