@@ -279,9 +279,9 @@ def test_clusters_need_hopper() -> None:
         check_softmax_plan(fitted(form, 256, 2, 8192), form, ARCHS["sm_80"])
 
 
-DENSE = (2, 3, 16, 63, 64, 97, 100, 113, 127, 128, 131, 192, 251, 256, 384, 509, 512)
-PRODUCTS = ((16, 16), (40, 25), (32, 32), (64, 64))
-CONVOLVED = (521, 563, 1009, 2039, 4093, 8191, 10_007)
+DENSE = (2, 64, 97, 127, 251, 509)
+PRODUCTS = ((16, 16), (40, 25), (32, 32))
+CONVOLVED = (521, 1009, 2039, 4093, 8191, 10_007)
 
 
 @pytest.mark.slow
@@ -296,7 +296,7 @@ def test_every_transform(arch: Arch, precision: str, method: Method) -> None:
     row = PRECISIONS[precision]
     for wide in {False, wide_fits(method.kind, method.length, method.length)}:
         found = sorted(dft_candidates(method, row, arch, wide=wide), key=estimate)
-        for plan in found[:1] + found[1 :: max(1, len(found) // 3)]:
+        for plan in {*found[:1], *found[len(found) // 2 :][:1]}:
             check_dft_plan(plan, row, arch)
             assert_clean(dft_source(plan, row), arch.target, dft_name(plan, row))
 
