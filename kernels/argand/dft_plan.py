@@ -307,7 +307,9 @@ def besides(precision: Precision, plan: Plan) -> int:
     base = 32 + 40 * precision.terms
     if isinstance(plan, ConvolutionPlan):
         longest = (plan.first, plan.second, plan.warps) == LONGEST_CONVOLUTION
-        return base + (16 if longest and precision.operand is FP16 else 32)
+        if longest and precision.operand is FP16:
+            return base + 16
+        return max(base, 96) + 32  # what is beside the products does not shrink with their terms
     found = base + 8 * (not plan.wide) - 16 * (plan.sums <= 48)
     if isinstance(plan, ProductPlan):
         return found + 24 * (plan.rows > 1) + 40 * (plan.sums > 96)
