@@ -244,6 +244,7 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "h200-gemm-small": _products("h200-gemm-small.csv"),
     "h200-gemm-left-out": left_out_table,
     "h200-gemm-wanted": wanted_table,
+    "h200-gates": _measured("h200-gates.csv", lambda row: bool(row["time_us_p50"])),
     "h200-softmax": _measured("h200-softmax.csv"),
     "h200-softmax-plans": softmax_plans_table,
     "h200-ncu": profile_table,
