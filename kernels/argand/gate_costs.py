@@ -102,16 +102,30 @@ def measure_gate_costs(
 ) -> GateCosts:
     """Time random gates of each width on a state of so many qubits, and keep the costs.
 
-    Takes three states' memory. Raises OSError where the file cannot be written.
+    Takes three states' memory. Raises ValueError for fewer qubits than the widest gate has, and
+    OSError where the file cannot be written.
     """
+    if qubits < MOST_WIDTH:
+        raise ValueError(f"qubits must be at least {MOST_WIDTH}, got {qubits}")
+    row = get_precision(precision)
+    if device.backend == "cpu":
+        found = _measured(row, device, qubits, np)
+    else:
+        import cupy
+
+        with cupy.cuda.Device(device.index):
+            found = _measured(row, device, qubits, cupy)
+    _keep(found, row, device)
+    return found
+
+
+def _measured(row: Precision, device: Device, qubits: int, module: Any) -> GateCosts:
+    """The costs on the current device; ``module`` makes its arrays."""
     from argand.gates import prepared_gate
 
-    row = get_precision(precision)
-    module = _module(device)
     rng = np.random.default_rng(1)
-    state = module.asarray(np.full(2**qubits, 2.0 ** (-qubits / 2), row.output))
+    state = module.full(2**qubits, 2.0 ** (-qubits / 2), row.output)
     copied = _seconds(lambda: state.copy(), device)
-    rate = 2 * state.nbytes / copied
     widths = []
     for width in range(1, MOST_WIDTH + 1):
         normal = rng.standard_normal((2, 2**width, 2**width))
@@ -122,17 +136,7 @@ def measure_gate_costs(
             both.append(_seconds(prepared_gate(state, form, row), device))
         widths.append((both[0] / copied, both[1] / copied))
     call = _seconds(prepared_gate(state[:2], gate_form(1, np.eye(2)[::-1], [0]), row), device)
-    found = GateCosts(rate, tuple(widths), call, measured=True)
-    _keep(found, row, device)
-    return found
-
-
-def _module(device: Device) -> Any:
-    if device.backend == "cpu":
-        return np
-    import cupy
-
-    return cupy
+    return GateCosts(2 * state.nbytes / copied, tuple(widths), call, measured=True)
 
 
 def _seconds(call: Any, device: Device) -> float:
