@@ -164,12 +164,16 @@ def _path(device: Device) -> Path:
 
 
 def _read(device: Device) -> dict[str, Any]:
+    """The device's file. Raises ValueError that names it where it is damaged."""
+    path = _path(device)
     try:
-        found = json.loads(_path(device).read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
+    except ValueError as error:
+        raise ValueError(f"{path} holds no costs of gates ({error}): remove it") from None
     if not isinstance(found, dict):
-        raise ValueError(f"{_path(device)} holds no costs of gates: remove it")
+        raise ValueError(f"{path} holds no costs of gates: remove it")
     return found
 
 
