@@ -91,7 +91,8 @@ report: "workflow/report/workflow.rst"
 wildcard_constraints:
     workload="|".join(map(re.escape, WORKLOADS)),
     part="|".join(
-        re.escape(name) + (rf"/\d+-of-{len(study.shards(name))}" if name in SHARDED else "")
+        re.escape(name)
+        + (rf"/\d+-of-{len(study.shards(name))}" if name in SHARDED else "")
         for name in WORKLOADS
     ),
 

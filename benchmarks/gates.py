@@ -150,9 +150,15 @@ def ours(precision: Precision, plan: CircuitPlan, device: Device) -> Candidate:
         return state
 
     return Candidate(
-        "argand", precision, f"{len(plan.passes)} passes to {plan.width} qubits", prepare, compute,
+        "argand", precision, _described(plan), prepare, compute,
         lambda state: state, input=precision.output, output=precision.output,
     )  # fmt: skip
+
+
+def _described(plan: CircuitPlan) -> str:
+    passes = "pass" if len(plan.passes) == 1 else "passes"
+    widest = max(len(one.qubits) for one in plan.passes)
+    return f"{len(plan.passes)} {passes} of up to {widest} qubits"
 
 
 def available(device: Device, qubits: int, gates: Sequence[Gate]) -> list[Candidate]:

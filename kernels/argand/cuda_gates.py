@@ -6,6 +6,8 @@ call then uploads its matrix and fills in two addresses.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import cupy
@@ -46,11 +48,18 @@ def apply_gate(state: Any, form: GateForm, precision: Precision) -> None:
             apply_gate(copied, form, precision)
             state[...] = copied
             return
-        launch = _launch_for(int(state.size).bit_length() - 1, form, precision)
-        if launch is None:
-            numpy_gates.apply_gate(state, form, precision)
-            return
-        launch(state.data.ptr, cupy.asarray(launch.operand(form)), matrix_exponent(form, precision))
+        prepared_gate(state, form, precision)()
+
+
+def prepared_gate(state: Any, form: GateForm, precision: Precision) -> Callable[[], None]:
+    """A call that applies a gate to a state on the current GPU, its matrix uploaded."""
+    if state.data.ptr % CHUNK:
+        return partial(apply_gate, state, form, precision)
+    launch = _launch_for(int(state.size).bit_length() - 1, form, precision)
+    if launch is None:
+        return partial(numpy_gates.apply_gate, state, form, precision)
+    matrix = cupy.asarray(launch.operand(form))
+    return partial(launch, state.data.ptr, matrix, matrix_exponent(form, precision))
 
 
 def _launch_for(qubits: int, form: GateForm, precision: Precision) -> GateLaunch | None:

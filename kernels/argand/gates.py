@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,18 @@ def apply_form(state: Any, form: GateForm, precision: Precision) -> None:
         cuda_gates.apply_gate(state, form, precision)
     else:
         numpy_gates.apply_gate(state, form, precision)
+
+
+def prepared_gate(state: Any, form: GateForm, precision: Precision) -> Callable[[], None]:
+    """A call that applies a gate to a state, with all that can be made ready before it.
+
+    On a GPU its matrix is there already, and the call is the launch alone.
+    """
+    if is_cuda_array(state):
+        from argand import cuda_gates
+
+        return cuda_gates.prepared_gate(state, form, precision)
+    return partial(numpy_gates.apply_gate, state, form, precision)
 
 
 def state_precision(state: Any, precision: str | Precision | None) -> Precision:

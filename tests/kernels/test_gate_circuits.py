@@ -167,5 +167,14 @@ def test_costs_are_measured_and_kept(tmp_path: Any, monkeypatch: pytest.MonkeyPa
     assert not gate_costs(PRECISIONS["tf32"], cpu()).measured
     measure_gate_costs("tf32", cpu(), qubits=10)
     assert gate_costs(row, cpu()) == measured
+    (path,) = tmp_path.glob("gates-*.json")
+    text = path.read_text()
+    for damaged in (text[:-9], "[]"):
+        path.write_text(damaged)
+        with pytest.raises(ValueError, match=r"json holds no costs of gates.*: remove it"):
+            gate_costs(row, cpu())
+    path.write_text(text)
+    with pytest.raises(ValueError, match="qubits must be at least 7, got 6"):
+        measure_gate_costs("fp32", cpu(), qubits=6)
     wide = measured.seconds(20, range(9), 8)
     assert wide > measured.seconds(20, range(7), 8)
