@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# compute-sanitizer over small ragged calls of every precision that our kernels compute, every kind of
-# softmax and the gates of every precision, on a machine with a GPU. The exit status is 0 only where every tool ran and found
-# nothing.
+# compute-sanitizer over small ragged products, transforms and gates of every precision that our
+# kernels compute, and every kind of softmax, on a machine with a GPU. The exit status is 0 only
+# where every tool ran and found nothing.
 #
 #   benchmarks/sanitize.sh [memcheck racecheck ...]
 set -euo pipefail
@@ -17,7 +17,7 @@ logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 programs=()
 for precision in $precisions; do
-  programs+=("sanitized_gemm $precision")
+  programs+=("sanitized_gemm $precision" "sanitized_dft $precision")
 done
 for kind in fp32 fp16 bf16 complex64; do
   programs+=("sanitized_softmax $kind")

@@ -2,6 +2,8 @@
 
 from argand.circuits import CircuitPlan, CircuitRecord, plan_circuit, run_circuit
 from argand.device import Device, DeviceError, devices
+from argand.dft import DftProblem, dft
+from argand.fft_backend import FftBackend, fft_backend
 from argand.gate_costs import measure_gate_costs
 from argand.gate_fusion import Gate
 from argand.gates import apply_gate
@@ -20,6 +22,8 @@ __all__ = [
     "CircuitRecord",
     "Device",
     "DeviceError",
+    "DftProblem",
+    "FftBackend",
     "Gate",
     "GemmProblem",
     "Packed",
@@ -28,6 +32,8 @@ __all__ = [
     "SoftmaxProblem",
     "apply_gate",
     "devices",
+    "dft",
+    "fft_backend",
     "gemm",
     "get_precision",
     "log_softmax",

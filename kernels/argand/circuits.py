@@ -12,7 +12,7 @@ import numpy as np
 from argand.device import Device, cpu, gpu, is_cuda_array
 from argand.gate_costs import GateCosts, gate_costs
 from argand.gate_forms import GateForm, gate_form
-from argand.gate_fusion import Pass, checked_gates, fuse, fused_gate, passes_by_width
+from argand.gate_fusion import Cost, Gate, Pass, checked_gates, fuse, fused_gate, passes_by_width
 from argand.gate_plan import MOST_WIDTH
 from argand.gates import apply_form, qubits_of, state_precision
 from argand.precision import Precision, get_precision
@@ -127,9 +127,10 @@ def plan_circuit(
     def cost(targets: tuple[int, ...]) -> float:
         return known.seconds(qubits, targets, item)
 
-    widths = range(1, min(qubits, MOST_WIDTH) + 1) if width is None else (width,)
-    tried = [(most, fuse(qubits, found, most, cost)) for most in widths]
-    chosen, passes = min(tried, key=lambda one: sum(cost(p.qubits) for p in one[1]))
+    if width is None:
+        chosen, passes = _cheapest(qubits, found, cost)
+    else:
+        chosen, passes = width, fuse(qubits, found, width, cost)
     forms = []
     for one in passes:
         gate = fused_gate([found[number] for number in one.gates], one.qubits)
@@ -138,6 +139,26 @@ def plan_circuit(
         qubits, row, chosen, tuple(passes), tuple(forms),
         tuple(cost(form.targets) for form in forms), known.measured,
     )  # fmt: skip
+
+
+def _cheapest(qubits: int, gates: Sequence[Gate], cost: Cost) -> tuple[int, list[Pass]]:
+    """The width with the least predicted time, and its passes.
+
+    From the widest down: fewer qubits hardly take fewer passes, so it ends where so many of them
+    would cost more even if each were as cheap as any of that width.
+    """
+    best: tuple[float, int, list[Pass]] | None = None
+    for width in range(min(qubits, MOST_WIDTH), 0, -1):
+        passes = fuse(qubits, gates, width, cost)
+        seconds = sum(cost(one.qubits) for one in passes)
+        if best is None or seconds < best[0]:
+            best = (seconds, width, passes)
+        narrower = [tuple(range(qubits - other, qubits)) for other in range(1, width)]
+        narrower += [tuple(range(other)) for other in range(1, width)]
+        if narrower and len(passes) * min(map(cost, narrower)) > best[0]:
+            break
+    assert best is not None
+    return best[1:]
 
 
 def run_circuit(

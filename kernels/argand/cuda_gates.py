@@ -87,7 +87,7 @@ class GateLaunch:
         else:
             free = tile_columns(qubits, form.targets, form.controls, plan.item)
             columns = free[: plan.columns.bit_length() - 1]
-            tile = make_tile(plan.kind, columns, form.targets, plan.item, plan.threads)
+            tile = make_tile(plan.kind, columns, form.targets, plan.item, plan.copying)
             values = table_values(plan.kind, tile, qubits, form.controls)
         self._arguments = Arguments(_DTYPE, argument_values(values))
         shared = plan.shared_bytes
@@ -104,9 +104,8 @@ class GateLaunch:
         """The matrix as the kernel takes it."""
         kind = self.plan.precision.output
         if self.plan.kind == "permute":
-            entries = np.zeros(len(form.matrix), [("factor", kind), ("column", np.int64)])
-            entries["factor"], entries["column"] = form.factors, form.columns_of_rows
-            return entries.view(np.uint8)
+            factors = form.factors.astype(kind).view(np.uint8)
+            return np.concatenate([factors, form.columns_of_rows.astype(np.uint32).view(np.uint8)])
         matrix = form.matrix.T if self.plan.kind in ("sum", "small") else form.matrix
         return np.ascontiguousarray(matrix.astype(kind))
 

@@ -93,7 +93,15 @@ def diagonal_qubits(gate: Gate) -> set[int]:
 
 @dataclass
 class _Growing:
-    """A pass that is being put together, and what it would leave."""
+    """A pass that is being put together, and what it would leave.
+
+    Attributes:
+        mask: its qubits as bits.
+        taken: its gates.
+        waiting: gates of which some but not all that they wait for are taken: for how many more.
+        ready: gates that wait for nothing more and are not taken.
+        weight: of its gates together.
+    """
 
     mask: int
     taken: list[int]
@@ -133,9 +141,11 @@ class _Growing:
             weight += weights[number]
             for follower in dependencies.followers[number]:
                 left = waiting.get(follower, dependencies.counts[follower]) - 1
-                waiting[follower] = left
                 if left == 0:
+                    waiting.pop(follower, None)
                     looking.append(follower)
+                else:
+                    waiting[follower] = left
         return _Growing(mask, taken, waiting, ready, weight)
 
 

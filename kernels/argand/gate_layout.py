@@ -1,6 +1,6 @@
 """Where the amplitudes of a gate's tiles lie: in the state, in shared memory, in a thread.
 
-A tile is all settings of the targets times the lowest other qubits. Its *places* are the qubits in
+A tile is all settings of the targets times those of some low qubits. Its *places* are the qubits in
 it in order; a tile's amplitude is numbered by its bits at them. In shared memory an amplitude lies
 at its number times its bytes, with bits 4 to 6 of that address changed by an exclusive or of higher
 bits: each place has a vector of three bits, and the eight lanes that read sixteen bytes each at a
@@ -23,6 +23,9 @@ CHUNK = 16
 """Bytes that a thread copies at a time."""
 _BANK_PLACES = 3
 """Bits of a number among the chunks of 128 bytes: all banks."""
+_NEAR, _FAR = 7, 10
+"""Columns are qubits below the first, then from the second on: a tile in pieces of a kilobyte that
+lie eight kilobytes apart is copied faster on an H200 than one in a single piece."""
 PLANE_COLUMNS = 32
 CORE_ROWS_BYTES = PLANE_COLUMNS * 16 + 16
 """From eight rows of a plane to the next eight: ``WgmmaGate::kCoreRows``."""
@@ -82,12 +85,13 @@ class Roles:
 def tile_columns(
     qubits: int, targets: Sequence[int], controls: Sequence[int], item: int
 ) -> list[int]:
-    """The qubits that may be a tile's columns, ascending.
+    """The qubits that may be a tile's columns, those that it takes first in front.
 
     A control is none, but for qubit 0 of a complex64 state: both halves of a chunk are copied.
     """
     fixed = set(controls) - ({0} if item < CHUNK else set())
-    return [qubit for qubit in range(qubits) if qubit not in fixed and qubit not in targets]
+    free = [qubit for qubit in range(qubits) if qubit not in fixed and qubit not in targets]
+    return sorted(free, key=lambda qubit: (_NEAR <= qubit < _FAR, qubit))
 
 
 def make_tile(
@@ -123,26 +127,29 @@ def roles_of(kind: GateKind, tile: Tile) -> Roles:
         return Roles(
             read=read, units=others[threads:], pair=pair, patterns=(own, read[:_BANK_PLACES])
         )
-    fast = column_order(tile)
+    fast = column_order(kind, tile)
     pair = columns[3] if inside else columns[0]
     lane_rows, result_rows = (rows[1:3], rows[1:4]) if inside else (rows[:2], rows[:3])
     further = columns[4:5] if kind == "wgmma" else ()
-    # Lanes write the lowest rows and columns: 64 bytes of the state or more lie together.
     results = (fast[1], fast[2], *result_rows, *rows[4:], *columns[4 + len(further) :])
     registers = (fast[0], pair if inside else rows[3], *further)
     if kind == "wgmma":
         return Roles(results=results, registers=registers, patterns=(own,))
     return Roles(
         read=(*lane_rows, *fast, *columns[4:]), pair=pair, results=results, registers=registers,
-        patterns=(own, (*lane_rows, fast[0])),
+        patterns=(own, (*lane_rows, fast[0]), results[:_BANK_PLACES]),
     )  # fmt: skip
 
 
-def column_order(tile: Tile) -> tuple[int, int, int]:
-    """Places of the three bits of a product's column, the lowest first."""
+def column_order(kind: GateKind, tile: Tile) -> tuple[int, int, int]:
+    """Places of the three bits of a product's column, the lowest first.
+
+    Lanes that write results have the upper two bits, and those of the lowest rows. A warpgroup's
+    write to the state: with the lowest columns, 64 bytes or more lie together.
+    """
     first = 0 if tile.inside else 1
     low, middle, high = tile.columns[first : first + 3]
-    return (high, low, middle)
+    return (high, low, middle) if kind == "wgmma" else (low, middle, high)
 
 
 def masks_of(tile: Tile, roles: Roles) -> tuple[int, ...]:
@@ -195,7 +202,7 @@ def plane_offsets(tile: Tile) -> dict[int, int]:
     """What each place adds to where a line of eight rows lies in a plane (wgmma), in bytes."""
     rows, columns, inside = tile.rows, tile.columns, tile.inside
     slow = columns[3:5] if inside else (columns[0], columns[4])
-    offsets = {place: 16 << bit for bit, place in enumerate((*column_order(tile), *slow))}
+    offsets = {place: 16 << bit for bit, place in enumerate((*column_order("wgmma", tile), *slow))}
     steps = rows[1:-2] if inside else rows[:-3]
     offsets |= {place: CORE_ROWS_BYTES << bit for bit, place in enumerate(steps)}
     return offsets
@@ -239,6 +246,8 @@ def table_values(
         "thread_row": [row_number.get(place, 0) for place in tile.thread_places],
         "result_offset": [tile.offset(place) for place in roles.results],
         "register_offset": [tile.offset(place) for place in roles.registers],
+        "result_mask": [masks[place] for place in roles.results],
+        "register_mask": [masks[place] for place in roles.registers],
         "chunk_offset": _sums([tile.offset(place) for place in tile.chunk_places]),
         "chunk_mask": _sums([masks[place] for place in tile.chunk_places]),
         "chunk_row": _sums([row_number.get(place, 0) for place in tile.chunk_places]),

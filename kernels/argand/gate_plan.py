@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from argand.device import Arch
@@ -24,6 +24,8 @@ _TILE_BYTES = 16 * 1024
 _MOST_SEGMENTS = 17
 _MOST_THREAD_BITS = 9
 _MOST_CHUNKS = 8
+_ROLES_BUFFERS = 3
+"""Of split tiles, where they are made by other warpgroups than multiply them."""
 _BLOCK_BYTES = 1024
 """Of shared memory that the system takes from each block."""
 
@@ -38,6 +40,7 @@ ARGUMENTS: Fields = (
     ("uint32", f"row_mask[{MOST_WIDTH}]"),
     ("uint32", f"read_mask[{_MOST_THREAD_BITS}]"),
     ("uint32", "unit_mask[2]"), ("uint32", "pair_mask"),
+    ("uint32", f"result_mask[{_MOST_THREAD_BITS}]"), ("uint32", "register_mask[3]"),
     ("uint32", f"thread_row[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_row[{_MOST_CHUNKS}]"),
     ("uint32", f"thread_plane[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_plane[{_MOST_CHUNKS}]"),
     ("int", "guarded"),
@@ -56,6 +59,7 @@ class GatePlan:
         inside: whether a chunk of 16 bytes holds two rows of a column (`gate_layout.Tile.inside`).
         stages: tiles that a block holds in shared memory.
         blocks: of a multiprocessor, which registers and shared memory are to leave room for.
+        roles: of wgmma: half of the warpgroups split tiles while the others multiply.
     """
 
     kind: GateKind
@@ -64,6 +68,7 @@ class GatePlan:
     inside: bool
     stages: int
     blocks: int
+    roles: bool = False
 
     @property
     def item(self) -> int:
@@ -78,11 +83,16 @@ class GatePlan:
         return 0 if self.kind == "small" else (_TILE_BYTES // self.item) >> self.width
 
     @property
-    def threads(self) -> int:
-        """Of a block."""
+    def copying(self) -> int:
+        """Threads of a block that copy tiles."""
         if self.kind == "wgmma":
             return 2 << self.width
         return {"sum": 128, "permute": 128, "mma": 256, "small": 256}[self.kind]
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return 2 * self.copying if self.roles else self.copying
 
     @property
     def tile_bytes(self) -> int:
@@ -96,7 +106,9 @@ class GatePlan:
             return _TILE_BYTES
         planes = 0
         if self.kind == "wgmma":
-            planes = 2 * 2 * self.precision.terms * CORE_ROWS_BYTES * (1 << self.width) // 8
+            buffers = _ROLES_BUFFERS if self.roles else 2
+            planes = 2 * self.precision.terms * CORE_ROWS_BYTES * (1 << self.width) // 8
+            planes *= buffers
         return self.stages * self.tile_bytes + planes
 
 
@@ -123,6 +135,10 @@ def check_gate_plan(plan: GatePlan, arch: Arch) -> None:
         raise PlanError(
             f"wgmma needs {WGMMA_TARGET} and 16-bit operands, got {arch.target}, {row.name}"
         )
+    if plan.roles and (plan.kind != "wgmma" or plan.width != MOST_WIDTH):
+        raise PlanError(
+            f"roles are for wgmma of {MOST_WIDTH} qubits, got {plan.kind}, {plan.width}"
+        )
     if plan.kind != "small" and plan.stages < 2:
         raise PlanError(f"stages must be at least 2, got {plan.stages}")
     if plan.inside and plan.item == CHUNK:
@@ -139,9 +155,14 @@ def widest_products(precision: Precision) -> int:
     return MOST_WIDTH if precision.operand.bytes * precision.terms <= 4 else MOST_WIDTH - 1
 
 
-_STAGES: Mapping[int, tuple[int, int]] = {16: (3, 3), 32: (4, 2), 64: (8, 1), 128: (8, 1)}
-"""Stages and blocks of a multiprocessor by the registers that the matrix takes of a thread."""
-_WGMMA_STAGES: Mapping[int, tuple[int, int]] = {6: (3, 2), 7: (4, 1)}
+_STAGES: Mapping[int, Mapping[int, tuple[int, int]]] = {
+    2: {16: (4, 3), 32: (6, 2), 64: (8, 1), 128: (8, 1)},
+    4: {16: (4, 3), 32: (6, 2), 64: (6, 2), 128: (8, 1)},
+}
+"""Stages and blocks of a multiprocessor, by the bytes of an operand and by the registers that the
+matrix takes of a thread."""
+_WGMMA_STAGES: Mapping[int, tuple[int, int]] = {6: (3, 2), 7: (3, 1)}
+_ROLES_WIDTHS: tuple[int, ...] = (7,)
 _CORE_STAGES, _WIDE_CORE_STAGES = (3, 4), (3, 3)
 
 
@@ -173,7 +194,8 @@ def plan_gate(
     for kind in kinds:
         if kind == "wgmma" and not _has_wgmma(precision, arch, width):
             continue
-        plan = _with_stages(GatePlan(kind, width, precision, inside, 2, 1), arch)
+        roles = kind == "wgmma" and width in _ROLES_WIDTHS
+        plan = _with_stages(GatePlan(kind, width, precision, inside, 2, 1, roles), arch)
         if plan.columns <= columns:
             return plan
     return GatePlan("small", width, precision, False, 1, 1)
@@ -188,15 +210,16 @@ def _with_stages(plan: GatePlan, arch: Arch) -> GatePlan:
     if plan.kind == "mma":
         # Real and imaginary part of 2^w x 16 numbers a warp, in terms: registers of a lane.
         registers = (plan.precision.operand.bytes * plan.precision.terms << plan.width) // 4
-        stages, blocks = _STAGES[max(16 if plan.width == 4 else 32, registers)]
+        least = 16 if plan.width == 4 else 32
+        stages, blocks = _STAGES[plan.precision.operand.bytes][max(least, registers)]
     elif plan.kind == "wgmma":
         stages, blocks = _WGMMA_STAGES[plan.width]
     else:
         stages, blocks = _CORE_STAGES if plan.width <= CORES_WIDTH else _WIDE_CORE_STAGES
     room = arch.shared_bytes // blocks - _BLOCK_BYTES
-    fixed = GatePlan(plan.kind, plan.width, plan.precision, plan.inside, 0, 1).shared_bytes
+    fixed = replace(plan, stages=0).shared_bytes
     stages = max(2, min(stages, (room - fixed - _static_bytes(plan)) // plan.tile_bytes))
-    return GatePlan(plan.kind, plan.width, plan.precision, plan.inside, stages, blocks)
+    return replace(plan, stages=stages, blocks=blocks)
 
 
 def _static_bytes(plan: GatePlan) -> int:
@@ -208,7 +231,8 @@ def kernel_name(plan: GatePlan) -> str:
     """The kernel's symbol: operation, kind, precision, width, layout."""
     where = "inside" if plan.inside else "outside"
     precision = plan.precision.symbol if plan.kind in ("mma", "wgmma") else f"fp{4 * plan.item}"
-    return f"gate_{plan.kind}_{precision}_{plan.width}_{where}_s{plan.stages}"
+    kind = "roles" if plan.roles else plan.kind
+    return f"gate_{kind}_{precision}_{plan.width}_{where}_s{plan.stages}"
 
 
 def gate_source(plan: GatePlan) -> str:
@@ -232,10 +256,12 @@ def gate_source(plan: GatePlan) -> str:
             f"{inside}, {plan.stages}> gate; gate.run(args);"
         )
     else:
-        header = "gate_wgmma.cuh"
+        header = "gate_wgmma_roles.cuh" if plan.roles else "gate_wgmma.cuh"
+        name = "RolesGate" if plan.roles else "WgmmaGate"
+        buffers = f", {_ROLES_BUFFERS}" if plan.roles else ""
         body = (
-            f"WgmmaGate<Operand::{row.operand.name}, {row.terms}, {plan.width}, {inside}, "
-            f"{plan.stages}> gate; gate.run(args);"
+            f"{name}<Operand::{row.operand.name}, {row.terms}, {plan.width}, {inside}, "
+            f"{plan.stages}{buffers}> gate; gate.run(args);"
         )
     before = ""
     if plan.kind == "wgmma":

@@ -11,6 +11,12 @@ from itertools import product
 import pytest
 from argand import PRECISIONS, Precision
 from argand.device import ARCHITECTURES, Arch
+from argand.dft_choice import candidates as dft_candidates
+from argand.dft_choice import estimate, own_plan
+from argand.dft_method import Method, dense, method_for
+from argand.dft_method import product as dft_product
+from argand.dft_plan import ProductPlan, check_dft_plan, dft_source, wide_fits
+from argand.dft_plan import kernel_name as dft_name
 from argand.gemm_choice import GemmSizes, OperandTraits, choose
 from argand.gemm_choice import candidates as gemm_choices
 from argand.gemm_plan import (
@@ -271,6 +277,58 @@ def test_clusters_need_hopper() -> None:
     form = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, False)
     with pytest.raises(PlanError, match="clusters need sm_90"):
         check_softmax_plan(fitted(form, 256, 2, 8192), form, ARCHS["sm_80"])
+
+
+DENSE = (2, 64, 97, 127, 251, 509)
+PRODUCTS = ((16, 16), (40, 25), (32, 32))
+CONVOLVED = (521, 1009, 2039, 4093, 8191, 10_007)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize(
+    "method",
+    [*map(dense, DENSE), *(dft_product(*pair) for pair in PRODUCTS), *map(method_for, CONVOLVED)],
+    ids=str,
+)
+def test_every_transform(arch: Arch, precision: str, method: Method) -> None:
+    """The best plan and some more of each."""
+    row = PRECISIONS[precision]
+    for wide in {False, wide_fits(method.kind, method.length, method.length)}:
+        found = sorted(dft_candidates(method, row, arch, wide=wide), key=estimate)
+        for plan in {*found[:1], *found[len(found) // 2 :][:1]}:
+            check_dft_plan(plan, row, arch)
+            assert_clean(dft_source(plan, row), arch.target, dft_name(plan, row))
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize("length", [64, 97, 127, 251, 1009, 1024])
+def test_the_plan_of_a_transform(arch: Arch, precision: str, length: int) -> None:
+    row, method = PRECISIONS[precision], method_for(length)
+    for wide in {False, wide_fits(method.kind, length, length)}:
+        plan = own_plan(method, row, arch, wide=wide)
+        assert plan is not None
+        assert plan.wide == wide
+        assert_clean(dft_source(plan, row), arch.target, dft_name(plan, row))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"warps": 1}, "must hold all"),
+        ({"first": 1}, "first must be at least 2, got 1"),
+        ({"first": 121}, "factors must be at most 120"),
+        ({"groups": 0}, "groups must be at least 1, got 0"),
+        ({"groups": 16}, "at most 15, got 16"),
+        ({"groups": 9}, "registers beside them are more than"),
+        ({"buffers": 9}, "is more than the 232448 that a block has on sm_90a"),
+        ({"second": 31, "first": 31}, "need an even length, got 961"),
+    ],
+)
+def test_an_illegal_plan_of_transforms_says_why(change: dict[str, int], message: str) -> None:
+    plan = replace(ProductPlan(32, 32, 2, 1, 7, 2, True), **change)
+    with pytest.raises(PlanError, match=message):
+        check_dft_plan(plan, PRECISIONS["3xfp16"], ARCHS["sm_90a"])
 
 
 @pytest.mark.parametrize("arch_row", ARCHITECTURES, ids=lambda row: row.target)

@@ -130,6 +130,9 @@ def results(seen: Seen, tiles: int, threads: int) -> dict[tuple[int, int, int], 
                 row = sum((amplitude >> tile.qubits[p] & 1) << i for i, p in enumerate(tile.rows))
                 rest = [amplitude >> tile.qubits[p] & 1 for p in tile.columns]
                 assert row == matrix_row(inside, lane, lower, warp % row_tiles)
+                masks = combine(values["register_mask"], edge | half << 1 | pair << 2)
+                masks ^= combine(values["result_mask"], thread)
+                assert seen.at[masks + inner] == (row, sum(bit << i for i, bit in enumerate(rest)))
                 assert (warp, lane // 4 + 8 * lower, column) not in found
                 at = sum(bit << i for i, bit in enumerate(rest))
                 found[warp, lane // 4 + 8 * lower, column] = (row, at)
@@ -214,6 +217,7 @@ def test_every_tile_of_a_state_is_reached_once() -> None:
 def test_qubit_0_as_a_control_stays_in_the_tile_of_complex64_alone() -> None:
     assert tile_columns(5, [2], [0, 4], 8) == [0, 1, 3]
     assert tile_columns(5, [2], [0, 4], 16) == [1, 3]
+    assert tile_columns(13, [2], [12], 8) == [0, 1, 3, 4, 5, 6, 10, 11, 7, 8, 9]
     tile = make_tile("sum", [0, 1, 3], [2], 8, 4)
     values = table_values("sum", tile, 5, [0, 4])
     assert (values["guarded"], values["fixed"]) == (1, 8 << 4)

@@ -227,7 +227,24 @@ def test_hopper_without_warpgroups(
     for where in PLACEMENTS:
         targets = placed(where, width, QUBITS, rng)
         check(cp, state, random_unitary(rng, width), targets, (), "3xfp16")
-    assert all(launch.plan.kind == "mma" for launch in cuda_gates._kept.values())
+    plans = [launch.plan for launch in cuda_gates._kept.values() if launch is not None]
+    assert all(plan.kind == "mma" for plan in plans)
+
+
+@pytest.mark.parametrize("precision", ["3xfp16", "fp16", "bf16"])
+def test_seven_qubits_without_roles(
+    cp: Any, gpu: Device, rng: np.random.Generator, precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from argand import cuda_gates, gate_plan
+
+    monkeypatch.setattr(gate_plan, "_ROLES_WIDTHS", ())
+    monkeypatch.setattr(cuda_gates, "_kept", {})
+    state = random_state(rng, 20)
+    for where in PLACEMENTS:
+        targets = placed(where, 7, 20, rng)
+        check(cp, state, random_unitary(rng, 7), targets, (), precision)
+    plans = [launch.plan for launch in cuda_gates._kept.values() if launch is not None]
+    assert all(plan.kind == "wgmma" and not plan.roles for plan in plans)
 
 
 @pytest.mark.parametrize("width", [1, 4, 5, 6, 7])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 
 import pytest
+from argand.gate_plan import ARGUMENTS as GATE_ARGUMENTS
 from argand.gemm_plan import ARGUMENTS, SCAN_ARGUMENTS
 from argand.kernel_arguments import Arguments, Fields, arguments_dtype, size_check
 from argand.nvrtc import CompileError, compile_cubin
@@ -16,8 +17,12 @@ STRUCTURES: dict[str, tuple[str, Fields]] = {
     "ScanArguments": ("gemm_scan.cuh", SCAN_ARGUMENTS),
     "PackArguments": ("gemm_pack.cuh", PACK_SOURCE),
     "WgmmaArguments": ("gemm_wgmma_plan.cuh", WGMMA_ARGUMENTS),
+    "GateArguments": ("gate_tile.cuh", GATE_ARGUMENTS),
 }
-C_TYPES = {"int": ctypes.c_int, "int64": ctypes.c_longlong, "float": ctypes.c_float}
+C_TYPES: dict[str, type[ctypes._SimpleCData]] = {
+    "int": ctypes.c_int, "uint32": ctypes.c_uint32, "int64": ctypes.c_longlong,
+    "float": ctypes.c_float,
+}  # fmt: skip
 MIXED: Fields = (
     ("int", "first"), ("const float2*", "x"), ("float", "alpha"), ("int", "count"),
     ("float", "beta"), ("int64", "stride"), ("int", "last"),
@@ -25,9 +30,11 @@ MIXED: Fields = (
 
 
 def as_c(fields: Fields) -> type[ctypes.Structure]:
-    members = [
-        (name, ctypes.c_void_p if kind.endswith("*") else C_TYPES[kind]) for kind, name in fields
-    ]
+    members = []
+    for kind, member in fields:
+        name, _, length = member.partition("[")
+        one = ctypes.c_void_p if kind.endswith("*") else C_TYPES[kind]
+        members.append((name, one * int(length[:-1]) if length else one))
     return type("AsC", (ctypes.Structure,), {"_fields_": members})
 
 
@@ -35,7 +42,7 @@ def as_c(fields: Fields) -> type[ctypes.Structure]:
 def test_members_lie_where_c_puts_them(fields: Fields) -> None:
     dtype, structure = arguments_dtype(fields), as_c(fields)
     assert dtype.itemsize == ctypes.sizeof(structure)
-    assert dtype.names == tuple(name for _, name in fields)
+    assert dtype.names == tuple(name.partition("[")[0] for _, name in fields)
     for name in dtype.names:
         kind, offset = dtype.fields[name][:2]
         member = getattr(structure, name)
@@ -106,3 +113,14 @@ def test_a_member_without_a_value_is_named() -> None:
 def test_a_value_that_does_not_fit_is_refused() -> None:
     with pytest.raises(OverflowError):
         Arguments(arguments_dtype(MIXED), values() | {"last": 2**31})
+
+
+def test_members_may_be_arrays() -> None:
+    fields = (("char*", "at"), ("uint32", "masks[3]"), ("int64", "size"))
+    dtype = arguments_dtype(fields)
+    offsets = {} if dtype.fields is None else {n: dtype.fields[n][1] for n in dtype.fields}
+    assert (offsets, dtype.itemsize) == ({"at": 0, "masks": 8, "size": 24}, 32)
+    held = Arguments(dtype, {"at": 0, "masks": (1, 2, 3), "size": 5})
+    held.set({"at": 7})
+    (row,) = held.bytes.view(dtype)
+    assert (row["at"], list(row["masks"]), row["size"]) == (7, [1, 2, 3], 5)

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 from argand import Precision
+from argand.dft_method import Method
 
 from workflow.accuracy import bounds
 from workflow.accuracy.judgement import Accuracy, Checks, finite_lines, ratio, same_shape
 from workflow.accuracy.references import Array, SpectrumReference, StateReference
+from workflow.accuracy.transform_bounds import dft_bound
 
 _CHUNK_VALUES = 1 << 22
 """Complex values compared at a time."""
@@ -20,26 +22,32 @@ def assess_spectrum(
     result: Array,
     precision: Precision,
     *,
-    factors: Sequence[int],
     backend: str,
+    factors: Sequence[int] = (),
+    method: Method | None = None,
 ) -> Accuracy:
     """Hold each spectrum of (..., N) to `bounds.transform_bound` in the 2-norm.
 
-    ``factors`` are the lengths of the dense stages, with product N. A row of zeros must be exactly
-    zero, a row whose reference is not finite must not be finite. Below the accumulator's range each
-    of the 2 N operations of a value may lose `bounds.Underflow`; a stage's table and sums
-    amplify that by at most N.
+    ``factors`` are the lengths of the dense stages, with product N. Where there is a ``method`` of
+    `argand.dft`, it is `transform_bounds.dft_bound` of it. A row of zeros must be exactly zero, a
+    row whose reference is not finite must not be finite. Below the accumulator's range each of the
+    2 N operations of a value may lose `bounds.Underflow`; a stage's table and sums amplify that by
+    at most N.
 
     Raises ValueError where the shape differs or the factors do not make up N.
     """
     result = np.asarray(result)
     same_shape(result, reference.values.shape)
     length = int(result.shape[-1])
-    if int(np.prod(factors, dtype=np.int64)) != length:
+    if method is None and int(np.prod(factors, dtype=np.int64)) != length:
         raise ValueError(f"factors must have the product {length}, got {list(factors)}")
-    bound = bounds.transform_bound(precision, factors, backend)
+    if method is None:
+        bound = bounds.transform_bound(precision, factors, backend)
+    else:
+        bound = dft_bound(precision, method, backend)
     terms = bounds.underflow(precision, backend)
-    lost = len(factors) * 4.0 * length**2 * (terms.operand + terms.result)
+    stages = len(factors if method is None else method.stages)
+    lost = stages * 4.0 * length**2 * (terms.operand + terms.result)
     checks = Checks()
     rows = reference.values.reshape(-1, length), result.reshape(-1, length)
     sizes, errors, parts = np.zeros(0), np.zeros(0), np.zeros((2, 0))

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import qiskit.qasm2
+from argand import Gate as StateGate
+from argand import gate_fusion
 from qiskit import QuantumCircuit
 from qiskit.circuit import ControlFlowOp, Gate, Instruction
 from qiskit.exceptions import QiskitError
@@ -148,41 +150,26 @@ def _keeps_bit(operation: Instruction, position: int) -> bool:
 
 
 def fuse(circuit: QuantumCircuit, width: int) -> list[TargetedGate]:
-    """The circuit's gates, multiplied into gates of at most ``width`` qubits.
+    """The circuit's gates, multiplied into gates of at most ``width`` qubits, ascending targets.
 
-    Greedy: a gate joins an earlier fused gate if every later one acts on other qubits (so that they
-    commute) and the union of the qubits is at most ``width``; among those the one that grows least,
-    then the earliest. Wider gates are taken apart by their definition first. Targets are ascending.
+    Which gates become one is `argand.gate_fusion.fuse`'s choice: few passes over the state, in any
+    order that gates on common qubits allow. Wider gates are taken apart by their definition first.
 
     Raises CircuitError where `check_unitary` does, for a gate without a matrix, and for a gate that
     is wider than ``width`` and cannot be taken apart.
     """
     check_unitary(circuit)
-    blocks: list[list[TargetedGate]] = []
-    unions: list[set[int]] = []
-    latest: dict[int, int] = {}
-    for gate in _gates(circuit, range(circuit.num_qubits), width):
-        qubits = set(gate.targets)
-        first = max((latest.get(qubit, 0) for qubit in qubits), default=0)
-        fits = [
-            (len(unions[block] | qubits) - len(unions[block]), block)
-            for block in range(first, len(blocks))
-            if len(unions[block] | qubits) <= width
-        ]
-        if not fits:
-            blocks.append([])
-            unions.append(set())
-        chosen = min(fits)[1] if fits else len(blocks) - 1
-        blocks[chosen].append(gate)
-        unions[chosen] |= qubits
-        latest.update(dict.fromkeys(qubits, chosen))
-    needed, there = sum(16 * 4 ** len(union) for union in unions), machine_memory()
+    qubits = circuit.num_qubits
+    gates = list(_gates(circuit, range(qubits), width))
+    single = [StateGate(gate.matrix, gate.targets) for gate in gates]
+    passes = gate_fusion.fuse(qubits, single, width, lambda _: 1.0)
+    needed, there = sum(16 * 4 ** len(one.qubits) for one in passes), machine_memory()
     if needed > there:
         raise CircuitError(
-            f"circuit: its {len(unions)} gates, fused to at most {width} qubits, need "
+            f"circuit: its {len(passes)} gates, fused to at most {width} qubits, need "
             f"{in_words(needed)} of memory, this machine has {in_words(there)}; lower fuse"
         )
-    return [_product(block, sorted(union)) for block, union in zip(blocks, unions, strict=True)]
+    return [_product([gates[number] for number in one.gates], one.qubits) for one in passes]
 
 
 def _gates(circuit: QuantumCircuit, qubits: Sequence[int], width: int) -> Iterator[TargetedGate]:

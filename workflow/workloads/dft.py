@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms as matrix products, with a window before them."""
+"""Discrete Fourier transforms, with a window before them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from argand import PRECISIONS, Device, Precision, gemm
+from argand import PRECISIONS, Device, Precision, dft
+from argand.dft import Norm
+from argand.dft_choice import choose
+from argand.dft_method import method_for, prime_factors
+from argand.dft_plan import wide_fits
 from pydantic import Field, model_validator
 
 from workflow import accuracy
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.model import Model
-from workflow.methods import matrix_product, operands, peers, transforms
+from workflow.methods import operands, peers
 from workflow.methods.noise import complex_normal
 from workflow.methods.operands import Operand
 from workflow.output import pictures
@@ -39,8 +43,6 @@ OPERANDS = (
     Operand("samples", ("axis_0", "axis_1", "batch", "sample")),
     Operand("window", ("sample",), real=True),
 )
-LARGEST_FACTOR = 16384
-"""A dense matrix of this order takes 2 GiB in complex64."""
 
 
 class Tone(Model):
@@ -74,11 +76,7 @@ class DftInput(FileInput):
 
 
 class DftCase(Case):
-    """Transforms along the last axis, X = (window x) F_N with F_N = exp(-2 pi i jk / N).
-
-    A composite length is a product of smaller transforms with twiddles between, a prime one a
-    dense matrix.
-    """
+    """Transforms along the last axis, X = (window x) F_N with F_N = exp(-2 pi i jk / N)."""
 
     kind: Literal["dft"]
     length: int | None = Field(None, ge=1, le=1 << 26, description="N, samples of a transform.")
@@ -91,7 +89,7 @@ class DftCase(Case):
         ),
     )
     inverse: bool = Field(False, description="Whether exp(+2 pi i jk / N) is meant.")
-    norm: transforms.Norm = Field(
+    norm: Norm = Field(
         "backward", description="Where 1 / N goes, as in scipy.fft: backward, ortho or forward."
     )
     tones: tuple[Tone, ...] = Field(
@@ -106,18 +104,7 @@ class DftCase(Case):
         operands.sizes_or_input(self, ("length", "batch"), ("tones", "noise"))
         if self.input is not None and self.input.window is not None and self.window is not None:
             raise ValueError("window must not be given beside input.window")
-        if self.length is not None:
-            _check_factors("length", self.length)
         return self
-
-
-def _check_factors(key: str, length: int) -> None:
-    largest = max(transforms.factors(length))
-    if largest > LARGEST_FACTOR:
-        raise ValueError(
-            f"{key} must have no prime factor above {LARGEST_FACTOR}, whose matrix is dense, "
-            f"got {length} with {largest}"
-        )
 
 
 @register
@@ -130,17 +117,13 @@ class Dft(Workload):
     case: DftCase
 
     def check(self) -> None:
-        """Raise ValueError for an unknown window, a window that does not fit, an N refused."""
+        """Raise ValueError for an unknown window or a window that does not fit."""
         if self.case.window is not None:
             make_window(self.case.window, 8)
         if self.case.input is None:
             return
         found = operands.headers(self.case.input, OPERANDS)
         length = found["samples"].shape[-1]
-        try:
-            _check_factors("the last axis", length)
-        except ValueError as error:
-            raise InputError(f"input.samples: {error}") from None
         if "window" in found and found["window"].shape != (length,):
             raise InputError(
                 f"input.window must have {length} values, as the last axis of input.samples has, "
@@ -204,22 +187,24 @@ class Dft(Workload):
         )
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
-        """`argand.gemm` for each factor of the length."""
-        case, length = self.case, staged.operands["samples"].shape[-1]
-        chosen = transforms.factors(length)
-        alpha = transforms.scale(length, case.norm, inverse=case.inverse)
-        multiply = partial(gemm, precision=precision)
+        """`argand.dft`; the algorithm says of which stages it consists, and what runs on a GPU."""
+        case = self.case
 
         def compute(given: Mapping[str, Any]) -> Any:
-            return transforms.transform(_windowed(given), given, multiply, alpha=alpha)
+            return dft(_windowed(given), inverse=case.inverse, norm=case.norm, precision=precision)
 
-        def prepare(given: Mapping[str, Array]) -> Mapping[str, Array]:
-            constants = transforms.tables(chosen, inverse=case.inverse)
-            return operands.cast({**given, **constants}, precision)
+        return Implementation(
+            "argand", precision, self._algorithm(staged, precision, device), compute,
+            partial(operands.cast, precision=precision),
+        )  # fmt: skip
 
-        product = matrix_product.gemm_algorithm(precision, device)
-        algorithm = f"{' x '.join(map(str, chosen))}, {product}"
-        return Implementation("argand", precision, algorithm, compute, prepare)
+    def _algorithm(self, staged: Staged, precision: Precision, device: Device) -> str:
+        length = staged.operands["samples"].shape[-1]
+        method = None if precision.exact_operands else method_for(length)
+        if device.backend == "cpu":
+            return "pocketfft" if method is None else str(method)
+        wide = method is not None and wide_fits(method.kind, length, length)
+        return str(choose(method, precision, device.require_arch(), wide=wide))
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
         """scipy.fft on the CPU, cuFFT through CuPy on a GPU."""
@@ -261,10 +246,14 @@ class Dft(Workload):
         precision: Precision,
         device: str,
     ) -> accuracy.Accuracy:
-        """See `accuracy.assess_spectrum`."""
-        chosen = transforms.factors(staged.operands["samples"].shape[-1])
+        """See `accuracy.assess_spectrum`; fp32 and fp64 are a library's, of prime factors."""
+        length = staged.operands["samples"].shape[-1]
+        if precision.exact_operands:
+            return accuracy.assess_spectrum(
+                reference, result, precision, factors=prime_factors(length), backend=device
+            )
         return accuracy.assess_spectrum(
-            reference, result, precision, factors=chosen, backend=device
+            reference, result, precision, method=method_for(length), backend=device
         )
 
     def product(self, staged: Staged, result: Array) -> Product:

@@ -134,13 +134,6 @@ __device__ __forceinline__ void sum_gate(const GateArguments& args) {
     }
 }
 
-// A row of a matrix with one entry a row and column.
-template <typename Complex>
-struct Entry {
-    Complex factor;
-    long long column;
-};
-
 __device__ __forceinline__ float2 complex_times(float2 u, float2 x) {
     return {u.x * x.x - u.y * x.y, u.x * x.y + u.y * x.x};
 }
@@ -149,7 +142,8 @@ __device__ __forceinline__ double2 complex_times(double2 u, double2 x) {
     return {u.x * x.x - u.y * x.y, u.x * x.y + u.y * x.x};
 }
 
-// Each thread fetches what its own chunks become: no sums.
+// A matrix with one entry a row and column comes as the rows' entries, then their columns. Each thread
+// fetches what its own chunks become: no sums.
 template <typename Real, int Width, bool Inside, int TileBytes, int Threads, int Stages>
 __device__ __forceinline__ void permute_gate(const GateArguments& args) {
     using Complex = typename Parts<Real>::Complex;
@@ -162,10 +156,10 @@ __device__ __forceinline__ void permute_gate(const GateArguments& args) {
     const Mover mover(args);
     mover.load_first(ring);
     if (threadIdx.x < kOrder) {
-        const auto entry = static_cast<const Entry<Complex>*>(args.matrix)[threadIdx.x];
-        factors[threadIdx.x] = entry.factor;
-        moves[threadIdx.x] = combine_masks<Width>(
-            args.row_mask, threadIdx.x ^ static_cast<uint32>(entry.column));
+        const auto* given = static_cast<const Complex*>(args.matrix);
+        const uint32 column = reinterpret_cast<const uint32*>(given + kOrder)[threadIdx.x];
+        factors[threadIdx.x] = given[threadIdx.x];
+        moves[threadIdx.x] = combine_masks<Width>(args.row_mask, threadIdx.x ^ column);
     }
     const uint32 thread_row = combine_masks<Mover::kThreadBits>(args.thread_row, threadIdx.x);
 

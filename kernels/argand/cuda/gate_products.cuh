@@ -72,31 +72,20 @@ __device__ __forceinline__ uint32 largest_of(const uint32 (&of_warps)[Warps]) {
     return found;
 }
 
-// Writes the sums of a warp's products, 16 rows by Tiles x 8 columns, to the state. A register has of a
-// tile of columns the last bit of the column in its bit 0 and of the row in bit 1. Of the three offsets
-// the first is that column's; the second leads to the lower rows, or where they share a chunk with the
-// upper ones to the next tile of columns; the third to the next two tiles.
-template <bool Inside, int Tiles>
-__device__ __forceinline__ void store_results(const GateArguments& args, char* target,
-                                              const float (&re)[4 * Tiles], const float (&im)[4 * Tiles],
-                                              float2 unscale) {
+// Hands out the sums of a warp's products, 16 rows by Tiles x 8 columns, as chunks: put(number, chunk).
+// A register has of a tile of columns the last bit of the column in its bit 0 and of the row in bit 1.
+// Bit 0 of the number is that column's; bit 1 leads to the lower rows, or where they share a chunk with
+// the upper ones to the next tile of columns; bit 2 to the next two tiles.
+template <bool Inside, int Tiles, typename Put>
+__device__ __forceinline__ void each_result(const float (&re)[4 * Tiles], const float (&im)[4 * Tiles],
+                                            float2 unscale, Put put) {
 #pragma unroll
-    for (int pair = 0; pair < Tiles / 2; ++pair) {
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-#pragma unroll
-            for (int edge = 0; edge < 2; ++edge) {
-                char* place = target;
-                if (edge) place += args.register_offset[0];
-                if (half) place += args.register_offset[1];
-                if (pair) place += args.register_offset[2];
-                const int low = 4 * (2 * pair + (Inside ? half : 0)) + edge + (Inside ? 0 : 2 * half);
-                const int high = Inside ? low + 2 : low + 4;
-                const float scale = unscale.x, rest = unscale.y;
-                put_chunk(args, place,
-                          {re[low] * scale * rest, im[low] * scale * rest, re[high] * scale * rest,
+    for (int number = 0; number < 2 * Tiles; ++number) {
+        const int edge = number & 1, half = number >> 1 & 1, pair = number >> 2;
+        const int low = 4 * (2 * pair + (Inside ? half : 0)) + edge + (Inside ? 0 : 2 * half);
+        const int high = Inside ? low + 2 : low + 4;
+        const float scale = unscale.x, rest = unscale.y;
+        put(number, float4{re[low] * scale * rest, im[low] * scale * rest, re[high] * scale * rest,
                            im[high] * scale * rest});
-            }
-        }
     }
 }

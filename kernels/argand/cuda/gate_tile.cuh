@@ -1,7 +1,7 @@
 // What the kernels of gates share: tiles of a state, and their way to shared memory and back.
 //
 // A gate on k qubits multiplies every column of 2^k amplitudes that differ in the targets' bits alone.
-// A tile is all settings of the targets times the lowest other bits of an amplitude's number, gathered
+// A tile is all settings of the targets times those of some low bits of an amplitude's number, gathered
 // 16 bytes (a chunk) at a time. In shared memory a chunk lies at its number within the tile, its
 // address bits 4 to 6 changed by an exclusive or of higher ones, so that addresses are linear over
 // exclusive or: each bit of a thread's number adds one mask. argand/gate_layout.py finds the masks.
@@ -24,7 +24,7 @@ struct GateArguments {
     int64 thread_offset[kMostThreadBits];
     int64 chunk_offset[kMostChunks];
     int64 result_offset[kMostThreadBits];  // of tensor cores' results, by a thread's bits,
-    int64 register_offset[3];              // and by the register: see store_results
+    int64 register_offset[3];              // and by the register: see each_result
     uint32 thread_mask[kMostThreadBits];
     uint32 chunk_mask[kMostChunks];
     uint32 tiles;
@@ -35,6 +35,8 @@ struct GateArguments {
     uint32 read_mask[kMostThreadBits];    // a thread's bits when it reads columns
     uint32 unit_mask[2];                  // further columns of the same thread
     uint32 pair_mask;                     // from a column to its neighbour
+    uint32 result_mask[kMostThreadBits];  // as the offsets of results, in the tile
+    uint32 register_mask[3];
     uint32 thread_row[kMostThreadBits];   // rows of a thread's own chunks
     uint32 chunk_row[kMostChunks];
     uint32 thread_plane[kMostThreadBits];  // where own chunks go in planes of operands
@@ -128,10 +130,9 @@ struct TileMover {
         commit_copies();
     }
 
-    template <int Count = Stages>
     __device__ __forceinline__ void load_first(uint32 ring) const {
 #pragma unroll
-        for (int i = 0; i < Count; ++i) load(blockIdx.x + i * gridDim.x, ring + i * TileBytes);
+        for (int i = 0; i < Stages; ++i) load(blockIdx.x + i * gridDim.x, ring + i * TileBytes);
     }
 
     // Writes a tile back, and queues the tile that takes its place.
@@ -145,11 +146,6 @@ struct TileMover {
         load(tile + Stages * gridDim.x, stage);
     }
 };
-
-template <int TileBytes, int Stages>
-__device__ __forceinline__ uint32 stage_before(uint32 stage, uint32 ring) {
-    return (stage == ring ? ring + Stages * TileBytes : stage) - TileBytes;
-}
 
 // The stage after this one.
 template <int TileBytes, int Stages>

@@ -166,29 +166,19 @@ struct WgmmaGate {
             exponent = split_tile(args, mover, stage, planes + own_plane, largest);
         }
         mover.load(blockIdx.x + Stages * gridDim.x, stage);
-
-        uint32 tile = blockIdx.x;
-        if (tile >= args.tiles) return;
-        char* finished = target;
-        int finished_exponent = 0;
-        auto begin = [&](float (&re)[16], float (&im)[16]) {
+        for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
             opaque(mover.mask);
             // The planes were written by ordinary stores; the tensor cores read them by other ways.
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
             __syncthreads();
+            float re[16], im[16];
             settle(re);
             settle(im);
             wgmma_fence();
             multiply(planes, re, im);
             wgmma_commit();
-        };
-        auto store = [&](const float (&re)[16], const float (&im)[16]) {
-            const int power = kScaled ? -finished_exponent - exponent_of_matrix(args) : 0;
-            store_results<Inside, 4>(args, finished, re, im, half_powers(power));
-        };
-        auto finish = [&](float (&re)[16], float (&im)[16]) {
-            finished = target + tile_offset(args, tile);
-            finished_exponent = exponent;
+
+            const int power = kScaled ? -exponent - exponent_of_matrix(args) : 0;
             stage = next_stage<kTileBytes, Stages>(stage, ring);
             planes = 2 * first_planes + kPlanes - planes;
             wait_copies<Stages - 1>();
@@ -199,27 +189,10 @@ struct WgmmaGate {
             wgmma_wait<0>();
             settle(re);
             settle(im);
-            tile += gridDim.x;
-        };
-
-        float even_re[16], even_im[16], odd_re[16], odd_im[16];
-        begin(even_re, even_im);
-        finish(even_re, even_im);
-        while (true) {
-            if (tile >= args.tiles) {
-                store(even_re, even_im);
-                break;
-            }
-            begin(odd_re, odd_im);
-            store(even_re, even_im);
-            finish(odd_re, odd_im);
-            if (tile >= args.tiles) {
-                store(odd_re, odd_im);
-                break;
-            }
-            begin(even_re, even_im);
-            store(odd_re, odd_im);
-            finish(even_re, even_im);
+            char* place = target + tile_offset(args, tile);
+            each_result<Inside, 4>(re, im, half_powers(power), [&](int number, float4 chunk) {
+                put_chunk(args, place + combine_offsets<3>(args.register_offset, number), chunk);
+            });
         }
     }
 };

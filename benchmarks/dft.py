@@ -1,0 +1,250 @@
+"""Transforms: ours at each precision and the libraries beside it, in one run.
+
+    python -m benchmarks.dft --shape 4096x127 --precisions 3xfp16,fp16 --csv out.csv
+    python -m benchmarks.dft --suite h200 --precisions 3xfp16 --rest 0.05 --csv out.csv
+
+A shape is batch x length. ``--ours`` has our own kernels run where the choice would take cuFFT.
+Every result is checked against fp64, on all rows up to a budget and else on rows spread over the
+result; all of it must be finite.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from argand import PRECISIONS, Device, Precision, dft
+from argand.ceilings import measure_ceilings
+from argand.device import is_cuda_array
+from argand.dft_method import is_prime, method_for
+
+from benchmarks.measuring import (
+    Bench,
+    Candidate,
+    CannotRunError,
+    Work,
+    array_module,
+    chosen,
+    chosen_device,
+    parser,
+)
+from benchmarks.rows import Report
+from benchmarks.softmax import sampled_rows
+from workflow.accuracy import Accuracy, assess_spectrum, spectrum_reference
+
+PEERS = ("scipy", "cufft")
+_CHECKED_VALUES = 1 << 21
+"""Values compared with fp64 at most."""
+_VALUES = 1 << 27
+
+
+@dataclass(frozen=True)
+class Case:
+    """Transforms of one length."""
+
+    batch: int
+    length: int
+
+
+SUITES = {
+    "h200": [
+        Case(_VALUES // length, length)
+        for length in (
+            16, 32, 64, 97, 100, 127, 128, 251, 256, 360, 509, 512, 1000, 1009, 1024, 2039, 2048,
+            4093, 4096, 8191, 8192, 10_007, 12_000, 16_384, 32_768, 65_536, 131_072, 1 << 20,
+        )
+    ],
+    "primes": [
+        Case(_VALUES // length, length) for length in range(67, 510) if is_prime(length)
+    ],
+}  # fmt: skip
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the benchmark; the exit status is 1 where a result of ours did not verify."""
+    found = _parser()
+    arguments = found.parse_args(argv)
+    cases = [Case(*shape) for shape in arguments.shape]
+    cases += SUITES[arguments.suite] if arguments.suite else []
+    if not cases:
+        found.error("one of --shape and --suite is needed")
+    device = chosen_device(arguments.device)
+    bench = Bench.of(device, measure_ceilings(device), arguments)
+    report = Report(arguments.csv)
+    for case in cases:
+        x = samples(case, arguments.seed, device)
+        rows = sampled_rows(case.batch, max(case.length, _CHECKED_VALUES // 2048))
+        reference = spectrum_reference(_on_host(x[rows]))
+        assess = partial(check, reference, rows, device.backend)
+        ours = [
+            candidate(PRECISIONS[name], device, case, ours=arguments.ours)
+            for name in arguments.precisions
+        ]
+        every = [*ours, *chosen(available(device, case), arguments.peers)]
+        report.add([bench.run(one, work(case, one.precision), [x], assess) for one in every])
+    return report.status
+
+
+def _parser() -> argparse.ArgumentParser:
+    found = parser(__doc__, PEERS)
+    found.formatter_class = argparse.RawDescriptionHelpFormatter
+    found.add_argument("--shape", type=_shape, action="append", default=[], help="BATCHxLENGTH")
+    found.add_argument("--suite", choices=SUITES, help="2^27 elements at many lengths")
+    found.add_argument("--ours", action="store_true", help="our kernels in place of cuFFT's")
+    return found
+
+
+def _shape(text: str) -> tuple[int, int]:
+    parts = text.split("x")
+    if len(parts) != 2 or not all(part.isdigit() and int(part) > 0 for part in parts):
+        raise argparse.ArgumentTypeError(
+            f"shape must be BATCHxLENGTH of positive numbers, got {text!r}"
+        )
+    return int(parts[0]), int(parts[1])
+
+
+def samples(case: Case, seed: int, device: Device) -> Any:
+    """x of a case on its device, complex64 normal."""
+    arrays = array_module(device)
+    rng = arrays.random.default_rng(seed)
+    parts = rng.standard_normal((case.batch, case.length, 2), dtype=arrays.float32)
+    return parts.view(arrays.complex64)[..., 0]
+
+
+def _on_host(x: Any) -> Any:
+    return x.get() if is_cuda_array(x) else x
+
+
+def check(
+    reference: Any, rows: np.ndarray[Any, Any], backend: str, result: Any, candidate: Candidate
+) -> Accuracy:
+    """Sampled rows against fp64; every element must be finite, so none was left unwritten."""
+    precision, length = candidate.precision, int(result.shape[-1])
+    bound: dict[str, Any] = {"factors": (length,)}
+    if not precision.exact_operands:
+        bound = {"method": method_for(length)}
+    found = assess_spectrum(reference, _on_host(result[rows]), precision, backend=backend, **bound)
+    if len(rows) < len(result):
+        found = replace(found, reference="sampled")
+    # A sum of squares is finite where all of them are, and takes no memory of the result's size.
+    flat = result.reshape(-1)
+    power = sum(
+        float(abs(array_dot(flat[start : start + (1 << 24)])))
+        for start in range(0, len(flat), 1 << 24)
+    )
+    if not np.isfinite(power):
+        found = replace(found, verified=False, reason="not every element is finite")
+    return found
+
+
+def array_dot(x: Any) -> Any:
+    """The sum of |x|^2."""
+    if not is_cuda_array(x):
+        return np.vdot(x, x)
+    import cupy
+
+    return cupy.vdot(x, x)
+
+
+def work(case: Case, precision: Precision) -> Work:
+    """Read and written once; 5 N log2 N operations a transform, as is usual."""
+    values = case.batch * case.length
+    each = 32 if precision.output == "complex128" else 16
+    sizes = {"batch": case.batch, "n": case.length}
+    return Work(sizes, 5 * values * np.log2(max(2, case.length)), each * values, "dft")
+
+
+def candidate(precision: Precision, device: Device, case: Case, *, ours: bool = False) -> Candidate:
+    """`argand.dft`; its result's place is filled with NaN before."""
+    arrays = array_module(device)
+    context: Any = partial(_own_plan, precision, case) if ours else nullcontext
+
+    def prepare(x: Any) -> tuple[Any, ...]:
+        given = x.astype(precision.output)
+        return given, arrays.full(given.shape, np.nan, precision.output)
+
+    def compute(x: Any, out: Any) -> Any:
+        with context():
+            return dft(x, precision=precision, out=out)
+
+    def said(x: Any, out: Any) -> str:
+        if device.backend == "cpu":
+            return ""
+        from argand.cuda_dft import plan_of
+
+        with context():
+            return str(plan_of(x, precision=precision, out=out))
+
+    method = "library" if precision.exact_operands else str(method_for(case.length))
+    return Candidate(
+        "argand", precision, method, prepare, compute, lambda out: out, chosen=said,
+        input=precision.output, output=precision.output,
+    )  # fmt: skip
+
+
+@contextmanager
+def _own_plan(precision: Precision, case: Case) -> Iterator[None]:
+    """Our own kernel runs, also where cuFFT is faster. Raises CannotRunError without one."""
+    from argand.cuda_dft import fixed_plan
+    from argand.device import gpu
+    from argand.dft_choice import own_plan
+
+    plan = own_plan(method_for(case.length), precision, gpu(0).require_arch(), wide=True)
+    if plan is None:
+        raise CannotRunError("no kernel of ours has this length")
+    with fixed_plan(plan):
+        yield
+
+
+def available(device: Device, case: Case) -> list[Candidate]:
+    """SciPy on the CPU, cuFFT on a GPU."""
+    names = ("fp32", "fp64")
+    if device.backend == "cpu":
+        from scipy import fft
+
+        return [
+            Candidate("scipy", PRECISIONS[name], "pocketfft", partial(_converted, name),
+                      partial(fft.fft, workers=-1), np.asarray,
+                      input=PRECISIONS[name].output, output=PRECISIONS[name].output)
+            for name in names
+        ]  # fmt: skip
+    return [
+        Candidate("cufft", PRECISIONS[name], "cufft", partial(_planned, name), _executed,
+                  lambda out: out, input=PRECISIONS[name].output, output=PRECISIONS[name].output)
+        for name in names
+    ]  # fmt: skip
+
+
+def _converted(name: str, x: Any) -> tuple[Any, ...]:
+    return (x.astype(PRECISIONS[name].output),)
+
+
+def _planned(name: str, x: Any) -> tuple[Any, ...]:
+    """What cuFFT takes, its plan made before the clock starts."""
+    import cupy
+    from cupy.cuda import cufft
+
+    given = x.astype(PRECISIONS[name].output)
+    kind = cufft.CUFFT_Z2Z if name == "fp64" else cufft.CUFFT_C2C
+    try:
+        plan = cufft.Plan1d(x.shape[-1], kind, len(x))
+    except cufft.CuFFTError as error:
+        raise CannotRunError(f"cuFFT: {error}") from error
+    return plan, given, cupy.full(given.shape, np.nan, given.dtype)
+
+
+def _executed(plan: Any, x: Any, out: Any) -> Any:
+    from cupy.cuda import cufft
+
+    plan.fft(x, out, cufft.CUFFT_FORWARD)
+    return out
+
+
+if __name__ == "__main__":
+    sys.exit(main())

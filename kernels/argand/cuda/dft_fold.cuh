@@ -1,0 +1,321 @@
+// The folded product of a warp: 16 transforms (times `Rows`) by the columns of a table.
+//
+// With e_k = x_k + x_(L-k) and o_k = x_k - x_(L-k) for k = 1..L/2,
+//
+//     X_n = x_0 + P_n - i Q_n,   X_(L-n) = x_0 + P_n + i Q_n,   P = e cos,   Q = o sin,
+//
+// four real products of half the length in place of four of all of it. X_0 = x_0 + sum e.
+//
+// A lane holds k = 1 + lane % 4 + 4 j of a slice, as device/mma.cuh has it, and of a tile's columns n
+// those at 1 + lane % 4 + 4 c, c = 0, 1: so it reads and writes neighbours of the other lanes.
+#pragma once
+#include "dft_plan.cuh"
+
+template <Fold fold, int Rows>
+struct FoldedSums {
+    float parts[Rows][fold.tiles()][4][4];  // P re, P im, Q re, Q im; as the instruction holds them
+    float2 total[Rows][2];                  // the sum of e
+};
+
+// The terms of a slice's e and o, of two rows 8 apart.
+template <Products products>
+struct Fragment {
+    uint32 words[products.terms][4][2][2];  // term; e re, e im, o re, o im; row; register
+
+    template <int Part>
+    __device__ __forceinline__ void put(int row, int word, float low, float high) {
+        // What is not finite makes all of its transform so: no need to look, as split_to_fp16 does.
+        if constexpr (products.operand == Operand::bf16) {
+            words[0][Part][row][word] = pack_bf16(low, high);
+        } else {
+            words[0][Part][row][word] = pack_fp16(low, high);
+            if constexpr (products.terms == 2) {
+                const float2 big = fp16_values(words[0][Part][row][word]);
+                words[1][Part][row][word] = pack_fp16(low - big.x, high - big.y);
+            }
+        }
+    }
+
+    template <int Part>
+    __device__ __forceinline__ void put(int row, int word, float value) {
+        uint32 terms[products.terms];
+        split_to_tf32<products.terms, products.roundings[0], products.roundings[1]>(value, terms);
+#pragma unroll
+        for (int i = 0; i < products.terms; ++i) words[i][Part][row][word] = terms[i];
+    }
+};
+
+// e and o of element k of a transform, scaled.
+template <Products products>
+__device__ __forceinline__ void fold_pair(float2 x, float2 y, float scale, float2& even,
+                                          float2& odd) {
+    if constexpr (products.scaled) {
+        x = {x.x * scale, x.y * scale};
+        even = {fmaf(y.x, scale, x.x), fmaf(y.y, scale, x.y)};
+        odd = {fmaf(-y.x, scale, x.x), fmaf(-y.y, scale, x.y)};
+    } else {
+        even = {x.x + y.x, x.y + y.y};
+        odd = {x.x - y.x, x.y - y.y};
+    }
+}
+
+// Folds and splits a slice of one row tile as it is needed. `read(row, k)` is element k of a row.
+template <Fold fold, typename Read>
+__device__ __forceinline__ void make_fragment(Fragment<fold.products>& fragment, float2 (&total)[2],
+                                              Read read, const float (&scale)[2], int slice) {
+    constexpr Products products = fold.products;
+    constexpr int kLength = fold.length, kHalf = fold.half();
+    constexpr int kPairs = products.depth() / 8;  // numbers a register
+    const int t = threadIdx.x % 4;
+#pragma unroll
+    for (int row = 0; row < 2; ++row)
+#pragma unroll
+        for (int word = 0; word < 2; ++word) {
+            float2 even[kPairs], odd[kPairs];
+#pragma unroll
+            for (int c = 0; c < kPairs; ++c) {
+                const int k = slice * products.depth() + 1 + t + 4 * (word * kPairs + c);
+                float2 x = {0.0f, 0.0f}, y = {0.0f, 0.0f};
+                if (kHalf % products.depth() == 0 || k <= kHalf) {
+                    x = read(row, k);
+                    if (kLength % 2 || 2 * k != kLength) y = read(row, kLength - k);
+                }
+                fold_pair<products>(x, y, scale[row], even[c], odd[c]);
+                total[row].x += even[c].x;
+                total[row].y += even[c].y;
+            }
+            if constexpr (kPairs == 2) {
+                fragment.template put<0>(row, word, even[0].x, even[1].x);
+                fragment.template put<1>(row, word, even[0].y, even[1].y);
+                fragment.template put<2>(row, word, odd[0].x, odd[1].x);
+                fragment.template put<3>(row, word, odd[0].y, odd[1].y);
+            } else {
+                fragment.template put<0>(row, word, even[0].x);
+                fragment.template put<1>(row, word, even[0].y);
+                fragment.template put<2>(row, word, odd[0].x);
+                fragment.template put<3>(row, word, odd[0].y);
+            }
+        }
+}
+
+// The products of a slice with the warp's own columns of the table.
+template <Fold fold, bool Resident>
+__device__ __forceinline__ void multiply(float (&parts)[fold.tiles()][4][4],
+                                         const Fragment<fold.products>& fragment,
+                                         const uint4* table) {
+    constexpr Products products = fold.products;
+    constexpr int kTerms = products.terms;
+    const int lane = threadIdx.x % kWarp;
+    auto load = [&](int at) { return Resident ? table[at] : __ldg(table + at); };
+#pragma unroll
+    for (int n = 0; n < fold.tiles(); ++n) {
+        const int at = n * kTerms * kWarp + lane;
+        uint32 big[2][2], small[2][2];
+        if constexpr (kTerms == 2) {
+#pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                const uint4 found = load(at + i * kWarp);
+                big[i][0] = found.x, big[i][1] = found.y;
+                small[i][0] = found.z, small[i][1] = found.w;
+            }
+            // The small products first: they are not lost in the sum of the large ones.
+#pragma unroll
+            for (int q = 0; q < 4; ++q)
+                mma<products.operand>(parts[n][q], fragment.words[1][q][0], fragment.words[1][q][1],
+                                      big[q / 2]);
+#pragma unroll
+            for (int q = 0; q < 4; ++q)
+                mma<products.operand>(parts[n][q], fragment.words[0][q][0], fragment.words[0][q][1],
+                                      small[q / 2]);
+        } else {
+            const uint4 found = load(at);
+            big[0][0] = found.x, big[0][1] = found.y, big[1][0] = found.z, big[1][1] = found.w;
+        }
+#pragma unroll
+        for (int q = 0; q < 4; ++q)
+            mma<products.operand>(parts[n][q], fragment.words[0][q][0], fragment.words[0][q][1],
+                                  big[q / 2]);
+    }
+}
+
+template <int Tiles>
+__device__ __forceinline__ void clear(float (&parts)[Tiles][4][4]) {
+#pragma unroll
+    for (int n = 0; n < Tiles; ++n)
+#pragma unroll
+        for (int i = 0; i < 16; ++i) parts[n][i / 4][i % 4] = 0.0f;
+}
+
+// Four lanes have a quarter of a row's e each.
+__device__ __forceinline__ float2 of_four_lanes(float2 total) {
+#pragma unroll
+    for (int other = 1; other < 4; other *= 2) {
+        total.x += __shfl_xor_sync(0xffffffffu, total.x, other);
+        total.y += __shfl_xor_sync(0xffffffffu, total.y, other);
+    }
+    return total;
+}
+
+// `read(row tile, row, k)` is element k of a transform; `table` begins at the warp's own columns;
+// `scale` are powers of two, one for each row that the lane holds.
+template <Fold fold, int Rows, bool Resident, typename Read>
+__device__ __forceinline__ void folded_product(FoldedSums<fold, Rows>& sums, Read read,
+                                               const uint4* table, const float (&scale)[Rows][2]) {
+    constexpr int kSlice = fold.tiles() * fold.warps * fold.products.terms * kWarp;
+#pragma unroll
+    for (int m = 0; m < Rows; ++m) {
+        sums.total[m][0] = sums.total[m][1] = {0.0f, 0.0f};
+        clear(sums.parts[m]);
+    }
+#pragma unroll(fold.unrolled(Rows) ? fold.slices() : 1)
+    for (int slice = 0; slice < fold.slices(); ++slice)
+#pragma unroll
+        for (int m = 0; m < Rows; ++m) {
+            Fragment<fold.products> fragment;
+            make_fragment<fold>(
+                fragment, sums.total[m], [&](int row, int k) { return read(m, row, k); }, scale[m],
+                slice);
+            multiply<fold, Resident>(sums.parts[m], fragment, table + slice * kSlice);
+        }
+#pragma unroll
+    for (int m = 0; m < Rows; ++m)
+#pragma unroll
+        for (int row = 0; row < 2; ++row) sums.total[m][row] = of_four_lanes(sums.total[m][row]);
+}
+
+// Warps that share a tile's columns fold it together, in its place: e_k of 16 bits a part, its terms
+// one after the other, takes the place of x_k, and o_k that of x_(L-k). `line(row tile, row)` is where
+// a transform lies. Gives the sums of e that the lane saw.
+template <Fold fold, int Rows, typename Line>
+__device__ __forceinline__ void fold_in_place(float2 (&total)[Rows][2], Line line,
+                                              const float (&scale)[Rows][2], int warp) {
+    constexpr Products products = fold.products;
+    constexpr int kLength = fold.length, kHalf = fold.half();
+    static_assert(products.depth() == 16, "two terms of 16 bits take as much as a number");
+    const int t = threadIdx.x % 4;
+#pragma unroll
+    for (int m = 0; m < Rows; ++m) total[m][0] = total[m][1] = {0.0f, 0.0f};
+#pragma unroll 1
+    for (int slice = warp; slice < fold.slices(); slice += fold.warps)
+#pragma unroll
+        for (int m = 0; m < Rows; ++m)
+#pragma unroll
+            for (int row = 0; row < 2; ++row)
+#pragma unroll
+                for (int j = 0; j < 4; ++j) {
+                    const int k = slice * 16 + 1 + t + 4 * j;
+                    if (kHalf % 16 && k > kHalf) continue;
+                    float2* const at = line(m, row) + k;
+                    float2* const mirrored = line(m, row) + kLength - k;
+                    const bool two = kLength % 2 || 2 * k != kLength;
+                    float2 even, odd;
+                    fold_pair<products>(*at, two ? *mirrored : float2{0.0f, 0.0f}, scale[m][row], even,
+                                        odd);
+                    total[m][row].x += even.x;
+                    total[m][row].y += even.y;
+                    Fragment<products> pieces;
+                    pieces.template put<0>(0, 0, even.x, even.y);
+                    pieces.template put<1>(0, 0, odd.x, odd.y);
+                    constexpr int kLast = products.terms - 1;
+                    *reinterpret_cast<uint2*>(at) = {pieces.words[0][0][0][0],
+                                                     pieces.words[kLast][0][0][0]};
+                    if (two)
+                        *reinterpret_cast<uint2*>(mirrored) = {pieces.words[0][1][0][0],
+                                                               pieces.words[kLast][1][0][0]};
+                }
+}
+
+// The halves of two words, low ones in the first, high ones in the second.
+__device__ __forceinline__ void pair_halves(uint32 a, uint32 b, uint32& low, uint32& high) {
+    low = __byte_perm(a, b, 0x5410);
+    high = __byte_perm(a, b, 0x7632);
+}
+
+// The same products of what `fold_in_place` left.
+template <Fold fold, int Rows, bool Resident, typename Line>
+__device__ __forceinline__ void product_in_place(FoldedSums<fold, Rows>& sums, Line line,
+                                                 const uint4* table) {
+    constexpr int kLength = fold.length, kHalf = fold.half();
+    constexpr int kSlice = fold.tiles() * fold.warps * fold.products.terms * kWarp;
+    const int t = threadIdx.x % 4;
+#pragma unroll
+    for (int m = 0; m < Rows; ++m) clear(sums.parts[m]);
+#pragma unroll 1
+    for (int slice = 0; slice < fold.slices(); ++slice)
+#pragma unroll
+        for (int m = 0; m < Rows; ++m) {
+            Fragment<fold.products> fragment;
+#pragma unroll
+            for (int row = 0; row < 2; ++row)
+#pragma unroll
+                for (int word = 0; word < 2; ++word) {
+                    uint2 even[2] = {}, odd[2] = {};
+#pragma unroll
+                    for (int c = 0; c < 2; ++c) {
+                        const int k = slice * 16 + 1 + t + 4 * (2 * word + c);
+                        if (kHalf % 16 && k > kHalf) continue;
+                        even[c] = *reinterpret_cast<const uint2*>(line(m, row) + k);
+                        if (kLength % 2 || 2 * k != kLength)
+                            odd[c] = *reinterpret_cast<const uint2*>(line(m, row) + kLength - k);
+                    }
+                    auto& words = fragment.words;
+                    pair_halves(even[0].x, even[1].x, words[0][0][row][word], words[0][1][row][word]);
+                    pair_halves(odd[0].x, odd[1].x, words[0][2][row][word], words[0][3][row][word]);
+                    if constexpr (fold.products.terms == 2) {
+                        pair_halves(even[0].y, even[1].y, words[1][0][row][word],
+                                    words[1][1][row][word]);
+                        pair_halves(odd[0].y, odd[1].y, words[1][2][row][word], words[1][3][row][word]);
+                    }
+                }
+            multiply<fold, Resident>(sums.parts[m], fragment, table + slice * kSlice);
+        }
+}
+
+// Where a result comes from: X_0, or sums of a tile (X_n), or their mirror image (X_(L-n)).
+enum class Origin { total, sums, mirrored };
+
+template <Origin from>
+struct Place {
+    static constexpr Origin origin = from;
+    int k;
+    int tile;  // of the warp's
+    int c;     // which of a lane's two columns of it
+};
+
+// The results of one row: `write(place, X_k, valid)` for k = 0 and all columns of the lane's tiles.
+// Where it is not valid there is no such k, or another lane has it: then k is one that there is, so
+// that what goes with it can be read without a branch. `first` is x_0 times `unit`, which totals are
+// multiplied by, `factor` what sums with a table are, `sign` -1 conjugates the matrix.
+template <Fold fold, int Rows, typename Write>
+__device__ __forceinline__ void folded_results(const FoldedSums<fold, Rows>& sums, int m, int row,
+                                               int warp, float2 first, float unit, float factor,
+                                               float sign, Write write) {
+    constexpr int kHalf = fold.half();
+    // Without branches all reads go ahead, for which sums of many tiles leave no registers.
+    constexpr bool kBranches = fold.tiles() * Rows > 5;
+    const int t = threadIdx.x % 4;
+    if (warp == 0 && t == 0) {
+        const float2 total = sums.total[m][row];
+        write(Place<Origin::total>{0, 0, 0},
+              float2{fmaf(total.x, unit, first.x), fmaf(total.y, unit, first.y)}, true);
+    }
+#pragma unroll
+    for (int n = 0; n < fold.tiles(); ++n)
+#pragma unroll
+        for (int c = 0; c < 2; ++c) {
+            int k = (warp * fold.tiles() + n) * 8 + 1 + t + 4 * c;
+            const bool valid = kHalf % (8 * fold.warps) == 0 || k <= kHalf;
+            if (kBranches && !valid) continue;
+            if (!valid) k = kHalf;
+            const float(&parts)[4][4] = sums.parts[m][n];
+            const int i = 2 * row + c;
+            const float q_re = sign * parts[2][i], q_im = sign * parts[3][i];
+            const float2 below = {fmaf(parts[0][i] + q_im, factor, first.x),
+                                  fmaf(parts[1][i] - q_re, factor, first.y)};
+            const float2 above = {fmaf(parts[0][i] - q_im, factor, first.x),
+                                  fmaf(parts[1][i] + q_re, factor, first.y)};
+            write(Place<Origin::mirrored>{fold.length - k, n, c}, above,
+                  valid && (fold.length % 2 || 2 * k != fold.length));
+            write(Place<Origin::sums>{k, n, c}, below, valid);
+        }
+}

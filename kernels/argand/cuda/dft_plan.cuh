@@ -1,0 +1,81 @@
+// What a kernel of transforms is made for: how products are taken, where numbers lie, who does what.
+#pragma once
+#include "device/complex.cuh"
+#include "device/copy.cuh"
+#include "device/mma.cuh"
+#include "device/rounding.cuh"
+#include "device/scaling.cuh"
+
+// How products with tables are taken. `scaled` transforms are brought into the range of fp16.
+struct Products {
+    Operand operand;
+    int terms;
+    Rounding roundings[2];
+    bool scaled;
+
+    // How many k one instruction contracts.
+    constexpr int depth() const { return operand == Operand::tf32 ? 8 : 16; }
+};
+
+// The table of a folded transform of length L: its columns in tiles of 8, each 16 bytes a lane and
+// term for every instruction's k. `warps` share the columns equally; what is left over is zero. A warp
+// has registers to unroll up to `unrolled_tiles` of them.
+struct Fold {
+    int length;
+    int warps;
+    Products products;
+    int unrolled_tiles;
+
+    constexpr int half() const { return length / 2; }
+    constexpr int slices() const { return (half() + products.depth() - 1) / products.depth(); }
+    constexpr int tiles() const { return ((half() + 7) / 8 + warps - 1) / warps; }  // a warp
+    constexpr int vectors() const { return slices() * tiles() * warps * products.terms * kWarp; }
+    constexpr int bytes() const { return vectors() * 16; }
+    // Warps that share a tile fold it together, in its place, where two terms take no more than it.
+    constexpr bool together() const { return warps > 1 && products.depth() == 16; }
+    // All slices at once where registers allow: loads of the next run beside products of one.
+    constexpr bool unrolled(int rows) const {
+        return slices() * rows <= 4 && tiles() * rows <= unrolled_tiles;
+    }
+};
+
+// Lines of complex numbers in shared memory, the first of each `pitch` from the last one's.
+struct Lines {
+    int count;
+    int width;
+    int pitch;
+
+    constexpr int bytes() const { return (count * pitch * 8 + 127) / 128 * 128; }
+    constexpr bool dense() const { return pitch == width; }
+};
+
+// A lane reads four lines by four neighbours of a line at a time, 8 bytes each. These hit every pair
+// of banks once where lines are 4 apart modulo 8.
+constexpr int padded(int width) { return width % 2 ? width : (width + 11) / 8 * 8 - 4; }
+
+// As the launch fills it. Strides count elements.
+struct DftArguments {
+    const float2* x;
+    float2* out;
+    const uint4* table;
+    const float4* twiddles;
+    const float2* turns;
+    const float4* back_twiddles;
+    const float2* back_turns;
+    const float2* spectrum;
+    const float2* chirp;
+    const unsigned short* takes;
+    const unsigned short* gives;
+    int64 rows;
+    int64 x_stride;
+    int64 out_stride;
+    float factor;      // of the result, and of the tables back
+    float unit;        // of x_0 and of sums without a table
+    float sign;        // 1 forward, -1 inverse
+};
+
+// The largest magnitude m of a transform gives 2^exponent with 2^exponent m in [2^13, 2^14): folding
+// adds two. What is not finite makes all of its transform so, whatever it is scaled by.
+__device__ __forceinline__ int transform_exponent(float largest) {
+    return scale_exponent(__float_as_uint(largest)) - 1;
+}

@@ -1,0 +1,258 @@
+"""Transforms on a GPU: arrays to rows, launches of ``cuda/dft_*.cuh``, cuFFT where it is faster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import cupy
+import numpy as np
+
+from argand import nvrtc
+from argand.cuda_arrays import one_stride, place
+from argand.cuda_kernel import BoundKernel
+from argand.device import gpu
+from argand.dft import DftProblem, fitted
+from argand.dft import dft as transform
+from argand.dft_choice import Choice, choose
+from argand.dft_fragments import fragments, fused_twiddles
+from argand.dft_method import Method, bluestein, product, rader
+from argand.dft_plan import (
+    ARGUMENTS,
+    WIDE_BYTES,
+    ConvolutionPlan,
+    DensePlan,
+    Plan,
+    ProductPlan,
+    check_dft_plan,
+    dft_source,
+    kernel_name,
+    padded,
+    wide_fits,
+)
+from argand.dft_tables import convolutions
+from argand.kernel_arguments import Arguments, arguments_dtype
+from argand.numpy_dft import stage_shift, table_exponent
+from argand.precision import Precision
+
+_DTYPE = arguments_dtype(ARGUMENTS)
+
+_fixed: list[Plan | None] = []
+
+
+@contextmanager
+def fixed_plan(plan: Plan | None) -> Iterator[None]:
+    """A context in which every transform runs by this plan, None by cuFFT: to test and measure."""
+    _fixed.append(plan)
+    try:
+        yield
+    finally:
+        _fixed.pop()
+
+
+def plan_of(x: Any, axis: int = -1, **options: Any) -> Choice:
+    """How `argand.dft` would compute a call with these arguments, which are those of `argand.dft`.
+
+    Nothing is computed.
+    """
+    seen: list[Choice] = []
+    _watching.append(seen)
+    try:
+        transform(x, axis, **options)
+    finally:
+        _watching.pop()
+    return seen[0]
+
+
+_watching: list[list[Choice]] = []
+
+
+def dft(problem: DftProblem, x: Any, axis: int, out: Any) -> Any:
+    """Solve a DftProblem for an array on its GPU; ``out`` is checked.
+
+    Raises CompileError where NVRTC fails.
+    """
+    with place(x):
+        turned = cupy.moveaxis(fitted(x, axis, problem.length), axis, -1)
+        turned = turned.astype(problem.precision.output, copy=False)
+        if _rows(turned) is None:
+            turned = cupy.ascontiguousarray(turned)
+        goal = None if out is None else cupy.moveaxis(out, axis, -1)
+        usable = goal is not None and _rows(goal) is not None and not _clashes(turned, goal)
+        target = goal if usable else None
+        if target is None:
+            target = cupy.empty(turned.shape, problem.precision.output)
+        choice = _choice(problem, turned, target)
+        if _watching:
+            _watching[-1].append(choice)
+            return None
+        if target.size:
+            if choice.plan is None:
+                _by_library(problem, turned, target)
+            else:
+                _launch(problem, choice.plan, turned, target)
+        if goal is None:
+            return cupy.moveaxis(target, -1, axis)
+        if target is not goal:
+            goal[...] = target
+        return out
+
+
+def _choice(problem: DftProblem, x: Any, target: Any) -> Choice:
+    arch = gpu(x.device.id).require_arch()
+    method = problem.method
+    if _fixed and _fixed[-1] is not None:
+        kind = _fixed[-1].kind
+    else:
+        kind = "dense" if method is None else method.kind
+    wide = all(_wide(array, problem, kind) for array in (x, target))
+    if _fixed:
+        plan = _fixed[-1]
+        if plan is not None:
+            if plan.length != problem.length:
+                raise ValueError(f"the plan is for {plan.length}, x has {problem.length}")
+            check_dft_plan(plan, problem.precision, arch)
+            if plan.wide and not wide:
+                raise ValueError("wide copies need even strides on 16 bytes")
+        return Choice(plan, "as it was fixed")
+    return choose(method, problem.precision, arch, wide=wide)
+
+
+def _rows(x: Any) -> int | None:
+    """Elements from row to row; None where columns are apart or rows have no one stride."""
+    if x.shape[-1] > 1 and x.strides[-1] != x.dtype.itemsize:
+        return None
+    if x.data.ptr % x.dtype.itemsize or any(s % x.dtype.itemsize for s in x.strides):
+        return None
+    stride = one_stride(x.shape[:-1], x.strides[:-1])
+    return None if stride is None else stride // x.dtype.itemsize
+
+
+def _wide(x: Any, problem: DftProblem, kind: str) -> bool:
+    """Whether plans of a kind can copy the rows of an array by 16 bytes."""
+    stride = problem.length if problem.rows <= 1 else _rows(x)
+    assert stride is not None
+    return x.data.ptr % WIDE_BYTES == 0 and wide_fits(kind, problem.length, stride)
+
+
+def _clashes(x: Any, out: Any) -> bool:
+    """Whether writing out would change rows of x not yet read: in place alone is safe."""
+    repeats = any(s == 0 and n > 1 for n, s in zip(out.shape, out.strides, strict=True))
+    same = out.data.ptr == x.data.ptr and out.strides == x.strides and out.dtype == x.dtype
+    return bool(repeats or (not same and cupy.may_share_memory(x, out)))
+
+
+def _by_library(problem: DftProblem, x: Any, target: Any) -> None:
+    library = cupy.fft.ifft if problem.inverse else cupy.fft.fft
+    target[...] = library(x, axis=-1, norm=problem.norm)
+
+
+@lru_cache(maxsize=256)
+def _table(lengths: tuple[int, ...], warps: int, precision: Precision, device: int) -> Any:
+    """The folded tables of these lengths, one after the other, on a device."""
+    words = [fragments(length, warps, precision).ravel() for length in lengths]
+    return cupy.asarray(np.concatenate(words))
+
+
+@lru_cache(maxsize=256)
+def _twiddles(
+    first: int, second: int, tile_rows: int, inverse: bool, device: int, prefix: str
+) -> dict[str, Any]:
+    """The members of ``DftArguments`` with the twiddles between two stages, on a device."""
+    names = (f"{prefix}twiddles", f"{prefix}turns")
+    found = fused_twiddles(first, second, tile_rows, inverse=inverse)
+    return {name: cupy.asarray(table) for name, table in zip(names, found, strict=True)}
+
+
+@lru_cache(maxsize=64)
+def _convolution(
+    method: Method, second: int, inverse: bool, device: int
+) -> tuple[int, dict[str, Any]]:
+    """The exponent of the spectrum's scale, and the constants of a convolution by name.
+
+    Places are offsets in lines of N2 numbers in shared memory. Chirps are those before the
+    convolutions, then those after.
+    """
+    made = convolutions(method, inverse=inverse)
+    # One scale for all.
+    exponent = min(one.exponent for one in made)
+    spectra = [np.ldexp(1.0, exponent - one.exponent) * one.spectrum for one in made]
+    takes, gives, rest = made[0].takes, made[0].gives, made[0].rest
+    taken = np.empty(len(takes), np.int64)
+    taken[takes - rest] = np.arange(len(takes))
+    found = {
+        name: cupy.asarray((at // second * padded(second) + at % second).astype(np.uint16))
+        for name, at in (("takes", taken), ("gives", gives))
+    }
+    found["spectrum"] = cupy.asarray(np.concatenate(spectra).astype(np.complex64))
+    chirps = [one.before for one in made] + [one.after for one in made]
+    if not rest:
+        found["chirp"] = cupy.asarray(np.concatenate(chirps).astype(np.complex64))  # type: ignore[arg-type]
+    return exponent, found
+
+
+def _launch(problem: DftProblem, plan: Plan, x: Any, target: Any) -> None:
+    strides = tuple(
+        problem.length if problem.rows <= 1 else int(_rows(array) or 0) for array in (x, target)
+    )
+    launch = _prepared(problem, plan, strides, x.device.id)
+    launch.kernel({"x": x.data.ptr, "out": target.data.ptr})
+
+
+@dataclass(frozen=True)
+class _Launch:
+    """A kernel for arrays of one form at any address, and the tables that it points to."""
+
+    kernel: BoundKernel
+    tables: tuple[Any, ...]
+
+
+@lru_cache(maxsize=1024)
+def _prepared(problem: DftProblem, plan: Plan, strides: tuple[int, ...], device: int) -> _Launch:
+    precision = problem.precision
+    arch, cores = gpu(device).require_arch(), gpu(device).cores
+    shared = plan.shared_bytes(precision)
+    kernel = nvrtc.load(
+        dft_source(plan, precision), arch.target, kernel_name(plan, precision), shared
+    )
+    values: dict[str, Any] = dict.fromkeys(_DTYPE.names or (), 0)
+    values |= {
+        "rows": problem.rows, "x_stride": strides[0], "out_stride": strides[1],
+        "sign": -1.0 if problem.inverse else 1.0,
+    }  # fmt: skip
+    unit = factor = problem.factor
+    exponent = table_exponent(precision)
+    tables: dict[str, Any] = {}
+    if isinstance(plan, DensePlan):
+        tables["table"] = _table((plan.length,), plan.warps, precision, device)
+        factor *= 2.0**-exponent
+    else:
+        first, second, inverse = plan.first, plan.second, problem.inverse
+        tables["table"] = _table(tuple(dict.fromkeys((first, second))), 1, precision, device)
+        if isinstance(plan, ProductPlan):
+            tables |= _twiddles(first, second, plan.warps * plan.rows, inverse, device, "")
+            unit *= 2.0 ** stage_shift(precision, first)
+            factor = unit * 2.0**-exponent
+        else:
+            tables |= _twiddles(first, second, plan.warps * plan.rows, False, device, "")
+            tables |= _twiddles(second, first, plan.warps * plan.rows_back, False, device, "back_")
+            scaled, more = _convolution(_method(plan), second, inverse, device)
+            tables |= more
+            shift = stage_shift(precision, first) + stage_shift(precision, second)
+            unit *= 2.0 ** (2 * shift - scaled)
+    values |= {name: table.data.ptr for name, table in tables.items()}
+    values |= {"unit": unit, "factor": factor}
+    blocks = min(cores, -(-problem.rows // plan.transforms))
+    bound = BoundKernel(
+        kernel, blocks, plan.threads, Arguments(_DTYPE, values), shared_bytes=shared
+    )
+    return _Launch(bound, tuple(tables.values()))
+
+
+def _method(plan: ConvolutionPlan) -> Method:
+    """What a plan computes."""
+    make = rader if plan.rader else bluestein
+    return make(plan.length, product(plan.first, plan.second))

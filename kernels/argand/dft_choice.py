@@ -1,0 +1,158 @@
+"""Which plan a transform takes on a GPU, and every plan worth measuring. Needs no GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from argand.device import Arch
+from argand.dft_method import LARGEST_FUSED, Method, prime_factors
+from argand.dft_plan import (
+    ConvolutionPlan,
+    DensePlan,
+    Plan,
+    ProductPlan,
+    folded_tiles,
+    is_legal,
+)
+from argand.precision import Precision
+
+FAST_PRIME = 7
+"""cuFFT has kernels of its own up to here, at the speed of a copy up to a length of 4096."""
+_ENOUGH_WARPS = 8
+"""Of a multiprocessor, that hide each other's latencies."""
+_BETTER = 1.5
+"""Warps that a second place for a tile is worth, or that none has to wait for another."""
+_MOST_WARPS = 16
+_CONVOLUTION_WARPS = 8
+"""Of a block: more leave too few registers for addresses, twiddles and sums."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How a transform runs on a GPU.
+
+    ``plan`` is None where cuFFT computes it; ``why`` says so in words.
+    """
+
+    plan: Plan | None
+    why: str
+
+    def __str__(self) -> str:
+        return f"cufft: {self.why}" if self.plan is None else f"{self.plan.kind}: {self.why}"
+
+
+@lru_cache(maxsize=1024)
+def choose(method: Method | None, precision: Precision, arch: Arch, *, wide: bool) -> Choice:
+    """The plan of a transform; ``wide`` says whether its rows can be copied by 16 bytes."""
+    if method is None:
+        return Choice(None, f"{precision.name} has no tensor-core products")
+    if method.length == 1:
+        return Choice(None, "one number is its own transform")
+    if max(prime_factors(method.length)) <= FAST_PRIME:
+        return Choice(None, f"faster at lengths of prime factors up to {FAST_PRIME}, and in fp32")
+    plan = own_plan(method, precision, arch, wide=wide)
+    if plan is None:
+        return Choice(None, f"no plan fits {method} at {precision.name} on {arch.target}")
+    return Choice(plan, f"{method} at {precision.name}")
+
+
+def own_plan(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> Plan | None:
+    """The best of our own plans; None where there is none."""
+    found = candidates(method, precision, arch, wide=wide)
+    return min(found, key=estimate) if found else None
+
+
+def candidates(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> list[Plan]:
+    """Every plan worth measuring."""
+    if method.kind == "dense":
+        every: Iterator[Plan] = _dense(method.length, wide)
+    elif method.kind == "product" and all(part.kind == "dense" for part in method.parts):
+        first, second = (part.length for part in method.parts)
+        every = _product(first, second, wide)
+    elif method.kind in ("rader", "bluestein"):
+        every = _convolution(method)
+    else:
+        return []
+    found = {plan: None for plan in every if is_legal(plan, precision, arch)}
+    held = {plan: None for plan in found if not isinstance(plan, DensePlan) or plan.resident}
+    return _most_groups(list(held or found))  # tables are streamed where they do not fit alone
+
+
+def _dense(length: int, wide: bool) -> Iterator[Plan]:
+    for warps in (1, 2, 3, 4, 6, 8, 12, 16):
+        if warps > 1 and folded_tiles(length, warps) == folded_tiles(length, warps - 1):
+            continue  # no fewer columns for each
+        for rows in (1, 2):
+            for buffers in (1, 2, 3):
+                for resident in (True, False):
+                    for groups in range(1, _MOST_WARPS // warps + 1):
+                        yield DensePlan(length, warps, rows, groups, buffers, resident, wide)
+
+
+def _product(first: int, second: int, wide: bool) -> Iterator[Plan]:
+    for rows in (1, 2):
+        warps = -(-second // (16 * rows))
+        for buffers in (1, 2, 3):
+            for groups in range(1, _MOST_WARPS // warps + 1):
+                yield ProductPlan(first, second, warps, rows, groups, buffers, wide)
+
+
+def _convolution(method: Method) -> Iterator[Plan]:
+    inner = method.parts[0]
+    if inner.convolves or len(inner.stages) > 2:
+        return
+    size = inner.length
+    for first in range(2, LARGEST_FUSED + 1):
+        second = size // first
+        if first * second != size or not 2 <= second <= LARGEST_FUSED:
+            continue
+        for warps in range(1, _CONVOLUTION_WARPS + 1):
+            rows, back = (-(-n // (16 * warps)) for n in (second, first))
+            for groups in range(1, _CONVOLUTION_WARPS // warps + 1):
+                yield ConvolutionPlan(
+                    method.length, method.kind == "rader", first, second, warps, rows, back, groups
+                )
+
+
+def _most_groups(plans: list[Plan]) -> list[Plan]:
+    """Of plans that differ in their groups alone those with the most."""
+    found: dict[tuple[object, ...], Plan] = {}
+    for plan in plans:
+        key = tuple(getattr(plan, name) for name in plan.__dataclass_fields__ if name != "groups")
+        if key not in found or found[key].groups < plan.groups:
+            found[key] = plan
+    return list(found.values())
+
+
+def estimate(plan: Plan) -> tuple[float, ...]:
+    """What orders plans, the best first: cycles of a convolution, ranks of the others.
+
+    Fitted to what was measured on an H200; it only has to rank.
+    """
+    if isinstance(plan, ConvolutionPlan):
+        return (_cycles(plan),)
+    warps = min(plan.groups * plan.warps, _ENOUGH_WARPS)
+    if isinstance(plan, DensePlan) and not plan.resident:
+        # Two sixteens read the table half as often.
+        return (-plan.rows, -warps - _BETTER * (plan.buffers > 1), -plan.buffers)
+    better = (plan.buffers > 1) + (plan.warps == 1)
+    return (-warps - _BETTER * better, plan.warps, -plan.buffers)
+
+
+def _cycles(plan: ConvolutionPlan) -> float:
+    """Of a multiprocessor for a transform: its warps' own way, or all instructions there are."""
+    across, along = (-(-n // (16 * plan.warps)) for n in (plan.first, plan.second))
+    stages = (plan.rows + along) * _instructions(plan.first) + (
+        plan.rows_back + across
+    ) * _instructions(plan.second)
+    way = stages + 300 + 0.7 * plan.length / plan.warps
+    return plan.halves * max(4.5 * way / plan.groups, way * plan.warps / 2.2)
+
+
+def _instructions(length: int) -> int:
+    """A warp's for sixteen transforms of one stage: folding, products, results."""
+    half = length // 2
+    slices, tiles = -(-half // 16), -(-half // 8)
+    return slices * (160 + 16 * tiles) + 56 * tiles + 60

@@ -1,0 +1,85 @@
+"""The folded matrices as the kernels' lanes read them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from argand.dft_plan import WARP, depth, folded_tiles
+from argand.dft_tables import folded_matrices, roots
+from argand.numpy_dft import table_exponent
+from argand.precision import FP16, TF32, Precision
+from argand.rounding import Array, split
+
+_CUT_A_SLICE = 4.8e-8
+"""What sums of two fp16 terms lose on average in a slice of 16 k, relatively: measured on an H200
+at lengths from 16 to 251, 0.8 of 2^-24."""
+
+
+def mean_cut(precision: Precision, slices: int) -> float:
+    """What tensor cores take from a sum of so many slices on average, relative to it.
+
+    They cut what they add towards zero. The tables are larger by as much, so that a sum is cut to
+    what it should be; what remains has no sign of its own.
+    """
+    return _CUT_A_SLICE * slices if precision.operand is FP16 and precision.terms == 2 else 0.0
+
+
+@lru_cache(maxsize=64)
+def fragments(length: int, warps: int, precision: Precision) -> npt.NDArray[np.uint32]:
+    """(slices, tiles, vectors, lanes, 4) words of 32 bits; see ``cuda/dft_fold.cuh``.
+
+    Vectors are cosines and sines: of two terms each has one of its own with the words of its first
+    and of its second term, of one term they share one.
+    """
+    half, step = length // 2, depth(precision)
+    slices, tiles = -(-half // step), folded_tiles(length, warps) * warps
+    lane = np.arange(WARP)
+    column, t = lane // 4, lane % 4
+    n = (8 * np.arange(tiles)[:, None] + (column // 2 + 4 * (column % 2))[None, :]).ravel()
+    # Which k stand in a lane's two words, in order.
+    k = np.arange(slices)[:, None, None] * step + t[:, None] + 4 * np.arange(step // 4)
+    words = []
+    for matrix in folded_matrices(length):
+        whole = np.zeros((slices * step, tiles * 8))
+        whole[:half, :half] = matrix * (1 + mean_cut(precision, slices))
+        scaled = np.ldexp(whole, table_exponent(precision))
+        for term in split(scaled, precision):
+            held = term[k[:, None], n.reshape(tiles, WARP)[None, :, :, None]]
+            words.append(_words(held, precision))  # (slices, tiles, lanes, 2)
+    vectors = [
+        np.concatenate(words[first : first + 2], axis=-1) for first in range(0, len(words), 2)
+    ]
+    return np.ascontiguousarray(np.stack(vectors, axis=2))
+
+
+@lru_cache(maxsize=64)
+def fused_twiddles(
+    first: int, second: int, tile_rows: int, *, inverse: bool = False
+) -> tuple[Array, Array]:
+    """W_N^(n2 k1) as the lanes of the first stage need them, and W_N2^n2 for the mirrored k1.
+
+    (tile rows, tiles, rows, lanes, 2) and (16 tile rows,), complex64; see ``cuda/dft_fused.cuh``.
+    """
+    tiles, lane = folded_tiles(first, 1), np.arange(WARP)
+    n = (
+        16 * np.arange(tile_rows)[:, None, None, None, None]
+        + 8 * np.arange(2)[:, None, None]
+        + (lane // 4)[:, None]
+    )
+    k = 8 * np.arange(tiles)[:, None, None, None] + 1 + (lane % 4)[:, None] + 4 * np.arange(2)
+    together = roots(n * k, first * second, inverse=inverse).astype(np.complex64)
+    turns = roots(np.arange(16 * tile_rows), second, inverse=inverse).astype(np.complex64)
+    return np.ascontiguousarray(together), turns
+
+
+def _words(values: Array, precision: Precision) -> npt.NDArray[np.uint32]:
+    """Numbers that a precision holds exactly, as registers hold them."""
+    single = np.ascontiguousarray(values, np.float32)
+    if precision.operand is TF32:
+        return single.view(np.uint32)
+    if precision.operand is FP16:
+        return single.astype(np.float16).view(np.uint32)
+    return (single.view(np.uint32) >> 16).astype(np.uint16).view(np.uint32)

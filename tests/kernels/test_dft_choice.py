@@ -1,0 +1,157 @@
+"""Plans of transforms without a GPU: tables as lanes read them, legality, the choice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from argand import PRECISIONS
+from argand.device import ARCHITECTURES
+from argand.dft_choice import candidates, choose, own_plan
+from argand.dft_fragments import fragments, fused_twiddles, mean_cut
+from argand.dft_method import LARGEST_FUSED, method_for
+from argand.dft_plan import (
+    ConvolutionPlan,
+    DensePlan,
+    ProductPlan,
+    depth,
+    folded_bytes,
+    padded,
+    registers,
+    wide_fits,
+)
+from argand.dft_tables import folded_matrices, twiddles
+
+HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
+OURS = [name for name, row in PRECISIONS.items() if not row.exact_operands]
+
+
+def values(words: np.ndarray, precision: str) -> np.ndarray:
+    """The numbers of a lane's two words, in the order of their k: (..., step / 4)."""
+    row = PRECISIONS[precision]
+    if row.operand.name == "tf32":
+        return words.view(np.float32)
+    if row.operand.name == "fp16":
+        return words.view(np.float16).astype(np.float32)
+    return (words.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+
+
+@pytest.mark.parametrize("precision", OURS)
+@pytest.mark.parametrize(("length", "warps"), [(2, 1), (7, 1), (97, 1), (100, 2), (251, 3)])
+def test_fragments_hold_the_folded_matrices(length: int, warps: int, precision: str) -> None:
+    row, half = PRECISIONS[precision], length // 2
+    found = fragments(length, warps, row)
+    assert found.nbytes == folded_bytes(length, warps, row)
+    step, scale = depth(row), 2.0**14 if row.scaled else 1.0
+    slices, tiles = found.shape[:2]
+    seen = np.zeros((2, slices * step, tiles * 8))
+    for lane in range(32):
+        g, t = lane // 4, lane % 4
+        n = 8 * np.arange(tiles) + g // 2 + 4 * (g % 2)
+        for which in range(2):
+            if row.terms == 2:
+                held = found[:, :, which, lane]
+                terms = [np.ascontiguousarray(held[..., :2]), np.ascontiguousarray(held[..., 2:])]
+            else:
+                terms = [np.ascontiguousarray(found[:, :, 0, lane, 2 * which : 2 * which + 2])]
+            for term in terms:
+                numbers = values(term, precision)
+                for j in range(step // 4):
+                    k = step * np.arange(slices) + t + 4 * j
+                    seen[which][np.ix_(k, n)] += numbers[..., j]
+    for matrix, table in zip(folded_matrices(length), seen, strict=True):
+        grown = matrix * (1 + mean_cut(row, slices)) * scale
+        np.testing.assert_allclose(
+            table[:half, :half], grown, rtol=1.01 * row.u, atol=2.0**-24 * scale
+        )
+        assert (table[half:] == 0).all()
+        assert (table[:, half:] == 0).all()
+
+
+def test_what_is_given_back_for_truncation_is_less_than_the_bound_of_it() -> None:
+    row = PRECISIONS["3xfp16"]
+    for slices in range(1, 17):
+        assert 0 < mean_cut(row, slices) < 3 * 16 * slices * 2.0**-24
+    assert mean_cut(PRECISIONS["fp16"], 3) == mean_cut(PRECISIONS["3xtf32"], 3) == 0
+
+
+def test_twiddles_stand_where_lanes_look() -> None:
+    first, second, rows = 24, 15, 1
+    together, turns = fused_twiddles(first, second, rows)
+    exact = twiddles(first, second)
+    for lane in range(32):
+        for tile in range(together.shape[1]):
+            for row in range(2):
+                for c in range(2):
+                    n, k = lane // 4 + 8 * row, 8 * tile + 1 + lane % 4 + 4 * c
+                    if n < second and k < first:
+                        found = together[0, tile, row, lane, c]
+                        assert abs(found - exact[k, n]) < 1e-7
+                        # The mirrored one is made of it.
+                        assert abs(turns[n] * found.conj() - exact[first - k, n]) < 2e-7
+
+
+def test_lines_do_not_conflict() -> None:
+    for width in range(2, 200, 2):
+        assert padded(width) >= width
+        assert padded(width) % 8 == 4
+        places = {(line * padded(width) + k) % 16 for line in range(4) for k in range(4)}
+        assert len(places) == 16
+    assert padded(15) == 15
+
+
+def test_wide_copies() -> None:
+    assert wide_fits("dense", 97, 97)
+    assert not wide_fits("dense", 97, 98)
+    assert wide_fits("dense", 96, 98)
+    assert not wide_fits("dense", 100, 102)
+    assert wide_fits("product", 1024, 1026)
+    assert not wide_fits("product", 1024, 1025)
+    assert not wide_fits("product", 375, 375)
+    assert not wide_fits("convolution", 1009, 1009)
+
+
+def test_registers_are_dealt_out_by_fours_of_warps() -> None:
+    assert [registers(32 * warps) for warps in (1, 8, 9, 12, 13, 16, 17)] == [
+        255, 255, 168, 168, 128, 128, 96,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("precision", OURS)
+def test_every_length_runs_or_says_why(precision: str) -> None:
+    row = PRECISIONS[precision]
+    for length in (*range(1, 600), 1009, 2039, 4093, 8191, 10_007, 65_537, 1 << 20):
+        choice = choose(method_for(length), row, HOPPER, wide=False)
+        assert str(choice).startswith("cufft: " if choice.plan is None else choice.plan.kind)
+        if choice.plan is not None:
+            assert choice.plan.length == length
+            assert choice.plan.shared_bytes(row) <= HOPPER.shared_bytes
+
+
+def test_where_the_kernels_are_ours() -> None:
+    row = PRECISIONS["3xfp16"]
+    kinds = {
+        67: DensePlan, 97: DensePlan, 127: DensePlan, 251: DensePlan, 509: DensePlan,
+        22 * 23: ProductPlan, 1009: ConvolutionPlan, 4093: ConvolutionPlan, 8191: ConvolutionPlan,
+        10_007: ConvolutionPlan,
+    }  # fmt: skip
+    for length, kind in kinds.items():
+        method = method_for(length)
+        wide = wide_fits(method.kind, length, length)
+        assert isinstance(choose(method, row, HOPPER, wide=wide).plan, kind), length
+    for length in (64, 100, 128, 1000, 1024, 4096, 16_384):
+        assert "cufft: faster" in str(choose(method_for(length), row, HOPPER, wide=True))
+    for length in (64, 100, 128, 1000, 1024, 4096):
+        assert own_plan(method_for(length), row, HOPPER, wide=True) is not None
+    assert choose(None, PRECISIONS["fp64"], HOPPER, wide=True).plan is None
+
+
+def test_candidates_of_convolutions_fit() -> None:
+    row = PRECISIONS["3xfp16"]
+    found = candidates(method_for(10_007), row, HOPPER, wide=False)
+    assert found
+    for plan in found:
+        assert isinstance(plan, ConvolutionPlan)
+        assert plan.halves == 2
+        assert max(plan.first, plan.second) <= LARGEST_FUSED
+        assert 16 * plan.rows * plan.warps >= plan.second
+        assert 16 * plan.rows_back * plan.warps >= plan.first

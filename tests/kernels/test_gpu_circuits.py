@@ -1,0 +1,52 @@
+"""Circuits on a GPU: the state, the record, and costs that are measured there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import PRECISIONS, measure_gate_costs, plan_circuit, run_circuit
+from argand.device import Device
+from argand.gate_costs import gate_costs
+
+from tests.kernels.gate_cases import dense_gate, gate_bound, random_state
+from tests.kernels.test_gate_circuits import random_circuit
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.mark.parametrize("precision", ["3xfp16", "3xtf32", "fp64", "fp16"])
+@pytest.mark.parametrize("qubits", [5, 16])
+def test_a_circuit_is_its_gates(
+    cp: Any, gpu: Device, rng: np.random.Generator, precision: str, qubits: int
+) -> None:
+    gates = random_circuit(rng, qubits, 60)
+    row = PRECISIONS[precision]
+    state = cp.asarray(random_state(rng, qubits).astype(row.output))
+    wanted = state
+    for gate in gates:
+        wanted = dense_gate(wanted, gate.matrix, gate.targets, gate.controls)
+    record = run_circuit(state, gates, precision=precision, reference=wanted)
+    bound = sum(gate_bound(row, form.width) for form in record.plan.forms) + 2.0**-22
+    assert float(cp.linalg.norm(state - wanted)) <= bound
+    assert record.norm_drift <= bound
+    assert record.fidelity is not None
+    assert 1 - record.fidelity <= bound**2 + 2.0**-30
+    assert 0 < record.seconds < 10
+    assert 0 < record.predicted_seconds < 1
+
+
+def test_costs_are_measured_on_the_card(
+    cp: Any, gpu: Device, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = PRECISIONS["3xfp16"]
+    monkeypatch.setenv("ARGAND_CACHE", str(tmp_path))
+    table = gate_costs(row, gpu)
+    assert not table.measured
+    found = measure_gate_costs("3xfp16", gpu, qubits=24)
+    assert gate_costs(row, gpu) == found
+    # A table of another card of the kind is off by little, by a factor of three on any.
+    assert 1 / 3 < found.seconds(24, range(6), 8) / table.seconds(24, range(6), 8) < 3
+    plan = plan_circuit(24, [(np.eye(2)[::-1], (0,))], device=gpu)
+    assert plan.measured

@@ -1,0 +1,217 @@
+"""Our GPU transforms against fp64: every plan, length and precision; strides, scales, places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from argand import PRECISIONS, dft, fft_backend
+from argand.device import Device
+from argand.dft_choice import candidates, own_plan
+from argand.dft_method import Method, bluestein, dense, method_for, product, rader
+from argand.dft_plan import wide_fits
+
+from workflow.accuracy.transform_bounds import dft_bound
+
+pytestmark = pytest.mark.gpu
+Array = npt.NDArray[Any]
+OURS = [name for name, row in PRECISIONS.items() if not row.exact_operands]
+LENGTHS = (
+    1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 48, 64, 67, 97, 100, 127, 128, 129, 131, 191, 251, 256,
+    257, 360, 375, 509, 512, 521, 1000, 1009, 1024, 1536, 2039, 4093, 4095, 4096, 8191, 10007,
+)  # fmt: skip
+CONVOLUTIONS = [
+    rader(31, product(6, 5)), rader(1009, product(36, 28)), rader(4093, product(66, 62)),
+    rader(8191, product(91, 90)), bluestein(31, product(8, 8)), bluestein(100, product(20, 10)),
+    bluestein(2039, product(64, 64)), bluestein(100, product(12, 10)),
+    bluestein(10007, product(112, 90)),
+]  # fmt: skip
+
+
+def normal(rng: np.random.Generator, *shape: int) -> Array:
+    return rng.standard_normal((*shape, 2)).astype(np.float32).view(np.complex64)[..., 0]
+
+
+def exact(x: Array, **options: Any) -> Array:
+    inverse = options.pop("inverse", False)
+    return (np.fft.ifft if inverse else np.fft.fft)(x.astype(complex), **options)
+
+
+@contextmanager
+def our_own(gpu: Device, method: Method, precision: str) -> Iterator[None]:
+    """Our own kernel runs, also where the choice would take cuFFT; that where there is none."""
+    from argand.cuda_dft import fixed_plan
+
+    wide = wide_fits(method.kind, method.length, method.length)
+    plan = own_plan(method, PRECISIONS[precision], gpu.require_arch(), wide=wide)
+    with fixed_plan(plan):
+        yield
+
+
+def check(cp: Any, x: Array, precision: str, method: Method, **options: Any) -> Array:
+    """Every row within its bound, and every element written."""
+    out = cp.full(x.shape, np.nan, np.complex64)
+    assert dft(cp.asarray(x), precision=precision, out=out, **options) is out
+    found, expected = out.get(), exact(x, **options)
+    assert np.isfinite(found).all()
+    size = np.linalg.norm(expected, axis=-1)
+    error = np.linalg.norm(found - expected, axis=-1)
+    assert (error <= dft_bound(PRECISIONS[precision], method, "cuda") * size).all()
+    if precision in ("3xfp16", "3xtf32"):
+        assert (error <= 1e-6 * size).all()
+    return found
+
+
+@pytest.mark.parametrize("precision", OURS)
+@pytest.mark.parametrize("length", LENGTHS)
+def test_lengths(
+    cp: Any, gpu: Device, rng: np.random.Generator, length: int, precision: str
+) -> None:
+    method = method_for(length)
+    with our_own(gpu, method, precision):
+        for rows in (1, 37):
+            x = normal(rng, rows, length)
+            x[0, 1:] = 0
+            check(cp, x, precision, method)
+        for norm in ("backward", "ortho", "forward"):
+            check(cp, x, precision, method, inverse=True, norm=norm)
+    check(cp, x, precision, method)
+
+
+@pytest.mark.parametrize("precision", ["3xfp16", "3xtf32"])
+@pytest.mark.parametrize("wide", [True, False])
+@pytest.mark.parametrize(
+    "method",
+    [dense(n) for n in (2, 13, 64, 66, 97, 128, 251, 509)]
+    + [product(*n) for n in ((2, 3), (16, 16), (24, 15), (15, 24), (40, 25), (62, 66), (120, 100))]
+    + CONVOLUTIONS,
+    ids=str,
+)
+def test_every_plan(
+    cp: Any, gpu: Device, rng: np.random.Generator, method: Method, wide: bool, precision: str
+) -> None:
+    from argand.cuda_dft import fixed_plan
+
+    x = normal(rng, 700 if method.length < 1000 else 301, method.length)
+    if wide and not wide_fits(method.kind, method.length, method.length):
+        pytest.skip("such rows cannot be copied by 16 bytes")
+    found = []
+    plans = candidates(method, PRECISIONS[precision], gpu.require_arch(), wide=wide)
+    assert plans or method.kind == "product"
+    # Not all: each is compiled.
+    for plan in plans[:: max(1, len(plans) // 6)]:
+        with fixed_plan(plan):
+            found.append(check(cp, x, precision, method))
+            check(cp, x[:33], precision, method, inverse=True)
+    if method.kind == "product":
+        # Neither who shares the work nor who moves it changes a bit. (Warps that fold together add
+        # X_0 up in an order of their own, and convolutions have other factors.)
+        for other in found[1:]:
+            np.testing.assert_array_equal(other, found[0])
+
+
+@pytest.mark.parametrize("length", [11, 97, 104, 127, 251, 506, 1009, 2039])
+def test_a_transform_does_not_depend_on_its_neighbours(
+    cp: Any, rng: np.random.Generator, length: int
+) -> None:
+    x = normal(rng, 50, length)
+    together = dft(cp.asarray(x)).get()
+    for row in (0, 13, 49):
+        alone = dft(cp.asarray(x[row : row + 1])).get()
+        np.testing.assert_array_equal(alone[0], together[row])
+    x[20, 0], x[21, -1] = np.nan, np.inf
+    found = dft(cp.asarray(x)).get()
+    assert not np.isfinite(found[20:22]).any()
+    kept = np.r_[0:20, 22:50]
+    np.testing.assert_array_equal(found[kept], together[kept])
+
+
+@pytest.mark.parametrize("precision", ["3xfp16", "fp16"])
+@pytest.mark.parametrize("length", [11, 97, 104, 251, 506, 1009, 2039, 10_007])
+def test_amplitude_does_not_matter(
+    cp: Any, rng: np.random.Generator, length: int, precision: str
+) -> None:
+    x = normal(rng, 20, length)
+    plain = dft(cp.asarray(x), precision=precision, norm="ortho").get()
+    powers = np.float32(2.0) ** np.linspace(-110, 110, 20).astype(int)[:, None].astype(np.float32)
+    found = dft(cp.asarray(x * powers), precision=precision, norm="ortho").get()
+    np.testing.assert_array_equal(found, plain * powers)
+    assert (dft(cp.zeros((3, length), np.complex64), precision=precision).get() == 0).all()
+
+
+@pytest.mark.parametrize("length", [13, 88, 97, 104, 110, 143, 506, 529, 521])
+def test_strides_and_places(cp: Any, rng: np.random.Generator, length: int) -> None:
+    x = normal(rng, 6, 8, 2 * length + 4)
+    given = cp.asarray(x)
+    for view in (
+        np.s_[:, :, :length], np.s_[:, :, 1 : length + 1], np.s_[::2, :, 3 : length + 3],
+        np.s_[:, ::3, :length], np.s_[:, :, : 2 * length : 2], np.s_[::-1, :, :length],
+    ):  # fmt: skip
+        expected = exact(x[view])
+        found = dft(given[view]).get()
+        assert np.linalg.norm(found - expected) <= 1e-6 * np.linalg.norm(expected)
+        poisoned = cp.full(x.shape, np.nan, np.complex64)
+        dft(given[view], out=poisoned[view])
+        np.testing.assert_array_equal(poisoned[view].get(), found)
+        mask = np.ones(x.shape, bool)
+        mask[view] = False
+        assert np.isnan(poisoned.get()[mask]).all()  # nothing is written beside it
+    for axis in (0, 1):
+        for n in (None, 5, 11):
+            expected = exact(x, n=n, axis=axis)
+            found = dft(given, axis, n=n).get()
+            assert np.linalg.norm(found - expected) <= 1e-6 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("length", [64, 97, 104, 251, 506, 529, 521])
+def test_in_place_and_overlapping(cp: Any, rng: np.random.Generator, length: int) -> None:
+    x = cp.asarray(normal(rng, 3000, length))
+    expected = dft(x).get()
+    shifted = cp.concatenate([x, x[:1]])
+    dft(shifted[:-1], out=shifted[1:])
+    np.testing.assert_array_equal(shifted[1:].get(), expected)
+    assert dft(x, out=x) is x
+    np.testing.assert_array_equal(x.get(), expected)
+
+
+def test_other_types_and_empty(cp: Any, rng: np.random.Generator) -> None:
+    for dtype in (np.int16, np.float16, np.float32, np.float64, np.complex128):
+        x = (100 * rng.standard_normal((5, 96))).astype(dtype)
+        found = dft(cp.asarray(x))
+        assert found.dtype == np.complex64
+        expected = exact(x.astype(np.complex64))
+        assert np.linalg.norm(found.get() - expected) <= 1e-6 * np.linalg.norm(expected)
+    assert dft(cp.zeros((0, 5), np.complex64)).shape == (0, 5)
+    assert dft(cp.zeros((3, 0), np.complex64), n=4).shape == (3, 4)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp64"])
+def test_the_library_says_so(cp: Any, rng: np.random.Generator, precision: str) -> None:
+    from argand.cuda_dft import plan_of
+
+    x = normal(rng, 7, 90).astype(PRECISIONS[precision].output)
+    for inverse in (False, True):
+        found = dft(cp.asarray(x), precision=precision, inverse=inverse).get()
+        expected = exact(x, inverse=inverse)
+        limit = 1e-6 if precision == "fp32" else 1e-14
+        assert np.linalg.norm(found - expected) <= limit * np.linalg.norm(expected)
+    assert str(plan_of(cp.asarray(x), precision=precision)).startswith("cufft: ")
+
+
+def test_scipy_takes_our_backend(cp: Any, rng: np.random.Generator) -> None:
+    fft = pytest.importorskip("scipy.fft")
+    x = normal(rng, 4, 97, 3)
+    with fft.set_backend(fft_backend, only=True):
+        found = fft.fft(cp.asarray(x), axis=1)
+        back = fft.ifft(found, axis=1, norm="backward")
+        wide = fft.fft(cp.asarray(x).astype(complex), 90, axis=1)
+    assert found.dtype == np.complex64
+    assert wide.dtype == np.complex128
+    expected = exact(x, axis=1)
+    assert 1e-9 < np.linalg.norm(found.get() - expected) / np.linalg.norm(expected) < 1e-6
+    assert np.linalg.norm(back.get() - x) / np.linalg.norm(x) < 1e-6
+    np.testing.assert_allclose(wide.get(), exact(x, n=90, axis=1), atol=1e-12)

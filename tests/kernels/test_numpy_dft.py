@@ -1,0 +1,237 @@
+"""Transforms on the CPU against fp64: errors within a-priori bounds, shapes, scales, options."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from argand import PRECISIONS, DftProblem, dft
+from argand.dft_method import (
+    LARGEST_LENGTH,
+    bluestein,
+    convolution_length,
+    generator,
+    is_prime,
+    method_for,
+    product,
+    rader,
+    two_factors,
+)
+from argand.dft_tables import convolutions, folded_matrices, roots
+from argand.numpy_dft import dft as model
+
+from workflow.accuracy.transform_bounds import dft_bound
+
+Array = npt.NDArray[Any]
+OURS = [name for name, row in PRECISIONS.items() if not row.exact_operands]
+LENGTHS = (
+    1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 64, 97, 100, 127, 128, 129, 251, 256, 360, 509, 512, 521,
+    1000, 1009, 1018, 1024, 2039, 4093, 4096, 8191, 10007, 12000,
+)  # fmt: skip
+
+
+def normal(rng: np.random.Generator, *shape: int) -> Array:
+    return rng.standard_normal((*shape, 2)).astype(np.float32).view(np.complex64)[..., 0]
+
+
+def row_errors(found: Array, exact: Array) -> Array:
+    return np.linalg.norm(found - exact, axis=-1) / np.linalg.norm(exact, axis=-1)
+
+
+@pytest.mark.parametrize("inverse", [False, True])
+@pytest.mark.parametrize("precision", OURS)
+@pytest.mark.parametrize("length", LENGTHS)
+def test_errors_are_within_the_bound(
+    rng: np.random.Generator, length: int, precision: str, inverse: bool
+) -> None:
+    x = normal(rng, 4, length)
+    x[1, 1:] = 0  # an impulse
+    x[2] = 1
+    x[3] = roots(np.arange(length) * (length // 3), length)
+    exact = (np.fft.ifft if inverse else np.fft.fft)(x.astype(complex), norm="ortho")
+    found = dft(x, inverse=inverse, norm="ortho", precision=precision)
+    row = PRECISIONS[precision]
+    assert found.dtype == row.output
+    bound = dft_bound(row, method_for(length), "cpu")
+    assert row_errors(found, exact).max() <= bound
+    if precision in ("3xfp16", "3xtf32"):
+        assert row_errors(found, exact)[0] <= 4e-7
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("length", [16_384, 65_536, 65_537, 131_072, 1_000_000, 1 << 20])
+def test_long_ones(rng: np.random.Generator, length: int) -> None:
+    x = normal(rng, 1, length)
+    found = dft(x)
+    error = row_errors(found, np.fft.fft(x.astype(complex))).max()
+    assert error <= min(1e-6, dft_bound(PRECISIONS["3xfp16"], method_for(length), "cpu"))
+
+
+def test_errors_grow_no_faster_than_the_logarithm(rng: np.random.Generator) -> None:
+    lengths = [2**k for k in range(4, 19)]
+    errors = []
+    for length in lengths:
+        x = normal(rng, max(1, 4096 // length), length)
+        errors.append(row_errors(dft(x), np.fft.fft(x.astype(complex))).max())
+    slope = np.polyfit(np.log(np.log2(lengths)), np.log(errors), 1)[0]
+    assert slope <= 1
+
+
+@pytest.mark.parametrize("precision", ["3xfp16", "fp16"])
+@pytest.mark.parametrize("length", [7, 128, 1009, 1024, 2039])
+def test_amplitude_does_not_matter(rng: np.random.Generator, length: int, precision: str) -> None:
+    x = normal(rng, 3, length)
+    plain = dft(x, precision=precision, norm="ortho")
+    for power in (-110, -60, 60, 110):
+        scaled = x * np.float32(2.0**power)
+        found = dft(scaled, precision=precision, norm="ortho")
+        np.testing.assert_array_equal(found, plain * np.float32(2.0**power))
+    mixed = x.copy()
+    mixed[0] *= np.float32(2.0**100)
+    mixed[2] = 0
+    found = dft(mixed, precision=precision, norm="ortho")
+    np.testing.assert_array_equal(found[1], plain[1])
+    np.testing.assert_array_equal(found[0], plain[0] * np.float32(2.0**100))
+    assert (found[2] == 0).all()
+
+
+@pytest.mark.parametrize("length", [5, 100, 1009, 1024])
+def test_what_is_not_finite_stays_in_its_row(rng: np.random.Generator, length: int) -> None:
+    x = normal(rng, 4, length)
+    plain = dft(x)
+    x[1, 3], x[2, 0] = np.nan, np.inf
+    found = dft(x)
+    assert not np.isfinite(found[1:3]).any()
+    np.testing.assert_array_equal(found[[0, 3]], plain[[0, 3]])
+
+
+@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+@pytest.mark.parametrize("n", [None, 5, 12])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_axes_lengths_and_norms(
+    rng: np.random.Generator, axis: int, n: int | None, norm: Any
+) -> None:
+    x = normal(rng, 7, 8, 9)[:, ::-1]
+    for inverse in (False, True):
+        exact = (np.fft.ifft if inverse else np.fft.fft)(x.astype(complex), n, axis, norm)
+        found = dft(x, axis, n=n, inverse=inverse, norm=norm)
+        np.testing.assert_allclose(found, exact, atol=2e-6 * np.abs(exact).max())
+        wide = dft(x, axis, n=n, inverse=inverse, norm=norm, precision="fp64")
+        assert wide.dtype == np.complex128
+        np.testing.assert_allclose(wide, exact, atol=1e-14 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize(
+    "dtype", [np.bool_, np.int8, np.uint16, np.float16, np.float64, np.complex128]
+)
+def test_other_types(rng: np.random.Generator, dtype: Any) -> None:
+    x = (4 * rng.random((3, 20))).astype(dtype)
+    found = dft(x)
+    assert found.dtype == np.complex64
+    exact = np.fft.fft(x.astype(np.complex64).astype(complex))
+    assert row_errors(found, exact).max() < 3e-7
+
+
+def test_empty_and_one_sized() -> None:
+    assert dft(np.zeros((0, 5), np.complex64)).shape == (0, 5)
+    assert dft(np.zeros((3, 0, 5), np.complex64), 0).shape == (3, 0, 5)
+    assert dft(np.zeros((3, 0), np.complex64), n=4).shape == (3, 4)
+    x = np.array([[2 + 1j], [3]], np.complex64)
+    np.testing.assert_array_equal(dft(x), x)
+
+
+def test_in_place(rng: np.random.Generator) -> None:
+    x = normal(rng, 6, 100)
+    expected = dft(x, 0)
+    spread = np.full((6, 200), np.nan, np.complex64)[:, ::2]
+    assert dft(x, 0, out=spread) is spread
+    np.testing.assert_array_equal(spread, expected)
+    assert dft(x, 0, out=x) is x
+    np.testing.assert_array_equal(x, expected)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n": 0}, r"n must be from 1 to 67108864, got 0"),
+        ({"n": LARGEST_LENGTH + 1}, "got 67108865"),
+        ({"axis": 2}, "axis must be one of x's 2, got 2"),
+        ({"norm": "none"}, r"norm must be one of \['backward', 'ortho', 'forward'\], got 'none'"),
+        ({"precision": "fp8"}, "precision must be one of"),
+        ({"out": np.zeros((3, 4), np.complex128)}, "out must have shape"),
+        ({"out": np.zeros((4, 3), np.complex64)}, "out must have shape"),
+    ],
+)
+def test_mistakes_are_said(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        dft(np.zeros((3, 4), np.complex64), **change)
+
+
+def test_what_has_no_numbers_or_axes_is_refused() -> None:
+    with pytest.raises(TypeError, match="real or complex numbers, got <U1"):
+        dft(np.array(["a"]))
+    with pytest.raises(ValueError, match="axis must be one of x's 0"):
+        dft(np.array(1.0))
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        product(2, product(3, 5)), product(16, 15), rader(31, product(6, 5)),
+        rader(31, product(3, 10)),
+        bluestein(30, product(8, 8)), bluestein(30, product(6, 5)),
+        bluestein(29, product(7, 6)), bluestein(31, method_for(61)),
+        product(bluestein(3, product(2, 3)), 4),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_any_method_gives_the_transform(rng: np.random.Generator, method: Any) -> None:
+    x = normal(rng, 5, method.length)
+    for name in ("3xfp16", "3xtf32"):
+        problem = DftProblem(5, method.length, False, "backward", PRECISIONS[name])
+        found = model(problem, x, method)
+        error = row_errors(found, np.fft.fft(x.astype(complex))).max()
+        assert error <= dft_bound(PRECISIONS[name], method, "cpu")
+        assert error < 1e-6
+
+
+def test_methods() -> None:
+    assert str(method_for(97)) == "97"
+    assert str(method_for(1024)) == "32 x 32"
+    assert str(method_for(1009)) == "rader(36 x 28)"
+    assert str(method_for(2039)) == "bluestein(64 x 64)"
+    assert str(method_for(10_007)) == "bluestein(112 x 90)"
+    assert method_for(10_007).halves == 2
+    assert method_for(2039).halves == 1
+    assert method_for(1009).stages == (36, 28, 28, 36)
+    for length in range(1, 3000):
+        method = method_for(length)
+        assert method.length == length
+        if not method.convolves:
+            assert math.prod(method.stages) == length
+    assert two_factors(12_000) == (120, 100)
+    assert two_factors(16_385) is None
+    for length in (2, 3, 100, 2039, 10_007):
+        assert 2 * length - 1 <= convolution_length(length) <= 4 * length
+
+
+def test_generators() -> None:
+    for prime in (3, 5, 17, 509, 1009, 8191, 65_537):
+        assert is_prime(prime)
+        found = generator(prime)
+        assert len({pow(found, k, prime) for k in range(prime - 1)}) == prime - 1
+
+
+def test_tables() -> None:
+    cosines, sines = folded_matrices(12)
+    numbers = np.outer(np.arange(1, 7), np.arange(1, 7))
+    np.testing.assert_allclose(cosines, np.cos(2 * np.pi * numbers / 12), atol=1e-14)
+    np.testing.assert_allclose(sines, np.sin(2 * np.pi * numbers / 12), atol=1e-14)
+    assert (sines[:, 5] == 0).all()  # exactly: x_6 and its mirror image are one
+    (made,) = convolutions(rader(13, method_for(12)))
+    np.testing.assert_allclose(
+        2.0**-made.exponent * 12 * np.abs(made.spectrum), [1, *[13**0.5] * 11], rtol=1e-12
+    )

@@ -1,0 +1,121 @@
+"""A-priori error bounds of `argand.dft`, relative 2-norm errors of one transform.
+
+Notation as in `bounds`: u of the accumulator, v of an operand. A transform of length L is sqrt(L)
+times unitary, so an error in the input of a stage reaches its output with the same relative size.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from argand import Precision
+from argand.dft_method import Method
+from argand.dft_tables import convolutions
+from argand.numpy_dft import HEADROOM
+from argand.precision import PRECISIONS
+
+from workflow.accuracy.bounds import (
+    accumulator_roundoff,
+    gamma,
+    kept_size,
+    on_tensor_cores,
+    operand_roundoff,
+    roundings,
+)
+
+_INSTRUCTION = 16
+"""Most products that one instruction of our transforms' kernels sums."""
+
+
+def folded_bound(precision: Precision, length: int, backend: str) -> float:
+    """Relative error of one dense stage, without underflow.
+
+    With e_k = x_k + x_(L-k) and o_k = x_k - x_(L-k), X_n and X_(L-n) are x_0 + P_n -+ i Q_n,
+    P = e C and Q = o S with half of the cosines and sines (`dft_tables.folded_matrices`). Of a
+    symmetric sequence of norm |e| / sqrt(2) the transform has the norm sqrt(2) |P|, so
+    |P| <= sqrt(L) / 2 |e|, for any of its terms alone too; the same for Q. And |e|^2 + |o|^2 <= 2
+    |x|^2. So what is relative to sqrt(L) / 2 |e| in P is as large relative to |X| = sqrt(L) |x|.
+
+    - Folding and rounding e and o: u and v. Rounding the tables moves C by at most v times its
+      Frobenius norm, which is at most L / 2: sqrt(L) v. Terms that are not kept likewise.
+    - Sums: a rounding loses u of a partial sum, and there are at most P (L + 1) of them and of
+      products (IEEE), or with tensor cores 2 u of the sum or of a product (sqrt(2) of both
+      together) at each of an instruction's d + 2 truncations.
+    - x_0 + P -+ i Q is two roundings, scaling back two, and X_0 a sum of L / 2 + 1 terms.
+    """
+    u, v = accumulator_roundoff(precision), operand_roundoff(precision)
+    half, count = length // 2, len(precision.products)
+    if half == 0:
+        return roundings(2, u)
+    if on_tensor_cores(precision, backend):
+        cuts = count * (half + 2 * math.ceil(half / (_INSTRUCTION / 2)))
+        sums = gamma(cuts, math.sqrt(2) * 2 * u)
+    else:
+        sums = gamma(count * (2 * half + 1), u)
+    operands = roundings(1, v) * (1 + roundings(1, u)) + roundings(1, u)
+    tables = math.sqrt(length) * (v + precision.dropped)
+    inner = (1 + operands) * (1 + tables) * (1 + sums * kept_size(precision)) - 1
+    return inner + (1 + inner) * (roundings(4, u) + gamma(half + 1, u))
+
+
+def dft_bound(precision: Precision, method: Method, backend: str) -> float:
+    """Relative error of one transform, its norm and its fp64 reference included.
+
+    Between the stages of a product is a twiddle, a rounded table entry: u and sqrt(2) gamma(2, u).
+    Before, between and after the two transforms of a convolution are such products too. There the
+    spectrum B of the other sequence multiplies: errors made before it reach the result, of norm
+    sqrt(N) |x|, by at most max |B| / sqrt(N), whatever x is, where Rader's is 1 but for x_0.
+
+    Scaled precisions lose at most half of fp16's smallest number in each of a stage's numbers
+    (`_lost`).
+    """
+    u = accumulator_roundoff(precision)
+    twiddle = roundings(1, u) + math.sqrt(2) * gamma(2, u)
+    stages = method.stages
+    compound = math.expm1(
+        sum(math.log1p(folded_bound(precision, stage, backend)) for stage in stages)
+        + (len(stages) + 2) * math.log1p(twiddle)
+    )
+    total = compound + _lost(precision, method)
+    levels = 3 * (math.log2(max(1, method.length)) + 3)
+    reference = gamma(7 * levels, PRECISIONS["fp64"].u)
+    return _amplification(method) * (total + (1 + total) * roundings(4, u)) + reference
+
+
+def _amplification(method: Method) -> float:
+    """By how much the spectra of convolutions enlarge what is relative to the norm."""
+    inner = math.prod(_amplification(part) for part in method.parts)
+    if method.kind in ("dense", "product"):
+        return inner
+    length = method.parts[0].length
+    size = sum(
+        2.0**-one.exponent * float(np.abs(one.spectrum).max()) * length
+        for one in convolutions(method)
+    )
+    # Of Rader's x_0 the rest of the error does not speak.
+    return inner**2 * max(1.0, size / math.sqrt(method.length)) + (method.kind == "rader")
+
+
+def _lost(precision: Precision, method: Method) -> float:
+    """What the range of fp16 costs a scaled transform.
+
+    A transform begins with a number of at least 2^e and has fewer than 4 N (a convolution's length)
+    parts, each off by at most half the smallest number of fp16 when it is split; e and o are two.
+    Each stage multiplies the norm by sqrt(L) and divides by the power of two from L on. A
+    convolution's spectrum of a modulus of at least 1 / 2 where it is Rader's (but for one
+    element); Bluestein's takes any modulus, and 1 / 8 is what its norm keeps.
+    """
+    if not precision.scaled:
+        return 0.0
+    operand = precision.operand
+    size = 2.0 ** (operand.scaled_exponent - HEADROOM)
+    count = 2 * (method.parts[0].length if method.convolves and method.parts else method.length)
+    each = math.sqrt(2 * count) * operand.smallest_subnormal / 2
+    lost = 0.0
+    for index, stage in enumerate(method.stages):
+        if method.convolves and 2 * index == len(method.stages):
+            size /= 8
+        lost += each / size
+        size *= math.sqrt(stage) / 2.0 ** (stage - 1).bit_length()
+    return lost
