@@ -90,29 +90,7 @@ report: "workflow/report/workflow.rst"
 # A part is what one job computes: a workload (beams), or one shard of it (beams/02-of-16).
 wildcard_constraints:
     workload="|".join(map(re.escape, WORKLOADS)),
-    part="|".join(
-        re.escape(name)
-        + (rf"/\d+-of-{len(study.shards(name))}" if name in SHARDED else "")
-        for name in WORKLOADS
-    ),
-
-
-def whole(wildcards):
-    """The workload that a part belongs to."""
-    return split_part(wildcards.part)[0]
-
-
-def case_of_part(wildcards):
-    return study.case_json(whole(wildcards))
-
-
-def staged_of_part(wildcards):
-    return rules.stage.output.staged.format(workload=whole(wildcards))
-
-
-def one_of(names):
-    """A wildcard's pattern for these names; one that nothing fits where there are none."""
-    return "|".join(map(re.escape, names)) or "(?!)"
+    part="|".join(map(study.part_pattern, WORKLOADS)),
 
 
 if IS_MAIN:
@@ -129,6 +107,7 @@ onstart:
         raise WorkflowError(str(error)) from None
 
 
+include: "workflow/rules/common.smk"
 include: "workflow/rules/stage.smk"
 include: "workflow/rules/run.smk"
 include: "workflow/rules/verify.smk"

@@ -111,6 +111,11 @@ class Study(Settings):
         """What jobs compute of a workload: its own name, or ``name/02-of-16`` for each shard."""
         return tuple(f"{name}/{shard}" for shard in self.shards(name)) or (name,)
 
+    def part_pattern(self, name: str) -> str:
+        """What the names of `parts` have in common, as a regular expression."""
+        count = len(self.shards(name))
+        return re.escape(name) + (rf"/\d+-of-{count}" if count else "")
+
     def upstream(self, name: str) -> str | None:
         """The workload whose product this one reads, if any."""
         return self.workload(name).depends_on()

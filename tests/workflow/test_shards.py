@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,15 @@ def test_the_operands_do_not_depend_on_the_shards() -> None:
     assert study_of(case).staged_json("w") == study_of(case, shards=3).staged_json("w")
     assert study_of(case).parts("w") == ("w",)
     assert study_of(case, shards=2).parts("w") == ("w/1-of-2", "w/2-of-2")
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_parts_and_no_others_fit_their_pattern(count: int) -> None:
+    study = study_of(CASES["channels"][0], shards=count)
+    pattern = re.compile(study.part_pattern("w"))
+    assert all(pattern.fullmatch(part) for part in study.parts("w"))
+    others = ("w/1-of-99", "w/x", "v", "w/", "" if count == 1 else "w")
+    assert not any(pattern.fullmatch(other) for other in others)
 
 
 class Pipeline:

@@ -1,0 +1,19 @@
+# What rules of parts need to know of their workload.
+
+
+def whole(wildcards):
+    """The workload that a part belongs to."""
+    return split_part(wildcards.part)[0]
+
+
+def case_of_part(wildcards):
+    return study.case_json(whole(wildcards))
+
+
+def staged_of_part(wildcards):
+    return rules.stage.output.staged.format(workload=whole(wildcards))
+
+
+def one_of(names):
+    """A wildcard's pattern for these names; one that nothing fits where there are none."""
+    return "|".join(map(re.escape, names)) or "(?!)"
