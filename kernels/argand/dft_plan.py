@@ -87,7 +87,7 @@ class DensePlan:
 
     def together(self, precision: Precision) -> bool:
         """Whether warps that share a tile fold it together; ``together`` of ``Fold``."""
-        return self.warps > 1 and depth(precision) == 16
+        return self.warps > 2 and depth(precision) == 16
 
     @property
     def sums(self) -> int:
