@@ -166,9 +166,9 @@ def _by_library(problem: DftProblem, x: Any, target: Any) -> None:
         target[...] = found.reshape(target.shape)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=4)
 def _library_plan(length: int, rows: int, dtype: str, device: int, stream: int, thread: int) -> Any:
-    """cuFFT's plan: it has a workspace, so that streams and threads have plans of their own."""
+    """cuFFT's plan. Its workspace, as large as x or larger, is one stream's and one thread's."""
     kind = cufft.CUFFT_Z2Z if dtype == "complex128" else cufft.CUFFT_C2C
     return cufft.Plan1d(length, kind, rows)
 

@@ -15,6 +15,8 @@ from argand.precision import FP16, Precision
 WARP = 32
 LARGEST_BLOCK = 1024
 _ELEMENT = 8
+ENGINE_SM = 90
+"""From here on a copy engine takes tiles without gaps."""
 WIDE_BYTES = 16
 """Of a wide copy, on which its addresses lie."""
 _REGISTERS = 64 * 1024
@@ -249,6 +251,8 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
     if not isinstance(plan, DensePlan):
         _check_fused(plan)
     have = registers(plan.threads)
+    if arch.sm < ENGINE_SM:
+        have -= 8  # threads copy what the copy engine would
     if plan.sums + besides(precision, plan) > have:
         raise PlanError(
             f"{plan.sums} sums a thread and {besides(precision, plan)} registers beside them are "
@@ -314,7 +318,7 @@ def besides(precision: Precision, plan: Plan) -> int:
     if isinstance(plan, ProductPlan):
         return found + 24 * (plan.rows > 1) + 40 * (plan.sums > 96)
     if plan.together(precision):
-        return found
+        return found + 8 * (plan.sums > 96) + 24 * (plan.rows > 1)
     return found + 16 * (not plan.resident) + 24 * (plan.rows > 1)
 
 
