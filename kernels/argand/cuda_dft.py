@@ -21,19 +21,17 @@ from argand.dft import DftProblem, fitted
 from argand.dft import dft as transform
 from argand.dft_choice import Choice, choose
 from argand.dft_fragments import fragments, fused_twiddles
+from argand.dft_limits import WIDE_BYTES, check_dft_plan, wide_fits
 from argand.dft_method import Method, bluestein, product, rader
 from argand.dft_plan import (
     ARGUMENTS,
-    WIDE_BYTES,
     ConvolutionPlan,
     DensePlan,
     Plan,
     ProductPlan,
-    check_dft_plan,
     dft_source,
     kernel_name,
     padded,
-    wide_fits,
 )
 from argand.dft_tables import convolutions
 from argand.kernel_arguments import Arguments, arguments_dtype

@@ -7,16 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from argand.device import Arch
+from argand.dft_limits import is_legal
 from argand.dft_method import LARGEST_DENSE, LARGEST_FACTOR, LARGEST_FUSED, Method, prime_factors
-from argand.dft_plan import (
-    ConvolutionPlan,
-    DensePlan,
-    Plan,
-    ProductPlan,
-    depth,
-    folded_tiles,
-    is_legal,
-)
+from argand.dft_plan import ConvolutionPlan, DensePlan, Plan, ProductPlan, depth, folded_tiles
 from argand.precision import TF32, Precision
 
 FAST_PRIME = 23
@@ -63,6 +56,8 @@ def choose(method: Method | None, precision: Precision, arch: Arch, *, wide: boo
         return Choice(None, "one number is its own transform")
     if (why := _library_is_faster(method)) is not None:
         return Choice(None, why)
+    if _cut_too_often(method, precision):
+        return Choice(None, f"the sums of {method} at {precision.name} would be off by over 1e-6")
     plan = own_plan(method, precision, arch, wide=wide)
     if plan is None:
         return Choice(None, f"no plan fits {method} at {precision.name} on {arch.target}")
@@ -81,14 +76,18 @@ def _library_is_faster(method: Method) -> str | None:
     return None
 
 
-def own_plan(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> Plan | None:
-    """The best of our own plans.
+def _cut_too_often(method: Method, precision: Precision) -> bool:
+    """Whether sums of two terms of tf32 lose too much in the tensor cores.
 
-    None where there is none, or where two terms of tf32, whose sums nothing is given back for
-    (`dft_fragments.mean_cut`), would be cut so often that the error passes 1e-6.
+    Nothing is given back for it (`dft_fragments.mean_cut`).
     """
     cuts = sum(-(-(stage // 2) // depth(precision)) for stage in method.stages)
-    if precision.terms == 2 and precision.operand is TF32 and cuts > _MOST_CUTS:
+    return precision.terms == 2 and precision.operand is TF32 and cuts > _MOST_CUTS
+
+
+def own_plan(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> Plan | None:
+    """The best of our own plans; None where there is none, or its error would pass 1e-6."""
+    if _cut_too_often(method, precision):
         return None
     found = candidates(method, precision, arch, wide=wide)
     return min(found, key=estimate) if found else None

@@ -8,6 +8,7 @@ from argand import PRECISIONS
 from argand.device import ARCHITECTURES
 from argand.dft_choice import candidates, choose, own_plan
 from argand.dft_fragments import fragments, fused_twiddles, mean_cut
+from argand.dft_limits import wide_fits
 from argand.dft_method import LARGEST_FUSED, method_for
 from argand.dft_plan import (
     ConvolutionPlan,
@@ -17,7 +18,6 @@ from argand.dft_plan import (
     folded_bytes,
     padded,
     registers,
-    wide_fits,
 )
 from argand.dft_tables import folded_matrices, twiddles
 

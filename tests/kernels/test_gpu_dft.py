@@ -12,8 +12,8 @@ import pytest
 from argand import PRECISIONS, dft, fft_backend
 from argand.device import Device
 from argand.dft_choice import candidates, own_plan
+from argand.dft_limits import wide_fits
 from argand.dft_method import Method, bluestein, dense, method_for, product, rader
-from argand.dft_plan import wide_fits
 
 from workflow.accuracy.transform_bounds import dft_bound
 
