@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # compute-sanitizer over small ragged products and transforms of every precision that our kernels
-# compute and every kind of softmax, on a machine with a GPU. The exit status is 0 only where every tool ran and found
-# nothing.
+# compute and every kind of softmax, on a machine with a GPU. The exit status is 0 only where every
+# tool ran and found nothing.
 #
 #   benchmarks/sanitize.sh [memcheck racecheck ...]
 set -euo pipefail
