@@ -167,7 +167,7 @@ def test_strides_and_places(cp: Any, rng: np.random.Generator, length: int) -> N
             assert np.linalg.norm(found - expected) <= 1e-6 * np.linalg.norm(expected)
 
 
-@pytest.mark.parametrize("length", [64, 97, 116, 251, 29 * 30, 29 * 31, 1009])
+@pytest.mark.parametrize("length", [58, 97, 116, 251, 29 * 30, 29 * 31, 1009])
 def test_in_place_and_overlapping(cp: Any, rng: np.random.Generator, length: int) -> None:
     x = cp.asarray(normal(rng, 3000, length))
     expected = dft(x).get()
