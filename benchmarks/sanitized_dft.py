@@ -15,8 +15,9 @@ import numpy as np
 from argand import PRECISIONS, Precision, dft
 from argand.device import gpu
 from argand.dft_choice import candidates, estimate
+from argand.dft_limits import wide_fits
 from argand.dft_method import Method, bluestein, dense, method_for, product, rader
-from argand.dft_plan import Plan, wide_fits
+from argand.dft_plan import Plan
 
 from workflow.accuracy.transform_bounds import dft_bound
 

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from threading import get_ident
 from typing import Any
 
 import cupy
 import numpy as np
+from cupy.cuda import cufft
 
 from argand import nvrtc
 from argand.cuda_arrays import one_stride, place
@@ -19,19 +21,17 @@ from argand.dft import DftProblem, fitted
 from argand.dft import dft as transform
 from argand.dft_choice import Choice, choose
 from argand.dft_fragments import fragments, fused_twiddles
+from argand.dft_limits import WIDE_BYTES, check_dft_plan, wide_fits
 from argand.dft_method import Method, bluestein, product, rader
 from argand.dft_plan import (
     ARGUMENTS,
-    WIDE_BYTES,
     ConvolutionPlan,
     DensePlan,
     Plan,
     ProductPlan,
-    check_dft_plan,
     dft_source,
     kernel_name,
     padded,
-    wide_fits,
 )
 from argand.dft_tables import convolutions
 from argand.kernel_arguments import Arguments, arguments_dtype
@@ -146,8 +146,29 @@ def _clashes(x: Any, out: Any) -> bool:
 
 
 def _by_library(problem: DftProblem, x: Any, target: Any) -> None:
-    library = cupy.fft.ifft if problem.inverse else cupy.fft.fft
-    target[...] = library(x, axis=-1, norm=problem.norm)
+    """By cuFFT, which writes the result where it goes; a norm is a pass of its own."""
+    if problem.length == 1:
+        cupy.multiply(x, target.real.dtype.type(problem.factor), out=target)
+        return
+    rows = cupy.ascontiguousarray(x).reshape(-1, problem.length)
+    whole = bool(target.flags.c_contiguous)
+    found = target.reshape(rows.shape) if whole else cupy.empty(rows.shape, target.dtype)
+    stream = cupy.cuda.get_current_stream().ptr
+    plan = _library_plan(
+        problem.length, problem.rows, str(target.dtype), x.device.id, stream, get_ident()
+    )
+    plan.fft(rows, found, cufft.CUFFT_INVERSE if problem.inverse else cufft.CUFFT_FORWARD)
+    if problem.factor != 1:
+        found *= found.real.dtype.type(problem.factor)
+    if not whole:
+        target[...] = found.reshape(target.shape)
+
+
+@lru_cache(maxsize=4)
+def _library_plan(length: int, rows: int, dtype: str, device: int, stream: int, thread: int) -> Any:
+    """cuFFT's plan. Its workspace, as large as x or larger, is one stream's and one thread's."""
+    kind = cufft.CUFFT_Z2Z if dtype == "complex128" else cufft.CUFFT_C2C
+    return cufft.Plan1d(length, kind, rows)
 
 
 @lru_cache(maxsize=256)

@@ -7,19 +7,23 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from argand.device import Arch
-from argand.dft_method import LARGEST_FUSED, Method, prime_factors
-from argand.dft_plan import (
-    ConvolutionPlan,
-    DensePlan,
-    Plan,
-    ProductPlan,
-    folded_tiles,
-    is_legal,
-)
-from argand.precision import Precision
+from argand.dft_limits import is_legal
+from argand.dft_method import LARGEST_DENSE, LARGEST_FACTOR, LARGEST_FUSED, Method, prime_factors
+from argand.dft_plan import ConvolutionPlan, DensePlan, Plan, ProductPlan, depth, folded_tiles
+from argand.precision import TF32, Precision
 
-FAST_PRIME = 7
-"""cuFFT has kernels of its own up to here, at the speed of a copy up to a length of 4096."""
+FAST_PRIME = 23
+"""cuFFT is faster at lengths of prime factors up to here: measured at 16 to 1000 and 1024, 4095 and
+4096 (7, 11, 13, 23). Others were measured as primes alone."""
+RADER_FROM, RADER_TO = 768, 1536
+CONVOLVED_FROM = 4096
+"""Our convolutions are faster from here on (8191 and 10007 1.8 times), and Rader's about 1009 (1.2
+times); at 521, 563, 2039 and 4093 cuFFT is."""
+_WARPS = ((160, 2), (224, 4), (264, 2), (LARGEST_DENSE, 4))
+"""Up to which dense length so many warps share a tile: measured at 131, 191, 251 and 257, 383 and
+509."""
+_MOST_CUTS = 20
+"""Slices of a transform at 3xtf32: 18 (4093) leave it below 1e-6, 24 (8191) do not."""
 _ENOUGH_WARPS = 8
 """Of a multiprocessor, that hide each other's latencies."""
 _BETTER = 1.5
@@ -50,16 +54,41 @@ def choose(method: Method | None, precision: Precision, arch: Arch, *, wide: boo
         return Choice(None, f"{precision.name} has no tensor-core products")
     if method.length == 1:
         return Choice(None, "one number is its own transform")
-    if max(prime_factors(method.length)) <= FAST_PRIME:
-        return Choice(None, f"faster at lengths of prime factors up to {FAST_PRIME}, and in fp32")
+    if (why := _library_is_faster(method)) is not None:
+        return Choice(None, why)
+    if _cut_too_often(method, precision):
+        return Choice(None, f"the sums of {method} at {precision.name} would be off by over 1e-6")
     plan = own_plan(method, precision, arch, wide=wide)
     if plan is None:
         return Choice(None, f"no plan fits {method} at {precision.name} on {arch.target}")
     return Choice(plan, f"{method} at {precision.name}")
 
 
+def _library_is_faster(method: Method) -> str | None:
+    """Why cuFFT is taken although there may be a plan of ours; None where it is not."""
+    length = method.length
+    if max(prime_factors(length)) <= FAST_PRIME:
+        return f"faster at lengths of prime factors up to {FAST_PRIME}, and in fp32"
+    if method.kind in ("rader", "bluestein"):
+        rader = method.kind == "rader" and RADER_FROM <= length <= RADER_TO
+        if not rader and length <= CONVOLVED_FROM:
+            return f"faster than a convolution at lengths up to {CONVOLVED_FROM}"
+    return None
+
+
+def _cut_too_often(method: Method, precision: Precision) -> bool:
+    """Whether sums of two terms of tf32 lose too much in the tensor cores.
+
+    Nothing is given back for it (`dft_fragments.mean_cut`).
+    """
+    cuts = sum(-(-(stage // 2) // depth(precision)) for stage in method.stages)
+    return precision.terms == 2 and precision.operand is TF32 and cuts > _MOST_CUTS
+
+
 def own_plan(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> Plan | None:
-    """The best of our own plans; None where there is none."""
+    """The best of our own plans; None where there is none, or its error would pass 1e-6."""
+    if _cut_too_often(method, precision):
+        return None
     found = candidates(method, precision, arch, wide=wide)
     return min(found, key=estimate) if found else None
 
@@ -76,8 +105,13 @@ def candidates(method: Method, precision: Precision, arch: Arch, *, wide: bool) 
     else:
         return []
     found = {plan: None for plan in every if is_legal(plan, precision, arch)}
-    held = {plan: None for plan in found if not isinstance(plan, DensePlan) or plan.resident}
-    return _most_groups(list(held or found))  # tables are streamed where they do not fit alone
+    # Tables are streamed where they leave no room for two tiles beside them.
+    held = [
+        plan
+        for plan in found
+        if not isinstance(plan, DensePlan) or (plan.resident and plan.groups > 1)
+    ]
+    return _most_groups(held or list(found))
 
 
 def _dense(length: int, wide: bool) -> Iterator[Plan]:
@@ -134,9 +168,9 @@ def estimate(plan: Plan) -> tuple[float, ...]:
     if isinstance(plan, ConvolutionPlan):
         return (_cycles(plan),)
     warps = min(plan.groups * plan.warps, _ENOUGH_WARPS)
-    if isinstance(plan, DensePlan) and not plan.resident:
-        # Two sixteens read the table half as often.
-        return (-plan.rows, -warps - _BETTER * (plan.buffers > 1), -plan.buffers)
+    if isinstance(plan, DensePlan) and plan.length > LARGEST_FACTOR:
+        best = next(warps for limit, warps in _WARPS if plan.length <= limit)
+        return (abs(plan.warps - best), plan.rows, -plan.groups, -plan.buffers)
     better = (plan.buffers > 1) + (plan.warps == 1)
     return (-warps - _BETTER * better, plan.warps, -plan.buffers)
 

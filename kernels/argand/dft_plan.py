@@ -6,22 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
-from argand.device import Arch
-from argand.dft_method import LARGEST_FUSED
-from argand.gemm_plan import PlanError
 from argand.kernel_arguments import Fields, size_check
-from argand.precision import FP16, Precision
+from argand.precision import Precision
 
 WARP = 32
-LARGEST_BLOCK = 1024
 _ELEMENT = 8
-WIDE_BYTES = 16
-"""Of a wide copy, on which its addresses lie."""
 _REGISTERS = 64 * 1024
 LARGEST_REGISTERS = 255
-LONGEST_CONVOLUTION = (90, 112, 8)
-"""N1, N2 and warps of the one with sums of 112 registers that needs no more, in fp16."""
-_NAMED_BARRIERS = 15
 
 ARGUMENTS: Fields = (
     ("const void*", "x"), ("void*", "out"), ("const void*", "table"), ("const void*", "twiddles"),
@@ -87,7 +78,7 @@ class DensePlan:
 
     def together(self, precision: Precision) -> bool:
         """Whether warps that share a tile fold it together; ``together`` of ``Fold``."""
-        return self.warps > 1 and depth(precision) == 16
+        return self.warps > 2 and depth(precision) == 16
 
     @property
     def sums(self) -> int:
@@ -231,68 +222,6 @@ def folded_bytes(length: int, warps: int, precision: Precision) -> int:
     return slices * folded_tiles(length, warps) * warps * precision.terms * WARP * 16
 
 
-def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
-    """Raise PlanError where a plan cannot run, with what was found and what is allowed."""
-    if precision.exact_operands:
-        raise PlanError(f"transforms at {precision.name} have no plan: a library computes them")
-    for field in fields(plan):
-        least = 2 if field.name in ("length", "first", "second") else 1
-        value = getattr(plan, field.name)
-        if not isinstance(value, bool) and value < least:
-            raise PlanError(f"{field.name} must be at least {least}, got {value}")
-    if plan.threads > LARGEST_BLOCK:
-        raise PlanError(f"a block has at most {LARGEST_BLOCK} threads, got {plan.threads}")
-    if plan.warps > 1 and plan.groups > _NAMED_BARRIERS:
-        raise PlanError(f"groups of warps must be at most {_NAMED_BARRIERS}, got {plan.groups}")
-    if plan.wide and plan.kind == "product" and plan.length % 2:
-        raise PlanError(f"wide copies of products need an even length, got {plan.length}")
-    if not isinstance(plan, DensePlan):
-        _check_fused(plan)
-    have = registers(plan.threads)
-    if plan.sums + besides(precision, plan) > have:
-        raise PlanError(
-            f"{plan.sums} sums a thread and {besides(precision, plan)} registers beside them are "
-            f"more than the {have} that {plan.threads} threads have"
-        )
-    if plan.shared_bytes(precision) > arch.shared_bytes:
-        raise PlanError(
-            f"shared memory of {plan.shared_bytes(precision)} bytes is more than the "
-            f"{arch.shared_bytes} that a block has on {arch.target}"
-        )
-
-
-def _check_fused(plan: ProductPlan | ConvolutionPlan) -> None:
-    if max(plan.first, plan.second) > LARGEST_FUSED:
-        raise PlanError(f"factors must be at most {LARGEST_FUSED}, got {plan.first, plan.second}")
-    stages = [(plan.rows, plan.second)]
-    if isinstance(plan, ConvolutionPlan):
-        stages.append((plan.rows_back, plan.first))
-        size = plan.first * plan.second
-        allowed = size == plan.length - 1 if plan.rader else size >= plan.length
-        if not allowed:
-            least = f"{plan.length - 1}" if plan.rader else f"at least {plan.length}"
-            raise PlanError(f"the convolution's length must be {least}, got {size}")
-    for rows, transforms in stages:
-        if 16 * rows * plan.warps < transforms:
-            raise PlanError(
-                f"{plan.warps} warps with {rows} sixteens hold {16 * rows * plan.warps} of a first "
-                f"stage's {transforms} transforms: they must hold all"
-            )
-
-
-def wide_fits(kind: str, length: int, stride: int) -> bool:
-    """Whether rows whose first one begins on 16 bytes can be copied by 16 bytes.
-
-    Sixteen dense ones go as one piece where they lie without gaps, also odd ones; with pads in
-    shared memory (lengths of whole eights) and in products they go line by line.
-    """
-    if kind not in ("dense", "product"):
-        return False
-    if kind == "dense" and length % 8:
-        return stride == length
-    return length % 2 == 0 and stride % 2 == 0
-
-
 def registers(threads: int) -> int:
     """A thread of a block of so many can have.
 
@@ -300,31 +229,6 @@ def registers(threads: int) -> int:
     """
     warps = -(-threads // (4 * WARP))
     return min(LARGEST_REGISTERS, _REGISTERS // (4 * WARP * warps) // 8 * 8)
-
-
-def besides(precision: Precision, plan: Plan) -> int:
-    """Registers a thread beside its sums, with which no kernel spills (the tests compile all)."""
-    base = 32 + 40 * precision.terms
-    if isinstance(plan, ConvolutionPlan):
-        longest = (plan.first, plan.second, plan.warps) == LONGEST_CONVOLUTION
-        if longest and precision.operand is FP16:
-            return base + 16
-        return max(base, 96) + 32  # what is beside the products does not shrink with their terms
-    found = base + 8 * (not plan.wide) - 16 * (plan.sums <= 48)
-    if isinstance(plan, ProductPlan):
-        return found + 24 * (plan.rows > 1) + 40 * (plan.sums > 96)
-    if plan.together(precision):
-        return found
-    return found + 16 * (not plan.resident) + 24 * (plan.rows > 1)
-
-
-def is_legal(plan: Plan, precision: Precision, arch: Arch) -> bool:
-    """Whether `check_dft_plan` accepts a plan."""
-    try:
-        check_dft_plan(plan, precision, arch)
-    except PlanError:
-        return False
-    return True
 
 
 def kernel_name(plan: Plan, precision: Precision) -> str:

@@ -13,9 +13,10 @@ from argand import PRECISIONS, Precision
 from argand.device import ARCHITECTURES, Arch
 from argand.dft_choice import candidates as dft_candidates
 from argand.dft_choice import estimate, own_plan
+from argand.dft_limits import check_dft_plan, wide_fits
 from argand.dft_method import Method, dense, method_for
 from argand.dft_method import product as dft_product
-from argand.dft_plan import ProductPlan, check_dft_plan, dft_source, wide_fits
+from argand.dft_plan import ProductPlan, dft_source
 from argand.dft_plan import kernel_name as dft_name
 from argand.gemm_choice import GemmSizes, OperandTraits, choose
 from argand.gemm_choice import candidates as gemm_choices

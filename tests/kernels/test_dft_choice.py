@@ -8,6 +8,7 @@ from argand import PRECISIONS
 from argand.device import ARCHITECTURES
 from argand.dft_choice import candidates, choose, own_plan
 from argand.dft_fragments import fragments, fused_twiddles, mean_cut
+from argand.dft_limits import wide_fits
 from argand.dft_method import LARGEST_FUSED, method_for
 from argand.dft_plan import (
     ConvolutionPlan,
@@ -17,7 +18,6 @@ from argand.dft_plan import (
     folded_bytes,
     padded,
     registers,
-    wide_fits,
 )
 from argand.dft_tables import folded_matrices, twiddles
 
@@ -131,8 +131,7 @@ def test_where_the_kernels_are_ours() -> None:
     row = PRECISIONS["3xfp16"]
     kinds = {
         67: DensePlan, 97: DensePlan, 127: DensePlan, 251: DensePlan, 509: DensePlan,
-        22 * 23: ProductPlan, 1009: ConvolutionPlan, 4093: ConvolutionPlan, 8191: ConvolutionPlan,
-        10_007: ConvolutionPlan,
+        58 * 59: ProductPlan, 1009: ConvolutionPlan, 8191: ConvolutionPlan, 10_007: ConvolutionPlan,
     }  # fmt: skip
     for length, kind in kinds.items():
         method = method_for(length)
@@ -140,7 +139,15 @@ def test_where_the_kernels_are_ours() -> None:
         assert isinstance(choose(method, row, HOPPER, wide=wide).plan, kind), length
     for length in (64, 100, 128, 1000, 1024, 4096, 16_384):
         assert "cufft: faster" in str(choose(method_for(length), row, HOPPER, wide=True))
-    for length in (64, 100, 128, 1000, 1024, 4096):
+    for length in (521, 563, 2039, 4093):
+        assert "cufft: faster than a convolution" in str(
+            choose(method_for(length), row, HOPPER, wide=False)
+        )
+    # Nothing is given back for what tensor cores take from 3xtf32.
+    assert own_plan(method_for(251), PRECISIONS["3xtf32"], HOPPER, wide=True) is not None
+    for length in (509, 8191):
+        assert own_plan(method_for(length), PRECISIONS["3xtf32"], HOPPER, wide=False) is None
+    for length in (64, 100, 128, 1000, 1024, 4096, 2039, 4093):
         assert own_plan(method_for(length), row, HOPPER, wide=True) is not None
     assert choose(None, PRECISIONS["fp64"], HOPPER, wide=True).plan is None
 

@@ -11,8 +11,8 @@ import numpy as np
 from argand import PRECISIONS, Device, Precision, dft
 from argand.dft import Norm
 from argand.dft_choice import choose
+from argand.dft_limits import wide_fits
 from argand.dft_method import method_for, prime_factors
-from argand.dft_plan import wide_fits
 from pydantic import Field, model_validator
 
 from workflow import accuracy

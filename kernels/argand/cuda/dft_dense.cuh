@@ -1,7 +1,7 @@
 // Transforms of one length by one folded product each: tiles of 16 transforms (times `rows`).
 #pragma once
-#include "dft_fold.cuh"
 #include "dft_tiles.cuh"
+#include "dft_together.cuh"
 
 struct DensePlan {
     Products products;

@@ -31,8 +31,9 @@ struct Fold {
     constexpr int tiles() const { return ((half() + 7) / 8 + warps - 1) / warps; }  // a warp
     constexpr int vectors() const { return slices() * tiles() * warps * products.terms * kWarp; }
     constexpr int bytes() const { return vectors() * 16; }
-    // Warps that share a tile fold it together, in its place, where two terms take no more than it.
-    constexpr bool together() const { return warps > 1 && products.depth() == 16; }
+    // Many warps that share a tile fold it together, in its place, where two terms take no more than
+    // it. (Two are faster when each folds all of it.)
+    constexpr bool together() const { return warps > 2 && products.depth() == 16; }
     // All slices at once where registers allow: loads of the next run beside products of one.
     constexpr bool unrolled(int rows) const {
         return slices() * rows <= 4 && tiles() * rows <= unrolled_tiles;
