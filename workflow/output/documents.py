@@ -296,6 +296,7 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "h200-gemm": products_table,
     "h200-gemm-left-out": left_out_table,
     "h200-gemm-wanted": wanted_table,
+    "h200-dft": _measured("h200-dft.csv", lambda row: bool(row["time_us_p50"])),
     "h200-gates": _measured("h200-gates.csv", lambda row: bool(row["time_us_p50"])),
     "h200-softmax": softmaxes_table,
     "h200-softmax-wanted": wanted_softmax_table,
