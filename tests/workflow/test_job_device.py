@@ -82,6 +82,26 @@ def test_a_failure_is_noted_as_given_back() -> None:
     assert [gpu["index"] for gpu in last["gpus"]] == [0, 1]
 
 
+def test_a_device_that_is_lost_is_named() -> None:
+    """As CuPy tells of a card that fell off the bus; what it says of its own mistakes is left."""
+    of_cuda = {"__module__": "cupy_backends.cuda.api.runtime"}
+    lost = type("CUDARuntimeError", (RuntimeError,), of_cuda)
+    full = type("OutOfMemoryError", (MemoryError,), {"__module__": "cupy.cuda.memory"})
+    with (
+        pytest.raises(DeviceError, match=rf"GPU 0 \({UUIDS[0]}, card\) of \S+ failed: CUDARuntime"),
+        job_device.job_device("cuda", 1, "run a", LOG),
+    ):
+        raise lost("cudaErrorDevicesUnavailable")
+    for error in (full("full"), ValueError("shape")):
+        with (
+            pytest.raises(type(error), match=str(error)),
+            job_device.job_device("cuda", 1, "run a", LOG),
+        ):
+            raise error
+    with job_device.job_device("cuda", 1, "run b", LOG) as device:
+        assert device.backend == "cuda"
+
+
 def test_without_a_gpu_it_is_the_cpu_and_nothing_is_leased() -> None:
     for name, gpus in (("auto", 0), ("cpu", 0), ("cpu", 1)):
         with job_device.job_device(name, gpus, "run a", LOG) as device:

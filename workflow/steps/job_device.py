@@ -48,8 +48,9 @@ def job_device(name: str, gpus: int, job: str, log: Logger) -> Iterator[Device]:
     device is the first of them. Else it is the CPU. What CuPy keeps of the device's memory is freed
     before another job has it.
 
-    Raises DeviceError for ``cuda`` without a GPU, where fewer than ``gpus`` may be used, and where
-    CUDA answers with another device than the leased one.
+    Raises DeviceError for ``cuda`` without a GPU, where fewer than ``gpus`` may be used, where CUDA
+    answers with another device than the leased one, and, with the device's name, where it stops
+    answering.
     """
     if not gpus or name == "cpu":
         if name == "cuda":
@@ -65,8 +66,20 @@ def job_device(name: str, gpus: int, job: str, log: Logger) -> Iterator[Device]:
     with lease(gpus, job, say=say) as held, logged(held, job, log):
         device = resolve("cuda")
         _check(device, held)
-        yield device
-        _free(device)
+        try:
+            yield device
+            _free(device)
+        except Exception as error:
+            if not _of_cuda(error):
+                raise
+            where = f"{', '.join(map(str, held.gpus))} of {socket.gethostname()}"
+            raise DeviceError(f"{where} failed: {type(error).__name__}: {error}") from error
+
+
+def _of_cuda(error: Exception) -> bool:
+    """Whether CUDA or one of its libraries failed; memory that is full is no failure of theirs."""
+    module = type(error).__module__.partition(".")[0]
+    return module in ("cupy", "cupy_backends") and not isinstance(error, MemoryError)
 
 
 @contextlib.contextmanager
