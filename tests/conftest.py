@@ -14,6 +14,8 @@ DATA = ROOT.parent / "shared" / "data"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # They wait for Slurm most of the time: begun first, they do so beside all others.
+    items.sort(key=lambda item: "test_slurm" not in item.nodeid)
     if any(device.backend == "cuda" for device in devices()):
         return
     skip = pytest.mark.skip(reason="no NVIDIA GPU answers, or CuPy is not installed")
