@@ -35,12 +35,13 @@ from benchmarks.measuring import (
     parser,
 )
 from benchmarks.rows import Report
-from benchmarks.softmax import sampled_rows
+from benchmarks.samples import on_host, sampled_rows
+from benchmarks.shapes import two_sizes
 from workflow.accuracy import Accuracy, assess_spectrum, spectrum_reference
 
 PEERS = ("scipy", "cufft")
-_CHECKED_VALUES = 1 << 21
-"""Values compared with fp64 at most."""
+_CHECKED_VALUES, _CHECKED_ROWS = 1 << 22, 1 << 12
+"""Numbers and transforms compared with fp64 at most; at least four transforms are."""
 _VALUES = 1 << 27
 
 
@@ -79,8 +80,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     report = Report(arguments.csv)
     for case in cases:
         x = samples(case, arguments.seed, device)
-        rows = sampled_rows(case.batch, max(case.length, _CHECKED_VALUES // 2048))
-        reference = spectrum_reference(_on_host(x[rows]))
+        rows = sampled_rows(case.batch, max(4, min(_CHECKED_ROWS, _CHECKED_VALUES // case.length)))
+        reference = spectrum_reference(on_host(x[rows]))
         assess = partial(check, reference, rows, device.backend)
         ours = [
             candidate(PRECISIONS[name], device, case, ours=arguments.ours)
@@ -94,19 +95,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     found = parser(__doc__, PEERS)
     found.formatter_class = argparse.RawDescriptionHelpFormatter
-    found.add_argument("--shape", type=_shape, action="append", default=[], help="BATCHxLENGTH")
+    found.add_argument("--shape", type=two_sizes("BATCHxLENGTH"), action="append", default=[])
     found.add_argument("--suite", choices=SUITES, help="2^27 elements at many lengths")
     found.add_argument("--ours", action="store_true", help="our kernels in place of cuFFT's")
     return found
-
-
-def _shape(text: str) -> tuple[int, int]:
-    parts = text.split("x")
-    if len(parts) != 2 or not all(part.isdigit() and int(part) > 0 for part in parts):
-        raise argparse.ArgumentTypeError(
-            f"shape must be BATCHxLENGTH of positive numbers, got {text!r}"
-        )
-    return int(parts[0]), int(parts[1])
 
 
 def samples(case: Case, seed: int, device: Device) -> Any:
@@ -117,10 +109,6 @@ def samples(case: Case, seed: int, device: Device) -> Any:
     return parts.view(arrays.complex64)[..., 0]
 
 
-def _on_host(x: Any) -> Any:
-    return x.get() if is_cuda_array(x) else x
-
-
 def check(
     reference: Any, rows: np.ndarray[Any, Any], backend: str, result: Any, candidate: Candidate
 ) -> Accuracy:
@@ -129,7 +117,7 @@ def check(
     bound: dict[str, Any] = {"factors": (length,)}
     if not precision.exact_operands:
         bound = {"method": method_for(length)}
-    found = assess_spectrum(reference, _on_host(result[rows]), precision, backend=backend, **bound)
+    found = assess_spectrum(reference, on_host(result[rows]), precision, backend=backend, **bound)
     if len(rows) < len(result):
         found = replace(found, reference="sampled")
     # A sum of squares is finite where all of them are, and takes no memory of the result's size.

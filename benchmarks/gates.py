@@ -22,7 +22,6 @@ import numpy as np
 from argand import PRECISIONS, CircuitPlan, Device, Gate, Precision, plan_circuit
 from argand.ceilings import measure_ceilings
 from argand.circuits import norm_of
-from argand.device import is_cuda_array
 from argand.gate_forms import GateForm, gate_form
 from argand.gates import apply_form
 
@@ -38,6 +37,7 @@ from benchmarks.measuring import (
     parser,
 )
 from benchmarks.rows import Report
+from benchmarks.samples import on_host
 from workflow.accuracy import Accuracy, assess_state, state_reference
 
 PEERS = ("custatevec",)
@@ -205,9 +205,9 @@ def check(
         offsets = sum(((settings >> bit) & 1) << target for bit, target in enumerate(gate.targets))
         rest &= ~sum(1 << target for target in gate.targets)
         places = np.asarray(offsets)[:, None] | rest
-        wanted = gate.matrix @ _on_host(before[places]).astype(np.complex128)
+        wanted = gate.matrix @ on_host(before[places]).astype(np.complex128)
         found = assess_state(
-            state_reference(wanted.reshape(-1)), _on_host(after[places]).reshape(-1), precision,
+            state_reference(wanted.reshape(-1)), on_host(after[places]).reshape(-1), precision,
             widths=[len(gate.targets)], backend=backend,
         )  # fmt: skip
         found = replace(found, reference="sampled", reference_rows=len(rest))
@@ -239,10 +239,6 @@ def _against(
     reference = state_reference(np.array([length, 0], np.complex128))
     found = np.array([length, np.sqrt(error)], np.complex128)
     return assess_state(reference, found, precision, widths=widths, backend=backend)
-
-
-def _on_host(x: Any) -> Any:
-    return x.get() if is_cuda_array(x) else x
 
 
 if __name__ == "__main__":

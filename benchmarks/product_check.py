@@ -16,6 +16,7 @@ import numpy as np
 from argand import Precision
 
 from benchmarks.measuring import Candidate
+from benchmarks.samples import on_host
 from benchmarks.shapes import Shape
 from workflow.accuracy import Accuracy, ProductReference, assess_product, bounds, product_reference
 from workflow.accuracy.judgement import Checks, ratio
@@ -79,19 +80,14 @@ class Sample:
     ) -> Array:
         found = x.reshape(self.shape.batch, *size)
         if self.whole:
-            return _host(found)
+            return on_host(found)
         parts = []
         for index in self.products:
             part = found[int(index)]
             # CuPy takes lists as indices, but not NumPy's arrays.
             part = part if rows is None else part[rows.tolist()]
-            parts.append(_host(part if columns is None else part[:, columns.tolist()]))
+            parts.append(on_host(part if columns is None else part[:, columns.tolist()]))
         return np.stack(parts)
-
-
-def _host(x: Any) -> Array:
-    """A NumPy or CuPy array in NumPy."""
-    return np.asarray(x.get() if hasattr(x, "get") else x)
 
 
 class ProductCheck:

@@ -20,6 +20,7 @@ from argand.operands import OPS
 
 from benchmarks.gemm_ours import unscaled
 from benchmarks.operands import random_operands
+from benchmarks.samples import on_host
 from benchmarks.shapes import Shape
 from workflow.accuracy import (
     Accuracy,
@@ -77,17 +78,19 @@ def products(precision: Precision, arrays: Any) -> Iterator[tuple[str, Accuracy]
                 arrays.array(x), arrays.array(y), arrays.array(c), alpha=_ALPHA, beta=_BETA,
                 op_a=op_a, op_b=op_b, precision=precision,
             )  # fmt: skip
-            judged = assess_product(reference, _host(result), precision, backend=backend)
+            judged = assess_product(reference, on_host(result), precision, backend=backend)
             yield f"gemm {shape} {op_a}{op_b}", judged
         reference = product_reference(a, b, seed=_SEED)
         left, right = arrays.array(a), arrays.array(b)
         result = gemm(left, pack(right, precision, side="b"), precision=precision)
-        judged = assess_product(reference, _host(result), precision, backend=backend)
+        judged = assess_product(reference, on_host(result), precision, backend=backend)
         yield f"gemm {shape} packed", judged
         if precision.operand.bytes == 2 and precision.terms == 1:
             halves = (to_pairs(x, precision.operand.name) for x in (left, right))
             result = gemm(*halves, precision=precision)
-            judged = assess_product(reference, _host(result), unscaled(precision), backend=backend)
+            judged = assess_product(
+                reference, on_host(result), unscaled(precision), backend=backend
+            )
             yield f"gemm {shape} complex-half", judged
 
 
@@ -137,14 +140,10 @@ def softmaxes(precision: Precision, arrays: Any) -> Iterator[tuple[str, Accuracy
     rng = np.random.default_rng(_SEED)
     for columns in _COLUMNS:
         x = rng.standard_normal((_ROWS, columns)).astype(precision.real_output)
-        result = _host(softmax(arrays.array(x), precision=precision))
+        result = on_host(softmax(arrays.array(x), precision=precision))
         backend = "cpu" if arrays is np else "cuda"
         judged = assess_softmax(softmax_reference(x), result, precision, backend=backend)
         yield f"softmax {_ROWS}x{columns}", judged
-
-
-def _host(x: Any) -> Any:
-    return x.get() if hasattr(x, "get") else x
 
 
 if __name__ == "__main__":

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, Device, Precision, softmax
 from argand.ceilings import measure_ceilings
-from argand.device import is_cuda_array
 from argand.softmax_formats import (
     COMPLEX_KINDS,
     ELEMENT_BYTES,
@@ -42,6 +41,8 @@ from benchmarks.measuring import (
     parser,
 )
 from benchmarks.rows import Report
+from benchmarks.samples import on_host, sampled_rows
+from benchmarks.shapes import two_sizes
 from workflow.accuracy import Accuracy, Rounded, assess_softmax, softmax_reference
 
 PEERS = ("scipy", "torch", "triton")
@@ -101,7 +102,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     report = Report(arguments.csv)
     for case in cases:
         x = logits(case, arguments.seed, arguments.scale, device)
-        sample = sampled_rows(case.rows, case.columns)
+        sample = sampled_rows(case.rows, max(4, _CHECKED_VALUES // case.columns))
         reference, lost = sampled_reference(case, x, sample)
         assess = partial(check, reference, sample, device.backend, kind=case.output, lost=lost)
         precisions = arguments.precisions if case.kind == "fp32" else ["fp32"]
@@ -114,22 +115,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     found = parser(__doc__, PEERS)
     found.formatter_class = argparse.RawDescriptionHelpFormatter
-    found.add_argument("--shape", type=_shape, action="append", default=[], help="ROWSxCOLUMNS")
+    found.add_argument("--shape", type=two_sizes("ROWSxCOLUMNS"), action="append", default=[])
     found.add_argument("--suite", choices=SUITES, help="2^29 elements at many widths and kinds")
     found.add_argument(
         "--kinds", type=_kinds, default=["fp32"], help=f"of {', '.join(KINDS)}, with --shape"
     )
     found.add_argument("--scale", type=float, default=4.0, help="standard deviation of the logits")
     return found
-
-
-def _shape(text: str) -> tuple[int, int]:
-    parts = text.split("x")
-    if len(parts) != 2 or not all(part.isdigit() and int(part) > 0 for part in parts):
-        raise argparse.ArgumentTypeError(
-            f"shape must be ROWSxCOLUMNS of positive numbers, got {text!r}"
-        )
-    return int(parts[0]), int(parts[1])
 
 
 def _kinds(text: str) -> list[str]:
@@ -157,21 +149,11 @@ def logits(case: Case, seed: int, scale: float, device: Device) -> Any:
 
 def sampled_reference(case: Case, x: Any, sample: Any) -> tuple[Any, float]:
     """The reference of some rows, and what rounding a power moves a result by, relatively."""
-    rows = _on_host(x[sample])
+    rows = on_host(x[sample])
     if case.kind in COMPLEX_KINDS:
         power = np.abs(rows.astype(np.complex128)) ** 2
         return softmax_reference(power), 4 * 2.0**-24 * float(power.max())
     return softmax_reference(bf16_values(rows) if case.kind == "bf16" else rows), 0.0
-
-
-def _on_host(x: Any) -> Any:
-    return x.get() if is_cuda_array(x) else x
-
-
-def sampled_rows(rows: int, columns: int) -> np.ndarray[Any, Any]:
-    """All rows up to the budget, else as many spread over them, first and last included."""
-    count = min(rows, max(4, _CHECKED_VALUES // columns))
-    return np.unique(np.linspace(0, rows - 1, count).astype(np.int64))
 
 
 def check(
@@ -185,7 +167,7 @@ def check(
     lost: float = 0.0,
 ) -> Accuracy:
     """Sampled rows against fp64; every element must be finite, so none was left unwritten."""
-    rows = _on_host(result[sample])
+    rows = on_host(result[sample])
     rounded = replace(_ROUNDED[kind], relative=_ROUNDED[kind].relative + lost)
     found = assess_softmax(
         reference, bf16_values(rows) if kind == "bf16" else rows, candidate.precision,

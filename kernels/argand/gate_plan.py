@@ -112,11 +112,6 @@ class GatePlan:
         return self.stages * self.tile_bytes + planes
 
 
-def small_amplitudes(item: int) -> int:
-    """How many amplitudes the kernel of small states holds."""
-    return _TILE_BYTES // item
-
-
 def check_gate_plan(plan: GatePlan, arch: Arch) -> None:
     """Raise PlanError with the reason where a plan cannot be compiled or run on an architecture."""
     row = plan.precision

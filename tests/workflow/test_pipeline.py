@@ -11,8 +11,8 @@ import sys
 import time
 from pathlib import Path
 
-import psutil
 import pytest
+from rule_jobs import running_job
 
 pytestmark = pytest.mark.slow
 
@@ -161,26 +161,10 @@ def end_job(project: Project, rule: str, number: signal.Signals) -> str:
     with subprocess.Popen(
         project.command(), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     ) as process:
-        deadline = time.monotonic() + 60
-        while not (found := _jobs(project.folder, rule)) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert found, f"no job of {rule} within a minute"
-        os.kill(found[0], number)
+        os.kill(running_job(project.folder, rule, 60), number)
         said = process.communicate()[1]
     assert process.returncode == 1
     return said
-
-
-def _jobs(folder: Path, rule: str) -> list[int]:
-    """The processes that run a rule's script in a folder."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            ours = process.cwd() == str(folder) and f".{rule}.py" in " ".join(process.cmdline())
-        except psutil.Error:
-            continue  # it ended meanwhile, or is not ours to look at
-        found += [process.pid] if ours else []
-    return found
 
 
 def test_a_job_that_is_ended_fails_alone_and_the_same_command_completes(

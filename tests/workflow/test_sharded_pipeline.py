@@ -8,12 +8,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
+from rule_jobs import running_job
 
 from workflow.storage.datasets import DataError
 from workflow.storage.products import read_product
@@ -114,27 +113,11 @@ def test_a_source_that_is_lost_is_an_error_and_made_again(sharded: Project, whol
     assert_same(sharded, whole)
 
 
-def jobs_of(folder: Path, rule: str) -> list[int]:
-    """The processes that run a rule's script in a folder."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            ours = process.cwd() == str(folder) and f".{rule}.py" in " ".join(process.cmdline())
-        except psutil.Error:
-            continue  # it ended meanwhile, or is not ours to look at
-        found += [process.pid] if ours else []
-    return found
-
-
 @pytest.mark.parametrize("rule", ["run", "verify"])
 def test_a_killed_job_of_a_shard(rule: str, root: Path, tmp_path: Path, whole: Project) -> None:
     project = Project(root, tmp_path, 3)
     with project.start() as process:
-        deadline = time.monotonic() + 120
-        while not (found := jobs_of(tmp_path, rule)) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert found, f"no job of {rule} within two minutes"
-        os.kill(found[0], signal.SIGKILL)
+        os.kill(running_job(tmp_path, rule), signal.SIGKILL)
         process.communicate()
     assert process.returncode == 1
     assert not (project.results / "products" / "beams.h5").exists()
