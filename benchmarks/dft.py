@@ -179,14 +179,14 @@ def candidate(precision: Precision, device: Device, case: Case, *, ours: bool = 
 @contextmanager
 def _own_plan(precision: Precision, case: Case) -> Iterator[None]:
     """Our own kernel runs, also where cuFFT is faster. Raises CannotRunError without one."""
-    from argand.cuda_dft import fixed_plan
+    from argand.cuda_dft import forced
     from argand.device import gpu
     from argand.dft_choice import own_plan
 
     plan = own_plan(method_for(case.length), precision, gpu(0).require_arch(), wide=True)
     if plan is None:
         raise CannotRunError("no kernel of ours has this length")
-    with fixed_plan(plan):
+    with forced.to(plan):
         yield
 
 

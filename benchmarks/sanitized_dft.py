@@ -32,7 +32,7 @@ _ROWS = 5
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the plans of one precision."""
     import cupy
-    from argand.cuda_dft import fixed_plan
+    from argand.cuda_dft import forced
 
     found = argparse.ArgumentParser(description=__doc__)
     ours = [name for name, row in PRECISIONS.items() if not row.exact_operands]
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         bound = dft_bound(precision, method, "cuda")
         for plan in _plans(method, precision):
             out = cupy.full(x.shape, np.nan, np.complex64)
-            with fixed_plan(plan):
+            with forced.to(plan):
                 dft(cupy.asarray(x), precision=precision, out=out)
             error = np.linalg.norm(out.get() - exact, axis=-1) / np.linalg.norm(exact, axis=-1)
             calls += 1

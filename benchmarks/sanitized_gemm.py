@@ -100,7 +100,7 @@ def hopper_products(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
     Small products would be left to mma.sync. Nothing on a GPU without the family.
     """
     import cupy
-    from argand.cuda_launch import fixed_choice
+    from argand.cuda_launch import forced
 
     arch = gpu(cupy.cuda.Device().id).require_arch()
     for shape in HOPPER_SHAPES:
@@ -118,7 +118,7 @@ def hopper_products(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
             if way in seen:
                 continue
             seen.add(way)
-            with fixed_choice(choice):
+            with forced.to(choice):
                 result = gemm(
                     cupy.array(a), cupy.array(b), cupy.array(c), alpha=_ALPHA, beta=_BETA,
                     precision=precision,

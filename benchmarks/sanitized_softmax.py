@@ -24,7 +24,7 @@ _ROWS = 3
 def main(argv: Sequence[str] | None = None) -> int:
     """Run all plans of one kind."""
     import cupy
-    from argand.cuda_softmax import fixed_plan
+    from argand.cuda_softmax import forced
 
     found = argparse.ArgumentParser(description=__doc__)
     found.add_argument("kind", choices=("fp32", "fp16", "bf16", "complex64"))
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         case = Case(kind, _ROWS, columns)
         x, out = operands(case)
         for form, plan in _different(case):
-            with fixed_plan(plan, form.vector):
+            with forced.to((plan, form.vector)):
                 run(case, x, out)
             good, worst = right(case, x, out)
             calls += 1

@@ -139,7 +139,7 @@ def _compile(job: tuple[str, str]) -> None:
 
 def _measured(case: Case, arch: Arch, repeats: int) -> list[dict[str, Any]]:
     import cupy
-    from argand.cuda_softmax import fixed_plan
+    from argand.cuda_softmax import forced
 
     x, out = operands(case)
     copied = case.bytes / _copy_rate(x, repeats)
@@ -147,7 +147,7 @@ def _measured(case: Case, arch: Arch, repeats: int) -> list[dict[str, Any]]:
     taken, *_ = ways = _ways(case, arch)
     for form, plan in ways:
         out[...] = 0xFFFF if out.dtype.kind == "u" else np.nan
-        with fixed_plan(plan, form.vector):
+        with forced.to((plan, form.vector)):
             try:
                 seconds = _seconds(lambda: run(case, x, out), repeats)
             except cupy.cuda.driver.CUDADriverError as error:

@@ -14,17 +14,17 @@ from typing import Any
 import cupy
 
 from argand import tuning
-from argand.cuda_launch import fixed
+from argand.cuda_launch import forced
 from argand.packing import Packed
 from argand.pairs import HALF_FORMATS, PAIR_FORMATS, Pairs
+from argand.remembered import Remembered
 
 Key = tuple[Any, ...]
 Launch = Callable[[Any, Any, int, int], None]
 """Takes the addresses (or planes) of a and b, and the addresses of c and out."""
 Extent = tuple[int, int]
 """The first and one past the last byte that an array touches, from its address."""
-_MOST = 4096
-_kept: dict[Key, _Kept] = {}
+_kept: Remembered[Key, _Kept] = Remembered()
 _ALIGNMENTS = 31
 """Low bits of an address that can matter to a plan."""
 
@@ -55,7 +55,7 @@ def key_of(operands: tuple[Any, ...], options: tuple[Any, ...]) -> Key | None:
             forms.append((x.shape, x.precision, x.side, planes.batches))
         else:
             return None
-    return (*forms, *options, device, fixed(), tuning.generation())
+    return (*forms, *options, device, forced.value, tuning.generation())
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,6 @@ def remember(
         hash(key)
     except TypeError:
         return
-    if len(_kept) >= _MOST:
-        _kept.clear()
     _kept[key] = _Kept(launch, shape, tuple(_extent(x) for x in operands), output)
 
 

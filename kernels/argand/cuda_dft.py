@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import get_ident
@@ -34,23 +32,15 @@ from argand.dft_plan import (
     padded,
 )
 from argand.dft_tables import convolutions
+from argand.forced import Forced
 from argand.kernel_arguments import Arguments, arguments_dtype
 from argand.numpy_dft import stage_shift, table_exponent
 from argand.precision import Precision
 
 _DTYPE = arguments_dtype(ARGUMENTS)
 
-_fixed: list[Plan | None] = []
-
-
-@contextmanager
-def fixed_plan(plan: Plan | None) -> Iterator[None]:
-    """A context in which every transform runs by this plan, None by cuFFT: to test and measure."""
-    _fixed.append(plan)
-    try:
-        yield
-    finally:
-        _fixed.pop()
+forced: Forced[Plan | None] = Forced()
+"""The plan of every transform within ``forced.to(plan)``, None for cuFFT: to test and measure."""
 
 
 def plan_of(x: Any, axis: int = -1, **options: Any) -> Choice:
@@ -104,13 +94,12 @@ def dft(problem: DftProblem, x: Any, axis: int, out: Any) -> Any:
 def _choice(problem: DftProblem, x: Any, target: Any) -> Choice:
     arch = gpu(x.device.id).require_arch()
     method = problem.method
-    if _fixed and _fixed[-1] is not None:
-        kind = _fixed[-1].kind
-    else:
-        kind = "dense" if method is None else method.kind
+    plan = forced.value
+    kind = "dense" if method is None else method.kind
+    if plan is not None:
+        kind = plan.kind
     wide = all(_wide(array, problem, kind) for array in (x, target))
-    if _fixed:
-        plan = _fixed[-1]
+    if forced.active:
         if plan is not None:
             if plan.length != problem.length:
                 raise ValueError(f"the plan is for {plan.length}, x has {problem.length}")

@@ -30,11 +30,11 @@ from argand.gate_plan import (
 )
 from argand.kernel_arguments import Arguments, arguments_dtype
 from argand.precision import Precision
+from argand.remembered import Remembered
 from argand.rounding import LARGEST_SHIFT, scale_exponents
 
 _DTYPE = arguments_dtype(ARGUMENTS)
-_MOST_KEPT = 4096
-_kept: dict[tuple[Any, ...], GateLaunch | None] = {}
+_kept: Remembered[tuple[Any, ...], GateLaunch | None] = Remembered()
 
 
 def apply_gate(state: Any, form: GateForm, precision: Precision) -> None:
@@ -67,8 +67,6 @@ def _launch_for(qubits: int, form: GateForm, precision: Precision) -> GateLaunch
     device = cupy.cuda.Device().id
     key = (device, qubits, form.targets, form.controls, form.monomial, precision)
     if key not in _kept:
-        if len(_kept) >= _MOST_KEPT:
-            _kept.clear()
         plan = plan_for(qubits, form, precision, gpu(device))
         _kept[key] = None if plan is None else GateLaunch(plan, qubits, form, gpu(device))
     return _kept[key]

@@ -10,7 +10,7 @@ import cupy
 
 from argand import cuda_calls, cuda_cublas
 from argand.cuda_arrays import Batched, batched, place, result_place, writable
-from argand.cuda_launch import OperandForm, fixed, planes_for, prepare
+from argand.cuda_launch import OperandForm, forced, planes_for, prepare
 from argand.cuda_pack import PackLaunch, PackSource, Planes
 from argand.device import gpu
 from argand.gemm import GemmProblem
@@ -153,7 +153,7 @@ def _unwrapped(problem: GemmProblem, a: Any, b: Any) -> tuple[GemmProblem, Any, 
 
 def _takes_pairs() -> bool:
     """Whether pairs of 16 bits are read as they are: by the wgmma family, unless told otherwise."""
-    choice = fixed()
+    choice = forced.value
     return _on_hopper() and (choice is None or choice.plan is not None)
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -18,6 +16,7 @@ from argand.cuda_pack import PackLaunch, PackSource, Planes
 from argand.cuda_reduce import ReduceLaunch
 from argand.cuda_wgmma import WgmmaLaunch, WgmmaProblem, copyable
 from argand.device import Device, gpu
+from argand.forced import Forced
 from argand.gemm import GemmProblem
 from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, choose
 from argand.precision import Precision
@@ -48,25 +47,11 @@ class OperandForm:
         )  # fmt: skip
 
 
-_fixed: list[GemmChoice] = []
+forced: Forced[GemmChoice] = Forced()
+"""The choice of every product within ``forced.to(choice)``: for tests and for tuning.
 
-
-@contextmanager
-def fixed_choice(choice: GemmChoice) -> Iterator[None]:
-    """A context in which every product is solved this way: for tests and for tuning.
-
-    A row operand that cannot be read as the choice has it is packed.
-    """
-    _fixed.append(choice)
-    try:
-        yield
-    finally:
-        _fixed.pop()
-
-
-def fixed() -> GemmChoice | None:
-    """The choice of the innermost `fixed_choice`."""
-    return _fixed[-1] if _fixed else None
+A row operand that cannot be read as the choice has it is packed.
+"""
 
 
 def prepare(
@@ -78,7 +63,7 @@ def prepare(
 ) -> GemmLaunch:
     """The launches that solve a problem on the current device."""
     device = cupy.cuda.Device().id
-    choice = fixed()
+    choice = forced.value
     if choice is None:
         return _prepared(problem, a, b, c, out, device, tuning.generation())
     return GemmLaunch(problem, a, b, c, out, _adapted(choice, a.traits, b.traits), gpu(device))

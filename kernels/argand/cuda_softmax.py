@@ -7,8 +7,6 @@ addresses: few long rows take the card less time than planning takes Python.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +16,9 @@ from argand import nvrtc
 from argand.cuda_arrays import one_stride, place
 from argand.cuda_kernel import BoundKernel
 from argand.device import Device, gpu
+from argand.forced import Forced
 from argand.kernel_arguments import Arguments, arguments_dtype
+from argand.remembered import Remembered
 from argand.softmax import SoftmaxProblem
 from argand.softmax_choice import choose_vector, plan_softmax
 from argand.softmax_plan import (
@@ -39,23 +39,13 @@ _ALIGNMENT = 15
 """Low bits of an address that can matter to a plan."""
 _NON_PORTABLE_CLUSTERS = 14
 """``CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED``."""
-_MOST_KEPT = 4096
 
 Key = tuple[Any, ...]
-_fixed: list[tuple[SoftmaxPlan, int]] = []
+forced: Forced[tuple[SoftmaxPlan, int]] = Forced()
+"""The plan of every softmax within ``forced.to((plan, vector))``: for tests and measurements.
 
-
-@contextmanager
-def fixed_plan(plan: SoftmaxPlan, vector: int) -> Iterator[None]:
-    """A context in which every softmax runs by this plan: for tests and measurements.
-
-    ``vector`` is how many values an access takes, where the arrays allow it.
-    """
-    _fixed.append((plan, vector))
-    try:
-        yield
-    finally:
-        _fixed.pop()
+``vector`` is how many values an access takes, where the arrays allow it.
+"""
 
 
 def softmax(problem: SoftmaxProblem, x: Any, out: Any, key: Key | None) -> Any:
@@ -73,9 +63,7 @@ def softmax(problem: SoftmaxProblem, x: Any, out: Any, key: Key | None) -> Any:
         if target.size:
             launch = SoftmaxLaunch(problem, mine, target)
             launch(mine.data.ptr, target.data.ptr)
-            if key is not None and mine is x and (out is None or usable) and not _fixed:
-                if len(_kept) >= _MOST_KEPT:
-                    _kept.clear()
+            if key is not None and mine is x and (out is None or usable) and not forced.active:
                 _kept[key] = launch
         if out is not None and target is not out:
             out[...] = target
@@ -85,7 +73,7 @@ def softmax(problem: SoftmaxProblem, x: Any, out: Any, key: Key | None) -> Any:
 
 def key_of(operation: str, x: Any, out: Any, options: tuple[Any, ...]) -> Key | None:
     """What identifies calls of one form; None for those that are looked at anew each time."""
-    if _fixed or type(x) is not cupy.ndarray:
+    if forced.active or type(x) is not cupy.ndarray:
         return None
     device = cupy.cuda.runtime.getDevice()
     if x.data.device_id != device:
@@ -139,12 +127,11 @@ class SoftmaxLaunch:
         written = _side(out, out.ndim - (not reduced))
         form = softmax_form(problem, read, None if reduced else written)
         self.form = form
-        if _fixed:
-            self.plan = _fixed[-1][0]
-        else:
-            self.plan = plan_softmax(
-                form, arch, rows=problem.rows, columns=problem.columns, cores=device.cores
-            )
+        self.plan = (
+            plan_softmax(form, arch, rows=problem.rows, columns=problem.columns, cores=device.cores)
+            if forced.value is None
+            else forced.value[0]
+        )
         check_softmax_plan(self.plan, form, arch)
         self._rows = problem.rows
         self._extent = (max(0, problem.rows - 1) * max(0, read.stride) + problem.columns) * int(
@@ -213,7 +200,7 @@ def _at_once(function: int, plan: SoftmaxPlan, shared: int, device: Device) -> i
     return int(clusters) * plan.cluster
 
 
-_kept: dict[Key, SoftmaxLaunch] = {}
+_kept: Remembered[Key, SoftmaxLaunch] = Remembered()
 
 
 def softmax_form(problem: SoftmaxProblem, read: _Side, written: _Side | None) -> SoftmaxForm:
@@ -230,7 +217,10 @@ def softmax_form(problem: SoftmaxProblem, read: _Side, written: _Side | None) ->
         most = 1
     # What divides all of these has no edges.
     even = math.gcd(most, read.first, problem.columns, 0 if one_row else read.stride)
-    vector = min(most, _fixed[-1][1]) if _fixed else choose_vector(most, even, problem.columns)
+    if forced.value is None:
+        vector = choose_vector(most, even, problem.columns)
+    else:
+        vector = min(most, forced.value[1])
     return SoftmaxForm(
         problem.operation, problem.input, problem.output, problem.precision,
         vector, even % vector > 0, problem.scale == 1,

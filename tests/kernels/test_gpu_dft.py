@@ -44,11 +44,11 @@ def exact(x: Array, **options: Any) -> Array:
 @contextmanager
 def our_own(gpu: Device, method: Method, precision: str) -> Iterator[None]:
     """Our own kernel runs, also where the choice would take cuFFT; that where there is none."""
-    from argand.cuda_dft import fixed_plan
+    from argand.cuda_dft import forced
 
     wide = wide_fits(method.kind, method.length, method.length)
     plan = own_plan(method, PRECISIONS[precision], gpu.require_arch(), wide=wide)
-    with fixed_plan(plan):
+    with forced.to(plan):
         yield
 
 
@@ -94,7 +94,7 @@ def test_lengths(
 def test_every_plan(
     cp: Any, gpu: Device, rng: np.random.Generator, method: Method, wide: bool, precision: str
 ) -> None:
-    from argand.cuda_dft import fixed_plan
+    from argand.cuda_dft import forced
 
     x = normal(rng, 700 if method.length < 1000 else 301, method.length)
     if wide and not wide_fits(method.kind, method.length, method.length):
@@ -104,7 +104,7 @@ def test_every_plan(
     assert plans or method.kind == "product"
     # Not all: each is compiled.
     for plan in plans[:: max(1, len(plans) // 6)]:
-        with fixed_plan(plan):
+        with forced.to(plan):
             found.append(check(cp, x, precision, method))
             check(cp, x[:33], precision, method, inverse=True)
     if method.kind == "product":

@@ -11,6 +11,7 @@ import pytest
 from argand import PRECISIONS, apply_gate
 from argand.device import Device
 from argand.gate_forms import gate_form
+from argand.remembered import Remembered
 
 from tests.kernels.gate_cases import dense_gate, gate_bound, random_state, random_unitary
 
@@ -222,7 +223,7 @@ def test_hopper_without_warpgroups(
     monkeypatch.setattr(gate_plan, "_WGMMA_STAGES", {})
     from argand import cuda_gates
 
-    monkeypatch.setattr(cuda_gates, "_kept", {})
+    monkeypatch.setattr(cuda_gates, "_kept", Remembered())
     state = random_state(rng, QUBITS)
     for where in PLACEMENTS:
         targets = placed(where, width, QUBITS, rng)
@@ -238,7 +239,7 @@ def test_seven_qubits_without_roles(
     from argand import cuda_gates, gate_plan
 
     monkeypatch.setattr(gate_plan, "_ROLES_WIDTHS", ())
-    monkeypatch.setattr(cuda_gates, "_kept", {})
+    monkeypatch.setattr(cuda_gates, "_kept", Remembered())
     state = random_state(rng, 20)
     for where in PLACEMENTS:
         targets = placed(where, 7, 20, rng)

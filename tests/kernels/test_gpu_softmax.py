@@ -269,7 +269,7 @@ def test_logsumexp_of_rows_without_a_sum(cp: Any) -> None:
 def test_every_plan(
     cp: Any, rng: np.random.Generator, gpu: Device, kind: str, columns: int
 ) -> None:
-    from argand.cuda_softmax import fixed_plan
+    from argand.cuda_softmax import forced
 
     x = stored(4 * rng.standard_normal((9, columns)).astype(np.float32), kind)
     x[3, -1] = stored(np.float32([np.nan]), kind)[0]
@@ -281,7 +281,7 @@ def test_every_plan(
     assert plans
     for plan in plans:
         out = cp.asarray(stored(np.full(x.shape, np.nan, np.float32), kind))
-        with fixed_plan(plan, form.vector):
+        with forced.to((plan, form.vector)):
             softmax(cp.asarray(x), out=out, **given)
         found = numbers(out.get(), kind)
         assert np.isnan(found[3]).all()

@@ -59,9 +59,9 @@ def choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> Iterato
 
 
 def forced(choice: GemmChoice) -> Any:
-    from argand.cuda_launch import fixed_choice
+    from argand.cuda_launch import forced
 
-    return fixed_choice(choice)
+    return forced.to(choice)
 
 
 @pytest.mark.parametrize("precision", TENSOR)

@@ -24,10 +24,12 @@ MACHINE = [Gpu(index, f"GPU-{index}{index}{index}{index}") for index in range(4)
 GIVEN = ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID")
 
 HOLD = """
-import os, sys, time
+import os, signal, sys, time
 from pathlib import Path
 from workflow.steps.gpu_devices import Gpu
 from workflow.steps.gpu_lease import lease
+# What a shell starts with & ignores it, and so would its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 folder, devices, count, seconds, job = sys.argv[1:]
 machine = [Gpu(index, f"GPU-{index}{index}{index}{index}") for index in range(int(devices))]
 with lease(int(count), job, machine=machine, folder=Path(folder)) as held:
