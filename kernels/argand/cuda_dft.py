@@ -95,7 +95,7 @@ def _choice(problem: DftProblem, x: Any, target: Any) -> Choice:
     arch = gpu(x.device.id).require_arch()
     method = problem.method
     plan = forced.value
-    kind = "dense" if method is None else method.kind
+    kind: str = "dense" if method is None else method.kind
     if plan is not None:
         kind = plan.kind
     wide = all(_wide(array, problem, kind) for array in (x, target))
@@ -106,7 +106,7 @@ def _choice(problem: DftProblem, x: Any, target: Any) -> Choice:
             check_dft_plan(plan, problem.precision, arch)
             if plan.wide and not wide:
                 raise ValueError("wide copies need even strides on 16 bytes")
-        return Choice(plan, "as it was fixed")
+        return Choice(plan, "as it was forced")
     return choose(method, problem.precision, arch, wide=wide)
 
 
