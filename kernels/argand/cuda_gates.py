@@ -17,6 +17,7 @@ from argand import numpy_gates, nvrtc
 from argand.cuda_arrays import place
 from argand.cuda_kernel import BoundKernel
 from argand.device import Device, gpu
+from argand.gate_cut import grown
 from argand.gate_forms import Array, GateForm
 from argand.gate_layout import CHUNK, make_tile, segments_of, table_values, tile_columns
 from argand.gate_plan import (
@@ -113,7 +114,8 @@ class GateLaunch:
         if self.plan.kind == "permute":
             factors = form.factors.astype(kind).view(np.uint8)
             return np.concatenate([factors, form.columns_of_rows.astype(np.uint32).view(np.uint8)])
-        matrix = form.matrix.T if self.plan.kind in ("sum", "small") else form.matrix
+        transposed = self.plan.kind in ("sum", "small")
+        matrix = form.matrix.T if transposed else grown(form.matrix, self.plan)
         return np.ascontiguousarray(matrix.astype(kind))
 
     def __call__(self, state: int, matrix: Any, exponent: int) -> None:

@@ -177,23 +177,27 @@ def plan_gate(
     inside = inside and precision.output == "complex64"
     if width > MOST_WIDTH:
         return None
-    kinds: list[GateKind]
+    plans: list[GatePlan]
     if monomial:
-        kinds = ["permute"]
+        plans = [_with_stages(GatePlan("permute", width, precision, inside, 2, 1), arch)]
     elif precision.exact_operands or width <= CORES_WIDTH:
-        kinds = ["sum"]
+        plans = [_with_stages(GatePlan("sum", width, precision, inside, 2, 1), arch)]
     elif width > widest_products(precision):
         return None
     else:
-        kinds = ["wgmma", "mma"]
-    for kind in kinds:
-        if kind == "wgmma" and not _has_wgmma(precision, arch, width):
-            continue
-        roles = kind == "wgmma" and width in _ROLES_WIDTHS
-        plan = _with_stages(GatePlan(kind, width, precision, inside, 2, 1, roles), arch)
-        if plan.columns <= columns:
-            return plan
-    return GatePlan("small", width, precision, False, 1, 1)
+        plans = product_plans(precision, arch, width=width, inside=inside)
+    small = GatePlan("small", width, precision, False, 1, 1)
+    return next((plan for plan in plans if plan.columns <= columns), small)
+
+
+def product_plans(precision: Precision, arch: Arch, *, width: int, inside: bool) -> list[GatePlan]:
+    """Every plan by tensor cores for a gate that they can take, the fastest first."""
+    plans = [GatePlan("mma", width, precision, inside, 2, 1)]
+    if _has_wgmma(precision, arch, width):
+        plans.insert(0, GatePlan("wgmma", width, precision, inside, 2, 1))
+        if width in _ROLES_WIDTHS:
+            plans.insert(0, replace(plans[0], roles=True))
+    return [_with_stages(plan, arch) for plan in plans]
 
 
 def _has_wgmma(precision: Precision, arch: Arch, width: int) -> bool:
