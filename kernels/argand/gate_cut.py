@@ -47,7 +47,7 @@ def steps_of(plan: GatePlan) -> Array:
     ``cuda/gate_wgmma.cuh``).
     """
     first, count = _step_bits(plan)
-    return (np.arange(2**plan.width) >> first) & (2**count - 1)
+    return np.asarray((np.arange(2**plan.width) >> first) & (2**count - 1))
 
 
 def _step_bits(plan: GatePlan) -> tuple[int, int]:
