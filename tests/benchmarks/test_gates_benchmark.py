@@ -8,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from argand import PRECISIONS, Device, Gate
+from argand import PRECISIONS, Device, Gate, Precision
+from argand.device import ARCHITECTURES
 from argand.gate_forms import gate_form
+from argand.gate_plan import MOST_WIDTH, product_plans, widest_products
 
 from benchmarks import aer, custatevec, gates, sanitized_gates
 from benchmarks.gate_circuits import CIRCUITS, placements, random_unitary
@@ -101,10 +103,25 @@ def test_aers_matrix_of_a_gate_has_its_controls_above(rng: np.random.Generator) 
     np.testing.assert_allclose(found, wanted, atol=1e-15)
 
 
-def test_the_sanitizer_meets_every_kind_of_gate(rng: np.random.Generator) -> None:
-    found = list(sanitized_gates.gates(rng))
+@pytest.mark.parametrize("precision", ["fp32", "3xfp16", "3xtf32"])
+def test_the_sanitizer_meets_every_kernel(rng: np.random.Generator, precision: str) -> None:
+    row = PRECISIONS[precision]
+    arch = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
+    found = list(sanitized_gates.gates(row, rng))
     forms = [gate_form(n, gate.matrix, gate.targets, gate.controls) for n, gate in found]
-    assert {form.width for form in forms} == set(range(1, 8))
-    assert {form.monomial for form in forms} == {False, True}
+    first = 1 if row.exact_operands else 4
+    assert {form.width for form in forms} == set(range(first, widest(row) + 1))
+    assert {form.monomial for form in forms} == ({False, True} if row.exact_operands else {False})
     assert any(0 in form.controls for form in forms)
-    assert any(form.targets[0] == 0 for form in forms)
+    # Without controls each block of a kernel takes more tiles than it holds.
+    for (n, _), form in zip(found, forms, strict=True):
+        if n == sanitized_gates._QUBITS and not form.controls and not row.exact_operands:
+            inside = form.targets[0] == 0
+            for plan in product_plans(row, arch, width=form.width, inside=inside):
+                tiles = 2 ** (n - form.width) // plan.columns
+                assert tiles > plan.blocks * plan.stages
+
+
+def widest(row: Precision) -> int:
+    """Qubits of the widest gate that has a kernel."""
+    return MOST_WIDTH if row.exact_operands else widest_products(row)
