@@ -23,7 +23,7 @@ from argand.gate_forms import GateForm, gate_form
 from argand.gate_plan import MOST_WIDTH, GatePlan, product_plans, widest_products
 
 from benchmarks.gate_circuits import random_unitary
-from workflow.accuracy.bounds import evolution_bound
+from workflow.accuracy.gate_bounds import evolution_bound
 
 _QUBITS = 15
 """16 tiles of the largest rings, which hold 8, and 8 of twice the size, of which rings hold 3."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from argand.gate_forms import Array
 from argand.gate_plan import GatePlan
+from argand.precision import Precision
 
 
 @dataclass(frozen=True)
@@ -31,13 +32,33 @@ class Cut:
     further: float
 
 
-_CUTS: Mapping[tuple[str, str, int], Cut] = MappingProxyType({})
+_CUTS: Mapping[tuple[str, str, int], Cut] = MappingProxyType(
+    {
+        ("mma", "3xtf32", 4): Cut(4.5e-8, 4.8e-8),
+        # The only one whose small products are not summed apart (`kApart`): three cuts a step.
+        ("mma", "3xtf32", 5): Cut(4.7e-8, 14.5e-8),
+        ("mma", "3xtf32", 6): Cut(5.1e-8, 4.8e-8),
+        ("mma", "3xfp16", 4): Cut(4.2e-8, 0.0),
+        ("mma", "3xfp16", 5): Cut(4.8e-8, 4.9e-8),
+        ("mma", "3xfp16", 6): Cut(5.1e-8, 4.8e-8),
+        ("mma", "3xfp16", 7): Cut(5.4e-8, 4.8e-8),
+        ("wgmma", "3xfp16", 6): Cut(5.8e-8, 6.5e-8),
+        ("wgmma", "3xfp16", 7): Cut(6.3e-8, 6.4e-8),
+    }
+)
 """By kind, precision and width: measured on an H200 by ``python -m benchmarks.gate_cut``."""
 
 
 def cut_of(plan: GatePlan) -> Cut:
     """What the sums of a plan lose; nothing where rounding of the operands loses far more."""
     return _CUTS.get((plan.kind, plan.precision.name, plan.width), Cut(0.0, 0.0))
+
+
+def most_given_back(precision: Precision, width: int) -> float:
+    """What an entry of a gate's matrix is made larger by, relatively, at most."""
+    cuts = [cut for key, cut in _CUTS.items() if key[1:] == (precision.name, width)]
+    steps = 2**width // 8
+    return max((cut.own + cut.further * steps for cut in cuts), default=0.0)
 
 
 def steps_of(plan: GatePlan) -> Array:
@@ -61,17 +82,18 @@ def _step_bits(plan: GatePlan) -> tuple[int, int]:
 def grown(matrix: Array, plan: GatePlan, cut: Cut | None = None) -> Array:
     """The matrix (2^width, 2^width) with each entry larger by what its products lose.
 
-    Nothing is cut where nothing is added, so only steps count in which a row has entries, and
-    real and imaginary parts half each. A row of one entry has no sums. ``cut`` is `cut_of` the plan
-    where none is given.
+    ``cut`` is `cut_of` the plan where none is given. It is that of a full step: real and imaginary
+    parts lose half of it each, and a part with q entries of a row 1 - 2^-q of that, for fewer
+    products leave fewer bits below the sum. A row of one entry has no sums.
     """
     given = cut_of(plan) if cut is None else cut
     if not (given.own or given.further):
         return matrix
     first, count = _step_bits(plan)
     shape = (len(matrix), -1, 2**count, 2**first)
-    parts = np.ascontiguousarray(matrix).view(np.float64).reshape(*shape, 2) != 0
-    added = parts.any(axis=(1, 3)).mean(axis=-1)  # (rows, steps)
+    parts = np.ascontiguousarray(matrix).view(np.float64).reshape(*shape, 2)
+    entries = np.count_nonzero(parts, axis=(1, 3))  # (rows, steps, parts)
+    added = (1 - 0.5**entries).mean(axis=-1)
     after = np.cumsum(added, axis=1) - added
     lost = given.own * added + given.further * after
     lost[np.count_nonzero(matrix, axis=1) == 1] = 0

@@ -150,8 +150,17 @@ def widest_products(precision: Precision) -> int:
     return MOST_WIDTH if precision.operand.bytes * precision.terms <= 4 else MOST_WIDTH - 1
 
 
+def sums_apart(precision: Precision, width: int) -> bool:
+    """Whether products of small terms are summed apart from the others, or before them.
+
+    Tensor cores cut a sum whenever they add to it, by as much as the sum is large. At 3xtf32 the
+    registers of two blocks do not suffice for it on 5 qubits.
+    """
+    return precision.operand.bytes == 2 or width != 5
+
+
 _STAGES: Mapping[int, Mapping[int, tuple[int, int]]] = {
-    2: {16: (4, 3), 32: (6, 2), 64: (8, 1), 128: (8, 1)},
+    2: {16: (5, 2), 32: (6, 2), 64: (8, 1), 128: (8, 1)},
     4: {16: (4, 3), 32: (6, 2), 64: (6, 2), 128: (8, 1)},
 }
 """Stages and blocks of a multiprocessor, by the bytes of an operand and by the registers that the
@@ -249,10 +258,11 @@ def gate_source(plan: GatePlan) -> str:
         body = f"small_gate<{real}, {plan.width}, {plan.threads}>(args);"
     elif plan.kind == "mma":
         header = "gate_mma.cuh"
+        apart = "true" if sums_apart(row, plan.width) else "false"
         roundings = f"Rounding::{row.roundings[0]}, Rounding::{row.roundings[-1]}"
         body = (
             f"MmaGate<Operand::{row.operand.name}, {row.terms}, {roundings}, {plan.width}, "
-            f"{inside}, {plan.stages}> gate; gate.run(args);"
+            f"{inside}, {plan.stages}, {apart}> gate; gate.run(args);"
         )
     else:
         header = "gate_wgmma_roles.cuh" if plan.roles else "gate_wgmma.cuh"

@@ -17,7 +17,7 @@ __device__ __forceinline__ uint32 mma_column(uint32 lane, uint32 held, uint32 st
 }
 
 template <Operand operand, int Terms, Rounding first, Rounding second, int Width, bool Inside,
-          int Stages>
+          int Stages, bool Apart>
 struct MmaGate {
     static constexpr int kThreads = 256;
     static constexpr int kTileBytes = 16 * 1024;
@@ -28,9 +28,8 @@ struct MmaGate {
     static constexpr int kHeld = kMmaDepth<operand> / 4;  // numbers of a line in a lane
     static constexpr int kPer = kHeld / 2;                // numbers in a register
     static constexpr bool kScaled = operand == Operand::fp16;
-    // Tensor cores cut a sum whenever they add to it, by as much as the sum is large: so small products
-    // are summed apart. With 3xtf32 of 5 qubits registers do not suffice for two blocks.
-    static constexpr bool kApart = Terms == 2 && kSteps > 1 && !(operand == Operand::tf32 && Width == 5);
+    // Small products have sums of their own; those of a single step are first in the same ones.
+    static constexpr bool kApart = Apart && Terms == 2 && kSteps > 1;
     using Mover = TileMover<kTileBytes, kThreads, Stages>;
 
     uint32 matrix[kSteps][2][Terms][4];
