@@ -16,19 +16,22 @@ MOST_QUBITS = 24
 """Larger states take a CPU minutes a circuit."""
 
 
-def circuit_for(qubits: int, gates: Sequence[Gate], state: npt.NDArray[Any]) -> Any:
-    """A circuit of Qiskit that begins with a state of norm 1 and keeps the one it ends with.
-
-    Raises CannotRunError where Aer is not installed, or the state is too large for it.
-    """
+def require(qubits: int) -> None:
+    """Raise CannotRunError where Aer is not installed, or a state is too large for it."""
     if qubits > MOST_QUBITS:
         raise CannotRunError(f"Aer runs on the CPU: at most {MOST_QUBITS} qubits, got {qubits}")
     try:
-        from qiskit import QuantumCircuit
-        from qiskit.circuit.library import UnitaryGate
-        from qiskit_aer import library
+        import qiskit_aer  # noqa: F401
     except ImportError as error:
         raise CannotRunError(f"Aer is not installed (pip install qiskit-aer): {error}") from error
+
+
+def circuit_for(qubits: int, gates: Sequence[Gate], state: npt.NDArray[Any]) -> Any:
+    """A circuit of Qiskit that begins with a state of norm 1 and keeps the one it ends with."""
+    from qiskit import QuantumCircuit
+    from qiskit.circuit.library import UnitaryGate
+    from qiskit_aer import library
+
     circuit = QuantumCircuit(qubits)
     circuit.append(library.SetStatevector(state), range(qubits))
     for gate in gates:

@@ -187,6 +187,7 @@ def _on_cpu(qubits: int, gates: Sequence[Gate], device: Device) -> GateCandidate
     """Aer; its state comes from the host and goes back to it, in its time."""
 
     def prepare(state: Any) -> tuple[Any, ...]:
+        aer.require(qubits)
         given = on_host(state).astype(np.complex128)
         norm = np.linalg.norm(given)  # Aer takes states of norm 1 alone
         return aer.circuit_for(qubits, gates, given / norm), aer.simulator(), norm

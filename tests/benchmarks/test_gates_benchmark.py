@@ -91,7 +91,7 @@ def test_aer_is_absent_where_it_is_not_installed_or_would_take_minutes(
     with pytest.raises(CannotRunError, match="pip install qiskit-aer"):
         peer.prepare(gates.random_state(5, Device("cpu", "cpu"), 1))
     with pytest.raises(CannotRunError, match="at most 24 qubits, got 28"):
-        aer.circuit_for(28, circuit, np.zeros(1))
+        aer.require(28)
     assert gates.available(Device("cpu", "cpu"), 5, circuit[:1]) == []
 
 
