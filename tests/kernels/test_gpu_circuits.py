@@ -33,7 +33,7 @@ def test_a_circuit_is_its_gates(
     assert record.norm_drift <= bound
     assert record.fidelity is not None
     assert 1 - record.fidelity <= bound**2 + 2.0**-30
-    assert 0 < record.seconds < 10
+    assert 0 < record.seconds < 100  # one of them may compile products of `gemm`
     assert 0 < record.predicted_seconds < 1
 
 
