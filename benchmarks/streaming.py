@@ -29,12 +29,12 @@ from argand import PRECISIONS, Device
 from argand.device import resolve
 
 from benchmarks.streaming_parts import parts_alone, plain_write, precision_of
+from workflow.config.loading import load_study
 from workflow.steps.execute import blank_result
 from workflow.steps.streaming import limited_device_memory, memory_for, stream_result
 from workflow.storage.datasets import create, write_run
 from workflow.storage.slabs import SlabWriter
 from workflow.storage.staged import open_staged
-from workflow.study import load_study
 from workflow.versions import timestamp, versions
 from workflow.workloads.base import Workload
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, get_precision
 
+from workflow.config.loading import load_study
 from workflow.steps.needs import FIXED, Needs, needs
-from workflow.study import load_study
 from workflow.workloads import KINDS
 from workflow.workloads.base import Staged, Workload
 
