@@ -23,7 +23,7 @@ from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.methods.shards import split_part
 from workflow.steps.gpu_devices import study_gpus
-from workflow.steps.needs import FIXED, needs
+from workflow.steps.needs import asked
 from workflow.steps.progress import attach
 from workflow.storage import run_folder
 
@@ -83,7 +83,7 @@ if RUNS_HERE:
 GPU_PER_JOB = min(GPUS, 1)
 
 # What a job of a workload asks a cluster's scheduler for.
-asked = partial(needs, study, gpu=GPU_PER_JOB > 0)
+asks = partial(asked, study, gpu=GPU_PER_JOB > 0)
 
 
 report: "workflow/report/workflow.rst"

@@ -33,6 +33,7 @@ from workflow.config.loading import load_study
 from workflow.steps.execute import blank_result
 from workflow.steps.streaming import limited_device_memory, memory_for, stream_result
 from workflow.storage.datasets import create, write_run
+from workflow.storage.memory import peak_bytes
 from workflow.storage.slabs import SlabWriter
 from workflow.storage.staged import open_staged
 from workflow.versions import timestamp, versions
@@ -101,15 +102,9 @@ def stream(workload: Workload, staged: Path, run: Path, device: Device) -> dict[
         "seconds": busy.elapsed + closing,
         "job_seconds": 1e-6 * (result.end_to_end_us or 0) + closing,
         "read": busy.read, "computed": busy.computed, "written": busy.written + closing,
-        "chunks": busy.chunks, "host_peak_mib": peak_mib(), "device_peak_mib": device_mib(device),
-        "said": said,
+        "chunks": busy.chunks, "host_peak_mib": peak_bytes() / 2**20,
+        "device_peak_mib": device_mib(device), "said": said,
     }  # fmt: skip
-
-
-def peak_mib() -> float:
-    """The most memory that this process has had, without what it maps of files' caches."""
-    with Path("/proc/self/status").open() as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) / 1024
 
 
 def device_mib(device: Device) -> float | None:

@@ -10,7 +10,7 @@ import pytest
 from argand import PRECISIONS, get_precision
 
 from workflow.config.loading import load_study
-from workflow.steps.needs import FIXED, Needs, needs
+from workflow.steps.needs import FIXED, Needs, asked, needs
 from workflow.workloads import KINDS
 from workflow.workloads.base import Staged, Workload
 
@@ -149,3 +149,21 @@ def test_a_streamed_run_needs_no_more_for_more_data() -> None:
     assert small.memory_mb == large.memory_mb < whole.memory_mb / 20
     assert small.minutes < large.minutes
     assert needs(study, "large", "verify") == needs(study, "whole", "verify")
+
+
+class Wildcards:
+    """A job's, as Snakemake hands them to a function of resources."""
+
+    def __init__(self, **values: str) -> None:
+        vars(self).update(values)
+
+
+def test_a_rule_asks_for_what_its_workload_needs() -> None:
+    case = {"kind": "gemm", "m": 4096, "n": 4096, "k": 4096, "shards": 4}
+    study = load_study({"workloads": {"large": case}})
+    found = asked(study, "run", gpu=True)
+    wanted = needs(study, "large", "run", gpu=True)
+    for wildcards in (Wildcards(part="large/1-of-4"), Wildcards(workload="large")):
+        assert found["mem_mb"](wildcards, 1) == wanted.memory_mb
+        assert found["runtime"](wildcards, 2) == 2 * wanted.minutes
+    assert asked(study)["mem_mb"](Wildcards(), 1) == FIXED.memory_mb

@@ -6,14 +6,16 @@ little longer, one that asks for too little is killed. A further attempt asks fo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from argand import get_precision
 
 from workflow.accuracy.references import FLOP_BUDGET
+from workflow.methods.shards import split_part
 from workflow.output.pictures import MOST_DRAWN_BYTES
 from workflow.steps.streaming import HOST_BYTES, exceeds
 from workflow.study import Study, workload_from_json
@@ -98,6 +100,27 @@ def needs(study: Study, name: str, step: Step, *, gpu: bool = False) -> Needs:
         reference = min(flops, FLOP_BUDGET) / _RATES["cpu"][0]
         seconds += reference + implementations * volume / _FILE_RATE
     return Needs(int(memory), _BASE_MINUTES + int(_MARGIN * seconds / 60))
+
+
+def asked(study: Study, step: Step | None = None, *, gpu: bool = False) -> dict[str, Any]:
+    """The resources ``mem_mb`` and ``runtime`` of a rule, as functions of wildcards and attempt.
+
+    A job's wildcard ``part`` or ``workload`` says of what it is; without ``step`` no workload sizes
+    the rule's jobs.
+    """
+
+    def of(quantity: str) -> Callable[..., int]:
+        def value(wildcards: Any, attempt: int) -> int:
+            if step is None:
+                found = FIXED
+            else:
+                part = getattr(wildcards, "part", None) or wildcards.workload
+                found = needs(study, split_part(part)[0], step, gpu=gpu)
+            return int(getattr(found.again(attempt), quantity))
+
+        return value
+
+    return {"mem_mb": of("memory_mb"), "runtime": of("minutes")}
 
 
 def _is_streamed(study: Study, name: str) -> bool:
