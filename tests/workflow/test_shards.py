@@ -23,8 +23,9 @@ from workflow.steps.execute import execute
 from workflow.steps.gathering import gather
 from workflow.steps.staging import stage
 from workflow.steps.verification import verify
+from workflow.storage.certificates import read_certificate
 from workflow.storage.datasets import DataError
-from workflow.storage.products import read_certificate, read_product
+from workflow.storage.products import read_product
 from workflow.storage.staged import read_staged
 from workflow.workloads.base import Product, Workload
 
