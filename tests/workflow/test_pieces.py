@@ -47,7 +47,8 @@ def test_are_judged_and_delivered_as_the_whole(
     for found, expected in zip(records, whole, strict=True):
         assert found.verified
         assert found.reference_rows >= expected.reference_rows
-        assert found.rel_frobenius >= expected.rel_frobenius * (1 - 1e-12)
+        # The reference's own rounding depends on its shape: some u of fp64.
+        assert found.rel_frobenius >= expected.rel_frobenius - 1e-15
         for key in ("componentwise_re", "componentwise_im", "max_ulp", "bound", "tflops", "m"):
             one, other = getattr(found, key), getattr(expected, key)
             assert (one is None and other is None) or one == pytest.approx(other, rel=1e-6), key
