@@ -3,10 +3,11 @@
 Beams of an array whose operands and result are ten times as large as the device memory that is
 allowed. In turn, several times: the parts alone, with the same code over the same data (reading the
 staged file, copies to the device and back, both ways at once, computing, writing the result), and
-the stream, in a process of its own as a job does it, file and final sync in it. Before that all of
-it once, thrown away, because a virtual machine's memory is slow when it is touched for the first
-time. At the end the bytes of the result written to a plain file, by one thread and by four: what
-the file's medium allows. Prints a line for each and writes all as JSON. Nothing is asserted.
+the stream as a job does it, file and final sync in it. Before that all of it once, thrown away, the
+stream in a process of its own, whose host memory is told: a virtual machine's memory is slow when
+it is touched for the first time. At the end the bytes of the result written to a plain file, by one
+thread and by four: what the file's medium allows. Prints a line for each and writes all as JSON,
+with medians. Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -39,27 +40,34 @@ from workflow.storage.staged import open_staged
 from workflow.versions import timestamp, versions
 from workflow.workloads.base import Workload
 
-POLARIZATIONS, BEAMS, ANTENNAS = 2, 64, 96
-CHANNEL = POLARIZATIONS * (BEAMS + ANTENNAS) * 8
-"""Bytes of one time sample of a channel: in and out, complex64."""
+POLARIZATIONS, ANTENNAS = 2, 96
 
 
-def workload_of(memory: str, channels: int, samples: int, precision: str) -> Workload:
-    """Beams of `ANTENNAS` antennas, held to a memory of the device."""
+def workload_of(
+    memory: str, times: float, beams: int, samples: int, precision: str, **more: Any
+) -> Workload:
+    """Beams of `ANTENNAS` antennas, ``times`` as large as the memory of the device they may have.
+
+    Operands and result, complex64, are counted; ``samples`` are those of a channel, and channels
+    are as many as it takes.
+    """
     case = {
-        "kind": "beamforming", "channels": channels, "polarizations": POLARIZATIONS,
-        "beams": BEAMS, "antennas": ANTENNAS, "samples": samples, "precisions": [precision],
-        "device_memory": memory,
+        "kind": "beamforming", "channels": 1, "polarizations": POLARIZATIONS, "beams": beams,
+        "antennas": ANTENNAS, "samples": samples, "precisions": [precision],
+        "device_memory": memory, **more,
     }  # fmt: skip
+    allowed = load_study({"workloads": {"beams": case}}).workload("beams").case
+    channel = POLARIZATIONS * (beams + ANTENNAS) * samples * 8
+    case["channels"] = max(1, round(times * allowed.device_memory_bytes() / channel))
     return load_study({"workloads": {"beams": case}}).workload("beams")
 
 
-def write_operands(path: Path, channels: int, samples: int) -> None:
+def write_operands(path: Path, case: Any) -> None:
     """A staged file; one random channel stands for all, so that drawing takes no time."""
-    rng = np.random.default_rng(1)
-    parts = rng.standard_normal((1, POLARIZATIONS, ANTENNAS, samples, 2), dtype=np.float32)
+    rng, channels = np.random.default_rng(1), case.channels
+    parts = rng.standard_normal((1, POLARIZATIONS, ANTENNAS, case.samples, 2), dtype=np.float32)
     channel = parts.view(np.complex64)[..., 0]
-    weights = np.exp(2j * np.pi * rng.random((channels, POLARIZATIONS, BEAMS, ANTENNAS)))
+    weights = np.exp(2j * np.pi * rng.random((channels, POLARIZATIONS, case.beams, ANTENNAS)))
     axes = ("frequency", "polarization")
     about = {"workload": "beams", "kind": "beamforming", "attributes": "{}"}
     with create(path, "staged", about) as file:
@@ -121,17 +129,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--memory", default="1 GiB", help="of the device that is allowed")
     parser.add_argument("--times", type=float, default=10, help="as large are the data")
+    parser.add_argument("--beams", type=int, default=64, help="96 antennas are added up to so many")
     parser.add_argument("--samples", type=int, default=16384, help="time samples of a channel")
     parser.add_argument("--precision", default="3xtf32", choices=list(PRECISIONS))
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--stream", nargs=2, type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     device = resolve("auto")
-    whole = options.times * workload_of(options.memory, 1, 1, "fp32").case.device_memory_bytes()
-    channels = round(whole / CHANNEL / options.samples)
-    workload = workload_of(options.memory, channels, options.samples, options.precision)
+    workload = workload_of(
+        options.memory, options.times, options.beams, options.samples, options.precision
+    )
     if options.stream:
         print(json.dumps(stream(workload, *options.stream, device)))
         return
@@ -141,57 +150,63 @@ def main() -> None:
     finally:
         shutil.rmtree(folder)
     report |= {
-        "data_mib": whole / 2**20, "memory": options.memory, "precision": options.precision,
+        "memory": options.memory, "beams": options.beams, "precision": options.precision,
         "device": device.name, "folder": str(options.folder), "versions": versions(),
         "timestamp": timestamp(),
     }  # fmt: skip
     if options.json:
         options.json.write_text(json.dumps(report, indent=2) + "\n")
+    say(report)
+
+
+def say(report: Mapping[str, Any]) -> None:
+    """A report, for a person."""
+    size = report["data_mib"] / 1024
     for row in report["runs"]:
-        print(line(row, whole))
+        alone = ", ".join(f"{name} {value:.2f} s" for name, value in row["alone"].items())
+        print(
+            f"{size:.3g} GiB: {row['stream']['seconds']:.2f} s; alone {alone}; "
+            f"{row['of_slowest']:.3f} of the rate of the slowest ({row['slowest']}), "
+            f"{row['of_slowest_but_write']:.3f} of the slowest but writing"
+        )
     of, others = (100 * report["median"][key] for key in report["median"])
-    plain = ", ".join(f"{n} threads {s:.2f} s" for n, s in report["plain_write"].items())
     print(f"median: {of:.1f} % of the slowest, {others:.1f} % of the slowest but writing")
+    plain = ", ".join(f"{n} threads {s:.2f} s" for n, s in report["plain_write"].items())
     print(f"the result's bytes to a plain file: {plain}")
-
-
-def line(row: Mapping[str, Any], whole: float) -> str:
-    """One repeat, for a person."""
-    alone = ", ".join(f"{name} {value:.2f} s" for name, value in row["alone"].items())
-    streamed = row["stream"]
-    return (
-        f"{whole / 2**30:.3g} GiB in {streamed['chunks']} chunks: {streamed['seconds']:.2f} s, "
-        f"{whole / 1e9 / streamed['seconds']:.2f} GB/s; alone {alone}; "
-        f"{row['of_slowest']:.3f} of the rate of the slowest ({row['slowest']}), "
-        f"{row['of_slowest_but_write']:.3f} of the others'; host peak "
-        f"{streamed['host_peak_mib']:.0f} MiB, device {streamed['device_peak_mib']} MiB"
-    )
+    own = report["own_process"]
+    print(f"a process of its own: host peak {own['host_peak_mib']:.0f} MiB, {own['said']}")
 
 
 def measure(workload: Workload, folder: Path, device: Device, repeats: int) -> dict[str, Any]:
     """The parts and the stream, so many times in turn after one that does not count."""
     staged, run = folder / "staged.h5", folder / "run.h5"
-    case = workload.case
-    write_operands(staged, case.channels, case.samples)
+    write_operands(staged, workload.case)
     rows = []
-    for _ in range(1 + repeats):
+    parts_alone(workload, staged, run, device)
+    run.unlink()
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.streaming", *sys.argv[1:],
+         "--stream", str(staged), str(run)],
+        stdout=subprocess.PIPE, text=True, check=True,
+    )  # fmt: skip
+    size = run.stat().st_size
+    run.unlink()
+    for _ in range(repeats):
         alone = parts_alone(workload, staged, run, device)
         run.unlink()
-        done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.streaming", *sys.argv[1:],
-             "--stream", str(staged), str(run)],
-            stdout=subprocess.PIPE, text=True, check=True,
-        )  # fmt: skip
-        streamed = json.loads(done.stdout.splitlines()[-1])
-        size = run.stat().st_size
+        streamed = stream(workload, staged, run, device)
         run.unlink()
         rows.append({"stream": streamed, "alone": alone, **_fractions(alone, streamed["seconds"])})
     plain = {str(threads): plain_write(run, size, threads) for threads in (1, 4)}
     medians = {
-        key: statistics.median(row[key] for row in rows[1:])
+        key: statistics.median(row[key] for row in rows)
         for key in ("of_slowest", "of_slowest_but_write")
     }
-    return {"runs": rows[1:], "median": medians, "plain_write": plain}
+    return {
+        "runs": rows, "median": medians, "plain_write": plain,
+        "own_process": json.loads(done.stdout.splitlines()[-1]),
+        "data_mib": (size + staged.stat().st_size) / 2**20,
+    }  # fmt: skip
 
 
 def _fractions(alone: dict[str, float], streamed: float) -> dict[str, Any]:
