@@ -17,24 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_gpus import MACHINE
 
 pytestmark = pytest.mark.slow
-
-MACHINE = """
-import os, time
-from argand.device import cpu
-from workflow.steps import gpu_devices, job_device
-
-def resolve(name):
-    if name == "cuda":
-        assert len(os.environ["CUDA_VISIBLE_DEVICES"].split(",")) == 1
-        time.sleep(1.5)  # so that jobs that may run together do
-    return cpu()
-
-gpu_devices._has_cupy = lambda: True
-gpu_devices.machine_gpus = lambda: [gpu_devices.Gpu(i, f"GPU-{i}000", "fake") for i in range(3)]
-job_device.resolve = resolve
-"""
 
 STUDY = """
 precisions: [fp64, fp32]
