@@ -8,7 +8,6 @@ which the pipeline and the benchmarks wrote. No number in them is typed.
 from __future__ import annotations
 
 import csv
-import json
 import math
 import re
 from collections.abc import Callable, Iterable
@@ -20,6 +19,7 @@ from argand.device import ARCHITECTURES
 from argand.precision import PRECISIONS, Precision
 
 from workflow.output.readable import PERFORMANCE, Column, markdown_table, number
+from workflow.output.scale_tables import memory_table, scaling_table, streaming_table
 from workflow.output.wanted import judged
 from workflow.output.wanted_softmax import judged_softmax
 from workflow.records import NOT_RUN, BenchmarkRecord
@@ -251,32 +251,6 @@ def conditions(data: Path) -> str:
     return "\n".join(sorted(found)) + "\n"
 
 
-def streaming_table(data: Path) -> str:
-    """Streams of `benchmarks.streaming` beside their parts alone, in the order of its runs."""
-    reports = json.loads((data / "h200-streaming.json").read_text(encoding="utf-8"))
-    names = (
-        "files on", "data (GiB)", "of device (GiB)", "chunks", "stream (s)", "read (s)",
-        "copy (s)", "compute (s)", "write (s)", "of slowest (%)", "host peak (MiB)",
-    )  # fmt: skip
-    rows = [_streaming_row(report, run) for report in reports for run in report["runs"]]
-    columns = [Column(name, name, numeric=name != names[0]) for name in names]
-    return markdown_table(columns, rows)
-
-
-def _streaming_row(report: dict[str, Any], run: dict[str, Any]) -> dict[str, str]:
-    stream, alone = run["stream"], run["alone"]
-    return {
-        "files on": "memory" if "shm" in report["folder"] else "disk",
-        "data (GiB)": number(report["data_mib"] / 1024),
-        "of device (GiB)": report["memory"].removesuffix(" GiB"),
-        "chunks": str(stream["chunks"]),
-        "stream (s)": number(stream["seconds"]),
-        **{f"{name} (s)": number(alone[name]) for name in ("read", "copy", "compute", "write")},
-        "of slowest (%)": number(100 * run["of_slowest"]),
-        "host peak (MiB)": number(stream["host_peak_mib"]),
-    }
-
-
 def profile_table(data: Path) -> str:
     """The kernels that benchmarks/profile_gemm.sh looked at: its output as it is."""
     lines = (data / "h200-ncu.txt").read_text(encoding="utf-8").splitlines()
@@ -302,6 +276,8 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "h200-softmax-wanted": wanted_softmax_table,
     "h200-softmax-plans": softmax_plans_table,
     "h200-ncu": profile_table,
+    "h200-job-memory": memory_table,
+    "h200-scaling": scaling_table,
     "h200-streaming": streaming_table,
     "h200-conditions": conditions,
 }
