@@ -1,8 +1,9 @@
 """A Slurm of two nodes on this machine, for tests: its own daemons, keys, ports and folder.
 
-Each node has two cores and two GPUs, which are character devices that lead nowhere, or one of the
-machine's own: Slurm hands them out alike, and sets CUDA_VISIBLE_DEVICES for a job. Nothing outside
-the folder is written, and a Slurm or munge of the machine's own is not touched. It takes root:
+Each node has two cores and two GPUs, which are character devices that lead nowhere, or the first
+node has the machine's own: Slurm hands them out alike, and sets CUDA_VISIBLE_DEVICES for a job, as
+the node counts its devices, so that two nodes cannot have one real GPU each. Nothing outside the
+folder is written, and a Slurm or munge of the machine's own is not touched. It takes root:
 slurmd does, and so does making the devices.
 """
 
@@ -58,8 +59,8 @@ SlurmdPidFile={folder}/slurmd.%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd.%n.log
 GresTypes=gpu
-NodeName=n1 Port={ports[1]} {node}
-NodeName=n2 Port={ports[2]} {node}
+NodeName=n1 Port={ports[1]} {nodes[0]}
+NodeName=n2 Port={ports[2]} {nodes[1]}
 PartitionName=main Nodes=n1,n2 Default=YES MaxTime=60 OverSubscribe=NO State=UP
 """
 NODE = (
@@ -94,7 +95,7 @@ class MiniSlurm:
 
     Args:
         folder: an empty one, for all of its files.
-        gpus: the device file of one GPU for each node, in place of two that lead nowhere.
+        gpus: device files, for the first node, in place of two that lead nowhere for each.
     """
 
     def __init__(self, folder: Path, gpus: Sequence[str] = ()) -> None:
@@ -109,14 +110,19 @@ class MiniSlurm:
         key = folder / "munge.key"
         key.write_bytes(secrets.token_bytes(1024))
         key.chmod(0o400)
-        files = self._gpus or [f"{folder}/nvidia[0-1]"] * len(NODES)
+        counts = (len(self._gpus), 0) if self._gpus else (2, 2)
         if not self._gpus:
             for index in (0, 1):
                 os.mknod(folder / f"nvidia{index}", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
-        node = NODE.format(host=host, gpus=1 if self._gpus else 2)
-        text = CONFIG.format(host=host, folder=folder, ports=_free_ports(3), node=node)
+        nodes = [NODE.format(host=host, gpus=count) for count in counts]
+        text = CONFIG.format(host=host, folder=folder, ports=_free_ports(3), nodes=nodes)
         (folder / "slurm.conf").write_text(text.lstrip())
-        lines = [GRES.format(node=n, file=file) for n, file in zip(NODES, files, strict=True)]
+        files = ",".join(self._gpus) or f"{folder}/nvidia[0-1]"
+        lines = [
+            GRES.format(node=node, file=files)
+            for node, count in zip(NODES, counts, strict=True)
+            if count
+        ]
         (folder / "gres.conf").write_text("".join(lines))
         if _version() >= (23, 11):  # from then on slurmd starts no job without control groups
             (folder / "cgroup.conf").write_text("CgroupPlugin=disabled\n")

@@ -1,4 +1,4 @@
-"""Real GPUs under a real Slurm: each node of two has one of the machine's."""
+"""Real GPUs under a real Slurm: a node with two of them."""
 
 from __future__ import annotations
 
