@@ -95,8 +95,9 @@ def test_cover_the_axis_and_keep_to_their_size(name: str) -> None:
         covered = [entry for piece in found for entry in range(piece.start, piece.stop)]
         assert covered == list(range(found.length))
         assert len(list(found)) == len(found)
-        own = found.bytes - sum(sizes(workload, outline).operands[one] for one in found.shared)
-        assert own <= most or found.step == 1
+        shared = sum(sizes(workload, outline).operands[one] for one in found.shared)
+        assert found.bytes == found.own + shared
+        assert found.own <= max(most, shared) or found.step == 1
         assert (found.axis is None) == (sizes(workload, outline).volume <= most)
 
 

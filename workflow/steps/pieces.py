@@ -16,7 +16,8 @@ from workflow.storage.staged import StagedFile
 from workflow.workloads.base import Staged, Workload
 
 MOST_BYTES = 256 << 20
-"""Of a piece, as `sizes` counts; what it shares with all others comes on top."""
+"""Of a piece, as `sizes` counts. What it shares with all others comes on top, and a piece is at
+least as large as that: else the work on what is shared would be most of it."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Pieces:
     """``length`` entries of an axis in pieces of ``step``, a power of two unless it is all.
 
     ``shared`` are the operands that every piece has whole, ``bytes`` what one piece takes with
-    them. Without an axis the one piece is everything.
+    them and ``own`` without. Without an axis the one piece is everything.
     """
 
     axis: str | None
@@ -80,6 +81,7 @@ class Pieces:
     step: int
     shared: frozenset[str]
     bytes: int
+    own: int
 
     def __len__(self) -> int:
         return -(-self.length // self.step)
@@ -99,14 +101,9 @@ def pieces_of(workload: Workload, outline: Staged, most: int | None = None) -> P
     tried = [_along(axis, outline, found, most) for axis in workload.splits]
     usable = [pieces for pieces in tried if pieces is not None]
     if found.volume <= most or not usable:
-        return Pieces(None, 1, 1, frozenset(), found.volume)
-    fitting = [pieces for pieces in usable if _own(pieces, found) <= most]
-    return fitting[0] if fitting else min(usable, key=lambda pieces: _own(pieces, found))
-
-
-def _own(pieces: Pieces, found: Sizes) -> int:
-    """What a piece takes without what it shares."""
-    return pieces.bytes - sum(found.operands.get(name, 0) for name in pieces.shared)
+        return Pieces(None, 1, 1, frozenset(), found.volume, found.volume)
+    fitting = [pieces for pieces in usable if pieces.own <= max(most, pieces.bytes - pieces.own)]
+    return fitting[0] if fitting else min(usable, key=lambda pieces: pieces.own)
 
 
 def _along(axis: str, outline: Staged, found: Sizes, most: int) -> Pieces | None:
@@ -121,5 +118,5 @@ def _along(axis: str, outline: Staged, found: Sizes, most: int) -> Pieces | None
     )
     common = sum(found.operands.get(name, 0) for name in shared)
     entry = max(1, (found.volume - common) // length)
-    step = 1 << (max(1, min(length, most // entry)).bit_length() - 1)
-    return Pieces(axis, length, step, shared, common + step * entry)
+    step = 1 << (max(1, min(length, max(most, common) // entry)).bit_length() - 1)
+    return Pieces(axis, length, step, shared, common + step * entry, step * entry)
