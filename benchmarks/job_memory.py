@@ -57,10 +57,9 @@ def run_step(step: str, kind: str, folder: Path) -> int:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kinds", nargs="+", default=list(CASES), choices=list(CASES))
     parser.add_argument("--json", type=Path)
-    parser.add_argument(
-        "--step", nargs=3, metavar=("STEP", "KIND", "FOLDER"), help=argparse.SUPPRESS
-    )
+    parser.add_argument("--step", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.step:
         step, kind, where = options.step
