@@ -14,7 +14,7 @@ from argand.ceilings import Ceilings
 from workflow.accuracy import Accuracy, worst_of
 from workflow.methods.shards import Shard
 from workflow.records import Record
-from workflow.steps.pieces import pieces_of
+from workflow.steps.pieces import Piece, pieces_of
 from workflow.steps.progress import Bar
 from workflow.storage.datasets import Result, RunFile, open_run
 from workflow.storage.staged import StagedFile, open_staged
@@ -63,23 +63,31 @@ def _judge(
     pieces = pieces_of(workload, whole)
     found: Judged = [{} for _ in run.results]
     shared = {name: staged.operand(name) for name in pieces.shared}
+    if pieces.axis is None:
+        operands = staged.read() if workload.splits else whole
+        _judge_piece(workload, operands, run, next(iter(pieces)), found)
+        return whole, found
     with Bar(f"verify {workload.name}", pieces.length) as bar:
         for piece in pieces:
-            part = piece.of(staged).read(shared) if workload.splits else whole
-            reference = workload.reference(part)
-            for result, accuracies in zip(run.results, found, strict=True):
-                outline = run.outline(result)
-                if outline is None:
-                    continue
-                axes = workload.product(whole, outline).axes
-                data = run.read(result, piece.within(axes, outline.shape))
-                accuracies[str(piece)] = workload.assess(
-                    part, reference, data, precision_of(result), result.backend
-                )
+            _judge_piece(workload, piece.of(staged).read(shared), run, piece, found)
             bar.show(piece.stop)
-    if pieces.axis:
-        log.info("in %d pieces along axis %s", len(pieces), pieces.axis)
+    log.info("in %d pieces along axis %s", len(pieces), pieces.axis)
     return whole, found
+
+
+def _judge_piece(
+    workload: Workload, operands: Staged, run: RunFile, piece: Piece, found: Judged
+) -> None:
+    """Add the accuracy of a piece of every result; what it takes is free again afterwards."""
+    reference = workload.reference(operands)
+    for result, accuracies in zip(run.results, found, strict=True):
+        outline = run.outline(result)
+        if outline is not None:
+            axes = workload.product(operands, outline).axes
+            data = run.read(result, piece.within(axes, outline.shape))
+            accuracies[str(piece)] = workload.assess(
+                operands, reference, data, precision_of(result), result.backend
+            )
 
 
 def precision_of(result: Result) -> Precision:
