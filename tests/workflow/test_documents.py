@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from argand import PRECISIONS
 
-from workflow.output.documents import fill_tables, read_rows
+from workflow.output.documents import fill_tables
+from workflow.output.recorded import read_rows
 from workflow.records import BenchmarkRecord, Record
 
 PAGE = "before\n<!-- table: {} -->\nold\n<!-- end -->\nafter\n"

@@ -11,25 +11,21 @@ import csv
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from argand.device import ARCHITECTURES
 from argand.precision import PRECISIONS, Precision
 
+from workflow.output.gate_tables import gate_cut_table, gates_table
 from workflow.output.readable import PERFORMANCE, Column, markdown_table, number
+from workflow.output.recorded import Rows, read_rows, shown_columns
 from workflow.output.scale_tables import memory_table, scaling_table, streaming_table
 from workflow.output.wanted import judged
 from workflow.output.wanted_softmax import judged_softmax
-from workflow.records import NOT_RUN, BenchmarkRecord
+from workflow.records import NOT_RUN
 
 _REGION = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-_FIELDS = fields(BenchmarkRecord)
-_NUMBERS = {field.name for field in _FIELDS if "float" in field.type or "int" in field.type}
-_HIDDEN = ("verified", "reason", "algorithm", "device")
-
-Rows = list[dict[str, Any]]
 
 
 def fill_tables(text: str, data: Path) -> str:
@@ -38,20 +34,6 @@ def fill_tables(text: str, data: Path) -> str:
     Raises KeyError for the name of a table that there is not.
     """
     return _REGION.sub(lambda found: f"{found[1]}\n{TABLES[found[2]](data)}\n{found[3]}", text)
-
-
-def read_rows(path: Path) -> Rows:
-    """The rows of a CSV of records, numbers as numbers; gaps, and columns it lacks, as None."""
-    with path.open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    nothing: dict[str, Any] = dict.fromkeys(field.name for field in _FIELDS)
-    return [nothing | {key: _value(key, value) for key, value in row.items()} for row in rows]
-
-
-def _value(key: str, text: str) -> Any:
-    if text == "":
-        return None
-    return float(text) if key in _NUMBERS else text
 
 
 def precisions_table(_: Path) -> str:
@@ -96,7 +78,7 @@ def _measured(
     name: str, keep: Callable[[dict[str, Any]], bool] = lambda row: True
 ) -> Callable[[Path], str]:
     def table(data: Path) -> str:
-        return markdown_table(_shown(), [row for row in read_rows(data / name) if keep(row)])
+        return markdown_table(shown_columns(), [row for row in read_rows(data / name) if keep(row)])
 
     return table
 
@@ -163,18 +145,14 @@ def _products(data: Path) -> Rows:
 
 def products_table(data: Path) -> str:
     """What was measured of products, and under which conditions."""
-    columns = _with_kinds([*_shown(), *CONDITIONS])
+    columns = _with_kinds([*shown_columns(), *CONDITIONS])
     return markdown_table(columns, [row for row in _products(data) if row["time_us_p50"]])
 
 
 def softmaxes_table(data: Path) -> str:
     """The benchmark of softmax."""
     rows = [row for row in read_rows(data / "h200-softmax.csv") if row["time_us_p50"]]
-    return markdown_table(_with_kinds([*_shown(), *CONDITIONS[-2:]]), rows)
-
-
-def _shown() -> list[Column]:
-    return [column for column in PERFORMANCE if column.field not in _HIDDEN]
+    return markdown_table(_with_kinds([*shown_columns(), *CONDITIONS[-2:]]), rows)
 
 
 def _with_kinds(columns: list[Column]) -> list[Column]:
@@ -271,7 +249,8 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "h200-gemm-left-out": left_out_table,
     "h200-gemm-wanted": wanted_table,
     "h200-dft": _measured("h200-dft.csv", lambda row: bool(row["time_us_p50"])),
-    "h200-gates": _measured("h200-gates.csv", lambda row: bool(row["time_us_p50"])),
+    "h200-gates": gates_table,
+    "h200-gate-cut": gate_cut_table,
     "h200-softmax": softmaxes_table,
     "h200-softmax-wanted": wanted_softmax_table,
     "h200-softmax-plans": softmax_plans_table,
