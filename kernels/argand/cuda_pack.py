@@ -15,7 +15,6 @@ from argand.device import Device
 from argand.kernel_arguments import Arguments, arguments_dtype
 from argand.pack_plan import (
     PACK_SOURCE,
-    PITCH,
     THREADS,
     PackPlan,
     can_wait,
@@ -27,6 +26,7 @@ from argand.pack_plan import (
     strips,
 )
 from argand.precision import Precision
+from argand.wgmma_plan import pitch_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class PackLaunch:
         values: dict[str, int] = {}
         blocks = []
         scaled = [scales(precision, plan) for plan in plans]
-        pitches = [max(PITCH, -(-x.layout.columns // PITCH) * PITCH) for x in sources]
+        pitches = [pitch_of(x.layout.columns) for x in sources]
         waits = all(can_wait(pitch, device.cores) for pitch in pitches)
         self._scan = None
         if any(scaled) and not waits:

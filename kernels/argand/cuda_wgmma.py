@@ -24,6 +24,8 @@ from argand.wgmma_plan import (
     WgmmaPlan,
     check_wgmma_plan,
     divide,
+    pack_aside,
+    pitch_of,
     wgmma_kernel_name,
     wgmma_source,
 )
@@ -82,6 +84,7 @@ class WgmmaLaunch:
         x: layout of an interleaved row operand that is `copyable`, None for a packed one.
         c: layout of C, out's where there is none.
         out: layout of the result, complex64, or uint32 pairs of 16 bits with ``half_output``.
+        y: layout of a column operand that the plan packs on the way, which ``y_flip`` conjugates.
     """
 
     def __init__(
@@ -93,6 +96,8 @@ class WgmmaLaunch:
         c: Layout,
         out: Layout,
         device: Device,
+        y: Layout | None = None,
+        y_flip: bool = False,
     ) -> None:
         plan = staged_where_possible(plan, precision, out, device.require_arch())
         self._precision, self._plan, self._problem, self._x = precision, plan, problem, x
@@ -112,9 +117,24 @@ class WgmmaLaunch:
             else Division(min(tiles, most), tiles)
         )  # fmt: skip
         multiplying = plan.threads - WARPGROUP
-        #: Bytes that sums of pieces take.
+        #: Bytes that sums of pieces take, and planes of what is packed on the way.
         self.nbytes = 4 * division.blocks * plan.block_n * multiplying if division.share else 0
-        self._ready_bytes = 4 * division.blocks * multiplying // WARP
+        self._zeros = self._packed_at = 4 * division.blocks * multiplying // WARP
+        self._planes_at, self._planes = self.nbytes, None
+        packing = {name: 0 for name in ("y_pitch", "y_flip", "pack_lines", "pack_round", "y_line", "y_batch")}
+        if plan.packs:
+            assert y is not None
+            batches = problem.batch if problem.y_batched else 1
+            aside = pack_aside(plan, problem.rows, y.rows, y.columns, batches, division.blocks)
+            pitch = pitch_of(y.columns)
+            size = batches * 2 * precision.terms * y.rows * pitch * precision.operand.bytes
+            self._planes = Planes(0, size, 0, y.rows, pitch, batches)
+            self._zeros += 4 * aside.counters
+            self.nbytes += size
+            packing = {
+                "y_pitch": pitch, "y_flip": y_flip, "pack_lines": aside.lines,
+                "pack_round": aside.round, "y_line": y.row_stride, "y_batch": y.batch_stride,
+            }
         # As neighbour_rows() of the kernel's plan.
         neighbours = (plan.storage != "planar" and not plan.k_fast) or plan.rows_fast
         arguments = Arguments(_DTYPE, {
@@ -122,7 +142,7 @@ class WgmmaLaunch:
             "rows": problem.rows, "columns": problem.columns, "k": problem.k,
             "batches": problem.batch, "x_batched": problem.x_batched,
             "y_batched": problem.y_batched,
-            "pieces": 0, "ready": 0,
+            "pieces": 0, "ready": 0, "y_source": 0, "y_planes": 0, "packed": 0, **packing,
             "parts": problem.parts, "part_steps": -(-steps // problem.parts),
             "whole_tiles": division.whole, "split_tiles": division.split, "share": division.share,
             "c_row": c.row_stride, "c_column": c.column_stride, "c_batch": c.batch_stride,
@@ -140,15 +160,25 @@ class WgmmaLaunch:
         self._maps: dict[str, TensorMap] = {}
         self._lock = Lock()  # maps are moved from call to call
 
-    def __call__(self, rows: int | Planes, columns: Planes, c: int, out: int, pieces: int) -> None:
-        """Launch on these operands and addresses, ``pieces`` being that of ``nbytes`` of memory.
+    def __call__(
+        self, rows: int | Planes, columns: int | Planes, c: int, out: int, memory: int
+    ) -> None:
+        """Launch on these operands and addresses, ``memory`` being that of ``nbytes``.
 
-        c is not read where beta is 0.
+        The column operand is an address where the plan packs it. c is not read where beta is 0.
         """
         members = {"c": c, "out": out}
         if self.nbytes:
-            members["pieces"] = pieces
-            members["ready"] = zeroed(self._ready_bytes)
+            zeros = zeroed(self._zeros)
+            members["pieces"] = memory
+            members["ready"] = zeros
+        if self._planes is not None:
+            assert isinstance(columns, int)
+            members["packed"] = zeros + self._packed_at
+            members["y_source"] = columns
+            members["y_planes"] = memory + self._planes_at
+            columns = replace(self._planes, address=memory + self._planes_at)
+        assert isinstance(columns, Planes)
         if columns.unscale:
             members["y_unscale"] = columns.unscale
         if isinstance(rows, Planes) and rows.unscale:

@@ -39,6 +39,11 @@ class OperandTraits:
         """
         return self.copyable and not self.packed and not (self.conjugated and beside.packed)
 
+    @property
+    def packable_aside(self) -> bool:
+        """Whether the kernel that multiplies can pack it on the way, as a column operand."""
+        return self.copyable and self.k_fast and not self.packed and not self.half
+
 
 @dataclass(frozen=True)
 class GemmSizes:
@@ -71,7 +76,8 @@ class GemmChoice:
             return "mma.sync"
         order = "B^T A^T" if self.swapped else "A B"
         cut = f", k in {self.parts} parts" if self.parts > 1 else ""
-        return f"wgmma {self.plan.name()} {self.plan.storage}, {order}{cut}"
+        aside = ", packed aside" if self.plan.packs else ""
+        return f"wgmma {self.plan.name()} {self.plan.storage}, {order}{cut}{aside}"
 
 
 # Tiles by number of terms, for an interleaved or half row operand and for a planar one. What they
@@ -115,8 +121,10 @@ def candidates(
                     plan, k_fast=storage != "planar" and rows.k_fast,
                     half_output=sizes.half_output, prescaled=precision.scaled and a.half and b.half,
                 )  # fmt: skip
-                if _legal(plan, precision, arch):
-                    found += [GemmChoice(plan, swapped, parts) for parts in _parts(plan, sizes)]
+                aside = (False, True) if columns.packable_aside else (False,)
+                for way in (replace(plan, packs=packs) for packs in aside):
+                    if _legal(way, precision, arch):
+                        found += [GemmChoice(way, swapped, parts) for parts in _parts(way, sizes)]
     return found
 
 
@@ -183,6 +191,8 @@ _STORE = 24e9
 _LAUNCH = 4e-6
 _FILL = 1.5e-6
 """Until a kernel's first tile is under way."""
+_ASIDE = 4e-6
+"""Until the first planes that are packed on the way lie there."""
 _JOINING = 3e-6
 """What leaving and adding up pieces of a tile takes."""
 _SHARE = {(2, 128): 0.90, (2, 96): 0.86, (2, 64): 0.76, (2, 32): 0.5, (1, 64): 0.52, (1, 32): 0.35}
@@ -219,13 +229,15 @@ def estimate(
     row_traits, column_traits = (b, a) if choice.swapped else (a, b)
     packing = 0.0
     for lines, traits, packs in (
-        (columns, column_traits, True), (rows, row_traits, plan.storage == "planar"),
+        (columns, column_traits, not plan.packs), (rows, row_traits, plan.storage == "planar"),
     ):  # fmt: skip
         if packs and not traits.packed:
             item = (4 if traits.half else 8) + 2 * precision.terms * precision.operand.bytes
             copies = batch if traits.batched else 1
             packing += max(1e-6, copies * lines * k * item / _PACKING)
     total = _LAUNCH + _FILL + packing + (_LAUNCH if packing else 0.0)  # one launch for both
+    if plan.packs:
+        total += _ASIDE
     tiles = batch * choice.parts * -(-rows // plan.block_m) * -(-columns // plan.block_n)
     stages = -(-k // (plan.depth * choice.parts))
     steps = stages * plan.depth

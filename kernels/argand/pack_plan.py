@@ -16,8 +16,6 @@ LINES = 64
 DEPTH = 64
 THREADS = 256
 """Of a block, and what it packs. As in gemm_pack.cuh."""
-PITCH = 16
-"""Planes are padded to a multiple of this many k."""
 _BLOCKS_A_CORE = 4
 """That run at once, by their shared memory and registers."""
 _STRIPS_AT_ONCE = 4

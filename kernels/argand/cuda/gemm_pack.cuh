@@ -192,8 +192,9 @@ struct Chunk {
     }
 };
 
-// Terms of one chunk of one complex part, into the planes of that part.
-template <PackPlan plan>
+// Terms of one chunk of one complex part, into the planes of that part. `stays` says that they are soon
+// read, and not after all others.
+template <PackPlan plan, bool stays = false>
 __device__ __forceinline__ void write_terms(const float (&x)[Chunk<plan>::kCount], void* planes,
                                             int64 at, int64 plane) {
     uint32 words[4][plan.terms];
@@ -209,8 +210,12 @@ __device__ __forceinline__ void write_terms(const float (&x)[Chunk<plan>::kCount
 #pragma unroll
     for (int t = 0; t < plan.terms; ++t) {
         char* to = static_cast<char*>(planes) + (at + 2 * t * plane) * kItem;
-        __stcs(reinterpret_cast<uint4*>(to),
-               make_uint4(words[0][t], words[1][t], words[2][t], words[3][t]));
+        const uint4 chunk = make_uint4(words[0][t], words[1][t], words[2][t], words[3][t]);
+        if constexpr (stays) {
+            __stcg(reinterpret_cast<uint4*>(to), chunk);
+        } else {
+            __stcs(reinterpret_cast<uint4*>(to), chunk);
+        }
     }
 }
 

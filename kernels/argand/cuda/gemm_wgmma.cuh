@@ -10,6 +10,7 @@
 // format and width (argand/wgmma_plan.py).
 #pragma once
 #include "device/warpgroup.cuh"
+#include "gemm_wgmma_aside.cuh"
 #include "gemm_wgmma_store.cuh"
 #include "gemm_wgmma_work.cuh"
 
@@ -24,6 +25,10 @@ struct Ring {
         return base + plan.stages * plan.stage_bytes() + plan.staging_bytes() + 8 * stage;
     }
     __device__ __forceinline__ uint32 empty() const { return full() + 8 * plan.stages; }
+    // Where the loading thread leaves the turn that it is at.
+    __device__ __forceinline__ uint32 turn() const {
+        return base + plan.stages * (plan.stage_bytes() + 16) + plan.staging_bytes();
+    }
     __device__ __forceinline__ uint32 rows() const { return base + stage * plan.stage_bytes(); }
     __device__ __forceinline__ uint32 columns() const { return rows() + plan.x_bytes(); }
     __device__ __forceinline__ void advance() {
@@ -44,6 +49,9 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
         const WgmmaTile& tile = work.tile;
         const int x_batch = args.x_batched ? tile.batch : 0;
         const int y_batch = args.y_batched ? tile.batch : 0;
+        const uint32 strip = y_batch * Strips<plan>(args).a_product + tile.column / plan.block_n;
+        int packed = -1;  // the chunk of k that is known to be
+        if constexpr (plan.packs) tell_turn(ring.turn(), turn);
         for (int step = 0; step < tile.steps; ++step) {
             const int k = (tile.first_step + step) * plan.depth;
             barrier_wait(ring.empty(), ring.parity);
@@ -63,10 +71,17 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
                              tile.row + i * plan.x_span(), k, x_batch);
                 }
             }
+            if constexpr (plan.packs) {
+                if (k / kAsideDepth != packed) {
+                    packed = k / kAsideDepth;
+                    wait_for_planes<plan>(args, strip, packed);
+                }
+            }
             copy_box(ring.columns(), y_map, ring.full(), k, tile.column, 0, y_batch);
             ring.advance();
         }
     }
+    if constexpr (plan.packs) tell_turn(ring.turn(), kNoMoreTurns);
 }
 
 // Two warpgroups issue their products in turns, by named barriers 1 and 2.
@@ -261,15 +276,11 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
     if (plan.staged && lane == 0) wait_stores_read<0>();
 }
 
-// Registers of a thread, by role. They are shared out anew of those that a block was started with:
-// claiming more than are left would wait for ever.
-constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
-
 template <WgmmaPlan plan>
 __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorMap& y_map,
                                            const TensorMap& out_map, const WgmmaArguments& args) {
     static_assert(plan.depth % plan.step() == 0, "whole instructions");
-    static_assert(kProducerRegisters + plan.warpgroups * kConsumerRegisters <=
+    static_assert(plan.loader_registers() + plan.warpgroups * plan.multiplier_registers() <=
                       65536 / plan.threads() / 8 * 8 * (plan.warpgroups + 1),
                   "registers that a block was started with");
     static_assert(plan.storage == Storage::planar || !plan.k_fast || plan.depth % plan.x_span() == 0,
@@ -285,6 +296,7 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
             ring.advance();
         }
         barrier_init_fence();
+        if constexpr (plan.packs) tell_turn(ring.turn(), 0);
         prefetch_map(x_map);
         prefetch_map(y_map);
         if constexpr (plan.staged) prefetch_map(out_map);
@@ -293,10 +305,17 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
     // The same in all lanes, and known to be: setmaxnreg needs whole warpgroups on one branch.
     const int role = __shfl_sync(0xffffffffu, int(threadIdx.x / kWarpgroup), 0);
     if (role == plan.warpgroups) {
-        release_registers<kProducerRegisters>();
+        release_registers<plan.loader_registers()>();
         if (threadIdx.x % kWarpgroup == 0) produce<plan>(x_map, y_map, args, base);
+        if constexpr (plan.packs) {
+            if (threadIdx.x % kWarpgroup < kWarp) {
+                leave_counters<plan>(args);
+            } else {
+                pack_aside<plan>(args, Ring<plan>(base, 0).turn());
+            }
+        }
     } else {
-        claim_registers<kConsumerRegisters>();
+        claim_registers<plan.multiplier_registers()>();
         consume<plan>(args, out_map, base);
     }
 }
