@@ -210,7 +210,7 @@ class Bench:
         with self.monitor.watching() as samples:
             timing = measure(
                 calls, self.device, repeats=self.repeats, seconds=self.seconds,
-                sustain=self.sustain,
+                sustain=self.sustain, held=True,
             )  # fmt: skip
         spent = time.perf_counter() - started
         real = self.real.tflops(candidate.precision.operand.name, spent) if beside_real else None

@@ -21,12 +21,13 @@ from argand.pack_plan import (
     pack_arguments,
     pack_kernel_name,
     pack_source,
+    pitch_of,
+    planes_bytes,
     scales,
     strip_blocks,
     strips,
 )
 from argand.precision import Precision
-from argand.wgmma_plan import pitch_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +101,7 @@ class PackLaunch:
             largest = arrived + 8 * count
             if wait:
                 self._counters = largest + -(-4 * batches * x.rows // 8) * 8
-            size = batches * 2 * precision.terms * x.rows * pitch * precision.operand.bytes
+            size = planes_bytes(precision, x.rows, x.columns, batches)
             unscale = self.nbytes + _aligned(size)
             self._places.append(_Place(
                 self.nbytes, size, unscale if scaled[i] else None, x.rows, pitch, batches,

@@ -14,6 +14,7 @@ from argand.cuda_workspace import zeroed
 from argand.device import Arch, Device
 from argand.gemm_plan import PlanError
 from argand.kernel_arguments import Arguments, arguments_dtype
+from argand.pack_plan import pack_aside, pitch_of, planes_bytes
 from argand.precision import Precision
 from argand.wgmma_plan import (
     STORE_SIDE,
@@ -24,13 +25,13 @@ from argand.wgmma_plan import (
     WgmmaPlan,
     check_wgmma_plan,
     divide,
-    pack_aside,
-    pitch_of,
     wgmma_kernel_name,
     wgmma_source,
 )
 
 _DTYPE = arguments_dtype(WGMMA_ARGUMENTS)
+_PACKING = ("y_pitch", "y_flip", "pack_lines", "pack_round", "y_line", "y_batch")
+"""Arguments of packing on the way."""
 
 
 def copyable(x: Layout) -> bool:
@@ -121,19 +122,23 @@ class WgmmaLaunch:
         self.nbytes = 4 * division.blocks * plan.block_n * multiplying if division.share else 0
         self._zeros = self._packed_at = 4 * division.blocks * multiplying // WARP
         self._planes_at, self._planes = self.nbytes, None
-        packing = {name: 0 for name in ("y_pitch", "y_flip", "pack_lines", "pack_round", "y_line", "y_batch")}
+        packing = dict.fromkeys(_PACKING, 0)
         if plan.packs:
             assert y is not None
             batches = problem.batch if problem.y_batched else 1
             aside = pack_aside(plan, problem.rows, y.rows, y.columns, batches, division.blocks)
             pitch = pitch_of(y.columns)
-            size = batches * 2 * precision.terms * y.rows * pitch * precision.operand.bytes
+            size = planes_bytes(precision, y.rows, y.columns, batches)
             self._planes = Planes(0, size, 0, y.rows, pitch, batches)
             self._zeros += 4 * aside.counters
             self.nbytes += size
             packing = {
-                "y_pitch": pitch, "y_flip": y_flip, "pack_lines": aside.lines,
-                "pack_round": aside.round, "y_line": y.row_stride, "y_batch": y.batch_stride,
+                "y_pitch": pitch,
+                "y_flip": y_flip,
+                "pack_lines": aside.lines,
+                "pack_round": aside.round,
+                "y_line": y.row_stride,
+                "y_batch": y.batch_stride,
             }
         # As neighbour_rows() of the kernel's plan.
         neighbours = (plan.storage != "planar" and not plan.k_fast) or plan.rows_fast

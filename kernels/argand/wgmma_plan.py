@@ -123,8 +123,10 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
          f"staged results are complex64 in boxes of {STORE_SIDE} columns"),
         (not plan.staged or precision.terms == 1 or plan.block_n < 128,
          "128 columns of split operands leave no registers to stage results"),
-        (not plan.packs or (plan.storage == "fp32" and not precision.scaled and precision.terms == 1),
-         "what is packed on the way is one term, not scaled, beside an interleaved row operand"),
+        (not plan.packs or plan.storage == "fp32",
+         "a column operand is packed on the way beside an interleaved row operand of fp32 pairs"),
+        (not plan.packs or (precision.terms == 1 and not precision.scaled),
+         "what is packed on the way is one term, not scaled"),
         (not plan.half_output or operand != "tf32", "16-bit results need a 16-bit operand format"),
         (plan.shared_bytes(precision) <= arch.shared_bytes,
          f"a block may use {arch.shared_bytes} bytes of shared memory on {arch.name}, "
@@ -171,50 +173,6 @@ def divide(tiles: int, most: int, steps: int, depth: int) -> Division:
         return Division(min(tiles, most), tiles)
     shares = -(-rest * steps // share)
     return Division(most if tiles > rest else shares, tiles - rest, rest, share)
-
-
-PITCH = 16
-"""Planes are padded to a multiple of this many k."""
-_ASIDE_DEPTH = 256
-_ASIDE_WARPS = 3
-_TILE_GROUP = 16
-"""As in gemm_wgmma_aside.cuh and gemm_wgmma_plan.cuh."""
-
-
-def pitch_of(k: int) -> int:
-    """From line to line of an operand's planes."""
-    return max(PITCH, -(-k // PITCH) * PITCH)
-
-
-@dataclass(frozen=True)
-class Aside:
-    """How a column operand is packed while others multiply.
-
-    Of ``strips`` (one for each column of tiles) those of a ``round`` are wanted by one turn of
-    tiles; a warp packs ``lines`` lines by 256 k at once. ``counters`` are 4 bytes each.
-    """
-
-    strips: int
-    round: int
-    lines: int
-    counters: int
-
-
-def pack_aside(
-    plan: WgmmaPlan, rows: int, columns: int, k: int, batches: int, blocks: int
-) -> Aside:
-    """For ``batches`` column operands of ``columns`` lines, and a grid of ``blocks``.
-
-    Small units where there would be too few for every warp.
-    """
-    chunks = -(-pitch_of(k) // _ASIDE_DEPTH)
-    strips = batches * -(-columns // plan.block_n)
-    together = -(-blocks // min(-(-rows // plan.block_m), _TILE_GROUP))
-    units = min(together, strips) * chunks * plan.block_n
-    lines = 8
-    while lines > 1 and units // lines < blocks * _ASIDE_WARPS:
-        lines //= 2
-    return Aside(strips, together, lines, strips * chunks + 1)
 
 
 def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:

@@ -140,6 +140,7 @@ def _plan_row(row: dict[str, str]) -> dict[str, str]:
 
 
 CONDITIONS = (
+    Column("host_us", "host (µs)", number, numeric=True),
     Column("real_tflops", "real TFLOP/s", numeric=True),
     Column("fraction_of_real", "of real (%)", _percent, numeric=True),
     Column("clock_mhz", "clock (MHz)", _whole, numeric=True),

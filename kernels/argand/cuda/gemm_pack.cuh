@@ -6,6 +6,7 @@
 // have looked, so that the source is read once. Where the strip's blocks would not all run at once, a
 // launch before this one has looked (gemm_scan.cuh).
 #pragma once
+#include "device/clock.cuh"
 #include "device/rounding.cuh"
 #include "device/scaling.cuh"
 
@@ -40,12 +41,6 @@ constexpr long long kPatience = 1000000;  // nanoseconds of waiting
 // k of many lines are then both read and written with at most two conflicts.
 constexpr int kPackPitch = 9 * kPackDepth / 8 + 1;
 constexpr int kPackTile = kPackLines * kPackPitch;
-
-__device__ __forceinline__ long long nanoseconds() {
-    long long time;
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(time));
-    return time;
-}
 
 __device__ __forceinline__ int pack_place(int line, int k) {
     return line * kPackPitch + k + k / 8;

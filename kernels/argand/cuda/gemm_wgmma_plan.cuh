@@ -99,3 +99,29 @@ struct WgmmaArguments {
     int row_pairs;     // rows 2 i and 2 i + 1 of one column may be stored at once
     int column_pairs;  // columns 2 j and 2 j + 1 of one row
 };
+
+// Where the stages, their barriers and what else is in shared memory lie.
+template <WgmmaPlan plan>
+struct Ring {
+    uint32 base;  // stages, each the row operand's tile and the column operand's planes
+    int stage = 0;
+    uint32 parity;
+
+    __device__ __forceinline__ Ring(uint32 base, uint32 parity) : base(base), parity(parity) {}
+    __device__ __forceinline__ uint32 full() const {
+        return base + plan.stages * plan.stage_bytes() + plan.staging_bytes() + 8 * stage;
+    }
+    __device__ __forceinline__ uint32 empty() const { return full() + 8 * plan.stages; }
+    // Where the loading thread leaves the turn that it is at.
+    __device__ __forceinline__ uint32 turn() const {
+        return base + plan.stages * (plan.stage_bytes() + 16) + plan.staging_bytes();
+    }
+    __device__ __forceinline__ uint32 rows() const { return base + stage * plan.stage_bytes(); }
+    __device__ __forceinline__ uint32 columns() const { return rows() + plan.x_bytes(); }
+    __device__ __forceinline__ void advance() {
+        if (++stage == plan.stages) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+};
