@@ -167,7 +167,9 @@ class GemmLaunch:
             None if planar else rows.lines, addend, target, device,
             columns.lines if plan.packs else None, columns.conjugated != flip_result,
         )  # fmt: skip
-        self._pieces, self._nbytes = packed, packed + self._multiply.nbytes
+        self._pieces = packed
+        #: Bytes of memory that a call takes for planes and pieces of tiles; parts of k come to it.
+        self.nbytes = packed + self._multiply.nbytes
 
     def __call__(self, a: int | Planes, b: int | Planes, c: int, out: int) -> None:
         """Launch on these addresses or planes; c is not read where beta is 0."""
@@ -178,7 +180,7 @@ class GemmLaunch:
             return
         rows, columns = (b, a) if self.choice.swapped else (a, b)
         # One piece of memory for all; freed after the launches, it is reused in the stream's order.
-        memory = cupy.cuda.alloc(self._nbytes) if self._nbytes else None
+        memory = cupy.cuda.alloc(self.nbytes) if self.nbytes else None
         at = 0 if memory is None else memory.ptr
         if self._pack is not None:
             wanted = (rows,) * self._packs_rows + (columns,) * self._packs_columns

@@ -32,6 +32,7 @@ from argand.gemm_plan import (
     scan_source,
     whole_passes,
 )
+from argand.gpu_timing import HOLD_KERNEL, HOLD_SOURCE
 from argand.nvrtc import compile_cubin
 from argand.pack_plan import PackPlan, pack_kernel_name, pack_source
 from argand.precision import ROUNDINGS
@@ -149,7 +150,7 @@ def test_every_wgmma_tile(precision: str) -> None:
     for plan in wgmma_plans(precision):
         if plan.prescaled and not row.scaled and plan.storage == "planar":
             continue  # the code of the plan without it
-        tile = (plan.storage, plan.block_m, plan.block_n)
+        tile = (plan.storage, plan.packs, plan.block_m, plan.block_n)
         largest = (plan.block_m, plan.block_n) == (128, 128)
         if largest or tile not in seen:
             every = ways_to_store(precision, plan)
@@ -198,6 +199,10 @@ def test_every_packing(precision: str) -> None:
         both = [PackPlan(half, True, vector), PackPlan(half, False, vector)]
         for plans in (*alone, both):
             assert_clean(pack_source(row, plans), TARGET, pack_kernel_name(row, plans))
+
+
+def test_what_holds_a_stream(arch: Arch) -> None:
+    assert_clean(HOLD_SOURCE, arch.target, HOLD_KERNEL)
 
 
 def test_the_sum_over_parts_of_k() -> None:
