@@ -177,15 +177,18 @@ class WgmmaLaunch:
             zeros = zeroed(self._zeros)
             members["pieces"] = memory
             members["ready"] = zeros
-        if self._planes is not None:
+        planes = self._planes
+        if planes is None:
+            assert isinstance(columns, Planes)
+            planes, y_at = columns, columns.address
+            if planes.unscale:
+                members["y_unscale"] = planes.unscale
+        else:
             assert isinstance(columns, int)
+            y_at = memory + self._planes_at
             members["packed"] = zeros + self._packed_at
             members["y_source"] = columns
-            members["y_planes"] = memory + self._planes_at
-            columns = replace(self._planes, address=memory + self._planes_at)
-        assert isinstance(columns, Planes)
-        if columns.unscale:
-            members["y_unscale"] = columns.unscale
+            members["y_planes"] = y_at
         if isinstance(rows, Planes) and rows.unscale:
             members["x_unscale"] = rows.unscale
         with self._lock:
@@ -193,7 +196,7 @@ class WgmmaLaunch:
                 self._map("x", rows.address, rows) if isinstance(rows, Planes)
                 else self._map("x", rows)
             )  # fmt: skip
-            y_map = self._map("y", columns.address, columns)
+            y_map = self._map("y", y_at, planes)
             # A kernel that stores directly does not look at the third map.
             out_map = self._map("out", out) if self._plan.staged else y_map
             self._kernel(members, (x_map.place, y_map.place, out_map.place))
@@ -213,7 +216,8 @@ class WgmmaLaunch:
             found = self._interleaved_map(address)
         else:
             plan = self._plan
-            found = self._planes_map(planes, plan.block_m if name == "x" else plan.block_n)
+            lines = plan.block_m if name == "x" else plan.block_n
+            found = self._planes_map(address, planes, lines)
         self._maps[name] = found
         return found
 
@@ -259,12 +263,12 @@ class WgmmaLaunch:
             (STORE_SIDE, STORE_SIDE, 1), 128,
         )  # fmt: skip
 
-    def _planes_map(self, x: Planes, lines: int) -> TensorMap:
+    def _planes_map(self, address: int, x: Planes, lines: int) -> TensorMap:
         item = self._precision.operand.bytes
         line = x.pitch * item
         planes = 2 * self._precision.terms
         return tensor_map(
-            x.address, item, (x.pitch, x.lines, planes, x.batches),
+            address, item, (x.pitch, x.lines, planes, x.batches),
             (line, x.lines * line, planes * x.lines * line),
             (self._plan.depth, lines, planes, 1), self._plan.line_bytes(self._precision),
         )  # fmt: skip

@@ -200,7 +200,7 @@ _SHARE = {(2, 128): 0.90, (2, 96): 0.86, (2, 64): 0.76, (2, 32): 0.5, (1, 64): 0
 _SPLITTING = 1.05
 """What splitting in registers costs, every column tile anew, over a packed row operand."""
 _MMA_SHARE = {4: 0.36, 2: 0.24}
-"""The same of the mma.sync family, by bytes of the operand."""
+"""The same of the mma.sync family, by bytes of the operand; of tiles of 32 rows half of it."""
 
 
 def estimate(
@@ -220,7 +220,8 @@ def estimate(
     if plan is None:
         tile = next(t for t in (128, 64, 32) if t == 32 or -(-m // t) * -(-n // t) * batch >= cores)
         waves = -(-(batch * -(-m // tile) * -(-n // tile)) // cores)
-        spent = waves * tile * tile * k * products / (each * _MMA_SHARE[precision.operand.bytes])
+        share = _MMA_SHARE[precision.operand.bytes] * (0.5 if tile == 32 else 1)
+        spent = waves * tile * tile * k * products / (each * share)
         scans = 0.0
         if precision.scaled:
             scans = 1.5 * _LAUNCH + 8 * batch * k * (m + n) / _SCANNING

@@ -155,13 +155,12 @@ def pack_aside(
 ) -> Aside:
     """For ``batches`` column operands of ``columns`` lines, and a grid of ``blocks``.
 
-    Small units where there would be too few for every warp.
+    Units are so small that every warp has one of a round's first 256 k, for which tiles wait.
     """
     chunks = -(-pitch_of(k) // _ASIDE_DEPTH)
     strips = batches * -(-columns // plan.block_n)
     together = -(-blocks // min(-(-rows // plan.block_m), _TILE_GROUP))
-    units = min(together, strips) * chunks * plan.block_n
     lines = 8
-    while lines > 1 and units // lines < blocks * _ASIDE_WARPS:
+    while lines > 1 and min(together, strips) * plan.block_n // lines < blocks * _ASIDE_WARPS:
         lines //= 2
     return Aside(strips, together, lines, strips * chunks + 1)

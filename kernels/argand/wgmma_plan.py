@@ -125,8 +125,8 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
          "128 columns of split operands leave no registers to stage results"),
         (not plan.packs or plan.storage == "fp32",
          "a column operand is packed on the way beside an interleaved row operand of fp32 pairs"),
-        (not plan.packs or (precision.terms == 1 and not precision.scaled),
-         "what is packed on the way is one term, not scaled"),
+        (not plan.packs or (operand == "tf32" and precision.terms == 1),
+         "what is packed on the way is one term of tf32"),
         (not plan.half_output or operand != "tf32", "16-bit results need a 16-bit operand format"),
         (plan.shared_bytes(precision) <= arch.shared_bytes,
          f"a block may use {arch.shared_bytes} bytes of shared memory on {arch.name}, "

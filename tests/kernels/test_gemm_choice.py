@@ -104,9 +104,9 @@ def test_a_conjugate_needs_the_other_operand_unpacked_or_is_packed(precision: st
 
 @pytest.mark.parametrize("precision", TENSOR)
 def test_what_is_packed_on_the_way(precision: str) -> None:
-    """One term, not scaled, k contiguous, beside a row operand that is read where it lies."""
+    """One term of tf32, k contiguous, beside a row operand that is read where it lies."""
     row = PRECISIONS[precision]
-    possible = row.terms == 1 and not row.scaled
+    possible = row.terms == 1 and row.operand.name == "tf32"
     for a, b in ((A, B), (A, A), (B, B), (A, PACKED), (A, replace(A, copyable=False))):
         aside = {choice.swapped for choice, plan in wgmma(ways(precision, a, b)) if plan.packs}
         columns = {False: b, True: a}

@@ -17,13 +17,12 @@ pytestmark = pytest.mark.gpu
 __all__ = ["_hopper"]
 
 
-@pytest.mark.parametrize("precision", ["tf32", "bf16"])
 @pytest.mark.parametrize(
     "shape", [(1, 130, 70, 66), (3, 300, 200, 260), (2, 68, 900, 67), (1, 515, 129, 2050),
               (40, 140, 260, 520), (1, 1030, 1100, 1024)]
 )  # fmt: skip
 def test_packing_on_the_way_changes_no_bit(
-    cp: Any, rng: np.random.Generator, precision: str, shape: tuple[int, int, int, int]
+    cp: Any, rng: np.random.Generator, shape: tuple[int, int, int, int]
 ) -> None:
     """Both operands in turn are the column operand; one is to be conjugated."""
     batch, m, n, k = shape
@@ -32,7 +31,7 @@ def test_packing_on_the_way_changes_no_bit(
     b = cp.asarray(normal(rng, batch, n, wide))[..., :k]
     nbytes = 8 * batch * (m + n) * (k + 64) * 4
     found = 0
-    for choice in choices(cp, precision, GemmSizes(*shape), k_fast=True):
+    for choice in choices(cp, "tf32", GemmSizes(*shape), k_fast=True):
         assert choice.plan is not None
         if not choice.plan.packs:
             continue
@@ -43,6 +42,6 @@ def test_packing_on_the_way_changes_no_bit(
             poison = cp.full(nbytes // 4, np.nan, cp.float32)
             del poison
             with forced(replace(choice, plan=replace(choice.plan, packs=packs))):
-                results.append(gemm(a, b, op_b="C", precision=precision))
+                results.append(gemm(a, b, op_b="C", precision="tf32"))
         assert all(bool((x == results[0]).all()) for x in results)
     assert found
