@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from argand.device import Arch
-from argand.gemm_plan import PlanError
+from argand.gemm_plan import MOST_TO_LOOK_AT, PlanError
 from argand.precision import Precision
 from argand.wgmma_plan import TARGET, Division, Storage, WgmmaPlan, check_wgmma_plan, divide
 
@@ -223,7 +223,7 @@ def estimate(
         share = _MMA_SHARE[precision.operand.bytes] * (0.5 if tile == 32 else 1)
         spent = waves * tile * tile * k * products / (each * share)
         scans = 0.0
-        if precision.scaled:
+        if precision.scaled and k > MOST_TO_LOOK_AT:
             scans = 1.5 * _LAUNCH + 8 * batch * k * (m + n) / _SCANNING
         return max(spent + _FILL, 1.3 * moved) + _LAUNCH + scans
     rows, columns = (n, m) if choice.swapped else (m, n)

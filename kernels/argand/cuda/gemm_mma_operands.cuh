@@ -5,6 +5,7 @@
 #pragma once
 #include "device/copy.cuh"
 #include "device/mma.cuh"
+#include "device/scaling.cuh"
 
 // 4 complex beyond a multiple of 16: the eight-byte reads of a half warp (4 lines x 4 k) then fall
 // into sixteen different pairs of banks, whichever of line and k is contiguous.
@@ -18,6 +19,7 @@ struct GemmPlan {
     int product_a[3];
     int product_b[3];
     bool scaled;
+    bool looks;  // then: whether each block looks for its lines' magnitudes, else a launch before has
     int block_m, block_n, block_k;
     int warps_m, warps_n;
     int stages;
@@ -102,4 +104,34 @@ __device__ __forceinline__ Line<plan> load_line(const float2* tile, int line, in
     convert<plan>(re, result.re);
     convert<plan>(im, result.im);
     return result;
+}
+
+// Raises `found` to the largest magnitudes of a block's lines.
+template <GemmPlan plan, int Lines, bool KFast>
+__device__ __forceinline__ void look_at_lines(uint32* found, const float2* source, int64 line_stride,
+                                              int64 k_stride, int64 lines_left, int k) {
+    constexpr int kWarps = plan.threads() / kWarp;
+    const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+    const int lines = lines_left < Lines ? int(lines_left) : Lines;
+    if constexpr (KFast) {
+        for (int line = warp; line < lines; line += kWarps) {
+            uint32 most = 0;
+#pragma unroll 4
+            for (int at = lane; at < k; at += kWarp) {
+                most = max(most, larger_part(source[line * line_stride + at * k_stride]));
+            }
+            most = __reduce_max_sync(0xffffffffu, most);
+            if (lane == 0) found[line] = most;
+        }
+    } else {
+        constexpr int kTogether = Lines < kWarp ? Lines : kWarp, kSlow = plan.threads() / kTogether;
+        for (int line = threadIdx.x % kTogether; line < lines; line += kTogether) {
+            uint32 most = 0;
+#pragma unroll 4
+            for (int at = threadIdx.x / kTogether; at < k; at += kSlow) {
+                most = max(most, larger_part(source[line * line_stride + at * k_stride]));
+            }
+            atomicMax(found + line, most);
+        }
+    }
 }
