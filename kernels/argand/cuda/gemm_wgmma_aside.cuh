@@ -89,7 +89,7 @@ __device__ __forceinline__ void pack_aside(const WgmmaArguments& args, uint32 tu
     const uint32 units = strips.total * strips.chunks * parts;
     const uint32 row_tiles = (args.rows + plan.block_m() - 1) / plan.block_m();
     const uint32 height = min(row_tiles, uint32(kTileGroup));
-    uint32 unit = blockIdx.x * kAsideWarps + threadIdx.x / kWarp % 4 - 1;
+    uint32 unit = block_number() * kAsideWarps + threadIdx.x / kWarp % 4 - 1;
 #pragma unroll 1
     for (; unit < units; unit += workers) {
         const uint32 round = unit / round_units, inside = unit % round_units;
