@@ -20,7 +20,22 @@ constexpr PackPlan kAsidePlan{
 
 // Leaves the turn that loading is at where the block's packing warps see it.
 __device__ __forceinline__ void tell_turn(uint32 place, uint32 turn) {
-    asm volatile("st.volatile.shared.u32 [%0], %1;" ::"r"(place), "r"(turn) : "memory");
+    asm volatile("{\n.reg .u32 before;\natom.shared.exch.b32 before, [%0], %1;\n}\n" ::"r"(place),
+                 "r"(turn)
+                 : "memory");
+}
+
+// Returns when loading is at this turn or further. One warp.
+__device__ __forceinline__ void wait_for_turn(uint32 place, uint32 turn) {
+    if (threadIdx.x % kWarp == 0) {
+        while (true) {
+            uint32 now;
+            asm volatile("atom.shared.or.b32 %0, [%1], 0;" : "=r"(now) : "r"(place) : "memory");
+            if (now >= turn) break;
+            __nanosleep(400);
+        }
+    }
+    __syncwarp();
 }
 
 template <WgmmaPlan plan>
@@ -98,12 +113,7 @@ __device__ __forceinline__ void pack_aside(const WgmmaArguments& args, uint32 tu
         // Of the tile that wants the round's first strip.
         const uint32 wanted = first / strips.a_product * args.parts * row_tiles * strips.a_product +
                               first % strips.a_product * height;
-        uint32 now;
-        while (true) {
-            asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(now) : "r"(turn) : "memory");
-            if (wanted / gridDim.x <= now + kAsideLead) break;
-            __nanosleep(400);
-        }
+        wait_for_turn(turn, max(wanted / gridDim.x, uint32(kAsideLead)) - kAsideLead);
         const uint32 part = inside % parts, which = inside / parts;
         const uint32 chunk = which / count, strip = first + which % count;
         pack_unit<plan>(args, strips.a_product, strip, chunk, part);
