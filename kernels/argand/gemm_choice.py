@@ -191,16 +191,19 @@ _STORE = 24e9
 _LAUNCH = 4e-6
 _FILL = 1.5e-6
 """Until a kernel's first tile is under way."""
-_ASIDE = 4e-6
+_ASIDE = 12e-6
 """Until the first planes that are packed on the way lie there."""
-_JOINING = 3e-6
+_JOINING = 8e-6
 """What leaving and adding up pieces of a tile takes."""
 _SHARE = {(2, 128): 0.90, (2, 96): 0.86, (2, 64): 0.76, (2, 32): 0.5, (1, 64): 0.52, (1, 32): 0.35}
 """Of the tensor cores' rate that a tile reaches, by warpgroups and columns."""
 _SPLITTING = 1.05
 """What splitting in registers costs, every column tile anew, over a packed row operand."""
-_MMA_SHARE = {4: 0.36, 2: 0.24}
-"""The same of the mma.sync family, by bytes of the operand; of tiles of 32 rows half of it."""
+_MMA_STEP = {4: 0.5e-6, 2: 0.34e-6}
+"""What a block of the mma.sync family takes for 32 x 32 of C by 32 k, by bytes of the operand, with
+one product; with three it is twice that."""
+_LOOKING = 3e-6
+"""For magnitudes of lines of 256, in each block of that family."""
 
 
 def estimate(
@@ -218,13 +221,14 @@ def estimate(
     each = _MULTIPLY_ADDS[precision.operand.bytes] * _CLOCK
     plan = choice.plan
     if plan is None:
-        tile = next(t for t in (128, 64, 32) if t == 32 or -(-m // t) * -(-n // t) * batch >= cores)
-        waves = -(-(batch * -(-m // tile) * -(-n // tile)) // cores)
-        share = _MMA_SHARE[precision.operand.bytes] * (0.5 if tile == 32 else 1)
-        spent = waves * tile * tile * k * products / (each * share)
+        waves = -(-(batch * -(-m // 32) * -(-n // 32)) // cores)
+        step = _MMA_STEP[precision.operand.bytes] * (1 + len(precision.products)) / 2
+        spent = waves * -(-k // 32) * step
         scans = 0.0
         if precision.scaled and k > MOST_TO_LOOK_AT:
             scans = 1.5 * _LAUNCH + 8 * batch * k * (m + n) / _SCANNING
+        elif precision.scaled:
+            scans = waves * k / 256 * _LOOKING
         return max(spent + _FILL, 1.3 * moved) + _LAUNCH + scans
     rows, columns = (n, m) if choice.swapped else (m, n)
     row_traits, column_traits = (b, a) if choice.swapped else (a, b)

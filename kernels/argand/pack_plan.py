@@ -133,6 +133,7 @@ def planes_bytes(precision: Precision, lines: int, k: int, batches: int) -> int:
 _ASIDE_DEPTH = 256
 _ASIDE_WARPS = 3
 _TILE_GROUP = 16
+_FEW_TILES = 4
 """As in gemm_wgmma_aside.cuh and gemm_wgmma_plan.cuh."""
 
 
@@ -155,12 +156,17 @@ def pack_aside(
 ) -> Aside:
     """For ``batches`` column operands of ``columns`` lines, and a grid of ``blocks``.
 
-    Units are so small that every warp has one of a round's first 256 k, for which tiles wait.
+    Small units where there would be too few for every warp.
     """
     chunks = -(-pitch_of(k) // _ASIDE_DEPTH)
-    strips = batches * -(-columns // plan.block_n)
-    together = -(-blocks // min(-(-rows // plan.block_m), _TILE_GROUP))
+    column_tiles = -(-columns // plan.block_n)
+    strips = batches * column_tiles
+    row_tiles = -(-rows // plan.block_m)
+    group = 1 if column_tiles <= _FEW_TILES else _TILE_GROUP
+    products = -(-blocks // (row_tiles * column_tiles))  # of one turn
+    together = min(-(-blocks // min(row_tiles, group)), products * column_tiles)
+    units = min(together, strips) * chunks * plan.block_n
     lines = 8
-    while lines > 1 and min(together, strips) * plan.block_n // lines < blocks * _ASIDE_WARPS:
+    while lines > 1 and units // lines < blocks * _ASIDE_WARPS:
         lines //= 2
     return Aside(strips, together, lines, strips * chunks + 1)

@@ -8,7 +8,6 @@ import pytest
 from argand.pack_plan import Aside, pack_aside, pitch_of
 from argand.wgmma_plan import WgmmaPlan
 
-GROUP = 16  # rows of tiles that run together: gemm_wgmma_plan.cuh
 DEPTH = 256  # k that are counted together: gemm_wgmma_aside.cuh
 WARPS = 3
 
@@ -62,11 +61,12 @@ def test_no_unit_is_held_back_when_a_tile_wants_it(
     plan = WgmmaPlan(2, 128, 32, 3)
     aside = pack_aside(plan, rows, columns, 1024, batches, blocks)
     row_tiles, column_tiles = -(-rows // plan.block_m), -(-columns // plan.block_n)
-    height = min(row_tiles, GROUP)
+    most = 1 if column_tiles <= 4 else 16  # rows that run together: tile_group
+    height = min(row_tiles, most)
     for index in range(batches * parts * row_tiles * column_tiles):
         product, tile = divmod(index, row_tiles * column_tiles)
-        group, inside = divmod(tile, GROUP * column_tiles)
-        strip = product // parts * column_tiles + inside // min(row_tiles - group * GROUP, GROUP)
+        group, inside = divmod(tile, most * column_tiles)
+        strip = product // parts * column_tiles + inside // min(row_tiles - group * most, most)
         first = strip // aside.round * aside.round
         wanted = (
             first // column_tiles * parts * row_tiles * column_tiles + first % column_tiles * height

@@ -110,25 +110,33 @@ __device__ __forceinline__ Line<plan> load_line(const float2* tile, int line, in
 template <GemmPlan plan, int Lines, bool KFast>
 __device__ __forceinline__ void look_at_lines(uint32* found, const float2* source, int64 line_stride,
                                               int64 k_stride, int64 lines_left, int k) {
-    constexpr int kWarps = plan.threads() / kWarp;
+    constexpr int kWarps = plan.threads() / kWarp, kTogether = 4;
     const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
     const int lines = lines_left < Lines ? int(lines_left) : Lines;
+    // Many reads under way at once; a line beyond the matrix stands for the last one.
     if constexpr (KFast) {
-        for (int line = warp; line < lines; line += kWarps) {
-            uint32 most = 0;
+        for (int first = warp * kTogether; first < lines; first += kWarps * kTogether) {
+            uint32 most[kTogether] = {};
 #pragma unroll 4
             for (int at = lane; at < k; at += kWarp) {
-                most = max(most, larger_part(source[line * line_stride + at * k_stride]));
+#pragma unroll
+                for (int i = 0; i < kTogether; ++i) {
+                    const int64 line = min(first + i, lines - 1);
+                    most[i] = max(most[i], larger_part(source[line * line_stride + at * k_stride]));
+                }
             }
-            most = __reduce_max_sync(0xffffffffu, most);
-            if (lane == 0) found[line] = most;
+#pragma unroll
+            for (int i = 0; i < kTogether; ++i) {
+                const uint32 found_here = __reduce_max_sync(0xffffffffu, most[i]);
+                if (lane == 0) found[min(first + i, lines - 1)] = found_here;
+            }
         }
     } else {
-        constexpr int kTogether = Lines < kWarp ? Lines : kWarp, kSlow = plan.threads() / kTogether;
-        for (int line = threadIdx.x % kTogether; line < lines; line += kTogether) {
+        constexpr int kLines = Lines < kWarp ? Lines : kWarp, kSlow = plan.threads() / kLines;
+        for (int line = threadIdx.x % kLines; line < lines; line += kLines) {
             uint32 most = 0;
-#pragma unroll 4
-            for (int at = threadIdx.x / kTogether; at < k; at += kSlow) {
+#pragma unroll 16
+            for (int at = threadIdx.x / kLines; at < k; at += kSlow) {
                 most = max(most, larger_part(source[line * line_stride + at * k_stride]));
             }
             atomicMax(found + line, most);

@@ -175,7 +175,6 @@ __device__ __forceinline__ void leave_strip(const PackArguments& args, int strip
     if (lane == 0) args.arrived[strip] = {0, 0};
 }
 
-constexpr bool kCleanPlanes = false;
 // How many k make 16 bytes of a plane, and which ones: in tf32's planes slots 0 to 3 of eight hold the
 // even k, 4 to 7 the odd (gemm_wgmma_rows.cuh).
 template <PackPlan plan>
@@ -197,7 +196,10 @@ __device__ __forceinline__ void write_terms(const float (&x)[Chunk<plan>::kCount
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
         if constexpr (plan.operand == Operand::tf32) {
-            split_to_tf32<plan.terms, plan.roundings[0], plan.roundings[1], kCleanPlanes>(x[i], words[i]);
+            split_to_tf32<plan.terms, plan.roundings[0], plan.roundings[1]>(x[i], words[i]);
+            // Tensor cores do not look at these bits, but moving bits that change takes power, which
+            // is what limits large products.
+            words[i][plan.terms - 1] &= kKeptByTf32;
         } else {
             split_to_half<plan.operand>(x[2 * i], x[2 * i + 1], words[i]);
         }

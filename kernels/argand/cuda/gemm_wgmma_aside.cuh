@@ -103,8 +103,8 @@ __device__ __forceinline__ void pack_aside(const WgmmaArguments& args, uint32 tu
     const uint32 round_units = args.pack_round * strips.chunks * parts;
     const uint32 units = strips.total * strips.chunks * parts;
     const uint32 row_tiles = (args.rows + plan.block_m() - 1) / plan.block_m();
-    const uint32 height = min(row_tiles, uint32(kTileGroup));
-    uint32 unit = block_number() * kAsideWarps + threadIdx.x / kWarp % 4 - 1;
+    const uint32 height = min(row_tiles, tile_group(strips.a_product));
+    uint32 unit = blockIdx.x * kAsideWarps + threadIdx.x / kWarp % 4 - 1;
 #pragma unroll 1
     for (; unit < units; unit += workers) {
         const uint32 round = unit / round_units, inside = unit % round_units;
@@ -119,7 +119,6 @@ __device__ __forceinline__ void pack_aside(const WgmmaArguments& args, uint32 tu
         pack_unit<plan>(args, strips.a_product, strip, chunk, part);
         // The copy engine of any multiprocessor may read it.
         asm volatile("fence.proxy.async;" ::: "memory");
-        __threadfence();
         __syncwarp();
         if (threadIdx.x % kWarp == 0) {
             uint32* counted = args.packed + strip * strips.chunks + chunk;

@@ -13,8 +13,13 @@ constexpr int kWarpgroupRows = 64;  // of one wgmma
 constexpr int kSwizzleBytes = 128;  // a line of the row operand's tile in shared memory
 constexpr int kStoreSide = 16;      // of a box of results, one swizzled line of complex64
 constexpr int kStoreBytes = kStoreSide * kSwizzleBytes;
-// Tiles of Z that share columns of Y run together this many at a time, so that they meet in L2.
-constexpr int kTileGroup = 16;
+// Tiles of Z that share columns of Y run together this many at a time, so that they meet in L2; one
+// where a row has few tiles, so that these run together.
+constexpr int kTileGroup = 16, kFewTiles = 4;
+
+__device__ __forceinline__ uint32 tile_group(uint32 columns) {
+    return columns <= kFewTiles ? 1 : kTileGroup;
+}
 
 // How the row operand lies in memory.
 enum class Storage {

@@ -130,7 +130,6 @@ struct RawRows {
     }
 };
 
-constexpr bool kCleanRows = false;
 // Rounds and splits. Slot h + 2 j of a fragment is the lane's half h, its j-th k.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void make_fragment(const RawRows<plan>& raw,
@@ -145,8 +144,8 @@ __device__ __forceinline__ void make_fragment(const RawRows<plan>& raw,
                 re[0] = __byte_perm(first, second, 0x5410);
                 im[0] = __byte_perm(first, second, 0x7632);
             } else if constexpr (plan.operand == Operand::tf32) {
-                split_to_tf32<plan.terms, plan.roundings[0], plan.roundings[1], kCleanRows>(raw.x[half][j].x, re);
-                split_to_tf32<plan.terms, plan.roundings[0], plan.roundings[1], kCleanRows>(raw.x[half][j].y, im);
+                split_to_tf32<plan.terms, plan.roundings[0], plan.roundings[1]>(raw.x[half][j].x, re);
+                split_to_tf32<plan.terms, plan.roundings[0], plan.roundings[1]>(raw.x[half][j].y, im);
             } else {
                 const float2 first = raw.x[half][2 * j], second = raw.x[half][2 * j + 1];
                 split_to_half<plan.operand>(first.x, second.x, re);

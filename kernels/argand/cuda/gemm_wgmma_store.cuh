@@ -107,29 +107,6 @@ __device__ __forceinline__ void store_rows(const WgmmaArguments& args, const Wgm
     }
 }
 
-constexpr bool kBoxByThreads = false;
-
-// Sends one box off by the warp's own stores: lines of 128 bytes, 16 bytes a lane.
-template <WgmmaPlan plan>
-__device__ __forceinline__ void send_box(const WgmmaArguments& args, int product, int row0, int column0,
-                                         int lane, uint32 source) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        const int line = 4 * i + lane / 8, chunk = lane % 8;
-        const int row = row0 + (plan.rows_fast ? 2 * chunk : line);
-        const int column = column0 + (plan.rows_fast ? line : 2 * chunk);
-        const float4 x = read_four(source + line * kSwizzleBytes + ((chunk ^ (line & 7)) << 4));
-        if (row >= args.rows || column >= args.columns) continue;
-        float2* to = static_cast<float2*>(args.out) + product * args.out_batch + row * args.out_row +
-                     column * args.out_column;
-        if (plan.rows_fast ? row + 1 < args.rows : column + 1 < args.columns) {
-            __stcs(reinterpret_cast<float4*>(to), x);
-        } else {
-            __stcs(to, make_float2(x.x, x.y));
-        }
-    }
-}
-
 // The same through shared memory: boxes of 16 rows x 16 columns, written without bank conflicts and
 // sent off by the copy engine while the next tile is multiplied. `staging` is this warp's two boxes.
 template <WgmmaPlan plan>
@@ -154,10 +131,8 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
         const int column0 = tile.column + box * kStoreSide;
         const uint32 target = staging + box % 2 * kStoreBytes;
         // The box before the last has left its place.
-        if constexpr (!kBoxByThreads) {
-            if (lane == 0) wait_stores_read<1>();
-            __syncwarp();
-        }
+        if (lane == 0) wait_stores_read<1>();
+        __syncwarp();
 #pragma unroll
         for (int j = 0; j < 2; ++j) {
             float2 z[2][2];
@@ -188,11 +163,6 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
                              "f"(first.x), "f"(first.y), "f"(second.x), "f"(second.y)
                              : "memory");
             }
-        }
-        if constexpr (kBoxByThreads) {
-            __syncwarp();
-            send_box<plan>(args, product, row0, column0, lane, target);
-            continue;
         }
         copy_engine_fence();
         __syncwarp();

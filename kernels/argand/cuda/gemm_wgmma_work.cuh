@@ -27,19 +27,18 @@ __device__ __forceinline__ uint32 forgotten(uint32 x) {
     return x;
 }
 
-__device__ __forceinline__ uint32 block_number() { return blockIdx.x; }
-
 template <WgmmaPlan plan>
 __device__ __forceinline__ WgmmaTile find_wgmma_tile(const WgmmaArguments& args, uint32 index) {
     const uint32 rows = (forgotten(args.rows) + plan.block_m() - 1) / plan.block_m();
     const uint32 columns = (forgotten(args.columns) + plan.block_n - 1) / plan.block_n;
     const uint32 product = index / (rows * columns), tile = index % (rows * columns);
-    const uint32 group = tile / (kTileGroup * columns), inside = tile % (kTileGroup * columns);
-    const uint32 height = min(rows - group * kTileGroup, uint32(kTileGroup));
+    const uint32 most = tile_group(columns);
+    const uint32 group = tile / (most * columns), inside = tile % (most * columns);
+    const uint32 height = min(rows - group * most, most);
     const int part = product % args.parts, steps = (args.k + plan.depth - 1) / plan.depth;
     const int first = part * args.part_steps;
     return {int(product / args.parts), part,
-            int(group * kTileGroup + inside % height) * plan.block_m(),
+            int(group * most + inside % height) * plan.block_m(),
             int(inside / height) * plan.block_n, first,
             max(0, min(args.part_steps, steps - first))};
 }
@@ -47,7 +46,7 @@ __device__ __forceinline__ WgmmaTile find_wgmma_tile(const WgmmaArguments& args,
 // This block's work number `turn`; false where there is no more.
 template <WgmmaPlan plan>
 __device__ __forceinline__ bool find_work(const WgmmaArguments& args, uint32 turn, WgmmaWork& work) {
-    const uint32 block = forgotten(block_number()), whole = args.whole_tiles;
+    const uint32 block = forgotten(blockIdx.x), whole = args.whole_tiles;
     uint32 index = block + turn * gridDim.x;
     work.left = false;
     work.first = work.end = 0;
@@ -96,14 +95,14 @@ template <WgmmaPlan plan>
 __device__ __forceinline__ void leave_piece(const WgmmaArguments& args, int thread,
                                             const float (&re)[plan.block_n / 2],
                                             const float (&im)[plan.block_n / 2]) {
-    float* to = piece_place<plan>(args, block_number(), thread);
+    float* to = piece_place<plan>(args, blockIdx.x, thread);
 #pragma unroll
     for (int i = 0; i < plan.block_n / 2; ++i) {
         __stcg(to + 2 * i * kMultiplying<plan>, re[i]);
         __stcg(to + (2 * i + 1) * kMultiplying<plan>, im[i]);
     }
     // Each lane vouches for itself: a barrier of the warp here makes the assembler spill the sums.
-    uint32* ready = args.ready + block_number() * 4 * plan.warpgroups + thread / kWarp;
+    uint32* ready = args.ready + blockIdx.x * 4 * plan.warpgroups + thread / kWarp;
     asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(ready) : "memory");
 }
 

@@ -71,9 +71,9 @@ __device__ __forceinline__ float remainder_after(float term, float x) {
     return is_finite(term) ? x - term : 0.0f;
 }
 
-// The terms of one number in tf32. Unless it is to be `clean` the last keeps the low bits that the
-// tensor core ignores.
-template <int Terms, Rounding first, Rounding second, bool clean = false>
+// The terms of one number in tf32. The last keeps the low bits that the tensor core ignores: dropping
+// them would cost as much as rounding.
+template <int Terms, Rounding first, Rounding second>
 __device__ __forceinline__ void split_to_tf32(float x, uint32 (&terms)[Terms]) {
     static_assert(Terms == 1 || Terms == 2, "a number is one term or two");
     if constexpr (Terms == 2) {
@@ -83,7 +83,6 @@ __device__ __forceinline__ void split_to_tf32(float x, uint32 (&terms)[Terms]) {
     } else {
         terms[0] = __float_as_uint(nudge_to_tf32<first>(x));
     }
-    if constexpr (clean) terms[Terms - 1] &= kKeptByTf32;
 }
 
 // The terms of two numbers in fp16, two numbers a register, the first in the low half.
