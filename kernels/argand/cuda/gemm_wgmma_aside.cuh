@@ -11,7 +11,7 @@
 
 constexpr int kAsideDepth = 256;  // k that are counted together
 constexpr int kAsideWarps = 3;    // of a block
-constexpr int kAsideLead = 2;     // turns
+constexpr int kAsideLead = 1;     // turns
 constexpr uint32 kNoMoreTurns = 0x7fffffff;
 
 template <WgmmaPlan plan>
