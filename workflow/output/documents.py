@@ -12,24 +12,20 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from argand.device import ARCHITECTURES
 from argand.precision import PRECISIONS, Precision
 
+from workflow.output.measured import measured_products, read_rows
 from workflow.output.readable import PERFORMANCE, Column, markdown_table, number
 from workflow.output.wanted import judged
 from workflow.output.wanted_softmax import judged_softmax
-from workflow.records import NOT_RUN, BenchmarkRecord
+from workflow.records import NOT_RUN
 
 _REGION = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-_FIELDS = fields(BenchmarkRecord)
-_NUMBERS = {field.name for field in _FIELDS if "float" in field.type or "int" in field.type}
 _HIDDEN = ("verified", "reason", "algorithm", "device")
-
-Rows = list[dict[str, Any]]
 
 
 def fill_tables(text: str, data: Path) -> str:
@@ -38,20 +34,6 @@ def fill_tables(text: str, data: Path) -> str:
     Raises KeyError for the name of a table that there is not.
     """
     return _REGION.sub(lambda found: f"{found[1]}\n{TABLES[found[2]](data)}\n{found[3]}", text)
-
-
-def read_rows(path: Path) -> Rows:
-    """The rows of a CSV of records, numbers as numbers; gaps, and columns it lacks, as None."""
-    with path.open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    nothing: dict[str, Any] = dict.fromkeys(field.name for field in _FIELDS)
-    return [nothing | {key: _value(key, value) for key, value in row.items()} for row in rows]
-
-
-def _value(key: str, text: str) -> Any:
-    if text == "":
-        return None
-    return float(text) if key in _NUMBERS else text
 
 
 def precisions_table(_: Path) -> str:
@@ -152,20 +134,10 @@ CONDITIONS = (
 _KINDS = (Column("input", "operands"), Column("output", "result"))
 
 
-def _products(data: Path) -> Rows:
-    """The suite of products; its small ones from a run of their own where there is one."""
-    small_csv = data / "h200-gemm-small.csv"
-    small = read_rows(small_csv) if small_csv.exists() else []
-    again = {row["workload"] for row in small}
-    return [
-        row for row in read_rows(data / "h200-gemm.csv") if row["workload"] not in again
-    ] + small
-
-
 def products_table(data: Path) -> str:
     """What was measured of products, and under which conditions."""
     columns = _with_kinds([*_shown(), *CONDITIONS])
-    return markdown_table(columns, [row for row in _products(data) if row["time_us_p50"]])
+    return markdown_table(columns, [row for row in measured_products(data) if row["time_us_p50"]])
 
 
 def softmaxes_table(data: Path) -> str:
@@ -190,7 +162,7 @@ def _wanted(rows: list[dict[str, str]]) -> str:
 
 def wanted_table(data: Path) -> str:
     """The benchmark of products against what was wanted of it."""
-    return _wanted(judged(_products(data)))
+    return _wanted(judged(measured_products(data)))
 
 
 def wanted_softmax_table(data: Path) -> str:
@@ -214,7 +186,7 @@ def headline_table(data: Path) -> str:
 def left_out_table(data: Path) -> str:
     """What the benchmark of products did not measure, why, and at how many of its shapes."""
     shapes: dict[tuple[str, ...], list[str]] = {}
-    for row in _products(data):
+    for row in measured_products(data):
         if not row["time_us_p50"]:
             reason = row["reason"].removeprefix(NOT_RUN)
             key = (row["implementation"], row["precision"], row["input"] or "", reason)
