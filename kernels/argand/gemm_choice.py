@@ -202,7 +202,7 @@ _SPLITTING = 1.05
 _MMA_STEP = {4: 0.5e-6, 2: 0.34e-6}
 """What a block of the mma.sync family takes for 32 x 32 of C by 32 k, by bytes of the operand, with
 one product; with three it is twice that."""
-_LOOKING = 3e-6
+_LOOKING = 1.5e-6
 """For magnitudes of lines of 256, in each block of that family."""
 
 

@@ -31,7 +31,7 @@ class GemmPlan:
     after which sums leave the tensor core's accumulators (0: never). ``a_k_fast`` and ``b_k_fast``
     say whether k is the contiguous axis in memory, ``vector`` how many complex numbers one copy
     takes (2 needs alignment to 16 bytes). At a precision that scales, ``looks`` has each block find
-    its lines' magnitudes itself; else a launch before it does.
+    its lines' magnitudes itself, in stages that hold all of k; else a launch before it does.
     """
 
     block_m: int
@@ -106,8 +106,8 @@ def whole_passes(plan: GemmPlan) -> bool:
     return True
 
 
-MOST_TO_LOOK_AT = 512
-"""Of k: each of a line's blocks looks at all of it, which a launch of its own does once."""
+MOST_TO_LOOK_AT = 256
+"""Of k, for which blocks look for magnitudes themselves; then all of it is in their stages."""
 
 # Tiles by number of terms, the largest first. With two terms and a second set of accumulators the
 # registers of a thread (255) hold 32 x 32 of C a warp, with one term 2048 elements.
@@ -184,9 +184,22 @@ def plan_gemm(
         plan = replace(plan, a_k_fast=a_k_fast, b_k_fast=b_k_fast, vector=vector)
         fitted.append(plan if whole_passes(plan) else replace(plan, vector=1))
     best = min(fitted, key=lambda plan: _cost(plan, batch, m, n, k, cores))
-    best = replace(best, looks=precision.scaled and k <= MOST_TO_LOOK_AT)
+    if precision.scaled and k <= MOST_TO_LOOK_AT:
+        best = _looking(best, precision, arch, k)
     check_plan(best, precision, arch)
     return best
+
+
+def _looking(plan: GemmPlan, precision: Precision, arch: Arch, k: int) -> GemmPlan:
+    """The plan, with stages for all of k and looking, where shared memory holds them."""
+    steps = max(1, -(-k // plan.block_k))
+    # Not a kernel for each k: one more stage than a power of two of them.
+    looking = replace(plan, looks=True, stages=1 + (1 << (steps - 1).bit_length()))
+    try:
+        check_plan(looking, precision, arch)
+    except PlanError:
+        return plan
+    return looking
 
 
 def _cost(plan: GemmPlan, batch: int, m: int, n: int, k: int, cores: int) -> float:
@@ -203,7 +216,8 @@ def kernel_name(precision: Precision, plan: GemmPlan) -> str:
     """The kernel's symbol."""
     layout = ("k" if plan.a_k_fast else "m") + ("k" if plan.b_k_fast else "n")
     tile = f"{plan.block_m}x{plan.block_n}x{plan.block_k}"
-    return f"gemm_{precision.symbol}_{tile}_{layout}{plan.vector}{'l' * plan.looks}"
+    looks = f"l{plan.stages}" if plan.looks else ""
+    return f"gemm_{precision.symbol}_{tile}_{layout}{plan.vector}{looks}"
 
 
 # The arguments of every kernel of the family, in order: GemmArguments of gemm_mma.cuh.

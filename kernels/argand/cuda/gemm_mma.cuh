@@ -216,11 +216,11 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     if constexpr (plan.looks) {
         __shared__ uint32 found[plan.block_m + plan.block_n];
         for (int i = threadIdx.x; i < plan.block_m + plan.block_n; i += plan.threads()) found[i] = 0;
+        wait_copies<0>();  // all of k is in the stages
         __syncthreads();
-        look_at_lines<plan, plan.block_m, plan.a_k_fast>(found, a, args.a_line, args.a_k,
-                                                         args.m - tile.row, int(args.k));
-        look_at_lines<plan, plan.block_n, plan.b_k_fast>(found + plan.block_m, b, args.b_line, args.b_k,
-                                                         args.n - tile.column, int(args.k));
+        look_at_lines<plan, plan.block_m, plan.a_k_fast>(found, stages, kStage, steps);
+        look_at_lines<plan, plan.block_n, plan.b_k_fast>(found + plan.block_m, stages + plan.a_size(),
+                                                         kStage, steps);
         __syncthreads();
         a_largest = found;
         b_largest = found + plan.block_m;

@@ -106,39 +106,32 @@ __device__ __forceinline__ Line<plan> load_line(const float2* tile, int line, in
     return result;
 }
 
-// Raises `found` to the largest magnitudes of a block's lines.
+// Raises `found` to the largest magnitudes of a block's lines, in `steps` stages of which this operand's
+// tiles begin at `first`, `stage` numbers apart.
 template <GemmPlan plan, int Lines, bool KFast>
-__device__ __forceinline__ void look_at_lines(uint32* found, const float2* source, int64 line_stride,
-                                              int64 k_stride, int64 lines_left, int k) {
-    constexpr int kWarps = plan.threads() / kWarp, kTogether = 4;
-    const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-    const int lines = lines_left < Lines ? int(lines_left) : Lines;
-    // Many reads under way at once; a line beyond the matrix stands for the last one.
+__device__ __forceinline__ void look_at_lines(uint32* found, const float2* first, int stage, int steps) {
+    constexpr int kPitch = (KFast ? plan.block_k : Lines) + kPad;
     if constexpr (KFast) {
-        for (int first = warp * kTogether; first < lines; first += kWarps * kTogether) {
-            uint32 most[kTogether] = {};
+        for (int line = threadIdx.x / kWarp; line < Lines; line += plan.threads() / kWarp) {
+            uint32 most = 0;
 #pragma unroll 4
-            for (int at = lane; at < k; at += kWarp) {
-#pragma unroll
-                for (int i = 0; i < kTogether; ++i) {
-                    const int64 line = min(first + i, lines - 1);
-                    most[i] = max(most[i], larger_part(source[line * line_stride + at * k_stride]));
+            for (int step = 0; step < steps; ++step)
+                for (int k = threadIdx.x % kWarp; k < plan.block_k; k += kWarp) {
+                    most = max(most, larger_part(first[step * stage + line * kPitch + k]));
                 }
-            }
-#pragma unroll
-            for (int i = 0; i < kTogether; ++i) {
-                const uint32 found_here = __reduce_max_sync(0xffffffffu, most[i]);
-                if (lane == 0) found[min(first + i, lines - 1)] = found_here;
-            }
+            most = __reduce_max_sync(0xffffffffu, most);
+            if (threadIdx.x % kWarp == 0) found[line] = most;
         }
     } else {
-        constexpr int kLines = Lines < kWarp ? Lines : kWarp, kSlow = plan.threads() / kLines;
-        for (int line = threadIdx.x % kLines; line < lines; line += kLines) {
+        constexpr int kTogether = Lines < plan.threads() ? Lines : plan.threads();
+        constexpr int kSlow = plan.threads() / kTogether;
+        for (int line = threadIdx.x % kTogether; line < Lines; line += kTogether) {
             uint32 most = 0;
-#pragma unroll 16
-            for (int at = threadIdx.x / kLines; at < k; at += kSlow) {
-                most = max(most, larger_part(source[line * line_stride + at * k_stride]));
-            }
+#pragma unroll 4
+            for (int step = 0; step < steps; ++step)
+                for (int k = threadIdx.x / kTogether; k < plan.block_k; k += kSlow) {
+                    most = max(most, larger_part(first[step * stage + k * kPitch + line]));
+                }
             atomicMax(found + line, most);
         }
     }
