@@ -87,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             candidate(PRECISIONS[name], device, case, ours=arguments.ours)
             for name in arguments.precisions
         ]
-        every = [*ours, *chosen(available(device, case), arguments.peers)]
+        every = [*ours, *chosen(available(device, case), arguments)]
         report.add([bench.run(one, work(case, one.precision), [x], assess) for one in every])
     return report.status
 

@@ -18,8 +18,9 @@ from argand.device import ARCHITECTURES
 from argand.precision import PRECISIONS, Precision
 
 from workflow.output.gate_tables import gate_cut_table, gates_table
+from workflow.output.measured import measured_products
 from workflow.output.readable import PERFORMANCE, Column, markdown_table, number
-from workflow.output.recorded import Rows, read_rows, shown_columns
+from workflow.output.recorded import read_rows, shown_columns
 from workflow.output.scale_tables import memory_table, scaling_table, streaming_table
 from workflow.output.wanted import judged
 from workflow.output.wanted_softmax import judged_softmax
@@ -122,6 +123,7 @@ def _plan_row(row: dict[str, str]) -> dict[str, str]:
 
 
 CONDITIONS = (
+    Column("host_us", "host (µs)", number, numeric=True),
     Column("real_tflops", "real TFLOP/s", numeric=True),
     Column("fraction_of_real", "of real (%)", _percent, numeric=True),
     Column("clock_mhz", "clock (MHz)", _whole, numeric=True),
@@ -133,20 +135,10 @@ CONDITIONS = (
 _KINDS = (Column("input", "operands"), Column("output", "result"))
 
 
-def _products(data: Path) -> Rows:
-    """The suite of products; its small ones from a run of their own where there is one."""
-    small_csv = data / "h200-gemm-small.csv"
-    small = read_rows(small_csv) if small_csv.exists() else []
-    again = {row["workload"] for row in small}
-    return [
-        row for row in read_rows(data / "h200-gemm.csv") if row["workload"] not in again
-    ] + small
-
-
 def products_table(data: Path) -> str:
     """What was measured of products, and under which conditions."""
     columns = _with_kinds([*shown_columns(), *CONDITIONS])
-    return markdown_table(columns, [row for row in _products(data) if row["time_us_p50"]])
+    return markdown_table(columns, [row for row in measured_products(data) if row["time_us_p50"]])
 
 
 def softmaxes_table(data: Path) -> str:
@@ -167,7 +159,7 @@ def _wanted(rows: list[dict[str, str]]) -> str:
 
 def wanted_table(data: Path) -> str:
     """The benchmark of products against what was wanted of it."""
-    return _wanted(judged(_products(data)))
+    return _wanted(judged(measured_products(data)))
 
 
 def wanted_softmax_table(data: Path) -> str:
@@ -191,7 +183,7 @@ def headline_table(data: Path) -> str:
 def left_out_table(data: Path) -> str:
     """What the benchmark of products did not measure, why, and at how many of its shapes."""
     shapes: dict[tuple[str, ...], list[str]] = {}
-    for row in _products(data):
+    for row in measured_products(data):
         if not row["time_us_p50"]:
             reason = row["reason"].removeprefix(NOT_RUN)
             key = (row["implementation"], row["precision"], row["input"] or "", reason)
