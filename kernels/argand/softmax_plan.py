@@ -23,6 +23,15 @@ SMALL_BLOCK = 128
 _SHARED_BYTES = 228 * 1024
 _BOARD_BYTES = 4 * 1024
 """What a block takes beside what it stages, the system's kilobyte included."""
+MOST_STAGES = 8
+RING_GRAIN_BYTES = 16
+"""To a multiple of which the slices of a ring are aligned, in shared memory and in a row."""
+_SERVANTS = 4
+"""Warps of a ring that hold no values."""
+_STAGE_BYTES = 128
+"""Of which a stage of a ring has a multiple."""
+_TURNS, _FINDING_BYTES = 2 * MOST_STAGES, 16
+"""Of ``cuda/softmax_exchange.cuh``."""
 _LARGEST_RESIDENT = 2048
 """Threads of a multiprocessor."""
 _REGISTERS = 64 * 1024
@@ -33,6 +42,7 @@ ARGUMENTS: Fields = (
     ("int64", "rows"), ("int64", "columns"), ("int64", "x_stride"), ("int64", "out_stride"),
     ("double", "scale"), ("float", "scale_f"), ("float", "per_power"),
     ("float", "power_high"), ("float", "power_low"), ("float", "reach"), ("float", "cell"),
+    ("void*", "places"), ("int64", "slice"), ("int64", "stages"), ("int64", "lag"),
 )  # fmt: skip
 """Members of ``SoftmaxArguments`` in ``cuda/softmax_plan.cuh``."""
 
@@ -76,12 +86,15 @@ class SoftmaxPlan:
     Attributes:
         row_threads: of one block. Up to 32 lanes of a warp have a row of their own each; more
             threads are the block.
-        block_threads: of a block.
+        block_threads: of a block; of a ring with the warps that hold no values.
         values: that a thread holds at a time.
-        cluster: blocks that share a row.
+        cluster: blocks that share a row: a cluster, of a ring from anywhere.
         resident: the threads hold a whole row, which is then read once.
         staged: and take row after row, while the next is copied into shared memory.
         blocks: of a multiprocessor at a time; registers are limited for that many.
+        stages: rows that wait in a block's shared memory; 0 where it is no ring.
+        lag: of a ring, rows between the one that is summed and the one that is written.
+        slice: of a ring, columns of a row that a block has.
     """
 
     row_threads: int
@@ -91,9 +104,19 @@ class SoftmaxPlan:
     resident: bool
     staged: bool
     blocks: int
+    stages: int = 0
+    lag: int = 0
+    slice: int = 0
+
+    @property
+    def ring(self) -> bool:
+        """Whether rows wait in shared memory for their sums."""
+        return self.stages > 0
 
     def shared_bytes(self, form: SoftmaxForm) -> int:
         """Dynamic shared memory of a block."""
+        if self.ring:
+            return self.stages * stage_bytes(form, self.slice)
         return self.block_threads * self.values * ELEMENT_BYTES[form.input] * self.staged
 
     @property
@@ -101,10 +124,19 @@ class SoftmaxPlan:
         """Rows that a block works on at a time."""
         return self.block_threads // self.row_threads
 
+    def exchange_bytes(self, teams: int) -> int:
+        """Global memory in which so many teams of a ring's blocks tell each other of rows."""
+        return teams * (_TURNS * self.cluster * _FINDING_BYTES + 16) * (self.cluster > 1)
+
     @property
     def tile(self) -> int:
         """Values of a row that its threads hold."""
         return self.row_threads * self.cluster * self.values
+
+
+def stage_bytes(form: SoftmaxForm, columns: int) -> int:
+    """Shared memory of a ring for a slice of so many columns."""
+    return -(-columns * ELEMENT_BYTES[form.input] // _STAGE_BYTES) * _STAGE_BYTES
 
 
 def check_softmax_plan(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
@@ -112,12 +144,15 @@ def check_softmax_plan(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None
     threads = plan.row_threads
     if threads < 1 or (threads % WARP if threads > WARP else WARP % threads):
         raise PlanError(f"row_threads must divide 32 or be a multiple of it, got {threads}")
-    if plan.block_threads % max(WARP, threads) or plan.block_threads > LARGEST_BLOCK:
+    least = WARP if plan.ring else max(WARP, threads)
+    if plan.block_threads % least or plan.block_threads > LARGEST_BLOCK:
         raise PlanError(
             f"block_threads must be a multiple of 32 and of row_threads up to 1024, "
             f"got {plan.block_threads}"
         )
-    if threads > WARP and plan.block_threads != threads:
+    if plan.ring:
+        _check_ring(plan, form, arch)
+    elif threads > WARP and plan.block_threads != threads:
         raise PlanError("threads of several warps that share a row must be the block")
     if plan.values % form.vector or plan.values < 2:
         raise PlanError(
@@ -126,7 +161,7 @@ def check_softmax_plan(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None
         )
     if plan.cluster > 1 and (arch.sm < CLUSTER_SM or threads <= WARP):
         raise PlanError(f"clusters need sm_90 and rows of a block, got {plan.cluster}")
-    if plan.cluster & (plan.cluster - 1) or plan.cluster > LARGEST_CLUSTER:
+    if not plan.ring and (plan.cluster & (plan.cluster - 1) or plan.cluster > LARGEST_CLUSTER):
         raise PlanError(f"cluster must be a power of two up to 16, got {plan.cluster}")
     if not plan.resident and threads <= WARP:
         raise PlanError("rows that are not held whole must have a block's threads")
@@ -138,6 +173,46 @@ def check_softmax_plan(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None
             f"{plan.blocks} blocks of {plan.block_threads} threads with {plan.values} values take "
             f"more than {_REGISTERS} registers"
         )
+
+
+def _check_ring(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
+    if arch.sm < CLUSTER_SM:
+        raise PlanError("a ring needs the copy engine of sm_90")
+    if form.wide or not form.precision.exact_operands or form.input in COMPLEX_KINDS:
+        raise PlanError("a ring takes fp32, fp16 and bf16 as they are, in fp32")
+    written = form.input if form.operation == "logsumexp" else form.output
+    if form.vector != vector_for(form.input, written):
+        raise PlanError(f"a ring needs full accesses, got {form.vector} values")
+    if plan.block_threads != ring_block(plan.row_threads) or not plan.resident or plan.staged:
+        raise PlanError(f"a ring has {_SERVANTS} warps beside those that hold a whole slice")
+    if plan.slice > plan.row_threads * plan.values or plan.slice % ring_grain(form):
+        raise PlanError(
+            f"a slice must be a multiple of {ring_grain(form)} columns that the threads hold, "
+            f"got {plan.slice}"
+        )
+    if not 1 <= plan.lag < plan.stages <= MOST_STAGES:
+        raise PlanError(
+            f"stages must be more than the lag and at most {MOST_STAGES}, got {plan.stages}"
+        )
+    if plan.shared_bytes(form) > ring_bytes(arch, plan.blocks):
+        raise PlanError(
+            f"{plan.stages} stages take {plan.shared_bytes(form)} bytes, more than a block has"
+        )
+
+
+def ring_block(threads: int) -> int:
+    """Threads of a ring's block of which so many hold values."""
+    return threads + _SERVANTS * WARP
+
+
+def ring_grain(form: SoftmaxForm) -> int:
+    """Columns of which a ring's slices are multiples."""
+    return RING_GRAIN_BYTES // ELEMENT_BYTES[form.input]
+
+
+def ring_bytes(arch: Arch, blocks: int) -> int:
+    """Shared memory for the stages of a ring with so many blocks a multiprocessor."""
+    return (arch.shared_bytes + 1024) // blocks - _BOARD_BYTES
 
 
 def _check_staged(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
@@ -169,6 +244,8 @@ def is_legal(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> bool:
 
 def _besides(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
     """Registers a thread beside its values, with which no kernel spills (the tests compile all)."""
+    if plan.ring:
+        return 60 if form.packed and form.output not in HALF_KINDS else 52
     plain = form.precision.exact_operands and form.operation == "softmax"
     if form.wide:
         found = 64
@@ -197,7 +274,7 @@ def limited(form: SoftmaxForm, plan: SoftmaxPlan) -> SoftmaxPlan:
 
 def kernel_name(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
     """The kernel's symbol."""
-    how = "staged" if plan.staged else "resident" if plan.resident else "streamed"
+    how = "ring" if plan.ring else "staged" if plan.staged else "resident" if plan.resident else "streamed"
     edges = "_edges" * form.edges + "_scaled" * (not form.unit)
     return (
         f"{form.operation}_{form.input}_{form.output}_{form.precision.symbol}_{how}_"
@@ -229,9 +306,10 @@ def softmax_source(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
         "resident": str(plan.resident).lower(),
         "staged": str(plan.staged).lower(),
         "cluster": plan.cluster,
+        "ring": str(plan.ring).lower(),
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
-    cluster = f"__cluster_dims__({plan.cluster}, 1, 1) " if plan.cluster > 1 else ""
+    cluster = f"__cluster_dims__({plan.cluster}, 1, 1) " if plan.cluster > 1 and not plan.ring else ""
     return (
         '#include "softmax.cuh"\n'
         f"{size_check('SoftmaxArguments', ARGUMENTS)}"

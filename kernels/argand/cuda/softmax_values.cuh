@@ -162,14 +162,14 @@ constexpr int place(int access) {
 // Whether the whole vector at `offset` is the row's.
 template <SoftmaxPlan plan, typename T>
 __device__ __forceinline__ bool whole(const Window<T>& row, int offset) {
-    if constexpr (!plan.edges) return offset < row.end;
+    if constexpr (!plan.cut()) return offset < row.end;
     return offset >= row.begin && offset + plan.vector <= row.end;
 }
 
 // Whether some of the vector at `offset` is.
 template <SoftmaxPlan plan, typename T>
 __device__ __forceinline__ bool touched(const Window<T>& row, int offset) {
-    return offset < row.end && (!plan.edges || offset + plan.vector > row.begin);
+    return offset < row.end && (!plan.cut() || offset + plan.vector > row.begin);
 }
 
 // Whether the vector at `offset` may be read in one access: it is the row's, or at least x's. What
@@ -178,7 +178,7 @@ template <SoftmaxPlan plan>
 __device__ __forceinline__ bool readable(const Window<const Element<plan.input>>& row, int offset,
                                          const SoftmaxArguments& args) {
     if (whole<plan>(row, offset)) return true;
-    if constexpr (!plan.edges) return false;
+    if constexpr (!plan.cut()) return false;
     const Element<plan.input>* from = row.base + offset;
     return touched<plan>(row, offset) && from >= args.x && from + plan.vector <= args.x_end;
 }
@@ -187,7 +187,7 @@ __device__ __forceinline__ bool readable(const Window<const Element<plan.input>>
 template <SoftmaxPlan plan>
 __device__ __forceinline__ void trim(const Window<const Element<plan.input>>& row,
                                      Part<plan>& part) {
-    if constexpr (plan.edges) {
+    if constexpr (plan.cut()) {
 #pragma unroll
         for (int i = 0; i < plan.accesses(); ++i) {
             const int offset = place<plan>(i);
@@ -214,7 +214,7 @@ __device__ __forceinline__ void read(const Window<const Element<plan.input>>& ro
 #pragma unroll
             for (int e = 0; e < plan.vector; ++e) {
                 const int at = offset + e;
-                if (plan.edges && at >= row.begin && at < row.end) {
+                if (plan.cut() && at >= row.begin && at < row.end) {
                     part.put(first + e, row.base[at]);
                 } else {
                     part.put_nothing(first + e);
@@ -244,7 +244,7 @@ __device__ __forceinline__ void stage(const Window<const Element<plan.input>>& r
         Element<plan.input>* to = landing<plan>(shared, i);
         if (readable<plan>(row, offset, args)) {
             copy_async<kBytes>(to, row.base + offset, kBytes);
-        } else if constexpr (plan.edges) {
+        } else if constexpr (plan.cut()) {
 #pragma unroll
             for (int e = 0; e < plan.vector; ++e) {
                 const int at = offset + e;
@@ -313,7 +313,7 @@ __device__ __forceinline__ void write(const Window<Element<plan.output>>& row,
         if (whole<plan>(row, offset)) {
             store(reinterpret_cast<Pack<Out, plan.vector>*>(row.base + offset),
                   *reinterpret_cast<const Pack<Out, plan.vector>*>(found));
-        } else if constexpr (plan.edges) {
+        } else if constexpr (plan.cut()) {
 #pragma unroll
             for (int e = 0; e < plan.vector; ++e) {
                 const int at = offset + e;
