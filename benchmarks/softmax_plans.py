@@ -138,7 +138,6 @@ def _compile(job: tuple[str, str]) -> None:
 
 
 def _measured(case: Case, arch: Arch, repeats: int) -> list[dict[str, Any]]:
-    import cupy
     from argand.cuda_softmax import forced
 
     x, out = operands(case)
@@ -150,7 +149,7 @@ def _measured(case: Case, arch: Arch, repeats: int) -> list[dict[str, Any]]:
         with forced.to((plan, form.vector)):
             try:
                 seconds = _seconds(lambda: run(case, x, out), repeats)
-            except (cupy.cuda.driver.CUDADriverError, RuntimeError) as error:
+            except RuntimeError as error:  # of the driver too: more blocks than run at a time
                 print(f"{plan}: {error}")
                 continue
         good, worst = right(case, x, out)

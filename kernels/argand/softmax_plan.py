@@ -274,7 +274,15 @@ def limited(form: SoftmaxForm, plan: SoftmaxPlan) -> SoftmaxPlan:
 
 def kernel_name(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
     """The kernel's symbol."""
-    how = "ring" if plan.ring else "staged" if plan.staged else "resident" if plan.resident else "streamed"
+    how = (
+        "ring"
+        if plan.ring
+        else "staged"
+        if plan.staged
+        else "resident"
+        if plan.resident
+        else "streamed"
+    )
     edges = "_edges" * form.edges + "_scaled" * (not form.unit)
     return (
         f"{form.operation}_{form.input}_{form.output}_{form.precision.symbol}_{how}_"
@@ -309,7 +317,9 @@ def softmax_source(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
         "ring": str(plan.ring).lower(),
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
-    cluster = f"__cluster_dims__({plan.cluster}, 1, 1) " if plan.cluster > 1 and not plan.ring else ""
+    cluster = (
+        f"__cluster_dims__({plan.cluster}, 1, 1) " if plan.cluster > 1 and not plan.ring else ""
+    )
     return (
         '#include "softmax.cuh"\n'
         f"{size_check('SoftmaxArguments', ARGUMENTS)}"

@@ -256,6 +256,7 @@ class Ring {
             sum_and_write();
         } else if (warp == kWarps) {
             if (first) load();
+            __syncwarp();
         } else if constexpr (plan.cluster == 1) {
             if (warp == kWarps + 1) {
                 join_warps([&](int, const Stage& stage, const Finding& found) {
