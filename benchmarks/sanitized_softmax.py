@@ -50,8 +50,10 @@ def _different(case: Case) -> list[tuple[SoftmaxForm, SoftmaxPlan]]:
     """One plan of each way: access, cluster, lanes or block, resident, staged, streamed, ring."""
     arch = gpu(0).require_arch()
     found = {
-        (form.vector, plan.cluster > 1, plan.row_threads > 32, plan.resident, plan.staged, plan.ring):
-        (form, plan)
+        (
+            form.vector, plan.cluster > 1, plan.row_threads > 32,
+            plan.resident, plan.staged, plan.ring,
+        ): (form, plan)
         for form in case.forms
         for plan in candidates(form, arch, case.columns)
     }  # fmt: skip
