@@ -122,7 +122,7 @@ class SoftmaxPlan:
     @property
     def rows_a_block(self) -> int:
         """Rows that a block works on at a time."""
-        return self.block_threads // self.row_threads
+        return 1 if self.ring else self.block_threads // self.row_threads
 
     def exchange_bytes(self, teams: int) -> int:
         """Global memory in which so many teams of a ring's blocks tell each other of rows."""
