@@ -155,7 +155,7 @@ def ring(
     slice = -(-need // (cluster * unit)) * unit
     step = max(unit, 2 * form.vector)
     values = -(-slice // (threads * step)) * step
-    stages = min(stages, ring_bytes(arch, blocks) // stage_bytes(form, slice))
+    stages = min(stages, ring_bytes(arch, blocks) // stage_bytes(form, slice) - lag)
     return SoftmaxPlan(
         threads, ring_block(threads), values, cluster, True, False, blocks, stages, lag, slice
     )

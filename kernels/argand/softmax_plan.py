@@ -23,15 +23,15 @@ SMALL_BLOCK = 128
 _SHARED_BYTES = 228 * 1024
 _BOARD_BYTES = 4 * 1024
 """What a block takes beside what it stages, the system's kilobyte included."""
-MOST_STAGES = 8
+MOST_STAGES, MOST_LAG = 8, 3
 RING_GRAIN_BYTES = 16
 """To a multiple of which the slices of a ring are aligned, in shared memory and in a row."""
 _SERVANTS = 4
 """Warps of a ring that hold no values."""
 _STAGE_BYTES = 128
 """Of which a stage of a ring has a multiple."""
-_TURNS, _FINDING_BYTES = 2 * MOST_STAGES, 16
-"""Of ``cuda/softmax_exchange.cuh``."""
+_TURNS, _FINDING_BYTES = 2 + 2 * MOST_LAG, 16
+"""Of ``cuda/softmax_exchange.cuh``, as the most of both above."""
 _LARGEST_RESIDENT = 2048
 """Threads of a multiprocessor."""
 _REGISTERS = 64 * 1024
@@ -92,8 +92,8 @@ class SoftmaxPlan:
         resident: the threads hold a whole row, which is then read once.
         staged: and take row after row, while the next is copied into shared memory.
         blocks: of a multiprocessor at a time; registers are limited for that many.
-        stages: rows that wait in a block's shared memory; 0 where it is no ring.
-        lag: of a ring, rows between the one that is summed and the one that is written.
+        stages: rows on their way into a block's shared memory; 0 where it is no ring.
+        lag: of a ring, rows that wait there for their sums.
         slice: of a ring, columns of a row that a block has.
     """
 
@@ -116,7 +116,7 @@ class SoftmaxPlan:
     def shared_bytes(self, form: SoftmaxForm) -> int:
         """Dynamic shared memory of a block."""
         if self.ring:
-            return self.stages * stage_bytes(form, self.slice)
+            return (self.stages + self.lag) * stage_bytes(form, self.slice)
         return self.block_threads * self.values * ELEMENT_BYTES[form.input] * self.staged
 
     @property
@@ -127,11 +127,6 @@ class SoftmaxPlan:
     def exchange_bytes(self, teams: int) -> int:
         """Global memory in which so many teams of a ring's blocks tell each other of rows."""
         return teams * (_TURNS * self.cluster * _FINDING_BYTES + 16) * (self.cluster > 1)
-
-    @property
-    def tile(self) -> int:
-        """Values of a row that its threads hold."""
-        return self.row_threads * self.cluster * self.values
 
 
 def stage_bytes(form: SoftmaxForm, columns: int) -> int:
@@ -190,13 +185,14 @@ def _check_ring(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
             f"a slice must be a multiple of {ring_grain(form)} columns that the threads hold, "
             f"got {plan.slice}"
         )
-    if not 1 <= plan.lag < plan.stages <= MOST_STAGES:
+    if not 2 <= plan.stages <= MOST_STAGES or not 1 <= plan.lag <= MOST_LAG:
         raise PlanError(
-            f"stages must be more than the lag and at most {MOST_STAGES}, got {plan.stages}"
+            f"a ring has 2 to {MOST_STAGES} stages and a lag of 1 to {MOST_LAG}, "
+            f"got {plan.stages} and {plan.lag}"
         )
     if plan.shared_bytes(form) > ring_bytes(arch, plan.blocks):
         raise PlanError(
-            f"{plan.stages} stages take {plan.shared_bytes(form)} bytes, more than a block has"
+            f"{plan.stages} + {plan.lag} slices take {plan.shared_bytes(form)} bytes, more than a block has"
         )
 
 
@@ -245,7 +241,7 @@ def is_legal(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> bool:
 def _besides(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
     """Registers a thread beside its values, with which no kernel spills (the tests compile all)."""
     if plan.ring:
-        return 60 if form.packed and form.output not in HALF_KINDS else 52
+        return 64 if not form.packed else 70 if form.output in HALF_KINDS else 78
     plain = form.precision.exact_operands and form.operation == "softmax"
     if form.wide:
         found = 64

@@ -67,16 +67,17 @@ def test_a_ring(kind: str, blocks: int) -> None:
         ({"staged": True}, "warps beside"),
         ({"slice": 40_000}, "that the threads hold"),
         ({"slice": 8_001}, "multiple of 4"),
-        ({"lag": 4}, "more than the lag"),
-        ({"lag": 0}, "more than the lag"),
-        ({"stages": 9}, "at most 8"),
+        ({"lag": 4}, "a lag of 1 to 3"),
+        ({"lag": 0}, "a lag of 1 to 3"),
+        ({"stages": 1}, "2 to 8 stages"),
+        ({"stages": 9}, "2 to 8 stages"),
         ({"stages": 8}, "more than a block has"),
         ({"blocks": 2}, "more than"),
     ],
 )
 def test_an_illegal_ring_says_why(change: dict[str, int], message: str) -> None:
     form = form_of("softmax", "fp32", "fp32", edges=False)
-    plan = ring(form, ARCH, 512, 2, 24_576, stages=4)
+    plan = ring(form, ARCH, 512, 2, 24_576, stages=3)
     check_softmax_plan(plan, form, ARCH)
     with pytest.raises(PlanError, match=message):
         check_softmax_plan(replace(plan, **change), form, ARCH)

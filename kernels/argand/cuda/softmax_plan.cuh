@@ -69,8 +69,8 @@ struct SoftmaxArguments {
     float cell;
     void* places;  // of a ring whose blocks share rows: zero, as they leave them
     int64 slice;   // of a ring: columns of a row that a block has
-    int64 stages;  // rows in a block's shared memory
-    int64 lag;     // rows between the one that is summed and the one that is written
+    int64 stages;  // rows on their way into a block's shared memory
+    int64 lag;     // rows that wait there for their sums
 };
 
 template <typename T>

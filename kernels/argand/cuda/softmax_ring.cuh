@@ -1,41 +1,50 @@
-// Rows of a softmax that wait in shared memory: several on their way in, one that is summed, some whose
-// sum is not known yet, one that is written.
+// Rows of a softmax that wait in shared memory: several on their way in, then, as exponentials or as
+// they came, some of which the sum is not known yet.
 //
 // Blocks stay and take row after row. One or more of them share a row, each a slice of its columns.
-// Warps meet at barriers of single stages alone, so that they need not be at the same row:
+// Warps meet at barriers of single rows alone, so that they need not be at the same one:
 //
 //     loader      the copy engine brings the block's slice of row after row (`full`)
-//     summers     each warp sums its part about its own maximum (`told`), and `lag` rows later, when
-//                 the row's maximum and sum are there (`heard`), writes it and leaves the stage (`empty`)
+//     summers     each warp takes its part (`empty`), sums it about its own maximum (`told`), writes
+//                 the row of `lag` turns ago, whose sum is there by now (`heard`), and leaves in its
+//                 place what it holds
 //     teller      joins what the warps found, for the row itself or for the other blocks
-//     listeners   wait, in turn, for what the other blocks found
+//     listener    waits for what the other blocks found
+//
+// The copy engine alone writes where it copies to: what threads write there would have to be fenced
+// before the next copy, and such a fence waits for all that the thread has under way.
 #pragma once
 #include "device/bulk_copy.cuh"
 #include "softmax_exchange.cuh"
 
-constexpr int kListeners = 2;
-constexpr int kServants = 2 + kListeners;  // warps that do not sum
+
+constexpr int kMostStages = 8;
+constexpr int kMostTold = kMostLag + 1;  // turns of which a board has to tell at a time
 
 template <SoftmaxPlan plan>
 struct RingBoards {
     static constexpr int kWarps = plan.row_threads / kWarp;
     alignas(8) unsigned long long full[kMostStages];
-    unsigned long long told[kMostStages];
-    unsigned long long heard[kMostStages];
     unsigned long long empty[kMostStages];
-    double row_sums[kMostStages];
-    Sum<plan> sums[kMostStages][kWarps];
-    float maxima[kMostStages][kWarps];
-    float row_maxima[kMostStages];
+    unsigned long long told[kMostTold];
+    unsigned long long heard[kMostTold];
+    alignas(16) char outcomes[kMostTold][(sizeof(Outcome<plan>) + 15) / 16 * 16];
+    Sum<plan> sums[kMostTold][kWarps];
+    float maxima[kMostTold][kWarps];
+    float changes[kMostTold][kWarps];
+
+    __device__ __forceinline__ Outcome<plan>& outcome(int index) {
+        return *reinterpret_cast<Outcome<plan>*>(outcomes[index]);
+    }
 };
 
-// The stage of a turn, and the parity of its barriers then.
-struct Stage {
+// A turn's place among `count`, and the parity of the barriers there.
+struct Place {
     int index;
     uint32 parity;
 
-    __device__ __forceinline__ void next(const SoftmaxArguments& args) {
-        if (++index == static_cast<int>(args.stages)) {
+    __device__ __forceinline__ void next(int count) {
+        if (++index == count) {
             index = 0;
             parity ^= 1;
         }
@@ -47,21 +56,23 @@ class Ring {
     using In = Element<plan.input>;
     using E = ExponentialsOf<plan>;
     static constexpr int kWarps = RingBoards<plan>::kWarps;
+    static constexpr int kGroup = 4;  // accesses whose values are read together
     static_assert(!plan.wide && plan.held == Held::exact, "parts have an fp32 maximum and no scale");
     static_assert(kWarps <= kWarp, "a lane of the teller has a warp's part");
 
     const SoftmaxArguments& args;
     RingBoards<plan>& boards;
     char* shared;
-    const int team, rank, stage_bytes;
+    const int team, rank, stages, lag, stage_bytes;
     const int64 step;
     const int turns;
 
     __device__ __forceinline__ Row<plan> row(int turn, int position) const {
         return Row<plan>(args, team + turn * step, position);
     }
-    __device__ __forceinline__ In* slice(const Stage& stage) const {
-        return reinterpret_cast<In*>(shared + stage.index * stage_bytes) +
+    // This thread's places in one of the slices in shared memory: the stages, then those that wait.
+    __device__ __forceinline__ In* slice(int index) const {
+        return reinterpret_cast<In*>(shared + index * stage_bytes) +
                static_cast<int>(threadIdx.x) * plan.vector;
     }
 
@@ -75,17 +86,17 @@ class Ring {
     }
 
     __device__ __forceinline__ void load() const {
-        Stage stage{0, 0};
-        for (int turn = 0; turn < turns; ++turn, stage.next(args)) {
+        Place stage{0, 0};
+        for (int turn = 0; turn < turns; ++turn, stage.next(stages)) {
             const uint32 barrier = shared_address(&boards.full[stage.index]);
-            if (turn >= args.stages) {
+            if (turn >= stages) {
                 barrier_wait(shared_address(&boards.empty[stage.index]), stage.parity ^ 1);
             }
             const Row<plan> mine = row(turn, 0);
             const auto from = mine.window(mine.x, rank);
             int begin = 0, end = from.end;
             if constexpr (plan.cut()) {
-                // What a 16 bytes' neighbour has of them comes along, if it is x's at all.
+                // What a neighbour has of 16 bytes comes along, if it is x's at all.
                 end = (end + plan.grain() - 1) / plan.grain() * plan.grain();
                 if (from.base < args.x && from.begin > 0) begin = plan.grain();
                 if (end > from.end && from.base + end > args.x_end) end -= plan.grain();
@@ -101,24 +112,29 @@ class Ring {
         }
     }
 
-    // A thread's values as they came, or their exponentials.
-    __device__ __forceinline__ void take(const Window<const In>& from, const In* staged,
-                                         Part<plan>& part) const {
+    // What is not there becomes nothing: a compiler that sees it undefined keeps what was there before.
+    template <typename T>
+    __device__ __forceinline__ static void take_access(const Window<T>& row, int access,
+                                                       const In* slice, Part<plan>& part) {
+        if (touched<plan>(row, place<plan>(access))) {
+            part.take(access * plan.vector, slice + place<plan>(access));
+        } else {
 #pragma unroll
-        for (int i = 0; i < plan.accesses(); ++i) {
-            if (touched<plan>(from, place<plan>(i))) {
-                part.take(i * plan.vector, staged + place<plan>(i));
-            } else {
-#pragma unroll
-                for (int e = 0; e < plan.vector; ++e) part.put_nothing(i * plan.vector + e);
-            }
+            for (int e = 0; e < plan.vector; ++e) part.put_nothing(access * plan.vector + e);
         }
     }
 
-    // The few that the copy engine could not bring without reading beyond x.
-    __device__ __forceinline__ void take_others(const Window<const In>& from, In* staged,
-                                                Part<plan>& part) const {
+    // A thread's values, and leave for the copy engine to bring others in their place.
+    __device__ __forceinline__ void take(const Window<const In>& from, const Place& stage,
+                                         Part<plan>& part) const {
+        const In* staged = slice(stage.index);
+        barrier_wait(shared_address(&boards.full[stage.index]), stage.parity);
+#pragma unroll
+        for (int i = 0; i < plan.accesses(); ++i) take_access(from, i, staged, part);
+        __syncwarp();
+        if (threadIdx.x % kWarp == 0) barrier_arrive(shared_address(&boards.empty[stage.index]));
         if constexpr (plan.cut()) {
+            // The few that could not be copied without reading beyond x.
 #pragma unroll
             for (int i = 0; i < plan.accesses(); ++i) {
                 const int offset = place<plan>(i);
@@ -128,21 +144,16 @@ class Ring {
                     const int at = offset + e;
                     if (at >= from.begin && at < from.end) {
                         part.put(i * plan.vector + e, from.base[at]);
-                        staged[at] = from.base[at];
                     }
                 }
             }
         }
+        trim<plan>(from, part);
     }
 
-    __device__ __forceinline__ void sum(int turn, const Stage& stage) const {
-        barrier_wait(shared_address(&boards.full[stage.index]), stage.parity);
-        const Row<plan> mine = row(turn, threadIdx.x);
-        const auto from = mine.window(mine.x, rank);
-        Part<plan> part;
-        take(from, slice(stage), part);
-        take_others(from, slice(stage), part);
-        trim<plan>(from, part);
+    // The warp's part of a row; exponentials take the values' places where they do in `plan`.
+    __device__ __forceinline__ void sum(const Window<const In>& from, int board,
+                                        Part<plan>& part) const {
         const float largest = largest_of<plan>(part);
         const float maximum = over_lanes<kWarp>(largest, Largest{});
         const E exponentials(shift_for(maximum), args);
@@ -150,80 +161,101 @@ class Ring {
         add_all<plan>(part, from.end, total, exponentials, args);
         total = over_lanes<kWarp>(corrected<plan>(total, largest, exponentials, args), Total{});
         if (threadIdx.x % kWarp == 0) {
-            boards.maxima[stage.index][threadIdx.x / kWarp] = maximum;
-            boards.sums[stage.index][threadIdx.x / kWarp] = total;
-            barrier_arrive(shared_address(&boards.told[stage.index]));
+            boards.maxima[board][threadIdx.x / kWarp] = maximum;
+            boards.sums[board][threadIdx.x / kWarp] = total;
+            barrier_arrive(shared_address(&boards.told[board]));
         }
-        if constexpr (plan.replaces()) {
-            static_assert(sizeof(In) == sizeof(float), "exponentials take the values' places");
+    }
+
+    __device__ __forceinline__ void write_row(int turn, const Place& board, const In* waiting) const {
+        barrier_wait(shared_address(&boards.heard[board.index]), board.parity);
+        const Row<plan> mine = row(turn, threadIdx.x);
+        const Outcome<plan> outcome = boards.outcome(board.index);
+        if constexpr (plan.operation == Operation::logsumexp) {
+            if (rank == 0 && threadIdx.x == 0) outcome.put_total(mine.out);
+        } else {
+            const float change = boards.changes[board.index][threadIdx.x / kWarp];
+            const auto to = mine.window(mine.out, rank);
 #pragma unroll
-            for (int i = 0; i < plan.accesses(); ++i) {
-                if (!touched<plan>(from, place<plan>(i))) continue;
-                Pack<float, plan.vector> pack;
+            for (int first = 0; first < plan.accesses(); first += kGroup) {
+                Part<plan> part;
 #pragma unroll
-                for (int e = 0; e < plan.vector; ++e) pack.at[e] = part.word[i * plan.vector + e];
-                *reinterpret_cast<Pack<float, plan.vector>*>(slice(stage) + place<plan>(i)) = pack;
+                for (int i = first; i < first + kGroup && i < plan.accesses(); ++i) {
+                    take_access(to, i, waiting, part);
+                }
+#pragma unroll
+                for (int i = first; i < first + kGroup && i < plan.accesses(); ++i) {
+                    write_access<plan>(
+                        to, i, [&](int v) { return outcome.of(part.at(v), change, args); });
+                }
             }
         }
     }
 
-    __device__ __forceinline__ void write_row(int turn, const Stage& stage) const {
-        barrier_wait(shared_address(&boards.heard[stage.index]), stage.parity);
-        const Row<plan> mine = row(turn, threadIdx.x);
-        RowSum<plan> found;
-        found.maximum = boards.row_maxima[stage.index];
-        found.sum = static_cast<Sum<plan>>(boards.row_sums[stage.index]);
-        if constexpr (plan.replaces()) {
-            found.change = change_to(E(shift_for(found.maximum), args),
-                                     boards.maxima[stage.index][threadIdx.x / kWarp], args);
-        }
-        Part<plan> part;
-        if constexpr (plan.operation != Operation::logsumexp) {
-            take(mine.window(mine.x, rank), slice(stage), part);
-        }
-        copy_engine_fence();  // which comes after what this thread left there
-        __syncwarp();
-        if (threadIdx.x % kWarp == 0) barrier_arrive(shared_address(&boards.empty[stage.index]));
-        if (plan.operation != Operation::logsumexp || rank == 0) {
-            put<plan>(mine, rank, part, found, args);
+    __device__ __forceinline__ void keep(const Window<const In>& from, const Part<plan>& part,
+                                         In* waiting) const {
+        constexpr int kWords = plan.vector / (plan.packed() ? 2 : 1);
+        using Words = Pack<typename WordOf<plan.packed(), float>::type, kWords>;
+        static_assert(sizeof(Words) == plan.vector * sizeof(In), "what waits takes x's places");
+        if constexpr (plan.operation == Operation::logsumexp) return;
+#pragma unroll
+        for (int i = 0; i < plan.accesses(); ++i) {
+            if (!touched<plan>(from, place<plan>(i))) continue;
+            Words words;
+#pragma unroll
+            for (int w = 0; w < kWords; ++w) words.at[w] = part.word[i * kWords + w];
+            *reinterpret_cast<Words*>(waiting + place<plan>(i)) = words;
         }
     }
 
     __device__ __forceinline__ void sum_and_write() const {
-        Stage summed{0, 0}, written{0, 0};
-        const int lag = static_cast<int>(args.lag);
-        for (int turn = 0; turn < turns + lag; ++turn) {
+        Place stage{0, 0}, now{0, 0}, then{0, 0}, waiting{0, 0};
+        for (int turn = 0; turn < turns + lag; ++turn, waiting.next(lag)) {
+            const Row<plan> mine = row(turn, threadIdx.x);
+            const auto from = mine.window(mine.x, rank);
+            In* const place_of_both = slice(stages + waiting.index);
+            Part<plan> part;
             if (turn < turns) {
-                sum(turn, summed);
-                summed.next(args);
+                take(from, stage, part);
+                sum(from, now.index, part);
+                stage.next(stages);
+                now.next(lag + 1);
             }
             if (turn >= lag) {
-                write_row(turn - lag, written);
-                written.next(args);
+                write_row(turn - lag, then, place_of_both);
+                then.next(lag + 1);
             }
+            if (turn < turns) keep(from, part, place_of_both);
         }
     }
 
-    __device__ __forceinline__ void answer(const Stage& stage, const Finding& found) const {
-        if (threadIdx.x % kWarp == 0) {
-            boards.row_maxima[stage.index] = found.maximum;
-            boards.row_sums[stage.index] = found.sum;
-            barrier_arrive(shared_address(&boards.heard[stage.index]));
+    // The row's maximum and sum, by all lanes of a warp.
+    __device__ __forceinline__ void answer(int board, const Finding& found) const {
+        const int lane = threadIdx.x % kWarp;
+        const Outcome<plan> outcome(found.maximum, static_cast<Sum<plan>>(found.sum), args);
+        if constexpr (plan.replaces()) {
+            if (lane < kWarps) {
+                boards.changes[board][lane] = static_cast<float>(
+                    change_to(outcome.exponentials, boards.maxima[board][lane], args));
+            }
         }
+        if (lane == 0) boards.outcome(board) = outcome;
+        __syncwarp();
+        if (lane == 0) barrier_arrive(shared_address(&boards.heard[board]));
     }
 
     template <typename Tell>
     __device__ __forceinline__ void join_warps(Tell tell_others) const {
         const int lane = threadIdx.x % kWarp;
-        Stage stage{0, 0};
-        for (int turn = 0; turn < turns; ++turn, stage.next(args)) {
-            barrier_wait(shared_address(&boards.told[stage.index]), stage.parity);
+        Place board{0, 0};
+        for (int turn = 0; turn < turns; ++turn, board.next(lag + 1)) {
+            barrier_wait(shared_address(&boards.told[board.index]), board.parity);
             Finding parts[1] = {nothing()};
             if (lane < kWarps) {
-                parts[0].maximum = boards.maxima[stage.index][lane];
-                parts[0].sum = boards.sums[stage.index][lane];
+                parts[0].maximum = boards.maxima[board.index][lane];
+                parts[0].sum = boards.sums[board.index][lane];
             }
-            tell_others(turn, stage, joined<plan>(parts, args));
+            tell_others(turn, board.index, joined<plan>(parts, args));
         }
     }
 
@@ -235,6 +267,8 @@ class Ring {
           shared(shared),
           team(blockIdx.x / plan.cluster),
           rank(blockIdx.x % plan.cluster),
+          stages(static_cast<int>(args.stages)),
+          lag(static_cast<int>(args.lag)),
           stage_bytes((static_cast<int>(args.slice) * static_cast<int>(sizeof(In)) + 127) / 128 * 128),
           step(gridDim.x / plan.cluster),
           turns(static_cast<int>((args.rows - 1 - team) / step + 1)) {}
@@ -243,37 +277,36 @@ class Ring {
         if (threadIdx.x == 0) {
             for (int i = 0; i < kMostStages; ++i) {
                 barrier_init(shared_address(&boards.full[i]), 1);
+                barrier_init(shared_address(&boards.empty[i]), kWarps);
+            }
+            for (int i = 0; i < kMostTold; ++i) {
                 barrier_init(shared_address(&boards.told[i]), kWarps);
                 barrier_init(shared_address(&boards.heard[i]), 1);
-                barrier_init(shared_address(&boards.empty[i]), kWarps);
             }
             barrier_init_fence();
         }
         __syncthreads();
         const int warp = threadIdx.x / kWarp;
-        const bool first = threadIdx.x % kWarp == 0;
         if (warp < kWarps) {
             sum_and_write();
         } else if (warp == kWarps) {
-            if (first) load();
+            if (threadIdx.x % kWarp == 0) load();
             __syncwarp();
         } else if constexpr (plan.cluster == 1) {
             if (warp == kWarps + 1) {
-                join_warps([&](int, const Stage& stage, const Finding& found) {
-                    answer(stage, found);
-                });
+                join_warps([&](int, int board, const Finding& found) { answer(board, found); });
             }
         } else {
             Exchange<plan> exchange(args, team, rank);
             if (warp == kWarps + 1) {
-                join_warps([&](int turn, const Stage&, const Finding& found) {
-                    if (first) exchange.tell_all(turn, found);
+                join_warps([&](int turn, int, const Finding& found) {
+                    if (threadIdx.x % kWarp == 0) exchange.tell_all(turn, found);
                 });
             } else {
-                const int mine = warp - kWarps - 2;
-                Stage stage{0, 0};
-                for (int turn = 0; turn < turns; ++turn, stage.next(args)) {
-                    if (turn % kListeners == mine) answer(stage, exchange.hear(turn, args));
+                Place board{0, 0};
+                for (int turn = 0; turn < turns; ++turn, board.next(lag + 1)) {
+                    barrier_wait(shared_address(&boards.told[board.index]), board.parity);
+                    answer(board.index, exchange.hear(turn, args));
                 }
             }
         }

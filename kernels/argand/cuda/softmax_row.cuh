@@ -120,43 +120,64 @@ __device__ __forceinline__ int scale_of(float magnitude, Boards<plan>& boards, i
     return scale_exponent(__float_as_uint(largest_of_row<plan>(magnitude, boards, parity)));
 }
 
-// Writes a tile. `found` has the row's maximum and sum; values that were replaced by exponentials
-// have those about a block's (in a ring a warp's) maximum, `found.change` away.
+// What the values of a row become, when its maximum and its sum are known. Where values were replaced
+// by exponentials, those about another maximum are `change` away.
+template <SoftmaxPlan plan>
+struct Outcome {
+    using R = Real<plan>;
+    ExponentialsOf<plan> exponentials;
+    Share<kAccuracy<plan>> share;
+    R maximum, scale;
+    R total;  // of log_softmax what is subtracted; of logsumexp the result
+
+    __device__ __forceinline__ Outcome(R maximum, Sum<plan> sum, const SoftmaxArguments& args)
+        : exponentials(shift_for(maximum), args),
+          share(sum, maximum),
+          maximum(maximum),
+          scale(plan.wide ? static_cast<R>(args.scale) : static_cast<R>(args.scale_f)) {
+        if constexpr (plan.operation == Operation::log_softmax) {
+            total = is_finite(maximum) ? exponentials.log_of(sum, args)
+                                       : static_cast<R>(not_a_number());
+        } else if constexpr (plan.operation == Operation::logsumexp) {
+            // An infinite or NaN maximum is the logarithm itself.
+            total = is_finite(maximum)
+                        ? static_cast<R>(fma(maximum, scale, exponentials.log_of(sum, args)))
+                        : maximum;
+        }
+    }
+
+    __device__ __forceinline__ R of(R value, R change, const SoftmaxArguments& args) const {
+        if constexpr (plan.operation == Operation::log_softmax) {
+            return fma(value - maximum, scale, -total);
+        } else if constexpr (plan.replaces()) {
+            // Apart from the share, which would lose bits with it where the change is large.
+            return plan.moved() ? R(share(value) * change) : R(share(value));
+        } else {
+            Sum<plan> ignored{};
+            return share(
+                exponentials.template add<false>(value - exponentials.origin, args, ignored));
+        }
+    }
+
+    __device__ __forceinline__ void put_total(Element<plan.output>* to) const {
+        if constexpr (plan.half(plan.output)) {
+            *to = half_of<plan.output>(total);
+        } else {
+            *to = static_cast<Element<plan.output>>(total);
+        }
+    }
+};
+
+// Writes a tile. `found` has the row's maximum and sum.
 template <SoftmaxPlan plan>
 __device__ __forceinline__ void put(const Row<plan>& row, int tile, const Part<plan>& part,
                                     const RowSum<plan>& found, const SoftmaxArguments& args) {
-    using R = Real<plan>;
-    const ExponentialsOf<plan> exponentials(shift_for(found.maximum), args);
-    if constexpr (plan.operation == Operation::softmax) {
-        const Share<kAccuracy<plan>> share(found.sum, found.maximum);
-        const R change = static_cast<R>(found.change);
-        write<plan>(row.window(row.out, tile), [&](int i) -> R {
-            if constexpr (plan.replaces()) {
-                // Apart from the share, which would lose bits with it where the change is large.
-                return plan.moved() ? R(share(part.at(i)) * change) : R(share(part.at(i)));
-            }
-            Sum<plan> ignored{};
-            return share(exponentials.template add<false>(part.at(i) - exponentials.origin, args,
-                                                          ignored));
-        });
-    } else if constexpr (plan.operation == Operation::log_softmax) {
-        const R total = is_finite(found.maximum) ? exponentials.log_of(found.sum, args)
-                                                 : static_cast<R>(not_a_number());
-        const R scale = plan.wide ? static_cast<R>(args.scale) : static_cast<R>(args.scale_f);
-        write<plan>(row.window(row.out, tile), [&](int i) -> R {
-            return fma(part.at(i) - found.maximum, scale, -total);
-        });
-    } else if (row.position == 0 && row.columns != 0) {
-        // An infinite or NaN maximum is the logarithm itself.
-        const R scale = plan.wide ? static_cast<R>(args.scale) : static_cast<R>(args.scale_f);
-        const R total =
-            is_finite(found.maximum)
-                ? static_cast<R>(fma(found.maximum, scale, exponentials.log_of(found.sum, args)))
-                : found.maximum;
-        if constexpr (plan.half(plan.output)) {
-            *row.out = half_of<plan.output>(total);
-        } else {
-            *row.out = static_cast<Element<plan.output>>(total);
-        }
+    const Outcome<plan> outcome(found.maximum, found.sum, args);
+    if constexpr (plan.operation == Operation::logsumexp) {
+        if (row.position == 0 && row.columns != 0) outcome.put_total(row.out);
+    } else {
+        const auto change = static_cast<Real<plan>>(found.change);
+        write<plan>(row.window(row.out, tile),
+                    [&](int i) { return outcome.of(part.at(i), change, args); });
     }
 }
