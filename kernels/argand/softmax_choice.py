@@ -157,7 +157,16 @@ def ring(
     values = -(-slice // (threads * step)) * step
     stages = min(stages, ring_bytes(arch, blocks) // stage_bytes(form, slice) - lag)
     return SoftmaxPlan(
-        threads, ring_block(threads), values, cluster, True, False, blocks, stages, lag, slice
+        threads,
+        ring_block(threads, cluster),
+        values,
+        cluster,
+        True,
+        False,
+        blocks,
+        stages,
+        lag,
+        slice,
     )
 
 

@@ -26,8 +26,6 @@ _BOARD_BYTES = 4 * 1024
 MOST_STAGES, MOST_LAG = 8, 3
 RING_GRAIN_BYTES = 16
 """To a multiple of which the slices of a ring are aligned, in shared memory and in a row."""
-_SERVANTS = 4
-"""Warps of a ring that hold no values."""
 _STAGE_BYTES = 128
 """Of which a stage of a ring has a multiple."""
 _TURNS, _FINDING_BYTES = 2 + 2 * MOST_LAG, 16
@@ -178,8 +176,12 @@ def _check_ring(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
     written = form.input if form.operation == "logsumexp" else form.output
     if form.vector != vector_for(form.input, written):
         raise PlanError(f"a ring needs full accesses, got {form.vector} values")
-    if plan.block_threads != ring_block(plan.row_threads) or not plan.resident or plan.staged:
-        raise PlanError(f"a ring has {_SERVANTS} warps beside those that hold a whole slice")
+    if (
+        plan.block_threads != ring_block(plan.row_threads, plan.cluster)
+        or not plan.resident
+        or plan.staged
+    ):
+        raise PlanError("a ring has 2 or 3 warps beside those that hold a whole slice")
     if plan.slice > plan.row_threads * plan.values or plan.slice % ring_grain(form):
         raise PlanError(
             f"a slice must be a multiple of {ring_grain(form)} columns that the threads hold, "
@@ -192,13 +194,17 @@ def _check_ring(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
         )
     if plan.shared_bytes(form) > ring_bytes(arch, plan.blocks):
         raise PlanError(
-            f"{plan.stages} + {plan.lag} slices take {plan.shared_bytes(form)} bytes, more than a block has"
+            f"{plan.stages} + {plan.lag} slices take {plan.shared_bytes(form)} bytes, "
+            f"more than a block has"
         )
 
 
-def ring_block(threads: int) -> int:
-    """Threads of a ring's block of which so many hold values."""
-    return threads + _SERVANTS * WARP
+def ring_block(threads: int, cluster: int) -> int:
+    """Threads of a ring's block of which so many hold values.
+
+    Beside them a loader, a teller and, where others share the row, a listener have a warp each.
+    """
+    return threads + (2 + (cluster > 1)) * WARP
 
 
 def ring_grain(form: SoftmaxForm) -> int:

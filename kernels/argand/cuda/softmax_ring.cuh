@@ -64,51 +64,75 @@ class Ring {
     RingBoards<plan>& boards;
     char* shared;
     const int team, rank, stages, lag, stage_bytes;
+    const int start, left;  // of a row: where this block's slice begins, and how much there is from there
     const int64 step;
     const int turns;
 
-    __device__ __forceinline__ Row<plan> row(int turn, int position) const {
-        return Row<plan>(args, team + turn * step, position);
+    __device__ __forceinline__ const In* first_row() const {
+        return static_cast<const In*>(args.x) + team * args.x_stride;
+    }
+    // Elements between a boundary of 16 bytes and a row's begin.
+    __device__ __forceinline__ static int phase_of(const In* row) {
+        if constexpr (!plan.cut()) return 0;
+        return static_cast<int>(reinterpret_cast<unsigned long long>(row) / sizeof(In)) &
+               (plan.grain() - 1);
+    }
+    // The block's slice of a row from one of its elements on.
+    template <typename T>
+    __device__ __forceinline__ Window<T> window(T* row, int phase, int skipped) const {
+        const int length = static_cast<int>(args.slice);
+        return {row + (start - phase + skipped), (rank == 0 ? phase : 0) - skipped,
+                min(length, left + phase) - skipped};
     }
     // This thread's places in one of the slices in shared memory: the stages, then those that wait.
+    __device__ __forceinline__ static int mine() {
+        return static_cast<int>(threadIdx.x) * plan.vector;
+    }
     __device__ __forceinline__ In* slice(int index) const {
-        return reinterpret_cast<In*>(shared + index * stage_bytes) +
-               static_cast<int>(threadIdx.x) * plan.vector;
+        return reinterpret_cast<In*>(shared + index * stage_bytes) + mine();
     }
 
-    // Whether the copy engine brings the 16 bytes at `offset`: they are the row's, or at least x's.
-    __device__ __forceinline__ bool copied(const Window<const In>& from, int offset) const {
-        if constexpr (!plan.cut()) return true;
-        const unsigned long long at = reinterpret_cast<unsigned long long>(from.base + offset) & ~15ull;
-        return (plan.grain() == plan.vector && whole<plan>(from, offset)) ||
-               (at >= reinterpret_cast<unsigned long long>(args.x) &&
-                at + 16 <= reinterpret_cast<unsigned long long>(args.x_end));
-    }
+    // What the copy engine brings of a slice: whole pieces of 16 bytes. What a neighbour has of them
+    // comes along, if it is x's at all; else the threads read what is theirs.
+    struct Copied {
+        int begin, end;
+        bool all;
+
+        __device__ __forceinline__ Copied(const Window<const In>& from, const SoftmaxArguments& args)
+            : begin(0), end(from.end), all(true) {
+            if constexpr (plan.cut()) {
+                end = (end + plan.grain() - 1) / plan.grain() * plan.grain();
+                if (from.base < args.x && from.begin > 0) {
+                    begin = plan.grain();
+                    all = false;
+                }
+                if (end > from.end && from.base + end > args.x_end) {
+                    end -= plan.grain();
+                    all = false;
+                }
+            }
+        }
+    };
 
     __device__ __forceinline__ void load() const {
         Place stage{0, 0};
-        for (int turn = 0; turn < turns; ++turn, stage.next(stages)) {
+        const In* row = first_row();
+        for (int turn = 0; turn < turns;
+             ++turn, row += step * args.x_stride, stage.next(stages)) {
             const uint32 barrier = shared_address(&boards.full[stage.index]);
             if (turn >= stages) {
                 barrier_wait(shared_address(&boards.empty[stage.index]), stage.parity ^ 1);
             }
-            const Row<plan> mine = row(turn, 0);
-            const auto from = mine.window(mine.x, rank);
-            int begin = 0, end = from.end;
-            if constexpr (plan.cut()) {
-                // What a neighbour has of 16 bytes comes along, if it is x's at all.
-                end = (end + plan.grain() - 1) / plan.grain() * plan.grain();
-                if (from.base < args.x && from.begin > 0) begin = plan.grain();
-                if (end > from.end && from.base + end > args.x_end) end -= plan.grain();
-            }
-            const int bytes = (end - begin) * static_cast<int>(sizeof(In));
+            const auto from = window(row, phase_of(row), 0);
+            const Copied copied(from, args);
+            const int bytes = (copied.end - copied.begin) * static_cast<int>(sizeof(In));
             if (bytes <= 0) {
                 barrier_arrive(barrier);
                 continue;
             }
             barrier_expect(barrier, bytes);
-            copy_bulk(shared_address(shared + stage.index * stage_bytes) + begin * sizeof(In),
-                      from.base + begin, bytes, barrier);
+            copy_bulk(shared_address(shared + stage.index * stage_bytes) + copied.begin * sizeof(In),
+                      from.base + copied.begin, bytes, barrier);
         }
     }
 
@@ -125,25 +149,32 @@ class Ring {
     }
 
     // A thread's values, and leave for the copy engine to bring others in their place.
-    __device__ __forceinline__ void take(const Window<const In>& from, const Place& stage,
-                                         Part<plan>& part) const {
+    __device__ __forceinline__ void take(const In* row, const Window<const In>& from,
+                                         const Place& stage, Part<plan>& part) const {
         const In* staged = slice(stage.index);
         barrier_wait(shared_address(&boards.full[stage.index]), stage.parity);
 #pragma unroll
         for (int i = 0; i < plan.accesses(); ++i) take_access(from, i, staged, part);
         __syncwarp();
         if (threadIdx.x % kWarp == 0) barrier_arrive(shared_address(&boards.empty[stage.index]));
-        if constexpr (plan.cut()) {
-            // The few that could not be copied without reading beyond x.
+        if constexpr (plan.cut()) trim_slice(row, part);
+    }
+
+    // Seldom anything: rows mostly begin and end in other slices or between accesses.
+    __device__ __forceinline__ void trim_slice(const In* row, Part<plan>& part) const {
+        const auto whole_slice = window(row, phase_of(row), 0);
+        if (whole_slice.begin == 0 && whole_slice.end % plan.grain() == 0) return;
+        const auto from = window(row, phase_of(row), mine());
+        const Copied copied(whole_slice, args);
+        if (!copied.all) {
 #pragma unroll
             for (int i = 0; i < plan.accesses(); ++i) {
-                const int offset = place<plan>(i);
-                if (!touched<plan>(from, offset) || copied(from, offset)) continue;
+                const int offset = place<plan>(i), at = offset + mine();
+                if (at >= copied.begin && at < copied.end) continue;
 #pragma unroll
                 for (int e = 0; e < plan.vector; ++e) {
-                    const int at = offset + e;
-                    if (at >= from.begin && at < from.end) {
-                        part.put(i * plan.vector + e, from.base[at]);
+                    if (offset + e >= from.begin && offset + e < from.end) {
+                        part.put(i * plan.vector + e, from.base[offset + e]);
                     }
                 }
             }
@@ -167,15 +198,15 @@ class Ring {
         }
     }
 
-    __device__ __forceinline__ void write_row(int turn, const Place& board, const In* waiting) const {
+    __device__ __forceinline__ void write_row(Element<plan.output>* row, int phase,
+                                              const Place& board, const In* waiting) const {
         barrier_wait(shared_address(&boards.heard[board.index]), board.parity);
-        const Row<plan> mine = row(turn, threadIdx.x);
         const Outcome<plan> outcome = boards.outcome(board.index);
         if constexpr (plan.operation == Operation::logsumexp) {
-            if (rank == 0 && threadIdx.x == 0) outcome.put_total(mine.out);
+            if (rank == 0 && threadIdx.x == 0) outcome.put_total(row);
         } else {
             const float change = boards.changes[board.index][threadIdx.x / kWarp];
-            const auto to = mine.window(mine.out, rank);
+            const auto to = window(row, phase, mine());
 #pragma unroll
             for (int first = 0; first < plan.accesses(); first += kGroup) {
                 Part<plan> part;
@@ -210,22 +241,26 @@ class Ring {
 
     __device__ __forceinline__ void sum_and_write() const {
         Place stage{0, 0}, now{0, 0}, then{0, 0}, waiting{0, 0};
+        const In *row = first_row(), *written = row;
+        auto* out = static_cast<Element<plan.output>*>(args.out) + team * args.out_stride;
         for (int turn = 0; turn < turns + lag; ++turn, waiting.next(lag)) {
-            const Row<plan> mine = row(turn, threadIdx.x);
-            const auto from = mine.window(mine.x, rank);
             In* const place_of_both = slice(stages + waiting.index);
+            const auto from = window(row, phase_of(row), mine());
             Part<plan> part;
             if (turn < turns) {
-                take(from, stage, part);
+                take(row, from, stage, part);
                 sum(from, now.index, part);
                 stage.next(stages);
                 now.next(lag + 1);
             }
             if (turn >= lag) {
-                write_row(turn - lag, then, place_of_both);
+                write_row(out, phase_of(written), then, place_of_both);
                 then.next(lag + 1);
+                written += step * args.x_stride;
+                out += step * args.out_stride;
             }
             if (turn < turns) keep(from, part, place_of_both);
+            row += step * args.x_stride;
         }
     }
 
@@ -270,6 +305,8 @@ class Ring {
           stages(static_cast<int>(args.stages)),
           lag(static_cast<int>(args.lag)),
           stage_bytes((static_cast<int>(args.slice) * static_cast<int>(sizeof(In)) + 127) / 128 * 128),
+          start(rank * static_cast<int>(args.slice)),
+          left(static_cast<int>(args.columns) - start),
           step(gridDim.x / plan.cluster),
           turns(static_cast<int>((args.rows - 1 - team) / step + 1)) {}
 

@@ -12,20 +12,18 @@ struct Row {
     const In* x;
     Out* out;
     int64 columns;  // none where there is no such row: its threads agree with their neighbours
-    int phase;      // elements between a boundary of memory and the row's begin
+    int phase;      // elements between a vector's boundary and the row's begin
     int position;
-    int length;     // of a tile
 
     __device__ __forceinline__ Row(const SoftmaxArguments& args, int64 row, int position)
         : x(static_cast<const In*>(args.x) + row * args.x_stride),
           out(static_cast<Out*>(args.out) + row * args.out_stride),
           columns(row < args.rows ? args.columns : 0),
           phase(0),
-          position(position),
-          length(plan.ring ? static_cast<int>(args.slice) : plan.tile()) {
-        if constexpr (plan.cut()) {
+          position(position) {
+        if constexpr (plan.edges) {
             phase = static_cast<int>(reinterpret_cast<unsigned long long>(x) / sizeof(In)) &
-                    (plan.grain() - 1);
+                    (plan.vector - 1);
         }
     }
 
@@ -35,11 +33,11 @@ struct Row {
 
     template <typename T>
     __device__ __forceinline__ Window<T> window(T* from, int tile) const {
-        const int64 start = static_cast<int64>(tile) * length;
+        const int64 start = static_cast<int64>(tile) * plan.tile();
         const int64 left = columns == 0 ? 0 : columns + phase - start;
         const int skipped = position * plan.vector;
         return {from - phase + start + skipped, (tile == 0 ? phase : 0) - skipped,
-                static_cast<int>(left < length ? left : length) - skipped};
+                static_cast<int>(left < plan.tile() ? left : plan.tile()) - skipped};
     }
 };
 
