@@ -28,7 +28,8 @@ from argand.gpu_timing import queued_seconds
 from argand.nvrtc import compile_cubin
 from argand.softmax_choice import candidates, choose_vector, plan_softmax
 from argand.softmax_formats import COMPLEX_KINDS, ELEMENT_BYTES, REAL_KINDS
-from argand.softmax_plan import SoftmaxForm, SoftmaxPlan, softmax_source, vector_for
+from argand.softmax_plan import SoftmaxForm, SoftmaxPlan, vector_for
+from argand.softmax_source import softmax_source
 
 from workflow.storage.files import atomic_text
 

@@ -23,16 +23,13 @@ from argand.remembered import Remembered
 from argand.softmax import SoftmaxProblem
 from argand.softmax_choice import choose_vector, plan_softmax
 from argand.softmax_plan import (
-    ARGUMENTS,
     PORTABLE_CLUSTER,
     SoftmaxForm,
     SoftmaxPlan,
     check_softmax_plan,
-    kernel_name,
-    scale_arguments,
-    softmax_source,
     vector_for,
 )
+from argand.softmax_source import ARGUMENTS, kernel_name, scale_arguments, softmax_source
 
 _DTYPE = arguments_dtype(ARGUMENTS)
 _LARGEST_GRID = 2**31 - 1

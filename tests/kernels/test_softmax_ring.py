@@ -13,10 +13,9 @@ from argand.softmax_plan import (
     SoftmaxForm,
     check_softmax_plan,
     is_legal,
-    kernel_name,
-    softmax_source,
     vector_for,
 )
+from argand.softmax_source import kernel_name, softmax_source
 
 from tests.kernels.test_compile import ARCHS, assert_clean
 

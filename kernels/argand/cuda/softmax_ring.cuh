@@ -16,6 +16,7 @@
 #pragma once
 #include "device/bulk_copy.cuh"
 #include "softmax_exchange.cuh"
+#include "softmax_slices.cuh"
 
 
 constexpr int kMostStages = 8;
@@ -62,124 +63,43 @@ class Ring {
 
     const SoftmaxArguments& args;
     RingBoards<plan>& boards;
-    char* shared;
-    const int team, rank, stages, lag, stage_bytes;
-    const int start, left;  // of a row: where this block's slice begins, and how much there is from there
+    const Slices<plan> slices;
+    const int stages, lag;
     const int64 step;
     const int turns;
 
-    __device__ __forceinline__ const In* first_row() const {
-        return static_cast<const In*>(args.x) + team * args.x_stride;
-    }
-    // Elements between a boundary of 16 bytes and a row's begin.
-    __device__ __forceinline__ static int phase_of(const In* row) {
-        if constexpr (!plan.cut()) return 0;
-        return static_cast<int>(reinterpret_cast<unsigned long long>(row) / sizeof(In)) &
-               (plan.grain() - 1);
-    }
-    // The block's slice of a row from one of its elements on.
-    template <typename T>
-    __device__ __forceinline__ Window<T> window(T* row, int phase, int skipped) const {
-        const int length = static_cast<int>(args.slice);
-        return {row + (start - phase + skipped), (rank == 0 ? phase : 0) - skipped,
-                min(length, left + phase) - skipped};
-    }
-    // This thread's places in one of the slices in shared memory: the stages, then those that wait.
-    __device__ __forceinline__ static int mine() {
-        return static_cast<int>(threadIdx.x) * plan.vector;
-    }
-    __device__ __forceinline__ In* slice(int index) const {
-        return reinterpret_cast<In*>(shared + index * stage_bytes) + mine();
-    }
-
-    // What the copy engine brings of a slice: whole pieces of 16 bytes. What a neighbour has of them
-    // comes along, if it is x's at all; else the threads read what is theirs.
-    struct Copied {
-        int begin, end;
-        bool all;
-
-        __device__ __forceinline__ Copied(const Window<const In>& from, const SoftmaxArguments& args)
-            : begin(0), end(from.end), all(true) {
-            if constexpr (plan.cut()) {
-                end = (end + plan.grain() - 1) / plan.grain() * plan.grain();
-                if (from.base < args.x && from.begin > 0) {
-                    begin = plan.grain();
-                    all = false;
-                }
-                if (end > from.end && from.base + end > args.x_end) {
-                    end -= plan.grain();
-                    all = false;
-                }
-            }
-        }
-    };
-
     __device__ __forceinline__ void load() const {
         Place stage{0, 0};
-        const In* row = first_row();
+        const In* row = slices.first_row();
         for (int turn = 0; turn < turns;
              ++turn, row += step * args.x_stride, stage.next(stages)) {
             const uint32 barrier = shared_address(&boards.full[stage.index]);
             if (turn >= stages) {
                 barrier_wait(shared_address(&boards.empty[stage.index]), stage.parity ^ 1);
             }
-            const auto from = window(row, phase_of(row), 0);
-            const Copied copied(from, args);
+            const auto from = slices.window(row, slices.phase_of(row), 0);
+            const typename Slices<plan>::Copied copied(from, args);
             const int bytes = (copied.end - copied.begin) * static_cast<int>(sizeof(In));
             if (bytes <= 0) {
                 barrier_arrive(barrier);
                 continue;
             }
             barrier_expect(barrier, bytes);
-            copy_bulk(shared_address(shared + stage.index * stage_bytes) + copied.begin * sizeof(In),
+            copy_bulk(shared_address(slices.place_of(stage.index) + copied.begin),
                       from.base + copied.begin, bytes, barrier);
-        }
-    }
-
-    // What is not there becomes nothing: a compiler that sees it undefined keeps what was there before.
-    template <typename T>
-    __device__ __forceinline__ static void take_access(const Window<T>& row, int access,
-                                                       const In* slice, Part<plan>& part) {
-        if (touched<plan>(row, place<plan>(access))) {
-            part.take(access * plan.vector, slice + place<plan>(access));
-        } else {
-#pragma unroll
-            for (int e = 0; e < plan.vector; ++e) part.put_nothing(access * plan.vector + e);
         }
     }
 
     // A thread's values, and leave for the copy engine to bring others in their place.
     __device__ __forceinline__ void take(const In* row, const Window<const In>& from,
                                          const Place& stage, Part<plan>& part) const {
-        const In* staged = slice(stage.index);
+        const In* staged = slices.my_place_of(stage.index);
         barrier_wait(shared_address(&boards.full[stage.index]), stage.parity);
 #pragma unroll
-        for (int i = 0; i < plan.accesses(); ++i) take_access(from, i, staged, part);
+        for (int i = 0; i < plan.accesses(); ++i) slices.take_access(from, i, staged, part);
         __syncwarp();
         if (threadIdx.x % kWarp == 0) barrier_arrive(shared_address(&boards.empty[stage.index]));
-        if constexpr (plan.cut()) trim_slice(row, part);
-    }
-
-    // Seldom anything: rows mostly begin and end in other slices or between accesses.
-    __device__ __forceinline__ void trim_slice(const In* row, Part<plan>& part) const {
-        const auto whole_slice = window(row, phase_of(row), 0);
-        if (whole_slice.begin == 0 && whole_slice.end % plan.grain() == 0) return;
-        const auto from = window(row, phase_of(row), mine());
-        const Copied copied(whole_slice, args);
-        if (!copied.all) {
-#pragma unroll
-            for (int i = 0; i < plan.accesses(); ++i) {
-                const int offset = place<plan>(i), at = offset + mine();
-                if (at >= copied.begin && at < copied.end) continue;
-#pragma unroll
-                for (int e = 0; e < plan.vector; ++e) {
-                    if (offset + e >= from.begin && offset + e < from.end) {
-                        part.put(i * plan.vector + e, from.base[offset + e]);
-                    }
-                }
-            }
-        }
-        trim<plan>(from, part);
+        if constexpr (plan.cut()) slices.trim_slice(row, part);
     }
 
     // The warp's part of a row; exponentials take the values' places where they do in `plan`.
@@ -203,16 +123,16 @@ class Ring {
         barrier_wait(shared_address(&boards.heard[board.index]), board.parity);
         const Outcome<plan> outcome = boards.outcome(board.index);
         if constexpr (plan.operation == Operation::logsumexp) {
-            if (rank == 0 && threadIdx.x == 0) outcome.put_total(row);
+            if (slices.rank == 0 && threadIdx.x == 0) outcome.put_total(row);
         } else {
             const float change = boards.changes[board.index][threadIdx.x / kWarp];
-            const auto to = window(row, phase, mine());
+            const auto to = slices.window(row, phase, slices.mine());
 #pragma unroll
             for (int first = 0; first < plan.accesses(); first += kGroup) {
                 Part<plan> part;
 #pragma unroll
                 for (int i = first; i < first + kGroup && i < plan.accesses(); ++i) {
-                    take_access(to, i, waiting, part);
+                    slices.take_access(to, i, waiting, part);
                 }
 #pragma unroll
                 for (int i = first; i < first + kGroup && i < plan.accesses(); ++i) {
@@ -223,29 +143,13 @@ class Ring {
         }
     }
 
-    __device__ __forceinline__ void keep(const Window<const In>& from, const Part<plan>& part,
-                                         In* waiting) const {
-        constexpr int kWords = plan.vector / (plan.packed() ? 2 : 1);
-        using Words = Pack<typename WordOf<plan.packed(), float>::type, kWords>;
-        static_assert(sizeof(Words) == plan.vector * sizeof(In), "what waits takes x's places");
-        if constexpr (plan.operation == Operation::logsumexp) return;
-#pragma unroll
-        for (int i = 0; i < plan.accesses(); ++i) {
-            if (!touched<plan>(from, place<plan>(i))) continue;
-            Words words;
-#pragma unroll
-            for (int w = 0; w < kWords; ++w) words.at[w] = part.word[i * kWords + w];
-            *reinterpret_cast<Words*>(waiting + place<plan>(i)) = words;
-        }
-    }
-
     __device__ __forceinline__ void sum_and_write() const {
         Place stage{0, 0}, now{0, 0}, then{0, 0}, waiting{0, 0};
-        const In *row = first_row(), *written = row;
-        auto* out = static_cast<Element<plan.output>*>(args.out) + team * args.out_stride;
+        const In *row = slices.first_row(), *written = row;
+        auto* out = static_cast<Element<plan.output>*>(args.out) + slices.team * args.out_stride;
         for (int turn = 0; turn < turns + lag; ++turn, waiting.next(lag)) {
-            In* const place_of_both = slice(stages + waiting.index);
-            const auto from = window(row, phase_of(row), mine());
+            In* const place_of_both = slices.my_place_of(stages + waiting.index);
+            const auto from = slices.window(row, slices.phase_of(row), slices.mine());
             Part<plan> part;
             if (turn < turns) {
                 take(row, from, stage, part);
@@ -254,12 +158,12 @@ class Ring {
                 now.next(lag + 1);
             }
             if (turn >= lag) {
-                write_row(out, phase_of(written), then, place_of_both);
+                write_row(out, slices.phase_of(written), then, place_of_both);
                 then.next(lag + 1);
                 written += step * args.x_stride;
                 out += step * args.out_stride;
             }
-            if (turn < turns) keep(from, part, place_of_both);
+            if (turn < turns) slices.keep(from, part, place_of_both);
             row += step * args.x_stride;
         }
     }
@@ -299,16 +203,11 @@ class Ring {
                                     char* shared)
         : args(args),
           boards(boards),
-          shared(shared),
-          team(blockIdx.x / plan.cluster),
-          rank(blockIdx.x % plan.cluster),
+          slices(args, shared),
           stages(static_cast<int>(args.stages)),
           lag(static_cast<int>(args.lag)),
-          stage_bytes((static_cast<int>(args.slice) * static_cast<int>(sizeof(In)) + 127) / 128 * 128),
-          start(rank * static_cast<int>(args.slice)),
-          left(static_cast<int>(args.columns) - start),
           step(gridDim.x / plan.cluster),
-          turns(static_cast<int>((args.rows - 1 - team) / step + 1)) {}
+          turns(static_cast<int>((args.rows - 1 - slices.team) / step + 1)) {}
 
     __device__ __forceinline__ void run() const {
         if (threadIdx.x == 0) {
@@ -334,7 +233,7 @@ class Ring {
                 join_warps([&](int, int board, const Finding& found) { answer(board, found); });
             }
         } else {
-            Exchange<plan> exchange(args, team, rank);
+            Exchange<plan> exchange(args, slices.team, slices.rank);
             if (warp == kWarps + 1) {
                 join_warps([&](int turn, int, const Finding& found) {
                     if (threadIdx.x % kWarp == 0) exchange.tell_all(turn, found);
@@ -347,7 +246,7 @@ class Ring {
                 }
             }
         }
-        if constexpr (plan.cluster > 1) Exchange<plan>(args, team, rank).leave();
+        if constexpr (plan.cluster > 1) Exchange<plan>(args, slices.team, slices.rank).leave();
     }
 };
 

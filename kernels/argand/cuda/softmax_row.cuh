@@ -1,7 +1,6 @@
 // One row: a thread's part of it, what that part comes to, and how its results are written.
 #pragma once
-#include "softmax_team.cuh"
-#include "softmax_values.cuh"
+#include "softmax_results.cuh"
 
 // One row in memory, its threads' places in it, and what they agree on.
 template <SoftmaxPlan plan>
@@ -117,54 +116,6 @@ __device__ __forceinline__ int scale_of(float magnitude, Boards<plan>& boards, i
     if constexpr (plan.held != Held::fp16) return 0;
     return scale_exponent(__float_as_uint(largest_of_row<plan>(magnitude, boards, parity)));
 }
-
-// What the values of a row become, when its maximum and its sum are known. Where values were replaced
-// by exponentials, those about another maximum are `change` away.
-template <SoftmaxPlan plan>
-struct Outcome {
-    using R = Real<plan>;
-    ExponentialsOf<plan> exponentials;
-    Share<kAccuracy<plan>> share;
-    R maximum, scale;
-    R total;  // of log_softmax what is subtracted; of logsumexp the result
-
-    __device__ __forceinline__ Outcome(R maximum, Sum<plan> sum, const SoftmaxArguments& args)
-        : exponentials(shift_for(maximum), args),
-          share(sum, maximum),
-          maximum(maximum),
-          scale(plan.wide ? static_cast<R>(args.scale) : static_cast<R>(args.scale_f)) {
-        if constexpr (plan.operation == Operation::log_softmax) {
-            total = is_finite(maximum) ? exponentials.log_of(sum, args)
-                                       : static_cast<R>(not_a_number());
-        } else if constexpr (plan.operation == Operation::logsumexp) {
-            // An infinite or NaN maximum is the logarithm itself.
-            total = is_finite(maximum)
-                        ? static_cast<R>(fma(maximum, scale, exponentials.log_of(sum, args)))
-                        : maximum;
-        }
-    }
-
-    __device__ __forceinline__ R of(R value, R change, const SoftmaxArguments& args) const {
-        if constexpr (plan.operation == Operation::log_softmax) {
-            return fma(value - maximum, scale, -total);
-        } else if constexpr (plan.replaces()) {
-            // Apart from the share, which would lose bits with it where the change is large.
-            return plan.moved() ? R(share(value) * change) : R(share(value));
-        } else {
-            Sum<plan> ignored{};
-            return share(
-                exponentials.template add<false>(value - exponentials.origin, args, ignored));
-        }
-    }
-
-    __device__ __forceinline__ void put_total(Element<plan.output>* to) const {
-        if constexpr (plan.half(plan.output)) {
-            *to = half_of<plan.output>(total);
-        } else {
-            *to = static_cast<Element<plan.output>>(total);
-        }
-    }
-};
 
 // Writes a tile. `found` has the row's maximum and sum.
 template <SoftmaxPlan plan>

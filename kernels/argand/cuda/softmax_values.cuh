@@ -1,4 +1,4 @@
-// The values that a thread holds of a row: read, rounded, kept, written.
+// The values that a thread holds of a row: read, rounded, kept.
 #pragma once
 #include "device/copy.cuh"
 #include "softmax_plan.cuh"
@@ -270,58 +270,4 @@ __device__ __forceinline__ void arrived(const Window<const Element<plan.input>>&
         }
     }
     trim<plan>(row, part);
-}
-
-template <Kind kind>
-__device__ __forceinline__ unsigned short half_of(float x) {
-    if constexpr (kind == Kind::fp16) return static_cast<unsigned short>(pack_fp16(x, 0.0f));
-    return static_cast<unsigned short>(pack_bf16(x, 0.0f));
-}
-
-template <typename P>
-__device__ __forceinline__ void store(P* to, const P& pack) {
-    *to = pack;
-}
-
-// Writes one access of what `result(i)` says of each value.
-template <SoftmaxPlan plan, typename Result>
-__device__ __forceinline__ void write_access(const Window<Element<plan.output>>& row, int access,
-                                             Result result) {
-    using Out = Element<plan.output>;
-    const int offset = place<plan>(access), first = access * plan.vector;
-    if (!touched<plan>(row, offset)) return;
-    alignas(16) Out found[plan.vector];
-    if constexpr (plan.half(plan.output) && plan.vector % 2 == 0) {
-#pragma unroll
-        for (int e = 0; e < plan.vector; e += 2) {
-            const float low = result(first + e), high = result(first + e + 1);
-            reinterpret_cast<uint32*>(found)[e / 2] =
-                plan.output == Kind::fp16 ? pack_fp16(low, high) : pack_bf16(low, high);
-        }
-    } else {
-#pragma unroll
-        for (int e = 0; e < plan.vector; ++e) {
-            if constexpr (plan.half(plan.output)) {
-                found[e] = half_of<plan.output>(result(first + e));
-            } else {
-                found[e] = static_cast<Out>(result(first + e));
-            }
-        }
-    }
-    if (whole<plan>(row, offset)) {
-        store(reinterpret_cast<Pack<Out, plan.vector>*>(row.base + offset),
-              *reinterpret_cast<const Pack<Out, plan.vector>*>(found));
-    } else if constexpr (plan.cut()) {
-#pragma unroll
-        for (int e = 0; e < plan.vector; ++e) {
-            const int at = offset + e;
-            if (at >= row.begin && at < row.end) row.base[at] = found[e];
-        }
-    }
-}
-
-template <SoftmaxPlan plan, typename Result>
-__device__ __forceinline__ void write(const Window<Element<plan.output>>& row, Result result) {
-#pragma unroll
-    for (int i = 0; i < plan.accesses(); ++i) write_access<plan>(row, i, result);
 }
