@@ -59,8 +59,8 @@ _STREAMED_WORDS = 32
 _MOST_WORDS = 64
 """Of 32 bits that a thread holds of a row: twice that would leave one warp a scheduler."""
 _RING_BLOCKS = (1, 2, 3, 4, 6, 8, 11, 12, 16, 22, 33, 44, 66, 132)
-_RING_THREADS = (256, 512, 768)
-_RING_LAGS = (1, 2)
+_RING_THREADS = (192, 256, 320, 384)
+_RING_LAGS = (1, 2, 3)
 _RING_BYTES = (12 << 10, 76 << 10)
 _LEAST_PART = 2048
 """Columns for which another block is worth its start where multiprocessors have nothing to do."""

@@ -21,12 +21,12 @@ SMALL_BLOCK = 128
 _SHARED_BYTES = 228 * 1024
 _BOARD_BYTES = 4 * 1024
 """What a block takes beside what it stages, the system's kilobyte included."""
-MOST_STAGES, MOST_LAG = 8, 3
+MOST_STAGES, MOST_LAG = 8, 4
 RING_GRAIN_BYTES = 16
 """To a multiple of which the slices of a ring are aligned, in shared memory and in a row."""
 _STAGE_BYTES = 128
 """Of which a stage of a ring has a multiple."""
-_TURNS, _FINDING_BYTES = 2 + 2 * MOST_LAG, 16
+_TURNS, _FINDING_BYTES = 2 * MOST_LAG, 16
 """Of ``cuda/softmax_exchange.cuh``, as the most of both above."""
 _LARGEST_RESIDENT = 2048
 """Threads of a multiprocessor."""
@@ -170,7 +170,7 @@ def _check_ring(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
         or not plan.resident
         or plan.staged
     ):
-        raise PlanError("a ring has 2 or 3 warps beside those that hold a whole slice")
+        raise PlanError("a ring has as many writers as hold a slice, and 2 or 3 warps more")
     if plan.slice > plan.row_threads * plan.values or plan.slice % ring_grain(form):
         raise PlanError(
             f"a slice must be a multiple of {ring_grain(form)} columns that the threads hold, "
@@ -191,9 +191,9 @@ def _check_ring(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
 def ring_block(threads: int, cluster: int) -> int:
     """Threads of a ring's block of which so many hold values.
 
-    Beside them a loader, a teller and, where others share the row, a listener have a warp each.
+    As many write; a loader, a teller and, where others share the row, a listener have a warp each.
     """
-    return threads + (2 + (cluster > 1)) * WARP
+    return 2 * threads + (2 + (cluster > 1)) * WARP
 
 
 def ring_grain(form: SoftmaxForm) -> int:
@@ -236,7 +236,7 @@ def is_legal(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> bool:
 def _besides(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
     """Registers a thread beside its values, with which no kernel spills (the tests compile all)."""
     if plan.ring:
-        return 64 if not form.packed else 70 if form.output in HALF_KINDS else 78
+        return 40 if not form.packed else 44 if form.output in HALF_KINDS else 58
     plain = form.precision.exact_operands and form.operation == "softmax"
     if form.wide:
         found = 64

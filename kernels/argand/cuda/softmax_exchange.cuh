@@ -2,13 +2,13 @@
 //
 // Each block has a place for each of the last kTurns rows. What it writes there carries its turn, so
 // that nobody clears a place between rows. Nor is one written again too early: a block that tells of
-// turn t has written turn t - 1 - lag, so all others have told of that, so they have written, and
-// before that heard, turn t - 2 - 2 lag.
+// turn t has written turn t - lag, so all others have told of that, so they have written, and before
+// that heard, turn t - 2 lag.
 #pragma once
 #include "softmax_row.cuh"
 
-constexpr int kMostLag = 3;
-constexpr int kTurns = 2 + 2 * kMostLag;
+constexpr int kMostLag = 4;
+constexpr int kTurns = 2 * kMostLag;
 
 // A block's part of a row: read and written in one access, so it is there whole or not at all.
 struct alignas(16) Finding {

@@ -5,11 +5,12 @@
 // Warps meet at barriers of single rows alone, so that they need not be at the same one:
 //
 //     loader      the copy engine brings the block's slice of row after row (`full`)
-//     summers     each warp takes its part (`empty`), sums it about its own maximum (`told`), writes
-//                 the row of `lag` turns ago, whose sum is there by now (`heard`), and leaves in its
-//                 place what it holds
+//     summers     each warp takes its part (`empty`), sums it about its own maximum, and leaves its
+//                 exponentials, or the values as they came, where the row waits for its sum (`told`)
 //     teller      joins what the warps found, for the row itself or for the other blocks
-//     listener    waits for what the other blocks found
+//     listener    waits for what the other blocks found (`heard`)
+//     writers     each warp writes what one of the summers left (`gone`): memory that is busy with
+//                 results holds up nobody else
 //
 // The copy engine alone writes where it copies to: what threads write there would have to be fenced
 // before the next copy, and such a fence waits for all that the thread has under way.
@@ -20,19 +21,20 @@
 
 
 constexpr int kMostStages = 8;
-constexpr int kMostTold = kMostLag + 1;  // turns of which a board has to tell at a time
 
 template <SoftmaxPlan plan>
 struct RingBoards {
     static constexpr int kWarps = plan.row_threads / kWarp;
     alignas(8) unsigned long long full[kMostStages];
     unsigned long long empty[kMostStages];
-    unsigned long long told[kMostTold];
-    unsigned long long heard[kMostTold];
-    alignas(16) char outcomes[kMostTold][(sizeof(Outcome<plan>) + 15) / 16 * 16];
-    Sum<plan> sums[kMostTold][kWarps];
-    float maxima[kMostTold][kWarps];
-    float changes[kMostTold][kWarps];
+    // Of the rows that wait for their sums:
+    unsigned long long told[kMostLag];
+    unsigned long long heard[kMostLag];
+    unsigned long long gone[kMostLag];
+    alignas(16) char outcomes[kMostLag][(sizeof(Outcome<plan>) + 15) / 16 * 16];
+    Sum<plan> sums[kMostLag][kWarps];
+    float maxima[kMostLag][kWarps];
+    float changes[kMostLag][kWarps];
 
     __device__ __forceinline__ Outcome<plan>& outcome(int index) {
         return *reinterpret_cast<Outcome<plan>*>(outcomes[index]);
@@ -93,7 +95,7 @@ class Ring {
     // A thread's values, and leave for the copy engine to bring others in their place.
     __device__ __forceinline__ void take(const In* row, const Window<const In>& from,
                                          const Place& stage, Part<plan>& part) const {
-        const In* staged = slices.my_place_of(stage.index);
+        const In* staged = slices.place_of(stage.index) + static_cast<int>(threadIdx.x) * plan.vector;
         barrier_wait(shared_address(&boards.full[stage.index]), stage.parity);
 #pragma unroll
         for (int i = 0; i < plan.accesses(); ++i) slices.take_access(from, i, staged, part);
@@ -103,30 +105,49 @@ class Ring {
     }
 
     // The warp's part of a row; exponentials take the values' places where they do in `plan`.
-    __device__ __forceinline__ void sum(const Window<const In>& from, int board,
-                                        Part<plan>& part) const {
+    __device__ __forceinline__ void sum(const Window<const In>& from, int turn, const Place& board,
+                                        In* waiting, Part<plan>& part) const {
         const float largest = largest_of<plan>(part);
         const float maximum = over_lanes<kWarp>(largest, Largest{});
         const E exponentials(shift_for(maximum), args);
         Sum<plan> total{};
         add_all<plan>(part, from.end, total, exponentials, args);
         total = over_lanes<kWarp>(corrected<plan>(total, largest, exponentials, args), Total{});
+        if (turn >= lag) {
+            barrier_wait(shared_address(&boards.gone[board.index]), board.parity ^ 1);
+        }
+        slices.keep(from, part, waiting);
+        __syncwarp();
         if (threadIdx.x % kWarp == 0) {
-            boards.maxima[board][threadIdx.x / kWarp] = maximum;
-            boards.sums[board][threadIdx.x / kWarp] = total;
-            barrier_arrive(shared_address(&boards.told[board]));
+            boards.maxima[board.index][threadIdx.x / kWarp] = maximum;
+            boards.sums[board.index][threadIdx.x / kWarp] = total;
+            barrier_arrive(shared_address(&boards.told[board.index]));
         }
     }
 
-    __device__ __forceinline__ void write_row(Element<plan.output>* row, int phase,
-                                              const Place& board, const In* waiting) const {
-        barrier_wait(shared_address(&boards.heard[board.index]), board.parity);
-        const Outcome<plan> outcome = boards.outcome(board.index);
+    __device__ __forceinline__ void sum_all() const {
+        Place stage{0, 0}, board{0, 0};
+        const int mine = static_cast<int>(threadIdx.x) * plan.vector;
+        const In* row = slices.first_row();
+        for (int turn = 0; turn < turns; ++turn, row += step * args.x_stride) {
+            const auto from = slices.window(row, slices.phase_of(row), mine);
+            Part<plan> part;
+            take(row, from, stage, part);
+            sum(from, turn, board, slices.place_of(stages + board.index) + mine, part);
+            stage.next(stages);
+            board.next(lag);
+        }
+    }
+
+    __device__ __forceinline__ void write_row(Element<plan.output>* row, int phase, int board,
+                                              int mine) const {
+        const Outcome<plan> outcome = boards.outcome(board);
         if constexpr (plan.operation == Operation::logsumexp) {
-            if (slices.rank == 0 && threadIdx.x == 0) outcome.put_total(row);
+            if (slices.rank == 0 && mine == 0) outcome.put_total(row);
         } else {
-            const float change = boards.changes[board.index][threadIdx.x / kWarp];
-            const auto to = slices.window(row, phase, slices.mine());
+            const float change = boards.changes[board][threadIdx.x / kWarp - kWarps];
+            const In* waiting = slices.place_of(stages + board) + mine;
+            const auto to = slices.window(row, phase, mine);
 #pragma unroll
             for (int first = 0; first < plan.accesses(); first += kGroup) {
                 Part<plan> part;
@@ -143,28 +164,18 @@ class Ring {
         }
     }
 
-    __device__ __forceinline__ void sum_and_write() const {
-        Place stage{0, 0}, now{0, 0}, then{0, 0}, waiting{0, 0};
-        const In *row = slices.first_row(), *written = row;
+    __device__ __forceinline__ void write_all() const {
+        Place board{0, 0};
+        const int mine = static_cast<int>(threadIdx.x - plan.row_threads) * plan.vector;
+        const In* row = slices.first_row();
         auto* out = static_cast<Element<plan.output>*>(args.out) + slices.team * args.out_stride;
-        for (int turn = 0; turn < turns + lag; ++turn, waiting.next(lag)) {
-            In* const place_of_both = slices.my_place_of(stages + waiting.index);
-            const auto from = slices.window(row, slices.phase_of(row), slices.mine());
-            Part<plan> part;
-            if (turn < turns) {
-                take(row, from, stage, part);
-                sum(from, now.index, part);
-                stage.next(stages);
-                now.next(lag + 1);
-            }
-            if (turn >= lag) {
-                write_row(out, slices.phase_of(written), then, place_of_both);
-                then.next(lag + 1);
-                written += step * args.x_stride;
-                out += step * args.out_stride;
-            }
-            if (turn < turns) slices.keep(from, part, place_of_both);
+        for (int turn = 0; turn < turns; ++turn, board.next(lag)) {
+            barrier_wait(shared_address(&boards.heard[board.index]), board.parity);
+            write_row(out, slices.phase_of(row), board.index, mine);
+            __syncwarp();
+            if (threadIdx.x % kWarp == 0) barrier_arrive(shared_address(&boards.gone[board.index]));
             row += step * args.x_stride;
+            out += step * args.out_stride;
         }
     }
 
@@ -187,7 +198,7 @@ class Ring {
     __device__ __forceinline__ void join_warps(Tell tell_others) const {
         const int lane = threadIdx.x % kWarp;
         Place board{0, 0};
-        for (int turn = 0; turn < turns; ++turn, board.next(lag + 1)) {
+        for (int turn = 0; turn < turns; ++turn, board.next(lag)) {
             barrier_wait(shared_address(&boards.told[board.index]), board.parity);
             Finding parts[1] = {nothing()};
             if (lane < kWarps) {
@@ -215,32 +226,35 @@ class Ring {
                 barrier_init(shared_address(&boards.full[i]), 1);
                 barrier_init(shared_address(&boards.empty[i]), kWarps);
             }
-            for (int i = 0; i < kMostTold; ++i) {
+            for (int i = 0; i < kMostLag; ++i) {
                 barrier_init(shared_address(&boards.told[i]), kWarps);
                 barrier_init(shared_address(&boards.heard[i]), 1);
+                barrier_init(shared_address(&boards.gone[i]), kWarps);
             }
             barrier_init_fence();
         }
         __syncthreads();
         const int warp = threadIdx.x / kWarp;
         if (warp < kWarps) {
-            sum_and_write();
-        } else if (warp == kWarps) {
+            sum_all();
+        } else if (warp < 2 * kWarps) {
+            write_all();
+        } else if (warp == 2 * kWarps) {
             if (threadIdx.x % kWarp == 0) load();
             __syncwarp();
         } else if constexpr (plan.cluster == 1) {
-            if (warp == kWarps + 1) {
+            if (warp == 2 * kWarps + 1) {
                 join_warps([&](int, int board, const Finding& found) { answer(board, found); });
             }
         } else {
             Exchange<plan> exchange(args, slices.team, slices.rank);
-            if (warp == kWarps + 1) {
+            if (warp == 2 * kWarps + 1) {
                 join_warps([&](int turn, int, const Finding& found) {
                     if (threadIdx.x % kWarp == 0) exchange.tell_all(turn, found);
                 });
             } else {
                 Place board{0, 0};
-                for (int turn = 0; turn < turns; ++turn, board.next(lag + 1)) {
+                for (int turn = 0; turn < turns; ++turn, board.next(lag)) {
                     barrier_wait(shared_address(&boards.told[board.index]), board.parity);
                     answer(board.index, exchange.hear(turn, args));
                 }

@@ -40,12 +40,6 @@ struct Slices {
     __device__ __forceinline__ In* place_of(int index) const {
         return reinterpret_cast<In*>(shared + index * stage_bytes);
     }
-    // This thread's first vector.
-    __device__ __forceinline__ static int mine() {
-        return static_cast<int>(threadIdx.x) * plan.vector;
-    }
-    __device__ __forceinline__ In* my_place_of(int index) const { return place_of(index) + mine(); }
-
     // What the copy engine brings of a slice: whole pieces of 16 bytes. What a neighbour has of them
     // comes along, if it is x's at all; else the threads read what is theirs.
     struct Copied {
@@ -84,12 +78,13 @@ struct Slices {
     __device__ __forceinline__ void trim_slice(const In* row, Part<plan>& part) const {
         const auto whole_slice = window(row, phase_of(row), 0);
         if (whole_slice.begin == 0 && whole_slice.end % plan.grain() == 0) return;
-        const auto from = window(row, phase_of(row), mine());
+        const int mine = static_cast<int>(threadIdx.x) * plan.vector;
+        const auto from = window(row, phase_of(row), mine);
         const Copied copied(whole_slice, args);
         if (!copied.all) {
 #pragma unroll
             for (int i = 0; i < plan.accesses(); ++i) {
-                const int offset = place<plan>(i), at = offset + mine();
+                const int offset = place<plan>(i), at = offset + mine;
                 if (at >= copied.begin && at < copied.end) continue;
 #pragma unroll
                 for (int e = 0; e < plan.vector; ++e) {
