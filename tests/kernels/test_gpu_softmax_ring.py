@@ -18,7 +18,7 @@ from tests.kernels.softmax_cases import HALF_ULP, SMALLEST, Array, numbers, stor
 pytestmark = pytest.mark.gpu
 
 PAIRS = [
-    ("fp32", "fp32"), ("fp16", "fp16"), ("bf16", "bf16"), ("fp16", "fp32"), ("fp32", "bf16")
+    ("fp32", "fp32"), ("fp16", "fp16"), ("bf16", "bf16"), ("fp16", "fp32"), ("fp32", "fp16")
 ]  # fmt: skip
 SHAPES = [(1, 5000), (7, 4999), (400, 4999), (7, 70_001)]
 WAYS: list[tuple[int, int, dict[str, int]]] = [
