@@ -37,8 +37,9 @@ from argand.precision import ROUNDINGS
 from argand.scan_plan import SCAN_KERNEL, scan_source
 from argand.softmax_choice import fitted, plan_softmax
 from argand.softmax_formats import OPERATIONS
-from argand.softmax_plan import SoftmaxForm, check_softmax_plan, softmax_source, vector_for
-from argand.softmax_plan import kernel_name as softmax_name
+from argand.softmax_plan import SoftmaxForm, check_softmax_plan, vector_for
+from argand.softmax_source import kernel_name as softmax_name
+from argand.softmax_source import softmax_source
 from argand.wgmma_plan import (
     TARGET,
     WgmmaPlan,
