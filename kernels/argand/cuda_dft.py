@@ -18,7 +18,8 @@ from argand.device import gpu
 from argand.dft import DftProblem, fitted
 from argand.dft import dft as transform
 from argand.dft_choice import Choice, choose
-from argand.dft_fragments import fragments, fused_twiddles
+from argand.dft_fragments import fragments, fused_twiddles, mean_cut
+from argand.dft_hankel import HankelPlan, cores, places
 from argand.dft_limits import WIDE_BYTES, check_dft_plan, wide_fits
 from argand.dft_method import Method, bluestein, product, rader
 from argand.dft_plan import (
@@ -168,6 +169,13 @@ def _table(lengths: tuple[int, ...], warps: int, precision: Precision, device: i
 
 
 @lru_cache(maxsize=256)
+def _hankel(plan: HankelPlan, precision: Precision, device: int) -> dict[str, Any]:
+    """The members of ``DftArguments`` with a plan's core matrices and places, on a device."""
+    table = cores(plan, precision, mean_cut(precision, plan.slices))
+    return {"table": cupy.asarray(table), "takes": cupy.asarray(places(plan))}
+
+
+@lru_cache(maxsize=256)
 def _twiddles(
     first: int, second: int, tile_rows: int, inverse: bool, device: int, prefix: str
 ) -> dict[str, Any]:
@@ -238,6 +246,9 @@ def _prepared(problem: DftProblem, plan: Plan, strides: tuple[int, ...], device:
     tables: dict[str, Any] = {}
     if isinstance(plan, DensePlan):
         tables["table"] = _table((plan.length,), plan.warps, precision, device)
+        factor *= 2.0**-exponent
+    elif isinstance(plan, HankelPlan):
+        tables |= _hankel(plan, precision, device)
         factor *= 2.0**-exponent
     else:
         first, second, inverse = plan.first, plan.second, problem.inverse

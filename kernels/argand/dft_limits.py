@@ -77,9 +77,9 @@ def wide_fits(kind: str, length: int, stride: int) -> bool:
     Sixteen dense ones go as one piece where they lie without gaps, also odd ones; with pads in
     shared memory (lengths of whole eights) and in products they go line by line.
     """
-    if kind not in ("dense", "product"):
+    if kind not in ("dense", "hankel", "product"):
         return False
-    if kind == "dense" and length % 8:
+    if kind == "hankel" or (kind == "dense" and length % 8):
         return stride == length
     return length % 2 == 0 and stride % 2 == 0
 

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
+from argand.dft_hankel import HankelPlan
 from argand.kernel_arguments import Fields, size_check
 from argand.precision import Precision
+from argand.wgmma_plan import wgmma_function
 
 WARP = 32
 _ELEMENT = 8
@@ -202,7 +204,7 @@ class ConvolutionPlan:
         return self.groups
 
 
-Plan = DensePlan | ProductPlan | ConvolutionPlan
+Plan = DensePlan | HankelPlan | ProductPlan | ConvolutionPlan
 
 
 def folded_tiles(length: int, warps: int) -> int:
@@ -243,8 +245,12 @@ def dft_source(plan: Plan, precision: Precision) -> str:
     if isinstance(plan, DensePlan):
         members["unrolled_tiles"] = plan.unrolled_tiles
     name = plan.kind.capitalize()
+    before = ""
+    if isinstance(plan, HankelPlan):
+        function = wgmma_function(precision.operand.name, plan.columns)
+        before = f'#include "device/warpgroup.cuh"\n{function}'
     return (
-        f'#include "dft_{plan.kind}.cuh"\n'
+        f'{before}#include "dft_{plan.kind}.cuh"\n'
         f"{size_check('DftArguments', ARGUMENTS)}"
         f"constexpr {name}Plan kPlan{{.products = {_products(precision)}, {_members(members)}}};\n"
         f"static_assert(kPlan.shared_bytes() == {plan.shared_bytes(precision)}, "
