@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain, product
 
 from argand.device import Arch
+from argand.dft_hankel import TURNS, HankelPlan
 from argand.dft_limits import is_legal
 from argand.dft_method import LARGEST_DENSE, LARGEST_FACTOR, LARGEST_FUSED, Method, prime_factors
 from argand.dft_plan import ConvolutionPlan, DensePlan, Plan, ProductPlan, depth, folded_tiles
@@ -29,6 +31,7 @@ _ENOUGH_WARPS = 8
 _BETTER = 1.5
 """Warps that a second place for a tile is worth, or that none has to wait for another."""
 _MOST_WARPS = 16
+_MOST_WARPGROUPS = 6
 _CONVOLUTION_WARPS = 8
 """Of a block: more leave too few registers for addresses, twiddles and sums."""
 
@@ -96,7 +99,7 @@ def own_plan(method: Method, precision: Precision, arch: Arch, *, wide: bool) ->
 def candidates(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> list[Plan]:
     """Every plan worth measuring."""
     if method.kind == "dense":
-        every: Iterator[Plan] = _dense(method.length, wide)
+        every: Iterator[Plan] = chain(_dense(method.length, wide), _hankel(method.length, wide))
     elif method.kind == "product" and all(part.kind == "dense" for part in method.parts):
         first, second = (part.length for part in method.parts)
         every = _product(first, second, wide)
@@ -123,6 +126,13 @@ def _dense(length: int, wide: bool) -> Iterator[Plan]:
                 for resident in (True, False):
                     for groups in range(1, _MOST_WARPS // warps + 1):
                         yield DensePlan(length, warps, rows, groups, buffers, resident, wide)
+
+
+def _hankel(length: int, wide: bool) -> Iterator[Plan]:
+    groups = range(1, _MOST_WARPGROUPS + 1)
+    for turns, sharing, buffers, count in product(TURNS, (1, 2, 3), range(1, 9), groups):
+        if sharing * count <= _MOST_WARPGROUPS:
+            yield HankelPlan(length, turns, sharing, count, buffers, wide)
 
 
 def _product(first: int, second: int, wide: bool) -> Iterator[Plan]:

@@ -15,10 +15,11 @@ from argand.numpy_dft import table_exponent
 from argand.precision import FP16, Precision
 from argand.rounding import Array, split
 
-_WARPGROUP = 128
 _CORE_BYTES = 128
 _DEPTH = 16
 """How many k one instruction contracts."""
+TURNS = (1, 2, 4)
+"""Four warps have rows of 32 transforms, 16 or 8."""
 LARGEST_COLUMNS = 256
 """Of one instruction."""
 
@@ -33,7 +34,9 @@ class HankelPlan:
             times as many rows of a product of so many times fewer columns.
         sharing: warpgroups that share the columns of a tile.
         groups: tiles that a block works on at a time.
-        buffers, wide: as in `argand.dft_plan.DensePlan`.
+        buffers: places of a tile in shared memory for all groups together. Where groups have no
+            equal number of them, they go from group to group.
+        wide: as in `argand.dft_plan.DensePlan`.
     """
 
     kind: ClassVar[str] = "hankel"
@@ -45,9 +48,14 @@ class HankelPlan:
     wide: bool
 
     @property
+    def warps(self) -> int:
+        """Of a tile."""
+        return 4 * self.sharing
+
+    @property
     def threads(self) -> int:
         """Of a block."""
-        return self.groups * self.sharing * _WARPGROUP
+        return self.groups * self.warps * 32
 
     @property
     def slices(self) -> int:
@@ -85,7 +93,11 @@ class HankelPlan:
         table = 2 * precision.terms * self.cores * _CORE_BYTES
         places = -(-2 * self.places // 128) * 128
         tile = -(-(32 // self.turns) * self.length * 8 // 128) * 128
-        return table + places + self.groups * self.buffers * (tile + 8)
+        board = 32 * self.groups * self.warps if self._lookers(precision) > 1 else 0
+        return table + places + self.buffers * (tile + 8) + board
+
+    def _lookers(self, precision: Precision) -> int:
+        return self.turns * self.sharing if precision.scaled else 1
 
     @property
     def sums(self) -> int:
@@ -98,30 +110,46 @@ class HankelPlan:
         return 32 // self.turns * self.groups
 
 
-@lru_cache(maxsize=64)
-def powers(length: int) -> npt.NDArray[np.int64]:
-    """g^0, g^1, ... modulo a prime, for its smallest generator."""
-    found = np.empty(length - 1, np.int64)
-    step, value = generator(length), 1
-    for index in range(length - 1):
-        found[index] = value
-        value = value * step % length
-    return found
+@lru_cache(maxsize=256)
+def powers(length: int) -> tuple[npt.NDArray[np.int64], int]:
+    """g^(i + offset) modulo a prime for i from 0 to L - 2, and the offset.
+
+    Of all generators and eight offsets those with the fewest bank conflicts: lanes read and write
+    four of every other number at a time, which lie in different banks where they differ modulo 4.
+    """
+    base, numbers = generator(length), np.arange(length - 1)
+    first = np.array([pow(base, int(i), length) for i in numbers])
+    together = (np.arange(-(-length // 16) * 8) // 8 * 8)[:, None] + 2 * np.arange(4)
+    together = np.concatenate([together[::8], together[::8] + 1]) % (length - 1)
+    found = []
+    for step in numbers[np.gcd(numbers, length - 1) == 1]:
+        for offset in range(8):
+            some = first[step * (numbers + offset) % (length - 1)]
+            cost = sum(_most_alike(x[together] % 4) for x in (some, length - some))
+            found.append((cost, int(step), offset))
+    _, step, offset = min(found)
+    return first[step * (numbers + offset) % (length - 1)], offset
+
+
+def _most_alike(rows: npt.NDArray[np.int64]) -> int:
+    """How often the most frequent number of 0 to 3 stands in a row, summed over rows."""
+    return int(np.max([(rows == value).sum(axis=1) for value in range(4)], axis=0).sum())
 
 
 def places(plan: HankelPlan) -> npt.NDArray[np.uint16]:
-    """Where g^(i - before) lies, in bytes from the beginning of a transform."""
+    """Where g^(i - before) lies, in bytes from the beginning of a transform, from the offset on."""
     order = np.arange(plan.places) - plan.before
-    return (8 * powers(plan.length)[order % (plan.length - 1)]).astype(np.uint16)
+    return (8 * powers(plan.length)[0][order % (plan.length - 1)]).astype(np.uint16)
 
 
 def cores(plan: HankelPlan, precision: Precision, cut: float = 0.0) -> npt.NDArray[np.uint16]:
     """(2 terms, cores, 8, 8) numbers of 16 bits: of the cosines, then of the sines.
 
-    Number (r, c) of core matrix m is that of g^(8 m + r + c), times 1 + ``cut``.
+    Number (r, c) of core matrix m is that of g^(8 m + r + c), from twice the offset on, times 1 +
+    ``cut``.
     """
-    numbers = powers(plan.length)
-    index = 8 * np.arange(plan.cores)[:, None, None] + np.arange(8)[:, None] + np.arange(8)
+    numbers, offset = powers(plan.length)
+    index = 8 * np.arange(plan.cores)[:, None, None] + np.arange(8)[:, None] + np.arange(8) + offset
     found = roots(numbers, plan.length) * (1 + cut)
     terms = [
         _halves(term, precision)

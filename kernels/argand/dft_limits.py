@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import fields
 
 from argand.device import Arch
-from argand.dft_method import LARGEST_FUSED
+from argand.dft_hankel import LARGEST_COLUMNS, TURNS, HankelPlan
+from argand.dft_method import LARGEST_FUSED, is_prime
 from argand.dft_plan import ConvolutionPlan, DensePlan, Plan, ProductPlan, registers
 from argand.gemm_plan import PlanError
 from argand.precision import FP16, Precision
+from argand.wgmma_plan import TARGET
 
 ENGINE_SM = 90
 """From here on a copy engine takes tiles without gaps."""
@@ -35,7 +37,9 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
         raise PlanError(f"groups of warps must be at most {_NAMED_BARRIERS}, got {plan.groups}")
     if plan.wide and plan.kind == "product" and plan.length % 2:
         raise PlanError(f"wide copies of products need an even length, got {plan.length}")
-    if not isinstance(plan, DensePlan):
+    if isinstance(plan, HankelPlan):
+        _check_hankel(plan, precision, arch)
+    elif not isinstance(plan, DensePlan):
         _check_fused(plan)
     have = registers(plan.threads)
     if arch.sm < ENGINE_SM:
@@ -50,6 +54,24 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
             f"shared memory of {plan.shared_bytes(precision)} bytes is more than the "
             f"{arch.shared_bytes} that a block has on {arch.target}"
         )
+
+
+def _check_hankel(plan: HankelPlan, precision: Precision, arch: Arch) -> None:
+    if arch.target != TARGET or precision.operand.bytes != 2:
+        raise PlanError(
+            f"wgmma needs {TARGET} and 16-bit operands, got {arch.target}, {precision.name}"
+        )
+    if not is_prime(plan.length) or plan.length == 2:
+        raise PlanError(f"Hankel matrices need an odd prime, got {plan.length}")
+    if plan.turns not in TURNS:
+        raise PlanError(f"turns must be one of {list(TURNS)}, got {plan.turns}")
+    if plan.buffers < plan.groups or (plan.buffers % plan.groups and not plan.wide):
+        raise PlanError(
+            f"{plan.groups} groups need as many buffers each, or more and wide copies, got "
+            f"{plan.buffers} in all"
+        )
+    if plan.columns > LARGEST_COLUMNS:
+        raise PlanError(f"a warpgroup has at most {LARGEST_COLUMNS} columns, got {plan.columns}")
 
 
 def _check_fused(plan: ProductPlan | ConvolutionPlan) -> None:
@@ -86,6 +108,8 @@ def wide_fits(kind: str, length: int, stride: int) -> bool:
 
 def besides(precision: Precision, plan: Plan) -> int:
     """Registers a thread beside its sums, with which no kernel spills (the tests compile all)."""
+    if isinstance(plan, HankelPlan):
+        return 48 + 16 * precision.terms + 8 * (not plan.wide)
     base = 32 + 40 * precision.terms
     if isinstance(plan, ConvolutionPlan):
         longest = (plan.first, plan.second, plan.warps) == LONGEST_CONVOLUTION

@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Want:
-    """Lengths, and the least share of the copy rate or the least times cuFFT that they were to have.
+    """Lengths, and their least share of the copy rate or least times cuFFT.
 
     ``lengths`` are lengths, or the first and last of a range of primes.
     """
@@ -64,7 +64,8 @@ def judged_dft(rows: Sequence[Row]) -> list[dict[str, str]]:
                 met = "yes" if _reaches(ratio, want.ratio) else "no"
                 if want.ratio > limit:
                     met = "no copy does"
-                wanted, measured, most = f"{want.ratio:g} x cuFFT", f"{ratio:.3g} x", f"{limit:.3g} x"
+                wanted, measured = f"{want.ratio:g} x cuFFT", f"{ratio:.3g} x"
+                most = f"{limit:.3g} x"
             else:
                 met = "yes" if share >= want.share else "no"
                 wanted, measured = f"{want.share:g} of copy", f"{share:.3f}"

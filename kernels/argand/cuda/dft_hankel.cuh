@@ -21,7 +21,7 @@ struct HankelPlan {
     int turns;    // how often a transform's rows are taken
     int sharing;  // warpgroups that share a tile's columns
     int groups;   // tiles worked on at a time
-    int buffers;  // of each group
+    int buffers;  // of all groups: each has its own where they can be dealt out, else tile after tile
     bool wide;    // 16 bytes a copy
 
     constexpr int half() const { return length / 2; }
@@ -44,8 +44,12 @@ struct HankelPlan {
         return taken > given ? taken : given;
     }
     constexpr int place_bytes() const { return (2 * places() + 127) / 128 * 128; }
+    constexpr bool relayed() const { return buffers % groups; }
+    // Warps that look at the same transforms tell each other the largest magnitude of their part.
+    constexpr int lookers() const { return products.scaled ? turns * sharing : 1; }
+    constexpr int board_bytes() const { return lookers() > 1 ? groups * warps() * 8 * 4 : 0; }
     constexpr int shared_bytes() const {
-        return table_bytes() + place_bytes() + groups * buffers * (lines().bytes() + 8);
+        return table_bytes() + place_bytes() + buffers * (lines().bytes() + 8) + board_bytes();
     }
 };
 
@@ -64,6 +68,12 @@ struct HankelRows {
                 words[1][i] = pack_fp16(low - big.x, high - big.y);
             }
         }
+    }
+
+    // Keeps the compiler from moving what makes them past the products of other slices.
+    __device__ __forceinline__ void settle() {
+#pragma unroll
+        for (int i = 0; i < 4 * products.terms; ++i) asm volatile("" : "+r"(words[i / 4][i % 4]));
     }
 };
 
@@ -111,6 +121,8 @@ __device__ __forceinline__ void multiply_slice(float (&p)[plan.columns() / 2],
     auto cosines = [&](int term) { return describe_cores(at + term * kPlane); };
     auto sines = [&](int term) { return describe_cores(at + (kTerms + term) * kPlane); };
     int keep = slice != 0;
+    even.settle();
+    odd.settle();
     wgmma_fence();
     if constexpr (kTerms == 2) {
         // The small products first: they are not lost in the sum of the large ones.
@@ -125,12 +137,33 @@ __device__ __forceinline__ void multiply_slice(float (&p)[plan.columns() / 2],
     wgmma_commit();
 }
 
+// The largest magnitude of the lane's transform, of which `lookers` warps have each a part. `board` has
+// a place for each of the tile's warps and eight transforms; warps of a transform are `apart`.
+template <HankelPlan plan>
+__device__ __forceinline__ float largest_of_lines(const float2* line, float* board,
+                                                  const Group<plan.warps()>& group) {
+    constexpr int kLookers = plan.lookers(), kApart = plan.warps() / kLookers;
+    const int t = group.lane % 4, g = group.lane / 4;
+    float largest = largest_of_line<plan.length, kLookers>(line, t, group.warp / kApart);
+    if constexpr (kLookers > 1) {
+        if (t == 0) board[8 * group.warp + g] = largest;
+        group.sync();
+#pragma unroll
+        for (int i = 0; i < kLookers; ++i)
+            largest = fmaxf(largest, board[8 * (group.warp % kApart + i * kApart) + g]);
+    }
+    return largest;
+}
+
 template <HankelPlan plan>
 __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
     constexpr Lines lines = plan.lines();
     constexpr int kLength = plan.length, kHalf = plan.half(), kSlices = plan.slices();
     constexpr int kColumns = plan.columns();
-    using Tiles = Ring<plan.warps(), plan.buffers, plan.wide, false, lines, lines>;
+    constexpr int kBuffers = plan.relayed() ? plan.buffers : plan.buffers / plan.groups;
+    using Tiles = Ring<plan.warps(), kBuffers, plan.wide, false, lines, lines>;
+    static_assert(!plan.relayed() || (Tiles::kEngineLoads && plan.buffers > plan.groups),
+                  "the copy engine brings tiles of other groups");
     extern __shared__ __align__(128) unsigned char shared[];
     for (int i = threadIdx.x; i < plan.table_bytes() / 16; i += plan.threads())
         reinterpret_cast<uint4*>(shared)[i] = __ldg(args.table + i);
@@ -139,18 +172,20 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
         places[i] = __ldg(reinterpret_cast<const uint32*>(args.takes) + i);
     const auto group = Group<plan.warps()>::here();
     unsigned char* const memory = shared + plan.table_bytes() + plan.place_bytes();
-    constexpr int kOwn = plan.buffers * Tiles::kBytes;
+    unsigned char* const barriers = memory + plan.buffers * Tiles::kBytes;
+    float* const boards = reinterpret_cast<float*>(barriers + plan.buffers * 8);
+    const int first = plan.relayed() ? 0 : group.index * kBuffers;
     const Tiles ring{
         group,
         {const_cast<float2*>(args.x), lines.count * args.x_stride, args.x_stride, args.rows},
         {args.out, lines.count * args.out_stride, args.out_stride, args.rows},
-        reinterpret_cast<float2*>(memory + group.index * kOwn),
-        shared_address(memory + plan.groups * kOwn) + group.index * plan.buffers * 8};
-    ring.start();
+        reinterpret_cast<float2*>(memory + first * Tiles::kBytes),
+        shared_address(barriers + first * 8)};
+    if (!plan.relayed() || group.index == 0) ring.start();
     copy_engine_fence();  // wgmma reads the table as the copy engine would
     __syncthreads();
 
-    auto work = [&](float2* tile) {
+    auto work = [&](float2* tile, auto between) {
         const auto group = Group<plan.warps()>::here();
         const int share = group.warp / 4, warp = group.warp % 4;
         const int g = group.lane / 4, t = group.lane % 4;
@@ -162,10 +197,12 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
         float2* const line = tile + own * lines.pitch;
         float scale = 1.0f, undo = 1.0f;
         if constexpr (plan.products.scaled) {
-            const int exponent = transform_exponent(largest_of_line<kLength>(line, t));
+            float* const board = boards + group.index * plan.warps() * 8;
+            const int exponent = transform_exponent(largest_of_lines<plan>(line, board, group));
             scale = power_of_two(exponent);
             undo = power_of_two(-exponent);
         }
+        between();
         const unsigned char* const bytes = reinterpret_cast<const unsigned char*>(line);
         const uint32* const taken = places + (plan.before() - turn * plan.shift()) / 2 + t;
         const uint32 table = shared_address(shared) + share * (kColumns / 8) * 128;
@@ -182,7 +219,7 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
             }
         }
         if constexpr (kSlices % 2) {
-            wgmma_wait<1>();
+            wgmma_wait<0>();  // else the compiler has all products wait for each other
             fold_slice<plan>(even[0], odd[0], total, bytes, taken, kSlices - 1, t, scale);
             multiply_slice<plan>(p, q, even[0], odd[0], table, kSlices - 1);
         }
@@ -227,6 +264,11 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
         }
     };
     const int64 tiles = (args.rows + lines.count - 1) / lines.count;
-    ring.run(static_cast<int64>(blockIdx.x) * plan.groups + group.index,
-             static_cast<int64>(gridDim.x) * plan.groups, tiles, work);
+    if constexpr (plan.relayed()) {
+        ring.template relay<plan.groups>(tiles, work);
+    } else {
+        ring.run(static_cast<int64>(blockIdx.x) * plan.groups + group.index,
+                 static_cast<int64>(gridDim.x) * plan.groups, tiles,
+                 [&](float2* tile) { work(tile, [] {}); });
+    }
 }
