@@ -30,7 +30,7 @@ from argand.dft_plan import (
     ProductPlan,
     dft_source,
     kernel_name,
-    padded,
+    spread,
 )
 from argand.dft_tables import convolutions
 from argand.forced import Forced
@@ -202,7 +202,7 @@ def _convolution(
     taken = np.empty(len(takes), np.int64)
     taken[takes - rest] = np.arange(len(takes))
     found = {
-        name: cupy.asarray((at // second * padded(second) + at % second).astype(np.uint16))
+        name: cupy.asarray((at // second * spread(second) + at % second).astype(np.uint16))
         for name, at in (("takes", taken), ("gives", gives))
     }
     found["spectrum"] = cupy.asarray(np.concatenate(spectra).astype(np.complex64))

@@ -130,15 +130,16 @@ def _dense(length: int, wide: bool) -> Iterator[Plan]:
 
 def _hankel(length: int, wide: bool) -> Iterator[Plan]:
     groups = range(1, _MOST_WARPGROUPS + 1)
-    for turns, sharing, buffers, count in product(TURNS, (1, 2, 3), range(1, 9), groups):
+    every = product(TURNS, (1, 2, 3), groups, range(1, 9), (False, True))
+    for turns, sharing, count, buffers, parted in every:
         if sharing * count <= _MOST_WARPGROUPS:
-            yield HankelPlan(length, turns, sharing, count, buffers, wide)
+            yield HankelPlan(length, turns, sharing, count, buffers, parted, wide)
 
 
 def _product(first: int, second: int, wide: bool) -> Iterator[Plan]:
     for rows in (1, 2):
-        warps = -(-second // (16 * rows))
-        for buffers in (1, 2, 3):
+        least = -(-second // (16 * rows))
+        for warps, buffers in product(sorted({least, max(least, -(-first // 16))}), (1, 2, 3)):
             for groups in range(1, _MOST_WARPS // warps + 1):
                 yield ProductPlan(first, second, warps, rows, groups, buffers, wide)
 

@@ -36,6 +36,8 @@ class HankelPlan:
         groups: tiles that a block works on at a time.
         buffers: places of a tile in shared memory for all groups together. Where groups have no
             equal number of them, they go from group to group.
+        parted: small products of 3xfp16 have sums of their own, so that those of the large are cut
+            once a slice.
         wide: as in `argand.dft_plan.DensePlan`.
     """
 
@@ -45,6 +47,7 @@ class HankelPlan:
     sharing: int
     groups: int
     buffers: int
+    parted: bool
     wide: bool
 
     @property
@@ -102,7 +105,7 @@ class HankelPlan:
     @property
     def sums(self) -> int:
         """Registers a thread that hold sums."""
-        return self.columns
+        return self.columns * (1 + self.parted)
 
     @property
     def transforms(self) -> int:

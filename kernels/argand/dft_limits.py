@@ -7,7 +7,14 @@ from dataclasses import fields
 from argand.device import Arch
 from argand.dft_hankel import LARGEST_COLUMNS, TURNS, HankelPlan
 from argand.dft_method import LARGEST_FUSED, is_prime
-from argand.dft_plan import ConvolutionPlan, DensePlan, Plan, ProductPlan, registers
+from argand.dft_plan import (
+    LARGEST_REGISTERS,
+    ConvolutionPlan,
+    DensePlan,
+    Plan,
+    ProductPlan,
+    registers,
+)
 from argand.gemm_plan import PlanError
 from argand.precision import FP16, Precision
 from argand.wgmma_plan import TARGET
@@ -63,6 +70,8 @@ def _check_hankel(plan: HankelPlan, precision: Precision, arch: Arch) -> None:
         )
     if not is_prime(plan.length) or plan.length == 2:
         raise PlanError(f"Hankel matrices need an odd prime, got {plan.length}")
+    if plan.parted and precision.terms == 1:
+        raise PlanError(f"one term has no small products: {precision.name} cannot part them")
     if plan.turns not in TURNS:
         raise PlanError(f"turns must be one of {list(TURNS)}, got {plan.turns}")
     if plan.buffers < plan.groups or (plan.buffers % plan.groups and not plan.wide):
@@ -110,7 +119,7 @@ def besides(precision: Precision, plan: Plan) -> int:
     """Registers a thread beside its sums, with which no kernel spills (the tests compile all)."""
     if isinstance(plan, HankelPlan):
         return 48 + 16 * precision.terms + 8 * (not plan.wide)
-    base = 32 + 40 * precision.terms
+    base, have = 32 + 40 * precision.terms, registers(plan.threads)
     if isinstance(plan, ConvolutionPlan):
         longest = (plan.first, plan.second, plan.warps) == LONGEST_CONVOLUTION
         if longest and precision.operand is FP16:
@@ -118,6 +127,8 @@ def besides(precision: Precision, plan: Plan) -> int:
         return max(base, 96) + 32  # what is beside the products does not shrink with their terms
     found = base + 8 * (not plan.wide) - 16 * (plan.sums <= 48)
     if isinstance(plan, ProductPlan):
+        if plan.rows == 1 and have == LARGEST_REGISTERS:
+            return min(found + 40 * (plan.sums > 96), LARGEST_REGISTERS - 8 - 128)
         return found + 24 * (plan.rows > 1) + 40 * (plan.sums > 96)
     if plan.together(precision):
         return found + 8 * (plan.sums > 96) + 24 * (plan.rows > 1)

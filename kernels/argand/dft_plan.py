@@ -29,7 +29,12 @@ ARGUMENTS: Fields = (
 
 def padded(width: int) -> int:
     """Elements from line to line in shared memory; ``padded`` in ``cuda/dft_plan.cuh``."""
-    return width if width % 2 else (width + 11) // 8 * 8 - 4
+    return width if width % 2 else spread(width)
+
+
+def spread(width: int) -> int:
+    """The same where odd lines are padded too; ``spread`` in ``cuda/dft_plan.cuh``."""
+    return (width + 11) // 8 * 8 - 4
 
 
 def _whole(elements: int) -> int:
@@ -183,7 +188,7 @@ class ConvolutionPlan:
         """Dynamic shared memory of a block."""
         table = sum(folded_bytes(n, 1, precision) for n in {self.first, self.second})
         tile = max(
-            _whole(self.first * padded(self.second)), _whole(self.second * padded(self.first))
+            _whole(self.first * spread(self.second)), _whole(self.second * spread(self.first))
         )
         return table + self.groups * (self.halves * tile + 8 + 4 * self.warps)
 

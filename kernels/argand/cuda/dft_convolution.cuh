@@ -18,7 +18,7 @@ struct ConvolutionPlan {
     int rows_back;  // and of that of the way back
     int groups;
 
-    constexpr Fused forward() const { return {products, first, second, warps, rows}; }
+    constexpr Fused forward() const { return {products, first, second, warps, rows, true}; }
     constexpr Fused back() const { return forward().swapped(rows_back); }
     constexpr int threads() const { return groups * warps * kWarp; }
     constexpr int table_bytes() const {

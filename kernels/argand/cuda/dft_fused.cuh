@@ -15,14 +15,16 @@ struct Fused {
     int second;  // N2
     int warps;   // of a transform
     int rows;    // sixteens of n2 that a warp has in the first stage
+    bool apart;  // odd lines are padded too
 
+    constexpr int pitch(int width) const { return apart ? spread(width) : padded(width); }
     constexpr int length() const { return first * second; }
     constexpr Fold first_fold() const { return {first, 1, products, 2}; }
     constexpr Fold second_fold() const { return {second, 1, products, 4}; }
-    constexpr Lines taken() const { return {first, second, padded(second)}; }
-    constexpr Lines given() const { return {second, first, padded(first)}; }
+    constexpr Lines taken() const { return {first, second, pitch(second)}; }
+    constexpr Lines given() const { return {second, first, pitch(first)}; }
     constexpr Fused swapped(int rows_then) const {
-        return {products, second, first, warps, rows_then};
+        return {products, second, first, warps, rows_then, apart};
     }
     // Powers of two that a stage divides by: no more than sums can grow.
     constexpr int shift(int size) const {
