@@ -32,7 +32,7 @@ from argand.dft_plan import (
     kernel_name,
     spread,
 )
-from argand.dft_tables import convolutions
+from argand.dft_tables import convolutions, dimensions
 from argand.forced import Forced
 from argand.kernel_arguments import Arguments, arguments_dtype
 from argand.numpy_dft import stage_shift, table_exponent
@@ -201,8 +201,15 @@ def _convolution(
     takes, gives, rest = made[0].takes, made[0].gives, made[0].rest
     taken = np.empty(len(takes), np.int64)
     taken[takes - rest] = np.arange(len(takes))
+    first = method.parts[0].length // second
+    lines = np.arange(first * second) // second
+    if method.parts[0].coprime:
+        lines = np.arange(first * second) % first
+        order = dimensions(first, second)[1].T.ravel()  # k1 + N1 k2
+        spectra = [spectrum[order] for spectrum in spectra]
+    where = lines * spread(second) + np.arange(first * second) % second
     found = {
-        name: cupy.asarray((at // second * spread(second) + at % second).astype(np.uint16))
+        name: cupy.asarray(where[at].astype(np.uint16))
         for name, at in (("takes", taken), ("gives", gives))
     }
     found["spectrum"] = cupy.asarray(np.concatenate(spectra).astype(np.complex64))
@@ -258,8 +265,10 @@ def _prepared(problem: DftProblem, plan: Plan, strides: tuple[int, ...], device:
             unit *= 2.0 ** stage_shift(precision, first)
             factor = unit * 2.0**-exponent
         else:
-            tables |= _twiddles(first, second, plan.warps * plan.rows, False, device, "")
-            tables |= _twiddles(second, first, plan.warps * plan.rows_back, False, device, "back_")
+            if not plan.coprime:
+                there, back = plan.warps * plan.rows, plan.warps * plan.rows_back
+                tables |= _twiddles(first, second, there, False, device, "")
+                tables |= _twiddles(second, first, back, False, device, "back_")
             scaled, more = _convolution(_method(plan), second, inverse, device)
             tables |= more
             shift = stage_shift(precision, first) + stage_shift(precision, second)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import isqrt
+from math import gcd, isqrt
 from typing import Literal
 
 LARGEST_LENGTH = 1 << 26
@@ -59,6 +59,19 @@ class Method:
     def halves(self) -> int:
         """How many convolutions of the part's length bluestein takes, 1 or 2; else 1."""
         return 1 + (self.kind == "bluestein" and self.parts[0].length < 2 * self.length - 1)
+
+    @property
+    def coprime(self) -> bool:
+        """Whether it is a product of two dense transforms whose lengths have no common divisor.
+
+        A convolution of such a length has two dimensions (Agarwal and Cooley 1977): number n stands
+        at (n mod N1, n mod N2), and its transform needs no twiddles.
+        """
+        return (
+            self.kind == "product"
+            and all(part.kind == "dense" for part in self.parts)
+            and gcd(*(part.length for part in self.parts)) == 1
+        )
 
     @property
     def convolves(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from math import gcd
 from typing import Any, ClassVar
 
 from argand.dft_hankel import HankelPlan
@@ -191,6 +192,11 @@ class ConvolutionPlan:
             _whole(self.first * spread(self.second)), _whole(self.second * spread(self.first))
         )
         return table + self.groups * (self.halves * tile + 8 + 4 * self.warps)
+
+    @property
+    def coprime(self) -> bool:
+        """Whether the convolution has two dimensions, without twiddles (`Method.coprime`)."""
+        return gcd(self.first, self.second) == 1
 
     @property
     def halves(self) -> int:

@@ -18,7 +18,23 @@ struct ConvolutionPlan {
     int rows_back;  // and of that of the way back
     int groups;
 
-    constexpr Fused forward() const { return {products, first, second, warps, rows, true}; }
+    // Then indices modulo N1 and modulo N2 make two dimensions of the convolution: no twiddles.
+    constexpr bool coprime() const {
+        int a = first, b = second;
+        while (b) {
+            const int rest = a % b;
+            a = b;
+            b = rest;
+        }
+        return a == 1;
+    }
+    constexpr int place(int n) const {
+        const int line = coprime() ? n % first : n / second;
+        return line * spread(second) + n % second;
+    }
+    constexpr Fused forward() const {
+        return {products, first, second, warps, rows, true, !coprime()};
+    }
     constexpr Fused back() const { return forward().swapped(rows_back); }
     constexpr int threads() const { return groups * warps * kWarp; }
     constexpr int table_bytes() const {
@@ -71,9 +87,8 @@ __device__ __forceinline__ float take(const DftArguments& args, const float2* x,
         }
     }
     if constexpr (!plan.rader) {
-        constexpr Lines lines = plan.forward().taken();
         for (int n = plan.length + group.thread; n < plan.first * plan.second; n += group.kThreads)
-            tile[n / lines.width * lines.pitch + n % lines.width] = {0.0f, 0.0f};
+            tile[plan.place(n)] = {0.0f, 0.0f};
     }
     return largest;
 }
