@@ -10,20 +10,30 @@ from itertools import chain, product
 from argand.device import Arch
 from argand.dft_hankel import TURNS, HankelPlan
 from argand.dft_limits import is_legal
-from argand.dft_method import LARGEST_DENSE, LARGEST_FACTOR, LARGEST_FUSED, Method, prime_factors
+from argand.dft_method import (
+    LARGEST_DENSE,
+    LARGEST_FACTOR,
+    LARGEST_FUSED,
+    LARGEST_LENGTH,
+    Method,
+    prime_factors,
+)
 from argand.dft_plan import ConvolutionPlan, DensePlan, Plan, ProductPlan, depth, folded_tiles
 from argand.precision import TF32, Precision
 
 FAST_PRIME = 23
 """cuFFT is faster at lengths of prime factors up to here: measured at 16 to 1000 and 1024, 4095 and
 4096 (7, 11, 13, 23). Others were measured as primes alone."""
-RADER_FROM, RADER_TO = 768, 1536
-CONVOLVED_FROM = 4096
-"""Our convolutions are faster from here on (8191 and 10007 1.8 times), and Rader's about 1009 (1.2
-times); at 521, 563, 2039 and 4093 cuFFT is."""
+SLOW_LENGTHS = (32,)
+"""But not at these: ours is 1.15 times as fast at 32."""
+RADER = ((768, 1536), (4000, LARGEST_LENGTH))
+BLUESTEIN_FROM = 4096
+"""Our convolutions are faster there (4093 1.15 times, 8191 2.0, 10007 1.8); at 2039 cuFFT is."""
+DENSE_BY_THREADS = 512
+"""Up to here a dense prime is worth it without wgmma."""
 _WARPS = ((160, 2), (224, 4), (264, 2), (LARGEST_DENSE, 4))
-"""Up to which dense length so many warps share a tile: measured at 131, 191, 251 and 257, 383 and
-509."""
+"""Without wgmma: up to which dense length so many warps share a tile, measured at 131, 191, 251 and
+257, 383 and 509."""
 _MOST_CUTS = 20
 """Slices of a transform at 3xtf32: 18 (4093) leave it below 1e-6, 24 (8191) do not."""
 _ENOUGH_WARPS = 8
@@ -64,18 +74,20 @@ def choose(method: Method | None, precision: Precision, arch: Arch, *, wide: boo
     plan = own_plan(method, precision, arch, wide=wide)
     if plan is None:
         return Choice(None, f"no plan fits {method} at {precision.name} on {arch.target}")
+    if plan.kind == "dense" and method.length > DENSE_BY_THREADS:
+        return Choice(None, f"faster than dense primes over {DENSE_BY_THREADS} without wgmma")
     return Choice(plan, f"{method} at {precision.name}")
 
 
 def _library_is_faster(method: Method) -> str | None:
     """Why cuFFT is taken although there may be a plan of ours; None where it is not."""
     length = method.length
-    if max(prime_factors(length)) <= FAST_PRIME:
+    if max(prime_factors(length)) <= FAST_PRIME and length not in SLOW_LENGTHS:
         return f"faster at lengths of prime factors up to {FAST_PRIME}, and in fp32"
-    if method.kind in ("rader", "bluestein"):
-        rader = method.kind == "rader" and RADER_FROM <= length <= RADER_TO
-        if not rader and length <= CONVOLVED_FROM:
-            return f"faster than a convolution at lengths up to {CONVOLVED_FROM}"
+    if method.kind == "rader" and not any(first <= length <= last for first, last in RADER):
+        return f"faster than a convolution of {length - 1}"
+    if method.kind == "bluestein" and length <= BLUESTEIN_FROM:
+        return f"faster than convolutions at lengths up to {BLUESTEIN_FROM}"
     return None
 
 
@@ -162,10 +174,15 @@ def _convolution(method: Method) -> Iterator[Plan]:
 
 
 def _most_groups(plans: list[Plan]) -> list[Plan]:
-    """Of plans that differ in their groups alone those with the most."""
+    """Of plans that differ in their groups alone those with the most.
+
+    All by Hankel matrices, where groups share the buffers.
+    """
     found: dict[tuple[object, ...], Plan] = {}
     for plan in plans:
-        key = tuple(getattr(plan, name) for name in plan.__dataclass_fields__ if name != "groups")
+        names = [name for name in plan.__dataclass_fields__ if name != "groups"]
+        shared = plan.groups if isinstance(plan, HankelPlan) else 0
+        key = (plan.kind, shared, *(getattr(plan, name) for name in names))
         if key not in found or found[key].groups < plan.groups:
             found[key] = plan
     return list(found.values())
@@ -178,12 +195,24 @@ def estimate(plan: Plan) -> tuple[float, ...]:
     """
     if isinstance(plan, ConvolutionPlan):
         return (_cycles(plan),)
+    if isinstance(plan, HankelPlan):
+        return (plan.length <= LARGEST_FACTOR, *_hankel_order(plan))
     warps = min(plan.groups * plan.warps, _ENOUGH_WARPS)
     if isinstance(plan, DensePlan) and plan.length > LARGEST_FACTOR:
         best = next(warps for limit, warps in _WARPS if plan.length <= limit)
-        return (abs(plan.warps - best), plan.rows, -plan.groups, -plan.buffers)
+        return (1, abs(plan.warps - best), plan.rows, -plan.groups, -plan.buffers)
     better = (plan.buffers > 1) + (plan.warps == 1)
-    return (-warps - _BETTER * better, plan.warps, -plan.buffers)
+    return (0, -warps - _BETTER * better, plan.warps, -plan.buffers)
+
+
+def _hankel_order(plan: HankelPlan) -> tuple[float, ...]:
+    """Columns of one warpgroup, then a tile on its way beside two, then few turns.
+
+    Three groups are better than two where two more tiles are on their way.
+    """
+    groups = 3 if plan.groups == 3 and plan.buffers >= 5 else min(plan.groups, 4 - plan.groups)
+    waits = plan.groups < 2 or plan.buffers < 3
+    return (plan.sharing, plan.parted, waits, plan.turns, -groups, -plan.buffers)
 
 
 def _cycles(plan: ConvolutionPlan) -> float:

@@ -34,8 +34,8 @@ class HankelPlan:
             times as many rows of a product of so many times fewer columns.
         sharing: warpgroups that share the columns of a tile.
         groups: tiles that a block works on at a time.
-        buffers: places of a tile in shared memory for all groups together. Where groups have no
-            equal number of them, they go from group to group.
+        buffers: places of a tile in shared memory for all groups together. They go from group to
+            group, but for copies that are not wide: there each group has its own.
         parted: small products of 3xfp16 have sums of their own, so that those of the large are cut
             once a slice.
         wide: as in `argand.dft_plan.DensePlan`.

@@ -43,11 +43,14 @@ def exact(x: Array, **options: Any) -> Array:
     return (np.fft.ifft if inverse else np.fft.fft)(x.astype(complex), **options)
 
 
-def check(cp: Any, x: Array, precision: str, method: Method, **options: Any) -> Array:
+def check(
+    cp: Any, x: Array, precision: str, method: Method, expected: Array | None = None, **options: Any
+) -> Array:
     """Every row within its bound, and every element written."""
     out = cp.full(x.shape, np.nan, np.complex64)
     assert dft(cp.asarray(x), precision=precision, out=out, **options) is out
-    found, expected = out.get(), exact(x, **options)
+    found = out.get()
+    expected = exact(x, **options) if expected is None else expected
     assert np.isfinite(found).all()
     size = np.linalg.norm(expected, axis=-1)
     error = np.linalg.norm(found - expected, axis=-1)
@@ -109,16 +112,19 @@ def test_every_plan(
     x = normal(rng, 700 if method.length < 1000 else 301, method.length)
     if wide and not wide_fits(method.kind, method.length, method.length):
         pytest.skip("such rows cannot be copied by 16 bytes")
+    if precision == "3xtf32" and own(gpu, method, precision) is None:
+        pytest.skip("its sums would be off by more than 1e-6")
     every = candidates(method, PRECISIONS[precision], gpu.require_arch(), wide=wide)
     assert every or method.kind == "product"
     kinds = {plan.kind: [other for other in every if other.kind == plan.kind] for plan in every}
     plans = [plan for some in kinds.values() for plan in some[:: -(-len(some) // MOST)]]
     compile_plans(gpu, plans, precision)
+    there, back = exact(x), exact(x[:33], inverse=True)
     found = []
     for plan in plans:
         with forced.to(plan):
-            found.append(check(cp, x, precision, method))
-            check(cp, x[:33], precision, method, inverse=True)
+            found.append(check(cp, x, precision, method, there))
+            check(cp, x[:33], precision, method, back, inverse=True)
     if method.kind == "product":
         # Neither who shares the work nor who moves it changes a bit. (Warps that fold together add
         # X_0 up in an order of their own, and convolutions have other factors.)

@@ -12,7 +12,7 @@ struct HankelPlan {
     int turns;    // how often a transform's rows are taken
     int sharing;  // warpgroups that share a tile's columns
     int groups;   // tiles worked on at a time
-    int buffers;  // of all groups: each has its own where they can be dealt out, else tile after tile
+    int buffers;  // of all groups: with wide copies each takes the next one, else each has its own
     bool parted;  // small products have sums of their own
     bool wide;    // 16 bytes a copy
 
@@ -36,7 +36,7 @@ struct HankelPlan {
         return taken > given ? taken : given;
     }
     constexpr int place_bytes() const { return (2 * places() + 127) / 128 * 128; }
-    constexpr bool relayed() const { return buffers % groups; }
+    constexpr bool relayed() const { return wide && buffers > groups; }
     // Warps that look at the same transforms tell each other the largest magnitude of their part.
     constexpr int lookers() const { return products.scaled ? turns * sharing : 1; }
     constexpr int board_bytes() const { return lookers() > 1 ? groups * warps() * 8 * 4 : 0; }
