@@ -40,7 +40,8 @@ from benchmarks.shapes import two_sizes
 from workflow.accuracy import Accuracy, assess_spectrum, spectrum_reference
 
 PEERS = ("scipy", "cufft")
-_CHECKED_VALUES, _CHECKED_ROWS = 1 << 22, 1 << 12
+LIBRARY = ("fp32", "fp64")
+_CHECKED_VALUES, _CHECKED_ROWS = 1 << 20, 1 << 12
 """Numbers and transforms compared with fp64 at most; at least four transforms are."""
 _VALUES = 1 << 27
 
@@ -87,7 +88,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             candidate(PRECISIONS[name], device, case, ours=arguments.ours)
             for name in arguments.precisions
         ]
-        every = [*ours, *chosen(available(device, case), arguments.peers)]
+        peers = chosen(available(device, arguments.peer_precisions), arguments.peers)
+        every = [*ours, *peers]
         report.add([bench.run(one, work(case, one.precision), [x], assess) for one in every])
     return report.status
 
@@ -97,6 +99,9 @@ def _parser() -> argparse.ArgumentParser:
     found.formatter_class = argparse.RawDescriptionHelpFormatter
     found.add_argument("--shape", type=two_sizes("BATCHxLENGTH"), action="append", default=[])
     found.add_argument("--suite", choices=SUITES, help="2^27 elements at many lengths")
+    found.add_argument(
+        "--peer-precisions", choices=LIBRARY, nargs="+", default=LIBRARY, help="of SciPy or cuFFT"
+    )
     found.add_argument("--ours", action="store_true", help="our kernels in place of cuFFT's")
     return found
 
@@ -190,9 +195,8 @@ def _own_plan(precision: Precision, case: Case) -> Iterator[None]:
         yield
 
 
-def available(device: Device, case: Case) -> list[Candidate]:
+def available(device: Device, names: Sequence[str]) -> list[Candidate]:
     """SciPy on the CPU, cuFFT on a GPU."""
-    names = ("fp32", "fp64")
     if device.backend == "cpu":
         from scipy import fft
 

@@ -32,7 +32,7 @@ from argand.dft_plan import (
     kernel_name,
     spread,
 )
-from argand.dft_tables import convolutions, dimensions
+from argand.dft_tables import column_order, convolutions, dimensions
 from argand.forced import Forced
 from argand.kernel_arguments import Arguments, arguments_dtype
 from argand.numpy_dft import stage_shift, table_exponent
@@ -187,7 +187,7 @@ def _twiddles(
 
 @lru_cache(maxsize=64)
 def _convolution(
-    method: Method, second: int, inverse: bool, device: int
+    method: Method, second: int, columns: bool, inverse: bool, device: int
 ) -> tuple[int, dict[str, Any]]:
     """The exponent of the spectrum's scale, and the constants of a convolution by name.
 
@@ -205,8 +205,9 @@ def _convolution(
     lines = np.arange(first * second) // second
     if method.parts[0].coprime:
         lines = np.arange(first * second) % first
-        order = dimensions(first, second)[1].T.ravel()  # k1 + N1 k2
-        spectra = [spectrum[order] for spectrum in spectra]
+        order = dimensions(first, second)[1]
+        order = order[column_order(first)] if columns else order.T  # else k1 + N1 k2
+        spectra = [spectrum[order.ravel()] for spectrum in spectra]
     where = lines * spread(second) + np.arange(first * second) % second
     found = {
         name: cupy.asarray(where[at].astype(np.uint16))
@@ -269,7 +270,7 @@ def _prepared(problem: DftProblem, plan: Plan, strides: tuple[int, ...], device:
                 there, back = plan.warps * plan.rows, plan.warps * plan.rows_back
                 tables |= _twiddles(first, second, there, False, device, "")
                 tables |= _twiddles(second, first, back, False, device, "back_")
-            scaled, more = _convolution(_method(plan), second, inverse, device)
+            scaled, more = _convolution(_method(plan), second, plan.columns, inverse, device)
             tables |= more
             shift = stage_shift(precision, first) + stage_shift(precision, second)
             unit *= 2.0 ** (2 * shift - scaled)

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, product
+from math import gcd
 
 from argand.device import Arch
 from argand.dft_hankel import TURNS, HankelPlan
-from argand.dft_limits import is_legal
+from argand.dft_limits import COLUMNS, is_legal
 from argand.dft_method import (
     LARGEST_DENSE,
     LARGEST_FACTOR,
@@ -160,17 +161,20 @@ def _convolution(method: Method) -> Iterator[Plan]:
     inner = method.parts[0]
     if inner.convolves or len(inner.stages) > 2:
         return
-    size = inner.length
+    size, rader = inner.length, method.kind == "rader"
     for first in range(2, LARGEST_FUSED + 1):
         second = size // first
         if first * second != size or not 2 <= second <= LARGEST_FUSED:
             continue
         for warps in range(1, _CONVOLUTION_WARPS + 1):
             rows, back = (-(-n // (16 * warps)) for n in (second, first))
+            sizes = (method.length, rader, first, second, warps, rows, back)
             for groups in range(1, _CONVOLUTION_WARPS // warps + 1):
-                yield ConvolutionPlan(
-                    method.length, method.kind == "rader", first, second, warps, rows, back, groups
-                )
+                yield ConvolutionPlan(*sizes, groups, columns=False)
+        if rader and first in COLUMNS and gcd(first, second) == 1:
+            sizes = (method.length, rader, first, second, COLUMNS[first], 1, 1)
+            for groups in range(1, _MOST_WARPS // COLUMNS[first] + 1):
+                yield ConvolutionPlan(*sizes, groups, columns=True)
 
 
 def _most_groups(plans: list[Plan]) -> list[Plan]:
@@ -217,6 +221,13 @@ def _hankel_order(plan: HankelPlan) -> tuple[float, ...]:
 
 def _cycles(plan: ConvolutionPlan) -> float:
     """Of a multiprocessor for a transform: its warps' own way, or all instructions there are."""
+    way: float
+    if plan.columns:
+        # Products of a warp's lines, its columns, all numbers in and out.
+        threads = 32 * plan.warps
+        way = 2 * _instructions(plan.second) + 26 * plan.length / threads
+        way += 27 * plan.first * -(-plan.second // threads)
+        return max(4.5 * way / plan.groups, way * plan.warps / 2.2)
     across, along = (-(-n // (16 * plan.warps)) for n in (plan.first, plan.second))
     stages = (plan.rows + along) * _instructions(plan.first) + (
         plan.rows_back + across

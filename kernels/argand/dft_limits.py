@@ -25,6 +25,8 @@ WIDE_BYTES = 16
 """Of a wide copy, on which its addresses lie."""
 LARGEST_BLOCK = 1024
 _NAMED_BARRIERS = 15
+COLUMNS = {16: 1, 44: 3}
+"""Which columns a convolution can have in registers, and how many warps their lines are for."""
 LONGEST_CONVOLUTION = (90, 112, 8)
 """N1, N2 and warps of the one with sums of 112 registers that needs no more, in fp16."""
 
@@ -94,6 +96,13 @@ def _check_fused(plan: ProductPlan | ConvolutionPlan) -> None:
         if not allowed:
             least = f"{plan.length - 1}" if plan.rader else f"at least {plan.length}"
             raise PlanError(f"the convolution's length must be {least}, got {size}")
+        if plan.columns:
+            if plan.warps != COLUMNS.get(plan.first) or not plan.coprime or not plan.rader:
+                raise PlanError(
+                    f"columns in registers are for primes and of {list(COLUMNS)} by a number "
+                    f"without a common divisor, {list(COLUMNS.values())} warps each"
+                )
+            return
     for rows, transforms in stages:
         if 16 * rows * plan.warps < transforms:
             raise PlanError(
@@ -121,6 +130,8 @@ def besides(precision: Precision, plan: Plan) -> int:
         return 48 + 16 * precision.terms + 8 * (not plan.wide)
     base, have = 32 + 40 * precision.terms, registers(plan.threads)
     if isinstance(plan, ConvolutionPlan):
+        if plan.columns:
+            return 72 + 16 * precision.terms if plan.warps == 1 else max(base, 96) + 32
         longest = (plan.first, plan.second, plan.warps) == LONGEST_CONVOLUTION
         if longest and precision.operand is FP16:
             return base + 16

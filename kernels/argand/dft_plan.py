@@ -167,6 +167,7 @@ class ConvolutionPlan:
         rader: by Rader, for a prime N1 N2 + 1; else by Bluestein.
         first, second, warps, rows, groups: as in `ProductPlan`.
         rows_back: as rows, of the transform back, whose first stage is that of N2.
+        columns: N1 is 16, and transforms of 16 run in registers, there and back (one warp).
     """
 
     kind: ClassVar[str] = "convolution"
@@ -179,6 +180,7 @@ class ConvolutionPlan:
     rows: int
     rows_back: int
     groups: int
+    columns: bool
 
     @property
     def threads(self) -> int:
@@ -206,6 +208,8 @@ class ConvolutionPlan:
     @property
     def sums(self) -> int:
         """Registers a thread that hold sums, of the stage that has most."""
+        if self.columns:
+            return 16 * folded_tiles(self.second, 1)
         there = folded_tiles(self.first, 1) * self.rows
         return 16 * max(there, folded_tiles(self.second, 1) * self.rows_back)
 
