@@ -18,14 +18,15 @@ from argand.device import gpu
 from argand.dft_choice import candidates, estimate
 from argand.dft_limits import wide_fits
 from argand.dft_method import Method, bluestein, dense, product, rader
-from argand.dft_plan import Plan, dft_source
+from argand.dft_plan import ConvolutionPlan, Plan, dft_source
 
 from benchmarks.compiling import compile_all
 from workflow.accuracy.transform_bounds import dft_bound
 
 _METHODS = (
     dense(7), dense(24), dense(67), dense(509), product(6, 5), product(24, 16),
-    rader(31, product(6, 5)), bluestein(20, product(8, 5)), bluestein(20, product(6, 4)),
+    rader(31, product(6, 5)), rader(113, product(16, 7)), rader(397, product(44, 9)),
+    bluestein(20, product(8, 5)), bluestein(20, product(6, 4)),
 )  # fmt: skip
 """Small ones: a tool looks at every access."""
 _ROWS = 5
@@ -87,11 +88,13 @@ def _plans(precision: Precision) -> dict[Method, list[Plan]]:
 
 def _features(plan: Plan) -> set[tuple[object, ...]]:
     members = [field.name for field in fields(plan) if field.name not in _SIZES]
-    return {
-        (plan.kind, plan.wide, name, min(3, getattr(plan, name))) if name == "buffers"
-        else (plan.kind, name, min(3, getattr(plan, name)))
-        for name in members
-    }  # fmt: skip
+    found: set[tuple[object, ...]] = {
+        (plan.kind, name, min(3, getattr(plan, name))) for name in members
+    }
+    found.add((plan.kind, "buffers", min(3, getattr(plan, "buffers", 1)), plan.wide))
+    if isinstance(plan, ConvolutionPlan) and plan.columns:
+        found.add((plan.kind, "columns", plan.first))
+    return found
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from math import gcd
 
 from argand.device import Arch
 from argand.dft_hankel import TURNS, HankelPlan
-from argand.dft_limits import COLUMNS, is_legal
+from argand.dft_limits import COLUMN_WARPS, is_legal
 from argand.dft_method import (
     LARGEST_DENSE,
     LARGEST_FACTOR,
@@ -171,9 +171,9 @@ def _convolution(method: Method) -> Iterator[Plan]:
             sizes = (method.length, rader, first, second, warps, rows, back)
             for groups in range(1, _CONVOLUTION_WARPS // warps + 1):
                 yield ConvolutionPlan(*sizes, groups, columns=False)
-        if rader and first in COLUMNS and gcd(first, second) == 1:
-            sizes = (method.length, rader, first, second, COLUMNS[first], 1, 1)
-            for groups in range(1, _MOST_WARPS // COLUMNS[first] + 1):
+        if rader and first in COLUMN_WARPS and gcd(first, second) == 1:
+            sizes = (method.length, rader, first, second, COLUMN_WARPS[first], 1, 1)
+            for groups in range(1, _MOST_WARPS // COLUMN_WARPS[first] + 1):
                 yield ConvolutionPlan(*sizes, groups, columns=True)
 
 

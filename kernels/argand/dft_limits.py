@@ -6,13 +6,14 @@ from dataclasses import fields
 
 from argand.device import Arch
 from argand.dft_hankel import LARGEST_COLUMNS, TURNS, HankelPlan
-from argand.dft_method import LARGEST_FUSED, is_prime
+from argand.dft_method import COLUMNS, LARGEST_FUSED, is_prime
 from argand.dft_plan import (
     LARGEST_REGISTERS,
     ConvolutionPlan,
     DensePlan,
     Plan,
     ProductPlan,
+    depth,
     registers,
 )
 from argand.gemm_plan import PlanError
@@ -25,8 +26,8 @@ WIDE_BYTES = 16
 """Of a wide copy, on which its addresses lie."""
 LARGEST_BLOCK = 1024
 _NAMED_BARRIERS = 15
-COLUMNS = {16: 1, 44: 3}
-"""Which columns a convolution can have in registers, and how many warps their lines are for."""
+COLUMN_WARPS = dict(zip(COLUMNS, (1, 3), strict=True))
+"""How many warps lines are for of a convolution with such columns in registers."""
 LONGEST_CONVOLUTION = (90, 112, 8)
 """N1, N2 and warps of the one with sums of 112 registers that needs no more, in fp16."""
 
@@ -97,10 +98,10 @@ def _check_fused(plan: ProductPlan | ConvolutionPlan) -> None:
             least = f"{plan.length - 1}" if plan.rader else f"at least {plan.length}"
             raise PlanError(f"the convolution's length must be {least}, got {size}")
         if plan.columns:
-            if plan.warps != COLUMNS.get(plan.first) or not plan.coprime or not plan.rader:
+            if plan.warps != COLUMN_WARPS.get(plan.first) or not plan.coprime or not plan.rader:
                 raise PlanError(
                     f"columns in registers are for primes and of {list(COLUMNS)} by a number "
-                    f"without a common divisor, {list(COLUMNS.values())} warps each"
+                    f"without a common divisor, {list(COLUMN_WARPS.values())} warps each"
                 )
             return
     for rows, transforms in stages:
@@ -131,7 +132,8 @@ def besides(precision: Precision, plan: Plan) -> int:
     base, have = 32 + 40 * precision.terms, registers(plan.threads)
     if isinstance(plan, ConvolutionPlan):
         if plan.columns:
-            return 72 + 16 * precision.terms if plan.warps == 1 else max(base, 96) + 32
+            found = 72 + 16 * precision.terms + 8 * (depth(precision) == 8)
+            return found if plan.warps == 1 else max(base, 96) + 32
         longest = (plan.first, plan.second, plan.warps) == LONGEST_CONVOLUTION
         if longest and precision.operand is FP16:
             return base + 16

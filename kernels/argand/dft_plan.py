@@ -207,9 +207,9 @@ class ConvolutionPlan:
 
     @property
     def sums(self) -> int:
-        """Registers a thread that hold sums, of the stage that has most."""
+        """Registers a thread that hold sums, of the stage that has most, or a column."""
         if self.columns:
-            return 16 * folded_tiles(self.second, 1)
+            return max(16 * folded_tiles(self.second, 1), 2 * self.first)
         there = folded_tiles(self.first, 1) * self.rows
         return 16 * max(there, folded_tiles(self.second, 1) * self.rows_back)
 

@@ -201,7 +201,7 @@ def test_any_method_gives_the_transform(rng: np.random.Generator, method: Any) -
 def test_methods() -> None:
     assert str(method_for(97)) == "97"
     assert str(method_for(1024)) == "32 x 32"
-    assert str(method_for(1009)) == "rader(36 x 28)"
+    assert str(method_for(1009)) == "rader(16 x 63)"
     assert str(method_for(2039)) == "bluestein(64 x 64)"
     assert str(method_for(10_007)) == "bluestein(112 x 90)"
     assert method_for(10_007).halves == 2
