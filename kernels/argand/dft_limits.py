@@ -128,7 +128,7 @@ def wide_fits(kind: str, length: int, stride: int) -> bool:
 def besides(precision: Precision, plan: Plan) -> int:
     """Registers a thread beside its sums, with which no kernel spills (the tests compile all)."""
     if isinstance(plan, HankelPlan):
-        return 48 + 16 * precision.terms + 8 * (not plan.wide)
+        return 48 + 16 * precision.terms + 8 * (not plan.wide) + 8 * (plan.sharing > 1)
     base, have = 32 + 40 * precision.terms, registers(plan.threads)
     if isinstance(plan, ConvolutionPlan):
         if plan.columns:
@@ -145,7 +145,8 @@ def besides(precision: Precision, plan: Plan) -> int:
         return found + 24 * (plan.rows > 1) + 40 * (plan.sums > 96)
     if plan.together(precision):
         return found + 8 * (plan.sums > 96) + 24 * (plan.rows > 1)
-    return found + 16 * (not plan.resident) + 24 * (plan.rows > 1)
+    many = plan.rows > 1 and plan.sums > 96
+    return found + 16 * (not plan.resident) + 24 * (plan.rows > 1) + 16 * many
 
 
 def is_legal(plan: Plan, precision: Precision, arch: Arch) -> bool:

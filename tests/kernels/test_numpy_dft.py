@@ -206,7 +206,7 @@ def test_methods() -> None:
     assert str(method_for(10_007)) == "bluestein(112 x 90)"
     assert method_for(10_007).halves == 2
     assert method_for(2039).halves == 1
-    assert method_for(1009).stages == (36, 28, 28, 36)
+    assert method_for(1009).stages == (16, 63, 63, 16)
     for length in range(1, 3000):
         method = method_for(length)
         assert method.length == length
