@@ -146,7 +146,7 @@ def besides(precision: Precision, plan: Plan) -> int:
     if plan.together(precision):
         return found + 8 * (plan.sums > 96) + 24 * (plan.rows > 1)
     many = plan.rows > 1 and plan.sums > 96
-    return found + 16 * (not plan.resident) + 24 * (plan.rows > 1) + 16 * many
+    return found + 16 * (not plan.resident) + 24 * (plan.rows > 1) + 32 * many
 
 
 def is_legal(plan: Plan, precision: Precision, arch: Arch) -> bool:
