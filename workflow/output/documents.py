@@ -20,9 +20,10 @@ from argand.precision import PRECISIONS, Precision
 from workflow.output.gate_tables import gate_cut_table, gates_table
 from workflow.output.measured import measured_products
 from workflow.output.readable import PERFORMANCE, Column, markdown_table, number
-from workflow.output.recorded import read_rows, shown_columns
+from workflow.output.recorded import Rows, read_rows, shown_columns
 from workflow.output.scale_tables import memory_table, scaling_table, streaming_table
 from workflow.output.wanted import judged
+from workflow.output.wanted_dft import judged_dft
 from workflow.output.wanted_softmax import judged_softmax
 from workflow.records import NOT_RUN
 
@@ -167,6 +168,24 @@ def wanted_softmax_table(data: Path) -> str:
     return _wanted(judged_softmax(read_rows(data / "h200-softmax.csv")))
 
 
+def wanted_dft_table(data: Path) -> str:
+    """The benchmark of transforms against what was wanted of it."""
+    return _wanted(judged_dft(_transforms(data)))
+
+
+def transforms_table(data: Path) -> str:
+    """The benchmark of transforms."""
+    return markdown_table(shown_columns(), [row for row in _transforms(data) if row["time_us_p50"]])
+
+
+def _transforms(data: Path) -> Rows:
+    """The suite of transforms and that of primes, without what both have."""
+    rows = read_rows(data / "h200-dft.csv")
+    seen = {row["workload"] for row in rows}
+    primes = read_rows(data / "h200-dft-primes.csv")
+    return rows + [row for row in primes if row["workload"] not in seen]
+
+
 def headline_table(data: Path) -> str:
     """Products of 4096^3, ours and what users would otherwise pick."""
     columns = [
@@ -240,7 +259,8 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "h200-gemm": products_table,
     "h200-gemm-left-out": left_out_table,
     "h200-gemm-wanted": wanted_table,
-    "h200-dft": _measured("h200-dft.csv", lambda row: bool(row["time_us_p50"])),
+    "h200-dft": transforms_table,
+    "h200-dft-wanted": wanted_dft_table,
     "h200-gates": gates_table,
     "h200-gate-cut": gate_cut_table,
     "h200-softmax": softmaxes_table,
