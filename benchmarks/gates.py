@@ -121,7 +121,7 @@ def _run(
         assess = partial(check, state, gates, bench.device.backend)
         work = _work(label, qubits, plan, gates)
         found.append(bench.run(ours(row, plan), work, [state], assess))
-    for peer in chosen(available(device, qubits, gates), arguments.peers):
+    for peer in chosen(available(device, qubits, gates), arguments):
         # The same nominal work as ours, so that speedups are of times.
         plan = plan_circuit(qubits, gates, device=device)
         assess = partial(check, state, gates, bench.device.backend)

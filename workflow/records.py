@@ -123,6 +123,9 @@ class BenchmarkRecord(Record):
             type), ``packed`` (B by `argand.pack`) or ``planar`` (real and imaginary part apart,
             rounded before the clock); ``real`` for softmax.
         output: ``complex64``, ``complex128`` or ``complex-half``; ``real``.
+        host_us: on a GPU, the median of the time that the host takes to make a call.
+        held: whether the device began with the calls when the host had made them, so that the
+            times are its own; False where a call waits for the device itself.
         real_tflops: cuBLAS's real product m = n = k = 8192 of the same operand type, run for the
             same time right after.
         fraction_of_real: ``tflops`` times the products of a precision's split over ``real_tflops``.
@@ -131,6 +134,8 @@ class BenchmarkRecord(Record):
 
     input: str = ""
     output: str = ""
+    host_us: float | None = None
+    held: bool | None = None
     real_tflops: float | None = None
     fraction_of_real: float | None = None
     clock_mhz: float | None = None

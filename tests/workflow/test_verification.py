@@ -10,10 +10,10 @@ import pytest
 from argand.ceilings import Ceilings, operand_formats
 from argand.device import cpu
 
+from workflow.config.loading import load_study
 from workflow.steps.execute import execute
 from workflow.steps.staging import stage
 from workflow.steps.verification import verify
-from workflow.study import load_study
 
 LOG = logging.getLogger("argand.test_verification")
 STUDY = "precisions: [fp32]\nworkloads: {product: {kind: gemm, m: 8, n: 9, k: 10}}\n"
