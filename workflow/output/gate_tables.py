@@ -8,7 +8,6 @@ from pathlib import Path
 from workflow.output.readable import ACCURACY, Column, markdown_table, number
 from workflow.output.recorded import read_rows, shown_columns
 
-
 GATES = ("h200-gates.csv", "h200-gates-20.csv")
 """Of 28 qubits, and circuits of 20, which a CPU can run too."""
 
