@@ -122,7 +122,7 @@ _ONE_TERM = (
     GemmPlan(16, 128, 16, 1, 4, 4),
     GemmPlan(128, 16, 16, 4, 1, 4),
     GemmPlan(32, 32, 32, 2, 2, 3),
-    GemmPlan(32, 16, 32, 2, 2, 6, warps_k=2),
+    GemmPlan(32, 16, 64, 2, 2, 4, warps_k=4),
 )
 _TWO_TERMS = (
     GemmPlan(128, 64, 32, 4, 2, 3, 32),
@@ -132,7 +132,7 @@ _TWO_TERMS = (
     GemmPlan(16, 128, 16, 1, 4, 4, 32),
     GemmPlan(128, 16, 16, 4, 1, 4, 32),
     GemmPlan(32, 32, 32, 2, 2, 3, 32),
-    GemmPlan(32, 16, 32, 2, 2, 6, 32, warps_k=2),
+    GemmPlan(32, 16, 64, 2, 2, 4, 64, warps_k=4),
 )
 
 
