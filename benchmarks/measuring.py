@@ -41,7 +41,8 @@ class Candidate:
     it; ``result`` turns what was computed into an array that the check takes. Where a library takes
     a place for its result, ``prepare`` fills it with NaN, so that an element that it does not write
     is seen. ``input`` and ``output`` are columns of `BenchmarkRecord`; ``chosen`` says what the
-    implementation chose for what was prepared, to stand behind ``algorithm``.
+    implementation chose for what was prepared, to stand behind ``algorithm``; ``predicted_us`` what
+    it was to take.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Candidate:
     input: str = "complex64"
     output: str = "complex64"
     chosen: Callable[..., str] = _nothing_more
+    predicted_us: float | None = None
 
 
 def absent(candidate: Candidate, reason: str) -> Candidate:
@@ -263,7 +265,8 @@ def _row(
         precision=candidate.precision.name,
         algorithm=f"{candidate.algorithm}, {chosen}" if chosen else candidate.algorithm,
         device=device.name, kernel_digest=digest, versions=versions(), timestamp=timestamp(),
-        input=candidate.input, output=candidate.output, **work.sizes, **found,
+        input=candidate.input, output=candidate.output, predicted_us=candidate.predicted_us,
+        **work.sizes, **found,
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from workflow.output.figure_style import COLOURS, marker_key, new_axes, save
-from workflow.output.measured import read_rows
+from workflow.output.recorded import read_rows
 
 Row = Mapping[str, Any]
 

@@ -16,7 +16,7 @@ from argand.dft_choice import estimate, own_plan
 from argand.dft_limits import check_dft_plan, wide_fits
 from argand.dft_method import Method, dense, method_for
 from argand.dft_method import product as dft_product
-from argand.dft_plan import ProductPlan, dft_source
+from argand.dft_plan import Plan, ProductPlan, dft_source
 from argand.dft_plan import kernel_name as dft_name
 from argand.gemm_choice import GemmSizes, OperandTraits, choose
 from argand.gemm_choice import candidates as gemm_choices
@@ -37,8 +37,9 @@ from argand.precision import ROUNDINGS
 from argand.scan_plan import SCAN_KERNEL, scan_source
 from argand.softmax_choice import fitted, plan_softmax
 from argand.softmax_formats import OPERATIONS
-from argand.softmax_plan import SoftmaxForm, check_softmax_plan, softmax_source, vector_for
-from argand.softmax_plan import kernel_name as softmax_name
+from argand.softmax_plan import SoftmaxForm, check_softmax_plan, vector_for
+from argand.softmax_source import kernel_name as softmax_name
+from argand.softmax_source import softmax_source
 from argand.wgmma_plan import (
     TARGET,
     WgmmaPlan,
@@ -286,7 +287,7 @@ def test_clusters_need_hopper() -> None:
         check_softmax_plan(fitted(form, 256, 2, 8192), form, ARCHS["sm_80"])
 
 
-DENSE = (2, 64, 97, 127, 251, 509)
+DENSE = (2, 64, 97, 127, 163, 251, 383, 509, 719)
 PRODUCTS = ((16, 16), (40, 25), (32, 32))
 CONVOLVED = (521, 1009, 2039, 4093, 8191, 10_007)
 
@@ -299,11 +300,16 @@ CONVOLVED = (521, 1009, 2039, 4093, 8191, 10_007)
     ids=str,
 )
 def test_every_transform(arch: Arch, precision: str, method: Method) -> None:
-    """The best plan and some more of each."""
+    """Of each kind of kernel the best plan, a middling one and that with most sums in registers."""
     row = PRECISIONS[precision]
     for wide in {False, wide_fits(method.kind, method.length, method.length)}:
-        found = sorted(dft_candidates(method, row, arch, wide=wide), key=estimate)
-        for plan in {*found[:1], *found[len(found) // 2 :][:1]}:
+        kinds: dict[tuple[str, bool], list[Plan]] = {}
+        for plan in sorted(dft_candidates(method, row, arch, wide=wide), key=estimate):
+            kinds.setdefault((plan.kind, getattr(plan, "columns", False)), []).append(plan)
+        for plan in {
+            plan for some in kinds.values()
+            for plan in (some[0], some[len(some) // 2], max(some, key=lambda plan: plan.sums))
+        }:  # fmt: skip
             check_dft_plan(plan, row, arch)
             assert_clean(dft_source(plan, row), arch.target, dft_name(plan, row))
 

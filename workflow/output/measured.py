@@ -1,32 +1,11 @@
-"""What was measured: the rows of benchmarks and studies under docs/data."""
+"""What was measured of products: the suite, with what later runs measured anew."""
 
 from __future__ import annotations
 
-import csv
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from workflow.records import BenchmarkRecord
-
-Rows = list[dict[str, Any]]
-
-_FIELDS = fields(BenchmarkRecord)
-_NUMBERS = {field.name for field in _FIELDS if "float" in field.type or "int" in field.type}
-
-
-def read_rows(path: Path) -> Rows:
-    """The rows of a CSV of records, numbers as numbers; gaps, and columns it lacks, as None."""
-    with path.open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    nothing: dict[str, Any] = dict.fromkeys(field.name for field in _FIELDS)
-    return [nothing | {key: _value(key, value) for key, value in row.items()} for row in rows]
-
-
-def _value(key: str, text: str) -> Any:
-    if text == "":
-        return None
-    return float(text) if key in _NUMBERS else text
+from workflow.output.recorded import Rows, read_rows
 
 
 def measured_products(data: Path) -> Rows:
