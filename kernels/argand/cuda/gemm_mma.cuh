@@ -296,6 +296,5 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     }
     const int64 row = tile.row + a_line;
     const int64 first = warp % plan.warps_n * plan.warp_n() + lane % 4 * 2;
-    store<plan>(args, result, tile.batch, row, tile.column + first, a_exponent,
-                b_largest + first);
+    store<plan>(args, result, tile.batch, row, tile.column + first, a_exponent, b_largest + first);
 }
