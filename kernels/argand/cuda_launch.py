@@ -121,6 +121,8 @@ class GemmLaunch:
         device: Device,
     ) -> None:
         self.choice = choice
+        #: Bytes of memory that a call takes for planes and pieces of tiles; parts of k come to it.
+        self.nbytes = 0
         self._mma: MmaLaunch | None = None
         addend = out if c is None else c
         if choice.plan is None:
@@ -168,7 +170,6 @@ class GemmLaunch:
             columns.lines if plan.packs else None, columns.conjugated != flip_result,
         )  # fmt: skip
         self._pieces = packed
-        #: Bytes of memory that a call takes for planes and pieces of tiles; parts of k come to it.
         self.nbytes = packed + self._multiply.nbytes
 
     def __call__(self, a: int | Planes, b: int | Planes, c: int, out: int) -> None:

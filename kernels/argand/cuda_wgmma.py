@@ -229,6 +229,8 @@ class WgmmaLaunch:
         the multiprocessors that stand idle.
         """
         problem, cores = self._problem, device.cores
+        if self._plan.packs:  # planes are fresh, and meet in the cache anyway
+            return cores
         of_product = tiles // problem.batch
         inside = 8 * problem.k * (problem.rows + problem.columns)
         if of_product >= cores or cores // of_product * inside < device.cache_bytes // 2:

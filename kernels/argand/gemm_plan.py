@@ -26,12 +26,13 @@ class PlanError(ValueError):
 class GemmPlan:
     """Tile sizes, pipeline depth and layouts of one kernel of the ``gemm_mma`` family.
 
-    A block of ``warps_m x warps_n`` warps computes ``block_m x block_n`` of C in steps of
-    ``block_k``, with ``stages`` tiles of the operands in shared memory. ``promote_every`` is the k
-    after which sums leave the tensor core's accumulators (0: never). ``a_k_fast`` and ``b_k_fast``
-    say whether k is the contiguous axis in memory, ``vector`` how many complex numbers one copy
-    takes (2 needs alignment to 16 bytes). At a precision that scales, ``looks`` has each block find
-    its lines' magnitudes itself, in stages that hold all of k; else a launch before it does.
+    A block of ``warps_m x warps_n`` warps, or of ``warps_k`` times as many that share each step's
+    k, computes ``block_m x block_n`` of C in steps of ``block_k``, with ``stages`` tiles of the
+    operands in shared memory. ``promote_every`` is the k after which sums leave the tensor core's
+    accumulators (0: never). ``a_k_fast`` and ``b_k_fast`` say whether k is the contiguous axis in
+    memory, ``vector`` how many complex numbers one copy takes (2 needs alignment to 16 bytes). At a
+    precision that scales, ``looks`` has each block find its lines' magnitudes itself, in stages
+    that hold all of k; else a launch before it does.
     """
 
     block_m: int
@@ -45,11 +46,12 @@ class GemmPlan:
     b_k_fast: bool = False
     vector: int = 1
     looks: bool = False
+    warps_k: int = 1
 
     @property
     def threads(self) -> int:
         """Threads of a block."""
-        return 32 * self.warps_m * self.warps_n
+        return 32 * self.warps_m * self.warps_n * self.warps_k
 
     @property
     def shared_bytes(self) -> int:
@@ -76,7 +78,8 @@ def check_plan(plan: GemmPlan, precision: Precision, arch: Arch) -> None:
     depth = MMA_DEPTH[precision.operand.name]
     found = 4 * (plan.block_m + plan.block_n) * plan.looks  # magnitudes
     rules = [
-        (plan.block_k % depth == 0, f"block_k must be a multiple of {depth} (one instruction)"),
+        (plan.block_k % (depth * plan.warps_k) == 0,
+         f"block_k must be a multiple of {depth} (one instruction) for each of warps_k"),
         (plan.block_m % (16 * plan.warps_m) == 0, "block_m must be a multiple of 16 warps_m"),
         (plan.block_n % (8 * plan.warps_n) == 0, "block_n must be a multiple of 8 warps_n"),
         (plan.promote_every % plan.block_k == 0, "promote_every must be a multiple of block_k"),
@@ -119,7 +122,7 @@ _ONE_TERM = (
     GemmPlan(16, 128, 16, 1, 4, 4),
     GemmPlan(128, 16, 16, 4, 1, 4),
     GemmPlan(32, 32, 32, 2, 2, 3),
-    GemmPlan(32, 16, 32, 2, 2, 6),
+    GemmPlan(32, 16, 64, 2, 2, 4, warps_k=4),
 )
 _TWO_TERMS = (
     GemmPlan(128, 64, 32, 4, 2, 3, 32),
@@ -129,7 +132,7 @@ _TWO_TERMS = (
     GemmPlan(16, 128, 16, 1, 4, 4, 32),
     GemmPlan(128, 16, 16, 4, 1, 4, 32),
     GemmPlan(32, 32, 32, 2, 2, 3, 32),
-    GemmPlan(32, 16, 32, 2, 2, 6, 32),
+    GemmPlan(32, 16, 64, 2, 2, 4, 64, warps_k=4),
 )
 
 
@@ -216,6 +219,7 @@ def kernel_name(precision: Precision, plan: GemmPlan) -> str:
     """The kernel's symbol."""
     layout = ("k" if plan.a_k_fast else "m") + ("k" if plan.b_k_fast else "n")
     tile = f"{plan.block_m}x{plan.block_n}x{plan.block_k}"
+    tile += f"_{plan.warps_k}" if plan.warps_k > 1 else ""
     looks = f"l{plan.stages}" if plan.looks else ""
     return f"gemm_{precision.symbol}_{tile}_{layout}{plan.vector}{looks}"
 
@@ -265,6 +269,7 @@ def gemm_source(precision: Precision, plan: GemmPlan) -> str:
         "block_k": plan.block_k,
         "warps_m": plan.warps_m,
         "warps_n": plan.warps_n,
+        "warps_k": plan.warps_k,
         "stages": plan.stages,
         "promote_every": plan.promote_every,
         "a_k_fast": str(plan.a_k_fast).lower(),

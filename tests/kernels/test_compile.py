@@ -357,10 +357,21 @@ def test_every_architecture_has_a_plan(arch_row: Arch, precision: str) -> None:
                 assert plan.shared_bytes <= arch_row.shared_bytes
 
 
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize("k", [1, 40, 256, 257])
+def test_small_scaled_products_have_stages_for_all_of_k(precision: str, k: int) -> None:
+    row = PRECISIONS[precision]
+    plan = plan_gemm(row, ARCHS["sm_90a"], batch=1, m=256, n=256, k=k, cores=132, vector=2)
+    assert plan.looks == (row.scaled and k <= 256)
+    assert not plan.looks or (plan.stages - 1) * plan.block_k >= k
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"block_k": 24}, "multiples of 16"),
+        ({"warps_k": 3}, "for each of warps_k"),
+        ({"looks": True}, "only a precision that scales"),
         ({"block_m": 120}, "multiple of 16 warps_m"),
         ({"promote_every": 24}, "promote_every must be a multiple"),
         ({"vector": 4}, "vector must be 1 or 2"),

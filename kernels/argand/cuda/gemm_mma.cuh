@@ -85,19 +85,19 @@ __device__ __forceinline__ void multiply(float (&re)[4], float (&im)[4], const L
     }
 }
 
-// Multiplies the tiles of one stage. `a` and `b` point at this warp's part.
+// Multiplies the tiles of one stage, this warp's share of k from k0 on. `a` and `b` point at this warp's part.
 template <GemmPlan plan>
 __device__ __forceinline__ void multiply_stage(Accumulators<plan>& sum, const float2* a_tile,
-                                               const float2* b_tile, int a_line, int b_line,
+                                               const float2* b_tile, int a_line, int b_line, int k0,
                                                const float (&a_scale)[plan.warp_m() / 8],
                                                const float (&b_scale)[plan.warp_n() / 8],
                                                float flip_b) {
     constexpr int kRows = plan.warp_m() / 16, kColumns = plan.warp_n() / 8;
-    const int k_lane = threadIdx.x % 4;
+    const int k_lane = k0 + threadIdx.x % 4;
     // More steps at once hoist more reads than there are registers for.
     constexpr int kTogether = 16 / kMmaDepth<plan.operand>;
 #pragma unroll kTogether
-    for (int k = 0; k < plan.block_k; k += kMmaDepth<plan.operand>) {
+    for (int k = 0; k < plan.block_k / plan.warps_k; k += kMmaDepth<plan.operand>) {
         Line<plan> a[2 * kRows];
 #pragma unroll
         for (int i = 0; i < 2 * kRows; ++i) {
@@ -112,6 +112,28 @@ __device__ __forceinline__ void multiply_stage(Accumulators<plan>& sum, const fl
             for (int i = 0; i < kRows; ++i) {
                 multiply<plan>(sum.re[i][j], sum.im[i][j], a[2 * i], a[2 * i + 1], b);
             }
+        }
+    }
+}
+
+// Adds the sums of all shares of k to those of the first, in order. `memory` is the block's.
+template <GemmPlan plan>
+__device__ __forceinline__ void join_shares(Accumulators<plan>& sum, float* memory, int share) {
+    constexpr int kThreads = kWarp * plan.warps_m * plan.warps_n;
+    constexpr int kCount = plan.warp_m() / 16 * (plan.warp_n() / 8) * 8;
+    static_assert(4 * (plan.warps_k - 1) * kCount * kThreads <=
+                      8 * plan.stages * (plan.a_size() + plan.b_size()),
+                  "the stages' memory holds what is left");
+    float* mine = memory + threadIdx.x % kThreads;
+    if (share > 0) {
+        float* to = mine + (share - 1) * kCount * kThreads;
+        sum.each([&](float& x, float) { *to = x; to += kThreads; }, sum);
+    }
+    __syncthreads();
+    if (share == 0) {
+        const float* from = mine;
+        for (int other = 1; other < plan.warps_k; ++other) {
+            sum.each([&](float& x, float) { x += *from; from += kThreads; }, sum);
         }
     }
 }
@@ -203,7 +225,9 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
         commit_copies();
     };
 
-    const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+    constexpr int kWarps = plan.warps_m * plan.warps_n;
+    const int warp = threadIdx.x / kWarp % kWarps, lane = threadIdx.x % kWarp;
+    const int share = threadIdx.x / kWarp / kWarps;
     const int a_line = warp / plan.warps_n * plan.warp_m() + lane / 4;
     const int b_line = warp % plan.warps_n * plan.warp_n() + lane / 4;
     const float flip_b = args.flip_b ? -1.0f : 1.0f;
@@ -254,8 +278,8 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
         __syncthreads();
         load(step + plan.stages - 1);
         const float2* stage = stages + step % plan.stages * kStage;
-        multiply_stage<plan>(sum, stage, stage + plan.a_size(), a_line, b_line, a_scale, b_scale,
-                             flip_b);
+        multiply_stage<plan>(sum, stage, stage + plan.a_size(), a_line, b_line,
+                             share * (plan.block_k / plan.warps_k), a_scale, b_scale, flip_b);
         if constexpr (kPromotes) {
             constexpr int kSteps = plan.promote_every / plan.block_k;
             if ((step + 1) % kSteps == 0 || step + 1 == steps) {
@@ -264,8 +288,13 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
             }
         }
     }
+    Accumulators<plan>& result = kPromotes ? total : sum;
+    if constexpr (plan.warps_k > 1) {
+        __syncthreads();  // no stage is read any more
+        join_shares<plan>(result, reinterpret_cast<float*>(stages), share);
+        if (share > 0) return;
+    }
     const int64 row = tile.row + a_line;
     const int64 first = warp % plan.warps_n * plan.warp_n() + lane % 4 * 2;
-    store<plan>(args, kPromotes ? total : sum, tile.batch, row, tile.column + first, a_exponent,
-                b_largest + first);
+    store<plan>(args, result, tile.batch, row, tile.column + first, a_exponent, b_largest + first);
 }

@@ -21,13 +21,13 @@ struct GemmPlan {
     bool scaled;
     bool looks;  // then: whether each block looks for its lines' magnitudes, else a launch before has
     int block_m, block_n, block_k;
-    int warps_m, warps_n;
+    int warps_m, warps_n, warps_k;  // warps_k share a stage's k, and add their sums at the end
     int stages;
     int promote_every;  // k after which the accumulators move to fp32 registers; 0: never
     bool a_k_fast, b_k_fast;  // whether k is the contiguous axis in memory
     int vector;  // complex numbers a copy
 
-    constexpr int threads() const { return kWarp * warps_m * warps_n; }
+    constexpr int threads() const { return kWarp * warps_m * warps_n * warps_k; }
     constexpr int warp_m() const { return block_m / warps_m; }
     constexpr int warp_n() const { return block_n / warps_n; }
     constexpr int a_pitch() const { return (a_k_fast ? block_k : block_m) + kPad; }
