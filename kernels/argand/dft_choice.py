@@ -173,7 +173,9 @@ def _convolution(method: Method) -> Iterator[Plan]:
                 yield ConvolutionPlan(*sizes, groups, columns=False)
         if rader and first in COLUMN_WARPS and gcd(first, second) == 1:
             sizes = (method.length, rader, first, second, COLUMN_WARPS[first], 1, 1)
-            for groups in range(1, _MOST_WARPS // COLUMN_WARPS[first] + 1):
+            # One warp each: twelve of 168 registers were slower than eight.
+            most = _CONVOLUTION_WARPS if COLUMN_WARPS[first] == 1 else _MOST_WARPS
+            for groups in range(1, most // COLUMN_WARPS[first] + 1):
                 yield ConvolutionPlan(*sizes, groups, columns=True)
 
 
