@@ -146,6 +146,7 @@ def besides(precision: Precision, plan: Plan) -> int:
     if plan.together(precision):
         return found + 8 * (plan.sums > 96) + 24 * (plan.rows > 1)
     many = plan.rows > 1 and plan.sums > 96
+    found += 8 * (plan.warps == 2)
     return found + 16 * (not plan.resident) + 24 * (plan.rows > 1) + 32 * many
 
 
