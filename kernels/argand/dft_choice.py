@@ -143,10 +143,9 @@ def _dense(length: int, wide: bool) -> Iterator[Plan]:
 
 def _hankel(length: int, wide: bool) -> Iterator[Plan]:
     groups = range(1, _MOST_WARPGROUPS + 1)
-    every = product(TURNS, (1, 2, 3), groups, range(1, 9), (False, True))
-    for turns, sharing, count, buffers, parted in every:
+    for turns, sharing, count, buffers in product(TURNS, (1, 2, 3), groups, range(1, 9)):
         if sharing * count <= _MOST_WARPGROUPS:
-            yield HankelPlan(length, turns, sharing, count, buffers, parted, wide)
+            yield HankelPlan(length, turns, sharing, count, buffers, wide)
 
 
 def _product(first: int, second: int, wide: bool) -> Iterator[Plan]:
@@ -214,11 +213,11 @@ def estimate(plan: Plan) -> tuple[float, ...]:
 def _hankel_order(plan: HankelPlan) -> tuple[float, ...]:
     """Columns of one warpgroup, then a tile on its way beside two, then few turns.
 
-    Three groups are better than two where two more tiles are on their way.
+    Two groups are best, but three of small tiles where two more are on their way.
     """
-    groups = 3 if plan.groups == 3 and plan.buffers >= 5 else min(plan.groups, 4 - plan.groups)
+    best = 3 if plan.turns > 1 and plan.buffers >= 5 else 2
     waits = plan.groups < 2 or plan.buffers < 3
-    return (plan.sharing, plan.parted, waits, plan.turns, -groups, -plan.buffers)
+    return (plan.sharing, waits, plan.turns, abs(plan.groups - best), -plan.buffers)
 
 
 def _cycles(plan: ConvolutionPlan) -> float:
