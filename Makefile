@@ -20,7 +20,7 @@ run: setup check ## the study (STUDY=path.yaml CORES=8 or PROFILE=profiles/slurm
 	@echo "Done: open results/report.html, or read results/tables/performance.md"
 
 check: setup ## the study's mistakes, if it has any, without running it
-	@.venv/bin/python -m workflow.study $(if $(EXECUTOR),--elsewhere) $(or $(STUDY),config/config.yaml)
+	@.venv/bin/python -m workflow.config.check $(if $(EXECUTOR),--elsewhere) $(or $(STUDY),config/config.yaml)
 
 report: setup ## results/report.html again, from what a run left
 	$(SNAKEMAKE) --quiet all --report results/report.html

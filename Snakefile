@@ -18,12 +18,14 @@ share_packages(ROOT)
 
 from argand import DeviceError
 from argand.nvrtc import kernel_digest
+from workflow.config.check import check_study
+from workflow.config.loading import load_study
+from workflow.config.mistakes import StudyError
 from workflow.methods.shards import split_part
 from workflow.steps.gpu_devices import study_gpus
-from workflow.steps.needs import FIXED, needs
+from workflow.steps.needs import asked
 from workflow.steps.progress import attach
 from workflow.storage import run_folder
-from workflow.study import StudyError, check_study, load_study
 
 # Jobs run on this machine, or a cluster's scheduler places them. Such a job starts Snakemake again,
 # where it is not the main process. The executor is chosen after this file is read, but only one that
@@ -81,7 +83,7 @@ if RUNS_HERE:
 GPU_PER_JOB = min(GPUS, 1)
 
 # What a job of a workload asks a cluster's scheduler for.
-asked = partial(needs, study, gpu=GPU_PER_JOB > 0)
+asks = partial(asked, study, gpu=GPU_PER_JOB > 0)
 
 
 report: "workflow/report/workflow.rst"

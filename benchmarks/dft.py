@@ -88,8 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             candidate(PRECISIONS[name], device, case, ours=arguments.ours)
             for name in arguments.precisions
         ]
-        peers = chosen(available(device, arguments.peer_precisions), arguments.peers)
-        every = [*ours, *peers]
+        every = [*ours, *chosen(available(device), arguments)]
         report.add([bench.run(one, work(case, one.precision), [x], assess) for one in every])
     return report.status
 
@@ -99,9 +98,6 @@ def _parser() -> argparse.ArgumentParser:
     found.formatter_class = argparse.RawDescriptionHelpFormatter
     found.add_argument("--shape", type=two_sizes("BATCHxLENGTH"), action="append", default=[])
     found.add_argument("--suite", choices=SUITES, help="2^27 elements at many lengths")
-    found.add_argument(
-        "--peer-precisions", choices=LIBRARY, nargs="+", default=LIBRARY, help="of SciPy or cuFFT"
-    )
     found.add_argument("--ours", action="store_true", help="our kernels in place of cuFFT's")
     return found
 
@@ -195,7 +191,7 @@ def _own_plan(precision: Precision, case: Case) -> Iterator[None]:
         yield
 
 
-def available(device: Device, names: Sequence[str]) -> list[Candidate]:
+def available(device: Device) -> list[Candidate]:
     """SciPy on the CPU, cuFFT on a GPU."""
     if device.backend == "cpu":
         from scipy import fft
@@ -204,12 +200,12 @@ def available(device: Device, names: Sequence[str]) -> list[Candidate]:
             Candidate("scipy", PRECISIONS[name], "pocketfft", partial(_converted, name),
                       partial(fft.fft, workers=-1), np.asarray,
                       input=PRECISIONS[name].output, output=PRECISIONS[name].output)
-            for name in names
+            for name in LIBRARY
         ]  # fmt: skip
     return [
         Candidate("cufft", PRECISIONS[name], "cufft", partial(_planned, name), _executed,
                   lambda out: out, input=PRECISIONS[name].output, output=PRECISIONS[name].output)
-        for name in names
+        for name in LIBRARY
     ]  # fmt: skip
 
 

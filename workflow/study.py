@@ -1,34 +1,26 @@
-"""A study: what a config says, complete, checked, and with its sweeps expanded.
+"""A study: what a config says, complete, with its sweeps expanded.
 
-`load_study` needs nothing but the config. `check_study` then looks at the device and at the user's
-files, so that whatever can be wrong is said before the first job starts.
+`workflow.config.loading` reads it and needs nothing but the config; `workflow.config.check` then
+looks at the device and at the user's files, so that whatever can be wrong is said before the first
+job starts.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
-import sys
-from collections.abc import Iterable, Iterator, Mapping
-from graphlib import CycleError, TopologicalSorter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 from argand import PRECISIONS
-from argand.device import DeviceError, resolve
-from pydantic import BaseModel, Field, InstanceOf, ValidationError, field_validator
+from pydantic import BaseModel, Field, InstanceOf, field_validator
 
-from workflow.config.mistakes import StudyError, attach, messages, nearest, show
+from workflow.config.mistakes import StudyError
 from workflow.config.model import Model
-from workflow.config.study_file import read_study_file
-from workflow.config.sweeps import MOST_CASES, expand
-from workflow.methods.peers import PEERS
-from workflow.methods.shards import Shard, choose_axis, shards
+from workflow.methods.shards import Shard, shards
 from workflow.workloads import KINDS, Case, Workload
 from workflow.workloads.base import PrecisionName, known_precisions
-
-__all__ = ["Settings", "Study", "StudyError", "check_study", "load_study", "workload_from_json"]
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """Names of workloads: they become names of files."""
@@ -150,230 +142,3 @@ def workload_from_json(text: str) -> Workload:
     kind = KINDS[content["case"]["kind"]]
     case = kind.case_type.model_validate_json(json.dumps(content["case"]))
     return kind(content["name"], case, content["seed"])
-
-
-def load_study(
-    config: Mapping[str, Any] | Path, overrides: Mapping[str, Any] | None = None
-) -> Study:
-    """Read and check a config, expand its sweeps and fill in its defaults.
-
-    Args:
-        config: a YAML file, or what one held. A file is better: mistakes in YAML itself, such as a
-            key given twice, cannot be seen in the mapping that another reader made of it.
-        overrides: keys of the study itself that take the place of the config's, as from a command
-            line (``device: cpu``); ``workloads`` replaces them all.
-
-    Raises:
-        StudyError: every mistake in the config, one a line, each with its key.
-    """
-    raw = read_study_file(config) if isinstance(config, Path) else dict(config)
-    raw.update(overrides or {})
-    mistakes: list[str] = []
-    workloads = raw.pop("workloads", None)
-    settings = _parsed(Settings, raw, (), mistakes, extra=("workloads",))
-    cases = _cases(workloads, mistakes)
-    if settings is None or mistakes:
-        raise StudyError(mistakes)
-    completed = {name: _complete(case, settings) for name, case in cases.items()}
-    for name, case in completed.items():
-        assert case.precisions is not None  # _complete
-        if case.precision != "auto" and case.precision not in case.precisions:
-            mistakes.append(
-                f"workloads.{name}.precision: must be auto or one of the workload's precisions "
-                f"{list(case.precisions)}, got {case.precision!r}"
-            )
-    if mistakes:
-        raise StudyError(mistakes)
-    return Study(**settings.model_dump(), workloads=completed)
-
-
-def _complete(case: Case, settings: Settings) -> Case:
-    """The case with the study's precisions and baselines where it has none of its own."""
-    inherited = ("precisions", "baselines")
-    missing = [key for key in inherited if getattr(case, key) is None]
-    return case.model_copy(update={key: getattr(settings, key) for key in missing})
-
-
-def _parsed(
-    model: type[Model],
-    raw: Mapping[str, Any],
-    at: tuple[str, ...],
-    mistakes: list[str],
-    extra: tuple[str, ...] = (),
-) -> Any:
-    """An instance of a model, or None with the mistakes added.
-
-    Validated as JSON in strict mode: lists become tuples and text becomes paths, but no text
-    becomes a number and no number a truth value.
-    """
-    try:
-        text = json.dumps(raw)
-    except (TypeError, ValueError) as error:
-        mistakes.append(f"{'.'.join(at) or 'study'}: not plain data ({error})")
-        return None
-    try:
-        return model.model_validate_json(text, strict=True)
-    except ValidationError as error:
-        mistakes += messages(error, model, raw, at, extra)
-        return None
-
-
-def _cases(workloads: Any, mistakes: list[str]) -> dict[str, Case]:
-    if not workloads:
-        mistakes.append("workloads: the study is empty; name at least one workload")
-        return {}
-    if not isinstance(workloads, Mapping):
-        mistakes.append(
-            f"workloads: must be a mapping of names to workloads, got {show(workloads)}"
-        )
-        return {}
-    cases: dict[str, Case] = {}
-    for name, parameters in workloads.items():
-        for full, case in _expanded(str(name), parameters, mistakes):
-            if full in cases:
-                mistakes.append(f"workloads.{name}: there are two workloads of the name {full!r}")
-            if len(full) > LONGEST_NAME:
-                mistakes.append(
-                    f"workloads.{show(name)}: a name may have {LONGEST_NAME} characters with the "
-                    f"values of its sweeps, got {len(full)}: {show(full)}"
-                )
-            cases[full] = case
-        if len(cases) > MOST_CASES:
-            mistakes.append(f"workloads: a study may have {MOST_CASES} cases, got more")
-            break
-    return cases
-
-
-def _expanded(name: str, parameters: Any, mistakes: list[str]) -> list[tuple[str, Case]]:
-    """The cases of one workload of the config; those that are right."""
-    at = f"workloads.{name}"
-    if not NAME.fullmatch(name):
-        mistakes.append(
-            f"{at}: a name must begin with a letter or digit and go on with letters, digits and "
-            f"any of '._-', got {name!r}"
-        )
-    if not isinstance(parameters, Mapping):
-        mistakes.append(f"{at}: must be a mapping with at least a kind, got {show(parameters)}")
-        return []
-    kind = parameters.get("kind")
-    if not isinstance(kind, str) or kind not in KINDS:
-        hint = nearest(kind, KINDS) if isinstance(kind, str) else ""
-        got = f", got {show(kind)}{hint}" if "kind" in parameters else " (it is missing)"
-        mistakes.append(f"{at}.kind: must be one of {sorted(KINDS)}{got}")
-        return []
-    model = KINDS[kind].case_type
-    try:
-        expanded = expand(name, parameters, model)
-    except StudyError as error:
-        mistakes += error.mistakes
-        return []
-    cases = [(full, _parsed(model, raw, ("workloads", name), mistakes)) for full, raw in expanded]
-    return [(full, case) for full, case in cases if case is not None]
-
-
-def check_study(study: Study, *, device_here: bool = True) -> None:
-    """Look for what is wrong outside the config: device, files, workloads that need each other.
-
-    Reads the headers of the user's files and no data. Raises StudyError with every mistake.
-
-    Args:
-        study: what `load_study` returned.
-        device_here: whether this machine computes, so that its devices must do.
-    """
-    mistakes = []
-    if device_here:
-        try:
-            resolve(study.device)
-        except DeviceError as error:
-            mistakes.append(str(error))
-    dependencies = _wrong_dependencies(study)
-    mistakes += dependencies
-    for name in study.names:
-        keys = type(study.workloads[name]).model_fields
-        mistakes += _unknown_baselines(name, study.workloads[name].baselines)
-        try:
-            study.workload(name).check()
-            if not dependencies:
-                mistakes += _wrong_shards(study, name, keys)
-        except ValueError as error:
-            mistakes.append(attach(("workloads", name), str(error), keys))
-    if mistakes:
-        raise StudyError(mistakes)
-
-
-def _unknown_baselines(name: str, baselines: str | tuple[str, ...] | None) -> list[str]:
-    """Peers that no kind has; whether one is installed, the job says where it runs."""
-    known = sorted({peer for group in PEERS.values() for peer in group})
-    named = baselines if isinstance(baselines, tuple) else ()
-    return [
-        f"workloads.{name}.baselines: must be auto, none, or of {known}, got {peer!r}"
-        f"{nearest(peer, known)}"
-        for peer in named
-        if peer not in known
-    ]
-
-
-def _wrong_shards(study: Study, name: str, known: Iterable[str]) -> list[str]:
-    """More shards than an axis has entries, or a kind that has no axis to split."""
-    case, workload = study.workloads[name], study.workload(name)
-    if case.shards == 1:
-        return []
-    upstream = study.upstream(name)
-    lengths = workload.outline(study.workload(upstream) if upstream else None).axis_lengths()
-    try:
-        choose_axis(workload.splits, lengths, case.shards)
-    except ValueError as error:
-        return [attach(("workloads", name), f"shards: {error}", known)]
-    return []
-
-
-def _wrong_dependencies(study: Study) -> list[str]:
-    """Products that are read but not made, cannot be read by that kind, or wait for each other."""
-    needs = {name: study.upstream(name) for name in study.names}
-    graph = {name: upstream for name, upstream in needs.items() if upstream is not None}
-    mistakes = [_wrong_upstream(study, name, upstream) for name, upstream in graph.items()]
-    if any(mistakes):
-        return [text for text in mistakes if text]
-    try:
-        TopologicalSorter({name: [upstream] for name, upstream in graph.items()}).prepare()
-    except CycleError as error:
-        around = error.args[1]
-        return [
-            f"workloads.{around[0]}.input.workload: these read each other's products: "
-            f"{' <- '.join(around)}"
-        ]
-    return []
-
-
-def _wrong_upstream(study: Study, name: str, upstream: str) -> str:
-    reads = KINDS[study.workloads[name].kind].reads
-    choices = [
-        other for other, case in study.workloads.items() if other != name and case.kind in reads
-    ]
-    if upstream in choices:
-        return ""
-    return (
-        f"workloads.{name}.input.workload: must be one of {choices} (kind {' or '.join(reads)}), "
-        f"got {upstream!r}{nearest(upstream, choices)}"
-    )
-
-
-def main() -> None:
-    """Check the study files named on the command line and say what is wrong with them."""
-    parser = argparse.ArgumentParser(prog="python -m workflow.study", description=main.__doc__)
-    parser.add_argument("studies", metavar="STUDY", type=Path, nargs="+")
-    parser.add_argument(
-        "--elsewhere", action="store_true", help="other machines compute: this one needs no GPU"
-    )
-    given = parser.parse_args()
-    for path in given.studies:
-        try:
-            study = load_study(path)
-            check_study(study, device_here=not given.elsewhere)
-        except StudyError as error:
-            sys.exit(f"{path}:\n{error}")
-        print(f"{path}: {len(study.names)} workloads ({', '.join(study.names)})")
-
-
-if __name__ == "__main__":
-    main()

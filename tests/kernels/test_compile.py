@@ -21,7 +21,6 @@ from argand.dft_plan import kernel_name as dft_name
 from argand.gemm_choice import GemmSizes, OperandTraits, choose
 from argand.gemm_choice import candidates as gemm_choices
 from argand.gemm_plan import (
-    SCAN_KERNEL,
     GemmPlan,
     PlanError,
     candidates,
@@ -29,16 +28,18 @@ from argand.gemm_plan import (
     gemm_source,
     kernel_name,
     plan_gemm,
-    scan_source,
     whole_passes,
 )
+from argand.gpu_timing import HOLD_KERNEL, HOLD_SOURCE
 from argand.nvrtc import compile_cubin
 from argand.pack_plan import PackPlan, pack_kernel_name, pack_source
 from argand.precision import ROUNDINGS
+from argand.scan_plan import SCAN_KERNEL, scan_source
 from argand.softmax_choice import fitted, plan_softmax
 from argand.softmax_formats import OPERATIONS
-from argand.softmax_plan import SoftmaxForm, check_softmax_plan, softmax_source, vector_for
-from argand.softmax_plan import kernel_name as softmax_name
+from argand.softmax_plan import SoftmaxForm, check_softmax_plan, vector_for
+from argand.softmax_source import kernel_name as softmax_name
+from argand.softmax_source import softmax_source
 from argand.wgmma_plan import (
     TARGET,
     WgmmaPlan,
@@ -81,6 +82,8 @@ def test_every_gemm_tile(arch: Arch, precision: str) -> None:
     plans = [with_layout(largest, layout, vector) for layout in LAYOUTS for vector in (1, 2)]
     for tile in others:
         plans += [with_layout(tile, LAYOUTS[0], 2), with_layout(tile, LAYOUTS[1], 1)]
+    if row.scaled:
+        plans += [replace(plan, looks=True, stages=2) for plan in plans]
     for plan in plans:
         check_plan(plan, row, arch)
         assert_clean(gemm_source(row, plan), arch.target, kernel_name(row, plan))
@@ -149,7 +152,7 @@ def test_every_wgmma_tile(precision: str) -> None:
     for plan in wgmma_plans(precision):
         if plan.prescaled and not row.scaled and plan.storage == "planar":
             continue  # the code of the plan without it
-        tile = (plan.storage, plan.block_m, plan.block_n)
+        tile = (plan.storage, plan.packs, plan.block_m, plan.block_n)
         largest = (plan.block_m, plan.block_n) == (128, 128)
         if largest or tile not in seen:
             every = ways_to_store(precision, plan)
@@ -198,6 +201,10 @@ def test_every_packing(precision: str) -> None:
         both = [PackPlan(half, True, vector), PackPlan(half, False, vector)]
         for plans in (*alone, both):
             assert_clean(pack_source(row, plans), TARGET, pack_kernel_name(row, plans))
+
+
+def test_what_holds_a_stream(arch: Arch) -> None:
+    assert_clean(HOLD_SOURCE, arch.target, HOLD_KERNEL)
 
 
 def test_the_sum_over_parts_of_k() -> None:

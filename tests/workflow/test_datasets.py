@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from workflow.storage.datasets import DataError, Result, read_result, read_results, write_run
+from workflow.storage.datasets import DataError, Result, open_run, read_result, write_run
 from workflow.storage.staged import read_staged, write_staged
 from workflow.workloads.base import Coordinate, Staged
 
@@ -60,7 +60,7 @@ def test_missing_file_and_wrong_content_are_named(staged: Staged, tmp_path: Path
         read_staged(tmp_path / "nothing.h5")
     write_staged(tmp_path / "w.h5", staged, workload="w", kind="gemm")
     with pytest.raises(DataError, match=r"w\.h5: expected a run file of argand, found 'staged'"):
-        list(read_results(tmp_path / "w.h5"))
+        read_result(tmp_path / "w.h5", "argand", "tf32")
 
 
 def _result(**changes: object) -> Result:
@@ -78,11 +78,18 @@ def test_run_round_trip(tmp_path: Path) -> None:
         writer.add(_result())
         writer.amend(_result(), end_to_end_us=99.0)
         writer.add(failed)
-    first, second = read_results(path)
-    assert first.data is not None
-    np.testing.assert_array_equal(first.data, _result().data)
-    assert (first.time_us_p50, first.end_to_end_us) == (12.5, 99.0)
-    assert second == failed
+    with open_run(path) as run:
+        first, second = run.results
+        np.testing.assert_array_equal(run.read(first), _result().data)
+        np.testing.assert_array_equal(
+            run.read(first, [slice(2), slice(1, 3)]), _result().data[:, 1:3]
+        )
+        assert run.outline(first).shape == (2, 3)
+        assert (first.time_us_p50, first.end_to_end_us) == (12.5, 99.0)
+        assert (second, run.outline(second)) == (failed, None)
+    with pytest.raises(DataError, match="has no data"), open_run(path) as run:
+        run.read(failed)
+    np.testing.assert_array_equal(read_result(path, "argand", "tf32").data, _result().data)
     with pytest.raises(DataError, match="incomplete"):
         read_result(path, "argand", "fp64")
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from argand import PRECISIONS
 
-from workflow.output.documents import fill_tables, read_rows
+from workflow.output.documents import fill_tables
+from workflow.output.recorded import read_rows
 from workflow.records import BenchmarkRecord, Record
 
 PAGE = "before\n<!-- table: {} -->\nold\n<!-- end -->\nafter\n"
@@ -70,6 +72,20 @@ def test_products_stand_beside_their_conditions(tmp_path: Path) -> None:
                     "| 700 |"]  # fmt: skip
 
 
+def test_rows_of_a_later_run_take_the_places_of_earlier_ones(tmp_path: Path) -> None:
+    other = MEASURED | {"workload": "v"}
+    data = products(tmp_path, MEASURED, MEASURED | {"precision": "bf16"}, other)
+    again = MEASURED | {"time_us_p50": "1300"}
+    packed = MEASURED | {"input": "packed", "time_us_p50": "1250"}
+    products(data, again, packed, name="h200-gemm-later.csv")
+    table = fill_tables(PAGE.format("h200-gemm"), data)
+    rows = [line.split(" | ") for line in table.splitlines() if "argand" in line]
+    assert [(row[0], row[2], row[3], row[5]) for row in rows] == [
+        ("| w", "tf32", "complex64", "1300"), ("| w", "bf16", "complex64", "1400"),
+        ("| w", "tf32", "packed", "1250"), ("| v", "tf32", "complex64", "1400"),
+    ]  # fmt: skip
+
+
 def test_small_products_are_those_of_the_later_run(tmp_path: Path) -> None:
     data = products(tmp_path, MEASURED, MEASURED | {"workload": "small", "time_us_p50": "90"})
     again = MEASURED | {"workload": "small", "time_us_p50": "40"}
@@ -95,3 +111,33 @@ def test_what_was_left_out_is_listed_with_its_reason(tmp_path: Path) -> None:
 def test_the_profile_is_shown_as_it_was_printed(tmp_path: Path) -> None:
     (tmp_path / "h200-ncu.txt").write_text("case | kernel\ntf32 8x8x8 | gemm_tf32\n")
     assert "| tf32 8x8x8 | gemm_tf32 |" in fill_tables(PAGE.format("h200-ncu"), tmp_path)
+
+
+def test_streams_have_a_row_for_each_repeat_and_their_medians(tmp_path: Path) -> None:
+    alone = {"read": 1.0, "copy": 0.5, "compute": 0.25, "write": 2.0}
+    runs = [
+        {"stream": {"seconds": s}, "alone": alone, "of_slowest": 2 / s,
+         "of_slowest_but_write": 1 / s}
+        for s in (4.0, 2.5, 2.0)
+    ]  # fmt: skip
+    report = {"runs": runs, "folder": "/dev/shm", "beams": 16}
+    (tmp_path / "h200-streaming.json").write_text(json.dumps([report]))
+    lines = fill_tables(PAGE.format("h200-streaming"), tmp_path).splitlines()
+    rows = [line for line in lines if line.startswith("| memory")]
+    assert len(rows) == 4
+    assert rows[0].startswith("| memory, 16 beams, repeat 1 | 4.00 | 1.00 | ")
+    assert rows[-1] == (
+        "| memory, 16 beams, **median** | 2.50 | 1.00 | 0.500 | 0.250 | 2.00 | 80.0 | 40.0 |"
+    )
+
+
+def test_scaling_is_told_against_one_gpu(tmp_path: Path) -> None:
+    run = {
+        "gpus": 1, "shards": 16, "wall_s": 30.0, "span_s": 24.0, "shards_per_s": 2 / 3,
+        "held_s": 1.0, "between_s": 0.5, "busy": 2 / 3,
+    }  # fmt: skip
+    many = run | {"gpus": 2, "shards": 64, "speedup": 1.5, "efficiency": 0.75}
+    (tmp_path / "h200-scaling.json").write_text(json.dumps({"runs": [run, many]}))
+    table = fill_tables(PAGE.format("h200-scaling"), tmp_path)
+    assert "| 1 | 16 | 30.0 | 24.0 | 0.667 | 1.00 | 100 | 1.00 | 0.500 | 66.7 |" in table
+    assert "| 2 | 64 | 30.0 | 24.0 | 0.667 | 1.50 | 75.0 | 1.00 | 0.500 | 66.7 |" in table

@@ -11,9 +11,12 @@ import yaml
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from workflow.config.check import check_study
+from workflow.config.loading import load_study
+from workflow.config.mistakes import StudyError
 from workflow.config.study_file import read_study_file
 from workflow.schemas.generate import ROOT
-from workflow.study import Study, StudyError, check_study, load_study
+from workflow.study import Study
 from workflow.workloads import KINDS
 
 # Derandomized: the same cases every time, so that a failure is the change's own. No deadline: other

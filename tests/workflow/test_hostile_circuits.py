@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from workflow.study import StudyError, check_study, load_study
+from workflow.config.check import check_study
+from workflow.config.loading import load_study
+from workflow.config.mistakes import StudyError
 
 HEAD = 'OPENQASM 2.0;\ninclude "qelib1.inc";\n'
 DOUBLING = "gate g0 a {h a;}\n" + "".join(

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from workflow.config.check import check_study
+from workflow.config.loading import load_study
+from workflow.config.mistakes import StudyError
 from workflow.config.sweeps import MOST_CASES
-from workflow.study import LONGEST_NAME, StudyError, check_study, load_study
+from workflow.study import LONGEST_NAME
 
 GEMM = "{kind: gemm, m: 4, n: 4, k: 4}"
 NINE = range(9)
@@ -38,7 +41,7 @@ def told(folder: Path, text: str) -> str:
 def test_aliases_that_stand_for_gigabytes(tmp_path: Path, text: str) -> None:
     path = tmp_path / "study.yaml"
     path.write_text(text)
-    code = "import sys; from pathlib import Path; from workflow.study import load_study\n"
+    code = "import sys; from pathlib import Path; from workflow.config.loading import load_study\n"
     code += "load_study(Path(sys.argv[1]))"
     limit = 4 << 30
     done = subprocess.run(

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, get_precision
 
-from workflow.steps.needs import FIXED, Needs, needs
-from workflow.study import load_study
+from workflow.config.loading import load_study
+from workflow.steps.needs import FIXED, Needs, asked, needs
 from workflow.workloads import KINDS
 from workflow.workloads.base import Staged, Workload
 
@@ -125,8 +125,8 @@ def test_needs_follow_the_sizes() -> None:
 
 def test_a_result_larger_than_its_operands_counts() -> None:
     case = {"kind": "gemm", "m": 8192, "n": 8192, "k": 8}
-    outer = needs(load_study({"workloads": {"outer": case}}), "outer", "verify")
-    assert outer.memory_mb > 6 * 16 * 8192**2 / 1e6
+    outer = needs(load_study({"workloads": {"outer": case}}), "outer", "run")
+    assert outer.memory_mb > 2 * 16 * 8192**2 / 1e6
 
 
 def test_a_second_attempt_asks_for_more() -> None:
@@ -148,4 +148,25 @@ def test_a_streamed_run_needs_no_more_for_more_data() -> None:
     small, large, whole = (needs(study, name, "run") for name in ("small", "large", "whole"))
     assert small.memory_mb == large.memory_mb < whole.memory_mb / 20
     assert small.minutes < large.minutes
-    assert needs(study, "large", "verify") == needs(study, "whole", "verify")
+    for step in ("verify", "deliver"):
+        found = needs(study, "large", step)
+        assert found == needs(study, "whole", step)
+        assert found.memory_mb < needs(study, "small", step).memory_mb + 100, "it is held in pieces"
+
+
+class Wildcards:
+    """A job's, as Snakemake hands them to a function of resources."""
+
+    def __init__(self, **values: str) -> None:
+        vars(self).update(values)
+
+
+def test_a_rule_asks_for_what_its_workload_needs() -> None:
+    case = {"kind": "gemm", "m": 4096, "n": 4096, "k": 4096, "shards": 4}
+    study = load_study({"workloads": {"large": case}})
+    found = asked(study, "run", gpu=True)
+    wanted = needs(study, "large", "run", gpu=True)
+    for wildcards in (Wildcards(part="large/1-of-4"), Wildcards(workload="large")):
+        assert found["mem_mb"](wildcards, 1) == wanted.memory_mb
+        assert found["runtime"](wildcards, 2) == 2 * wanted.minutes
+    assert asked(study)["mem_mb"](Wildcards(), 1) == FIXED.memory_mb

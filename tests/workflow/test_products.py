@@ -14,10 +14,9 @@ import xarray
 from silx.io.nxdata import get_default
 
 from workflow.records import Record
+from workflow.storage.certificates import CERTIFICATE_KEYS, read_certificate
 from workflow.storage.datasets import DataError
 from workflow.storage.products import (
-    CERTIFICATE_KEYS,
-    read_certificate,
     read_product,
     write_product,
 )

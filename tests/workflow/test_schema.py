@@ -10,11 +10,12 @@ from argand import PRECISIONS
 from pydantic import BaseModel
 
 from workflow.config.file_input import FileInput
-from workflow.config.mistakes import models_within
+from workflow.config.loading import load_study
+from workflow.config.mistakes import StudyError, models_within
 from workflow.config.study_file import read_study_file
 from workflow.schemas.generate import COMMAND, ROOT, SCHEMA, generated
 from workflow.schemas.key_tables import fill_tables
-from workflow.study import Settings, StudyError, load_study
+from workflow.study import Settings
 from workflow.workloads import KINDS
 
 CONFIGS = sorted((ROOT / "config").glob("*.yaml"))

@@ -12,6 +12,9 @@ import pytest
 from argand.ceilings import Ceilings
 from argand.device import cpu
 
+from workflow.config.check import check_study
+from workflow.config.loading import load_study
+from workflow.config.mistakes import StudyError
 from workflow.methods.shards import Shard, choose_axis, shards, split_part
 from workflow.records import Record
 from workflow.steps.combining import CombinationError, combine
@@ -20,10 +23,10 @@ from workflow.steps.execute import execute
 from workflow.steps.gathering import gather
 from workflow.steps.staging import stage
 from workflow.steps.verification import verify
+from workflow.storage.certificates import read_certificate
 from workflow.storage.datasets import DataError
-from workflow.storage.products import read_certificate, read_product
+from workflow.storage.products import read_product
 from workflow.storage.staged import read_staged
-from workflow.study import StudyError, check_study, load_study
 from workflow.workloads.base import Product, Workload
 
 LOG = logging.getLogger("test")

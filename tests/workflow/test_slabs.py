@@ -95,6 +95,7 @@ def test_a_chunk_that_was_never_written(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "x.h5", "w", rdcc_nbytes=0) as file:
         with SlabWriter(file, "x", (10, 4), "float32", 0, 2) as writer:
             writer.write(0, np.ones((4, 4), np.float32))
+            writer.finish()
         with (
             SlabReader(file["x"], parts_of((10, 4)), 0) as reader,
             pytest.raises(KeyError, match=r"no chunk at \(4, 0\)"),

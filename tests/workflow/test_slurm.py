@@ -6,24 +6,17 @@ the product: the profile, what jobs ask Slurm for, and that they use what it gav
 
 from __future__ import annotations
 
-import csv
-import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import mini_slurm
 import pytest
 from mini_slurm import NODES, MiniSlurm, wait_for
+from slurm_project import WHY_NOT, Project
 
-WHY_NOT = mini_slurm.missing() or (
-    "" if find_spec("snakemake_executor_plugin_slurm") else "envs/slurm.txt is not installed"
-)
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)]
 
 ONE = """
@@ -57,70 +50,6 @@ def resolve(name):
 
 job_device.resolve = resolve
 """
-CLOCK = ("time", "tflops", "gbytes", "limit", "speedup", "end_to_end", "iterations", "energy")
-
-
-class Project:
-    """A folder to run the study in, on one core of this machine or through Slurm."""
-
-    def __init__(self, root: Path, folder: Path, environ: dict[str, str], study: str) -> None:
-        self.root, self.folder, self.results = root, folder, folder / "results"
-        paths = os.pathsep.join(map(str, (folder, root, root / "kernels")))
-        self.environ = {**environ, "PYTHONPATH": paths}
-        self.started: list[subprocess.Popen[bytes]] = []
-        (folder / "sitecustomize.py").write_text(MACHINE)
-        (folder / "study.yaml").write_text(study)
-
-    def start(self, *flags: str) -> subprocess.Popen[bytes]:
-        command = [
-            sys.executable, "-m", "snakemake", "--snakefile", str(self.root / "Snakefile"),
-            "--config", "study=study.yaml", "--directory", ".", *flags,
-        ]  # fmt: skip
-        with (self.folder / "said").open("wb") as said:
-            self.started.append(
-                subprocess.Popen(
-                    command, env=self.environ, cwd=self.folder, start_new_session=True,
-                    stdout=said, stderr=said,
-                )
-            )  # fmt: skip
-        return self.started[-1]
-
-    def submit(self, *flags: str) -> subprocess.Popen[bytes]:
-        """Start the study through Slurm, by the profile as it is but for waits and cores."""
-        return self.start(
-            "--workflow-profile", str(self.root / "profiles" / "slurm"),
-            "--set-threads", "run=1", "calibrate=1", "growth_of_errors=1",
-            "--slurm-init-seconds-before-status-checks", "8", *flags,
-        )  # fmt: skip
-
-    def finish(self, process: subprocess.Popen[bytes], status: int = 0) -> str:
-        """Wait for Snakemake's end: what it said."""
-        process.wait(300)
-        said = (self.folder / "said").read_text()
-        assert process.returncode == status, said
-        return said
-
-    def end(self) -> None:
-        """Kill what still runs."""
-        (self.folder / "hold").unlink(missing_ok=True)
-        for process in self.started:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-
-    def rows(self) -> list[dict[str, str]]:
-        """The table of results without what a clock says."""
-        with (self.results / "tables" / "performance.csv").open() as file:
-            rows = list(csv.DictReader(file))
-        return [
-            {key: value for key, value in row.items() if not key.startswith((*CLOCK, "timestamp"))}
-            for row in rows
-        ]
-
-    def seen(self) -> list[dict[str, Any]]:
-        """What each GPU job saw when it asked CUDA for its device."""
-        file = self.folder / "seen.jsonl"
-        return [json.loads(line) for line in file.read_text().splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +61,7 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MiniSlurm]:
 @pytest.fixture(scope="module")
 def expected(root: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
     """The table of an undisturbed run on this machine, on one core as each job of Slurm has."""
-    project = Project(root, tmp_path_factory.mktemp("local"), dict(os.environ), TWO)
+    project = Project(root, tmp_path_factory.mktemp("local"), dict(os.environ), TWO, MACHINE)
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cores)})
     try:
@@ -151,7 +80,7 @@ def expected_one(expected: list[dict[str, str]]) -> list[dict[str, str]]:
 @pytest.fixture
 def project(root: Path, tmp_path: Path, slurm: MiniSlurm) -> Iterator[Project]:
     """With one workload, on a cluster that is whole again afterwards."""
-    project = Project(root, tmp_path, slurm.environ, ONE)
+    project = Project(root, tmp_path, slurm.environ, ONE, MACHINE)
     yield project
     project.end()
     slurm.restore()
@@ -171,9 +100,7 @@ def held_run(project: Project, slurm: MiniSlurm) -> tuple[subprocess.Popen[bytes
 
 def _takers(project: Project) -> list[str]:
     """The rule of every job that took a device."""
-    log = project.results / "logs" / "gpu-leases.jsonl"
-    lines = map(json.loads, log.read_text().splitlines() if log.exists() else [])
-    return [line["job"].split()[0] for line in lines if line["event"] == "taken"]
+    return [line["job"].split()[0] for line in project.leases() if line["event"] == "taken"]
 
 
 def test_gpu_jobs_run_on_both_nodes_each_with_its_own_device(
@@ -192,8 +119,7 @@ def test_gpu_jobs_run_on_both_nodes_each_with_its_own_device(
             together = one["from"] < other["to"] and other["from"] < one["to"]
             same = [one[key] == other[key] for key in ("SLURMD_NODENAME", "CUDA_VISIBLE_DEVICES")]
             assert one is other or not (together and all(same)), (one, other)
-    leases = (project.results / "logs" / "gpu-leases.jsonl").read_text().splitlines()
-    given = {json.loads(line)["given_by"] for line in leases}
+    given = {line["given_by"] for line in project.leases()}
     assert given == {f"Slurm job {one['SLURM_JOB_ID']}" for one in seen}
     assert "FAILED" not in said
     assert not list(project.results.rglob("*.part"))

@@ -7,8 +7,9 @@ from argand.device import cpu
 from pydantic import ValidationError
 
 from workflow.output.pictures import power
+from workflow.storage.certificates import CERTIFICATE_KEYS
 from workflow.storage.inputs import InputError
-from workflow.storage.products import CERTIFICATE_KEYS, write_product
+from workflow.storage.products import write_product
 from workflow.workloads.base import Product
 from workflow.workloads.beamforming import Beamforming, BeamformingCase
 from workflow.workloads.softmax import Softmax, SoftmaxCase

@@ -11,9 +11,9 @@ import h5py
 import numpy as np
 import pytest
 
+from workflow.config.loading import load_study
 from workflow.steps.staging import stage
 from workflow.storage.staged import read_staged
-from workflow.study import load_study
 
 LOG = logging.getLogger("test")
 

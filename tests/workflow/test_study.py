@@ -1,94 +1,18 @@
-"""Reading a study: defaults, sweeps, names, and one clear message for each mistake."""
+"""Reading a study: defaults, sweeps, files, and what Snakemake is told of it."""
 
-from pathlib import Path
-from typing import Any, ClassVar, Literal
-
-import h5py
-import numpy as np
 import pytest
 import yaml
-from pydantic import Field, model_validator
+from toy_kind import NamedCircuit, Toy, mistake, mistakes, study
 
-from workflow.config.file_input import DatasetRef, FileInput, WorkloadInput
-from workflow.config.model import Model
-from workflow.storage.inputs import InputError, describe_operand
-from workflow.study import StudyError, check_study, load_study, main, workload_from_json
-from workflow.workloads import KINDS, Case, Workload
-
-
-class NamedCircuit(Model):
-    name: Literal["qft", "ghz"]
-    qubits: int = Field(4, ge=1, le=30)
-
-
-class CircuitFile(Model):
-    file: Path
-
-
-class ToyInput(FileInput):
-    a: DatasetRef
-    b: DatasetRef | None = None
-
-
-class ToyCase(Case):
-    kind: Literal["toy"]
-    m: int = Field(8, ge=1, le=4096, description="Rows of the product.")
-    k: int | None = Field(None, ge=1)
-    scale: float = Field(1.0, gt=0)
-    op_a: Literal["N", "T", "C"] = "N"
-    alpha: tuple[float, float] = (1.0, 0.0)
-    sources: list[tuple[float, float]] = Field(default_factory=list)
-    window: str = "hann"
-    flag: bool = False
-    circuit: NamedCircuit | CircuitFile | None = None
-    input: ToyInput | WorkloadInput | None = None
-
-    @model_validator(mode="after")
-    def _cross(self) -> "ToyCase":
-        if self.window == "none" and self.m > 100:
-            raise ValueError("m must be at most 100 where the window is none, got 101")
-        return self
-
-
-class Toy(Workload):
-    kind: ClassVar[str] = "toy"
-    case_type: ClassVar[type[Case]] = ToyCase
-    reads: ClassVar[tuple[str, ...]] = ("toy",)
-    stage = shape = argand = baselines = reference = assess = product = picture = None
-
-    def check(self) -> None:
-        if isinstance(self.case.input, ToyInput):
-            describe_operand(self.case.input, "a", rank=2, axes=("m", "k"))
-
-    def depends_on(self):
-        return self.case.input.workload if isinstance(self.case.input, WorkloadInput) else None
-
-
-Toy.__abstractmethods__ = frozenset()
+from workflow.config.loading import load_study
+from workflow.config.mistakes import StudyError
+from workflow.study import workload_from_json
+from workflow.workloads import KINDS
 
 
 @pytest.fixture(autouse=True)
 def toy(monkeypatch):
     monkeypatch.setitem(KINDS, "toy", Toy)
-
-
-def study(*, settings: dict[str, Any] | None = None, **workloads):
-    full = {
-        name: {"kind": "toy", **parameters} if isinstance(parameters, dict) else parameters
-        for name, parameters in workloads.items()
-    }
-    return load_study({**(settings or {}), "workloads": full})
-
-
-def mistakes(**arguments) -> list[str]:
-    with pytest.raises(StudyError) as told:
-        study(**arguments)
-    return str(told.value).splitlines()
-
-
-def mistake(**arguments) -> str:
-    (line,) = mistakes(**arguments)
-    return line
 
 
 class TestDefaults:
@@ -180,109 +104,6 @@ class TestSweeps:
             )
 
 
-ONE_MISTAKE = [
-    ({"mm": 1}, "x.mm: unknown key; did you mean 'm'? (known: kind, precisions, precision,"),
-    ({"presicions": 1}, "x.presicions: unknown key; did you mean 'precisions'? (known: "),
-    ({"zzzzzz": 1}, "x.zzzzzz: unknown key; (known: "),
-    ({"m": "64"}, "x.m: must be a whole number, got '64' (this is text; write a number"),
-    ({"m": 6.5}, "x.m: must be a whole number, got 6.5"),
-    ({"m": True}, "x.m: must be a whole number, got true"),
-    ({"m": None}, "x.m: must be a whole number, got nothing"),
-    ({"m": {"a": 1}}, "x.m: must be a whole number, got a mapping with a"),
-    ({"m": 0}, "x.m: must be at least 1 and at most 4096, got 0"),
-    ({"m": 4097}, "x.m: must be at least 1 and at most 4096, got 4097"),
-    ({"k": 0}, "x.k: must be at least 1, got 0"),
-    ({"scale": 0}, "x.scale: must be above 0, got 0"),
-    ({"scale": "1e-5x"}, "x.scale: must be a number, got '1e-5x'"),
-    ({"scale": float("nan")}, "x.scale: must be a finite number, got nan"),
-    ({"flag": 1}, "x.flag: must be true or false, got 1"),
-    ({"window": 3}, "x.window: must be text, got 3"),
-    ({"op_a": "H"}, "x.op_a: must be one of ['N', 'T', 'C'], got 'H'"),
-    ({"alpha": [1]}, "x.alpha"),
-    ({"alpha": [1, 2, 3]}, "x.alpha: must be a list of at most 2, got [1, 2, 3]"),
-    ({"alpha": [1, "a"]}, "x.alpha.1: must be a number, got 'a'"),
-    ({"sources": [[1, 2], [3, "b"]]}, "x.sources.1.1: must be a number, got 'b'"),
-    ({"precisions": ["fp8"]}, "x.precisions: must be one of ['fp64', 'fp32', 'tf32', '3xtf32', "),
-    ({"precisions": ["fp32", "fp32"]}, "x.precisions: each precision once"),
-    ({"precisions": []}, "x.precisions: must be a list of at least 1, got []"),
-    ({"precisions": "fp32"}, "x.precisions: must be a list, got 'fp32'"),
-    ({"precision": "fp8"}, "x.precision: must be one of ['auto', 'fp64', "),
-    (
-        {"precision": "fp16", "precisions": ["fp32"]},
-        "x.precision: must be auto or one of the workload's precisions ['fp32'], got 'fp16'",
-    ),
-    ({"tolerance": -1}, "x.tolerance: must be above 0, got -1"),
-    ({"rounding": {"tf23": "toward_zero"}}, "x.rounding: must be one of ['fp64', "),
-    ({"rounding": {"tf32": "up"}}, "x.rounding for tf32 must be 1 of ['toward_zero', "),
-    ({"baselines": "some"}, "x.baselines: must be one of ['auto', 'none'] or a list, got 'some'"),
-    ({"window": "none", "m": 101}, "x.m must be at most 100 where the window is none, got 101"),
-    ({"circuit": {"name": "qff"}}, "x.circuit.name: must be one of ['qft', 'ghz'], got 'qff'"),
-    ({"circuit": {"name": "qft", "qubits": 31}}, "x.circuit.qubits: must be at least 1 and at "),
-    ({"circuit": {"name": "qft", "qbits": 3}}, "x.circuit.qbits: unknown key; did you mean 'qubi"),
-    ({"circuit": {"flie": "a"}}, "x.circuit.flie: unknown key; did you mean 'file'?"),
-    ({"circuit": "qft"}, "x.circuit: must be a mapping of keys to values, got 'qft'"),
-    ({"input": {"file": "a.h5"}}, "x.input.a: missing; it is needed: path of a dataset"),
-    ({"input": {"file": "a.h5", "a": 3}}, "x.input.a: must be text or a mapping"),
-    ({"input": {"file": "a.h5", "a": {"real": "/r"}}}, "x.input.a.imag: missing; it is needed"),
-    ({"input": {"file": "a.h5", "a": "/x", "c": "/y"}}, "x.input.c: unknown key; (known: file, "),
-    ({"input": {"file": "a.h5", "a": "/x", "select": {"c": [":"]}}}, "x.input.select.c must be on"),
-    ({"input": {"file": "a.h5", "a": "/x", "select": {"a": ["x"]}}}, "x.input.select.a.0: must be"),
-    ({"input": {"workload": 3}}, "x.input.workload: must be text, got 3"),
-]
-
-
-@pytest.mark.parametrize(("parameters", "message"), ONE_MISTAKE, ids=lambda x: str(x)[:40])
-def test_a_mistake_in_a_workload_is_one_line(parameters, message):
-    lines = mistakes(x=parameters)
-    assert lines[0].startswith(f"workloads.{message}")
-    assert len(lines) == 1
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"devise": "cpu"}, "devise: unknown key; did you mean 'device'? (known: device, seed, "),
-        ({"workload": {}}, "workload: unknown key; did you mean 'workloads'?"),
-        ({"device": "gpu"}, "device: must be one of ['auto', 'cpu', 'cuda'], got 'gpu'"),
-        ({"seed": -1}, "seed: must be at least 0, got -1"),
-        ({"seed": "x"}, "seed: must be a whole number, got 'x'"),
-        ({"precisions": ["half"]}, "precisions: must be one of ['fp64', 'fp32', 'tf32', "),
-        ({"keep_runs": "no"}, "keep_runs: must be true or false, got 'no'"),
-        ({"baselines": 1}, "baselines: must be one of ['auto', 'none'] or a list, got 1"),
-    ],
-)
-def test_a_mistake_in_the_settings_is_one_line(settings, message):
-    assert mistake(settings=settings, x={}).startswith(message)
-
-
-def test_all_mistakes_are_told_at_once():
-    told = mistakes(settings={"seed": -1}, x={"m": 0}, y={"kind": "gem"}, z=3)
-    assert [line.split(":")[0] for line in told] == [
-        "seed", "workloads.x.m", "workloads.y.kind", "workloads.z",
-    ]  # fmt: skip
-
-
-def test_kinds_and_names():
-    assert mistake(x={"kind": "toi"}).startswith("workloads.x.kind: must be one of [")
-    assert mistake(x={"kind": "toi"}).endswith("got 'toi'; did you mean 'toy'?")
-    assert mistake(x={"kind": ["toy"]}).endswith("got ['toy']")
-    with pytest.raises(StudyError, match=r"x\.kind: must be one of \[.*\] \(it is missing\)"):
-        load_study({"workloads": {"x": {"m": 1}}})
-    for name in ("a/b", ".x", "", "-a", "ä", "a b"):
-        assert "a name must begin with a letter or digit" in mistake(**{name: {}})
-
-
-@pytest.mark.parametrize("config", [{}, {"workloads": None}, {"workloads": {}}])
-def test_an_empty_study(config):
-    with pytest.raises(StudyError, match=r"^workloads: the study is empty"):
-        load_study(config)
-
-
-def test_workloads_that_are_a_list():
-    with pytest.raises(StudyError, match=r"^workloads: must be a mapping of names to workloads"):
-        load_study({"workloads": ["gemm"]})
-
-
 class TestJson:
     def test_is_stable_and_has_an_inverse(self):
         parameters = {"m": 5, "alpha": [0.1, 2], "circuit": {"name": "qft"}, "k": 3}
@@ -305,87 +126,6 @@ class TestJson:
     def test_an_unknown_name(self):
         with pytest.raises(StudyError, match=r"workload must be one of \['x'\], got 'y'"):
             study(x={}).case_json("y")
-
-
-class TestCheck:
-    @pytest.fixture
-    def path(self, tmp_path):
-        with h5py.File(tmp_path / "in.h5", "w") as file:
-            file["a"] = np.zeros((3, 4), np.complex64)
-            file["cube"] = np.zeros((2, 3, 4), np.complex64)
-        return tmp_path / "in.h5"
-
-    @staticmethod
-    def told(loaded) -> list[str]:
-        with pytest.raises(StudyError) as told:
-            check_study(loaded)
-        return str(told.value).splitlines()
-
-    def test_nothing_wrong(self, path):
-        loaded = study(x={"input": {"file": str(path), "a": "/a"}}, y={"input": {"workload": "x"}})
-        check_study(loaded)
-        assert loaded.input_files("x") == (path,)
-        assert loaded.input_files("y") == ()
-        assert (loaded.upstream("x"), loaded.upstream("y")) == (None, "x")
-
-    def test_files(self, path):
-        loaded = study(
-            gone={"input": {"file": str(path) + "x", "a": "/a"}},
-            name={"input": {"file": str(path), "a": "/aa"}},
-            rank={"input": {"file": str(path), "a": "/cube"}},
-        )
-        gone, name, rank = self.told(loaded)
-        assert gone.startswith(f"workloads.gone.input.file: there is no file {path}x")
-        assert name.endswith("has no dataset /aa; did you mean /a? (it has: /a, /cube)")
-        assert name.startswith("workloads.name.input.a: ")
-        assert rank.startswith("workloads.rank.input.a must have at least 1 and at most 2 axes")
-
-    def test_an_unknown_upstream(self):
-        loaded = study(beams={}, x={"input": {"workload": "baems"}})
-        assert self.told(loaded) == [
-            "workloads.x.input.workload: must be one of ['beams'] (kind toy), got 'baems'; "
-            "did you mean 'beams'?"
-        ]
-
-    def test_an_upstream_of_another_kind(self):
-        loaded = load_study(
-            {
-                "workloads": {
-                    "product": {"kind": "gemm", "m": 1, "n": 1, "k": 1},
-                    "x": {"kind": "toy", "input": {"workload": "product"}},
-                }
-            }
-        )
-        assert self.told(loaded) == [
-            "workloads.x.input.workload: must be one of [] (kind toy), got 'product'"
-        ]
-
-    def test_itself_and_in_a_circle(self):
-        (told,) = self.told(study(x={"input": {"workload": "x"}}, y={}))
-        assert told.startswith("workloads.x.input.workload: must be one of ['y'] (kind toy), got ")
-        (told,) = self.told(study(x={"input": {"workload": "y"}}, y={"input": {"workload": "x"}}))
-        assert "these read each other's products: " in told
-
-    def test_cuda_without_a_gpu(self, monkeypatch):
-        monkeypatch.setattr("argand.device.gpus", list)
-        loaded = study(settings={"device": "cuda"}, x={})
-        assert self.told(loaded)[0].startswith("device: cuda was asked for, but no GPU answers")
-        check_study(study(settings={"device": "auto"}, x={}))
-        check_study(loaded, device_here=False)  # a cluster's submit host
-
-    def test_on_the_command_line(self, monkeypatch, tmp_path, capsys):
-        monkeypatch.setattr("argand.device.gpus", list)
-        path = tmp_path / "study.yaml"
-        path.write_text("device: cuda\nworkloads: {x: {kind: toy}}\n")
-        monkeypatch.setattr("sys.argv", ["study", str(path)])
-        with pytest.raises(SystemExit, match="no GPU answers"):
-            main()
-        monkeypatch.setattr("sys.argv", ["study", "--elsewhere", str(path)])
-        main()
-        assert capsys.readouterr().out == f"{path}: 1 workloads (x)\n"
-
-    def test_input_error_is_a_value_error(self):
-        assert issubclass(InputError, ValueError)
 
 
 class TestFiles:

@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow.study import StudyError, check_study, load_study, workload_from_json
+from workflow.config.check import check_study
+from workflow.config.loading import load_study
+from workflow.config.mistakes import StudyError
+from workflow.study import workload_from_json
 from workflow.workloads import KINDS
 
 HEAD = 'OPENQASM 2.0;\ninclude "qelib1.inc";\nqreg q[2];\ncreg c[2];\n'

@@ -10,10 +10,10 @@ import pytest
 from argand.ceilings import Ceilings, operand_formats
 from argand.device import cpu
 
+from workflow.config.loading import load_study
 from workflow.steps.execute import execute
 from workflow.steps.staging import stage
 from workflow.steps.verification import verify
-from workflow.study import load_study
 
 LOG = logging.getLogger("argand.test_verification")
 STUDY = "precisions: [fp32]\nworkloads: {product: {kind: gemm, m: 8, n: 9, k: 10}}\n"
@@ -35,3 +35,24 @@ def test_a_limit_is_that_of_the_device_that_computed(
         assert record.verified
         assert record.tflops
         assert (record.limit_fraction is not None) is has_limit
+
+
+def test_the_record_of_a_circuit_says_what_became_of_time_and_norm(tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(
+        "precisions: [3xfp16, fp64]\n"
+        "workloads: {state: {kind: statevector, circuit: {name: qft, qubits: 9}}}\n"
+    )
+    workload = load_study(tmp_path / "study.yaml").workload("state")
+    staged, run = tmp_path / "staged.h5", tmp_path / "run.h5"
+    stage(workload, [], staged, LOG)
+    execute(workload, staged, run, replace(cpu(), cache_bytes=0), LOG)
+    ceilings = Ceilings(cpu().name, 10.0, dict.fromkeys(operand_formats(), 0.1))
+    records = verify(workload, staged, run, ceilings, LOG)
+    for record in records:
+        assert record.verified, record.reason
+        assert record.time_us_p50
+        assert record.bound is not None
+        assert record.norm_drift is not None
+        assert record.norm_drift <= record.bound
+        assert record.fidelity == pytest.approx(1, abs=1e-9)
+        assert (record.predicted_us is not None) is (record.implementation == "argand")

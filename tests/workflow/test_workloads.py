@@ -141,7 +141,8 @@ def test_product_names_its_axes_and_can_be_drawn(kind):
 
 
 def test_product_file_opens_again(kind, tmp_path):
-    from workflow.storage.products import CERTIFICATE_KEYS, read_product, write_product
+    from workflow.storage.certificates import CERTIFICATE_KEYS
+    from workflow.storage.products import read_product, write_product
 
     one = workload(kind)
     staged = one.stage()

@@ -7,7 +7,7 @@ assessment here that compares one result with it and holds it to the a-priori bo
 
 from __future__ import annotations
 
-from workflow.accuracy.judgement import Accuracy
+from workflow.accuracy.judgement import Accuracy, worst_of
 from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.references import (
     ProductReference,
@@ -37,4 +37,5 @@ __all__ = [
     "softmax_reference",
     "spectrum_reference",
     "state_reference",
+    "worst_of",
 ]

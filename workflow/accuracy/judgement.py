@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,41 @@ class Accuracy:
     reason: str
     reference: str
     reference_rows: int
+
+
+_SMALLEST = ("fidelity",)
+_SUMS = ("lines_out_of_range", "reference_rows")
+_SAID = ("verified", "reason", "reference")
+
+
+def worst_of(parts: Mapping[str, Any]) -> Accuracy:
+    """What the accuracies of the parts of a result say of the whole.
+
+    Errors are those of the worst part; the relative Frobenius error of the whole is at most that.
+    It is verified where every part is, and the reason names the parts that are not. A measure that
+    a part lacks is None.
+
+    Args:
+        parts: by the part's name, anything with the attributes of an `Accuracy`.
+    """
+    judged = list(parts.values())
+    values: dict[str, Any] = {}
+    for name in (one.name for one in fields(Accuracy) if one.name not in _SAID):
+        found = [getattr(part, name) for part in judged]
+        together = sum if name in _SUMS else min if name in _SMALLEST else max
+        values[name] = None if any(value is None for value in found) else together(found)
+    reasons = [
+        f"{name}: {part.reason}" if name else part.reason
+        for name, part in parts.items()
+        if part.reason
+    ]
+    sampled = any(part.reference == "sampled" for part in judged)
+    return Accuracy(
+        verified=all(part.verified for part in judged),
+        reason="; ".join(reasons),
+        reference="sampled" if sampled else judged[0].reference,
+        **values,
+    )
 
 
 @dataclass

@@ -15,12 +15,7 @@ rule deliver:
     conda:
         "../../envs/environment.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: asked(whole(wildcards), "deliver")
-        .again(attempt)
-        .memory_mb,
-        runtime=lambda wildcards, attempt: asked(whole(wildcards), "deliver")
-        .again(attempt)
-        .minutes,
+        **asks("deliver"),
     params:
         case=case_of_part,
     message:

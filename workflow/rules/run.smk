@@ -22,9 +22,8 @@ rule calibrate:
         "../../envs/environment.yaml"
     threads: TIMING_THREADS
     resources:
+        **asks(),
         gpu=GPU_PER_JOB,
-        mem_mb=lambda wildcards, attempt: FIXED.again(attempt).memory_mb,
-        runtime=lambda wildcards, attempt: FIXED.again(attempt).minutes,
     params:
         device=study.device,
         kernel_digest=kernel_digest("ceilings"),
@@ -46,13 +45,8 @@ rule run:
         "../../envs/environment.yaml"
     threads: TIMING_THREADS
     resources:
+        **asks("run"),
         gpu=GPU_PER_JOB,
-        mem_mb=lambda wildcards, attempt: asked(whole(wildcards), "run")
-        .again(attempt)
-        .memory_mb,
-        runtime=lambda wildcards, attempt: asked(whole(wildcards), "run")
-        .again(attempt)
-        .minutes,
     params:
         case=case_of_part,
         device=study.device,
@@ -75,9 +69,8 @@ rule growth_of_errors:
         "../../envs/environment.yaml"
     threads: TIMING_THREADS
     resources:
+        **asks(),
         gpu=GPU_PER_JOB,
-        mem_mb=lambda wildcards, attempt: FIXED.again(attempt).memory_mb,
-        runtime=lambda wildcards, attempt: FIXED.again(attempt).minutes,
     params:
         device=study.device,
         precisions=list(study.precisions),

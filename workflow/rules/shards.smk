@@ -56,12 +56,7 @@ rule gather:
     conda:
         "../../envs/environment.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: asked(wildcards.workload, "gather")
-        .again(attempt)
-        .memory_mb,
-        runtime=lambda wildcards, attempt: asked(wildcards.workload, "gather")
-        .again(attempt)
-        .minutes,
+        **asks("gather"),
     params:
         case=lambda wildcards: study.case_json(wildcards.workload),
     message:

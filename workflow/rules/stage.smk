@@ -9,12 +9,7 @@ rule stage:
     conda:
         "../../envs/environment.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: asked(wildcards.workload, "stage")
-        .again(attempt)
-        .memory_mb,
-        runtime=lambda wildcards, attempt: asked(wildcards.workload, "stage")
-        .again(attempt)
-        .minutes,
+        **asks("stage"),
     params:
         case=lambda wildcards: study.staged_json(wildcards.workload),
     message:

@@ -54,12 +54,7 @@ rule draw:
     conda:
         "../../envs/environment.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: asked(wildcards.workload, "draw")
-        .again(attempt)
-        .memory_mb,
-        runtime=lambda wildcards, attempt: asked(wildcards.workload, "draw")
-        .again(attempt)
-        .minutes,
+        **asks("draw"),
     params:
         case=lambda wildcards: study.case_json(wildcards.workload),
     message:

@@ -14,12 +14,7 @@ rule verify:
     conda:
         "../../envs/environment.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: asked(whole(wildcards), "verify")
-        .again(attempt)
-        .memory_mb,
-        runtime=lambda wildcards, attempt: asked(whole(wildcards), "verify")
-        .again(attempt)
-        .minutes,
+        **asks("verify"),
     params:
         case=case_of_part,
     message:

@@ -6,37 +6,26 @@ Each shard was timed and judged by itself, maybe on another device. Of the whole
   time that passed while several computed at once. Rates are the whole work over that time, so they
   compare with those of a workload that is not split. Quantiles of sums are not sums of quantiles:
   only the sum of the medians is told.
-- errors are those of the worst shard. The relative Frobenius error of the whole is at most that.
-- it is verified where every shard is.
+- errors and the verdict are those of the worst shard (`workflow.accuracy.worst_of`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from logging import Logger
 from pathlib import Path
 from typing import Any
 
 from argand import get_precision
 
+from workflow.accuracy import worst_of
 from workflow.methods.shards import Shard
 from workflow.records import Record
 from workflow.storage.staged import read_staged_shape
 from workflow.workloads.base import Staged, Workload
 
-_LARGEST = (
-    "rel_frobenius", "componentwise_re", "componentwise_im", "max_ulp", "row_sum_error",
-    "max_row_error", "bound", "largest_spread",
-)  # fmt: skip
-_SUMS = (
-    "time_us_p50",
-    "end_to_end_us",
-    "energy_j",
-    "chunks",
-    "lines_out_of_range",
-    "reference_rows",
-)
+_SUMS = ("time_us_p50", "end_to_end_us", "energy_j", "chunks")
 _SAME = ("versions", "device", "algorithm", "kernel_digest")
 
 
@@ -81,7 +70,7 @@ def _said(keys: Iterable[tuple[str, str]]) -> str:
 
 def _whole(workload: Workload, staged: Staged, shards: list[Record]) -> Record:
     shape = workload.shape(staged, get_precision(shards[0].precision))
-    values: dict[str, Any] = {name: _together(max, shards, name) for name in _LARGEST}
+    values: dict[str, Any] = asdict(worst_of({f"shard {one.shard}": one for one in shards}))
     values |= {name: _together(sum, shards, name) for name in _SUMS}
     values |= {name: "; ".join(dict.fromkeys(getattr(r, name) for r in shards)) for name in _SAME}
     return replace(
@@ -99,11 +88,6 @@ def _whole(workload: Workload, staged: Staged, shards: list[Record]) -> Record:
         iterations=_together(min, shards, "iterations"),
         time_us_p20=None,
         time_us_p80=None,
-        verified=all(record.verified for record in shards),
-        reason="; ".join(f"shard {r.shard}: {r.reason}" for r in shards if r.reason),
-        reference="sampled"
-        if any(r.reference == "sampled" for r in shards)
-        else shards[0].reference,
         timestamp=max(record.timestamp for record in shards),
     )
 

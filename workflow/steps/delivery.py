@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from logging import Logger
 from pathlib import Path
@@ -9,10 +10,11 @@ from typing import Any
 
 from workflow.methods.shards import Shard
 from workflow.records import Record
-from workflow.storage.datasets import read_result
-from workflow.storage.products import write_product
-from workflow.storage.staged import read_staged
-from workflow.workloads.base import Staged, Workload
+from workflow.steps.pieces import pieces_of
+from workflow.storage.datasets import open_run
+from workflow.storage.products import Slabs, write_product
+from workflow.storage.staged import open_staged
+from workflow.workloads.base import Array, Staged, Workload
 
 
 class DeliveryError(RuntimeError):
@@ -82,11 +84,27 @@ def deliver(
     """
     precision = choose(workload, records).precision
     chosen = choose_at(own, precision)
-    staged = read_staged(staged_path, workload.splits, shard)
-    result = read_result(run_path, "argand", precision)
-    if result.data is None:
-        raise DeliveryError(f"{workload.name}: {precision} has no result in {run_path}")
-    certificate = certificate_of(workload, chosen, staged)
-    product = workload.product(staged, result.data)
-    write_product(product_path, product, certificate, workload=workload.name, kind=workload.kind)
+    with open_staged(staged_path, workload.splits, shard) as file, open_run(run_path) as run:
+        # Without an axis to split the operands' values may describe the result.
+        staged = file.outline if workload.splits else file.read()
+        result = run.result("argand", precision)
+        outline = run.outline(result)
+        if outline is None:
+            raise DeliveryError(f"{workload.name}: {precision} has no result in {run_path}")
+        certificate = certificate_of(workload, chosen, staged)
+        product = workload.product(staged, outline)
+        pieces = pieces_of(workload, staged)
+
+        def slabs() -> Iterator[tuple[int, Array]]:
+            for piece in pieces:
+                data = run.read(result, piece.within(product.axes, outline.shape))
+                yield piece.start, workload.product(piece.of(file).outline, data).data
+
+        name, kind = workload.name, workload.kind
+        if pieces.axis is None:
+            product = workload.product(staged, run.read(result))
+            write_product(product_path, product, certificate, workload=name, kind=kind)
+        else:
+            along = Slabs(pieces.axis, pieces.step, slabs)
+            write_product(product_path, product, certificate, along, workload=name, kind=kind)
     log.info("%s", f"{chosen.precision}, error {chosen.rel_frobenius:.2g}, {product.title}")

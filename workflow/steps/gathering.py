@@ -11,13 +11,9 @@ from typing import Any
 from workflow.methods.shards import Shard, choose_axis
 from workflow.records import Record
 from workflow.steps.delivery import DeliveryError, certificate_of, choose
+from workflow.storage.certificates import CERTIFICATE_KEYS, read_certificate
 from workflow.storage.gathered import source_of
-from workflow.storage.products import (
-    CERTIFICATE_KEYS,
-    read_certificate,
-    read_outline,
-    write_gathered,
-)
+from workflow.storage.products import read_outline, write_gathered
 from workflow.storage.staged import read_staged_shape
 from workflow.workloads.base import Workload, blank
 

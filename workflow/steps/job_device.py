@@ -19,6 +19,7 @@ from argand import Device, DeviceError
 from argand.device import resolve
 
 from workflow.steps.gpu_lease import Lease, lease
+from workflow.storage.memory import in_words, peak_bytes
 
 LEASE_LOG = Path("results/logs/gpu-leases.jsonl")
 _GRES = re.compile(r"gpu(?::[A-Za-z0-9_.]+?)??(?::(\d+))?")
@@ -86,17 +87,20 @@ def _of_cuda(error: Exception) -> bool:
 def logged(held: Lease, job: str, log: Logger, path: Path = LEASE_LOG) -> Iterator[None]:
     """Note in the job's log which devices it has, and in the lease log when it took and gave them.
 
-    The lease log has a line of JSON for either event; a job that was killed lacks the second.
+    The lease log has a line of JSON for either event; a job that was killed lacks the second, which
+    also has the most memory of the host that the job has had, in bytes.
     """
     what = f"{', '.join(map(str, held.gpus))} by {held.given_by}, waited {held.waited_s:.1f} s"
     log.info("%s: taken %s", _append(path, "taken", held, job), what)
     try:
         yield
     finally:
-        log.info("%s: given back", _append(path, "given back", held, job))
+        peak = peak_bytes()
+        at = _append(path, "given back", held, job, host_peak_bytes=peak)
+        log.info("%s: given back; the job had %s of memory at most", at, in_words(peak))
 
 
-def _append(path: Path, event: str, held: Lease, job: str) -> str:
+def _append(path: Path, event: str, held: Lease, job: str, **more: int) -> str:
     """Write a line into the lease log and return its time."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     line = {
@@ -108,6 +112,7 @@ def _append(path: Path, event: str, held: Lease, job: str) -> str:
         "gpus": [{"index": gpu.index, "uuid": gpu.uuid} for gpu in held.gpus],
         "waited_s": round(held.waited_s, 3),
         "given_by": held.given_by,
+        **more,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:

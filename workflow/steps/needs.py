@@ -6,15 +6,17 @@ little longer, one that asks for too little is killed. A further attempt asks fo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
-import numpy as np
 from argand import get_precision
 
 from workflow.accuracy.references import FLOP_BUDGET
+from workflow.methods.shards import split_part
 from workflow.output.pictures import MOST_DRAWN_BYTES
+from workflow.steps.pieces import pieces_of, sizes
 from workflow.steps.streaming import HOST_BYTES, exceeds
 from workflow.study import Study, workload_from_json
 from workflow.workloads.base import Shape
@@ -43,6 +45,8 @@ _COPIES: dict[Step, float] = {
 of 200 to 350 MB of every kind: at most 1, 2.1, 6.2, 1.6 and 1.8."""
 _OF_A_PART: tuple[Step, ...] = ("run", "verify", "deliver")
 """Steps that each shard of a workload has for itself."""
+_IN_PIECES: tuple[Step, ...] = ("verify", "deliver")
+"""Steps that hold a piece of a workload at a time (`workflow.steps.pieces`)."""
 _FILE_RATE = 1e8
 """Bytes a second that a step reads, checks or draws and writes, of one result."""
 _RATES = {"cpu": (2e10, 5e8), "cuda": (1e12, 1e9)}
@@ -80,14 +84,15 @@ def needs(study: Study, name: str, step: Step, *, gpu: bool = False) -> Needs:
         gpu: whether the run step computes on a GPU.
     """
     upstream = study.upstream(name)
-    shape, volume = _sizes(study.case_json(name), upstream and study.case_json(upstream))
+    shape, volume, piece = _sizes(study.case_json(name), upstream and study.case_json(upstream))
     cuda = gpu and step == "run"
     parts = len(study.parts(name)) if step in _OF_A_PART else 1
     volume, flops, moved = (x / parts for x in (volume, shape.flops, shape.bytes_moved))
+    held = min(volume, piece) if step in _IN_PIECES else volume
     if step == "draw":
-        volume = min(volume, 2 * MOST_DRAWN_BYTES)
-    held = HOST_BYTES if step == "run" and _is_streamed(study, name) else _COPIES[step] * volume
-    memory = _BASE_MB + _CUDA_MB * cuda + held / 1e6
+        volume = held = min(volume, 2 * MOST_DRAWN_BYTES)
+    taken = HOST_BYTES if step == "run" and _is_streamed(study, name) else _COPIES[step] * held
+    memory = _BASE_MB + _CUDA_MB * cuda + taken / 1e6
     implementations = len(study.workloads[name].precisions or ()) + _PEERS
     seconds = volume / _FILE_RATE
     if step == "run":
@@ -95,9 +100,30 @@ def needs(study: Study, name: str, step: Step, *, gpu: bool = False) -> Needs:
         call = flops / flop_rate + moved / byte_rate
         seconds += implementations * (_CALLS * call + volume / _FILE_RATE)
     elif step == "verify":
-        reference = min(flops, FLOP_BUDGET) / _RATES["cpu"][0]
+        reference = min(flops, FLOP_BUDGET * max(1, volume / piece)) / _RATES["cpu"][0]
         seconds += reference + implementations * volume / _FILE_RATE
     return Needs(int(memory), _BASE_MINUTES + int(_MARGIN * seconds / 60))
+
+
+def asked(study: Study, step: Step | None = None, *, gpu: bool = False) -> dict[str, Any]:
+    """The resources ``mem_mb`` and ``runtime`` of a rule, as functions of wildcards and attempt.
+
+    A job's wildcard ``part`` or ``workload`` says of what it is; without ``step`` no workload sizes
+    the rule's jobs.
+    """
+
+    def of(quantity: str) -> Callable[..., int]:
+        def value(wildcards: Any, attempt: int) -> int:
+            if step is None:
+                found = FIXED
+            else:
+                part = getattr(wildcards, "part", None) or wildcards.workload
+                found = needs(study, split_part(part)[0], step, gpu=gpu)
+            return int(getattr(found.again(attempt), quantity))
+
+        return value
+
+    return {"mem_mb": of("memory_mb"), "runtime": of("minutes")}
 
 
 def _is_streamed(study: Study, name: str) -> bool:
@@ -111,18 +137,13 @@ def _is_streamed(study: Study, name: str) -> bool:
 
 
 @cache
-def _sizes(case: str, upstream: str | None) -> tuple[Shape, float]:
-    """The shape, and the bytes of the operands and of one result, in fp64.
+def _sizes(case: str, upstream: str | None) -> tuple[Shape, float, float]:
+    """The shape, and the bytes of the operands and of one result, in fp64: all, and of a piece.
 
     By what `Study.case_json` says, so that files are opened, and circuits built, once.
     """
     workload = workload_from_json(case)
     staged = workload.outline(workload_from_json(upstream) if upstream else None)
     shape = workload.shape(staged, get_precision("fp64"))
-    sizes = [
-        data.size * (16 if data.dtype.kind == "c" else 8)
-        for data in staged.operands.values()
-        if data.dtype.kind in "fc"
-    ]
-    product = 16 * np.prod([shape.batch or 1, shape.m or 0, shape.n or 0], dtype=float)
-    return shape, float(sum(sizes) + (product or max(sizes)))
+    volume, piece = sizes(workload, staged).volume, pieces_of(workload, staged).bytes
+    return shape, float(volume), float(piece)

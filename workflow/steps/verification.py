@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from logging import Logger
 from pathlib import Path
 from typing import Any
 
-from argand import get_precision
+from argand import Precision, get_precision
 from argand.ceilings import Ceilings
 
-from workflow.accuracy import Accuracy
+from workflow.accuracy import Accuracy, worst_of
 from workflow.methods.shards import Shard
 from workflow.records import Record
-from workflow.storage.datasets import Result, read_results
-from workflow.storage.staged import read_staged
+from workflow.steps.pieces import Piece, pieces_of
+from workflow.steps.progress import Bar
+from workflow.storage.datasets import Result, RunFile, open_run
+from workflow.storage.staged import StagedFile, open_staged
 from workflow.workloads.base import Shape, Staged, Workload
 
 
@@ -28,31 +31,79 @@ def verify(
 ) -> list[Record]:
     """One record for each result of a run file, in its order.
 
-    The run is of the whole workload, or of one shard, which is judged by itself.
+    The run is of the whole workload, or of one shard, which is judged by itself. What is large is
+    judged in pieces (`workflow.steps.pieces`), of which the worst counts.
     """
-    staged = read_staged(staged_path, workload.splits, shard)
-    reference = workload.reference(staged)
-    records = []
-    for result in read_results(run_path):
-        record = _record(workload, shard, staged, reference, result, ceilings)
-        records.append(record)
-        verdict = "verified" if record.verified else f"NOT verified: {record.reason}"
-        log.info("%-8s %-7s %s", record.implementation, record.precision, verdict)
+    with (
+        open_staged(staged_path, workload.splits, shard) as staged,
+        open_run(run_path) as run,
+    ):
+        described, judged = _judge(workload, staged, run, log)
+        records = []
+        for result, accuracies in zip(run.results, judged, strict=True):
+            record = _record(workload, shard, described, result, accuracies, ceilings)
+            records.append(record)
+            verdict = "verified" if record.verified else f"NOT verified: {record.reason}"
+            log.info("%-8s %-7s %s", record.implementation, record.precision, verdict)
     passed = sum(record.verified for record in records)
     log.info("%s", f"{passed} of {len(records)} results verified against fp64")
     return records
 
 
+Judged = list[dict[str, Accuracy]]
+"""Of each result, the accuracy of each piece by the piece's name; none where it has no data."""
+
+
+def _judge(
+    workload: Workload, staged: StagedFile, run: RunFile, log: Logger
+) -> tuple[Staged, Judged]:
+    """What is verified, for its shape, and the accuracy of all pieces of all results."""
+    # Without an axis to split the operands are read whole: their values may describe the work.
+    whole = staged.outline if workload.splits else staged.read()
+    pieces = pieces_of(workload, whole)
+    found: Judged = [{} for _ in run.results]
+    shared = {name: staged.operand(name) for name in pieces.shared}
+    if pieces.axis is None:
+        operands = staged.read() if workload.splits else whole
+        _judge_piece(workload, operands, run, next(iter(pieces)), found)
+        return whole, found
+    with Bar(f"verify {workload.name}", pieces.length) as bar:
+        for piece in pieces:
+            _judge_piece(workload, piece.of(staged).read(shared), run, piece, found)
+            bar.show(piece.stop)
+    log.info("in %d pieces along axis %s", len(pieces), pieces.axis)
+    return whole, found
+
+
+def _judge_piece(
+    workload: Workload, operands: Staged, run: RunFile, piece: Piece, found: Judged
+) -> None:
+    """Add the accuracy of a piece of every result; what it takes is free again afterwards."""
+    reference = workload.reference(operands)
+    for result, accuracies in zip(run.results, found, strict=True):
+        outline = run.outline(result)
+        if outline is not None:
+            axes = workload.product(operands, outline).axes
+            data = run.read(result, piece.within(axes, outline.shape))
+            accuracies[str(piece)] = workload.assess(
+                operands, reference, data, precision_of(result), result.backend
+            )
+
+
+def precision_of(result: Result) -> Precision:
+    """The precision of a result, with the rounding that it had."""
+    return get_precision(result.precision, result.rounding.split(","))
+
+
 def _record(
     workload: Workload,
     shard: Shard | None,
-    staged: Staged,
-    reference: Any,
+    outline: Staged,
     result: Result,
+    accuracies: Mapping[str, Accuracy],
     ceilings: Ceilings,
 ) -> Record:
-    precision = get_precision(result.precision, result.rounding.split(","))
-    shape = workload.shape(staged, precision)
+    shape = workload.shape(outline, precision_of(result))
     common = {
         "workload": workload.name,
         "kind": workload.kind,
@@ -67,20 +118,15 @@ def _record(
         "timestamp": result.timestamp,
         **_sizes(shape),
     }
-    if result.data is None:
+    if not accuracies:
         return Record(**common, verified=False, reason=result.reason)
-    accuracy = workload.assess(staged, reference, result.data, precision, result.backend)
-    return Record(**common, **_speed(result, shape, ceilings), **_errors(accuracy))
+    return Record(**common, **_speed(result, shape, ceilings), **asdict(worst_of(accuracies)))
 
 
 def _sizes(shape: Shape) -> dict[str, Any]:
     sizes = asdict(shape)
     del sizes["flops"], sizes["bytes_moved"]
     return sizes
-
-
-def _errors(accuracy: Accuracy) -> dict[str, Any]:
-    return asdict(accuracy)
 
 
 def _speed(result: Result, shape: Shape, ceilings: Ceilings) -> dict[str, Any]:
@@ -97,6 +143,7 @@ def _speed(result: Result, shape: Shape, ceilings: Ceilings) -> dict[str, Any]:
         "time_us_p50": result.time_us_p50,
         "time_us_p80": result.time_us_p80,
         "end_to_end_us": result.end_to_end_us,
+        "predicted_us": result.predicted_us,
         "iterations": result.iterations,
         "chunks": result.chunks,
         "energy_j": result.energy_j,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,7 @@ class Result:
     time_us_p50: float | None = None
     time_us_p80: float | None = None
     end_to_end_us: float | None = None
+    predicted_us: float | None = None
     energy_j: float | None = None
     iterations: int | None = None
     chunks: int | None = None
@@ -178,22 +179,57 @@ def write_run(path: Path, workload: str, attributes: Mapping[str, Any]) -> Itera
         yield RunWriter(file)
 
 
-def read_results(path: Path) -> Iterator[Result]:
-    """The results of a run file, one at a time, in the order they were written."""
-    with open_written(path, "run") as file:
-        found = []
+class RunFile:
+    """An open run file: `open_run`.
+
+    ``results`` are in the order they were written, all of them without their data.
+    """
+
+    def __init__(self, file: h5py.File) -> None:
+        self._groups: dict[tuple[str, str], h5py.Group] = {}
         for implementation, precisions in members(file["results"]).items():
-            found += [f"{implementation}/{precision}" for precision in precisions]
-    for name in found:
-        yield read_result(path, *name.split("/"))
+            for precision, group in members(precisions).items():
+                self._groups[implementation, precision] = group
+        self.results = [
+            Result(data=None, **{key: _plain(value) for key, value in group.attrs.items()})
+            for group in self._groups.values()
+        ]
+
+    def outline(self, result: Result) -> Array | None:
+        """The shape and type of a result's data (`without_values`); None where it has none."""
+        data = self._data(result)
+        return None if data is None else without_values(data)
+
+    def result(self, implementation: str, precision: str) -> Result:
+        """One of the results; raises KeyError where it is not there."""
+        for result in self.results:
+            if (result.implementation, result.precision) == (implementation, precision):
+                return result
+        raise KeyError(f"no result of {implementation} at {precision}")
+
+    def read(self, result: Result, part: Sequence[slice] | None = None) -> Array:
+        """A result's data, or a range of each axis; raises KeyError where it has none."""
+        data = self._data(result)
+        if data is None:
+            raise KeyError(f"{result.implementation} at {result.precision} has no data")
+        return read_dataset(data, part)
+
+    def _data(self, result: Result) -> h5py.Dataset | None:
+        return self._groups[result.implementation, result.precision].get("data")
+
+
+@contextlib.contextmanager
+def open_run(path: Path) -> Iterator[RunFile]:
+    """Open a run file. Raises DataError, also for damage that shows within the block."""
+    with open_written(path, "run") as file:
+        yield RunFile(file)
 
 
 def read_result(path: Path, implementation: str, precision: str) -> Result:
     """One result of a run file. Raises DataError where it is not there or damaged."""
-    with open_written(path, "run") as file:
-        group = file[f"results/{implementation}/{precision}"]
-        data = read_dataset(group["data"]) if "data" in group else None
-        return Result(data=data, **{key: _plain(value) for key, value in group.attrs.items()})
+    with open_run(path) as run:
+        result = run.result(implementation, precision)
+        return replace(result, data=run.read(result) if run.outline(result) is not None else None)
 
 
 def _plain(value: Any) -> Any:

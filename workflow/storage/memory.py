@@ -67,10 +67,19 @@ def in_words(size: int) -> str:
     return f"{value:.3g} {units[0]}"
 
 
+def peak_bytes() -> int:
+    """The most memory that this process has had at once; 0 where there is no /proc."""
+    return _status_bytes("VmHWM")
+
+
 def _data_bytes() -> int:
     """What counts against RLIMIT_DATA now; 0 where there is no /proc."""
+    return _status_bytes("VmData")
+
+
+def _status_bytes(key: str) -> int:
     try:
         lines = _STATUS.read_text().splitlines()
     except OSError:
         return 0
-    return next((int(line.split()[1]) << 10 for line in lines if line.startswith("VmData:")), 0)
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith(f"{key}:")), 0)

@@ -9,7 +9,8 @@ complex numbers. ``/entry/certificate`` says how the answer was computed and how
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,42 +18,63 @@ from typing import Any
 import h5py
 import numpy as np
 
+from workflow.storage.certificates import (
+    check_certificate,
+    nexus_group,
+    read_scalars,
+    write_scalars,
+)
 from workflow.storage.datasets import (
     DataError,
     create,
-    members,
     open_written,
     read_dataset,
     without_values,
     write_dataset,
 )
 from workflow.storage.gathered import Source, read_virtual, sources_of, write_virtual
+from workflow.storage.slabs import SlabWriter
 from workflow.workloads.base import Array, Coordinate, Product
 
-CERTIFICATE_KEYS = (
-    "implementation", "precision", "algorithm", "device", "rel_frobenius", "bound", "tolerance",
-    "verified", "reference", "kernel_digest", "versions", "timestamp",
-)  # fmt: skip
-"""What every certificate holds, as in a Record; provenance (seed, source, checksum) is beside."""
+
+@dataclass(frozen=True)
+class Slabs:
+    """A product's data in stretches of an axis, for what is larger than memory.
+
+    ``read`` gives, each time it is called, all of them in order: the first entry and the data, of
+    ``step`` entries but the last; ``step`` is a power of two.
+    """
+
+    axis: str
+    step: int
+    read: Callable[[], Iterable[tuple[int, Array]]]
 
 
 def write_product(
-    path: Path, product: Product, certificate: Mapping[str, Any], *, workload: str, kind: str
+    path: Path,
+    product: Product,
+    certificate: Mapping[str, Any],
+    slabs: Slabs | None = None,
+    *,
+    workload: str,
+    kind: str,
 ) -> None:
     """Write a product file, atomically and with checksums.
 
     Args:
         path: where it goes.
-        product: the answer; each axis has a coordinate of its length or is numbered.
-        certificate: at least `CERTIFICATE_KEYS`, and ``verified`` is true; scalars, strings, and
-            mappings of them. None is left out of the file.
+        product: the answer; each axis has a coordinate of its length or is numbered. With ``slabs``
+            only shape and type are taken of its data.
+        slabs: its data, written as they come.
+        certificate: at least `certificates.CERTIFICATE_KEYS`, and ``verified`` is true; scalars,
+            strings, and mappings of them. None is left out of the file.
         workload, kind: whose answer it is.
 
     Raises:
         ValueError: axes that do not fit the data, or a certificate that is incomplete or says that
             the result did not verify.
     """
-    _write(path, product, certificate, partial(_write_signal, product), workload, kind)
+    _write(path, product, certificate, partial(_write_signal, product, slabs), workload, kind)
 
 
 def write_gathered(
@@ -94,14 +116,14 @@ def _write(
     kind: str,
 ) -> None:
     _check(product)
-    _check_certificate(certificate)
+    check_certificate(certificate)
     attributes = {"workload": workload, "kind": kind, "NX_class": "NXroot", "default": "entry"}
     with create(path, "product", attributes) as file:
-        entry = _group(file, "entry", "NXentry")
+        entry = nexus_group(file, "entry", "NXentry")
         entry.attrs["default"] = "data"
         entry["title"] = product.title
-        _write_data(_group(entry, "data", "NXdata"), product, signal)
-        _write_scalars(_group(entry, "certificate", "NXcollection"), certificate)
+        _write_data(nexus_group(entry, "data", "NXdata"), product, signal)
+        write_scalars(nexus_group(entry, "certificate", "NXcollection"), certificate)
 
 
 def read_product(path: Path, most: int | None = None) -> Product:
@@ -128,20 +150,6 @@ def read_outline(path: Path) -> Product:
         return _read_data(file["entry"], lambda dataset, part: without_values(dataset))
 
 
-def read_certificate(path: Path) -> dict[str, Any]:
-    """The certificate of a product file, nested as it was written. Raises DataError."""
-    with open_written(path, "product") as file:
-        return _read_scalars(file["entry/certificate"])
-
-
-def _check_certificate(certificate: Mapping[str, Any]) -> None:
-    missing = [key for key in CERTIFICATE_KEYS if key not in certificate]
-    if missing:
-        raise ValueError(f"certificate must have {list(CERTIFICATE_KEYS)}, {missing} are missing")
-    if not certificate["verified"]:
-        raise ValueError("certificate.verified must be one of [True], got False")
-
-
 def _check(product: Product) -> None:
     data, axes = product.data, product.axes
     if len(axes) != data.ndim or len(set(axes)) != len(axes):
@@ -163,9 +171,20 @@ def _check(product: Product) -> None:
         raise ValueError(f"product.name must differ from its axes, got {product.name!r}")
 
 
-def _write_signal(product: Product, group: h5py.Group, name: str) -> h5py.Dataset:
-    data = product.data if name == product.name else np.abs(product.data)
-    return write_dataset(group, name, data)
+def _write_signal(
+    product: Product, slabs: Slabs | None, group: h5py.Group, name: str
+) -> h5py.Dataset:
+    def values(data: Array) -> Array:
+        return data if name == product.name else np.abs(data)
+
+    if slabs is None:
+        return write_dataset(group, name, values(product.data))
+    dtype, axis = values(product.data[:0]).dtype, product.axes.index(slabs.axis)
+    with SlabWriter(group, name, product.data.shape, dtype, axis, slabs.step) as writer:
+        for start, data in slabs.read():
+            writer.write(start, values(data))
+        writer.finish()
+    return group[name]
 
 
 def _write_data(
@@ -217,7 +236,7 @@ def _values(dataset: h5py.Dataset, part: Sequence[slice]) -> Array:
     """The values of a product's array: its own, or those of the files that it was gathered from."""
     if not dataset.is_virtual:
         return read_dataset(dataset, part)
-    shards = _read_scalars(dataset.file["entry/certificate/shards"])
+    shards = read_scalars(dataset.file["entry/certificate/shards"])
     axes = [_text(axis) for axis in dataset.parent.attrs["axes"]]
     return read_virtual(dataset, axes.index(shards["axis"]), sources_of(shards["each"]), part)
 
@@ -253,33 +272,6 @@ def _read_coordinate(dataset: h5py.Dataset, where: slice) -> Coordinate:
     values = np.array(dataset.asstr()[where], dtype=str) if text else read_dataset(dataset, [where])
     units, long_name = (_text(dataset.attrs.get(key, "")) for key in ("units", "long_name"))
     return Coordinate(values, units, long_name)
-
-
-def _write_scalars(group: h5py.Group, values: Mapping[str, Any]) -> None:
-    """Each value as a scalar dataset and, for readers of attributes alone, as an attribute."""
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            _write_scalars(_group(group, key, "NXcollection"), value)
-        elif value is not None:
-            group[key] = value
-            group.attrs[key] = value
-
-
-def _read_scalars(group: h5py.Group) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in members(group).items():
-        if isinstance(value, h5py.Group):
-            found[key] = _read_scalars(value)
-        else:
-            scalar = value[()]
-            found[key] = scalar.decode() if isinstance(scalar, bytes) else scalar.item()
-    return found
-
-
-def _group(parent: h5py.Group, name: str, nexus_class: str) -> h5py.Group:
-    group = parent.create_group(name)
-    group.attrs["NX_class"] = nexus_class
-    return group
 
 
 def _strings(values: Array) -> Array:

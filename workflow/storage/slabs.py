@@ -107,9 +107,7 @@ class SlabReader:
         # A whole chunk is read where it belongs; others are copied, and changed in type, from here.
         direct = place.flags.c_contiguous and place.nbytes == self._size
         direct = direct and place.dtype == self.dtype and place.shape == self._chunk
-        raw: Any = np.empty(self._size, np.uint8)
-        if direct:
-            raw = place.reshape(-1).view(np.uint8)
+        raw: Any = place.reshape(-1).view(np.uint8) if direct else np.empty(self._size, np.uint8)
         summed = bytearray(CHECKSUM_BYTES)
         done = os.preadv(self._descriptor, [raw, summed], at)
         if done != stored:
@@ -149,6 +147,7 @@ class SlabWriter:
         self._buffers: SimpleQueue[Array] = SimpleQueue()
         for _ in range(_AHEAD + 1):
             self._buffers.put(np.empty(self._size + CHECKSUM_BYTES, np.uint8))
+        self._ahead: deque[tuple[tuple[int, ...], Future[Array]]] = deque()
         self._syncer = ThreadPoolExecutor(1)
         self._syncs: deque[Future[None]] = deque()
         self._written = 0
@@ -168,25 +167,23 @@ class SlabWriter:
     def write(self, start: int, slab: Array) -> None:
         """Write a slab from entry ``start``, a multiple of `grain`, as its length but the last's.
 
-        Raises OSError where the disk is full or fails; some of it may be told by the next call, or
-        by `finish`.
+        The slab is the caller's again afterwards: its last chunks are summed up by then, and
+        written by the next call or by `finish`, so that the file never waits for a slab's first
+        sum. Raises OSError where the disk is full or fails; some of it may be told later.
         """
         ranges = [range(length) for length in self.shape]
         ranges[self.axis] = range(start, start + slab.shape[self.axis])
-        ahead: deque[tuple[tuple[int, ...], Future[Array]]] = deque()
-        try:
-            for offset in chunk_offsets(ranges, self._chunk):
-                if len(ahead) == _AHEAD:
-                    self._put(*ahead.popleft())
-                ahead.append((offset, self._fillers.submit(self._fill, ranges, offset, slab)))
-            while ahead:
-                self._put(*ahead.popleft())
-        finally:  # after an error the next slab must not wait for buffers for ever
-            for _, filled in ahead:
-                self._buffers.put(filled.result())
+        for offset in chunk_offsets(ranges, self._chunk):
+            if len(self._ahead) == _AHEAD:
+                self._put(*self._ahead.popleft())
+            self._ahead.append((offset, self._fillers.submit(self._fill, ranges, offset, slab)))
+        while not all(filled.done() for _, filled in self._ahead):
+            self._put(*self._ahead.popleft())
 
     def finish(self) -> None:
-        """Wait until the disk has taken what it was asked to sync; raises OSError."""
+        """Write what is left and wait for the disk's syncs; raises OSError."""
+        while self._ahead:
+            self._put(*self._ahead.popleft())
         while self._syncs:
             self._syncs.popleft().result()
 

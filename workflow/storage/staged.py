@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,6 +47,7 @@ class StagedFile:
 
     def __init__(self, file: h5py.File, splits: Sequence[str], shard: Shard | None) -> None:
         self._stored = members(file["operands"])
+        self._positions = members(file["coordinates"])
         self._axes = {
             name: tuple(str(axis) for axis in dataset.attrs["axes"])
             for name, dataset in self._stored.items()
@@ -61,17 +63,23 @@ class StagedFile:
                     f"{file.filename}: shards {error}; was its input changed?"
                 ) from None
             self._ranges[axis] = range(self._lengths[axis])[shard.within(self._lengths[axis])]
-        coordinates = {
-            axis: self._coordinate(axis, dataset)
-            for axis, dataset in members(file["coordinates"]).items()
-        }
-        outlines = {name: self._outline(name) for name in self._stored}
-        attributes = json.loads(file.attrs["attributes"])
-        self.outline = Staged(outlines, self._axes, coordinates, attributes)
+        self._attributes = json.loads(file.attrs["attributes"])
+        self.outline = self._outlined()
 
-    def read(self) -> Staged:
-        """All of it, every chunk's checksum checked."""
-        operands = {name: self.operand(name) for name in self._stored}
+    def stretch(self, axis: str, start: int, stop: int) -> StagedFile:
+        """The entries from ``start`` to ``stop`` of an axis, of the file or its shard."""
+        found = copy.copy(self)
+        span = self._ranges.get(axis, range(self._lengths[axis]))
+        found._ranges = {**self._ranges, axis: span[start:stop]}
+        found.outline = found._outlined()
+        return found
+
+    def read(self, known: Mapping[str, Array] | None = None) -> Staged:
+        """All of it but the operands that are ``known``, every chunk's checksum checked."""
+        known = known or {}
+        operands = {
+            name: known[name] if name in known else self.operand(name) for name in self._stored
+        }
         return replace(self.outline, operands=operands)
 
     def operand(self, name: str) -> Array:
@@ -92,6 +100,13 @@ class StagedFile:
             else range(length)
             for axis, length in zip(self._axes[name], shape, strict=True)
         ]
+
+    def _outlined(self) -> Staged:
+        coordinates = {
+            axis: self._coordinate(axis, dataset) for axis, dataset in self._positions.items()
+        }
+        outlines = {name: self._outline(name) for name in self._stored}
+        return Staged(outlines, self._axes, coordinates, self._attributes)
 
     def _outline(self, name: str) -> Array:
         return blank(tuple(len(span) for span in self.part(name)), self._stored[name].dtype)

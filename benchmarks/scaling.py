@@ -1,0 +1,166 @@
+"""How a study in shards gains from more GPUs on one host: ``python -m benchmarks.scaling``.
+
+Beams of many channels in ``--shards`` shards, each a job of its own that Snakemake starts and that
+leases a device: with one of the host's GPUs, then with all of them, from the same staged file. A
+row has the wall time of Snakemake and, by the lease log, from the first lease to the last one given
+back, how long devices were held, and what passed between two jobs of a device. Speed-up compares
+shards a second between the first and the last lease. Nothing is asserted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import yaml
+from argand import PRECISIONS
+
+from benchmarks.streaming import ANTENNAS, POLARIZATIONS, write_operands
+from workflow.config.loading import load_study
+from workflow.steps.gpu_devices import usable_gpus
+from workflow.steps.job_device import LEASE_LOG
+from workflow.study import Study
+from workflow.versions import timestamp, versions
+
+ROOT = Path(__file__).parents[1]
+NAME = "beams"
+Lease = dict[str, Any]
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--shards", type=int, default=64)
+    parser.add_argument("--alone", type=int, help="shards that one GPU does; all if not given")
+    parser.add_argument("--channels", type=int, default=1, help="of a shard")
+    parser.add_argument("--beams", type=int, default=64)
+    parser.add_argument("--samples", type=int, default=32768, help="time samples of a channel")
+    parser.add_argument("--precisions", nargs="+", default=["3xtf32"], choices=list(PRECISIONS))
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--leases", type=Path, help="where the lease log of all runs goes")
+    options = parser.parse_args()
+    gpus = usable_gpus()
+    if len(gpus) < 2:
+        sys.exit(f"at least two GPUs are needed, there are {len(gpus)}")
+    case = {
+        "kind": "beamforming", "channels": options.shards * options.channels,
+        "polarizations": POLARIZATIONS, "beams": options.beams, "antennas": ANTENNAS,
+        "samples": options.samples, "shards": options.shards,
+    }  # fmt: skip
+    content = {
+        "precisions": options.precisions, "baselines": "none", "keep_runs": True,
+        "workloads": {NAME: case},
+    }  # fmt: skip
+    folder = Path(tempfile.mkdtemp(dir=options.folder))
+    try:
+        report = measure(content, folder, len(gpus), options.alone or options.shards)
+        if options.leases:
+            shutil.copy(folder / LEASE_LOG, options.leases)
+    finally:
+        shutil.rmtree(folder)
+    report |= {
+        "study": content, "devices": [gpu.name for gpu in gpus], "cores": os.cpu_count(),
+        "versions": versions(), "timestamp": timestamp(),
+    }  # fmt: skip
+    if options.json:
+        options.json.write_text(json.dumps(report, indent=2) + "\n")
+    for row in report["runs"]:
+        print(", ".join(f"{key} {_short(value)}" for key, value in row.items()))
+
+
+def measure(content: Mapping[str, Any], folder: Path, gpus: int, alone: int) -> dict[str, Any]:
+    """The runs with one GPU and with all, after one shard that compiles what all need."""
+    study = load_study(content)
+    (folder / "study.yaml").write_text(yaml.safe_dump(dict(content)))
+    staged = folder / "results" / "staged" / f"{NAME}.h5"
+    staged.parent.mkdir(parents=True)
+    write_operands(staged, study.workload(NAME).case)
+    runs = [_run(study, folder, count, shards) for count, shards in ((1, 1), (1, alone))]
+    runs.append(_run(study, folder, gpus, len(study.shards(NAME))))
+    _, one, every = runs
+    every["speedup"] = every["shards_per_s"] / one["shards_per_s"]
+    every["efficiency"] = every["speedup"] / gpus
+    return {"runs": [one, every]}
+
+
+def _run(study: Study, folder: Path, gpus: int, shards: int) -> dict[str, Any]:
+    """Compute the first shards on so many GPUs; their results are removed again."""
+    log = folder / LEASE_LOG
+    before = len(leases(log))
+    targets = [f"results/runs/{part}.h5" for part in study.parts(NAME)[:shards]]
+    command = [
+        sys.executable, "-m", "snakemake", *targets, "--snakefile", str(ROOT / "Snakefile"),
+        "--directory", str(folder), "--cores", "all", "--resources", f"gpu={gpus}",
+        "--config", f"study={folder / 'study.yaml'}",
+    ]  # fmt: skip
+    started = time.perf_counter()
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    seconds = time.perf_counter() - started
+    if done.returncode:
+        sys.exit(f"Snakemake failed with {gpus} GPUs:\n{done.stderr[-3000:]}")
+    shutil.rmtree(folder / "results" / "runs")
+    return {"gpus": gpus, "shards": shards, "wall_s": seconds, **summary(leases(log)[before:])}
+
+
+def leases(log: Path) -> list[Lease]:
+    """The lines of a lease log; none where there is no such file."""
+    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def summary(lines: Sequence[Lease]) -> dict[str, Any]:
+    """What a lease log says of one run: seconds, and the most memory of the host that a job had.
+
+    Raises ValueError where two jobs had a device at the same time.
+    """
+    spans: dict[str, list[tuple[float, float]]] = {}
+    for taken, back in _pairs(lines):
+        spans.setdefault(taken["gpus"][0]["uuid"], []).append((_seconds(taken), _seconds(back)))
+    gaps = []
+    for device, held in spans.items():
+        held.sort()
+        between = [after[0] - before[1] for before, after in pairwise(held)]
+        if min(between, default=0) < 0:
+            raise ValueError(f"two jobs had {device} at the same time")
+        gaps += between
+    jobs = [span for held in spans.values() for span in held]
+    span = max(end for _, end in jobs) - min(start for start, _ in jobs)
+    return {
+        "devices": len(spans),
+        "span_s": span,
+        "shards_per_s": len(jobs) / span,
+        "held_s": statistics.median(end - start for start, end in jobs),
+        "between_s": statistics.median(gaps) if gaps else None,
+        "busy": sum(end - start for start, end in jobs) / span / len(spans),
+        "host_peak_mib": max(line.get("host_peak_bytes", 0) for line in lines) / 2**20,
+    }
+
+
+def _pairs(lines: Sequence[Lease]) -> list[tuple[Lease, Lease]]:
+    """The line of each lease that was taken, and the one where it was given back."""
+    back = {line["pid"]: line for line in lines if line["event"] == "given back"}
+    return [(line, back[line["pid"]]) for line in lines if line["event"] == "taken"]
+
+
+def _seconds(line: Lease) -> float:
+    return datetime.fromisoformat(line["time"]).timestamp()
+
+
+def _short(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+if __name__ == "__main__":
+    main()

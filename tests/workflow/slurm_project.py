@@ -1,0 +1,96 @@
+"""A study run through the Slurm of `mini_slurm`."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import mini_slurm
+
+WHY_NOT = mini_slurm.missing() or (
+    "" if find_spec("snakemake_executor_plugin_slurm") else "envs/slurm.txt is not installed"
+)
+"""Why nothing can run through Slurm here; empty where it can."""
+CLOCK = ("time", "tflops", "gbytes", "limit", "speedup", "end_to_end", "iterations", "energy")
+
+
+class Project:
+    """A folder to run a study in, on one core of this machine or through Slurm.
+
+    ``machine`` is Python that every process of the run begins with.
+    """
+
+    def __init__(
+        self, root: Path, folder: Path, environ: dict[str, str], study: str, machine: str = ""
+    ) -> None:
+        self.root, self.folder, self.results = root, folder, folder / "results"
+        inherited = filter(None, [environ.get("PYTHONPATH")])
+        paths = os.pathsep.join([*map(str, (folder, root, root / "kernels")), *inherited])
+        self.environ = {**environ, "PYTHONPATH": paths}
+        self.started: list[subprocess.Popen[bytes]] = []
+        if machine:
+            (folder / "sitecustomize.py").write_text(machine)
+        (folder / "study.yaml").write_text(study)
+
+    def start(self, *flags: str) -> subprocess.Popen[bytes]:
+        command = [
+            sys.executable, "-m", "snakemake", "--snakefile", str(self.root / "Snakefile"),
+            "--config", "study=study.yaml", "--directory", ".", *flags,
+        ]  # fmt: skip
+        with (self.folder / "said").open("wb") as said:
+            self.started.append(
+                subprocess.Popen(
+                    command, env=self.environ, cwd=self.folder, start_new_session=True,
+                    stdout=said, stderr=said,
+                )
+            )  # fmt: skip
+        return self.started[-1]
+
+    def submit(self, *flags: str) -> subprocess.Popen[bytes]:
+        """Start the study through Slurm, by the profile as it is but for waits and cores."""
+        return self.start(
+            "--workflow-profile", str(self.root / "profiles" / "slurm"),
+            "--set-threads", "run=1", "calibrate=1", "growth_of_errors=1",
+            "--slurm-init-seconds-before-status-checks", "8", *flags,
+        )  # fmt: skip
+
+    def finish(self, process: subprocess.Popen[bytes], status: int = 0) -> str:
+        """Wait for Snakemake's end: what it said."""
+        process.wait(300)
+        said = (self.folder / "said").read_text()
+        assert process.returncode == status, said
+        return said
+
+    def end(self) -> None:
+        """Kill what still runs."""
+        (self.folder / "hold").unlink(missing_ok=True)
+        for process in self.started:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+    def rows(self) -> list[dict[str, str]]:
+        """The table of results without what a clock says."""
+        with (self.results / "tables" / "performance.csv").open() as file:
+            rows = list(csv.DictReader(file))
+        return [
+            {key: value for key, value in row.items() if not key.startswith((*CLOCK, "timestamp"))}
+            for row in rows
+        ]
+
+    def seen(self) -> list[dict[str, Any]]:
+        """What each GPU job said when it asked a stand-in for its device."""
+        file = self.folder / "seen.jsonl"
+        return [json.loads(line) for line in file.read_text().splitlines()]
+
+    def leases(self) -> list[dict[str, Any]]:
+        """The lines of the lease log; none before the first lease."""
+        log = self.results / "logs" / "gpu-leases.jsonl"
+        return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []

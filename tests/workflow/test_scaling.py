@@ -1,0 +1,60 @@
+"""How a study in shards gains from more GPUs: what is measured, on GPUs that are not there."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_gpus import MACHINE
+
+from benchmarks.scaling import summary
+
+
+def line(event: str, second: float, gpu: int, pid: int) -> dict[str, Any]:
+    return {
+        "time": f"2026-01-01T00:00:{second:06.3f}+00:00", "event": event, "pid": pid,
+        "gpus": [{"index": gpu, "uuid": f"GPU-{gpu}"}], "host_peak_bytes": pid << 20,
+    }  # fmt: skip
+
+
+def test_a_summary_of_leases() -> None:
+    jobs = [(0, 2, 0), (3, 5, 0), (1, 5, 1)]
+    lines = [
+        line(event, second, gpu, pid)
+        for pid, (start, end, gpu) in enumerate(jobs)
+        for event, second in (("taken", start), ("given back", end))
+    ]
+    assert summary(lines) == {
+        "devices": 2, "span_s": 5, "shards_per_s": 3 / 5, "held_s": 2, "between_s": 1,
+        "busy": 8 / 10, "host_peak_mib": 2,
+    }  # fmt: skip
+    lines += [line("taken", 4, 1, 9), line("given back", 6, 1, 9)]
+    with pytest.raises(ValueError, match="two jobs had GPU-1 at the same time"):
+        summary(lines)
+
+
+@pytest.mark.slow
+def test_one_and_all_gpus(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(MACHINE)
+    out, log = tmp_path / "scaling.json", tmp_path / "leases.jsonl"
+    path = os.pathsep.join(map(str, (tmp_path, root, root / "kernels")))
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.scaling", "--shards", "3", "--alone", "2", "--samples",
+         "64", "--precisions", "fp32", "--folder", str(tmp_path), "--json", str(out),
+         "--leases", str(log)],
+        cwd=root, env=os.environ | {"PYTHONPATH": path, "ARGAND_LOCK_FOLDER": str(tmp_path)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    report = json.loads(out.read_text())
+    one, every = report["runs"]
+    assert (one["gpus"], one["shards"], one["devices"]) == (1, 2, 1)
+    assert (every["gpus"], every["shards"], every["speedup"] > 0) == (3, 3, True)
+    assert one["held_s"] > 1.5
+    assert len(log.read_text().splitlines()) == 2 * (1 + 2 + 3)
+    assert not list(tmp_path.glob("tmp*"))

@@ -1,0 +1,122 @@
+"""The loop of a stream: reading, computing and writing at once, in bounded host memory."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import Device
+from argand.device import cpu
+from streamed_runs import (
+    BACKENDS,
+    device_of,
+)
+
+from workflow.steps.stream import NoRoomError, Stream, Streamed
+from workflow.steps.transfer import transfer_to
+from workflow.storage.datasets import DataError
+from workflow.storage.slabs import SlabReader
+from workflow.storage.staged import open_staged, write_staged
+from workflow.workloads.base import Staged
+
+
+@pytest.fixture(params=BACKENDS)
+def device(request: pytest.FixtureRequest) -> Device:
+    return device_of(request.param)
+
+
+class Slow:
+    """A reader, a computation and a writer that take a while, and note who was at work when."""
+
+    SECONDS = 0.03
+
+    def __init__(self, path: Path, rows: int) -> None:
+        x = np.arange(rows * 4, dtype=np.float32).reshape(rows, 4)
+        write_staged(path, Staged({"x": x}, {"x": ("row", "column")}), workload="w", kind="softmax")
+        self.path, self.rows, self.found = path, rows, np.zeros_like(x)
+        self.most_read = self.most_written = 0
+        self._lock = threading.Lock()
+
+    def compute(self, given: Mapping[str, Any]) -> Any:
+        time.sleep(self.SECONDS)
+        return given["x"] * 2
+
+    def write(self, start: int, result: Any) -> None:
+        time.sleep(self.SECONDS)
+        self.found[start : start + len(result)] = result
+        self.most_written = max(self.most_written, start + len(result))
+
+    def stream(self, device: Device, step: int) -> Stream:
+        with (
+            open_staged(self.path) as file,
+            SlabReader(file.dataset("x"), file.part("x"), 0) as reader,
+        ):
+            read = reader.read
+
+            def slow(start: int, into: Any) -> None:
+                time.sleep(self.SECONDS)
+                # What has not been written yet is somewhere in host memory: it has a bound.
+                self.most_read = max(self.most_read, start + len(into) - self.most_written)
+                read(start, into)
+
+            reader.read = slow  # type: ignore[method-assign]
+            operands = {"x": Streamed(reader, np.dtype(np.float32))}
+            told: list[int] = []
+            stream = Stream(operands, transfer_to(device), self.compute, self.write, told.append)
+            stream.run(0, self.rows, step)
+            assert told == [*range(step, self.rows, step), self.rows]
+        return stream
+
+
+def test_reading_computing_and_writing_overlap(device: Device, tmp_path: Path) -> None:
+    slow = Slow(tmp_path / "x.h5", 40)
+    busy = slow.stream(device, 1).busy
+    expected = 2 * np.arange(160, dtype=np.float32).reshape(40, 4)
+    np.testing.assert_array_equal(slow.found, expected)
+    assert busy.chunks == 40
+    parts = 40 * Slow.SECONDS
+    assert busy.read >= parts
+    assert busy.written >= parts
+    assert busy.elapsed < 1.6 * parts, "one after another it takes three times as long"
+
+
+def test_host_memory_holds_a_fixed_number_of_chunks(device: Device, tmp_path: Path) -> None:
+    slow = Slow(tmp_path / "x.h5", 60)
+    original = slow.write
+    slow.write = lambda start, result: (time.sleep(0.1), original(start, result))[1]  # type: ignore
+    slow.stream(device, 1)
+    assert slow.most_read <= 10
+
+
+def test_what_was_written_before_a_full_device_stays(tmp_path: Path) -> None:
+    slow = Slow(tmp_path / "x.h5", 12)
+    original = slow.compute
+
+    def compute(given: Mapping[str, Any]) -> Any:
+        if given["x"][0, 0] == 4 * 8:
+            raise MemoryError("full")
+        return original(given)
+
+    slow.compute = compute  # type: ignore[method-assign]
+    with pytest.raises(NoRoomError, match="full") as caught:
+        slow.stream(cpu(), 2)
+    assert caught.value.position == 8
+    assert slow.most_written == 8
+
+
+def test_threads_end_with_an_error(tmp_path: Path) -> None:
+    before = threading.active_count()
+    slow = Slow(tmp_path / "x.h5", 12)
+
+    def write(start: int, result: Any) -> None:
+        raise OSError("gone")
+
+    slow.write = write  # type: ignore[method-assign]
+    with pytest.raises(DataError, match="gone"):
+        slow.stream(cpu(), 2)
+    assert threading.active_count() == before

@@ -1,0 +1,116 @@
+"""Each mistake in a study is one clear line with its key, and all are told at once."""
+
+import pytest
+from toy_kind import Toy, mistake, mistakes
+
+from workflow.config.loading import load_study
+from workflow.config.mistakes import StudyError
+from workflow.workloads import KINDS
+
+
+@pytest.fixture(autouse=True)
+def toy(monkeypatch):
+    monkeypatch.setitem(KINDS, "toy", Toy)
+
+
+ONE_MISTAKE = [
+    ({"mm": 1}, "x.mm: unknown key; did you mean 'm'? (known: kind, precisions, precision,"),
+    ({"presicions": 1}, "x.presicions: unknown key; did you mean 'precisions'? (known: "),
+    ({"zzzzzz": 1}, "x.zzzzzz: unknown key; (known: "),
+    ({"m": "64"}, "x.m: must be a whole number, got '64' (this is text; write a number"),
+    ({"m": 6.5}, "x.m: must be a whole number, got 6.5"),
+    ({"m": True}, "x.m: must be a whole number, got true"),
+    ({"m": None}, "x.m: must be a whole number, got nothing"),
+    ({"m": {"a": 1}}, "x.m: must be a whole number, got a mapping with a"),
+    ({"m": 0}, "x.m: must be at least 1 and at most 4096, got 0"),
+    ({"m": 4097}, "x.m: must be at least 1 and at most 4096, got 4097"),
+    ({"k": 0}, "x.k: must be at least 1, got 0"),
+    ({"scale": 0}, "x.scale: must be above 0, got 0"),
+    ({"scale": "1e-5x"}, "x.scale: must be a number, got '1e-5x'"),
+    ({"scale": float("nan")}, "x.scale: must be a finite number, got nan"),
+    ({"flag": 1}, "x.flag: must be true or false, got 1"),
+    ({"window": 3}, "x.window: must be text, got 3"),
+    ({"op_a": "H"}, "x.op_a: must be one of ['N', 'T', 'C'], got 'H'"),
+    ({"alpha": [1]}, "x.alpha"),
+    ({"alpha": [1, 2, 3]}, "x.alpha: must be a list of at most 2, got [1, 2, 3]"),
+    ({"alpha": [1, "a"]}, "x.alpha.1: must be a number, got 'a'"),
+    ({"sources": [[1, 2], [3, "b"]]}, "x.sources.1.1: must be a number, got 'b'"),
+    ({"precisions": ["fp8"]}, "x.precisions: must be one of ['fp64', 'fp32', 'tf32', '3xtf32', "),
+    ({"precisions": ["fp32", "fp32"]}, "x.precisions: each precision once"),
+    ({"precisions": []}, "x.precisions: must be a list of at least 1, got []"),
+    ({"precisions": "fp32"}, "x.precisions: must be a list, got 'fp32'"),
+    ({"precision": "fp8"}, "x.precision: must be one of ['auto', 'fp64', "),
+    (
+        {"precision": "fp16", "precisions": ["fp32"]},
+        "x.precision: must be auto or one of the workload's precisions ['fp32'], got 'fp16'",
+    ),
+    ({"tolerance": -1}, "x.tolerance: must be above 0, got -1"),
+    ({"rounding": {"tf23": "toward_zero"}}, "x.rounding: must be one of ['fp64', "),
+    ({"rounding": {"tf32": "up"}}, "x.rounding for tf32 must be 1 of ['toward_zero', "),
+    ({"baselines": "some"}, "x.baselines: must be one of ['auto', 'none'] or a list, got 'some'"),
+    ({"window": "none", "m": 101}, "x.m must be at most 100 where the window is none, got 101"),
+    ({"circuit": {"name": "qff"}}, "x.circuit.name: must be one of ['qft', 'ghz'], got 'qff'"),
+    ({"circuit": {"name": "qft", "qubits": 31}}, "x.circuit.qubits: must be at least 1 and at "),
+    ({"circuit": {"name": "qft", "qbits": 3}}, "x.circuit.qbits: unknown key; did you mean 'qubi"),
+    ({"circuit": {"flie": "a"}}, "x.circuit.flie: unknown key; did you mean 'file'?"),
+    ({"circuit": "qft"}, "x.circuit: must be a mapping of keys to values, got 'qft'"),
+    ({"input": {"file": "a.h5"}}, "x.input.a: missing; it is needed: path of a dataset"),
+    ({"input": {"file": "a.h5", "a": 3}}, "x.input.a: must be text or a mapping"),
+    ({"input": {"file": "a.h5", "a": {"real": "/r"}}}, "x.input.a.imag: missing; it is needed"),
+    ({"input": {"file": "a.h5", "a": "/x", "c": "/y"}}, "x.input.c: unknown key; (known: file, "),
+    ({"input": {"file": "a.h5", "a": "/x", "select": {"c": [":"]}}}, "x.input.select.c must be on"),
+    ({"input": {"file": "a.h5", "a": "/x", "select": {"a": ["x"]}}}, "x.input.select.a.0: must be"),
+    ({"input": {"workload": 3}}, "x.input.workload: must be text, got 3"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "message"), ONE_MISTAKE, ids=lambda x: str(x)[:40])
+def test_a_mistake_in_a_workload_is_one_line(parameters, message):
+    lines = mistakes(x=parameters)
+    assert lines[0].startswith(f"workloads.{message}")
+    assert len(lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"devise": "cpu"}, "devise: unknown key; did you mean 'device'? (known: device, seed, "),
+        ({"workload": {}}, "workload: unknown key; did you mean 'workloads'?"),
+        ({"device": "gpu"}, "device: must be one of ['auto', 'cpu', 'cuda'], got 'gpu'"),
+        ({"seed": -1}, "seed: must be at least 0, got -1"),
+        ({"seed": "x"}, "seed: must be a whole number, got 'x'"),
+        ({"precisions": ["half"]}, "precisions: must be one of ['fp64', 'fp32', 'tf32', "),
+        ({"keep_runs": "no"}, "keep_runs: must be true or false, got 'no'"),
+        ({"baselines": 1}, "baselines: must be one of ['auto', 'none'] or a list, got 1"),
+    ],
+)
+def test_a_mistake_in_the_settings_is_one_line(settings, message):
+    assert mistake(settings=settings, x={}).startswith(message)
+
+
+def test_all_mistakes_are_told_at_once():
+    told = mistakes(settings={"seed": -1}, x={"m": 0}, y={"kind": "gem"}, z=3)
+    assert [line.split(":")[0] for line in told] == [
+        "seed", "workloads.x.m", "workloads.y.kind", "workloads.z",
+    ]  # fmt: skip
+
+
+def test_kinds_and_names():
+    assert mistake(x={"kind": "toi"}).startswith("workloads.x.kind: must be one of [")
+    assert mistake(x={"kind": "toi"}).endswith("got 'toi'; did you mean 'toy'?")
+    assert mistake(x={"kind": ["toy"]}).endswith("got ['toy']")
+    with pytest.raises(StudyError, match=r"x\.kind: must be one of \[.*\] \(it is missing\)"):
+        load_study({"workloads": {"x": {"m": 1}}})
+    for name in ("a/b", ".x", "", "-a", "ä", "a b"):
+        assert "a name must begin with a letter or digit" in mistake(**{name: {}})
+
+
+@pytest.mark.parametrize("config", [{}, {"workloads": None}, {"workloads": {}}])
+def test_an_empty_study(config):
+    with pytest.raises(StudyError, match=r"^workloads: the study is empty"):
+        load_study(config)
+
+
+def test_workloads_that_are_a_list():
+    with pytest.raises(StudyError, match=r"^workloads: must be a mapping of names to workloads"):
+        load_study({"workloads": ["gemm"]})

@@ -1,0 +1,84 @@
+"""A kind of workload that computes nothing, to see what is said of studies of it."""
+
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import pytest
+from pydantic import Field, model_validator
+
+from workflow.config.file_input import DatasetRef, FileInput, WorkloadInput
+from workflow.config.loading import load_study
+from workflow.config.mistakes import StudyError
+from workflow.config.model import Model
+from workflow.storage.inputs import describe_operand
+from workflow.workloads import Case, Workload
+
+
+class NamedCircuit(Model):
+    name: Literal["qft", "ghz"]
+    qubits: int = Field(4, ge=1, le=30)
+
+
+class CircuitFile(Model):
+    file: Path
+
+
+class ToyInput(FileInput):
+    a: DatasetRef
+    b: DatasetRef | None = None
+
+
+class ToyCase(Case):
+    kind: Literal["toy"]
+    m: int = Field(8, ge=1, le=4096, description="Rows of the product.")
+    k: int | None = Field(None, ge=1)
+    scale: float = Field(1.0, gt=0)
+    op_a: Literal["N", "T", "C"] = "N"
+    alpha: tuple[float, float] = (1.0, 0.0)
+    sources: list[tuple[float, float]] = Field(default_factory=list)
+    window: str = "hann"
+    flag: bool = False
+    circuit: NamedCircuit | CircuitFile | None = None
+    input: ToyInput | WorkloadInput | None = None
+
+    @model_validator(mode="after")
+    def _cross(self) -> "ToyCase":
+        if self.window == "none" and self.m > 100:
+            raise ValueError("m must be at most 100 where the window is none, got 101")
+        return self
+
+
+class Toy(Workload):
+    kind: ClassVar[str] = "toy"
+    case_type: ClassVar[type[Case]] = ToyCase
+    reads: ClassVar[tuple[str, ...]] = ("toy",)
+    stage = shape = argand = baselines = reference = assess = product = picture = None
+
+    def check(self) -> None:
+        if isinstance(self.case.input, ToyInput):
+            describe_operand(self.case.input, "a", rank=2, axes=("m", "k"))
+
+    def depends_on(self):
+        return self.case.input.workload if isinstance(self.case.input, WorkloadInput) else None
+
+
+Toy.__abstractmethods__ = frozenset()
+
+
+def study(*, settings: dict[str, Any] | None = None, **workloads):
+    full = {
+        name: {"kind": "toy", **parameters} if isinstance(parameters, dict) else parameters
+        for name, parameters in workloads.items()
+    }
+    return load_study({**(settings or {}), "workloads": full})
+
+
+def mistakes(**arguments) -> list[str]:
+    with pytest.raises(StudyError) as told:
+        study(**arguments)
+    return str(told.value).splitlines()
+
+
+def mistake(**arguments) -> str:
+    (line,) = mistakes(**arguments)
+    return line

@@ -1,0 +1,131 @@
+"""What may be wrong with a study outside its config, before any job starts.
+
+``python -m workflow.config.check STUDY...`` says it, without running anything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+from argand.device import DeviceError, resolve
+
+from workflow.config.loading import load_study
+from workflow.config.mistakes import StudyError, attach, nearest
+from workflow.methods.peers import PEERS
+from workflow.methods.shards import choose_axis
+from workflow.study import Study
+from workflow.workloads import KINDS
+
+
+def check_study(study: Study, *, device_here: bool = True) -> None:
+    """Look for what is wrong outside the config: device, files, workloads that need each other.
+
+    Reads the headers of the user's files and no data. Raises StudyError with every mistake.
+
+    Args:
+        study: what `load_study` returned.
+        device_here: whether this machine computes, so that its devices must do.
+    """
+    mistakes = []
+    if device_here:
+        try:
+            resolve(study.device)
+        except DeviceError as error:
+            mistakes.append(str(error))
+    dependencies = _wrong_dependencies(study)
+    mistakes += dependencies
+    for name in study.names:
+        keys = type(study.workloads[name]).model_fields
+        mistakes += _unknown_baselines(name, study.workloads[name].baselines)
+        try:
+            study.workload(name).check()
+            if not dependencies:
+                mistakes += _wrong_shards(study, name, keys)
+        except ValueError as error:
+            mistakes.append(attach(("workloads", name), str(error), keys))
+    if mistakes:
+        raise StudyError(mistakes)
+
+
+def _unknown_baselines(name: str, baselines: str | tuple[str, ...] | None) -> list[str]:
+    """Peers that no kind has; whether one is installed, the job says where it runs."""
+    known = sorted({peer for group in PEERS.values() for peer in group})
+    named = baselines if isinstance(baselines, tuple) else ()
+    return [
+        f"workloads.{name}.baselines: must be auto, none, or of {known}, got {peer!r}"
+        f"{nearest(peer, known)}"
+        for peer in named
+        if peer not in known
+    ]
+
+
+def _wrong_shards(study: Study, name: str, known: Iterable[str]) -> list[str]:
+    """More shards than an axis has entries, or a kind that has no axis to split."""
+    case, workload = study.workloads[name], study.workload(name)
+    if case.shards == 1:
+        return []
+    upstream = study.upstream(name)
+    lengths = workload.outline(study.workload(upstream) if upstream else None).axis_lengths()
+    try:
+        choose_axis(workload.splits, lengths, case.shards)
+    except ValueError as error:
+        return [attach(("workloads", name), f"shards: {error}", known)]
+    return []
+
+
+def _wrong_dependencies(study: Study) -> list[str]:
+    """Products that are read but not made, cannot be read by that kind, or wait for each other."""
+    needs = {name: study.upstream(name) for name in study.names}
+    graph = {name: upstream for name, upstream in needs.items() if upstream is not None}
+    mistakes = [_wrong_upstream(study, name, upstream) for name, upstream in graph.items()]
+    if any(mistakes):
+        return [text for text in mistakes if text]
+    try:
+        TopologicalSorter({name: [upstream] for name, upstream in graph.items()}).prepare()
+    except CycleError as error:
+        around = error.args[1]
+        return [
+            f"workloads.{around[0]}.input.workload: these read each other's products: "
+            f"{' <- '.join(around)}"
+        ]
+    return []
+
+
+def _wrong_upstream(study: Study, name: str, upstream: str) -> str:
+    reads = KINDS[study.workloads[name].kind].reads
+    choices = [
+        other for other, case in study.workloads.items() if other != name and case.kind in reads
+    ]
+    if upstream in choices:
+        return ""
+    return (
+        f"workloads.{name}.input.workload: must be one of {choices} (kind {' or '.join(reads)}), "
+        f"got {upstream!r}{nearest(upstream, choices)}"
+    )
+
+
+def main() -> None:
+    """Check the study files named on the command line and say what is wrong with them."""
+    parser = argparse.ArgumentParser(
+        prog="python -m workflow.config.check", description=main.__doc__
+    )
+    parser.add_argument("studies", metavar="STUDY", type=Path, nargs="+")
+    parser.add_argument(
+        "--elsewhere", action="store_true", help="other machines compute: this one needs no GPU"
+    )
+    given = parser.parse_args()
+    for path in given.studies:
+        try:
+            study = load_study(path)
+            check_study(study, device_here=not given.elsewhere)
+        except StudyError as error:
+            sys.exit(f"{path}:\n{error}")
+        print(f"{path}: {len(study.names)} workloads ({', '.join(study.names)})")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""From a config to a `Study`: read, checked by itself, sweeps expanded, defaults filled in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from workflow.config.mistakes import StudyError, messages, nearest, show
+from workflow.config.model import Model
+from workflow.config.study_file import read_study_file
+from workflow.config.sweeps import MOST_CASES, expand
+from workflow.study import LONGEST_NAME, NAME, Settings, Study
+from workflow.workloads import KINDS, Case
+
+
+def load_study(
+    config: Mapping[str, Any] | Path, overrides: Mapping[str, Any] | None = None
+) -> Study:
+    """Read and check a config, expand its sweeps and fill in its defaults.
+
+    Args:
+        config: a YAML file, or what one held. A file is better: mistakes in YAML itself, such as a
+            key given twice, cannot be seen in the mapping that another reader made of it.
+        overrides: keys of the study itself that take the place of the config's, as from a command
+            line (``device: cpu``); ``workloads`` replaces them all.
+
+    Raises:
+        StudyError: every mistake in the config, one a line, each with its key.
+    """
+    raw = read_study_file(config) if isinstance(config, Path) else dict(config)
+    raw.update(overrides or {})
+    mistakes: list[str] = []
+    workloads = raw.pop("workloads", None)
+    settings = _parsed(Settings, raw, (), mistakes, extra=("workloads",))
+    cases = _cases(workloads, mistakes)
+    if settings is None or mistakes:
+        raise StudyError(mistakes)
+    completed = {name: _complete(case, settings) for name, case in cases.items()}
+    for name, case in completed.items():
+        assert case.precisions is not None  # _complete
+        if case.precision != "auto" and case.precision not in case.precisions:
+            mistakes.append(
+                f"workloads.{name}.precision: must be auto or one of the workload's precisions "
+                f"{list(case.precisions)}, got {case.precision!r}"
+            )
+    if mistakes:
+        raise StudyError(mistakes)
+    return Study(**settings.model_dump(), workloads=completed)
+
+
+def _complete(case: Case, settings: Settings) -> Case:
+    """The case with the study's precisions and baselines where it has none of its own."""
+    inherited = ("precisions", "baselines")
+    missing = [key for key in inherited if getattr(case, key) is None]
+    return case.model_copy(update={key: getattr(settings, key) for key in missing})
+
+
+def _parsed(
+    model: type[Model],
+    raw: Mapping[str, Any],
+    at: tuple[str, ...],
+    mistakes: list[str],
+    extra: tuple[str, ...] = (),
+) -> Any:
+    """An instance of a model, or None with the mistakes added.
+
+    Validated as JSON in strict mode: lists become tuples and text becomes paths, but no text
+    becomes a number and no number a truth value.
+    """
+    try:
+        text = json.dumps(raw)
+    except (TypeError, ValueError) as error:
+        mistakes.append(f"{'.'.join(at) or 'study'}: not plain data ({error})")
+        return None
+    try:
+        return model.model_validate_json(text, strict=True)
+    except ValidationError as error:
+        mistakes += messages(error, model, raw, at, extra)
+        return None
+
+
+def _cases(workloads: Any, mistakes: list[str]) -> dict[str, Case]:
+    if not workloads:
+        mistakes.append("workloads: the study is empty; name at least one workload")
+        return {}
+    if not isinstance(workloads, Mapping):
+        mistakes.append(
+            f"workloads: must be a mapping of names to workloads, got {show(workloads)}"
+        )
+        return {}
+    cases: dict[str, Case] = {}
+    for name, parameters in workloads.items():
+        for full, case in _expanded(str(name), parameters, mistakes):
+            if full in cases:
+                mistakes.append(f"workloads.{name}: there are two workloads of the name {full!r}")
+            if len(full) > LONGEST_NAME:
+                mistakes.append(
+                    f"workloads.{show(name)}: a name may have {LONGEST_NAME} characters with the "
+                    f"values of its sweeps, got {len(full)}: {show(full)}"
+                )
+            cases[full] = case
+        if len(cases) > MOST_CASES:
+            mistakes.append(f"workloads: a study may have {MOST_CASES} cases, got more")
+            break
+    return cases
+
+
+def _expanded(name: str, parameters: Any, mistakes: list[str]) -> list[tuple[str, Case]]:
+    """The cases of one workload of the config; those that are right."""
+    at = f"workloads.{name}"
+    if not NAME.fullmatch(name):
+        mistakes.append(
+            f"{at}: a name must begin with a letter or digit and go on with letters, digits and "
+            f"any of '._-', got {name!r}"
+        )
+    if not isinstance(parameters, Mapping):
+        mistakes.append(f"{at}: must be a mapping with at least a kind, got {show(parameters)}")
+        return []
+    kind = parameters.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        hint = nearest(kind, KINDS) if isinstance(kind, str) else ""
+        got = f", got {show(kind)}{hint}" if "kind" in parameters else " (it is missing)"
+        mistakes.append(f"{at}.kind: must be one of {sorted(KINDS)}{got}")
+        return []
+    model = KINDS[kind].case_type
+    try:
+        expanded = expand(name, parameters, model)
+    except StudyError as error:
+        mistakes += error.mistakes
+        return []
+    cases = [(full, _parsed(model, raw, ("workloads", name), mistakes)) for full, raw in expanded]
+    return [(full, case) for full, case in cases if case is not None]

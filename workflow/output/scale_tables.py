@@ -1,0 +1,79 @@
+"""Tables of what was measured of large data, several GPUs and jobs, from JSON under docs/data/."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from workflow.output.readable import Column, markdown_table, number
+
+_PARTS = ("read", "copy", "compute", "write")
+
+
+def _table(rows: Iterable[Mapping[str, str]]) -> str:
+    """Rows with the same columns; all but the first are numbers."""
+    found = [dict(row) for row in rows]
+    names = list(found[0])
+    columns = [Column(name, name, numeric=name != names[0]) for name in names]
+    return markdown_table(columns, found)
+
+
+def _json(data: Path, name: str) -> Any:
+    return json.loads((data / name).read_text(encoding="utf-8"))
+
+
+def streaming_table(data: Path) -> str:
+    """Streams of `benchmarks.streaming` beside their parts alone: every repeat, and medians."""
+    return _table(row for report in _json(data, "h200-streaming.json") for row in _streams(report))
+
+
+def _streams(report: Mapping[str, Any]) -> Iterable[dict[str, str]]:
+    where = "memory" if "shm" in report["folder"] else "disk"
+    what = f"{where}, {report['beams']} beams"
+    rows = [
+        {
+            "stream (s)": run["stream"]["seconds"],
+            **{f"{name} (s)": run["alone"][name] for name in _PARTS},
+            "of slowest (%)": 100 * run["of_slowest"],
+            "of slowest but write (%)": 100 * run["of_slowest_but_write"],
+        }
+        for run in report["runs"]
+    ]
+    medians = {key: statistics.median(row[key] for row in rows) for key in rows[0]}
+    for index, row in enumerate([*rows, medians], 1):
+        name = f"repeat {index}" if index <= len(rows) else "**median**"
+        yield {"files": f"{what}, {name}", **{key: number(value) for key, value in row.items()}}
+
+
+def scaling_table(data: Path) -> str:
+    """The runs of `benchmarks.scaling`, with one GPU and with all."""
+    report = _json(data, "h200-scaling.json")
+    return _table(_scaled(run) for run in report["runs"])
+
+
+def _scaled(run: Mapping[str, Any]) -> dict[str, str]:
+    speedup, efficiency = run.get("speedup", 1.0), run.get("efficiency", 1.0)
+    return {
+        "GPUs": str(run["gpus"]),
+        "shards": str(run["shards"]),
+        "Snakemake (s)": number(run["wall_s"]),
+        "first to last lease (s)": number(run["span_s"]),
+        "shards/s": number(run["shards_per_s"]),
+        "speed-up (×)": number(speedup),
+        "efficiency (%)": number(100 * efficiency),
+        "a device held (s)": number(run["held_s"]),
+        "between two jobs (s)": number(run["between_s"]),
+        "devices held (%)": number(100 * run["busy"]),
+    }
+
+
+def memory_table(data: Path) -> str:
+    """The host memory of jobs by `benchmarks.job_memory`."""
+    found = _json(data, "h200-job-memory.json")["host_peak_mib"]
+    return _table(
+        {"kind": kind, **{f"{step} (MiB)": f"{mib:.0f}" for step, mib in steps.items()}}
+        for kind, steps in found.items()
+    )

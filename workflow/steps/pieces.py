@@ -1,0 +1,122 @@
+"""Stretches of a workload that are verified and delivered one after another.
+
+Entries along the axes of `Workload.splits` do not depend on each other, so a result that is larger
+than memory is read, judged and written a piece at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from argand import get_precision
+
+from workflow.storage.staged import StagedFile
+from workflow.workloads.base import Staged, Workload
+
+MOST_BYTES = 256 << 20
+"""Of a piece, as `sizes` counts. What it shares with all others comes on top, and a piece is at
+least as large as that: else the work on what is shared would be most of it."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Bytes in fp64: of each operand of floating-point numbers, and of one result."""
+
+    operands: dict[str, int]
+    result: int
+
+    @property
+    def volume(self) -> int:
+        """All together."""
+        return sum(self.operands.values()) + self.result
+
+
+def sizes(workload: Workload, outline: Staged) -> Sizes:
+    """What a workload's arrays take in fp64; an outline's values are not read."""
+    operands = {
+        name: data.size * (16 if data.dtype.kind == "c" else 8)
+        for name, data in outline.operands.items()
+        if data.dtype.kind in "fc"
+    }
+    shape = workload.shape(outline, get_precision("fp64"))
+    product = 16 * int(np.prod([shape.batch or 1, shape.m or 0, shape.n or 0], dtype=object))
+    return Sizes(operands, product or max(operands.values(), default=0))
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The entries from ``start`` to ``stop`` of an axis; everything where there is no axis."""
+
+    axis: str | None
+    start: int
+    stop: int
+
+    def __str__(self) -> str:
+        return f"{self.axis} {self.start} to {self.stop - 1}" if self.axis else ""
+
+    def of(self, staged: StagedFile) -> StagedFile:
+        """The operands of the piece."""
+        return staged.stretch(self.axis, self.start, self.stop) if self.axis else staged
+
+    def within(self, axes: Sequence[str], shape: Sequence[int]) -> list[slice]:
+        """Its place in an array with these axes."""
+        part = [slice(length) for length in shape]
+        if self.axis:
+            part[axes.index(self.axis)] = slice(self.start, self.stop)
+        return part
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """``length`` entries of an axis in pieces of ``step``, a power of two unless it is all.
+
+    ``shared`` are the operands that every piece has whole, ``bytes`` what one piece takes with
+    them and ``own`` without. Without an axis the one piece is everything.
+    """
+
+    axis: str | None
+    length: int
+    step: int
+    shared: frozenset[str]
+    bytes: int
+    own: int
+
+    def __len__(self) -> int:
+        return -(-self.length // self.step)
+
+    def __iter__(self) -> Iterator[Piece]:
+        for start in range(0, self.length, self.step):
+            yield Piece(self.axis, start, min(start + self.step, self.length))
+
+
+def pieces_of(workload: Workload, outline: Staged, most: int | None = None) -> Pieces:
+    """The pieces of what an outline describes: along the first axis whose entries are small enough.
+
+    Where there is none, along the axis with the smallest entries.
+    """
+    most = MOST_BYTES if most is None else most
+    found = sizes(workload, outline)
+    tried = [_along(axis, outline, found, most) for axis in workload.splits]
+    usable = [pieces for pieces in tried if pieces is not None]
+    if found.volume <= most or not usable:
+        return Pieces(None, 1, 1, frozenset(), found.volume, found.volume)
+    fitting = [pieces for pieces in usable if pieces.own <= max(most, pieces.bytes - pieces.own)]
+    return fitting[0] if fitting else min(usable, key=lambda pieces: pieces.own)
+
+
+def _along(axis: str, outline: Staged, found: Sizes, most: int) -> Pieces | None:
+    """Pieces along an axis; None where it has no two entries."""
+    length = outline.axis_lengths().get(axis, 1)
+    if length < 2:
+        return None
+    shared = frozenset(
+        name
+        for name, data in outline.operands.items()
+        if (axis, length) not in zip(outline.axes[name], data.shape, strict=True)
+    )
+    common = sum(found.operands.get(name, 0) for name in shared)
+    entry = max(1, (found.volume - common) // length)
+    step = 1 << (max(1, min(length, max(most, common) // entry)).bit_length() - 1)
+    return Pieces(axis, length, step, shared, common + step * entry, step * entry)
