@@ -37,8 +37,7 @@ struct ConvolutionPlan {
         return {products, first, second, warps, rows, true, !coprime()};
     }
     constexpr Fused back() const { return forward().swapped(rows_back); }
-    // Numbers that a thread has on their way at a time, in and out.
-    constexpr int taken() const { return columns ? 8 : 8; }
+    // Results that a thread has on their way at a time.
     constexpr int given() const { return columns ? 16 : rader ? 4 : 1; }
     constexpr int threads() const { return groups * warps * kWarp; }
     constexpr int table_bytes() const {
@@ -67,7 +66,8 @@ template <ConvolutionPlan plan>
 __device__ __forceinline__ float take(const DftArguments& args, const float2* x,
                                       const float2* chirp, float2* tile) {
     const auto group = Group<plan.warps>::here();
-    constexpr int kTogether = plan.taken(), kRest = plan.rader, kTaken = plan.length - kRest;
+    constexpr int kTogether = 8;  // elements that a thread has on their way
+    constexpr int kRest = plan.rader, kTaken = plan.length - kRest;
     float largest = 0.0f;
     for (int start = group.thread; start < kTaken; start += kTogether * group.kThreads) {
         float2 value[kTogether];
