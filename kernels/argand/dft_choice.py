@@ -26,11 +26,11 @@ FAST_PRIME = 23
 """cuFFT is faster at lengths of prime factors up to here: measured at 16 to 1000 and 1024, 4095 and
 4096 (7, 11, 13, 23). Others were measured as primes alone."""
 SLOW_LENGTHS = (32, 12_000)
-"""But not at these: ours is 1.15 and 1.3 times as fast. Of lengths between 8192 and 14400 no other
-was measured."""
+"""But not at these: ours is 1.24 and 1.36 times as fast (at 9000, 10080 and 14400 it is slower)."""
 RADER = ((768, 1536), (4000, LARGEST_LENGTH))
 BLUESTEIN_FROM = 4096
-"""Our convolutions are faster there (4093 1.15 times, 8191 2.0, 10007 1.8); at 2039 cuFFT is."""
+"""Our convolutions are faster there (1009 2.0 times, 4093 1.4, 8191 2.0, 10007 1.7); at 2039 cuFFT
+is."""
 DENSE_BY_THREADS = 512
 """Up to here a dense prime is worth it without wgmma."""
 _WARPS = ((160, 2), (224, 4), (264, 2), (LARGEST_DENSE, 4))
