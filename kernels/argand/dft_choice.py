@@ -25,11 +25,12 @@ from argand.precision import TF32, Precision
 FAST_PRIME = 23
 """cuFFT is faster at lengths of prime factors up to here: measured at 16 to 1000 and 1024, 4095 and
 4096 (7, 11, 13, 23). Others were measured as primes alone."""
-SLOW_LENGTHS = (32,)
-"""But not at these: ours is 1.15 times as fast at 32."""
+SLOW_LENGTHS = (32, 12_000)
+"""But not at these: ours is 1.24 and 1.36 times as fast (at 9000, 10080 and 14400 it is slower)."""
 RADER = ((768, 1536), (4000, LARGEST_LENGTH))
 BLUESTEIN_FROM = 4096
-"""Our convolutions are faster there (4093 1.15 times, 8191 2.0, 10007 1.8); at 2039 cuFFT is."""
+"""Our convolutions are faster there (1009 2.0 times, 4093 1.4, 8191 2.0, 10007 1.7); at 2039 cuFFT
+is."""
 DENSE_BY_THREADS = 512
 """Up to here a dense prime is worth it without wgmma."""
 _WARPS = ((160, 2), (224, 4), (264, 2), (LARGEST_DENSE, 4))
@@ -143,10 +144,9 @@ def _dense(length: int, wide: bool) -> Iterator[Plan]:
 
 def _hankel(length: int, wide: bool) -> Iterator[Plan]:
     groups = range(1, _MOST_WARPGROUPS + 1)
-    every = product(TURNS, (1, 2, 3), groups, range(1, 9), (False, True))
-    for turns, sharing, count, buffers, parted in every:
+    for turns, sharing, count, buffers in product(TURNS, (1, 2, 3), groups, range(1, 9)):
         if sharing * count <= _MOST_WARPGROUPS:
-            yield HankelPlan(length, turns, sharing, count, buffers, parted, wide)
+            yield HankelPlan(length, turns, sharing, count, buffers, wide)
 
 
 def _product(first: int, second: int, wide: bool) -> Iterator[Plan]:
@@ -173,7 +173,9 @@ def _convolution(method: Method) -> Iterator[Plan]:
                 yield ConvolutionPlan(*sizes, groups, columns=False)
         if rader and first in COLUMN_WARPS and gcd(first, second) == 1:
             sizes = (method.length, rader, first, second, COLUMN_WARPS[first], 1, 1)
-            for groups in range(1, _MOST_WARPS // COLUMN_WARPS[first] + 1):
+            # One warp each: twelve of 168 registers were slower than eight.
+            most = _CONVOLUTION_WARPS if COLUMN_WARPS[first] == 1 else _MOST_WARPS
+            for groups in range(1, most // COLUMN_WARPS[first] + 1):
                 yield ConvolutionPlan(*sizes, groups, columns=True)
 
 
@@ -212,11 +214,11 @@ def estimate(plan: Plan) -> tuple[float, ...]:
 def _hankel_order(plan: HankelPlan) -> tuple[float, ...]:
     """Columns of one warpgroup, then a tile on its way beside two, then few turns.
 
-    Three groups are better than two where two more tiles are on their way.
+    Two groups are best, but three of small tiles where two more are on their way.
     """
-    groups = 3 if plan.groups == 3 and plan.buffers >= 5 else min(plan.groups, 4 - plan.groups)
+    best = 3 if plan.turns > 1 and plan.buffers >= 5 else 2
     waits = plan.groups < 2 or plan.buffers < 3
-    return (plan.sharing, plan.parted, waits, plan.turns, -groups, -plan.buffers)
+    return (plan.sharing, waits, plan.turns, abs(plan.groups - best), -plan.buffers)
 
 
 def _cycles(plan: ConvolutionPlan) -> float:

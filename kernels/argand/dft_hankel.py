@@ -36,8 +36,6 @@ class HankelPlan:
         groups: tiles that a block works on at a time.
         buffers: places of a tile in shared memory for all groups together. They go from group to
             group, but for copies that are not wide: there each group has its own.
-        parted: small products of 3xfp16 have sums of their own, so that those of the large are cut
-            once a slice.
         wide: as in `argand.dft_plan.DensePlan`.
     """
 
@@ -47,7 +45,6 @@ class HankelPlan:
     sharing: int
     groups: int
     buffers: int
-    parted: bool
     wide: bool
 
     @property
@@ -105,7 +102,7 @@ class HankelPlan:
     @property
     def sums(self) -> int:
         """Registers a thread that hold sums."""
-        return self.columns * (1 + self.parted)
+        return self.columns
 
     @property
     def transforms(self) -> int:

@@ -73,8 +73,6 @@ def _check_hankel(plan: HankelPlan, precision: Precision, arch: Arch) -> None:
         )
     if not is_prime(plan.length) or plan.length == 2:
         raise PlanError(f"Hankel matrices need an odd prime, got {plan.length}")
-    if plan.parted and precision.terms == 1:
-        raise PlanError(f"one term has no small products: {precision.name} cannot part them")
     if plan.turns not in TURNS:
         raise PlanError(f"turns must be one of {list(TURNS)}, got {plan.turns}")
     if plan.buffers < plan.groups or (plan.buffers % plan.groups and not plan.wide):
@@ -146,6 +144,7 @@ def besides(precision: Precision, plan: Plan) -> int:
     if plan.together(precision):
         return found + 8 * (plan.sums > 96) + 24 * (plan.rows > 1)
     many = plan.rows > 1 and plan.sums > 96
+    found += 8 * (plan.warps == 2)
     return found + 16 * (not plan.resident) + 24 * (plan.rows > 1) + 32 * many
 
 

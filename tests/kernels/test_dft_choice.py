@@ -133,7 +133,7 @@ def test_where_the_kernels_are_ours() -> None:
     kinds = {
         32: DensePlan, 67: DensePlan, 97: DensePlan, 127: DensePlan, 131: HankelPlan,
         251: HankelPlan, 509: HankelPlan, 521: HankelPlan, 719: HankelPlan, 58 * 59: ProductPlan,
-        1009: ConvolutionPlan, 4093: ConvolutionPlan, 8191: ConvolutionPlan,
+        12_000: ProductPlan, 1009: ConvolutionPlan, 4093: ConvolutionPlan, 8191: ConvolutionPlan,
         10_007: ConvolutionPlan,
     }  # fmt: skip
     for length, kind in kinds.items():

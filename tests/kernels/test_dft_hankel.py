@@ -16,7 +16,7 @@ from argand.gemm_plan import PlanError
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
 ROW = PRECISIONS["3xfp16"]
-PLAN = HankelPlan(251, turns=2, sharing=1, groups=3, buffers=6, parted=False, wide=True)
+PLAN = HankelPlan(251, turns=2, sharing=1, groups=3, buffers=6, wide=True)
 
 
 def matrix(tiles: np.ndarray, plan: HankelPlan) -> np.ndarray:
@@ -33,7 +33,7 @@ def matrix(tiles: np.ndarray, plan: HankelPlan) -> np.ndarray:
 def test_tables_and_places_make_a_transform(
     rng: np.random.Generator, length: int, turns: int, sharing: int
 ) -> None:
-    plan = HankelPlan(length, turns, sharing, 1, 1, parted=False, wide=True)
+    plan = HankelPlan(length, turns, sharing, 1, 1, wide=True)
     half = length // 2
     held = cores(plan, ROW).view(np.float16).astype(float) * 2.0**-14
     assert held.shape == (2 * ROW.terms, plan.cores, 8, 8)
@@ -83,7 +83,7 @@ def test_orders_have_few_conflicts() -> None:
         ({"length": 1021, "turns": 1}, "at most 256 columns, got 512"),
         ({"groups": 4, "buffers": 8}, "registers beside them"),
         ({"buffers": 12}, "more than the 232448"),
-        ({"groups": 1, "buffers": 1, "length": 509, "parted": True}, "256 sums a thread"),
+        ({"groups": 1, "buffers": 1, "length": 1009}, "256 sums a thread"),
     ],
 )
 def test_an_illegal_plan_says_why(change: dict[str, int], message: str) -> None:
@@ -100,5 +100,3 @@ def test_wgmma_is_needed() -> None:
         assert all(plan.kind == "dense" for plan in candidates(dense(251), ROW, arch, wide=True))
     with pytest.raises(PlanError, match="16-bit operands"):
         check_dft_plan(PLAN, PRECISIONS["3xtf32"], HOPPER)
-    with pytest.raises(PlanError, match="one term has no small products"):
-        check_dft_plan(replace(PLAN, parted=True), PRECISIONS["fp16"], HOPPER)

@@ -37,6 +37,8 @@ struct ConvolutionPlan {
         return {products, first, second, warps, rows, true, !coprime()};
     }
     constexpr Fused back() const { return forward().swapped(rows_back); }
+    // Results that a thread has on their way at a time.
+    constexpr int given() const { return columns ? 16 : rader ? 4 : 1; }
     constexpr int threads() const { return groups * warps * kWarp; }
     constexpr int table_bytes() const {
         return forward().first_fold().bytes() +
@@ -52,8 +54,6 @@ struct ConvolutionPlan {
     }
 };
 
-// Elements that a thread has on their way at a time.
-constexpr int kTogether = 8;
 
 template <int Length>
 __device__ __forceinline__ void prefetch(const float2* x, int thread, int threads) {
@@ -66,6 +66,7 @@ template <ConvolutionPlan plan>
 __device__ __forceinline__ float take(const DftArguments& args, const float2* x,
                                       const float2* chirp, float2* tile) {
     const auto group = Group<plan.warps>::here();
+    constexpr int kTogether = 8;  // elements that a thread has on their way
     constexpr int kRest = plan.rader, kTaken = plan.length - kRest;
     float largest = 0.0f;
     for (int start = group.thread; start < kTaken; start += kTogether * group.kThreads) {
@@ -181,21 +182,34 @@ __device__ __forceinline__ void dft_convolution(const DftArguments& args) {
                 out[0] = {fmaf(total->x * unit, undo, rest.x), fmaf(total->y * unit, undo, rest.y)};
             }
         }
-#pragma unroll 4
-        for (int k = group.thread; k < plan.length - kRest; k += group.kThreads) {
-            const int place = __ldg(args.gives + k);
-            float2 value = {0.0f, 0.0f};
+        constexpr int kTogether = plan.given(), kGiven = plan.length - kRest;
+        const int thread = Group<plan.warps>::here().thread;
+#pragma unroll(kTogether == 1 ? 4 : 1)
+        for (int start = thread; start < kGiven; start += kTogether * group.kThreads) {
+            int place[kTogether];
 #pragma unroll
-            for (int half = 0; half < plan.halves(); ++half) {
-                float2 part = tiles[half * (plan.tile_bytes() / 8) + place];
-                part = {part.x * args.unit, -part.y * args.unit};
-                if constexpr (!plan.rader) {
-                    const float2* const chirp = args.chirp + (plan.halves() + half) * plan.length;
-                    part = complex_product(part, __ldg(chirp + k));
-                }
-                value = {value.x + part.x, value.y + part.y};
+            for (int i = 0; i < kTogether; ++i) {
+                const int k = start + i * group.kThreads;
+                if (k < kGiven) place[i] = __ldg(args.gives + k);
             }
-            out[k + kRest] = {fmaf(value.x, undo, rest.x), fmaf(value.y, undo, rest.y)};
+#pragma unroll
+            for (int i = 0; i < kTogether; ++i) {
+                const int k = start + i * group.kThreads;
+                if (k >= kGiven) continue;
+                float2 value = {0.0f, 0.0f};
+#pragma unroll
+                for (int half = 0; half < plan.halves(); ++half) {
+                    float2 part = tiles[half * (plan.tile_bytes() / 8) + place[i]];
+                    part = {part.x * args.unit, -part.y * args.unit};
+                    if constexpr (!plan.rader) {
+                        const float2* const chirp =
+                            args.chirp + (plan.halves() + half) * plan.length;
+                        part = complex_product(part, __ldg(chirp + k));
+                    }
+                    value = {value.x + part.x, value.y + part.y};
+                }
+                out[k + kRest] = {fmaf(value.x, undo, rest.x), fmaf(value.y, undo, rest.y)};
+            }
         }
         group.sync();
     }

@@ -13,7 +13,6 @@ struct HankelPlan {
     int sharing;  // warpgroups that share a tile's columns
     int groups;   // tiles worked on at a time
     int buffers;  // of all groups: with wide copies each takes the next one, else each has its own
-    bool parted;  // small products have sums of their own
     bool wide;    // 16 bytes a copy
 
     constexpr int half() const { return length / 2; }
@@ -115,12 +114,11 @@ __device__ __forceinline__ uint64 describe_cores(uint32 address) {
     return uint64(8) << 32 | 8u << 16 | (address & 0x3ffff) >> 4;
 }
 
-// The sums of a warpgroup's columns: P and Q, and those of small products where they are parted.
+// The sums of a warpgroup's columns: P and Q.
 template <HankelPlan plan>
 struct HankelSums {
     static constexpr int kCount = plan.columns() / 2;
     float p[kCount], q[kCount];
-    float small_p[plan.parted ? kCount : 1], small_q[plan.parted ? kCount : 1];
 
     __device__ __forceinline__ void multiply(const HankelRows<plan.products>& even,
                                              const HankelRows<plan.products>& odd, uint32 table,
@@ -131,19 +129,14 @@ struct HankelSums {
         auto sines = [&](int term) { return describe_cores(at + (kTerms + term) * kPlane); };
         const int later = slice != 0;
         wgmma_fence();
-        if constexpr (plan.parted) {
-            wgmma<1>(small_p, even.words[1], cosines(0), later);
-            wgmma<1>(small_q, odd.words[1], sines(0), later);
-            wgmma<1>(small_p, even.words[0], cosines(1), 1);
-            wgmma<1>(small_q, odd.words[0], sines(1), 1);
-        } else if constexpr (kTerms == 2) {
+        if constexpr (kTerms == 2) {
             // The small products first: they are not lost in the sum of the large ones.
             wgmma<1>(p, even.words[1], cosines(0), later);
             wgmma<1>(q, odd.words[1], sines(0), later);
             wgmma<1>(p, even.words[0], cosines(1), 1);
             wgmma<1>(q, odd.words[0], sines(1), 1);
         }
-        const int keep = kTerms == 2 && !plan.parted ? 1 : later;
+        const int keep = kTerms == 2 ? 1 : later;
         wgmma<1>(p, even.words[0], cosines(0), keep);
         wgmma<1>(q, odd.words[0], sines(0), keep);
         wgmma_commit();
@@ -153,14 +146,5 @@ struct HankelSums {
         wgmma_wait<0>();
         settle(p);
         settle(q);
-        if constexpr (plan.parted) {
-            settle(small_p);
-            settle(small_q);
-#pragma unroll
-            for (int i = 0; i < kCount; ++i) {
-                p[i] += small_p[i];
-                q[i] += small_q[i];
-            }
-        }
     }
 };
