@@ -5,15 +5,15 @@
 
 Gates are random unitaries of each width at five placements (low, mid, high, spread, random).
 Circuits are fused by `argand.plan_circuit`; cuStateVec runs them fused to each width that it may
-profit from, and each is a row. Results are checked on columns spread over the state against fp64,
-circuits by the norm and against the same circuit at fp64 where the memory allows.
+profit from, and each is a row; Aer runs those of states that a CPU can hold. Gates are checked by
+the norm and against fp64 on columns spread over the state, circuits on all of it.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, CircuitPlan, Device, Gate, Precision, plan_circuit
 from argand.ceilings import measure_ceilings
-from argand.circuits import norm_of
-from argand.gate_forms import GateForm, gate_form
+from argand.circuits import norm_of, overlap_of, prepared_gates
+from argand.gate_forms import gate_form
 from argand.gates import apply_form
 
-from benchmarks import custatevec
+from benchmarks import aer, custatevec
 from benchmarks.gate_circuits import CIRCUITS, placements, random_unitary
 from benchmarks.measuring import (
     Bench,
@@ -40,7 +40,7 @@ from benchmarks.rows import Report
 from benchmarks.samples import on_host
 from workflow.accuracy import Accuracy, assess_state, state_reference
 
-PEERS = ("custatevec",)
+PEERS = ("custatevec", "aer")
 _COLUMNS = 1 << 12
 """Columns of a gate that are compared with fp64."""
 _PEER_WIDTHS = (2, 3, 4, 5)
@@ -57,6 +57,13 @@ class GateWork(Work):
     def name(self) -> str:
         """The case in one word."""
         return self.label
+
+
+@dataclass(frozen=True)
+class GateCandidate(Candidate):
+    """A candidate that applies gates of these widths one after another, for its bound."""
+
+    widths: tuple[int, ...] = ()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -113,8 +120,8 @@ def _run(
         plan = plan_circuit(qubits, gates, precision=row, device=device)
         assess = partial(check, state, gates, bench.device.backend)
         work = _work(label, qubits, plan, gates)
-        found.append(bench.run(ours(row, plan, device), work, [state], assess))
-    for peer in chosen(available(device, qubits, gates), arguments.peers):
+        found.append(bench.run(ours(row, plan), work, [state], assess))
+    for peer in chosen(available(device, qubits, gates), arguments):
         # The same nominal work as ours, so that speedups are of times.
         plan = plan_circuit(qubits, gates, device=device)
         assess = partial(check, state, gates, bench.device.backend)
@@ -138,21 +145,26 @@ def _work(label: str, qubits: int, plan: CircuitPlan, gates: Sequence[Gate]) -> 
     return GateWork({"batch": len(gates), "n": 2**qubits}, flops, moved, "gate", label)
 
 
-def ours(precision: Precision, plan: CircuitPlan, device: Device) -> Candidate:
-    """Our gates by a plan."""
+def ours(precision: Precision, plan: CircuitPlan) -> GateCandidate:
+    """Our gates by a plan, their matrices at hand, as cuStateVec's are."""
 
     def prepare(state: Any) -> tuple[Any, ...]:
-        return (state.astype(precision.output),)
+        given = state.astype(precision.output)
+        return given, prepared_gates(given, plan.forms, precision)
 
-    def compute(state: Any) -> Any:
-        for form in plan.forms:
-            apply_form(state, form, precision)
+    def compute(state: Any, apply: Callable[[Any], None]) -> Any:
+        apply(state)
         return state
 
-    return Candidate(
+    return GateCandidate(
         "argand", precision, _described(plan), prepare, compute,
         lambda state: state, input=precision.output, output=precision.output,
+        predicted_us=1e6 * plan.predicted_seconds, widths=_widths_of(plan),
     )  # fmt: skip
+
+
+def _widths_of(plan: CircuitPlan) -> tuple[int, ...]:
+    return tuple(form.width for form in plan.forms)
 
 
 def _described(plan: CircuitPlan) -> str:
@@ -161,38 +173,64 @@ def _described(plan: CircuitPlan) -> str:
     return f"{len(plan.passes)} {passes} of up to {widest} qubits"
 
 
-def available(device: Device, qubits: int, gates: Sequence[Gate]) -> list[Candidate]:
-    """cuStateVec on a GPU, with circuits fused to each width that may be its best."""
-    if device.backend == "cpu":
-        return []
-    widths: Sequence[int | None] = [None] if len(gates) == 1 else _PEER_WIDTHS
-    return [_peer(qubits, gates, width, device) for width in widths]
+def available(device: Device, qubits: int, gates: Sequence[Gate]) -> list[GateCandidate]:
+    """cuStateVec on a GPU, circuits fused to each width that may be its best, and Aer for them."""
+    single = len(gates) == 1
+    found = []
+    if device.backend == "cuda":
+        widths: Sequence[int | None] = [None] if single else _PEER_WIDTHS
+        found += [_peer(qubits, gates, width, device) for width in widths]
+    return found if single else [*found, _on_cpu(qubits, gates, device)]
 
 
-def _peer(qubits: int, gates: Sequence[Gate], width: int | None, device: Device) -> Candidate:
+def _on_cpu(qubits: int, gates: Sequence[Gate], device: Device) -> GateCandidate:
+    """Aer; its state comes from the host and goes back to it, in its time."""
+
+    def prepare(state: Any) -> tuple[Any, ...]:
+        aer.require(qubits)
+        given = on_host(state).astype(np.complex128)
+        norm = np.linalg.norm(given)  # Aer takes states of norm 1 alone
+        return aer.circuit_for(qubits, gates, given / norm), aer.simulator(), norm
+
+    def compute(circuit: Any, simulation: Any, norm: float) -> Any:
+        return aer.run(simulation, circuit), norm
+
+    def result(found: tuple[Any, float]) -> Any:
+        state, norm = found
+        return array_module(device).asarray((state * norm).astype(np.complex64))
+
+    widths = tuple(len(gate.targets) + len(gate.controls) for gate in gates)
+    return GateCandidate(
+        "aer", PRECISIONS["fp32"], aer.described(), prepare, compute, result, widths=widths
+    )
+
+
+def _peer(qubits: int, gates: Sequence[Gate], width: int | None, device: Device) -> GateCandidate:
+    forms = [gate_form(qubits, gate.matrix, gate.targets, gate.controls) for gate in gates]
+    if width is not None:
+        forms = list(plan_circuit(qubits, gates, device=device, width=width).forms)
+
     def prepare(state: Any) -> tuple[Any, ...]:
         import cupy
 
         library = custatevec.state_vector()
-        forms = [gate_form(qubits, gate.matrix, gate.targets, gate.controls) for gate in gates]
-        if width is not None:
-            forms = list(plan_circuit(qubits, gates, device=device, width=width).forms)
         matrices = [cupy.asarray(form.matrix.astype(np.complex64)) for form in forms]
-        return state.copy(), library, forms, matrices
+        return state.copy(), library, matrices
 
-    def compute(
-        state: Any, library: custatevec.StateVector, forms: list[GateForm], matrices: list[Any]
-    ) -> Any:
+    def compute(state: Any, library: custatevec.StateVector, matrices: list[Any]) -> Any:
         for form, matrix in zip(forms, matrices, strict=True):
             library.apply(state, matrix, form.targets, form.controls)
         return state
 
     fused = "gate by gate" if width is None else f"fused to {width} qubits"
-    return Candidate("custatevec", PRECISIONS["fp32"], fused, prepare, compute, lambda state: state)
+    return GateCandidate(
+        "custatevec", PRECISIONS["fp32"], fused, prepare, compute, lambda state: state,
+        widths=tuple(form.width for form in forms),
+    )  # fmt: skip
 
 
 def check(
-    before: Any, gates: Sequence[Gate], backend: str, after: Any, candidate: Candidate
+    before: Any, gates: Sequence[Gate], backend: str, after: Any, candidate: GateCandidate
 ) -> Accuracy:
     """One gate: sampled columns against fp64, and the norm of all. A circuit: all of it."""
     qubits = int(before.size).bit_length() - 1
@@ -208,16 +246,18 @@ def check(
         wanted = gate.matrix @ on_host(before[places]).astype(np.complex128)
         found = assess_state(
             state_reference(wanted.reshape(-1)), on_host(after[places]).reshape(-1), precision,
-            widths=[len(gate.targets)], backend=backend,
+            widths=candidate.widths, backend=backend,
         )  # fmt: skip
-        found = replace(found, reference="sampled", reference_rows=len(rest))
+        # Of the whole state there is the norm alone.
+        found = replace(found, fidelity=None, reference="sampled", reference_rows=len(rest))
     else:
         truth = before.astype(np.complex128)
         plan = plan_circuit(qubits, gates, precision="fp64")
         for form in plan.forms:
             apply_form(truth, form, PRECISIONS["fp64"])
-        found = _against(truth, after, precision, [form.width for form in plan.forms], backend)
+        found = _against(truth, after, precision, candidate.widths, backend)
     drift = abs(norm_of(after) / norm_of(before) - 1)
+    assert found.bound is not None
     if not drift <= found.bound:
         reason = f"the norm drifted by {drift:.2e}, the bound is {found.bound:.2e}"
         found = replace(found, verified=False, reason=reason)
@@ -229,6 +269,7 @@ def _against(
 ) -> Accuracy:
     """The whole state against one at fp64, part by part: on a GPU little memory is left."""
     error = scale = 0.0
+    fidelity = (abs(overlap_of(truth, after)) / (norm_of(truth) * norm_of(after))) ** 2
     step = 1 << 24
     for start in range(0, truth.size, step):
         part = truth[start : start + step]
@@ -238,7 +279,8 @@ def _against(
     length = np.sqrt(scale)
     reference = state_reference(np.array([length, 0], np.complex128))
     found = np.array([length, np.sqrt(error)], np.complex128)
-    return assess_state(reference, found, precision, widths=widths, backend=backend)
+    judged = assess_state(reference, found, precision, widths=widths, backend=backend)
+    return replace(judged, fidelity=fidelity)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     ours = gemm_ours.candidates(device, [PRECISIONS[name] for name in arguments.precisions])
     every = [
         *(one for one in ours if one.input in arguments.inputs or one.input == "complex128"),
-        *chosen(gemm_peers.available(device), arguments.peers),
+        *chosen(gemm_peers.available(device), arguments),
     ]
     report = Report(arguments.csv)
     for shape in arguments.shape:

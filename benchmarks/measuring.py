@@ -41,7 +41,8 @@ class Candidate:
     it; ``result`` turns what was computed into an array that the check takes. Where a library takes
     a place for its result, ``prepare`` fills it with NaN, so that an element that it does not write
     is seen. ``input`` and ``output`` are columns of `BenchmarkRecord`; ``chosen`` says what the
-    implementation chose for what was prepared, to stand behind ``algorithm``.
+    implementation chose for what was prepared, to stand behind ``algorithm``; ``predicted_us`` what
+    it was to take.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Candidate:
     input: str = "complex64"
     output: str = "complex64"
     chosen: Callable[..., str] = _nothing_more
+    predicted_us: float | None = None
 
 
 def absent(candidate: Candidate, reason: str) -> Candidate:
@@ -90,6 +92,10 @@ def parser(description: str | None, peers: Sequence[str]) -> argparse.ArgumentPa
     found.add_argument(
         "--peers", type=_names([*peers, "auto", "none"], "peers"), default=["auto"],
         help=f"of {', '.join(peers)}; auto takes what is installed, none takes none",
+    )  # fmt: skip
+    found.add_argument(
+        "--peer-precisions", type=_names(list(PRECISIONS), "peer precisions"),
+        default=list(PRECISIONS), help="the same of peers, separated by commas",
     )  # fmt: skip
     found.add_argument("--repeats", type=int, default=20, help="calls to time")
     found.add_argument("--seconds", type=float, default=0.5, help="or until this much is spent")
@@ -132,17 +138,17 @@ def array_module(device: Device) -> Any:
     return cupy
 
 
-def chosen(available: Sequence[Candidate], wanted: Sequence[str]) -> list[Candidate]:
+def chosen(available: Sequence[Candidate], arguments: argparse.Namespace) -> list[Candidate]:
     """The peers that were asked for. Raises ValueError for one that cannot run here."""
+    wanted, precisions = arguments.peers, arguments.peer_precisions
     if "none" in wanted:
         return []
-    if "auto" in wanted:
-        return list(available)
     names = {peer.name for peer in available}
     for name in wanted:
-        if name not in names:
+        if name not in names | {"auto"}:
             raise ValueError(f"peers must be of {sorted(names)} on this machine, got {name!r}")
-    return [peer for peer in available if peer.name in wanted]
+    asked = names if "auto" in wanted else wanted
+    return [peer for peer in available if peer.name in asked and peer.precision.name in precisions]
 
 
 @dataclass
@@ -210,7 +216,7 @@ class Bench:
         with self.monitor.watching() as samples:
             timing = measure(
                 calls, self.device, repeats=self.repeats, seconds=self.seconds,
-                sustain=self.sustain,
+                sustain=self.sustain, held=True,
             )  # fmt: skip
         spent = time.perf_counter() - started
         real = self.real.tflops(candidate.precision.operand.name, spent) if beside_real else None
@@ -259,7 +265,8 @@ def _row(
         precision=candidate.precision.name,
         algorithm=f"{candidate.algorithm}, {chosen}" if chosen else candidate.algorithm,
         device=device.name, kernel_digest=digest, versions=versions(), timestamp=timestamp(),
-        input=candidate.input, output=candidate.output, **work.sizes, **found,
+        input=candidate.input, output=candidate.output, predicted_us=candidate.predicted_us,
+        **work.sizes, **found,
     )  # fmt: skip
 
 

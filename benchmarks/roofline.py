@@ -23,8 +23,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from workflow.output.documents import read_rows
 from workflow.output.figure_style import COLOURS, marker_key, new_axes, save
+from workflow.output.recorded import read_rows
 
 Row = Mapping[str, Any]
 

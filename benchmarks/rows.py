@@ -40,7 +40,8 @@ def with_speedups(records: Sequence[BenchmarkRecord]) -> list[BenchmarkRecord]:
 def show(records: Sequence[BenchmarkRecord]) -> None:
     """Print the columns that matter, a line a record."""
     print(
-        f"{'workload':34} {'who':15} {'precision':9} {'operands':12} {'p50 us':>11} {'TFLOP/s':>9} "
+        f"{'workload':34} {'who':15} {'precision':9} {'operands':12} {'p50 us':>11} {'host us':>8} "
+        f"{'TFLOP/s':>9} "
         f"{'GB/s':>8} {'limit':>6} {'real':>6} {'MHz':>5} {'W':>4} {'speedup':>7} {'error':>9}  "
         "verified  algorithm"
     )
@@ -49,7 +50,8 @@ def show(records: Sequence[BenchmarkRecord]) -> None:
         print(
             f"{record.workload:34} {record.implementation:15} {record.precision:9} "
             f"{_ways(record):12} {_cell(record.time_us_p50, '11.1f')} "
-            f"{_cell(record.tflops, '9.3f')} {_cell(record.gbytes_per_s, '8.1f')} "
+            f"{_cell(record.host_us, '8.1f')} {_cell(record.tflops, '9.3f')} "
+            f"{_cell(record.gbytes_per_s, '8.1f')} "
             f"{_cell(record.limit_fraction, '6.1%')} {_cell(record.fraction_of_real, '6.1%')} "
             f"{_cell(record.clock_mhz, '5.0f')} {_cell(record.power_w, '4.0f')} "
             f"{_cell(record.speedup, '7.2f')} {_cell(record.rel_frobenius, '9.2e')}  "

@@ -10,23 +10,27 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import fields
 
 import numpy as np
 from argand import PRECISIONS, Precision, dft
 from argand.device import gpu
 from argand.dft_choice import candidates, estimate
 from argand.dft_limits import wide_fits
-from argand.dft_method import Method, bluestein, dense, method_for, product, rader
-from argand.dft_plan import Plan
+from argand.dft_method import Method, bluestein, dense, product, rader
+from argand.dft_plan import ConvolutionPlan, Plan, dft_source
 
+from benchmarks.compiling import compile_all
 from workflow.accuracy.transform_bounds import dft_bound
 
 _METHODS = (
-    dense(7), dense(64), dense(97), dense(251), dense(509), product(24, 15), product(32, 32),
-    rader(31, product(6, 5)), method_for(1009), bluestein(100, product(20, 10)),
-    bluestein(100, product(12, 10)),
+    dense(7), dense(24), dense(67), dense(509), product(6, 5), product(24, 16),
+    rader(31, product(6, 5)), rader(113, product(16, 7)), rader(397, product(44, 9)),
+    bluestein(20, product(8, 5)), bluestein(20, product(6, 4)),
 )  # fmt: skip
+"""Small ones: a tool looks at every access."""
 _ROWS = 5
+_SIZES = ("length", "first", "second", "groups")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -38,15 +42,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     ours = [name for name, row in PRECISIONS.items() if not row.exact_operands]
     found.add_argument("precision", choices=ours)
     precision = PRECISIONS[found.parse_args(argv).precision]
+    plans = _plans(precision)
+    target = gpu(0).require_arch().target
+    compile_all((dft_source(plan, precision), target) for some in plans.values() for plan in some)
     cupy.cuda.set_allocator(None)
     rng = np.random.default_rng(1)
     wrong = calls = 0
-    for method in _METHODS:
+    for method, some in plans.items():
         parts = rng.standard_normal((_ROWS, method.length, 2), dtype=np.float32)
         x = parts.view(np.complex64)[..., 0]
         exact = np.fft.fft(x.astype(complex))
         bound = dft_bound(precision, method, "cuda")
-        for plan in _plans(method, precision):
+        for plan in some:
             out = cupy.full(x.shape, np.nan, np.complex64)
             with forced.to(plan):
                 dft(cupy.asarray(x), precision=precision, out=out)
@@ -59,15 +66,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     return int(wrong > 0)
 
 
-def _plans(method: Method, precision: Precision) -> list[Plan]:
-    """One plan of each way: copies of 16 bytes or not, warps that share a tile or not, buffers."""
+def _plans(precision: Precision) -> dict[Method, list[Plan]]:
+    """Of each method the best with copies of either width, and what has a member new to its kind.
+
+    Members count up to three.
+    """
     arch = gpu(0).require_arch()
-    found: dict[tuple[object, ...], Plan] = {}
-    for wide in (False, wide_fits(method.kind, method.length, method.length)):
-        for plan in sorted(candidates(method, precision, arch, wide=wide), key=estimate):
-            key = (wide, plan.warps > 1, getattr(plan, "buffers", 1))
-            found.setdefault(key, plan)
-    return list(found.values())
+    seen: set[tuple[object, ...]] = set()
+    found: dict[Method, list[Plan]] = {}
+    for method in _METHODS:
+        some = found[method] = []
+        for wide in {False, wide_fits(method.kind, method.length, method.length)}:
+            every = candidates(method, precision, arch, wide=wide)
+            for index, plan in enumerate(sorted(every, key=estimate)):
+                new = _features(plan) - seen
+                if new or index == 0:
+                    seen |= new
+                    some.append(plan)
+    return found
+
+
+def _features(plan: Plan) -> set[tuple[object, ...]]:
+    members = [field.name for field in fields(plan) if field.name not in _SIZES]
+    found: set[tuple[object, ...]] = {
+        (plan.kind, name, min(3, getattr(plan, name))) for name in members
+    }
+    found.add((plan.kind, "buffers", min(3, getattr(plan, "buffers", 1)), plan.wide))
+    if isinstance(plan, ConvolutionPlan) and plan.columns:
+        found.add((plan.kind, "columns", plan.first))
+    return found
 
 
 if __name__ == "__main__":

@@ -114,7 +114,8 @@ def hopper_products(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
         ):
             if choice.plan is None:
                 continue
-            way = (choice.plan.storage, choice.swapped, choice.parts)
+            plan = choice.plan
+            way = (plan.storage, plan.packs, choice.swapped, choice.parts)
             if way in seen:
                 continue
             seen.add(way)

@@ -47,11 +47,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _different(case: Case) -> list[tuple[SoftmaxForm, SoftmaxPlan]]:
-    """One plan of each way: access, cluster, lanes or block, resident, staged, streamed."""
+    """One plan of each way: access, cluster, lanes or block, resident, staged, streamed, ring."""
     arch = gpu(0).require_arch()
     found = {
-        (form.vector, plan.cluster > 1, plan.row_threads > 32, plan.resident, plan.staged):
-        (form, plan)
+        (
+            form.vector, plan.cluster > 1, plan.row_threads > 32,
+            plan.resident, plan.staged, plan.ring,
+        ): (form, plan)
         for form in case.forms
         for plan in candidates(form, arch, case.columns)
     }  # fmt: skip

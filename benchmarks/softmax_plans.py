@@ -28,7 +28,8 @@ from argand.gpu_timing import queued_seconds
 from argand.nvrtc import compile_cubin
 from argand.softmax_choice import candidates, choose_vector, plan_softmax
 from argand.softmax_formats import COMPLEX_KINDS, ELEMENT_BYTES, REAL_KINDS
-from argand.softmax_plan import SoftmaxForm, SoftmaxPlan, softmax_source, vector_for
+from argand.softmax_plan import SoftmaxForm, SoftmaxPlan, vector_for
+from argand.softmax_source import softmax_source
 
 from workflow.storage.files import atomic_text
 
@@ -127,7 +128,7 @@ def _ways(case: Case, arch: Arch) -> list[_Way]:
 
 def _compile_all(jobs: set[_Way], arch: Arch) -> None:
     """Into the cache, by all cores."""
-    sources = [(softmax_source(form, plan), arch.target) for form, plan in jobs]
+    sources = list({(softmax_source(form, plan), arch.target) for form, plan in jobs})
     spawned = get_context("spawn")  # this process has begun to use CUDA, which a fork would break
     with ProcessPoolExecutor(os.cpu_count(), spawned) as pool:
         list(pool.map(_compile, sources, chunksize=4))
@@ -138,7 +139,6 @@ def _compile(job: tuple[str, str]) -> None:
 
 
 def _measured(case: Case, arch: Arch, repeats: int) -> list[dict[str, Any]]:
-    import cupy
     from argand.cuda_softmax import forced
 
     x, out = operands(case)
@@ -150,7 +150,7 @@ def _measured(case: Case, arch: Arch, repeats: int) -> list[dict[str, Any]]:
         with forced.to((plan, form.vector)):
             try:
                 seconds = _seconds(lambda: run(case, x, out), repeats)
-            except cupy.cuda.driver.CUDADriverError as error:
+            except RuntimeError as error:  # of the driver too: more blocks than run at a time
                 print(f"{plan}: {error}")
                 continue
         good, worst = right(case, x, out)
@@ -159,6 +159,7 @@ def _measured(case: Case, arch: Arch, repeats: int) -> list[dict[str, Any]]:
             "kind": case.kind, "rows": case.rows, "columns": case.columns,
             "row_threads": plan.row_threads, "values": plan.values, "cluster": plan.cluster,
             "resident": plan.resident, "staged": plan.staged, "blocks": plan.blocks,
+            "stages": plan.stages, "lag": plan.lag,
             "vector": form.vector, "taken": (form, plan) == taken,
             "time_us": 1e6 * seconds, "gbytes_per_s": rate, "of_copy": copied / seconds,
             "worst": worst, "right": good,
@@ -235,6 +236,7 @@ def _seconds(call: Callable[[], None], repeats: int) -> float:
 def _print(case: Case, copied: float, found: list[dict[str, Any]]) -> None:
     def one(row: dict[str, Any]) -> str:
         how = "p" if row["staged"] else "" if row["resident"] else "s"
+        how = f"r{row['stages']}l{row['lag']}" if row["stages"] else how
         mark = ("*" if row["taken"] else "") + ("" if row["right"] else f"!{row['worst']:.2g}")
         shape = f"{row['row_threads']}t{row['cluster']}c{row['values']}/{row['vector']}{how}{mark}"
         return f"{shape} {row['of_copy']:.3f}"

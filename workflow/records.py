@@ -16,7 +16,8 @@ class Record:
     """One implementation at one precision on one workload.
 
     Field order is column order and the unit is in the name. What does not apply is None: a dft has
-    no ``k``, only softmax has ``max_ulp``, only states have ``norm_drift`` and ``fidelity``.
+    no ``k``, only softmax has ``max_ulp``, only states have ``predicted_us``, ``norm_drift``
+    and ``fidelity``.
 
     Attributes:
         implementation: ``argand``, or the peer's name.
@@ -29,6 +30,7 @@ class Record:
         time_us_p20, time_us_p50, time_us_p80: the whole call in device memory, quantiles.
         end_to_end_us: the same with the operands' transfers to the device and the result's back,
             and reading and writing files.
+        predicted_us: what `argand.gate_costs` predicted of the median, for our gates and circuits.
         tflops: nominal operations (8 batch m n k for a product) over the median time.
         gbytes_per_s: operands read once and results written once over the median time.
         limit_fraction: time at the device's measured ceilings over the median time.
@@ -65,6 +67,7 @@ class Record:
     time_us_p50: float | None = None
     time_us_p80: float | None = None
     end_to_end_us: float | None = None
+    predicted_us: float | None = None
     tflops: float | None = None
     gbytes_per_s: float | None = None
     limit_fraction: float | None = None
@@ -120,6 +123,9 @@ class BenchmarkRecord(Record):
             type), ``packed`` (B by `argand.pack`) or ``planar`` (real and imaginary part apart,
             rounded before the clock); ``real`` for softmax.
         output: ``complex64``, ``complex128`` or ``complex-half``; ``real``.
+        host_us: on a GPU, the median of the time that the host takes to make a call.
+        held: whether the device began with the calls when the host had made them, so that the
+            times are its own; False where a call waits for the device itself.
         real_tflops: cuBLAS's real product m = n = k = 8192 of the same operand type, run for the
             same time right after.
         fraction_of_real: ``tflops`` times the products of a precision's split over ``real_tflops``.
@@ -128,6 +134,8 @@ class BenchmarkRecord(Record):
 
     input: str = ""
     output: str = ""
+    host_us: float | None = None
+    held: bool | None = None
     real_tflops: float | None = None
     fraction_of_real: float | None = None
     clock_mhz: float | None = None

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from argand import Device
-from argand.gpu_timing import queued_seconds
+from argand.gpu_timing import Queued, queued, queued_seconds
 
 Call = Callable[[], object]
 
@@ -29,13 +29,19 @@ _MEMORY_SHARE = 4
 
 @dataclass(frozen=True)
 class Timing:
-    """Quantiles of a call's time in microseconds over ``iterations``, and joules of one call."""
+    """Quantiles of a call's time in microseconds over ``iterations``, and joules of one call.
+
+    On a GPU ``host_us`` is the median of the time that the host takes to make a call, and ``held``
+    whether the device did not wait for it: then the quantiles are the device's alone.
+    """
 
     time_us_p20: float
     time_us_p50: float
     time_us_p80: float
     iterations: int
     energy_j: float | None = None
+    host_us: float | None = None
+    held: bool | None = None
 
 
 def measure(
@@ -47,6 +53,7 @@ def measure(
     warmup: int = 1,
     sustain: float = 0.0,
     max_seconds: float = 60.0,
+    held: bool = False,
 ) -> Timing:
     """Time a computation until it ran ``repeats`` times or for ``seconds``, at least three times.
 
@@ -60,6 +67,7 @@ def measure(
         sustain: seconds of further calls before the clock starts, after which a card that throttles
             has done so; where they are enough for it, the energy is theirs.
         max_seconds: ends it after a single call where three would take longer.
+        held: on a GPU, have the device begin only when calls are queued (`gpu_timing.queued`).
 
     Raises ValueError where there is nothing to call or a limit is not positive.
     """
@@ -72,27 +80,30 @@ def measure(
         raise ValueError(f"sustain must not be negative, got {sustain}")
     for index in range(warmup):
         calls[index % len(calls)]()
-    timed = _on_gpu if device.backend == "cuda" else _on_cpu
-    times, energy = timed(calls, device, repeats, seconds, sustain, max_seconds)
+    if device.backend == "cuda":
+        found, energy = _on_gpu(calls, device, repeats, seconds, sustain, max_seconds, held)
+        host = 1e6 * float(np.median(found.host_seconds))
+        return Timing(*_quantiles(found.seconds), len(found.seconds), energy, host, found.held)
+    times = _on_cpu(calls, repeats, seconds, sustain, max_seconds)
+    return Timing(*_quantiles(times), len(times))
+
+
+def _quantiles(times: list[float]) -> tuple[float, float, float]:
+    """20, 50 and 80 of a hundred, in microseconds."""
     p20, p50, p80 = (1e6 * float(q) for q in np.quantile(times, (0.2, 0.5, 0.8)))
-    return Timing(p20, p50, p80, len(times), energy)
-
-
-Times = tuple[list[float], float | None]
-"""Seconds of each call, and joules of one."""
+    return p20, p50, p80
 
 
 def _on_cpu(
-    calls: Sequence[Call], device: Device, repeats: int, seconds: float, sustain: float,
-    max_seconds: float,
-) -> Times:  # fmt: skip
+    calls: Sequence[Call], repeats: int, seconds: float, sustain: float, max_seconds: float
+) -> list[float]:
     _sustain(calls, sustain, lambda: None)
     times: list[float] = []
     while not _enough(len(times), sum(times), repeats, seconds, max_seconds):
         started = time.perf_counter()
         calls[len(times) % len(calls)]()
         times.append(time.perf_counter() - started)
-    return times, None
+    return times
 
 
 def _enough(done: int, spent: float, repeats: int, seconds: float, max_seconds: float) -> bool:
@@ -118,9 +129,11 @@ def _sustain(calls: Sequence[Call], seconds: float, wait: Callable[[], object]) 
 
 def _on_gpu(
     calls: Sequence[Call], device: Device, repeats: int, seconds: float, sustain: float,
-    max_seconds: float,
-) -> Times:  # fmt: skip
-    """All calls are queued before the first is waited for, so that the host's part overlaps.
+    max_seconds: float, held: bool,
+) -> tuple[Queued, float | None]:  # fmt: skip
+    """What calls took, and joules of one.
+
+    All are queued before the first is waited for, so that the host's part overlaps.
 
     Energy needs a longer region: where the timed calls are over too soon, more of them follow.
     """
@@ -129,20 +142,20 @@ def _on_gpu(
     with cupy.cuda.Device(device.index):
         with _energy(cupy, device) as sustained:
             done = _sustain(calls, sustain, cupy.cuda.get_current_stream().synchronize)
-        single = queued_seconds(calls[-1:], 1)[0]
-        count = _repeats(single, repeats, seconds, max_seconds)
+        single = queued(calls[-1:], 1, held=held)
+        count = _repeats(single.seconds[0], repeats, seconds, max_seconds)
         with _energy(cupy, device) as joules:
-            times = queued_seconds(calls, count)
+            found = queued(calls, count, held=single.held)
         if sustain >= _ENERGY_SECONDS:
             told = sustained and done <= _MOST_CALLS_FOR_ENERGY
-            return times, sustained[0] / done if told else None
-        if sum(times) < _ENERGY_SECONDS:
-            count = math.ceil(_ENERGY_SECONDS / max(float(np.median(times)), 1e-9))
+            return found, sustained[0] / done if told else None
+        if sum(found.seconds) < _ENERGY_SECONDS:
+            count = math.ceil(_ENERGY_SECONDS / max(float(np.median(found.seconds)), 1e-9))
             if count > _MOST_CALLS_FOR_ENERGY:
-                return times, None
+                return found, None
             with _energy(cupy, device) as joules:
                 queued_seconds(calls, count)
-    return times, joules[0] / count if joules else None
+    return found, joules[0] / count if joules else None
 
 
 def _repeats(single: float, repeats: int, seconds: float, max_seconds: float) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -137,7 +138,7 @@ def plan_circuit(
         forms.append(gate_form(qubits, gate.matrix, gate.targets, gate.controls))
     return CircuitPlan(
         qubits, row, chosen, tuple(passes), tuple(forms),
-        tuple(cost(form.targets) for form in forms), known.measured,
+        tuple(known.of_form(qubits, form, item) for form in forms), known.measured,
     )  # fmt: skip
 
 
@@ -200,34 +201,42 @@ def run_circuit(
 def _timed(state: Any, plan: CircuitPlan) -> float:
     """Apply the passes, whose matrices are made ready before the clock starts."""
     if not is_cuda_array(state):
-        calls = _prepared(state, plan)
+        call = prepared_gates(state, plan.forms, plan.precision)
         started = time.perf_counter()
-        for call in calls:
-            call()
+        call(state)
         return time.perf_counter() - started
     from argand.gpu_timing import queued_seconds
 
     with state.device:
-        calls = _prepared(state, plan)
-        return queued_seconds([lambda: [call() for call in calls]], 1)[0]
+        return queued_seconds(
+            [partial(prepared_gates(state, plan.forms, plan.precision), state)], 1
+        )[0]
 
 
-def _prepared(state: Any, plan: CircuitPlan) -> list[Callable[[], None]]:
-    changing = [form for form in plan.forms if not form.is_identity]
-    return [prepared_gate(state, form, plan.precision) for form in changing]
+def prepared_gates(
+    state: Any, forms: Sequence[GateForm], precision: Precision
+) -> Callable[[Any], None]:
+    """A call that applies gates in order to any state like this one; see `gates.prepared_gate`."""
+    calls = [prepared_gate(state, form, precision) for form in forms if not form.is_identity]
+
+    def apply(to: Any) -> None:
+        for call in calls:
+            call(to)
+
+    return apply
 
 
 def norm_of(state: Any) -> float:
     """The 2-norm of a state, summed in fp64."""
-    return float(np.sqrt(_overlap(state, state).real))
+    return float(np.sqrt(overlap_of(state, state).real))
 
 
 def _fidelity(reference: Any, state: Any) -> float:
     norms = norm_of(reference) * norm_of(state)
-    return float((abs(_overlap(reference, state)) / norms) ** 2) if norms else float("nan")
+    return float((abs(overlap_of(reference, state)) / norms) ** 2) if norms else float("nan")
 
 
-def _overlap(left: Any, right: Any) -> complex:
+def overlap_of(left: Any, right: Any) -> complex:
     """<left|right> in complex128."""
     total = 0j
     for start in range(0, left.size, _CHUNK):

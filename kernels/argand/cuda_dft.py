@@ -18,7 +18,8 @@ from argand.device import gpu
 from argand.dft import DftProblem, fitted
 from argand.dft import dft as transform
 from argand.dft_choice import Choice, choose
-from argand.dft_fragments import fragments, fused_twiddles
+from argand.dft_fragments import fragments, fused_twiddles, mean_cut
+from argand.dft_hankel import HankelPlan, cores, places
 from argand.dft_limits import WIDE_BYTES, check_dft_plan, wide_fits
 from argand.dft_method import Method, bluestein, product, rader
 from argand.dft_plan import (
@@ -29,9 +30,9 @@ from argand.dft_plan import (
     ProductPlan,
     dft_source,
     kernel_name,
-    padded,
+    spread,
 )
-from argand.dft_tables import convolutions
+from argand.dft_tables import column_order, convolutions, dimensions
 from argand.forced import Forced
 from argand.kernel_arguments import Arguments, arguments_dtype
 from argand.numpy_dft import stage_shift, table_exponent
@@ -168,6 +169,13 @@ def _table(lengths: tuple[int, ...], warps: int, precision: Precision, device: i
 
 
 @lru_cache(maxsize=256)
+def _hankel(plan: HankelPlan, precision: Precision, device: int) -> dict[str, Any]:
+    """The members of ``DftArguments`` with a plan's core matrices and places, on a device."""
+    table = cores(plan, precision, mean_cut(precision, plan.slices))
+    return {"table": cupy.asarray(table), "takes": cupy.asarray(places(plan))}
+
+
+@lru_cache(maxsize=256)
 def _twiddles(
     first: int, second: int, tile_rows: int, inverse: bool, device: int, prefix: str
 ) -> dict[str, Any]:
@@ -179,7 +187,7 @@ def _twiddles(
 
 @lru_cache(maxsize=64)
 def _convolution(
-    method: Method, second: int, inverse: bool, device: int
+    method: Method, second: int, columns: bool, inverse: bool, device: int
 ) -> tuple[int, dict[str, Any]]:
     """The exponent of the spectrum's scale, and the constants of a convolution by name.
 
@@ -193,8 +201,16 @@ def _convolution(
     takes, gives, rest = made[0].takes, made[0].gives, made[0].rest
     taken = np.empty(len(takes), np.int64)
     taken[takes - rest] = np.arange(len(takes))
+    first = method.parts[0].length // second
+    lines = np.arange(first * second) // second
+    if method.parts[0].coprime:
+        lines = np.arange(first * second) % first
+        order = dimensions(first, second)[1]
+        order = order[column_order(first)] if columns else order.T  # else k1 + N1 k2
+        spectra = [spectrum[order.ravel()] for spectrum in spectra]
+    where = lines * spread(second) + np.arange(first * second) % second
     found = {
-        name: cupy.asarray((at // second * padded(second) + at % second).astype(np.uint16))
+        name: cupy.asarray(where[at].astype(np.uint16))
         for name, at in (("takes", taken), ("gives", gives))
     }
     found["spectrum"] = cupy.asarray(np.concatenate(spectra).astype(np.complex64))
@@ -239,6 +255,9 @@ def _prepared(problem: DftProblem, plan: Plan, strides: tuple[int, ...], device:
     if isinstance(plan, DensePlan):
         tables["table"] = _table((plan.length,), plan.warps, precision, device)
         factor *= 2.0**-exponent
+    elif isinstance(plan, HankelPlan):
+        tables |= _hankel(plan, precision, device)
+        factor *= 2.0**-exponent
     else:
         first, second, inverse = plan.first, plan.second, problem.inverse
         tables["table"] = _table(tuple(dict.fromkeys((first, second))), 1, precision, device)
@@ -247,9 +266,11 @@ def _prepared(problem: DftProblem, plan: Plan, strides: tuple[int, ...], device:
             unit *= 2.0 ** stage_shift(precision, first)
             factor = unit * 2.0**-exponent
         else:
-            tables |= _twiddles(first, second, plan.warps * plan.rows, False, device, "")
-            tables |= _twiddles(second, first, plan.warps * plan.rows_back, False, device, "back_")
-            scaled, more = _convolution(_method(plan), second, inverse, device)
+            if not plan.coprime:
+                there, back = plan.warps * plan.rows, plan.warps * plan.rows_back
+                tables |= _twiddles(first, second, there, False, device, "")
+                tables |= _twiddles(second, first, back, False, device, "back_")
+            scaled, more = _convolution(_method(plan), second, plan.columns, inverse, device)
             tables |= more
             shift = stage_shift(precision, first) + stage_shift(precision, second)
             unit *= 2.0 ** (2 * shift - scaled)

@@ -17,6 +17,7 @@ from argand import numpy_gates, nvrtc
 from argand.cuda_arrays import place
 from argand.cuda_kernel import BoundKernel
 from argand.device import Device, gpu
+from argand.gate_cut import grown
 from argand.gate_forms import Array, GateForm
 from argand.gate_layout import CHUNK, make_tile, segments_of, table_values, tile_columns
 from argand.gate_plan import (
@@ -43,23 +44,26 @@ def apply_gate(state: Any, form: GateForm, precision: Precision) -> None:
     Raises CompileError where NVRTC fails.
     """
     with place(state):
-        if state.data.ptr % CHUNK:  # a view that begins within a chunk
-            copied = state.copy()
-            apply_gate(copied, form, precision)
-            state[...] = copied
-            return
-        prepared_gate(state, form, precision)()
+        prepared_gate(state, form, precision)(state)
 
 
-def prepared_gate(state: Any, form: GateForm, precision: Precision) -> Callable[[], None]:
-    """A call that applies a gate to a state on the current GPU, its matrix uploaded."""
-    if state.data.ptr % CHUNK:
-        return partial(apply_gate, state, form, precision)
+def prepared_gate(state: Any, form: GateForm, precision: Precision) -> Callable[[Any], None]:
+    """A call that applies a gate to states like this one on the current GPU, its matrix there."""
     launch = _launch_for(int(state.size).bit_length() - 1, form, precision)
     if launch is None:
-        return partial(numpy_gates.apply_gate, state, form, precision)
+        return partial(numpy_gates.apply_gate, form=form, precision=precision)
     matrix = cupy.asarray(launch.operand(form))
-    return partial(launch, state.data.ptr, matrix, matrix_exponent(form, precision))
+    exponent = matrix_exponent(form, precision)
+
+    def apply(to: Any) -> None:
+        if to.data.ptr % CHUNK:  # a view that begins within a chunk
+            copied = to.copy()
+            launch(copied.data.ptr, matrix, exponent)
+            to[...] = copied
+        else:
+            launch(to.data.ptr, matrix, exponent)
+
+    return apply
 
 
 def _launch_for(qubits: int, form: GateForm, precision: Precision) -> GateLaunch | None:
@@ -113,7 +117,8 @@ class GateLaunch:
         if self.plan.kind == "permute":
             factors = form.factors.astype(kind).view(np.uint8)
             return np.concatenate([factors, form.columns_of_rows.astype(np.uint32).view(np.uint8)])
-        matrix = form.matrix.T if self.plan.kind in ("sum", "small") else form.matrix
+        transposed = self.plan.kind in ("sum", "small")
+        matrix = form.matrix.T if transposed else grown(form.matrix, self.plan)
         return np.ascontiguousarray(matrix.astype(kind))
 
     def __call__(self, state: int, matrix: Any, exponent: int) -> None:

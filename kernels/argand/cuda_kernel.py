@@ -25,6 +25,8 @@ class BoundKernel:
         arguments: the structure that is the kernel's last argument.
         maps: how many tensor maps stand before it.
         shared_bytes: dynamic shared memory of a block.
+        together: blocks wait for each other, so that all have to run at a time. The driver starts
+            none before there is room for all, and refuses more than the device ever has room for.
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class BoundKernel:
         *,
         maps: int = 0,
         shared_bytes: int = 0,
+        together: bool = False,
     ) -> None:
         self._kernel = kernel  # whose module must stay loaded
         self._handle = kernel.kernel.ptr
@@ -44,6 +47,7 @@ class BoundKernel:
         self._pointers = np.zeros(maps + 1, np.uint64)
         self._pointers[maps] = arguments.bytes.ctypes.data
         self._at = int(self._pointers.ctypes.data)
+        self._together = together
         self._lock = Lock()  # the driver reads what another thread would write
 
     def __call__(self, members: Mapping[str, int], maps: Sequence[int] = ()) -> None:
@@ -55,9 +59,13 @@ class BoundKernel:
             self._arguments.set(members)
             for i, address in enumerate(maps):
                 self._pointers[i] = address
-            error = driver.cuLaunchKernel(
+            launch = (
                 self._handle, self._blocks, 1, 1, self._threads, 1, 1, self._shared_bytes,
-                cupy.cuda.get_current_stream().ptr, self._at, 0,
-            )[0]  # fmt: skip
+                cupy.cuda.get_current_stream().ptr, self._at,
+            )  # fmt: skip
+            if self._together:
+                error = driver.cuLaunchCooperativeKernel(*launch)[0]
+            else:
+                error = driver.cuLaunchKernel(*launch, 0)[0]
         if error:
             raise cupy.cuda.driver.CUDADriverError(int(error))

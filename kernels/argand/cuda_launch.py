@@ -95,14 +95,16 @@ def choice_for(
 
 
 def _adapted(choice: GemmChoice, a: OperandTraits, b: OperandTraits) -> GemmChoice:
-    """A row operand that cannot be read as the choice has it is packed."""
+    """Operands that cannot be read as the choice has it are packed beforehand."""
     if choice.plan is None:
         return choice
     rows, columns = (b, a) if choice.swapped else (a, b)
     readable = rows.readable(columns) and rows.half == (choice.plan.storage == "half")
     storage = choice.plan.storage if readable else "planar"
     contiguous = storage != "planar" and rows.k_fast
-    return replace(choice, plan=replace(choice.plan, storage=storage, k_fast=contiguous))
+    packs = choice.plan.packs and storage == "fp32" and columns.packable_aside
+    plan = replace(choice.plan, storage=storage, k_fast=contiguous, packs=packs)
+    return replace(choice, plan=plan)
 
 
 class GemmLaunch:
@@ -136,8 +138,8 @@ class GemmLaunch:
         flip_result = not planar and rows.conjugated
 
         self._packs_rows = planar and rows.lines is not None
-        self._packs_columns = columns.lines is not None
-        packed_here = [(rows, False)] * planar + [(columns, flip_result)]
+        self._packs_columns = columns.lines is not None and not plan.packs
+        packed_here = [(rows, False)] * planar + [(columns, flip_result)] * self._packs_columns
         sources = [
             PackSource(x.lines, x.half, x.conjugated != flip)
             for x, flip in packed_here
@@ -163,8 +165,11 @@ class GemmLaunch:
                 complex(alpha), complex(beta), flip_result, choice.parts,
             ),
             None if planar else rows.lines, addend, target, device,
+            columns.lines if plan.packs else None, columns.conjugated != flip_result,
         )  # fmt: skip
-        self._pieces, self._nbytes = packed, packed + self._multiply.nbytes
+        self._pieces = packed
+        #: Bytes of memory that a call takes for planes and pieces of tiles; parts of k come to it.
+        self.nbytes = packed + self._multiply.nbytes
 
     def __call__(self, a: int | Planes, b: int | Planes, c: int, out: int) -> None:
         """Launch on these addresses or planes; c is not read where beta is 0."""
@@ -175,15 +180,15 @@ class GemmLaunch:
             return
         rows, columns = (b, a) if self.choice.swapped else (a, b)
         # One piece of memory for all; freed after the launches, it is reused in the stream's order.
-        memory = cupy.cuda.alloc(self._nbytes) if self._nbytes else None
+        memory = cupy.cuda.alloc(self.nbytes) if self.nbytes else None
         at = 0 if memory is None else memory.ptr
         if self._pack is not None:
             wanted = (rows,) * self._packs_rows + (columns,) * self._packs_columns
             planes = self._pack([x for x in wanted if isinstance(x, int)], at)
             rows = planes[0] if self._packs_rows else rows
             columns = planes[-1] if self._packs_columns else columns
-        assert isinstance(columns, Planes)
         if self._scaled:
+            assert isinstance(columns, Planes)
             columns = _with_unscale(columns)
             rows = _with_unscale(rows) if isinstance(rows, Planes) else rows
         if not self._partial:

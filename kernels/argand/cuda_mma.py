@@ -51,8 +51,8 @@ class MmaLaunch:
             gemm_source(problem.precision, plan), device.target,
             kernel_name(problem.precision, plan), plan.shared_bytes,
         )  # fmt: skip
-        scaled = problem.precision.scaled
-        self._scan = ScanLaunch((left, right), problem.batch, device) if scaled else None
+        scan = problem.precision.scaled and not plan.looks
+        self._scan = ScanLaunch((left, right), problem.batch, device) if scan else None
         tiles = -(-problem.m // plan.block_m) * -(-problem.n // plan.block_n)
         together = max(1, _LARGEST_GRID // tiles)
         values = _values(problem, left, right, c, out)

@@ -15,13 +15,14 @@ from argand.device import Device
 from argand.kernel_arguments import Arguments, arguments_dtype
 from argand.pack_plan import (
     PACK_SOURCE,
-    PITCH,
     THREADS,
     PackPlan,
     can_wait,
     pack_arguments,
     pack_kernel_name,
     pack_source,
+    pitch_of,
+    planes_bytes,
     scales,
     strip_blocks,
     strips,
@@ -82,7 +83,7 @@ class PackLaunch:
         values: dict[str, int] = {}
         blocks = []
         scaled = [scales(precision, plan) for plan in plans]
-        pitches = [max(PITCH, -(-x.layout.columns // PITCH) * PITCH) for x in sources]
+        pitches = [pitch_of(x.layout.columns) for x in sources]
         waits = all(can_wait(pitch, device.cores) for pitch in pitches)
         self._scan = None
         if any(scaled) and not waits:
@@ -100,7 +101,7 @@ class PackLaunch:
             largest = arrived + 8 * count
             if wait:
                 self._counters = largest + -(-4 * batches * x.rows // 8) * 8
-            size = batches * 2 * precision.terms * x.rows * pitch * precision.operand.bytes
+            size = planes_bytes(precision, x.rows, x.columns, batches)
             unscale = self.nbytes + _aligned(size)
             self._places.append(_Place(
                 self.nbytes, size, unscale if scaled[i] else None, x.rows, pitch, batches,

@@ -12,7 +12,8 @@ from argand import nvrtc
 from argand.cuda_arrays import Layout, k_fast
 from argand.cuda_kernel import BoundKernel
 from argand.device import Device
-from argand.gemm_plan import (
+from argand.kernel_arguments import Arguments, arguments_dtype
+from argand.scan_plan import (
     SCAN_ARGUMENTS,
     SCAN_KERNEL,
     SCAN_LINES,
@@ -20,7 +21,6 @@ from argand.gemm_plan import (
     SCAN_THREADS,
     scan_source,
 )
-from argand.kernel_arguments import Arguments, arguments_dtype
 
 _DTYPE = arguments_dtype(SCAN_ARGUMENTS)
 

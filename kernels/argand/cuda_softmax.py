@@ -15,6 +15,7 @@ import cupy
 from argand import nvrtc
 from argand.cuda_arrays import one_stride, place
 from argand.cuda_kernel import BoundKernel
+from argand.cuda_workspace import zeroed
 from argand.device import Device, gpu
 from argand.forced import Forced
 from argand.kernel_arguments import Arguments, arguments_dtype
@@ -22,16 +23,13 @@ from argand.remembered import Remembered
 from argand.softmax import SoftmaxProblem
 from argand.softmax_choice import choose_vector, plan_softmax
 from argand.softmax_plan import (
-    ARGUMENTS,
     PORTABLE_CLUSTER,
     SoftmaxForm,
     SoftmaxPlan,
     check_softmax_plan,
-    kernel_name,
-    scale_arguments,
-    softmax_source,
     vector_for,
 )
+from argand.softmax_source import ARGUMENTS, kernel_name, scale_arguments, softmax_source
 
 _DTYPE = arguments_dtype(ARGUMENTS)
 _LARGEST_GRID = 2**31 - 1
@@ -142,15 +140,16 @@ class SoftmaxLaunch:
         kernel = nvrtc.load(
             softmax_source(form, self.plan), arch.target, kernel_name(form, self.plan), shared
         )
-        if self.plan.cluster > PORTABLE_CLUSTER:
+        if self.plan.cluster > PORTABLE_CLUSTER and not self.plan.ring:
             cupy.cuda.driver.funcSetAttribute(kernel.kernel.ptr, _NON_PORTABLE_CLUSTERS, 1)
         most = _LARGEST_GRID
-        if self.plan.staged:
+        if self.plan.staged or self.plan.ring:
             most = _at_once(kernel.kernel.ptr, self.plan, shared, device)
         values = {
             "x": 0, "x_end": 0, "out": 0, "rows": 0, "columns": problem.columns,
             "x_stride": read.stride, "out_stride": written.stride,
-            **scale_arguments(problem.scale),
+            "places": 0, "slice": self.plan.slice, "stages": self.plan.stages,
+            "lag": self.plan.lag, **scale_arguments(problem.scale),
         }  # fmt: skip
         self._step = _LARGEST_GRID // self.plan.cluster * self.plan.rows_a_block
         self._launches = {}
@@ -158,32 +157,39 @@ class SoftmaxLaunch:
             blocks = -(-rows // self.plan.rows_a_block) * self.plan.cluster
             self._launches[rows] = BoundKernel(
                 kernel, min(blocks, most), self.plan.block_threads, Arguments(_DTYPE, values),
-                shared_bytes=shared,
+                shared_bytes=shared, together=self.plan.ring and self.plan.cluster > 1,
             )  # fmt: skip
+        # Teams of a launch: no more than its rows, as `blocks` above.
+        teams = min(most // self.plan.cluster, self._step, self._rows)
+        self._exchange_bytes = self.plan.exchange_bytes(teams) if self.plan.ring else 0
 
     def __call__(self, x: int, out: int) -> None:
         """Queue it on the current stream, for arrays at these addresses.
 
         More rows than a grid has blocks for take several launches.
         """
+        places = zeroed(self._exchange_bytes) if self._exchange_bytes else 0
         for start in range(0, self._rows, self._step):
             rows = min(self._step, self._rows - start)
             self._launches[rows]({
                 "x": x + start * self._item_strides[0], "x_end": x + self._extent,
-                "out": out + start * self._item_strides[1], "rows": rows,
+                "out": out + start * self._item_strides[1], "rows": rows, "places": places,
             })  # fmt: skip
 
 
 def _at_once(function: int, plan: SoftmaxPlan, shared: int, device: Device) -> int:
-    """How many blocks of a staged plan run at a time, whole clusters.
+    """How many blocks that stay run at a time, whole clusters or teams.
 
     Fewer clusters than multiprocessors have room for: those of a cluster are neighbours.
     """
-    if plan.cluster == 1:
+    if plan.cluster == 1 or plan.ring:
         each = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
             function, plan.block_threads, shared
         )
-        return int(each) * device.cores
+        found = int(each) * device.cores // plan.cluster * plan.cluster
+        if found == 0:
+            raise RuntimeError(f"{plan} does not fit on {device.name}")
+        return found
     from cuda.bindings import driver
 
     size = driver.CUlaunchAttribute()

@@ -14,6 +14,7 @@ from argand.cuda_workspace import zeroed
 from argand.device import Arch, Device
 from argand.gemm_plan import PlanError
 from argand.kernel_arguments import Arguments, arguments_dtype
+from argand.pack_plan import pack_aside, pitch_of, planes_bytes
 from argand.precision import Precision
 from argand.wgmma_plan import (
     STORE_SIDE,
@@ -29,6 +30,8 @@ from argand.wgmma_plan import (
 )
 
 _DTYPE = arguments_dtype(WGMMA_ARGUMENTS)
+_PACKING = ("y_pitch", "y_flip", "pack_lines", "pack_round", "y_line", "y_batch")
+"""Arguments of packing on the way."""
 
 
 def copyable(x: Layout) -> bool:
@@ -82,6 +85,7 @@ class WgmmaLaunch:
         x: layout of an interleaved row operand that is `copyable`, None for a packed one.
         c: layout of C, out's where there is none.
         out: layout of the result, complex64, or uint32 pairs of 16 bits with ``half_output``.
+        y: layout of a column operand that the plan packs on the way, which ``y_flip`` conjugates.
     """
 
     def __init__(
@@ -93,6 +97,8 @@ class WgmmaLaunch:
         c: Layout,
         out: Layout,
         device: Device,
+        y: Layout | None = None,
+        y_flip: bool = False,
     ) -> None:
         plan = staged_where_possible(plan, precision, out, device.require_arch())
         self._precision, self._plan, self._problem, self._x = precision, plan, problem, x
@@ -112,9 +118,28 @@ class WgmmaLaunch:
             else Division(min(tiles, most), tiles)
         )  # fmt: skip
         multiplying = plan.threads - WARPGROUP
-        #: Bytes that sums of pieces take.
+        #: Bytes that sums of pieces take, and planes of what is packed on the way.
         self.nbytes = 4 * division.blocks * plan.block_n * multiplying if division.share else 0
-        self._ready_bytes = 4 * division.blocks * multiplying // WARP
+        self._zeros = self._packed_at = 4 * division.blocks * multiplying // WARP
+        self._planes_at, self._planes = self.nbytes, None
+        packing = dict.fromkeys(_PACKING, 0)
+        if plan.packs:
+            assert y is not None
+            batches = problem.batch if problem.y_batched else 1
+            aside = pack_aside(plan, problem.rows, y.rows, y.columns, batches, division.blocks)
+            pitch = pitch_of(y.columns)
+            size = planes_bytes(precision, y.rows, y.columns, batches)
+            self._planes = Planes(0, size, 0, y.rows, pitch, batches)
+            self._zeros += 4 * aside.counters
+            self.nbytes += size
+            packing = {
+                "y_pitch": pitch,
+                "y_flip": y_flip,
+                "pack_lines": aside.lines,
+                "pack_round": aside.round,
+                "y_line": y.row_stride,
+                "y_batch": y.batch_stride,
+            }
         # As neighbour_rows() of the kernel's plan.
         neighbours = (plan.storage != "planar" and not plan.k_fast) or plan.rows_fast
         arguments = Arguments(_DTYPE, {
@@ -122,7 +147,7 @@ class WgmmaLaunch:
             "rows": problem.rows, "columns": problem.columns, "k": problem.k,
             "batches": problem.batch, "x_batched": problem.x_batched,
             "y_batched": problem.y_batched,
-            "pieces": 0, "ready": 0,
+            "pieces": 0, "ready": 0, "y_source": 0, "y_planes": 0, "packed": 0, **packing,
             "parts": problem.parts, "part_steps": -(-steps // problem.parts),
             "whole_tiles": division.whole, "split_tiles": division.split, "share": division.share,
             "c_row": c.row_stride, "c_column": c.column_stride, "c_batch": c.batch_stride,
@@ -140,17 +165,30 @@ class WgmmaLaunch:
         self._maps: dict[str, TensorMap] = {}
         self._lock = Lock()  # maps are moved from call to call
 
-    def __call__(self, rows: int | Planes, columns: Planes, c: int, out: int, pieces: int) -> None:
-        """Launch on these operands and addresses, ``pieces`` being that of ``nbytes`` of memory.
+    def __call__(
+        self, rows: int | Planes, columns: int | Planes, c: int, out: int, memory: int
+    ) -> None:
+        """Launch on these operands and addresses, ``memory`` being that of ``nbytes``.
 
-        c is not read where beta is 0.
+        The column operand is an address where the plan packs it. c is not read where beta is 0.
         """
         members = {"c": c, "out": out}
         if self.nbytes:
-            members["pieces"] = pieces
-            members["ready"] = zeroed(self._ready_bytes)
-        if columns.unscale:
-            members["y_unscale"] = columns.unscale
+            zeros = zeroed(self._zeros)
+            members["pieces"] = memory
+            members["ready"] = zeros
+        planes = self._planes
+        if planes is None:
+            assert isinstance(columns, Planes)
+            planes, y_at = columns, columns.address
+            if planes.unscale:
+                members["y_unscale"] = planes.unscale
+        else:
+            assert isinstance(columns, int)
+            y_at = memory + self._planes_at
+            members["packed"] = zeros + self._packed_at
+            members["y_source"] = columns
+            members["y_planes"] = y_at
         if isinstance(rows, Planes) and rows.unscale:
             members["x_unscale"] = rows.unscale
         with self._lock:
@@ -158,7 +196,7 @@ class WgmmaLaunch:
                 self._map("x", rows.address, rows) if isinstance(rows, Planes)
                 else self._map("x", rows)
             )  # fmt: skip
-            y_map = self._map("y", columns.address, columns)
+            y_map = self._map("y", y_at, planes)
             # A kernel that stores directly does not look at the third map.
             out_map = self._map("out", out) if self._plan.staged else y_map
             self._kernel(members, (x_map.place, y_map.place, out_map.place))
@@ -178,7 +216,8 @@ class WgmmaLaunch:
             found = self._interleaved_map(address)
         else:
             plan = self._plan
-            found = self._planes_map(planes, plan.block_m if name == "x" else plan.block_n)
+            lines = plan.block_m if name == "x" else plan.block_n
+            found = self._planes_map(address, planes, lines)
         self._maps[name] = found
         return found
 
@@ -224,12 +263,12 @@ class WgmmaLaunch:
             (STORE_SIDE, STORE_SIDE, 1), 128,
         )  # fmt: skip
 
-    def _planes_map(self, x: Planes, lines: int) -> TensorMap:
+    def _planes_map(self, address: int, x: Planes, lines: int) -> TensorMap:
         item = self._precision.operand.bytes
         line = x.pitch * item
         planes = 2 * self._precision.terms
         return tensor_map(
-            x.address, item, (x.pitch, x.lines, planes, x.batches),
+            address, item, (x.pitch, x.lines, planes, x.batches),
             (line, x.lines * line, planes * x.lines * line),
             (self._plan.depth, lines, planes, 1), self._plan.line_bytes(self._precision),
         )  # fmt: skip

@@ -5,23 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain, product
+from math import gcd
 
 from argand.device import Arch
-from argand.dft_limits import is_legal
-from argand.dft_method import LARGEST_DENSE, LARGEST_FACTOR, LARGEST_FUSED, Method, prime_factors
+from argand.dft_hankel import TURNS, HankelPlan
+from argand.dft_limits import COLUMN_WARPS, is_legal
+from argand.dft_method import (
+    LARGEST_DENSE,
+    LARGEST_FACTOR,
+    LARGEST_FUSED,
+    LARGEST_LENGTH,
+    Method,
+    prime_factors,
+)
 from argand.dft_plan import ConvolutionPlan, DensePlan, Plan, ProductPlan, depth, folded_tiles
 from argand.precision import TF32, Precision
 
 FAST_PRIME = 23
 """cuFFT is faster at lengths of prime factors up to here: measured at 16 to 1000 and 1024, 4095 and
 4096 (7, 11, 13, 23). Others were measured as primes alone."""
-RADER_FROM, RADER_TO = 768, 1536
-CONVOLVED_FROM = 4096
-"""Our convolutions are faster from here on (8191 and 10007 1.8 times), and Rader's about 1009 (1.2
-times); at 521, 563, 2039 and 4093 cuFFT is."""
+SLOW_LENGTHS = (32,)
+"""But not at these: ours is 1.15 times as fast at 32."""
+RADER = ((768, 1536), (4000, LARGEST_LENGTH))
+BLUESTEIN_FROM = 4096
+"""Our convolutions are faster there (4093 1.15 times, 8191 2.0, 10007 1.8); at 2039 cuFFT is."""
+DENSE_BY_THREADS = 512
+"""Up to here a dense prime is worth it without wgmma."""
 _WARPS = ((160, 2), (224, 4), (264, 2), (LARGEST_DENSE, 4))
-"""Up to which dense length so many warps share a tile: measured at 131, 191, 251 and 257, 383 and
-509."""
+"""Without wgmma: up to which dense length so many warps share a tile, measured at 131, 191, 251 and
+257, 383 and 509."""
 _MOST_CUTS = 20
 """Slices of a transform at 3xtf32: 18 (4093) leave it below 1e-6, 24 (8191) do not."""
 _ENOUGH_WARPS = 8
@@ -29,6 +42,7 @@ _ENOUGH_WARPS = 8
 _BETTER = 1.5
 """Warps that a second place for a tile is worth, or that none has to wait for another."""
 _MOST_WARPS = 16
+_MOST_WARPGROUPS = 6
 _CONVOLUTION_WARPS = 8
 """Of a block: more leave too few registers for addresses, twiddles and sums."""
 
@@ -61,18 +75,20 @@ def choose(method: Method | None, precision: Precision, arch: Arch, *, wide: boo
     plan = own_plan(method, precision, arch, wide=wide)
     if plan is None:
         return Choice(None, f"no plan fits {method} at {precision.name} on {arch.target}")
+    if plan.kind == "dense" and method.length > DENSE_BY_THREADS:
+        return Choice(None, f"faster than dense primes over {DENSE_BY_THREADS} without wgmma")
     return Choice(plan, f"{method} at {precision.name}")
 
 
 def _library_is_faster(method: Method) -> str | None:
     """Why cuFFT is taken although there may be a plan of ours; None where it is not."""
     length = method.length
-    if max(prime_factors(length)) <= FAST_PRIME:
+    if max(prime_factors(length)) <= FAST_PRIME and length not in SLOW_LENGTHS:
         return f"faster at lengths of prime factors up to {FAST_PRIME}, and in fp32"
-    if method.kind in ("rader", "bluestein"):
-        rader = method.kind == "rader" and RADER_FROM <= length <= RADER_TO
-        if not rader and length <= CONVOLVED_FROM:
-            return f"faster than a convolution at lengths up to {CONVOLVED_FROM}"
+    if method.kind == "rader" and not any(first <= length <= last for first, last in RADER):
+        return f"faster than a convolution of {length - 1}"
+    if method.kind == "bluestein" and length <= BLUESTEIN_FROM:
+        return f"faster than convolutions at lengths up to {BLUESTEIN_FROM}"
     return None
 
 
@@ -96,7 +112,7 @@ def own_plan(method: Method, precision: Precision, arch: Arch, *, wide: bool) ->
 def candidates(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> list[Plan]:
     """Every plan worth measuring."""
     if method.kind == "dense":
-        every: Iterator[Plan] = _dense(method.length, wide)
+        every: Iterator[Plan] = chain(_dense(method.length, wide), _hankel(method.length, wide))
     elif method.kind == "product" and all(part.kind == "dense" for part in method.parts):
         first, second = (part.length for part in method.parts)
         every = _product(first, second, wide)
@@ -125,10 +141,18 @@ def _dense(length: int, wide: bool) -> Iterator[Plan]:
                         yield DensePlan(length, warps, rows, groups, buffers, resident, wide)
 
 
+def _hankel(length: int, wide: bool) -> Iterator[Plan]:
+    groups = range(1, _MOST_WARPGROUPS + 1)
+    every = product(TURNS, (1, 2, 3), groups, range(1, 9), (False, True))
+    for turns, sharing, count, buffers, parted in every:
+        if sharing * count <= _MOST_WARPGROUPS:
+            yield HankelPlan(length, turns, sharing, count, buffers, parted, wide)
+
+
 def _product(first: int, second: int, wide: bool) -> Iterator[Plan]:
     for rows in (1, 2):
-        warps = -(-second // (16 * rows))
-        for buffers in (1, 2, 3):
+        least = -(-second // (16 * rows))
+        for warps, buffers in product(sorted({least, max(least, -(-first // 16))}), (1, 2, 3)):
             for groups in range(1, _MOST_WARPS // warps + 1):
                 yield ProductPlan(first, second, warps, rows, groups, buffers, wide)
 
@@ -137,24 +161,32 @@ def _convolution(method: Method) -> Iterator[Plan]:
     inner = method.parts[0]
     if inner.convolves or len(inner.stages) > 2:
         return
-    size = inner.length
+    size, rader = inner.length, method.kind == "rader"
     for first in range(2, LARGEST_FUSED + 1):
         second = size // first
         if first * second != size or not 2 <= second <= LARGEST_FUSED:
             continue
         for warps in range(1, _CONVOLUTION_WARPS + 1):
             rows, back = (-(-n // (16 * warps)) for n in (second, first))
+            sizes = (method.length, rader, first, second, warps, rows, back)
             for groups in range(1, _CONVOLUTION_WARPS // warps + 1):
-                yield ConvolutionPlan(
-                    method.length, method.kind == "rader", first, second, warps, rows, back, groups
-                )
+                yield ConvolutionPlan(*sizes, groups, columns=False)
+        if rader and first in COLUMN_WARPS and gcd(first, second) == 1:
+            sizes = (method.length, rader, first, second, COLUMN_WARPS[first], 1, 1)
+            for groups in range(1, _MOST_WARPS // COLUMN_WARPS[first] + 1):
+                yield ConvolutionPlan(*sizes, groups, columns=True)
 
 
 def _most_groups(plans: list[Plan]) -> list[Plan]:
-    """Of plans that differ in their groups alone those with the most."""
+    """Of plans that differ in their groups alone those with the most.
+
+    All by Hankel matrices, where groups share the buffers.
+    """
     found: dict[tuple[object, ...], Plan] = {}
     for plan in plans:
-        key = tuple(getattr(plan, name) for name in plan.__dataclass_fields__ if name != "groups")
+        names = [name for name in plan.__dataclass_fields__ if name != "groups"]
+        shared = plan.groups if isinstance(plan, HankelPlan) else 0
+        key = (plan.kind, shared, *(getattr(plan, name) for name in names))
         if key not in found or found[key].groups < plan.groups:
             found[key] = plan
     return list(found.values())
@@ -167,16 +199,35 @@ def estimate(plan: Plan) -> tuple[float, ...]:
     """
     if isinstance(plan, ConvolutionPlan):
         return (_cycles(plan),)
+    if isinstance(plan, HankelPlan):
+        return (plan.length <= LARGEST_FACTOR, *_hankel_order(plan))
     warps = min(plan.groups * plan.warps, _ENOUGH_WARPS)
     if isinstance(plan, DensePlan) and plan.length > LARGEST_FACTOR:
         best = next(warps for limit, warps in _WARPS if plan.length <= limit)
-        return (abs(plan.warps - best), plan.rows, -plan.groups, -plan.buffers)
+        return (1, abs(plan.warps - best), plan.rows, -plan.groups, -plan.buffers)
     better = (plan.buffers > 1) + (plan.warps == 1)
-    return (-warps - _BETTER * better, plan.warps, -plan.buffers)
+    return (0, -warps - _BETTER * better, plan.warps, -plan.buffers)
+
+
+def _hankel_order(plan: HankelPlan) -> tuple[float, ...]:
+    """Columns of one warpgroup, then a tile on its way beside two, then few turns.
+
+    Three groups are better than two where two more tiles are on their way.
+    """
+    groups = 3 if plan.groups == 3 and plan.buffers >= 5 else min(plan.groups, 4 - plan.groups)
+    waits = plan.groups < 2 or plan.buffers < 3
+    return (plan.sharing, plan.parted, waits, plan.turns, -groups, -plan.buffers)
 
 
 def _cycles(plan: ConvolutionPlan) -> float:
     """Of a multiprocessor for a transform: its warps' own way, or all instructions there are."""
+    way: float
+    if plan.columns:
+        # Products of a warp's lines, its columns, all numbers in and out.
+        threads = 32 * plan.warps
+        way = 2 * _instructions(plan.second) + 26 * plan.length / threads
+        way += 27 * plan.first * -(-plan.second // threads)
+        return max(4.5 * way / plan.groups, way * plan.warps / 2.2)
     across, along = (-(-n // (16 * plan.warps)) for n in (plan.first, plan.second))
     stages = (plan.rows + along) * _instructions(plan.first) + (
         plan.rows_back + across

@@ -5,10 +5,20 @@ from __future__ import annotations
 from dataclasses import fields
 
 from argand.device import Arch
-from argand.dft_method import LARGEST_FUSED
-from argand.dft_plan import ConvolutionPlan, DensePlan, Plan, ProductPlan, registers
+from argand.dft_hankel import LARGEST_COLUMNS, TURNS, HankelPlan
+from argand.dft_method import COLUMNS, LARGEST_FUSED, is_prime
+from argand.dft_plan import (
+    LARGEST_REGISTERS,
+    ConvolutionPlan,
+    DensePlan,
+    Plan,
+    ProductPlan,
+    depth,
+    registers,
+)
 from argand.gemm_plan import PlanError
 from argand.precision import FP16, Precision
+from argand.wgmma_plan import TARGET
 
 ENGINE_SM = 90
 """From here on a copy engine takes tiles without gaps."""
@@ -16,6 +26,8 @@ WIDE_BYTES = 16
 """Of a wide copy, on which its addresses lie."""
 LARGEST_BLOCK = 1024
 _NAMED_BARRIERS = 15
+COLUMN_WARPS = dict(zip(COLUMNS, (1, 3), strict=True))
+"""How many warps lines are for of a convolution with such columns in registers."""
 LONGEST_CONVOLUTION = (90, 112, 8)
 """N1, N2 and warps of the one with sums of 112 registers that needs no more, in fp16."""
 
@@ -35,7 +47,9 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
         raise PlanError(f"groups of warps must be at most {_NAMED_BARRIERS}, got {plan.groups}")
     if plan.wide and plan.kind == "product" and plan.length % 2:
         raise PlanError(f"wide copies of products need an even length, got {plan.length}")
-    if not isinstance(plan, DensePlan):
+    if isinstance(plan, HankelPlan):
+        _check_hankel(plan, precision, arch)
+    elif not isinstance(plan, DensePlan):
         _check_fused(plan)
     have = registers(plan.threads)
     if arch.sm < ENGINE_SM:
@@ -52,6 +66,26 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
         )
 
 
+def _check_hankel(plan: HankelPlan, precision: Precision, arch: Arch) -> None:
+    if arch.target != TARGET or precision.operand.bytes != 2:
+        raise PlanError(
+            f"wgmma needs {TARGET} and 16-bit operands, got {arch.target}, {precision.name}"
+        )
+    if not is_prime(plan.length) or plan.length == 2:
+        raise PlanError(f"Hankel matrices need an odd prime, got {plan.length}")
+    if plan.parted and precision.terms == 1:
+        raise PlanError(f"one term has no small products: {precision.name} cannot part them")
+    if plan.turns not in TURNS:
+        raise PlanError(f"turns must be one of {list(TURNS)}, got {plan.turns}")
+    if plan.buffers < plan.groups or (plan.buffers % plan.groups and not plan.wide):
+        raise PlanError(
+            f"{plan.groups} groups need as many buffers each, or more and wide copies, got "
+            f"{plan.buffers} in all"
+        )
+    if plan.columns > LARGEST_COLUMNS:
+        raise PlanError(f"a warpgroup has at most {LARGEST_COLUMNS} columns, got {plan.columns}")
+
+
 def _check_fused(plan: ProductPlan | ConvolutionPlan) -> None:
     if max(plan.first, plan.second) > LARGEST_FUSED:
         raise PlanError(f"factors must be at most {LARGEST_FUSED}, got {plan.first, plan.second}")
@@ -63,6 +97,13 @@ def _check_fused(plan: ProductPlan | ConvolutionPlan) -> None:
         if not allowed:
             least = f"{plan.length - 1}" if plan.rader else f"at least {plan.length}"
             raise PlanError(f"the convolution's length must be {least}, got {size}")
+        if plan.columns:
+            if plan.warps != COLUMN_WARPS.get(plan.first) or not plan.coprime or not plan.rader:
+                raise PlanError(
+                    f"columns in registers are for primes and of {list(COLUMNS)} by a number "
+                    f"without a common divisor, {list(COLUMN_WARPS.values())} warps each"
+                )
+            return
     for rows, transforms in stages:
         if 16 * rows * plan.warps < transforms:
             raise PlanError(
@@ -77,27 +118,35 @@ def wide_fits(kind: str, length: int, stride: int) -> bool:
     Sixteen dense ones go as one piece where they lie without gaps, also odd ones; with pads in
     shared memory (lengths of whole eights) and in products they go line by line.
     """
-    if kind not in ("dense", "product"):
+    if kind not in ("dense", "hankel", "product"):
         return False
-    if kind == "dense" and length % 8:
+    if kind == "hankel" or (kind == "dense" and length % 8):
         return stride == length
     return length % 2 == 0 and stride % 2 == 0
 
 
 def besides(precision: Precision, plan: Plan) -> int:
     """Registers a thread beside its sums, with which no kernel spills (the tests compile all)."""
-    base = 32 + 40 * precision.terms
+    if isinstance(plan, HankelPlan):
+        return 48 + 16 * precision.terms + 8 * (not plan.wide) + 8 * (plan.sharing > 1)
+    base, have = 32 + 40 * precision.terms, registers(plan.threads)
     if isinstance(plan, ConvolutionPlan):
+        if plan.columns:
+            found = 72 + 16 * precision.terms + 8 * (depth(precision) == 8)
+            return found if plan.warps == 1 else max(base, 96) + 32
         longest = (plan.first, plan.second, plan.warps) == LONGEST_CONVOLUTION
         if longest and precision.operand is FP16:
             return base + 16
         return max(base, 96) + 32  # what is beside the products does not shrink with their terms
     found = base + 8 * (not plan.wide) - 16 * (plan.sums <= 48)
     if isinstance(plan, ProductPlan):
+        if plan.rows == 1 and have == LARGEST_REGISTERS:
+            return min(found + 40 * (plan.sums > 96), LARGEST_REGISTERS - 8 - 128)
         return found + 24 * (plan.rows > 1) + 40 * (plan.sums > 96)
     if plan.together(precision):
         return found + 8 * (plan.sums > 96) + 24 * (plan.rows > 1)
-    return found + 16 * (not plan.resident) + 24 * (plan.rows > 1)
+    many = plan.rows > 1 and plan.sums > 96
+    return found + 16 * (not plan.resident) + 24 * (plan.rows > 1) + 32 * many
 
 
 def is_legal(plan: Plan, precision: Precision, arch: Arch) -> bool:

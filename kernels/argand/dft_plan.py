@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from math import gcd
 from typing import Any, ClassVar
 
+from argand.dft_hankel import HankelPlan
 from argand.kernel_arguments import Fields, size_check
 from argand.precision import Precision
+from argand.wgmma_plan import wgmma_function
 
 WARP = 32
 _ELEMENT = 8
@@ -27,7 +30,12 @@ ARGUMENTS: Fields = (
 
 def padded(width: int) -> int:
     """Elements from line to line in shared memory; ``padded`` in ``cuda/dft_plan.cuh``."""
-    return width if width % 2 else (width + 11) // 8 * 8 - 4
+    return width if width % 2 else spread(width)
+
+
+def spread(width: int) -> int:
+    """The same where odd lines are padded too; ``spread`` in ``cuda/dft_plan.cuh``."""
+    return (width + 11) // 8 * 8 - 4
 
 
 def _whole(elements: int) -> int:
@@ -159,6 +167,7 @@ class ConvolutionPlan:
         rader: by Rader, for a prime N1 N2 + 1; else by Bluestein.
         first, second, warps, rows, groups: as in `ProductPlan`.
         rows_back: as rows, of the transform back, whose first stage is that of N2.
+        columns: N1 is 16, and transforms of 16 run in registers, there and back (one warp).
     """
 
     kind: ClassVar[str] = "convolution"
@@ -171,6 +180,7 @@ class ConvolutionPlan:
     rows: int
     rows_back: int
     groups: int
+    columns: bool
 
     @property
     def threads(self) -> int:
@@ -181,9 +191,14 @@ class ConvolutionPlan:
         """Dynamic shared memory of a block."""
         table = sum(folded_bytes(n, 1, precision) for n in {self.first, self.second})
         tile = max(
-            _whole(self.first * padded(self.second)), _whole(self.second * padded(self.first))
+            _whole(self.first * spread(self.second)), _whole(self.second * spread(self.first))
         )
         return table + self.groups * (self.halves * tile + 8 + 4 * self.warps)
+
+    @property
+    def coprime(self) -> bool:
+        """Whether the convolution has two dimensions, without twiddles (`Method.coprime`)."""
+        return gcd(self.first, self.second) == 1
 
     @property
     def halves(self) -> int:
@@ -192,7 +207,9 @@ class ConvolutionPlan:
 
     @property
     def sums(self) -> int:
-        """Registers a thread that hold sums, of the stage that has most."""
+        """Registers a thread that hold sums, of the stage that has most, or a column."""
+        if self.columns:
+            return max(16 * folded_tiles(self.second, 1), 2 * self.first)
         there = folded_tiles(self.first, 1) * self.rows
         return 16 * max(there, folded_tiles(self.second, 1) * self.rows_back)
 
@@ -202,7 +219,7 @@ class ConvolutionPlan:
         return self.groups
 
 
-Plan = DensePlan | ProductPlan | ConvolutionPlan
+Plan = DensePlan | HankelPlan | ProductPlan | ConvolutionPlan
 
 
 def folded_tiles(length: int, warps: int) -> int:
@@ -243,8 +260,12 @@ def dft_source(plan: Plan, precision: Precision) -> str:
     if isinstance(plan, DensePlan):
         members["unrolled_tiles"] = plan.unrolled_tiles
     name = plan.kind.capitalize()
+    before = ""
+    if isinstance(plan, HankelPlan):
+        function = wgmma_function(precision.operand.name, plan.columns)
+        before = f'#include "device/warpgroup.cuh"\n{function}'
     return (
-        f'#include "dft_{plan.kind}.cuh"\n'
+        f'{before}#include "dft_{plan.kind}.cuh"\n'
         f"{size_check('DftArguments', ARGUMENTS)}"
         f"constexpr {name}Plan kPlan{{.products = {_products(precision)}, {_members(members)}}};\n"
         f"static_assert(kPlan.shared_bytes() == {plan.shared_bytes(precision)}, "

@@ -45,6 +45,26 @@ def twiddles(first: int, second: int, *, inverse: bool = False) -> Array:
     return roots(numbers, first * second, inverse=inverse)
 
 
+def dimensions(first: int, second: int) -> tuple[Array, Array]:
+    """Where numbers and their transform stand in two dimensions without a common divisor.
+
+    For (n1, n2) and (k1, k2), (N1, N2) each: n = n1 modulo N1 and n2 modulo N2; k = N2 k1 + N1 k2,
+    so that W_N^(n k) = W_N1^(n1 k1) W_N2^(n2 k2).
+    """
+    size = first * second
+    numbers = np.empty((first, second), np.int64)
+    every = np.arange(size)
+    numbers[every % first, every % second] = every
+    k1, k2 = np.arange(first)[:, None], np.arange(second)
+    return numbers, (second * k1 + first * k2) % size
+
+
+def column_order(lines: int) -> Array:
+    """Which number of a column's transform stands where, as ``cuda/dft_columns.cuh`` leaves it."""
+    places = np.arange(lines)
+    return (11 * places + 4 * (places % 11)) % 44 if lines == 44 else places
+
+
 @dataclass(frozen=True, eq=False)
 class Convolution:
     """A transform of length N as a cyclic convolution of length M; see `argand.dft_method`.

@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,7 +20,7 @@ import numpy as np
 
 from argand.atomic_files import atomic_path
 from argand.device import Device
-from argand.gate_forms import gate_form
+from argand.gate_forms import GateForm, gate_form
 from argand.gate_plan import MOST_WIDTH
 from argand.nvrtc import cache_folder, kernel_digest
 from argand.precision import Precision, get_precision
@@ -52,6 +53,15 @@ class GateCosts:
         copies *= 2.0 ** (len(targets) - width)
         return self.call_seconds + copies * 2 * item * 2.0**qubits / self.bytes_per_second
 
+    def of_form(self, qubits: int, form: GateForm, item: int) -> float:
+        """Seconds of a pass for a gate at hand: it may have controls, or need no products."""
+        if form.is_identity:
+            return 0.0
+        # What is not touched is not read either, but for amplitudes within a sector of 32 bytes.
+        apart = sum(1 for control in form.controls if item << control >= _SECTOR)
+        first = form.targets[:1] if form.monomial else form.targets
+        return self.seconds(qubits - apart, first, item)
+
 
 _TENSOR: Widths = (
     (1.08, 1.07), (1.08, 1.08), (1.10, 1.08), (1.11, 1.12), (1.13, 1.11), (1.13, 1.10),
@@ -73,6 +83,8 @@ _CPU: Widths = tuple(
 )
 """Two transposing copies and a product of BLAS; of one copy's time on two cores."""
 _CPU_BYTES_PER_SECOND = 1e10
+_SECTOR = 32
+"""Bytes that are read from memory at once, at least."""
 _GPU_COPY_FRACTION = 0.87
 """Of the memory's own rate: what copies reach on an H200."""
 _CALL_SECONDS = 5e-6
@@ -133,9 +145,11 @@ def _measured(row: Precision, device: Device, qubits: int, module: Any) -> GateC
         both = []
         for first in (qubits - width, 0):
             form = gate_form(qubits, matrix, range(first, first + width))
-            both.append(_seconds(prepared_gate(state, form, row), device))
+            both.append(_seconds(partial(prepared_gate(state, form, row), state), device))
         widths.append((both[0] / copied, both[1] / copied))
-    call = _seconds(prepared_gate(state[:2], gate_form(1, np.eye(2)[::-1], [0]), row), device)
+    least = state[:2]
+    flip = prepared_gate(least, gate_form(1, np.eye(2)[::-1], [0]), row)
+    call = _seconds(partial(flip, least), device)
     return GateCosts(2 * state.nbytes / copied, tuple(widths), call, measured=True)
 
 

@@ -150,8 +150,17 @@ def widest_products(precision: Precision) -> int:
     return MOST_WIDTH if precision.operand.bytes * precision.terms <= 4 else MOST_WIDTH - 1
 
 
+def sums_apart(precision: Precision, width: int) -> bool:
+    """Whether products of small terms are summed apart from the others, or before them.
+
+    Tensor cores cut a sum whenever they add to it, by as much as the sum is large. At 3xtf32 the
+    registers of two blocks do not suffice for it on 5 qubits.
+    """
+    return precision.operand.bytes == 2 or width != 5
+
+
 _STAGES: Mapping[int, Mapping[int, tuple[int, int]]] = {
-    2: {16: (4, 3), 32: (6, 2), 64: (8, 1), 128: (8, 1)},
+    2: {16: (5, 2), 32: (6, 2), 64: (8, 1), 128: (8, 1)},
     4: {16: (4, 3), 32: (6, 2), 64: (6, 2), 128: (8, 1)},
 }
 """Stages and blocks of a multiprocessor, by the bytes of an operand and by the registers that the
@@ -177,23 +186,27 @@ def plan_gate(
     inside = inside and precision.output == "complex64"
     if width > MOST_WIDTH:
         return None
-    kinds: list[GateKind]
+    plans: list[GatePlan]
     if monomial:
-        kinds = ["permute"]
+        plans = [_with_stages(GatePlan("permute", width, precision, inside, 2, 1), arch)]
     elif precision.exact_operands or width <= CORES_WIDTH:
-        kinds = ["sum"]
+        plans = [_with_stages(GatePlan("sum", width, precision, inside, 2, 1), arch)]
     elif width > widest_products(precision):
         return None
     else:
-        kinds = ["wgmma", "mma"]
-    for kind in kinds:
-        if kind == "wgmma" and not _has_wgmma(precision, arch, width):
-            continue
-        roles = kind == "wgmma" and width in _ROLES_WIDTHS
-        plan = _with_stages(GatePlan(kind, width, precision, inside, 2, 1, roles), arch)
-        if plan.columns <= columns:
-            return plan
-    return GatePlan("small", width, precision, False, 1, 1)
+        plans = product_plans(precision, arch, width=width, inside=inside)
+    small = GatePlan("small", width, precision, False, 1, 1)
+    return next((plan for plan in plans if plan.columns <= columns), small)
+
+
+def product_plans(precision: Precision, arch: Arch, *, width: int, inside: bool) -> list[GatePlan]:
+    """Every plan by tensor cores for a gate that they can take, the fastest first."""
+    plans = [GatePlan("mma", width, precision, inside, 2, 1)]
+    if _has_wgmma(precision, arch, width):
+        plans.insert(0, GatePlan("wgmma", width, precision, inside, 2, 1))
+        if width in _ROLES_WIDTHS:
+            plans.insert(0, replace(plans[0], roles=True))
+    return [_with_stages(plan, arch) for plan in plans]
 
 
 def _has_wgmma(precision: Precision, arch: Arch, width: int) -> bool:
@@ -245,10 +258,11 @@ def gate_source(plan: GatePlan) -> str:
         body = f"small_gate<{real}, {plan.width}, {plan.threads}>(args);"
     elif plan.kind == "mma":
         header = "gate_mma.cuh"
+        apart = "true" if sums_apart(row, plan.width) else "false"
         roundings = f"Rounding::{row.roundings[0]}, Rounding::{row.roundings[-1]}"
         body = (
             f"MmaGate<Operand::{row.operand.name}, {row.terms}, {roundings}, {plan.width}, "
-            f"{inside}, {plan.stages}> gate; gate.run(args);"
+            f"{inside}, {plan.stages}, {apart}> gate; gate.run(args);"
         )
     else:
         header = "gate_wgmma_roles.cuh" if plan.roles else "gate_wgmma.cuh"

@@ -63,8 +63,8 @@ def apply_form(state: Any, form: GateForm, precision: Precision) -> None:
         numpy_gates.apply_gate(state, form, precision)
 
 
-def prepared_gate(state: Any, form: GateForm, precision: Precision) -> Callable[[], None]:
-    """A call that applies a gate to a state, with all that can be made ready before it.
+def prepared_gate(state: Any, form: GateForm, precision: Precision) -> Callable[[Any], None]:
+    """A call that applies a gate to any state like this one, with all made ready that can be.
 
     On a GPU its matrix is there already, and the call is the launch alone.
     """
@@ -72,7 +72,7 @@ def prepared_gate(state: Any, form: GateForm, precision: Precision) -> Callable[
         from argand import cuda_gates
 
         return cuda_gates.prepared_gate(state, form, precision)
-    return partial(numpy_gates.apply_gate, state, form, precision)
+    return partial(numpy_gates.apply_gate, form=form, precision=precision)
 
 
 def state_precision(state: Any, precision: str | Precision | None) -> Precision:

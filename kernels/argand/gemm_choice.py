@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from argand.device import Arch
-from argand.gemm_plan import PlanError
+from argand.gemm_plan import MOST_TO_LOOK_AT, PlanError
 from argand.precision import Precision
 from argand.wgmma_plan import TARGET, Division, Storage, WgmmaPlan, check_wgmma_plan, divide
 
@@ -38,6 +38,11 @@ class OperandTraits:
         conj(X) Y is found as conj(X conj(Y)), which wants Y not packed yet.
         """
         return self.copyable and not self.packed and not (self.conjugated and beside.packed)
+
+    @property
+    def packable_aside(self) -> bool:
+        """Whether the kernel that multiplies can pack it on the way, as a column operand."""
+        return self.copyable and self.k_fast and not self.packed and not self.half
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,8 @@ class GemmChoice:
             return "mma.sync"
         order = "B^T A^T" if self.swapped else "A B"
         cut = f", k in {self.parts} parts" if self.parts > 1 else ""
-        return f"wgmma {self.plan.name()} {self.plan.storage}, {order}{cut}"
+        aside = ", packed aside" if self.plan.packs else ""
+        return f"wgmma {self.plan.name()} {self.plan.storage}, {order}{cut}{aside}"
 
 
 # Tiles by number of terms, for an interleaved or half row operand and for a planar one. What they
@@ -115,8 +121,10 @@ def candidates(
                     plan, k_fast=storage != "planar" and rows.k_fast,
                     half_output=sizes.half_output, prescaled=precision.scaled and a.half and b.half,
                 )  # fmt: skip
-                if _legal(plan, precision, arch):
-                    found += [GemmChoice(plan, swapped, parts) for parts in _parts(plan, sizes)]
+                aside = (False, True) if columns.packable_aside else (False,)
+                for way in (replace(plan, packs=packs) for packs in aside):
+                    if _legal(way, precision, arch):
+                        found += [GemmChoice(way, swapped, parts) for parts in _parts(way, sizes)]
     return found
 
 
@@ -183,14 +191,19 @@ _STORE = 24e9
 _LAUNCH = 4e-6
 _FILL = 1.5e-6
 """Until a kernel's first tile is under way."""
-_JOINING = 3e-6
+_ASIDE = 12e-6
+"""Until the first planes that are packed on the way lie there."""
+_JOINING = 8e-6
 """What leaving and adding up pieces of a tile takes."""
 _SHARE = {(2, 128): 0.90, (2, 96): 0.86, (2, 64): 0.76, (2, 32): 0.5, (1, 64): 0.52, (1, 32): 0.35}
 """Of the tensor cores' rate that a tile reaches, by warpgroups and columns."""
 _SPLITTING = 1.05
 """What splitting in registers costs, every column tile anew, over a packed row operand."""
-_MMA_SHARE = {4: 0.36, 2: 0.24}
-"""The same of the mma.sync family, by bytes of the operand."""
+_MMA_STEP = {4: 0.5e-6, 2: 0.34e-6}
+"""What a block of the mma.sync family takes for 32 x 32 of C by 32 k, by bytes of the operand, with
+one product; with three it is twice that."""
+_LOOKING = 1.5e-6
+"""For magnitudes of lines of 256, in each block of that family."""
 
 
 def estimate(
@@ -208,24 +221,28 @@ def estimate(
     each = _MULTIPLY_ADDS[precision.operand.bytes] * _CLOCK
     plan = choice.plan
     if plan is None:
-        tile = next(t for t in (128, 64, 32) if t == 32 or -(-m // t) * -(-n // t) * batch >= cores)
-        waves = -(-(batch * -(-m // tile) * -(-n // tile)) // cores)
-        spent = waves * tile * tile * k * products / (each * _MMA_SHARE[precision.operand.bytes])
+        waves = -(-(batch * -(-m // 32) * -(-n // 32)) // cores)
+        step = _MMA_STEP[precision.operand.bytes] * (1 + len(precision.products)) / 2
+        spent = waves * -(-k // 32) * step
         scans = 0.0
-        if precision.scaled:
+        if precision.scaled and k > MOST_TO_LOOK_AT:
             scans = 1.5 * _LAUNCH + 8 * batch * k * (m + n) / _SCANNING
+        elif precision.scaled:
+            scans = waves * k / 256 * _LOOKING
         return max(spent + _FILL, 1.3 * moved) + _LAUNCH + scans
     rows, columns = (n, m) if choice.swapped else (m, n)
     row_traits, column_traits = (b, a) if choice.swapped else (a, b)
     packing = 0.0
     for lines, traits, packs in (
-        (columns, column_traits, True), (rows, row_traits, plan.storage == "planar"),
+        (columns, column_traits, not plan.packs), (rows, row_traits, plan.storage == "planar"),
     ):  # fmt: skip
         if packs and not traits.packed:
             item = (4 if traits.half else 8) + 2 * precision.terms * precision.operand.bytes
             copies = batch if traits.batched else 1
             packing += max(1e-6, copies * lines * k * item / _PACKING)
     total = _LAUNCH + _FILL + packing + (_LAUNCH if packing else 0.0)  # one launch for both
+    if plan.packs:
+        total += _ASIDE
     tiles = batch * choice.parts * -(-rows // plan.block_m) * -(-columns // plan.block_n)
     stages = -(-k // (plan.depth * choice.parts))
     steps = stages * plan.depth

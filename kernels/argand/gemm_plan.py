@@ -30,7 +30,8 @@ class GemmPlan:
     ``block_k``, with ``stages`` tiles of the operands in shared memory. ``promote_every`` is the k
     after which sums leave the tensor core's accumulators (0: never). ``a_k_fast`` and ``b_k_fast``
     say whether k is the contiguous axis in memory, ``vector`` how many complex numbers one copy
-    takes (2 needs alignment to 16 bytes).
+    takes (2 needs alignment to 16 bytes). At a precision that scales, ``looks`` has each block find
+    its lines' magnitudes itself, in stages that hold all of k; else a launch before it does.
     """
 
     block_m: int
@@ -43,6 +44,7 @@ class GemmPlan:
     a_k_fast: bool = True
     b_k_fast: bool = False
     vector: int = 1
+    looks: bool = False
 
     @property
     def threads(self) -> int:
@@ -72,19 +74,21 @@ def check_plan(plan: GemmPlan, precision: Precision, arch: Arch) -> None:
     if precision.operand.name not in MMA_DEPTH:
         raise PlanError(f"operand must be one of {list(MMA_DEPTH)}, got {precision.operand.name}")
     depth = MMA_DEPTH[precision.operand.name]
+    found = 4 * (plan.block_m + plan.block_n) * plan.looks  # magnitudes
     rules = [
         (plan.block_k % depth == 0, f"block_k must be a multiple of {depth} (one instruction)"),
         (plan.block_m % (16 * plan.warps_m) == 0, "block_m must be a multiple of 16 warps_m"),
         (plan.block_n % (8 * plan.warps_n) == 0, "block_n must be a multiple of 8 warps_n"),
         (plan.promote_every % plan.block_k == 0, "promote_every must be a multiple of block_k"),
+        (not plan.looks or precision.scaled, "only a precision that scales looks for magnitudes"),
         (plan.vector in (1, 2), "vector must be 1 or 2"),
         (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
         # Half a warp reads 4 lines x 4 k: 16 different pairs of banks need a pitch of 4 mod 16.
         (all(x % 16 == 0 for x in (plan.block_m, plan.block_n, plan.block_k)),
          "block_m, block_n and block_k must be multiples of 16 (bank conflicts)"),
-        (plan.shared_bytes <= arch.shared_bytes,
+        (plan.shared_bytes + found <= arch.shared_bytes,
          f"a block may use {arch.shared_bytes} bytes of shared memory on {arch.name}, "
-         f"this one takes {plan.shared_bytes}"),
+         f"this one takes {plan.shared_bytes + found}"),
         (whole_passes(plan), "a copy pass of the block must cover whole lines of a tile"),
     ]  # fmt: skip
     for holds, rule in rules:
@@ -102,6 +106,9 @@ def whole_passes(plan: GemmPlan) -> bool:
     return True
 
 
+MOST_TO_LOOK_AT = 256
+"""Of k, for which blocks look for magnitudes themselves; then all of it is in their stages."""
+
 # Tiles by number of terms, the largest first. With two terms and a second set of accumulators the
 # registers of a thread (255) hold 32 x 32 of C a warp, with one term 2048 elements.
 _ONE_TERM = (
@@ -112,6 +119,7 @@ _ONE_TERM = (
     GemmPlan(16, 128, 16, 1, 4, 4),
     GemmPlan(128, 16, 16, 4, 1, 4),
     GemmPlan(32, 32, 32, 2, 2, 3),
+    GemmPlan(32, 16, 32, 2, 2, 6),
 )
 _TWO_TERMS = (
     GemmPlan(128, 64, 32, 4, 2, 3, 32),
@@ -121,6 +129,7 @@ _TWO_TERMS = (
     GemmPlan(16, 128, 16, 1, 4, 4, 32),
     GemmPlan(128, 16, 16, 4, 1, 4, 32),
     GemmPlan(32, 32, 32, 2, 2, 3, 32),
+    GemmPlan(32, 16, 32, 2, 2, 6, 32),
 )
 
 
@@ -175,8 +184,22 @@ def plan_gemm(
         plan = replace(plan, a_k_fast=a_k_fast, b_k_fast=b_k_fast, vector=vector)
         fitted.append(plan if whole_passes(plan) else replace(plan, vector=1))
     best = min(fitted, key=lambda plan: _cost(plan, batch, m, n, k, cores))
+    if precision.scaled and k <= MOST_TO_LOOK_AT:
+        best = _looking(best, precision, arch, k)
     check_plan(best, precision, arch)
     return best
+
+
+def _looking(plan: GemmPlan, precision: Precision, arch: Arch, k: int) -> GemmPlan:
+    """The plan, with stages for all of k and looking, where shared memory holds them."""
+    steps = max(1, -(-k // plan.block_k))
+    # Not a kernel for each k: one more stage than a power of two of them.
+    looking = replace(plan, looks=True, stages=1 + (1 << (steps - 1).bit_length()))
+    try:
+        check_plan(looking, precision, arch)
+    except PlanError:
+        return plan
+    return looking
 
 
 def _cost(plan: GemmPlan, batch: int, m: int, n: int, k: int, cores: int) -> float:
@@ -193,7 +216,8 @@ def kernel_name(precision: Precision, plan: GemmPlan) -> str:
     """The kernel's symbol."""
     layout = ("k" if plan.a_k_fast else "m") + ("k" if plan.b_k_fast else "n")
     tile = f"{plan.block_m}x{plan.block_n}x{plan.block_k}"
-    return f"gemm_{precision.symbol}_{tile}_{layout}{plan.vector}"
+    looks = f"l{plan.stages}" if plan.looks else ""
+    return f"gemm_{precision.symbol}_{tile}_{layout}{plan.vector}{looks}"
 
 
 # The arguments of every kernel of the family, in order: GemmArguments of gemm_mma.cuh.
@@ -235,6 +259,7 @@ def gemm_source(precision: Precision, plan: GemmPlan) -> str:
         "product_a": "{" + ", ".join(str(pair[0]) for pair in precision.products) + "}",
         "product_b": "{" + ", ".join(str(pair[1]) for pair in precision.products) + "}",
         "scaled": str(precision.scaled).lower(),
+        "looks": str(plan.looks).lower(),
         "block_m": plan.block_m,
         "block_n": plan.block_n,
         "block_k": plan.block_k,
@@ -254,42 +279,5 @@ def gemm_source(precision: Precision, plan: GemmPlan) -> str:
         f'extern "C" __global__ void __launch_bounds__({plan.threads}, 1)\n'
         f"{kernel_name(precision, plan)}(const __grid_constant__ GemmArguments args) {{\n"
         "    gemm_mma<kPlan>(args);\n"
-        "}\n"
-    )
-
-
-SCAN_KERNEL = "gemm_scan"
-SCAN_THREADS = 256
-SCAN_LINES = {True: 8, False: 32}
-"""Lines that a block of that kernel looks at, by whether k is contiguous: then a warp takes a line,
-its lanes along k; else lanes lie along lines."""
-
-# ScanArguments of gemm_scan.cuh.
-SCAN_SOURCE = (
-    "lines", "k", "line_stride", "k_stride", "batch_stride", "line_blocks",
-)  # fmt: skip
-SCAN_ARGUMENTS: tuple[tuple[str, str], ...] = (
-    *(
-        field
-        for side in "ab"
-        for field in (
-            ("const float2*", f"{side}_x"), ("uint32*", f"{side}_largest"),
-            *(("int64", f"{side}_{name}") for name in SCAN_SOURCE),
-        )
-    ),
-    ("int64", "a_blocks"),
-)  # fmt: skip
-
-
-def scan_source(a_k_fast: bool, b_k_fast: bool) -> str:
-    """The CUDA C++ of the kernel that finds each line's largest magnitude, for scaling."""
-    looks = [f"largest_magnitudes<{str(fast).lower()}>" for fast in (a_k_fast, b_k_fast)]
-    return (
-        '#include "gemm_scan.cuh"\n'
-        f"{size_check('ScanArguments', SCAN_ARGUMENTS)}"
-        f'extern "C" __global__ void __launch_bounds__({SCAN_THREADS})\n'
-        f"{SCAN_KERNEL}(const __grid_constant__ ScanArguments args) {{\n"
-        f"    if (blockIdx.x < args.a_blocks) {looks[0]}(args.a, blockIdx.x);\n"
-        f"    else {looks[1]}(args.b, blockIdx.x - args.a_blocks);\n"
         "}\n"
     )

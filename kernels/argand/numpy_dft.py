@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from argand.dft_method import Method
-from argand.dft_tables import convolutions, folded_matrices, twiddles
+from argand.dft_tables import convolutions, dimensions, folded_matrices, twiddles
 from argand.precision import Precision
 from argand.rounding import Array, power_of_two, scale_exponents, split
 
@@ -139,21 +139,25 @@ def _twiddles(first: int, second: int) -> Array:
 def _convolved(x: Array, method: Method, precision: Precision) -> tuple[Array, int]:
     made, inner = convolutions(method), method.parts[0]
     kept = stage_shift(precision, method.length)
+    numbers = order = np.arange(inner.length)
+    if inner.coprime:
+        numbers, order = (found.ravel() for found in dimensions(*inner.stages))
+    place = np.argsort(numbers)
     out = np.zeros_like(x)
     for one in made:
         given = np.zeros((len(x), inner.length), x.dtype)
         taken = x[:, one.takes]
         if one.before is not None:
             taken = taken * one.before.astype(x.dtype)
-        given[:, : taken.shape[1]] = taken
-        spectrum, shift = _transform(given, inner, precision)
+        given[:, place[: taken.shape[1]]] = taken
+        spectrum, shift = _there(given, inner, precision)
         total = spectrum[:, :1].copy()
         # The inverse transform is the conjugate of that of the conjugate.
-        spectrum = np.conj(spectrum * one.spectrum.astype(x.dtype))
-        found, more = _transform(spectrum, inner, precision)
+        spectrum = np.conj(spectrum * one.spectrum[order].astype(x.dtype))
+        found, more = _there(spectrum, inner, precision)
         # Over 2^(shift + more), and times the power of two of the spectrum's scale.
         power = shift + more - one.exponent - kept
-        values = np.conj(found)[:, one.gives] * np.float32(2.0**power)
+        values = np.conj(found)[:, place[one.gives]] * np.float32(2.0**power)
         if one.after is not None:
             values = values * one.after.astype(x.dtype)
         if one.rest:
@@ -163,3 +167,16 @@ def _convolved(x: Array, method: Method, precision: Precision) -> tuple[Array, i
         else:
             out += values
     return out, kept
+
+
+def _there(x: Array, inner: Method, precision: Precision) -> tuple[Array, int]:
+    """The transforms of a convolution's numbers: of two dimensions where it has them."""
+    if not inner.coprime:
+        return _transform(x, inner, precision)
+    shift = 0
+    for length in inner.stages:
+        # The last dimension becomes the first.
+        turned = x.reshape(len(x), length, -1).swapaxes(-1, -2)
+        found, more = _dense(np.ascontiguousarray(turned).reshape(-1, length), precision)
+        x, shift = found.reshape(len(x), -1), shift + more
+    return np.ascontiguousarray(x), shift

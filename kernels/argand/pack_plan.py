@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from argand.gemm_plan import precision_fields
 from argand.kernel_arguments import size_check
 from argand.precision import Precision
+from argand.wgmma_plan import WgmmaPlan
 
 LINES = 64
 DEPTH = 64
 THREADS = 256
 """Of a block, and what it packs. As in gemm_pack.cuh."""
-PITCH = 16
+_PITCH = 16
 """Planes are padded to a multiple of this many k."""
 _BLOCKS_A_CORE = 4
 """That run at once, by their shared memory and registers."""
@@ -117,3 +118,55 @@ def _members(precision: Precision, plan: PackPlan) -> str:
         "vector": plan.vector,
     }
     return ", ".join(f".{name} = {value}" for name, value in fields.items())
+
+
+def pitch_of(k: int) -> int:
+    """From line to line of an operand's planes."""
+    return max(_PITCH, -(-k // _PITCH) * _PITCH)
+
+
+def planes_bytes(precision: Precision, lines: int, k: int, batches: int) -> int:
+    """What an operand takes in planes."""
+    return batches * 2 * precision.terms * lines * pitch_of(k) * precision.operand.bytes
+
+
+_ASIDE_DEPTH = 256
+_ASIDE_WARPS = 3
+_TILE_GROUP = 16
+_FEW_TILES = 4
+"""As in gemm_wgmma_aside.cuh and gemm_wgmma_plan.cuh."""
+
+
+@dataclass(frozen=True)
+class Aside:
+    """How a column operand is packed while others multiply.
+
+    Of ``strips`` (one for each column of tiles) those of a ``round`` are wanted by one turn of
+    tiles; a warp packs ``lines`` lines by 256 k at once. ``counters`` are 4 bytes each.
+    """
+
+    strips: int
+    round: int
+    lines: int
+    counters: int
+
+
+def pack_aside(
+    plan: WgmmaPlan, rows: int, columns: int, k: int, batches: int, blocks: int
+) -> Aside:
+    """For ``batches`` column operands of ``columns`` lines, and a grid of ``blocks``.
+
+    Small units where there would be too few for every warp.
+    """
+    chunks = -(-pitch_of(k) // _ASIDE_DEPTH)
+    column_tiles = -(-columns // plan.block_n)
+    strips = batches * column_tiles
+    row_tiles = -(-rows // plan.block_m)
+    group = 1 if column_tiles <= _FEW_TILES else _TILE_GROUP
+    products = -(-blocks // (row_tiles * column_tiles))  # of one turn
+    together = min(-(-blocks // min(row_tiles, group)), products * column_tiles)
+    units = min(together, strips) * chunks * plan.block_n
+    lines = 8
+    while lines > 1 and units // lines < blocks * _ASIDE_WARPS:
+        lines //= 2
+    return Aside(strips, together, lines, strips * chunks + 1)

@@ -10,12 +10,17 @@ from argand.softmax_plan import (
     CLUSTER_SM,
     LARGEST_BLOCK,
     LARGEST_CLUSTER,
+    MOST_STAGES,
     SMALL_BLOCK,
     WARP,
     SoftmaxForm,
     SoftmaxPlan,
     is_legal,
     limited,
+    ring_block,
+    ring_bytes,
+    ring_grain,
+    stage_bytes,
 )
 
 _SHORT_COLUMNS = 256
@@ -53,6 +58,10 @@ _STREAMED_THREADS = 256
 _STREAMED_WORDS = 32
 _MOST_WORDS = 64
 """Of 32 bits that a thread holds of a row: twice that would leave one warp a scheduler."""
+_RING_BLOCKS = (1, 2, 3, 4, 6, 8, 11, 12, 16, 22, 33, 44, 66, 132)
+_RING_THREADS = (192, 256, 320, 384)
+_RING_LAGS = (1, 2, 3)
+_RING_BYTES = (12 << 10, 76 << 10)
 _LEAST_PART = 2048
 """Columns for which another block is worth its start where multiprocessors have nothing to do."""
 
@@ -99,7 +108,21 @@ def candidates(form: SoftmaxForm, arch: Arch, columns: int) -> list[SoftmaxPlan]
             if threads >= 256 and columns >= 4 * threads * cluster * _STREAMED_WORDS:
                 for held in (16, 32):
                     found[streamed(form, threads, cluster, held)] = None
+    for plan in rings(form, arch, columns):
+        found[plan] = None
     return [plan for plan in found if is_legal(plan, form, arch)]
+
+
+def rings(form: SoftmaxForm, arch: Arch, columns: int) -> list[SoftmaxPlan]:
+    """Rings worth measuring, legal or not: slices that are long enough to be copied in a piece."""
+    least, most = _RING_BYTES
+    return [
+        ring(form, arch, threads, blocks, columns, lag=lag)
+        for blocks in _RING_BLOCKS
+        if least <= stage_bytes(form, columns // blocks) <= most
+        for threads in _RING_THREADS
+        for lag in _RING_LAGS
+    ]
 
 
 def _words(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
@@ -120,6 +143,31 @@ def fitted(
     values = _values(form, threads, cluster, columns)
     block = threads if threads > WARP else SMALL_BLOCK
     return limited(form, SoftmaxPlan(threads, block, values, cluster, True, staged, 1))
+
+
+def ring(
+    form: SoftmaxForm, arch: Arch, threads: int, cluster: int, columns: int, *,
+    lag: int = 1, blocks: int = 1, stages: int = MOST_STAGES,
+) -> SoftmaxPlan:  # fmt: skip
+    """The plan of blocks with up to so many rows in shared memory, of which each has a slice."""
+    unit = ring_grain(form)
+    need = columns + (unit - 1 if form.edges or unit != form.vector else 0)
+    slice = -(-need // (cluster * unit)) * unit
+    step = max(unit, 2 * form.vector)
+    values = -(-slice // (threads * step)) * step
+    stages = min(stages, ring_bytes(arch, blocks) // stage_bytes(form, slice) - lag)
+    return SoftmaxPlan(
+        threads,
+        ring_block(threads, cluster),
+        values,
+        cluster,
+        True,
+        False,
+        blocks,
+        stages,
+        lag,
+        slice,
+    )
 
 
 def streamed(form: SoftmaxForm, threads: int, cluster: int, words: int) -> SoftmaxPlan:

@@ -1,13 +1,11 @@
-"""How a softmax runs on a GPU: the plan, the choice, the source. Needs no GPU and no CuPy."""
+"""How a softmax runs on a GPU: the form, the plan, what is legal. Needs no GPU and no CuPy."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 from argand.device import Arch
 from argand.gemm_plan import PlanError
-from argand.kernel_arguments import Fields, size_check
 from argand.precision import Precision
 from argand.softmax_formats import COMPLEX_KINDS, ELEMENT_BYTES, HALF_KINDS, Operation
 
@@ -23,18 +21,17 @@ SMALL_BLOCK = 128
 _SHARED_BYTES = 228 * 1024
 _BOARD_BYTES = 4 * 1024
 """What a block takes beside what it stages, the system's kilobyte included."""
+MOST_STAGES, MOST_LAG = 8, 4
+RING_GRAIN_BYTES = 16
+"""To a multiple of which the slices of a ring are aligned, in shared memory and in a row."""
+_STAGE_BYTES = 128
+"""Of which a stage of a ring has a multiple."""
+_TURNS, _FINDING_BYTES = 2 * MOST_LAG, 16
+"""Of ``cuda/softmax_exchange.cuh``, as the most of both above."""
 _LARGEST_RESIDENT = 2048
 """Threads of a multiprocessor."""
 _REGISTERS = 64 * 1024
 """Of a multiprocessor; a thread's are handed out in eights."""
-
-ARGUMENTS: Fields = (
-    ("const void*", "x"), ("const void*", "x_end"), ("void*", "out"),
-    ("int64", "rows"), ("int64", "columns"), ("int64", "x_stride"), ("int64", "out_stride"),
-    ("double", "scale"), ("float", "scale_f"), ("float", "per_power"),
-    ("float", "power_high"), ("float", "power_low"), ("float", "reach"), ("float", "cell"),
-)  # fmt: skip
-"""Members of ``SoftmaxArguments`` in ``cuda/softmax_plan.cuh``."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +73,15 @@ class SoftmaxPlan:
     Attributes:
         row_threads: of one block. Up to 32 lanes of a warp have a row of their own each; more
             threads are the block.
-        block_threads: of a block.
+        block_threads: of a block; of a ring with the warps that hold no values.
         values: that a thread holds at a time.
-        cluster: blocks that share a row.
+        cluster: blocks that share a row: a cluster, of a ring from anywhere.
         resident: the threads hold a whole row, which is then read once.
         staged: and take row after row, while the next is copied into shared memory.
         blocks: of a multiprocessor at a time; registers are limited for that many.
+        stages: rows on their way into a block's shared memory; 0 where it is no ring.
+        lag: of a ring, rows that wait there for their sums.
+        slice: of a ring, columns of a row that a block has.
     """
 
     row_threads: int
@@ -91,20 +91,34 @@ class SoftmaxPlan:
     resident: bool
     staged: bool
     blocks: int
+    stages: int = 0
+    lag: int = 0
+    slice: int = 0
+
+    @property
+    def ring(self) -> bool:
+        """Whether rows wait in shared memory for their sums."""
+        return self.stages > 0
 
     def shared_bytes(self, form: SoftmaxForm) -> int:
         """Dynamic shared memory of a block."""
+        if self.ring:
+            return (self.stages + self.lag) * stage_bytes(form, self.slice)
         return self.block_threads * self.values * ELEMENT_BYTES[form.input] * self.staged
 
     @property
     def rows_a_block(self) -> int:
         """Rows that a block works on at a time."""
-        return self.block_threads // self.row_threads
+        return 1 if self.ring else self.block_threads // self.row_threads
 
-    @property
-    def tile(self) -> int:
-        """Values of a row that its threads hold."""
-        return self.row_threads * self.cluster * self.values
+    def exchange_bytes(self, teams: int) -> int:
+        """Global memory in which so many teams of a ring's blocks tell each other of rows."""
+        return teams * (_TURNS * self.cluster * _FINDING_BYTES + 16) * (self.cluster > 1)
+
+
+def stage_bytes(form: SoftmaxForm, columns: int) -> int:
+    """Shared memory of a ring for a slice of so many columns."""
+    return -(-columns * ELEMENT_BYTES[form.input] // _STAGE_BYTES) * _STAGE_BYTES
 
 
 def check_softmax_plan(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
@@ -112,12 +126,15 @@ def check_softmax_plan(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None
     threads = plan.row_threads
     if threads < 1 or (threads % WARP if threads > WARP else WARP % threads):
         raise PlanError(f"row_threads must divide 32 or be a multiple of it, got {threads}")
-    if plan.block_threads % max(WARP, threads) or plan.block_threads > LARGEST_BLOCK:
+    least = WARP if plan.ring else max(WARP, threads)
+    if plan.block_threads % least or plan.block_threads > LARGEST_BLOCK:
         raise PlanError(
             f"block_threads must be a multiple of 32 and of row_threads up to 1024, "
             f"got {plan.block_threads}"
         )
-    if threads > WARP and plan.block_threads != threads:
+    if plan.ring:
+        _check_ring(plan, form, arch)
+    elif threads > WARP and plan.block_threads != threads:
         raise PlanError("threads of several warps that share a row must be the block")
     if plan.values % form.vector or plan.values < 2:
         raise PlanError(
@@ -126,7 +143,7 @@ def check_softmax_plan(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None
         )
     if plan.cluster > 1 and (arch.sm < CLUSTER_SM or threads <= WARP):
         raise PlanError(f"clusters need sm_90 and rows of a block, got {plan.cluster}")
-    if plan.cluster & (plan.cluster - 1) or plan.cluster > LARGEST_CLUSTER:
+    if not plan.ring and (plan.cluster & (plan.cluster - 1) or plan.cluster > LARGEST_CLUSTER):
         raise PlanError(f"cluster must be a power of two up to 16, got {plan.cluster}")
     if not plan.resident and threads <= WARP:
         raise PlanError("rows that are not held whole must have a block's threads")
@@ -138,6 +155,55 @@ def check_softmax_plan(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None
             f"{plan.blocks} blocks of {plan.block_threads} threads with {plan.values} values take "
             f"more than {_REGISTERS} registers"
         )
+
+
+def _check_ring(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
+    if arch.sm < CLUSTER_SM:
+        raise PlanError("a ring needs the copy engine of sm_90")
+    if form.wide or not form.precision.exact_operands or form.input in COMPLEX_KINDS:
+        raise PlanError("a ring takes fp32, fp16 and bf16 as they are, in fp32")
+    written = form.input if form.operation == "logsumexp" else form.output
+    if form.vector != vector_for(form.input, written):
+        raise PlanError(f"a ring needs full accesses, got {form.vector} values")
+    if (
+        plan.block_threads != ring_block(plan.row_threads, plan.cluster)
+        or not plan.resident
+        or plan.staged
+    ):
+        raise PlanError("a ring has as many writers as hold a slice, and 2 or 3 warps more")
+    if plan.slice > plan.row_threads * plan.values or plan.slice % ring_grain(form):
+        raise PlanError(
+            f"a slice must be a multiple of {ring_grain(form)} columns that the threads hold, "
+            f"got {plan.slice}"
+        )
+    if not 2 <= plan.stages <= MOST_STAGES or not 1 <= plan.lag <= MOST_LAG:
+        raise PlanError(
+            f"a ring has 2 to {MOST_STAGES} stages and a lag of 1 to {MOST_LAG}, "
+            f"got {plan.stages} and {plan.lag}"
+        )
+    if plan.shared_bytes(form) > ring_bytes(arch, plan.blocks):
+        raise PlanError(
+            f"{plan.stages} + {plan.lag} slices take {plan.shared_bytes(form)} bytes, "
+            f"more than a block has"
+        )
+
+
+def ring_block(threads: int, cluster: int) -> int:
+    """Threads of a ring's block of which so many hold values.
+
+    As many write; a loader, a teller and, where others share the row, a listener have a warp each.
+    """
+    return 2 * threads + (2 + (cluster > 1)) * WARP
+
+
+def ring_grain(form: SoftmaxForm) -> int:
+    """Columns of which a ring's slices are multiples."""
+    return RING_GRAIN_BYTES // ELEMENT_BYTES[form.input]
+
+
+def ring_bytes(arch: Arch, blocks: int) -> int:
+    """Shared memory for the stages of a ring with so many blocks a multiprocessor."""
+    return (arch.shared_bytes + 1024) // blocks - _BOARD_BYTES
 
 
 def _check_staged(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
@@ -169,6 +235,8 @@ def is_legal(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> bool:
 
 def _besides(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
     """Registers a thread beside its values, with which no kernel spills (the tests compile all)."""
+    if plan.ring:
+        return 40 if not form.packed else 44 if form.output in HALF_KINDS else 58
     plain = form.precision.exact_operands and form.operation == "softmax"
     if form.wide:
         found = 64
@@ -193,74 +261,3 @@ def limited(form: SoftmaxForm, plan: SoftmaxPlan) -> SoftmaxPlan:
         _SHARED_BYTES // (plan.shared_bytes(form) + _BOARD_BYTES),
     )
     return replace(plan, blocks=max(1, blocks))
-
-
-def kernel_name(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
-    """The kernel's symbol."""
-    how = "staged" if plan.staged else "resident" if plan.resident else "streamed"
-    edges = "_edges" * form.edges + "_scaled" * (not form.unit)
-    return (
-        f"{form.operation}_{form.input}_{form.output}_{form.precision.symbol}_{how}_"
-        f"{plan.cluster}x{plan.row_threads}x{plan.values}_{form.vector}{edges}"
-    )
-
-
-def softmax_source(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
-    """The CUDA C++ of one kernel of the family."""
-    precision = form.precision
-    held = "exact" if precision.exact_operands else precision.operand.name
-    roundings = ", ".join(
-        f"Rounding::{(*precision.roundings, precision.roundings[0])[i]}" for i in range(2)
-    )
-    fields = {
-        "operation": f"Operation::{form.operation}",
-        "input": f"Kind::{form.input}",
-        "output": f"Kind::{form.output}",
-        "wide": str(form.wide).lower(),
-        "unit": str(form.unit).lower(),
-        "held": f"Held::{held}",
-        "terms": precision.terms,
-        "roundings": f"{{{roundings}}}",
-        "row_threads": plan.row_threads,
-        "block_threads": plan.block_threads,
-        "values": plan.values,
-        "vector": form.vector,
-        "edges": str(form.edges).lower(),
-        "resident": str(plan.resident).lower(),
-        "staged": str(plan.staged).lower(),
-        "cluster": plan.cluster,
-    }
-    members = ", ".join(f".{name} = {value}" for name, value in fields.items())
-    cluster = f"__cluster_dims__({plan.cluster}, 1, 1) " if plan.cluster > 1 else ""
-    return (
-        '#include "softmax.cuh"\n'
-        f"{size_check('SoftmaxArguments', ARGUMENTS)}"
-        f"constexpr SoftmaxPlan kPlan{{{members}}};\n"
-        f'extern "C" __global__ void {cluster}'
-        f"__launch_bounds__({plan.block_threads}, {plan.blocks})\n"
-        f"{kernel_name(form, plan)}(const __grid_constant__ SoftmaxArguments args) {{\n"
-        "    softmax_rows<kPlan>(args);\n"
-        "}\n"
-    )
-
-
-def scale_arguments(scale: float) -> dict[str, float]:
-    """The members of ``SoftmaxArguments`` that a scale s of the exponents e^(s x) decides.
-
-    ln(2) / s in two parts whose sum has twice fp32's precision. What lies 180 powers of two below
-    a row's maximum is counted as if it lay there: it is less than half of fp32's smallest number.
-    A cell is some 2^14 powers of two wide.
-    """
-    import numpy as np
-
-    power = math.log(2) / scale
-    high = float(np.float32(power))
-    return {
-        "scale": scale,
-        "scale_f": scale,
-        "per_power": 1 / power,
-        "power_high": high,
-        "power_low": (power - high) * scale,
-        "reach": 180 * power,
-        "cell": 2.0 ** (14 + math.floor(math.log2(power))),
-    }

@@ -39,7 +39,8 @@ class WgmmaPlan:
     operands move to fp32 registers after each stage, those of others never. ``k_fast`` says whether
     k is an interleaved row operand's contiguous axis. ``prescaled`` says that a scaled precision's
     operands came as 16-bit numbers, which need no scaling. ``staged`` sends results off through
-    shared memory; then ``rows_fast`` says whether rows are their contiguous axis.
+    shared memory; then ``rows_fast`` says whether rows are their contiguous axis. ``packs`` has the
+    column operand, interleaved with k contiguous, packed while others multiply.
     """
 
     warpgroups: int
@@ -52,6 +53,7 @@ class WgmmaPlan:
     prescaled: bool = False
     staged: bool = False
     rows_fast: bool = False
+    packs: bool = False
 
     @property
     def block_m(self) -> int:
@@ -88,7 +90,8 @@ class WgmmaPlan:
         Stages, two barriers each, boxes of results on their way out, and what aligns them.
         """
         staging = 4 * self.warpgroups * 2 * _STORE_BYTES if self.staged else 0
-        return self.stages * (self.stage_bytes(precision) + 16) + staging + _ALIGNMENT
+        turn = 16 if self.packs else 0
+        return self.stages * (self.stage_bytes(precision) + 16) + staging + turn + _ALIGNMENT
 
     def name(self) -> str:
         """The plan in words, for a record's algorithm column."""
@@ -120,6 +123,10 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
          f"staged results are complex64 in boxes of {STORE_SIDE} columns"),
         (not plan.staged or precision.terms == 1 or plan.block_n < 128,
          "128 columns of split operands leave no registers to stage results"),
+        (not plan.packs or plan.storage == "fp32",
+         "a column operand is packed on the way beside an interleaved row operand of fp32 pairs"),
+        (not plan.packs or (operand == "tf32" and precision.terms == 1),
+         "what is packed on the way is one term of tf32"),
         (not plan.half_output or operand != "tf32", "16-bit results need a 16-bit operand format"),
         (plan.shared_bytes(precision) <= arch.shared_bytes,
          f"a block may use {arch.shared_bytes} bytes of shared memory on {arch.name}, "
@@ -172,7 +179,7 @@ def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
     """The kernel's symbol."""
     layout = {"fp32": "s", "half": "h", "planar": "p"}[plan.storage] + "k" * plan.k_fast
     layout += "h" * plan.half_output + "p" * plan.prescaled
-    layout += "b" * plan.staged + "r" * plan.rows_fast
+    layout += "b" * plan.staged + "r" * plan.rows_fast + "a" * plan.packs
     tile = f"{plan.block_m}x{plan.block_n}x{plan.depth}"
     return f"gemm_wgmma_{precision.symbol}_{tile}_{layout}_{plan.stages}"
 
@@ -185,10 +192,15 @@ WGMMA_ARGUMENTS: tuple[tuple[str, str], ...] = (
     ("const float2*", "y_unscale"),
     ("float*", "pieces"),
     ("uint32*", "ready"),
+    ("const float2*", "y_source"),
+    ("void*", "y_planes"),
+    ("uint32*", "packed"),
     *(("int", name) for name in (
         "rows", "columns", "k", "batches", "x_batched", "y_batched", "parts", "part_steps",
-        "whole_tiles", "split_tiles", "share",
+        "whole_tiles", "split_tiles", "share", "y_pitch", "y_flip", "pack_lines", "pack_round",
     )),
+    ("int64", "y_line"),
+    ("int64", "y_batch"),
     *(("int64", name) for name in (
         "c_row", "c_column", "c_batch", "out_row", "out_column", "out_batch",
     )),
@@ -209,6 +221,7 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
         "half_output": _bool(plan.half_output),
         "staged": _bool(plan.staged),
         "rows_fast": _bool(plan.rows_fast),
+        "packs": _bool(plan.packs),
         "warpgroups": plan.warpgroups,
         "block_n": plan.block_n,
         "depth": plan.depth,

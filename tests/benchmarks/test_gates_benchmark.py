@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import csv
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from argand import PRECISIONS, Device, Gate
+from argand import PRECISIONS, Device, Gate, Precision
+from argand.device import ARCHITECTURES
 from argand.gate_forms import gate_form
+from argand.gate_plan import MOST_WIDTH, product_plans, widest_products
 
-from benchmarks import custatevec, gates, sanitized_gates
+from benchmarks import aer, custatevec, gates, sanitized_gates
 from benchmarks.gate_circuits import CIRCUITS, placements, random_unitary
-from benchmarks.measuring import Candidate, CannotRunError
+from benchmarks.measuring import CannotRunError
 
 
 def test_every_gate_and_circuit_has_a_verified_row(tmp_path: Path) -> None:
     path = tmp_path / "gates.csv"
     status = gates.main(
         ["--qubits", "6", "--widths", "1,4", "--precisions", "3xfp16,fp64", "--device", "cpu",
-         "--repeats", "1", "--seconds", "0.001", "--csv", str(path)]
+         "--repeats", "1", "--seconds", "0.001", "--peers", "none", "--csv", str(path)]
     )  # fmt: skip
     rows = list(csv.DictReader(path.read_text().splitlines()))
     assert status == 0
     assert all(row["verified"] == "True" for row in rows)
     assert len(rows) == 2 * (2 * 5 + len(CIRCUITS))
     assert {row["kind"] for row in rows} == {"gate"}
+    assert all(float(row["predicted_us"]) > 0 for row in rows)
+    circuits = [row for row in rows if row["workload"].startswith("circuit")]
+    assert all(float(row["fidelity"]) == pytest.approx(1, abs=1e-9) for row in circuits)
     assert "gate-6q-4-spread" in {row["workload"] for row in rows}
 
 
@@ -33,7 +39,8 @@ def test_every_gate_and_circuit_has_a_verified_row(tmp_path: Path) -> None:
 def test_a_wrong_state_does_not_verify(rng: np.random.Generator, count: int) -> None:
     circuit = [Gate(random_unitary(rng, 2), (3, 1))] * count
     before = gates.random_state(5, Device("cpu", "cpu"), 1)
-    candidate = Candidate("argand", PRECISIONS["3xfp16"], "", tuple, tuple, tuple)
+    row = PRECISIONS["3xfp16"]
+    candidate = gates.GateCandidate("argand", row, "", tuple, tuple, tuple, widths=(2,) * count)
     assert not gates.check(before, circuit, "cpu", before, candidate).verified
     after = before.copy()
     for gate in circuit:
@@ -75,10 +82,46 @@ def test_an_absent_peer_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         custatevec.StateVector()
 
 
-def test_the_sanitizer_meets_every_kind_of_gate(rng: np.random.Generator) -> None:
-    found = list(sanitized_gates.gates(rng))
+def test_aer_is_absent_where_it_is_not_installed_or_would_take_minutes(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    circuit = [Gate(random_unitary(rng, 2), (3, 1))] * 2
+    (peer,) = gates.available(Device("cpu", "cpu"), 5, circuit)
+    monkeypatch.setitem(sys.modules, "qiskit_aer", None)
+    with pytest.raises(CannotRunError, match="pip install qiskit-aer"):
+        peer.prepare(gates.random_state(5, Device("cpu", "cpu"), 1))
+    with pytest.raises(CannotRunError, match="at most 24 qubits, got 28"):
+        aer.require(28)
+    assert gates.available(Device("cpu", "cpu"), 5, circuit[:1]) == []
+
+
+def test_aers_matrix_of_a_gate_has_its_controls_above(rng: np.random.Generator) -> None:
+    matrix, state = random_unitary(rng, 2), random_unitary(rng, 4)[0]
+    wanted = state.copy()
+    gates.apply_form(wanted, gate_form(4, matrix, (0, 1), (2, 3)), PRECISIONS["fp64"])
+    found = aer.full_matrix(Gate(matrix, (0, 1), (2, 3))) @ state
+    np.testing.assert_allclose(found, wanted, atol=1e-15)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "3xfp16", "3xtf32"])
+def test_the_sanitizer_meets_every_kernel(rng: np.random.Generator, precision: str) -> None:
+    row = PRECISIONS[precision]
+    arch = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
+    found = list(sanitized_gates.gates(row, rng))
     forms = [gate_form(n, gate.matrix, gate.targets, gate.controls) for n, gate in found]
-    assert {form.width for form in forms} == set(range(1, 8))
-    assert {form.monomial for form in forms} == {False, True}
+    first = 1 if row.exact_operands else 4
+    assert {form.width for form in forms} == set(range(first, widest(row) + 1))
+    assert {form.monomial for form in forms} == ({False, True} if row.exact_operands else {False})
     assert any(0 in form.controls for form in forms)
-    assert any(form.targets[0] == 0 for form in forms)
+    # Without controls each block of a kernel takes more tiles than it holds.
+    for (n, _), form in zip(found, forms, strict=True):
+        if n == sanitized_gates._QUBITS and not form.controls and not row.exact_operands:
+            inside = form.targets[0] == 0
+            for plan in product_plans(row, arch, width=form.width, inside=inside):
+                tiles = 2 ** (n - form.width) // plan.columns
+                assert tiles > plan.blocks * plan.stages
+
+
+def widest(row: Precision) -> int:
+    """Qubits of the widest gate that has a kernel."""
+    return MOST_WIDTH if row.exact_operands else widest_products(row)

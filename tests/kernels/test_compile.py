@@ -16,12 +16,11 @@ from argand.dft_choice import estimate, own_plan
 from argand.dft_limits import check_dft_plan, wide_fits
 from argand.dft_method import Method, dense, method_for
 from argand.dft_method import product as dft_product
-from argand.dft_plan import ProductPlan, dft_source
+from argand.dft_plan import Plan, ProductPlan, dft_source
 from argand.dft_plan import kernel_name as dft_name
 from argand.gemm_choice import GemmSizes, OperandTraits, choose
 from argand.gemm_choice import candidates as gemm_choices
 from argand.gemm_plan import (
-    SCAN_KERNEL,
     GemmPlan,
     PlanError,
     candidates,
@@ -29,16 +28,18 @@ from argand.gemm_plan import (
     gemm_source,
     kernel_name,
     plan_gemm,
-    scan_source,
     whole_passes,
 )
+from argand.gpu_timing import HOLD_KERNEL, HOLD_SOURCE
 from argand.nvrtc import compile_cubin
 from argand.pack_plan import PackPlan, pack_kernel_name, pack_source
 from argand.precision import ROUNDINGS
+from argand.scan_plan import SCAN_KERNEL, scan_source
 from argand.softmax_choice import fitted, plan_softmax
 from argand.softmax_formats import OPERATIONS
-from argand.softmax_plan import SoftmaxForm, check_softmax_plan, softmax_source, vector_for
-from argand.softmax_plan import kernel_name as softmax_name
+from argand.softmax_plan import SoftmaxForm, check_softmax_plan, vector_for
+from argand.softmax_source import kernel_name as softmax_name
+from argand.softmax_source import softmax_source
 from argand.wgmma_plan import (
     TARGET,
     WgmmaPlan,
@@ -81,6 +82,8 @@ def test_every_gemm_tile(arch: Arch, precision: str) -> None:
     plans = [with_layout(largest, layout, vector) for layout in LAYOUTS for vector in (1, 2)]
     for tile in others:
         plans += [with_layout(tile, LAYOUTS[0], 2), with_layout(tile, LAYOUTS[1], 1)]
+    if row.scaled:
+        plans += [replace(plan, looks=True, stages=2) for plan in plans]
     for plan in plans:
         check_plan(plan, row, arch)
         assert_clean(gemm_source(row, plan), arch.target, kernel_name(row, plan))
@@ -149,7 +152,7 @@ def test_every_wgmma_tile(precision: str) -> None:
     for plan in wgmma_plans(precision):
         if plan.prescaled and not row.scaled and plan.storage == "planar":
             continue  # the code of the plan without it
-        tile = (plan.storage, plan.block_m, plan.block_n)
+        tile = (plan.storage, plan.packs, plan.block_m, plan.block_n)
         largest = (plan.block_m, plan.block_n) == (128, 128)
         if largest or tile not in seen:
             every = ways_to_store(precision, plan)
@@ -198,6 +201,10 @@ def test_every_packing(precision: str) -> None:
         both = [PackPlan(half, True, vector), PackPlan(half, False, vector)]
         for plans in (*alone, both):
             assert_clean(pack_source(row, plans), TARGET, pack_kernel_name(row, plans))
+
+
+def test_what_holds_a_stream(arch: Arch) -> None:
+    assert_clean(HOLD_SOURCE, arch.target, HOLD_KERNEL)
 
 
 def test_the_sum_over_parts_of_k() -> None:
@@ -280,7 +287,7 @@ def test_clusters_need_hopper() -> None:
         check_softmax_plan(fitted(form, 256, 2, 8192), form, ARCHS["sm_80"])
 
 
-DENSE = (2, 64, 97, 127, 251, 509)
+DENSE = (2, 64, 97, 127, 163, 251, 383, 509, 719)
 PRODUCTS = ((16, 16), (40, 25), (32, 32))
 CONVOLVED = (521, 1009, 2039, 4093, 8191, 10_007)
 
@@ -293,11 +300,16 @@ CONVOLVED = (521, 1009, 2039, 4093, 8191, 10_007)
     ids=str,
 )
 def test_every_transform(arch: Arch, precision: str, method: Method) -> None:
-    """The best plan and some more of each."""
+    """Of each kind of kernel the best plan, a middling one and that with most sums in registers."""
     row = PRECISIONS[precision]
     for wide in {False, wide_fits(method.kind, method.length, method.length)}:
-        found = sorted(dft_candidates(method, row, arch, wide=wide), key=estimate)
-        for plan in {*found[:1], *found[len(found) // 2 :][:1]}:
+        kinds: dict[tuple[str, bool], list[Plan]] = {}
+        for plan in sorted(dft_candidates(method, row, arch, wide=wide), key=estimate):
+            kinds.setdefault((plan.kind, getattr(plan, "columns", False)), []).append(plan)
+        for plan in {
+            plan for some in kinds.values()
+            for plan in (some[0], some[len(some) // 2], max(some, key=lambda plan: plan.sums))
+        }:  # fmt: skip
             check_dft_plan(plan, row, arch)
             assert_clean(dft_source(plan, row), arch.target, dft_name(plan, row))
 

@@ -8,6 +8,7 @@ from argand import PRECISIONS
 from argand.device import ARCHITECTURES
 from argand.dft_choice import candidates, choose, own_plan
 from argand.dft_fragments import fragments, fused_twiddles, mean_cut
+from argand.dft_hankel import HankelPlan
 from argand.dft_limits import wide_fits
 from argand.dft_method import LARGEST_FUSED, method_for
 from argand.dft_plan import (
@@ -130,8 +131,10 @@ def test_every_length_runs_or_says_why(precision: str) -> None:
 def test_where_the_kernels_are_ours() -> None:
     row = PRECISIONS["3xfp16"]
     kinds = {
-        67: DensePlan, 97: DensePlan, 127: DensePlan, 251: DensePlan, 509: DensePlan,
-        58 * 59: ProductPlan, 1009: ConvolutionPlan, 8191: ConvolutionPlan, 10_007: ConvolutionPlan,
+        32: DensePlan, 67: DensePlan, 97: DensePlan, 127: DensePlan, 131: HankelPlan,
+        251: HankelPlan, 509: HankelPlan, 521: HankelPlan, 719: HankelPlan, 58 * 59: ProductPlan,
+        1009: ConvolutionPlan, 4093: ConvolutionPlan, 8191: ConvolutionPlan,
+        10_007: ConvolutionPlan,
     }  # fmt: skip
     for length, kind in kinds.items():
         method = method_for(length)
@@ -139,13 +142,14 @@ def test_where_the_kernels_are_ours() -> None:
         assert isinstance(choose(method, row, HOPPER, wide=wide).plan, kind), length
     for length in (64, 100, 128, 1000, 1024, 4096, 16_384):
         assert "cufft: faster" in str(choose(method_for(length), row, HOPPER, wide=True))
-    for length in (521, 563, 2039, 4093):
-        assert "cufft: faster than a convolution" in str(
-            choose(method_for(length), row, HOPPER, wide=False)
-        )
+    for length in (2039, 2053):
+        assert "cufft: faster than" in str(choose(method_for(length), row, HOPPER, wide=False))
+    ampere = next(arch for arch in ARCHITECTURES if arch.target == "sm_80")
+    assert isinstance(choose(method_for(509), row, ampere, wide=True).plan, DensePlan)
+    assert "without wgmma" in str(choose(method_for(521), row, ampere, wide=True))
     # Nothing is given back for what tensor cores take from 3xtf32.
     assert own_plan(method_for(251), PRECISIONS["3xtf32"], HOPPER, wide=True) is not None
-    for length in (509, 8191):
+    for length in (509, 719, 8191):
         assert own_plan(method_for(length), PRECISIONS["3xtf32"], HOPPER, wide=False) is None
     for length in (64, 100, 128, 1000, 1024, 4096, 2039, 4093):
         assert own_plan(method_for(length), row, HOPPER, wide=True) is not None

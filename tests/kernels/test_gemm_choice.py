@@ -102,6 +102,23 @@ def test_a_conjugate_needs_the_other_operand_unpacked_or_is_packed(precision: st
     assert unpacked == ({"planar"} if precision in SCALED else {"fp32", "planar"})
 
 
+@pytest.mark.parametrize("precision", TENSOR)
+def test_what_is_packed_on_the_way(precision: str) -> None:
+    """One term of tf32, k contiguous, beside a row operand that is read where it lies."""
+    row = PRECISIONS[precision]
+    possible = row.terms == 1 and row.operand.name == "tf32"
+    for a, b in ((A, B), (A, A), (B, B), (A, PACKED), (A, replace(A, copyable=False))):
+        aside = {choice.swapped for choice, plan in wgmma(ways(precision, a, b)) if plan.packs}
+        columns = {False: b, True: a}
+        expected = {
+            swapped
+            for swapped, x in columns.items()
+            if possible and x.k_fast and x.copyable and not x.packed
+            and columns[not swapped].copyable and not columns[not swapped].packed
+        }  # fmt: skip
+        assert aside == expected
+
+
 @pytest.mark.parametrize("precision", SINGLE_HALF)
 def test_pairs_of_16_bits_are_read_as_they_are(precision: str) -> None:
     half = replace(A, half=True), replace(B, half=True)

@@ -11,7 +11,7 @@ import pytest
 from argand import PRECISIONS, apply_gate
 from argand.device import Device
 from argand.gate_forms import gate_form
-from argand.remembered import Remembered
+from argand.gate_plan import CORES_WIDTH, product_plans
 
 from tests.kernels.gate_cases import dense_gate, gate_bound, random_state, random_unitary
 
@@ -22,6 +22,13 @@ QUBITS = 15
 MANY = 22
 """Qubits of a state that has many tiles for each block."""
 MORE_THAN_FP32 = [name for name in PRECISIONS if name not in ("fp32", "fp64")]
+KERNELS = [
+    (name, width)
+    for name, row in PRECISIONS.items()
+    for width in range(1, 8)
+    if row.exact_operands or width > CORES_WIDTH or name == "3xfp16"
+]
+"""Precisions and widths: narrow gates of complex64 have the same kernel at all its precisions."""
 PLACEMENTS = ("low", "mid", "high", "spread", "random")
 
 
@@ -59,8 +66,7 @@ def check(
     return found
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("width", range(1, 8))
+@pytest.mark.parametrize(("precision", "width"), KERNELS)
 def test_every_width_and_placement(
     cp: Any, rng: np.random.Generator, precision: str, width: int
 ) -> None:
@@ -68,17 +74,15 @@ def test_every_width_and_placement(
         targets = placed(where, width, QUBITS, rng)
         matrix, state = random_unitary(rng, width), random_state(rng, QUBITS)
         check(cp, state, matrix, targets, (), precision)
-        check(cp, state, matrix, list(reversed(targets)), (), precision)
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("width", range(1, 8))
+@pytest.mark.parametrize(("precision", "width"), KERNELS)
 def test_the_cpu_is_the_model(
     cp: Any, rng: np.random.Generator, precision: str, width: int
 ) -> None:
     matrix, row = random_unitary(rng, width), PRECISIONS[precision]
-    state = random_state(rng, QUBITS).astype(row.output)
-    targets = placed("random", width, QUBITS, rng)
+    state = random_state(rng, 12).astype(row.output)
+    targets = placed("random", width, 12, rng)
     found = apply_gate(cp.asarray(state), matrix, targets, precision=precision).get()
     model = apply_gate(state.copy(), matrix, targets, precision=precision)
     assert np.linalg.norm(found - model) <= 2 * gate_bound(row, width)
@@ -102,9 +106,9 @@ def test_many_tiles(cp: Any, rng: np.random.Generator, precision: str, width: in
         assert error_of(cp, found, wanted) <= bound, (where, targets)
 
 
-@pytest.mark.parametrize("precision", ["3xfp16", "fp64", "tf32"])
+@pytest.mark.parametrize("precision", ["3xfp16", "fp64"])
 @pytest.mark.parametrize("width", range(1, 8))
-@pytest.mark.parametrize("controls", [(0,), (14,), (3, 7), (1, 0), (2, 13, 0)])
+@pytest.mark.parametrize("controls", [(0,), (14,), (3, 7), (2, 13, 0)])
 def test_controls(
     cp: Any, rng: np.random.Generator, precision: str, width: int, controls: tuple[int, ...]
 ) -> None:
@@ -114,7 +118,7 @@ def test_controls(
     check(cp, state, matrix, targets, controls, precision)
 
 
-@pytest.mark.parametrize("precision", ["fp32", "fp64", "3xfp16"])
+@pytest.mark.parametrize("precision", ["fp64", "3xfp16"])
 @pytest.mark.parametrize("width", range(1, 8))
 @pytest.mark.parametrize("controls", [(), (0,), (12, 5)])
 def test_permutations_with_phases(
@@ -154,7 +158,7 @@ def test_wide_gates_are_products(
 
 @pytest.mark.parametrize("precision", MORE_THAN_FP32)
 @pytest.mark.parametrize("width", [4, 5, 6, 7])
-@pytest.mark.parametrize("exponent", [-100, -60, 0, 60, 100])
+@pytest.mark.parametrize("exponent", [-100, 100])
 def test_scales_of_state_and_matrix(
     cp: Any, rng: np.random.Generator, precision: str, width: int, exponent: int
 ) -> None:
@@ -208,44 +212,30 @@ def test_the_same_bits_every_time(cp: Any, rng: np.random.Generator, width: int)
     targets = [int(target) for target in rng.permutation(20)[:width]]
     matrix = random_unitary(rng, width)
     state = cp.asarray(random_state(rng, 20).astype(np.complex64))
-    first = apply_gate(state.copy(), matrix, targets).get().tobytes()
+    first = apply_gate(state.copy(), matrix, targets).view(np.uint64)
     for _ in range(10):
-        assert apply_gate(state.copy(), matrix, targets).get().tobytes() == first
-
-
-@pytest.mark.parametrize("width", [4, 5, 6, 7])
-def test_hopper_without_warpgroups(
-    cp: Any, gpu: Device, rng: np.random.Generator, width: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The kernels that older cards take, at every placement."""
-    from argand import gate_plan
-
-    monkeypatch.setattr(gate_plan, "_WGMMA_STAGES", {})
-    from argand import cuda_gates
-
-    monkeypatch.setattr(cuda_gates, "_kept", Remembered())
-    state = random_state(rng, QUBITS)
-    for where in PLACEMENTS:
-        targets = placed(where, width, QUBITS, rng)
-        check(cp, state, random_unitary(rng, width), targets, (), "3xfp16")
-    plans = [launch.plan for launch in cuda_gates._kept.values() if launch is not None]
-    assert all(plan.kind == "mma" for plan in plans)
+        assert (apply_gate(state.copy(), matrix, targets).view(np.uint64) == first).all()
 
 
 @pytest.mark.parametrize("precision", ["3xfp16", "fp16", "bf16"])
-def test_seven_qubits_without_roles(
-    cp: Any, gpu: Device, rng: np.random.Generator, precision: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("width", [6, 7])
+def test_every_kernel_of_products(
+    cp: Any, gpu: Device, rng: np.random.Generator, precision: str, width: int
 ) -> None:
-    from argand import cuda_gates, gate_plan
+    """Those that older cards take, and wgmma without roles, at every placement."""
+    from argand import cuda_gates
 
-    monkeypatch.setattr(gate_plan, "_ROLES_WIDTHS", ())
-    monkeypatch.setattr(cuda_gates, "_kept", Remembered())
-    state = random_state(rng, 20)
+    row, qubits = PRECISIONS[precision], 17
     for where in PLACEMENTS:
-        targets = placed(where, 7, 20, rng)
-        check(cp, state, random_unitary(rng, 7), targets, (), precision)
-    plans = [launch.plan for launch in cuda_gates._kept.values() if launch is not None]
-    assert all(plan.kind == "wgmma" and not plan.roles for plan in plans)
+        form = gate_form(qubits, random_unitary(rng, width), placed(where, width, qubits, rng))
+        state = cp.asarray(random_state(rng, qubits).astype(np.complex64))
+        wanted = dense_gate(state, form.matrix, form.targets)
+        inside = form.targets[0] == 0
+        for plan in product_plans(row, gpu.require_arch(), width=width, inside=inside):
+            launch, found = cuda_gates.GateLaunch(plan, qubits, form, gpu), state.copy()
+            matrix = cp.asarray(launch.operand(form))
+            launch(found.data.ptr, matrix, cuda_gates.matrix_exponent(form, row))
+            assert error_of(cp, found, wanted) <= gate_bound(row, width), plan
 
 
 @pytest.mark.parametrize("width", [1, 4, 5, 6, 7])

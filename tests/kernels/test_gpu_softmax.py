@@ -11,9 +11,11 @@ from argand import PRECISIONS, log_softmax, logsumexp, softmax
 from argand.device import Device
 from argand.rounding import round_operand
 from argand.softmax_choice import candidates
-from argand.softmax_formats import REAL_KINDS, bf16_bits, bf16_values
+from argand.softmax_formats import REAL_KINDS
 from argand.softmax_plan import SoftmaxForm, vector_for
 from scipy import special
+
+from tests.kernels.softmax_cases import HALF_ULP, SMALLEST, numbers, stored, ulps
 
 pytestmark = pytest.mark.gpu
 Array = npt.NDArray[Any]
@@ -138,25 +140,7 @@ def test_in_place_and_overlapping(
     np.testing.assert_array_equal(x.get(), expected)
 
 
-HALF_ULP = {"fp64": 2.0**-53, "fp32": 2.0**-24, "fp16": 2.0**-11, "bf16": 2.0**-8}
-SMALLEST = {"fp64": 0.0, "fp32": 2.0**-149, "fp16": 2.0**-24, "bf16": 2.0**-126}
 ODD_COLUMNS = (1, 3, 16, 17, 100, 255, 256, 1000, 1001, 4099, 12_289, 50_257, 131_071)
-
-
-def stored(x: Array, kind: str) -> Array:
-    """float32 numbers as an array of a kind."""
-    with np.errstate(over="ignore"):
-        return bf16_bits(x) if kind == "bf16" else x.astype(REAL_KINDS[kind])
-
-
-def numbers(x: Array, kind: str) -> Array:
-    return (bf16_values(x) if kind == "bf16" else x).astype(np.float64)
-
-
-def ulps(found: Array, exact: Array) -> float:
-    """The largest error in units of fp32's last place at the exact result."""
-    spacing = np.spacing(np.maximum(np.abs(exact), 2.0**-149).astype(np.float32))
-    return float((np.abs(found - exact) / spacing).max())
 
 
 @pytest.mark.parametrize("scale", [0.5, 4, 30])

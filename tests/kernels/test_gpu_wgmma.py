@@ -79,11 +79,12 @@ def test_every_plan(
 
 
 def first_choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> list[GemmChoice]:
-    """The largest tile of each storage and role."""
+    """The largest tile of each storage and role, Y packed before and on the way."""
     seen: dict[Any, GemmChoice] = {}
     for choice in choices(cp, precision, sizes, **traits):
         assert choice.plan is not None
-        seen.setdefault((choice.plan.storage, choice.swapped, choice.parts), choice)
+        way = (choice.plan.storage, choice.plan.packs, choice.swapped, choice.parts)
+        seen.setdefault(way, choice)
     return list(seen.values())
 
 

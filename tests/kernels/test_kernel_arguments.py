@@ -6,10 +6,11 @@ import ctypes
 
 import pytest
 from argand.gate_plan import ARGUMENTS as GATE_ARGUMENTS
-from argand.gemm_plan import ARGUMENTS, SCAN_ARGUMENTS
+from argand.gemm_plan import ARGUMENTS
 from argand.kernel_arguments import Arguments, Fields, arguments_dtype, size_check
 from argand.nvrtc import CompileError, compile_cubin
 from argand.pack_plan import PACK_SOURCE
+from argand.scan_plan import SCAN_ARGUMENTS
 from argand.wgmma_plan import WGMMA_ARGUMENTS
 
 STRUCTURES: dict[str, tuple[str, Fields]] = {

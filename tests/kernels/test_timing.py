@@ -140,3 +140,32 @@ def test_energy_of_a_long_region(gpu: Device) -> None:
     assert (sustained.energy_j is None) == (timing.energy_j is None)
     if sustained.energy_j is not None:
         assert 20 < sustained.energy_j / (1e-6 * sustained.time_us_p50) < 3000
+
+
+@pytest.mark.gpu
+def test_a_held_stream_leaves_the_host_out(gpu: Device) -> None:
+    import cupy
+
+    x = cupy.ones(1 << 10, cupy.float32)
+
+    def slow_to_make() -> None:
+        time.sleep(0.004)
+        cupy.add(x, 1, out=x)
+
+    found = measure([slow_to_make], gpu, repeats=30, held=True)
+    assert found.held
+    assert found.iterations == 30  # more than are held at once
+    assert found.time_us_p50 < 1000
+    assert found.host_us is not None
+    assert found.host_us > 4000
+    # Where the device waits for the host, the time between two events is the host's.
+    assert not measure([slow_to_make], gpu).held
+
+
+@pytest.mark.gpu
+def test_a_call_that_waits_for_the_device_is_timed_without(gpu: Device) -> None:
+    import cupy
+
+    x = cupy.ones(1 << 10, cupy.float32)
+    found = measure([lambda: float(x.sum())], gpu, repeats=5, held=True)
+    assert (found.held, found.iterations) == (False, 5)

@@ -181,7 +181,7 @@ OTHER: dict[str, tuple[Any, ...]] = {
     "warpgroups": (1, 3), "block_n": (64, 96), "depth": (16, 64), "stages": (2, 4),
     "storage": ("half", "planar"),
     "k_fast": (True,), "half_output": (True,), "prescaled": (True,), "staged": (True,),
-    "rows_fast": (True,),
+    "rows_fast": (True,), "packs": (True,),
 }  # fmt: skip
 """Other values of every field of a plan."""
 

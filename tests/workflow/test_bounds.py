@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, to_pairs
 from argand.device import arch_for
+from argand.gate_plan import LARGEST_TILE, sums_apart, widest_products
 from argand.gemm_choice import wgmma_tiles
 from argand.gemm_plan import candidates as mma_candidates
 from argand.rounding import split
 from argand.wgmma_plan import Storage
 
 from workflow.accuracy import bounds
+from workflow.accuracy.gate_bounds import evolution_bound, gate_bound
 
 NAMES = list(PRECISIONS)
 
@@ -211,9 +213,29 @@ def test_stages_and_gates_compound():
     row = PRECISIONS["tf32"]
     one = bounds.stage_bound(row, 16, "cpu")
     assert one == pytest.approx((4 + 1) * 2**-11, rel=0.01)
-    assert bounds.evolution_bound(row, [4, 4], "cpu") == pytest.approx((1 + one) ** 2 - 1)
+    assert evolution_bound(row, [4, 4], "cpu") == pytest.approx((1 + one) ** 2 - 1)
     assert bounds.transform_bound(row, (16, 16), "cpu") > (1 + one) ** 2 - 1
-    assert bounds.evolution_bound(row, [], "cpu") == 0
+    assert evolution_bound(row, [], "cpu") == 0
+
+
+@pytest.mark.parametrize("name", ["3xfp16", "3xtf32"])
+def test_gates_of_split_precisions_have_bounds_of_their_own(name):
+    row, fp32 = PRECISIONS[name], PRECISIONS["fp32"]
+    for width in (1, 2, 3):
+        assert gate_bound(row, width, "cuda") == gate_bound(fp32, width, "cuda")
+    widest = widest_products(row)
+    for width in range(4, widest + 1):
+        whole = bounds.stage_bound(row, 2**width, "cuda")
+        apart = sums_apart(row, width)
+        assert (gate_bound(row, width, "cuda") < whole) == apart
+        assert gate_bound(row, width, "cuda") < 1.1 * whole
+        assert gate_bound(row, width, "cuda") > gate_bound(row, width, "cpu") > 2 * row.u
+    beyond = bounds.stage_bound(row, 2 ** (widest + 1), "cuda", LARGEST_TILE)
+    assert gate_bound(row, widest + 1, "cuda") == beyond
+
+
+def test_peers_of_one_term_are_held_to_their_own_rounding():
+    assert gate_bound(PRECISIONS["tf32"], 1, "cuda") > PRECISIONS["tf32"].u
 
 
 @pytest.mark.parametrize("name", [name for name, row in PRECISIONS.items() if row.terms > 1])

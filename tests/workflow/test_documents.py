@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from argand import PRECISIONS
 
-from workflow.output.documents import fill_tables, read_rows
+from workflow.output.documents import fill_tables
+from workflow.output.recorded import read_rows
 from workflow.records import BenchmarkRecord, Record
 
 PAGE = "before\n<!-- table: {} -->\nold\n<!-- end -->\nafter\n"
@@ -69,6 +70,20 @@ def test_products_stand_beside_their_conditions(tmp_path: Path) -> None:
     assert head.endswith("| real TFLOP/s | of real (%) | clock (MHz) | power (W) |")
     assert rows == ["| w | argand | tf32 | complex64 | complex64 | 1400 | 390 | 400 | 97.5 | 1755 "
                     "| 700 |"]  # fmt: skip
+
+
+def test_rows_of_a_later_run_take_the_places_of_earlier_ones(tmp_path: Path) -> None:
+    other = MEASURED | {"workload": "v"}
+    data = products(tmp_path, MEASURED, MEASURED | {"precision": "bf16"}, other)
+    again = MEASURED | {"time_us_p50": "1300"}
+    packed = MEASURED | {"input": "packed", "time_us_p50": "1250"}
+    products(data, again, packed, name="h200-gemm-later.csv")
+    table = fill_tables(PAGE.format("h200-gemm"), data)
+    rows = [line.split(" | ") for line in table.splitlines() if "argand" in line]
+    assert [(row[0], row[2], row[3], row[5]) for row in rows] == [
+        ("| w", "tf32", "complex64", "1300"), ("| w", "bf16", "complex64", "1400"),
+        ("| w", "tf32", "packed", "1250"), ("| v", "tf32", "complex64", "1400"),
+    ]  # fmt: skip
 
 
 def test_small_products_are_those_of_the_later_run(tmp_path: Path) -> None:

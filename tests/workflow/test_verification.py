@@ -35,3 +35,24 @@ def test_a_limit_is_that_of_the_device_that_computed(
         assert record.verified
         assert record.tflops
         assert (record.limit_fraction is not None) is has_limit
+
+
+def test_the_record_of_a_circuit_says_what_became_of_time_and_norm(tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(
+        "precisions: [3xfp16, fp64]\n"
+        "workloads: {state: {kind: statevector, circuit: {name: qft, qubits: 9}}}\n"
+    )
+    workload = load_study(tmp_path / "study.yaml").workload("state")
+    staged, run = tmp_path / "staged.h5", tmp_path / "run.h5"
+    stage(workload, [], staged, LOG)
+    execute(workload, staged, run, replace(cpu(), cache_bytes=0), LOG)
+    ceilings = Ceilings(cpu().name, 10.0, dict.fromkeys(operand_formats(), 0.1))
+    records = verify(workload, staged, run, ceilings, LOG)
+    for record in records:
+        assert record.verified, record.reason
+        assert record.time_us_p50
+        assert record.bound is not None
+        assert record.norm_drift is not None
+        assert record.norm_drift <= record.bound
+        assert record.fidelity == pytest.approx(1, abs=1e-9)
+        assert (record.predicted_us is not None) is (record.implementation == "argand")

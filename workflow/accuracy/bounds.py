@@ -19,8 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from argand import PRECISIONS, Precision
-from argand.gate_plan import LARGEST_TILE
+from argand import Precision
 from argand.precision import FP64, Format
 from argand.rounding import LARGEST_SHIFT
 
@@ -251,32 +250,29 @@ def stage_bound(precision: Precision, k: int, backend: str, tile: int = 1) -> fl
     the sums lose at most `sum_error` (U is unitary, so its 2-norm is 1) and at most
     `accumulation_error` times || |U| ||_2 <= ||U||_F = sqrt(k). A scaled precision adds
     sqrt(2) 2^-39 of the largest component to each entry, twice (see `underflow`):
-    2 sqrt(2) 2^-39 k and 2 sqrt(2) 2^-39 sqrt(k) in norm. Where ``tile`` entries of vectors have
-    one scale it is sqrt(tile), beside the norm of all of them. An unnormalised Fourier matrix is
+    2 sqrt(2) 2^-39 k and 2 sqrt(2) 2^-39 sqrt(k) in norm. An unnormalised Fourier matrix is
     sqrt(k) U: the relative error is the same.
+    """
+    root = math.sqrt(k)
+    summed = min(sum_error(precision, k, backend), root * accumulation_error(precision, k, backend))
+    operands = operands_bound(precision, k, backend, tile=tile)
+    return operands + math.sqrt(2) * summed * kept_size(precision)
+
+
+def operands_bound(
+    precision: Precision, k: int, backend: str, *, tile: int = 1, moved: float = 0.0
+) -> float:
+    """What `stage_bound` has beside the sums.
+
+    Where ``tile`` entries of vectors have one scale, what that loses is sqrt(tile) of it, beside
+    the norm of all of them. ``moved`` is what entries of the table were moved by before.
     """
     v, root = operand_roundoff(precision), math.sqrt(k)
     lost = 2 * math.sqrt(2) * underflow(precision, backend).of_largest
-    table = root * ((1 + v) * (1 + accumulator_roundoff(precision)) - 1) + lost * k
+    entry = (1 + moved) * (1 + v) * (1 + accumulator_roundoff(precision)) - 1
+    table = root * entry + lost * k
     vector = v + lost * max(root, math.sqrt(tile))
-    summed = min(sum_error(precision, k, backend), root * accumulation_error(precision, k, backend))
-    lost_in_sums = math.sqrt(2) * summed * kept_size(precision)
-    return table + vector + table * vector + root * precision.dropped + lost_in_sums
-
-
-def evolution_bound(precision: Precision, widths: Sequence[int], backend: str) -> float:
-    """Relative 2-norm error of a state after fused gates of ``widths`` qubits.
-
-    A gate of width w is `stage_bound` with k = 2^w on every group of 2^w amplitudes, of which a
-    tile on a GPU has a scale in common; errors of different groups are orthogonal, so it holds for
-    the state. Exact gates keep the norm of the errors made before, so the errors compound as
-    prod (1 + e) - 1. The fp64 reference's own error is added.
-    """
-    orders = [2**w for w in widths]
-    tile = LARGEST_TILE if backend == "cuda" else 1
-    return _compound(precision, orders, backend, tile) + _compound(
-        PRECISIONS["fp64"], orders, "cpu"
-    )
+    return table + vector + table * vector + root * precision.dropped
 
 
 def transform_bound(precision: Precision, factors: Sequence[int], backend: str) -> float:
@@ -294,9 +290,11 @@ def transform_bound(precision: Precision, factors: Sequence[int], backend: str) 
     between = (1 + twiddles) ** (len(factors) - 1) * (1 + roundings(4, u))
     levels = 3 * (math.log2(max(1, math.prod(factors))) + 3)
     reference = gamma(7 * levels, 2.0**-53)
-    return (1 + _compound(precision, factors, backend)) * between - 1 + reference
+    stages = compounded([stage_bound(precision, factor, backend) for factor in factors])
+    return (1 + stages) * between - 1 + reference
 
 
-def _compound(precision: Precision, sizes: Sequence[int], backend: str, tile: int = 1) -> float:
-    logs = [math.log1p(stage_bound(precision, size, backend, tile)) for size in sizes]
-    return math.expm1(sum(logs)) if sum(logs) < 700 else math.inf
+def compounded(errors: Sequence[float]) -> float:
+    """prod (1 + e) - 1: relative errors of exact stages one after another."""
+    logs = sum(map(math.log1p, errors))
+    return math.expm1(logs) if logs < 700 else math.inf

@@ -9,6 +9,7 @@ from argand import Precision
 from argand.dft_method import Method
 
 from workflow.accuracy import bounds
+from workflow.accuracy.gate_bounds import evolution_bound
 from workflow.accuracy.judgement import Accuracy, Checks, finite_lines, ratio, same_shape
 from workflow.accuracy.references import Array, SpectrumReference, StateReference
 from workflow.accuracy.transform_bounds import dft_bound
@@ -96,7 +97,7 @@ def assess_state(
     widths: Sequence[int],
     backend: str,
 ) -> Accuracy:
-    """Hold a state (2^n,) after gates of ``widths`` qubits to `bounds.evolution_bound` = e.
+    """Hold a state (2^n,) after gates of ``widths`` qubits to `evolution_bound` = e.
 
     The relative 2-norm error must be at most e, so the norm may drift by e (beyond the
     reference's own), and the angle between the states has a sine of at most e: the fidelity is at
@@ -106,7 +107,7 @@ def assess_state(
     """
     result = np.asarray(result)
     same_shape(result, reference.values.shape)
-    bound, checks = bounds.evolution_bound(precision, widths, backend), Checks()
+    bound, checks = evolution_bound(precision, widths, backend), Checks()
     with np.errstate(all="ignore"):
         got = result.astype(complex)
         norm = float(np.linalg.norm(got))

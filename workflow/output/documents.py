@@ -11,25 +11,23 @@ import csv
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from argand.device import ARCHITECTURES
 from argand.precision import PRECISIONS, Precision
 
+from workflow.output.gate_tables import gate_cut_table, gates_table
+from workflow.output.measured import measured_products
 from workflow.output.readable import PERFORMANCE, Column, markdown_table, number
+from workflow.output.recorded import Rows, read_rows, shown_columns
 from workflow.output.scale_tables import memory_table, scaling_table, streaming_table
 from workflow.output.wanted import judged
+from workflow.output.wanted_dft import judged_dft
 from workflow.output.wanted_softmax import judged_softmax
-from workflow.records import NOT_RUN, BenchmarkRecord
+from workflow.records import NOT_RUN
 
 _REGION = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-_FIELDS = fields(BenchmarkRecord)
-_NUMBERS = {field.name for field in _FIELDS if "float" in field.type or "int" in field.type}
-_HIDDEN = ("verified", "reason", "algorithm", "device")
-
-Rows = list[dict[str, Any]]
 
 
 def fill_tables(text: str, data: Path) -> str:
@@ -38,20 +36,6 @@ def fill_tables(text: str, data: Path) -> str:
     Raises KeyError for the name of a table that there is not.
     """
     return _REGION.sub(lambda found: f"{found[1]}\n{TABLES[found[2]](data)}\n{found[3]}", text)
-
-
-def read_rows(path: Path) -> Rows:
-    """The rows of a CSV of records, numbers as numbers; gaps, and columns it lacks, as None."""
-    with path.open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    nothing: dict[str, Any] = dict.fromkeys(field.name for field in _FIELDS)
-    return [nothing | {key: _value(key, value) for key, value in row.items()} for row in rows]
-
-
-def _value(key: str, text: str) -> Any:
-    if text == "":
-        return None
-    return float(text) if key in _NUMBERS else text
 
 
 def precisions_table(_: Path) -> str:
@@ -96,7 +80,7 @@ def _measured(
     name: str, keep: Callable[[dict[str, Any]], bool] = lambda row: True
 ) -> Callable[[Path], str]:
     def table(data: Path) -> str:
-        return markdown_table(_shown(), [row for row in read_rows(data / name) if keep(row)])
+        return markdown_table(shown_columns(), [row for row in read_rows(data / name) if keep(row)])
 
     return table
 
@@ -140,6 +124,7 @@ def _plan_row(row: dict[str, str]) -> dict[str, str]:
 
 
 CONDITIONS = (
+    Column("host_us", "host (µs)", number, numeric=True),
     Column("real_tflops", "real TFLOP/s", numeric=True),
     Column("fraction_of_real", "of real (%)", _percent, numeric=True),
     Column("clock_mhz", "clock (MHz)", _whole, numeric=True),
@@ -151,30 +136,16 @@ CONDITIONS = (
 _KINDS = (Column("input", "operands"), Column("output", "result"))
 
 
-def _products(data: Path) -> Rows:
-    """The suite of products; its small ones from a run of their own where there is one."""
-    small_csv = data / "h200-gemm-small.csv"
-    small = read_rows(small_csv) if small_csv.exists() else []
-    again = {row["workload"] for row in small}
-    return [
-        row for row in read_rows(data / "h200-gemm.csv") if row["workload"] not in again
-    ] + small
-
-
 def products_table(data: Path) -> str:
     """What was measured of products, and under which conditions."""
-    columns = _with_kinds([*_shown(), *CONDITIONS])
-    return markdown_table(columns, [row for row in _products(data) if row["time_us_p50"]])
+    columns = _with_kinds([*shown_columns(), *CONDITIONS])
+    return markdown_table(columns, [row for row in measured_products(data) if row["time_us_p50"]])
 
 
 def softmaxes_table(data: Path) -> str:
     """The benchmark of softmax."""
     rows = [row for row in read_rows(data / "h200-softmax.csv") if row["time_us_p50"]]
-    return markdown_table(_with_kinds([*_shown(), *CONDITIONS[-2:]]), rows)
-
-
-def _shown() -> list[Column]:
-    return [column for column in PERFORMANCE if column.field not in _HIDDEN]
+    return markdown_table(_with_kinds([*shown_columns(), *CONDITIONS[-2:]]), rows)
 
 
 def _with_kinds(columns: list[Column]) -> list[Column]:
@@ -189,12 +160,30 @@ def _wanted(rows: list[dict[str, str]]) -> str:
 
 def wanted_table(data: Path) -> str:
     """The benchmark of products against what was wanted of it."""
-    return _wanted(judged(_products(data)))
+    return _wanted(judged(measured_products(data)))
 
 
 def wanted_softmax_table(data: Path) -> str:
     """The benchmark of softmax against what was wanted of it."""
     return _wanted(judged_softmax(read_rows(data / "h200-softmax.csv")))
+
+
+def wanted_dft_table(data: Path) -> str:
+    """The benchmark of transforms against what was wanted of it."""
+    return _wanted(judged_dft(_transforms(data)))
+
+
+def transforms_table(data: Path) -> str:
+    """The benchmark of transforms."""
+    return markdown_table(shown_columns(), [row for row in _transforms(data) if row["time_us_p50"]])
+
+
+def _transforms(data: Path) -> Rows:
+    """The suite of transforms and that of primes, without what both have."""
+    rows = read_rows(data / "h200-dft.csv")
+    seen = {row["workload"] for row in rows}
+    primes = read_rows(data / "h200-dft-primes.csv")
+    return rows + [row for row in primes if row["workload"] not in seen]
 
 
 def headline_table(data: Path) -> str:
@@ -213,7 +202,7 @@ def headline_table(data: Path) -> str:
 def left_out_table(data: Path) -> str:
     """What the benchmark of products did not measure, why, and at how many of its shapes."""
     shapes: dict[tuple[str, ...], list[str]] = {}
-    for row in _products(data):
+    for row in measured_products(data):
         if not row["time_us_p50"]:
             reason = row["reason"].removeprefix(NOT_RUN)
             key = (row["implementation"], row["precision"], row["input"] or "", reason)
@@ -270,8 +259,10 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "h200-gemm": products_table,
     "h200-gemm-left-out": left_out_table,
     "h200-gemm-wanted": wanted_table,
-    "h200-dft": _measured("h200-dft.csv", lambda row: bool(row["time_us_p50"])),
-    "h200-gates": _measured("h200-gates.csv", lambda row: bool(row["time_us_p50"])),
+    "h200-dft": transforms_table,
+    "h200-dft-wanted": wanted_dft_table,
+    "h200-gates": gates_table,
+    "h200-gate-cut": gate_cut_table,
     "h200-softmax": softmaxes_table,
     "h200-softmax-wanted": wanted_softmax_table,
     "h200-softmax-plans": softmax_plans_table,

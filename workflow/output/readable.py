@@ -71,6 +71,7 @@ PERFORMANCE = (
     _number("shards", "shards"),
     _number("chunks", "chunks"),
     _number("time_us_p50", "time (µs)"),
+    _number("predicted_us", "predicted (µs)"),
     _number("tflops", "TFLOP/s"),
     _number("gbytes_per_s", "GB/s"),
     _number("limit_fraction", "of limit (%)", _percent),

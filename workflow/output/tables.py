@@ -37,13 +37,15 @@ OURS = "argand"
 """The implementation that is not a peer."""
 
 MEASURED = (
-    "iterations", "time_us_p20", "time_us_p50", "time_us_p80", "end_to_end_us", "tflops",
+    "iterations", "time_us_p20", "time_us_p50", "time_us_p80", "end_to_end_us",
+    "predicted_us", "tflops",
     "gbytes_per_s", "limit_fraction", "speedup", "energy_j",
 )  # fmt: skip
 """The columns that only a verified result may fill."""
 
 UNITS = {
     "time_us_p20": "us", "time_us_p50": "us", "time_us_p80": "us", "end_to_end_us": "us",
+    "predicted_us": "us",
     "tflops": "Tflop/s", "gbytes_per_s": "GB/s", "energy_j": "J",
 }  # fmt: skip
 """Units of the columns that have one; the others are counts and ratios."""

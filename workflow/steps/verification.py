@@ -143,6 +143,7 @@ def _speed(result: Result, shape: Shape, ceilings: Ceilings) -> dict[str, Any]:
         "time_us_p50": result.time_us_p50,
         "time_us_p80": result.time_us_p80,
         "end_to_end_us": result.end_to_end_us,
+        "predicted_us": result.predicted_us,
         "iterations": result.iterations,
         "chunks": result.chunks,
         "energy_j": result.energy_j,

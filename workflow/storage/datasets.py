@@ -52,6 +52,7 @@ class Result:
     time_us_p50: float | None = None
     time_us_p80: float | None = None
     end_to_end_us: float | None = None
+    predicted_us: float | None = None
     energy_j: float | None = None
     iterations: int | None = None
     chunks: int | None = None

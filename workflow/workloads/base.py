@@ -199,6 +199,7 @@ class Implementation:
 
     ``prepare`` turns the staged operands (NumPy) into the ones that `compute` takes, before any
     clock starts: only what a user would have at hand already belongs there (types, layout).
+    ``predicted_us`` is the time that it is expected to take, where there is a table of costs.
     """
 
     name: str
@@ -206,6 +207,7 @@ class Implementation:
     algorithm: str
     compute: Computation
     prepare: Callable[[Mapping[str, Array]], Mapping[str, Array]]
+    predicted_us: float | None = None
 
 
 class Workload(ABC):

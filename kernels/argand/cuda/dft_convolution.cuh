@@ -5,7 +5,7 @@
 // to all but X_0, which is the sum. Bluestein: x and X are multiplied by a chirp, and zeros follow;
 // where N1 N2 is less than 2 N - 1, two convolutions with chirps and spectra of their own are added.
 #pragma once
-#include "dft_fused.cuh"
+#include "dft_columns.cuh"
 
 struct ConvolutionPlan {
     Products products;
@@ -17,8 +17,25 @@ struct ConvolutionPlan {
     int rows;       // of the first stage of the transform
     int rows_back;  // and of that of the way back
     int groups;
+    bool columns;   // are transformed in registers
 
-    constexpr Fused forward() const { return {products, first, second, warps, rows}; }
+    // Then indices modulo N1 and modulo N2 make two dimensions of the convolution: no twiddles.
+    constexpr bool coprime() const {
+        int a = first, b = second;
+        while (b) {
+            const int rest = a % b;
+            a = b;
+            b = rest;
+        }
+        return a == 1;
+    }
+    constexpr int place(int n) const {
+        const int line = coprime() ? n % first : n / second;
+        return line * spread(second) + n % second;
+    }
+    constexpr Fused forward() const {
+        return {products, first, second, warps, rows, true, !coprime()};
+    }
     constexpr Fused back() const { return forward().swapped(rows_back); }
     constexpr int threads() const { return groups * warps * kWarp; }
     constexpr int table_bytes() const {
@@ -71,9 +88,8 @@ __device__ __forceinline__ float take(const DftArguments& args, const float2* x,
         }
     }
     if constexpr (!plan.rader) {
-        constexpr Lines lines = plan.forward().taken();
         for (int n = plan.length + group.thread; n < plan.first * plan.second; n += group.kThreads)
-            tile[n / lines.width * lines.pitch + n % lines.width] = {0.0f, 0.0f};
+            tile[plan.place(n)] = {0.0f, 0.0f};
     }
     return largest;
 }
@@ -127,18 +143,33 @@ __device__ __forceinline__ void dft_convolution(const DftArguments& args) {
                 scale = power_of_two(exponent);
                 undo = power_of_two(-exponent);
             }
-            first_stage<forward>(tile, there, scale);
-            second_stage<forward>(tile, there, kUnit, kUnit * kTable,
-                                  [&](int k, float2 value, bool valid) {
-                                      if (plan.rader && valid && k == 0) *total = value;
-                                      const float2 z = complex_product(value, __ldg(args.spectrum + half * plan.first * plan.second + k));
-                                      // The way back is the conjugate of that of the conjugate.
-                                      return float2{z.x, -z.y};
-                                  });
-            group.sync();
-            first_stage<back>(tile, return_tables, 1.0f);
-            second_stage<back>(tile, return_tables, kUnitBack, kUnitBack * kTable,
-                               [&](int, float2 value, bool) { return value; });
+            if constexpr (plan.columns) {
+                static_assert(16 * plan.warps >= plan.first && plan.coprime());
+                constexpr Fold fold = forward.second_fold();
+                constexpr int kPitch = forward.taken().pitch;
+                constexpr float kAll = inverse_power(kShift);
+                transform_lines<fold, plan.first, kPitch, plan.warps>(tile, second, scale, kAll,
+                                                                      kAll * kTable);
+                const float2 sum = convolve_columns<plan.first, plan.second, kPitch, plan.warps>(
+                    tile, args.spectrum);
+                if (group.thread == 0) *total = sum;
+                transform_lines<fold, plan.first, kPitch, plan.warps>(tile, second, kUnitBack, kUnit,
+                                                                      kUnit * kTable);
+            } else {
+                first_stage<forward>(tile, there, scale);
+                second_stage<forward>(
+                    tile, there, kUnit, kUnit * kTable, [&](int k, float2 value, bool valid) {
+                        if (plan.rader && valid && k == 0) *total = value;
+                        const int at = half * plan.first * plan.second + k;
+                        const float2 z = complex_product(value, __ldg(args.spectrum + at));
+                        // The way back is the conjugate of that of the conjugate.
+                        return float2{z.x, -z.y};
+                    });
+                group.sync();
+                first_stage<back>(tile, return_tables, 1.0f);
+                second_stage<back>(tile, return_tables, kUnitBack, kUnitBack * kTable,
+                                   [&](int, float2 value, bool) { return value; });
+            }
             group.sync();
         }
         asm volatile("" : "+r"(row));  // an address is not kept in registers all the way

@@ -36,27 +36,6 @@ __device__ __forceinline__ int first_line(int g) {
 template <int Pitch>
 constexpr int kOtherLine = Pitch % 2 ? 2 : 8;
 
-// The largest magnitude of a part among elements t, t + 4, ... of a transform; of `Shares` warps each
-// looks at every so manyth of these.
-template <int Length, int Shares>
-__device__ __forceinline__ float largest_part(const float2* x, int t, int share) {
-    constexpr int kChains = 4, kStep = 4 * kChains * Shares;
-    float largest[kChains] = {};
-#pragma unroll 2
-    for (int start = 4 * kChains * share; start < Length; start += kStep)
-#pragma unroll
-        for (int i = 0; i < kChains; ++i) {
-            const int k = start + 4 * i + t;
-            if (Length % (4 * kChains) == 0 || k < Length) {
-                const float2 value = x[k];
-                largest[i] = fmaxf(largest[i], fmaxf(fabsf(value.x), fabsf(value.y)));
-            }
-        }
-    const float found = fmaxf(fmaxf(largest[0], largest[1]), fmaxf(largest[2], largest[3]));
-    const float other = fmaxf(found, __shfl_xor_sync(0xffffffffu, found, 1));
-    return fmaxf(other, __shfl_xor_sync(0xffffffffu, other, 2));
-}
-
 template <DensePlan plan>
 __device__ __forceinline__ void dft_dense(const DftArguments& args) {
     constexpr Fold fold = plan.fold();
@@ -105,7 +84,7 @@ __device__ __forceinline__ void dft_dense(const DftArguments& args) {
 #pragma unroll
                 for (int row = 0; row < 2; ++row) {
                     const float largest =
-                        largest_part<kLength, plan.warps>(line(m, row), t, group.warp);
+                        largest_of_line<kLength, plan.warps>(line(m, row), t, group.warp);
                     if (t == 0) magnitudes[group.warp * kHeld + 8 * (2 * m + row)] = largest;
                 }
             group.sync();
@@ -123,7 +102,7 @@ __device__ __forceinline__ void dft_dense(const DftArguments& args) {
                             largest =
                                 fmaxf(largest, magnitudes[warp * kHeld + 8 * (2 * m + row)]);
                     } else {
-                        largest = largest_part<kLength, 1>(line(m, row), t, 0);
+                        largest = largest_of_line<kLength, 1>(line(m, row), t, 0);
                     }
                     const int exponent = transform_exponent(largest);
                     scale[m][row] = power_of_two(exponent);

@@ -11,6 +11,28 @@
 #pragma once
 #include "dft_plan.cuh"
 
+// The largest magnitude of a part among elements t, t + 4, ... of a transform, of four lanes; of `Shares` warps each
+// looks at every so manyth of these.
+template <int Length, int Shares = 1>
+__device__ __forceinline__ float largest_of_line(const float2* x, int t,
+                                                 int share = 0) {
+    constexpr int kChains = 4, kStep = 4 * kChains * Shares;
+    float largest[kChains] = {};
+#pragma unroll 2
+    for (int start = 4 * kChains * share; start < Length; start += kStep)
+#pragma unroll
+        for (int i = 0; i < kChains; ++i) {
+            const int k = start + 4 * i + t;
+            if (Length % (4 * kChains) == 0 || k < Length) {
+                const float2 value = x[k];
+                largest[i] = fmaxf(largest[i], fmaxf(fabsf(value.x), fabsf(value.y)));
+            }
+        }
+    const float found = fmaxf(fmaxf(largest[0], largest[1]), fmaxf(largest[2], largest[3]));
+    const float other = fmaxf(found, __shfl_xor_sync(0xffffffffu, found, 1));
+    return fmaxf(other, __shfl_xor_sync(0xffffffffu, other, 2));
+}
+
 template <Fold fold, int Rows>
 struct FoldedSums {
     float parts[Rows][fold.tiles()][4][4];  // P re, P im, Q re, Q im; as the instruction holds them

@@ -52,7 +52,9 @@ struct Lines {
 
 // A lane reads four lines by four neighbours of a line at a time, 8 bytes each. These hit every pair
 // of banks once where lines are 4 apart modulo 8.
-constexpr int padded(int width) { return width % 2 ? width : (width + 11) / 8 * 8 - 4; }
+constexpr int spread(int width) { return (width + 11) / 8 * 8 - 4; }
+// Odd lines stay as they are where tiles without gaps are copied at once.
+constexpr int padded(int width) { return width % 2 ? width : spread(width); }
 
 // As the launch fills it. Strides count elements.
 struct DftArguments {

@@ -248,4 +248,36 @@ struct Ring {
             if (group.thread == 0) wait_stores_read<0>();
         }
     }
+
+    // `work(buffer, between)` for every tile of this group, where `Groups` take tiles in turn and the
+    // buffers are all groups' and more than they are. `between` asks for the tile that comes next,
+    // maybe another group's: it is called where what was stored last has long been read.
+    template <int Groups, typename Work>
+    __device__ __forceinline__ void relay(int64 tiles, Work work) const {
+        static_assert(kEngineLoads && kEngineStores && Buffers > Groups, "others' tiles come by engine");
+        auto tile_of = [&](int64 step) {
+            return (step / Groups * gridDim.x + blockIdx.x) * Groups + step % Groups;
+        };
+        if (group.index == 0)
+            for (int step = 0; step < Buffers; ++step) request(tile_of(step), tiles, step);
+        int b = group.index, parity = 0, stored = -1;
+        for (int64 step = group.index; tile_of(step) < tiles; step += Groups) {
+            wait(b, parity);
+            work(buffer(b), [&] {
+                if (stored < 0 || group.thread != 0) return;
+                wait_stores_read<0>();
+                request(tile_of(step - Groups + Buffers), tiles, stored);
+            });
+            copy_engine_fence();
+            group.sync();
+            store(tile_of(step), b);
+            stored = b;
+            b += Groups;
+            if (b >= Buffers) {
+                b -= Buffers;
+                parity ^= 1;
+            }
+        }
+        if (group.thread == 0) wait_stores_read<0>();
+    }
 };

@@ -17,7 +17,7 @@ __device__ __forceinline__ uint32 mma_column(uint32 lane, uint32 held, uint32 st
 }
 
 template <Operand operand, int Terms, Rounding first, Rounding second, int Width, bool Inside,
-          int Stages>
+          int Stages, bool Apart>
 struct MmaGate {
     static constexpr int kThreads = 256;
     static constexpr int kTileBytes = 16 * 1024;
@@ -28,38 +28,17 @@ struct MmaGate {
     static constexpr int kHeld = kMmaDepth<operand> / 4;  // numbers of a line in a lane
     static constexpr int kPer = kHeld / 2;                // numbers in a register
     static constexpr bool kScaled = operand == Operand::fp16;
+    // Small products have sums of their own; those of a single step are first in the same ones.
+    static constexpr bool kApart = Apart && Terms == 2 && kSteps > 1;
     using Mover = TileMover<kTileBytes, kThreads, Stages>;
 
-    // [step][real, imaginary][term][upper, lower half of the rows][register]
-    uint32 matrix[kSteps][2][Terms][2][2];
+    uint32 matrix[kSteps][2][Terms][4];
 
-    __device__ __forceinline__ void load_matrix(const GateArguments& args, uint32 lane, uint32 row_tile) {
-        const auto* given = static_cast<const float2*>(args.matrix);
-        const float scale = kScaled ? power_of_two(exponent_of_matrix(args)) : 1.0f;
-#pragma unroll
-        for (int step = 0; step < kSteps; ++step) {
-#pragma unroll
-            for (int half = 0; half < 2; ++half) {
-#pragma unroll
-                for (int slot = 0; slot < 2; ++slot) {
-                    const float2* row = given + (matrix_row<Inside>(lane, half, row_tile) << Width);
-                    float2 x[2];
-#pragma unroll
-                    for (int i = 0; i < kPer; ++i) {
-                        x[i] = row[mma_column<operand, Inside>(lane, slot * kPer + i, step)];
-                        x[i] = {x[i].x * scale, x[i].y * scale};
-                    }
-                    uint32 re[Terms], im[Terms];
-                    split_operand<operand, Terms, first, second>(x[0].x, x[kPer - 1].x, re);
-                    split_operand<operand, Terms, first, second>(x[0].y, x[kPer - 1].y, im);
-#pragma unroll
-                    for (int term = 0; term < Terms; ++term) {
-                        matrix[step][0][term][half][slot] = re[term];
-                        matrix[step][1][term][half][slot] = im[term];
-                    }
-                }
-            }
-        }
+    __device__ __forceinline__ void load(const GateArguments& args, uint32 lane, uint32 row_tile) {
+        const auto place = [lane](int slot, int number, uint32 step) {
+            return mma_column<operand, Inside>(lane, slot * kPer + number, step);
+        };
+        load_matrix<operand, Terms, first, second, Width, Inside>(args, lane, row_tile, place, matrix);
     }
 
     // The amplitudes of a lane's two columns in one step.
@@ -97,9 +76,10 @@ struct MmaGate {
     __device__ __forceinline__ void multiply(const GateArguments& args, uint32 stage, uint32 at,
                                              float scale, float (&re)[8], float (&im)[8]) const {
         // re is the difference of two sums: a product of mma.sync cannot be subtracted.
-        float sums[3][2][4] = {};
+        float sums[kApart ? 2 : 1][3][2][4] = {};
+        // The first columns of the matrix last, as in gate_wgmma.cuh.
 #pragma unroll
-        for (int step = 0; step < kSteps; ++step) {
+        for (int step = kSteps - 1; step >= 0; --step) {
             float2 x[2][kHeld];
             read_step(args, stage, at, step, x);
             uint32 columns[2][2][Terms][2];  // [real, imaginary][column][term][register]
@@ -123,6 +103,7 @@ struct MmaGate {
             for (int product = 0; product < (Terms == 2 ? 3 : 1); ++product) {
                 const int own = Terms == 2 && product == 1 ? 1 : 0;
                 const int other = Terms == 2 && product == 0 ? 1 : 0;
+                const int size = kApart && product < 2 ? 1 : 0;
 #pragma unroll
                 for (int which = 0; which < 4; ++which) {
                     // re re, im im, re im, im re
@@ -130,16 +111,22 @@ struct MmaGate {
                     const int sum = which < 2 ? which : 2;
 #pragma unroll
                     for (int column = 0; column < 2; ++column) {
-                        mma<operand>(sums[sum][column], matrix[step][left][own][0],
-                                     matrix[step][left][own][1], columns[right][column][other]);
+                        const uint32(&rows)[4] = matrix[step][left][own];
+                        const uint32 upper[2] = {rows[0], rows[2]}, lower[2] = {rows[1], rows[3]};
+                        mma<operand>(sums[size][sum][column], upper, lower, columns[right][column][other]);
                     }
                 }
             }
         }
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
-            re[i] = sums[0][i / 4][i % 4] - sums[1][i / 4][i % 4];
-            im[i] = sums[2][i / 4][i % 4];
+            const int column = i / 4, part = i % 4;
+            re[i] = sums[0][0][column][part] - sums[0][1][column][part];
+            im[i] = sums[0][2][column][part];
+            if constexpr (kApart) {
+                re[i] += sums[1][0][column][part] - sums[1][1][column][part];
+                im[i] += sums[1][2][column][part];
+            }
         }
     }
 
@@ -151,7 +138,7 @@ struct MmaGate {
         const uint32 row_tile = warp % kRowTiles, group = warp / kRowTiles;
         const Mover mover(args);
         mover.load_first(ring);
-        load_matrix(args, lane, row_tile);
+        load(args, lane, row_tile);
         uint32 read = combine_masks<5>(args.read_mask, lane) ^
                       combine_masks<log_of(kGroups)>(args.read_mask + 5, group);
         uint32 place = combine_masks<Mover::kThreadBits>(args.result_mask, threadIdx.x);

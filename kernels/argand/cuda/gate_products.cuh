@@ -39,6 +39,35 @@ __device__ __forceinline__ void split_operand(float low, float high, uint32 (&te
     }
 }
 
+// A lane's part of 16 rows of the matrix as operand. The four registers of a part and term are those of
+// the upper and lower rows at the instruction's first k, then at its second; column(slot, number, step)
+// is the column of the matrix that stands in the first or second slot, as which of a register's numbers.
+template <Operand operand, int Terms, Rounding first, Rounding second, int Width, bool Inside, int Steps,
+          typename Column>
+__device__ __forceinline__ void load_matrix(const GateArguments& args, uint32 lane, uint32 row_tile,
+                                            Column column, uint32 (&matrix)[Steps][2][Terms][4]) {
+    constexpr int kPer = operand == Operand::tf32 ? 1 : 2;  // numbers in a register
+    const auto* given = static_cast<const float2*>(args.matrix);
+    const float scale = operand == Operand::fp16 ? power_of_two(exponent_of_matrix(args)) : 1.0f;
+#pragma unroll
+    for (int step = 0; step < Steps; ++step) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const float2* row = given + (matrix_row<Inside>(lane, i & 1, row_tile) << Width);
+            const float2 low = row[column(i >> 1, 0, step)];
+            const float2 high = kPer == 2 ? row[column(i >> 1, 1, step)] : low;
+            uint32 re[Terms], im[Terms];
+            split_operand<operand, Terms, first, second>(low.x * scale, high.x * scale, re);
+            split_operand<operand, Terms, first, second>(low.y * scale, high.y * scale, im);
+#pragma unroll
+            for (int term = 0; term < Terms; ++term) {
+                matrix[step][0][term][i] = re[term];
+                matrix[step][1][term][i] = im[term];
+            }
+        }
+    }
+}
+
 __device__ __forceinline__ float larger(float found, float4 x) {
     return fmaxf(fmaxf(fmaxf(found, fabsf(x.x)), fmaxf(fabsf(x.y), fabsf(x.z))), fabsf(x.w));
 }

@@ -38,28 +38,12 @@ struct WgmmaGate {
                core << (Inside ? 1 : 0) | step << (Inside ? 2 : 1);
     }
 
-    __device__ __forceinline__ void load_matrix(const GateArguments& args, uint32 lane, uint32 row_tile) {
-        const auto* given = static_cast<const float2*>(args.matrix);
-        const float scale = kScaled ? power_of_two(exponent_of_matrix(args)) : 1.0f;
-#pragma unroll
-        for (int step = 0; step < kSteps; ++step) {
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const float2* row = given + (matrix_row<Inside>(lane, i & 1, row_tile) << Width);
-                const float2 low = row[column(lane, 0, i >> 1, step)];
-                const float2 high = row[column(lane, 1, i >> 1, step)];
-                uint32 re[Terms], im[Terms];
-                split_operand<operand, Terms, Rounding::nearest_even, Rounding::nearest_even>(
-                    low.x * scale, high.x * scale, re);
-                split_operand<operand, Terms, Rounding::nearest_even, Rounding::nearest_even>(
-                    low.y * scale, high.y * scale, im);
-#pragma unroll
-                for (int term = 0; term < Terms; ++term) {
-                    matrix[step][0][term][i] = re[term];
-                    matrix[step][1][term][i] = im[term];
-                }
-            }
-        }
+    __device__ __forceinline__ void load(const GateArguments& args, uint32 lane, uint32 row_tile) {
+        const auto place = [lane](uint32 core, uint32 held, uint32 step) {
+            return column(lane, held, core, step);
+        };
+        load_matrix<operand, Terms, Rounding::nearest_even, Rounding::nearest_even, Width, Inside>(
+            args, lane, row_tile, place, matrix);
     }
 
     // Eight rows of a column, real or imaginary parts, to one core line of each term's plane.
@@ -124,24 +108,31 @@ struct WgmmaGate {
         return uint64(128 >> 4) << 32 | (address & 0x3ffff) >> 4 | kLow;
     }
 
-    __device__ __forceinline__ void multiply(uint32 planes, float (&re)[16], float (&im)[16]) const {
+    // One product of terms over all of k. The first columns of the matrix come last: what is added last
+    // is cut least, and a state that begins as |0...0> has nothing else.
+    __device__ __forceinline__ void multiply_terms(int own, int other, bool first, uint32 planes,
+                                                   float (&re)[16], float (&im)[16]) const {
 #pragma unroll
-        for (int step = 0; step < kSteps; ++step) {
+        for (int step = kSteps - 1; step >= 0; --step) {
             const uint32 at = planes + step * 2 * kCoreRows;
-            // The smallest products first.
-#pragma unroll
-            for (int product = 0; product < (Terms == 2 ? 3 : 1); ++product) {
-                const int own = Terms == 2 && product == 1 ? 1 : 0;
-                const int other = Terms == 2 && product == 0 ? 1 : 0;
-                const uint64 real = describe(at + other * kPlane);
-                const uint64 imaginary = describe(at + (Terms + other) * kPlane);
-                const int keep = step + product > 0;
-                wgmma<1>(re, matrix[step][0][own], real, keep);
-                wgmma<1>(im, matrix[step][0][own], imaginary, keep);
-                wgmma<-1>(re, matrix[step][1][own], imaginary, 1);
-                wgmma<1>(im, matrix[step][1][own], real, 1);
-            }
+            const uint64 real = describe(at + other * kPlane);
+            const uint64 imaginary = describe(at + (Terms + other) * kPlane);
+            const int keep = !first || step < kSteps - 1;
+            wgmma<1>(re, matrix[step][0][own], real, keep);
+            wgmma<1>(im, matrix[step][0][own], imaginary, keep);
+            wgmma<-1>(re, matrix[step][1][own], imaginary, 1);
+            wgmma<1>(im, matrix[step][1][own], real, 1);
         }
+    }
+
+    // The small products of all k first: tensor cores cut a sum whenever they add to it, by as much as
+    // the sum is large. argand/gate_cut.py gives back what they cut on average.
+    __device__ __forceinline__ void multiply(uint32 planes, float (&re)[16], float (&im)[16]) const {
+        if constexpr (Terms == 2) {
+            multiply_terms(0, 1, true, planes, re, im);
+            multiply_terms(1, 0, false, planes, re, im);
+        }
+        multiply_terms(0, 0, Terms == 1, planes, re, im);
     }
 
     __device__ __forceinline__ void run(const GateArguments& args) {
@@ -151,7 +142,7 @@ struct WgmmaGate {
         const uint32 lane = threadIdx.x % kWarp, row_tile = threadIdx.x / kWarp;
         Mover mover(args);
         mover.load_first(ring);
-        load_matrix(args, lane, row_tile);
+        load(args, lane, row_tile);
         uint32 own_plane = 0;
 #pragma unroll
         for (int bit = 0; bit < Mover::kThreadBits; ++bit) {

@@ -65,7 +65,7 @@ struct RolesGate : WgmmaGate<operand, Terms, Width, Inside, Stages> {
     __device__ __forceinline__ void multiply_tiles(const GateArguments& args, Shared& shared,
                                                    uint32 first_planes) {
         const uint32 thread = threadIdx.x - kRole, lane = thread % kWarp, row_tile = thread / kWarp;
-        this->load_matrix(args, lane, row_tile);
+        this->load(args, lane, row_tile);
         char* target = args.state + combine_offsets<Mover::kThreadBits>(args.result_offset, thread);
         uint32 buffer = 0, phase = 0;
         for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {

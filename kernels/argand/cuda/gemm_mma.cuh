@@ -116,6 +116,7 @@ __device__ __forceinline__ void multiply_stage(Accumulators<plan>& sum, const fl
     }
 }
 
+// `row0` and `column0` are the lane's first, whose column's magnitude is the first of `b_largest`.
 template <GemmPlan plan>
 __device__ __forceinline__ void store(const GemmArguments& args, const Accumulators<plan>& sum,
                                       int64 batch, int64 row0, int64 column0,
@@ -129,7 +130,7 @@ __device__ __forceinline__ void store(const GemmArguments& args, const Accumulat
         int b_exponent[2] = {0, 0};
         if constexpr (plan.scaled) {
             for (int e = 0; e < 2; ++e)
-                if (column + e < args.n) b_exponent[e] = scale_exponent(b_largest[column + e]);
+                if (column + e < args.n) b_exponent[e] = scale_exponent(b_largest[8 * j + e]);
         }
 #pragma unroll
         for (int i = 0; i < plan.warp_m() / 8; ++i) {
@@ -205,21 +206,39 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
     const int a_line = warp / plan.warps_n * plan.warp_m() + lane / 4;
     const int b_line = warp % plan.warps_n * plan.warp_n() + lane / 4;
-    const uint32* a_largest = args.a_largest + tile.batch * args.a_largest_batch;
-    const uint32* b_largest = args.b_largest + tile.batch * args.b_largest_batch;
+    const float flip_b = args.flip_b ? -1.0f : 1.0f;
+#pragma unroll
+    for (int stage = 0; stage < plan.stages - 1; ++stage) load(stage);
+
+    // Of the tile's lines.
+    const uint32* a_largest = args.a_largest + tile.batch * args.a_largest_batch + tile.row;
+    const uint32* b_largest = args.b_largest + tile.batch * args.b_largest_batch + tile.column;
+    if constexpr (plan.looks) {
+        __shared__ uint32 found[plan.block_m + plan.block_n];
+        for (int i = threadIdx.x; i < plan.block_m + plan.block_n; i += plan.threads()) found[i] = 0;
+        wait_copies<0>();  // all of k is in the stages
+        __syncthreads();
+        look_at_lines<plan, plan.block_m, plan.a_k_fast>(found, stages, kStage, steps);
+        look_at_lines<plan, plan.block_n, plan.b_k_fast>(found + plan.block_m, stages + plan.a_size(),
+                                                         kStage, steps);
+        __syncthreads();
+        a_largest = found;
+        b_largest = found + plan.block_m;
+    }
     int a_exponent[plan.warp_m() / 8] = {};
     float a_scale[plan.warp_m() / 8] = {}, b_scale[plan.warp_n() / 8] = {};
     if constexpr (plan.scaled) {
 #pragma unroll
         for (int i = 0; i < plan.warp_m() / 8; ++i) {
-            const int64 row = tile.row + a_line + 8 * i;
-            a_exponent[i] = row < args.m ? scale_exponent(a_largest[row]) : 0;
+            const int line = a_line + 8 * i;
+            a_exponent[i] = tile.row + line < args.m ? scale_exponent(a_largest[line]) : 0;
             a_scale[i] = power_of_two(a_exponent[i]);
         }
 #pragma unroll
         for (int j = 0; j < plan.warp_n() / 8; ++j) {
-            const int64 column = tile.column + b_line + 8 * j;
-            b_scale[j] = power_of_two(column < args.n ? scale_exponent(b_largest[column]) : 0);
+            const int line = b_line + 8 * j;
+            const bool inside = tile.column + line < args.n;
+            b_scale[j] = power_of_two(inside ? scale_exponent(b_largest[line]) : 0);
         }
     }
 
@@ -229,9 +248,6 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     Accumulators<plan> sum, total;
     sum.clear();
     if constexpr (kPromotes) total.clear();
-    const float flip_b = args.flip_b ? -1.0f : 1.0f;
-#pragma unroll
-    for (int stage = 0; stage < plan.stages - 1; ++stage) load(stage);
     for (int step = 0; step < steps; ++step) {
         wait_copies<plan.stages - 2>();
         // All warps see the stage that has arrived, and have left the one that is filled next.
@@ -249,6 +265,7 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
         }
     }
     const int64 row = tile.row + a_line;
-    const int64 column = tile.column + warp % plan.warps_n * plan.warp_n() + lane % 4 * 2;
-    store<plan>(args, kPromotes ? total : sum, tile.batch, row, column, a_exponent, b_largest);
+    const int64 first = warp % plan.warps_n * plan.warp_n() + lane % 4 * 2;
+    store<plan>(args, kPromotes ? total : sum, tile.batch, row, tile.column + first, a_exponent,
+                b_largest + first);
 }

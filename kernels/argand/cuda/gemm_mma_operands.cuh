@@ -5,6 +5,7 @@
 #pragma once
 #include "device/copy.cuh"
 #include "device/mma.cuh"
+#include "device/scaling.cuh"
 
 // 4 complex beyond a multiple of 16: the eight-byte reads of a half warp (4 lines x 4 k) then fall
 // into sixteen different pairs of banks, whichever of line and k is contiguous.
@@ -18,6 +19,7 @@ struct GemmPlan {
     int product_a[3];
     int product_b[3];
     bool scaled;
+    bool looks;  // then: whether each block looks for its lines' magnitudes, else a launch before has
     int block_m, block_n, block_k;
     int warps_m, warps_n;
     int stages;
@@ -102,4 +104,35 @@ __device__ __forceinline__ Line<plan> load_line(const float2* tile, int line, in
     convert<plan>(re, result.re);
     convert<plan>(im, result.im);
     return result;
+}
+
+// Raises `found` to the largest magnitudes of a block's lines, in `steps` stages of which this operand's
+// tiles begin at `first`, `stage` numbers apart.
+template <GemmPlan plan, int Lines, bool KFast>
+__device__ __forceinline__ void look_at_lines(uint32* found, const float2* first, int stage, int steps) {
+    constexpr int kPitch = (KFast ? plan.block_k : Lines) + kPad;
+    if constexpr (KFast) {
+        for (int line = threadIdx.x / kWarp; line < Lines; line += plan.threads() / kWarp) {
+            uint32 most = 0;
+#pragma unroll 4
+            for (int step = 0; step < steps; ++step)
+                for (int k = threadIdx.x % kWarp; k < plan.block_k; k += kWarp) {
+                    most = max(most, larger_part(first[step * stage + line * kPitch + k]));
+                }
+            most = __reduce_max_sync(0xffffffffu, most);
+            if (threadIdx.x % kWarp == 0) found[line] = most;
+        }
+    } else {
+        constexpr int kTogether = Lines < plan.threads() ? Lines : plan.threads();
+        constexpr int kSlow = plan.threads() / kTogether;
+        for (int line = threadIdx.x % kTogether; line < Lines; line += kTogether) {
+            uint32 most = 0;
+#pragma unroll 4
+            for (int step = 0; step < steps; ++step)
+                for (int k = threadIdx.x / kTogether; k < plan.block_k; k += kSlow) {
+                    most = max(most, larger_part(first[step * stage + k * kPitch + line]));
+                }
+            atomicMax(found + line, most);
+        }
+    }
 }

@@ -6,6 +6,7 @@
 // have looked, so that the source is read once. Where the strip's blocks would not all run at once, a
 // launch before this one has looked (gemm_scan.cuh).
 #pragma once
+#include "device/clock.cuh"
 #include "device/rounding.cuh"
 #include "device/scaling.cuh"
 
@@ -40,12 +41,6 @@ constexpr long long kPatience = 1000000;  // nanoseconds of waiting
 // k of many lines are then both read and written with at most two conflicts.
 constexpr int kPackPitch = 9 * kPackDepth / 8 + 1;
 constexpr int kPackTile = kPackLines * kPackPitch;
-
-__device__ __forceinline__ long long nanoseconds() {
-    long long time;
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(time));
-    return time;
-}
 
 __device__ __forceinline__ int pack_place(int line, int k) {
     return line * kPackPitch + k + k / 8;
@@ -192,8 +187,9 @@ struct Chunk {
     }
 };
 
-// Terms of one chunk of one complex part, into the planes of that part.
-template <PackPlan plan>
+// Terms of one chunk of one complex part, into the planes of that part. `stays` says that they are soon
+// read, and not after all others.
+template <PackPlan plan, bool stays = false>
 __device__ __forceinline__ void write_terms(const float (&x)[Chunk<plan>::kCount], void* planes,
                                             int64 at, int64 plane) {
     uint32 words[4][plan.terms];
@@ -201,6 +197,9 @@ __device__ __forceinline__ void write_terms(const float (&x)[Chunk<plan>::kCount
     for (int i = 0; i < 4; ++i) {
         if constexpr (plan.operand == Operand::tf32) {
             split_to_tf32<plan.terms, plan.roundings[0], plan.roundings[1]>(x[i], words[i]);
+            // Tensor cores do not look at these bits, but moving bits that change takes power, which
+            // is what limits large products.
+            words[i][plan.terms - 1] &= kKeptByTf32;
         } else {
             split_to_half<plan.operand>(x[2 * i], x[2 * i + 1], words[i]);
         }
@@ -209,8 +208,12 @@ __device__ __forceinline__ void write_terms(const float (&x)[Chunk<plan>::kCount
 #pragma unroll
     for (int t = 0; t < plan.terms; ++t) {
         char* to = static_cast<char*>(planes) + (at + 2 * t * plane) * kItem;
-        __stcs(reinterpret_cast<uint4*>(to),
-               make_uint4(words[0][t], words[1][t], words[2][t], words[3][t]));
+        const uint4 chunk = make_uint4(words[0][t], words[1][t], words[2][t], words[3][t]);
+        if constexpr (stays) {
+            __stcg(reinterpret_cast<uint4*>(to), chunk);
+        } else {
+            __stcs(reinterpret_cast<uint4*>(to), chunk);
+        }
     }
 }
 

@@ -13,8 +13,13 @@ constexpr int kWarpgroupRows = 64;  // of one wgmma
 constexpr int kSwizzleBytes = 128;  // a line of the row operand's tile in shared memory
 constexpr int kStoreSide = 16;      // of a box of results, one swizzled line of complex64
 constexpr int kStoreBytes = kStoreSide * kSwizzleBytes;
-// Tiles of Z that share columns of Y run together this many at a time, so that they meet in L2.
-constexpr int kTileGroup = 16;
+// Tiles of Z that share columns of Y run together this many at a time, so that they meet in L2; one
+// where a row has few tiles, so that these run together.
+constexpr int kTileGroup = 16, kFewTiles = 4;
+
+__device__ __forceinline__ uint32 tile_group(uint32 columns) {
+    return columns <= kFewTiles ? 1 : kTileGroup;
+}
 
 // How the row operand lies in memory.
 enum class Storage {
@@ -36,6 +41,7 @@ struct WgmmaPlan {
     bool half_output;    // Z is stored as pairs of 16 bits
     bool staged;         // Z goes through shared memory and the copy engine
     bool rows_fast;      // then: whether rows are Z's contiguous axis, else columns
+    bool packs;          // Y comes interleaved, k contiguous, and is packed while others multiply
     int warpgroups;      // that multiply, 64 rows each
     int block_n, depth, stages;
 
@@ -58,6 +64,10 @@ struct WgmmaPlan {
     // Each warp has two boxes of 16 x 16 complex64 on their way out.
     constexpr int staging_bytes() const { return staged ? 4 * warpgroups * 2 * kStoreBytes : 0; }
     constexpr int stage_bytes() const { return x_bytes() + planes() * y_plane_bytes(); }
+    // Registers of a thread, by role. They are shared out anew of those that a block was started with:
+    // claiming more than are left would wait for ever.
+    constexpr int loader_registers() const { return packs ? 56 : 24; }
+    constexpr int multiplier_registers() const { return packs ? 224 : 240; }
 };
 
 // Strides count complex numbers. Every number fits 32 bits but the addresses.
@@ -68,6 +78,12 @@ struct WgmmaArguments {
     const float2* y_unscale;  // (batch, columns)
     float* pieces;            // (blocks, block_n, multiplying threads)
     uint32* ready;            // (blocks, multiplying warps): lanes whose sums lie there; zeros before, after
+    // Where Y is packed on the way (gemm_wgmma_aside.cuh): where it lies and where its planes go;
+    // by strip and 256 k how many units are packed, then the blocks that have loaded all: zeros before,
+    // after.
+    const float2* y_source;
+    void* y_planes;
+    uint32* packed;
     int rows, columns, k;
     int batches;
     int x_batched, y_batched;  // 0 where one operand serves the whole batch
@@ -78,10 +94,39 @@ struct WgmmaArguments {
     // their stages, and sums of pieces meet in `pieces` (gemm_wgmma_work.cuh).
     uint32 whole_tiles, split_tiles;
     int share;
+    int y_pitch, y_flip;         // of planes; whether Y is conjugated
+    int pack_lines, pack_round;  // lines of a unit, strips of a round
+    int64 y_line, y_batch;
     int64 c_row, c_column, c_batch;
     int64 out_row, out_column, out_batch;
     float alpha_re, alpha_im, beta_re, beta_im;
     int flip_result;   // X was meant conjugated: conj(X) Y = conj(X conj(Y))
     int row_pairs;     // rows 2 i and 2 i + 1 of one column may be stored at once
     int column_pairs;  // columns 2 j and 2 j + 1 of one row
+};
+
+// Where the stages, their barriers and what else is in shared memory lie.
+template <WgmmaPlan plan>
+struct Ring {
+    uint32 base;  // stages, each the row operand's tile and the column operand's planes
+    int stage = 0;
+    uint32 parity;
+
+    __device__ __forceinline__ Ring(uint32 base, uint32 parity) : base(base), parity(parity) {}
+    __device__ __forceinline__ uint32 full() const {
+        return base + plan.stages * plan.stage_bytes() + plan.staging_bytes() + 8 * stage;
+    }
+    __device__ __forceinline__ uint32 empty() const { return full() + 8 * plan.stages; }
+    // Where the loading thread leaves the turn that it is at.
+    __device__ __forceinline__ uint32 turn() const {
+        return base + plan.stages * (plan.stage_bytes() + 16) + plan.staging_bytes();
+    }
+    __device__ __forceinline__ uint32 rows() const { return base + stage * plan.stage_bytes(); }
+    __device__ __forceinline__ uint32 columns() const { return rows() + plan.x_bytes(); }
+    __device__ __forceinline__ void advance() {
+        if (++stage == plan.stages) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
 };

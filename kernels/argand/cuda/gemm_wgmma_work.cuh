@@ -32,12 +32,13 @@ __device__ __forceinline__ WgmmaTile find_wgmma_tile(const WgmmaArguments& args,
     const uint32 rows = (forgotten(args.rows) + plan.block_m() - 1) / plan.block_m();
     const uint32 columns = (forgotten(args.columns) + plan.block_n - 1) / plan.block_n;
     const uint32 product = index / (rows * columns), tile = index % (rows * columns);
-    const uint32 group = tile / (kTileGroup * columns), inside = tile % (kTileGroup * columns);
-    const uint32 height = min(rows - group * kTileGroup, uint32(kTileGroup));
+    const uint32 most = tile_group(columns);
+    const uint32 group = tile / (most * columns), inside = tile % (most * columns);
+    const uint32 height = min(rows - group * most, most);
     const int part = product % args.parts, steps = (args.k + plan.depth - 1) / plan.depth;
     const int first = part * args.part_steps;
     return {int(product / args.parts), part,
-            int(group * kTileGroup + inside % height) * plan.block_m(),
+            int(group * most + inside % height) * plan.block_m(),
             int(inside / height) * plan.block_n, first,
             max(0, min(args.part_steps, steps - first))};
 }

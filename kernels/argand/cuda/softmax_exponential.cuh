@@ -1,4 +1,4 @@
-// Exponentials of a row about its maximum, in the three accuracies that results ask for.
+// Exponentials of a row about its maximum, in the accuracies that results ask for.
 #pragma once
 #include "softmax_plan.cuh"
 
@@ -18,12 +18,14 @@ __device__ __forceinline__ double larger(double x, double y) { return x > y || x
 
 __device__ __forceinline__ bool is_finite(double x) { return x - x == 0; }
 
-// Which of three a plan takes: fp64; fp32 right to an ulp; fp32 for results of 16 bits.
-enum class Accuracy { wide, fine, coarse };
+// Which a plan takes: fp64; fp32 right to an ulp; fp32 for results of 16 bits, from values of 16 bits or
+// any others.
+enum class Accuracy { wide, fine, narrow, coarse };
 template <SoftmaxPlan plan>
-constexpr Accuracy kAccuracy = plan.wide     ? Accuracy::wide
-                               : plan.fine() ? Accuracy::fine
-                                             : Accuracy::coarse;
+constexpr Accuracy kAccuracy = plan.wide       ? Accuracy::wide
+                               : plan.fine()   ? Accuracy::fine
+                               : plan.packed() ? Accuracy::narrow
+                                               : Accuracy::coarse;
 
 // The exponentials of a row about a maximum, all multiplied by one number, which is theirs to choose.
 // `Share` gives the quotients. `unit` says that the scale s is 1.
@@ -81,6 +83,44 @@ struct Exponentials<Accuracy::coarse, unit> {
     }
     __device__ __forceinline__ float log_of(float sum, const SoftmaxArguments&) const {
         return logf(sum);
+    }
+};
+
+// 2^(p x - shift) in one fma, where the shift is p times the maximum, rounded: a factor that all terms
+// have in common. Where it would be far from 1, a value of 16 bits is the maximum or so far below it
+// that it does not count: any power p that keeps it there will do, and one of two has no rounding.
+template <bool unit>
+struct Exponentials<Accuracy::narrow, unit> {
+    static constexpr float origin = 0.0f;
+    static constexpr float kNear = 1048576.0f;  // 2^20: a factor within 2^(1/32) of 1
+    float maximum, power, shift;
+
+    __device__ __forceinline__ Exponentials(float maximum, const SoftmaxArguments& args)
+        : maximum(maximum), power(args.per_power), shift(maximum * args.per_power) {
+        if (!(fabsf(shift) < kNear) && is_finite(maximum)) {
+            const uint32 exponent = __float_as_uint(maximum) >> 23 & 0xffu;
+            power = __uint_as_float((127 + 20 + 127 - exponent) << 23);
+            shift = maximum * power;
+        }
+    }
+
+    template <bool>
+    __device__ __forceinline__ float add(float x, const SoftmaxArguments&, float& sum) const {
+        const float e = power_approximately(fmaf(x, power, -shift));
+        sum += e;
+        return e;
+    }
+    __device__ __forceinline__ float change(const Exponentials& other,
+                                            const SoftmaxArguments& args) const {
+        return power_approximately(power == other.power
+                                       ? shift - other.shift
+                                       : (maximum - other.maximum) * args.per_power);
+    }
+    __device__ __forceinline__ float correction(float, const SoftmaxArguments&) const {
+        return 0.0f;
+    }
+    __device__ __forceinline__ float log_of(float sum, const SoftmaxArguments&) const {
+        return logf(sum) - fmaf(maximum, power, -shift) * 0.693147181f;
     }
 };
 
@@ -201,6 +241,10 @@ struct Share<Accuracy::coarse> {
     __device__ __forceinline__ Share(float sum, float maximum)
         : factor(is_finite(maximum) ? 1.0f / sum : not_a_number()) {}
     __device__ __forceinline__ float operator()(float e) const { return e * factor; }
+};
+template <>
+struct Share<Accuracy::narrow> : Share<Accuracy::coarse> {
+    using Share<Accuracy::coarse>::Share;
 };
 
 // 1 / sum in two floats, so that the product with it is rounded once.

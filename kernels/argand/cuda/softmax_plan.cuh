@@ -25,12 +25,19 @@ struct SoftmaxPlan {
     bool edges;     // rows may begin or end within a vector
     bool resident;  // the threads hold a whole row
     bool staged;    // and take row after row, the next one on its way into shared memory
-    int cluster;    // blocks that share a row
+    int cluster;    // blocks that share a row: of a cluster, in a ring from anywhere
+    bool ring;      // rows wait in shared memory: see softmax_ring.cuh
 
     constexpr int rows_a_block() const { return block_threads / row_threads; }
-    constexpr int team() const { return row_threads * cluster; }
+    constexpr int team() const { return ring ? row_threads : row_threads * cluster; }
     constexpr int accesses() const { return values / vector; }
     constexpr int tile() const { return team() * values; }
+    // Values between the boundaries of memory that tiles keep to: accesses, or copies of 16 bytes.
+    constexpr int grain() const { return ring ? 16 / (half(input) ? 2 : 4) : vector; }
+    // Rows may begin or end within what lies between two of them.
+    constexpr bool cut() const { return edges || grain() != vector; }
+    // Threads that share a row took its exponentials about maxima of their own.
+    constexpr bool moved() const { return ring || cluster > 1; }
     constexpr bool half(Kind kind) const { return kind == Kind::fp16 || kind == Kind::bf16; }
     // Values of 16 bits stay packed, two a register, where they are not rounded to something else.
     constexpr bool packed() const { return half(input) && held == Held::exact && !wide; }
@@ -60,6 +67,10 @@ struct SoftmaxArguments {
     float power_low;
     float reach;
     float cell;
+    void* places;  // of a ring whose blocks share rows: zero, as they leave them
+    int64 slice;   // of a ring: columns of a row that a block has
+    int64 stages;  // rows on their way into a block's shared memory
+    int64 lag;     // rows that wait there for their sums
 };
 
 template <typename T>

@@ -150,6 +150,8 @@ struct RowSum {
     Sum<plan> sum;
     Sum<plan> change;  // of a block's exponentials, to be about the row's maximum
 
+    RowSum() = default;
+
     __device__ __forceinline__ RowSum(Real<plan> block_maximum, Sum<plan> block_sum,
                                       Boards<plan>& boards, int parity,
                                       const SoftmaxArguments& args)

@@ -1,4 +1,4 @@
-// The values that a thread holds of a row: read, rounded, kept, written.
+// The values that a thread holds of a row: read, rounded, kept.
 #pragma once
 #include "device/copy.cuh"
 #include "softmax_plan.cuh"
@@ -162,14 +162,14 @@ constexpr int place(int access) {
 // Whether the whole vector at `offset` is the row's.
 template <SoftmaxPlan plan, typename T>
 __device__ __forceinline__ bool whole(const Window<T>& row, int offset) {
-    if constexpr (!plan.edges) return offset < row.end;
+    if constexpr (!plan.cut()) return offset < row.end;
     return offset >= row.begin && offset + plan.vector <= row.end;
 }
 
 // Whether some of the vector at `offset` is.
 template <SoftmaxPlan plan, typename T>
 __device__ __forceinline__ bool touched(const Window<T>& row, int offset) {
-    return offset < row.end && (!plan.edges || offset + plan.vector > row.begin);
+    return offset < row.end && (!plan.cut() || offset + plan.vector > row.begin);
 }
 
 // Whether the vector at `offset` may be read in one access: it is the row's, or at least x's. What
@@ -178,7 +178,7 @@ template <SoftmaxPlan plan>
 __device__ __forceinline__ bool readable(const Window<const Element<plan.input>>& row, int offset,
                                          const SoftmaxArguments& args) {
     if (whole<plan>(row, offset)) return true;
-    if constexpr (!plan.edges) return false;
+    if constexpr (!plan.cut()) return false;
     const Element<plan.input>* from = row.base + offset;
     return touched<plan>(row, offset) && from >= args.x && from + plan.vector <= args.x_end;
 }
@@ -187,7 +187,7 @@ __device__ __forceinline__ bool readable(const Window<const Element<plan.input>>
 template <SoftmaxPlan plan>
 __device__ __forceinline__ void trim(const Window<const Element<plan.input>>& row,
                                      Part<plan>& part) {
-    if constexpr (plan.edges) {
+    if constexpr (plan.cut()) {
 #pragma unroll
         for (int i = 0; i < plan.accesses(); ++i) {
             const int offset = place<plan>(i);
@@ -214,7 +214,7 @@ __device__ __forceinline__ void read(const Window<const Element<plan.input>>& ro
 #pragma unroll
             for (int e = 0; e < plan.vector; ++e) {
                 const int at = offset + e;
-                if (plan.edges && at >= row.begin && at < row.end) {
+                if (plan.cut() && at >= row.begin && at < row.end) {
                     part.put(first + e, row.base[at]);
                 } else {
                     part.put_nothing(first + e);
@@ -244,7 +244,7 @@ __device__ __forceinline__ void stage(const Window<const Element<plan.input>>& r
         Element<plan.input>* to = landing<plan>(shared, i);
         if (readable<plan>(row, offset, args)) {
             copy_async<kBytes>(to, row.base + offset, kBytes);
-        } else if constexpr (plan.edges) {
+        } else if constexpr (plan.cut()) {
 #pragma unroll
             for (int e = 0; e < plan.vector; ++e) {
                 const int at = offset + e;
@@ -270,55 +270,4 @@ __device__ __forceinline__ void arrived(const Window<const Element<plan.input>>&
         }
     }
     trim<plan>(row, part);
-}
-
-template <Kind kind>
-__device__ __forceinline__ unsigned short half_of(float x) {
-    if constexpr (kind == Kind::fp16) return static_cast<unsigned short>(pack_fp16(x, 0.0f));
-    return static_cast<unsigned short>(pack_bf16(x, 0.0f));
-}
-
-template <typename P>
-__device__ __forceinline__ void store(P* to, const P& pack) {
-    *to = pack;
-}
-
-// Writes what `result(i)` says of each value.
-template <SoftmaxPlan plan, typename Result>
-__device__ __forceinline__ void write(const Window<Element<plan.output>>& row,
-                                      Result result) {
-    using Out = Element<plan.output>;
-#pragma unroll
-    for (int i = 0; i < plan.accesses(); ++i) {
-        const int offset = place<plan>(i), first = i * plan.vector;
-        if (!touched<plan>(row, offset)) continue;
-        alignas(16) Out found[plan.vector];
-        if constexpr (plan.half(plan.output) && plan.vector % 2 == 0) {
-#pragma unroll
-            for (int e = 0; e < plan.vector; e += 2) {
-                const float low = result(first + e), high = result(first + e + 1);
-                reinterpret_cast<uint32*>(found)[e / 2] =
-                    plan.output == Kind::fp16 ? pack_fp16(low, high) : pack_bf16(low, high);
-            }
-        } else {
-#pragma unroll
-            for (int e = 0; e < plan.vector; ++e) {
-                if constexpr (plan.half(plan.output)) {
-                    found[e] = half_of<plan.output>(result(first + e));
-                } else {
-                    found[e] = static_cast<Out>(result(first + e));
-                }
-            }
-        }
-        if (whole<plan>(row, offset)) {
-            store(reinterpret_cast<Pack<Out, plan.vector>*>(row.base + offset),
-                  *reinterpret_cast<const Pack<Out, plan.vector>*>(found));
-        } else if constexpr (plan.edges) {
-#pragma unroll
-            for (int e = 0; e < plan.vector; ++e) {
-                const int at = offset + e;
-                if (at >= row.begin && at < row.end) row.base[at] = found[e];
-            }
-        }
-    }
 }

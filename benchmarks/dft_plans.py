@@ -1,0 +1,172 @@
+"""Every plan of a transform, forced in turn, beside cuFFT: what ``dft_choice.py`` is made from.
+
+    python -m benchmarks.dft_plans --lengths 97,251,1009 --csv out.csv
+
+A line is one length: the copy rate of the same bytes, cuFFT, and the fastest plans. Results are
+held to their bound on some rows, and every element must be finite. The CSV has each plan, and of
+dense ones how much a slice of k loses, relatively: what `argand.dft_fragments.mean_cut` gives back,
+found as the part of the exact result that is missing, with what was given back added.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from argand import PRECISIONS, Precision, dft
+from argand.device import Arch, gpu
+from argand.dft_choice import candidates, choose, estimate
+from argand.dft_fragments import mean_cut
+from argand.dft_limits import wide_fits
+from argand.dft_method import Method, method_for
+from argand.dft_plan import Plan, depth, dft_source
+from argand.gpu_timing import queued_seconds
+
+from benchmarks.compiling import compile_all
+from workflow.accuracy.transform_bounds import dft_bound
+from workflow.storage.files import atomic_text
+
+_LENGTHS = (32, 67, 97, 127, 131, 163, 199, 251, 257, 383, 509, 1009, 2039, 4093, 8191, 10_007)
+_CHECKED_ROWS = 64
+
+
+@dataclass(frozen=True)
+class Case:
+    """Transforms of one length, their results' place, and what cuFFT and a copy take."""
+
+    method: Method
+    precision: Precision
+    x: Any
+    out: Any
+    rows: Any
+    exact: Any
+    copied: float
+    library: float
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure; the exit status is 1 where a plan's result was wrong."""
+    import cupy
+
+    arguments = _parser().parse_args(argv)
+    arch, precision = gpu(0).require_arch(), PRECISIONS[arguments.precision]
+    plans = {
+        length: _plans(method_for(length), precision, arch, arguments.best)
+        for length in arguments.lengths
+    }
+    compile_all(
+        (dft_source(plan, precision), arch.target) for some in plans.values() for plan in some
+    )
+    rng = cupy.random.default_rng(1)
+    numbers = rng.standard_normal(2 * arguments.values, dtype=cupy.float32).view(cupy.complex64)
+    place = cupy.empty_like(numbers)
+    found: list[dict[str, Any]] = []
+    for length in arguments.lengths:
+        case = _case(length, precision, numbers, place, arguments.repeats)
+        wide = wide_fits(case.method.kind, length, length)
+        taken = choose(case.method, precision, arch, wide=wide).plan
+        rows = [_measured(case, plan, plan == taken, arguments.repeats) for plan in plans[length]]
+        _print(case, rows)
+        found += rows
+        if arguments.csv and found:
+            atomic_text(arguments.csv, _as_csv(found))
+    return int(any(not row["right"] for row in found))
+
+
+def _parser() -> argparse.ArgumentParser:
+    found = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    ours = [name for name, row in PRECISIONS.items() if not row.exact_operands]
+    found.add_argument(
+        "--lengths", type=lambda text: [int(part) for part in text.split(",")],
+        default=list(_LENGTHS),
+    )  # fmt: skip
+    found.add_argument("--precision", choices=ours, default="3xfp16")
+    found.add_argument("--values", type=int, default=1 << 27, help="numbers at each length")
+    found.add_argument("--best", type=int, default=1000, help="plans of a length, by estimate")
+    found.add_argument("--repeats", type=int, default=5)
+    found.add_argument("--csv", type=Path)
+    return found
+
+
+def _plans(method: Method, precision: Precision, arch: Arch, most: int) -> list[Plan]:
+    wide = wide_fits(method.kind, method.length, method.length)
+    return sorted(candidates(method, precision, arch, wide=wide), key=estimate)[:most]
+
+
+def _case(length: int, precision: Precision, numbers: Any, place: Any, repeats: int) -> Case:
+    import cupy
+    from argand.cuda_dft import forced
+
+    count = numbers.size // length
+    x, out = (array[: count * length].reshape(count, length) for array in (numbers, place))
+    rows = cupy.linspace(0, count - 1, min(count, _CHECKED_ROWS)).astype(int)
+    exact = cupy.fft.fft(x[rows].astype(cupy.complex128))
+    copied = _seconds(lambda: cupy.copyto(out, x), repeats)
+    with forced.to(None):
+        library = _seconds(lambda: dft(x, out=out), repeats)
+    return Case(method_for(length), precision, x, out, rows, exact, copied, library)
+
+
+def _measured(case: Case, plan: Plan, taken: bool, repeats: int) -> dict[str, Any]:
+    import cupy
+    from argand.cuda_dft import forced
+
+    case.out.fill(np.nan)
+    with forced.to(plan):
+        seconds = _seconds(lambda: dft(case.x, precision=case.precision, out=case.out), repeats)
+    got = case.out[case.rows].astype(cupy.complex128)
+    error = float(cupy.linalg.norm(got - case.exact) / cupy.linalg.norm(case.exact))
+    whole = bool(cupy.isfinite(case.out.view(cupy.float32)).all())
+    lost = None
+    if case.method.kind == "dense":
+        slices = -(-(case.method.length // 2) // depth(case.precision))
+        kept = (cupy.vdot(case.exact, got) / cupy.vdot(case.exact, case.exact)).real
+        lost = (1 - float(kept) + mean_cut(case.precision, slices)) / slices
+    return {
+        "length": case.method.length, "method": str(case.method), "plan": str(plan),
+        "taken": taken, "time_us": 1e6 * seconds,
+        "gbytes_per_s": 2 * case.x.nbytes / seconds / 1e9, "of_copy": case.copied / seconds,
+        "of_cufft": case.library / seconds, "error": error, "lost_a_slice": lost,
+        "right": whole and error <= dft_bound(case.precision, case.method, "cuda"),
+    }  # fmt: skip
+
+
+def _seconds(call: Callable[[], object], repeats: int) -> float:
+    """The median of queued calls after one."""
+    call()
+    return float(np.median(queued_seconds([call], repeats)))
+
+
+def _print(case: Case, found: list[dict[str, Any]]) -> None:
+    best = sorted(found, key=lambda row: row["time_us"])
+    head = f"{case.method.length}: cuFFT {case.copied / case.library:.3f} of copy"
+    print(head, flush=True)
+    for index, row in enumerate(best):
+        if index < 5 or row["taken"] or not row["right"]:
+            mark = ("*" if row["taken"] else "") + ("" if row["right"] else " WRONG")
+            print(
+                f"  {row['of_copy']:.3f} of copy, {row['of_cufft']:.2f} x cuFFT, error "
+                f"{row['error']:.2e}: {row['plan']}{mark}",
+                flush=True,
+            )
+
+
+def _as_csv(rows: list[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

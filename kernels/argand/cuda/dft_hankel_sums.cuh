@@ -1,0 +1,166 @@
+// What kernels of transforms by Hankel matrices are made for, and the products of a warpgroup.
+//
+// wgmma<sign>(sums, rows, columns, keep) of plan.columns() stands before this header (dft_plan.py).
+#pragma once
+#include "device/warpgroup.cuh"
+#include "dft_fold.cuh"
+#include "dft_tiles.cuh"
+
+struct HankelPlan {
+    Products products;
+    int length;
+    int turns;    // how often a transform's rows are taken
+    int sharing;  // warpgroups that share a tile's columns
+    int groups;   // tiles worked on at a time
+    int buffers;  // of all groups: with wide copies each takes the next one, else each has its own
+    bool parted;  // small products have sums of their own
+    bool wide;    // 16 bytes a copy
+
+    constexpr int half() const { return length / 2; }
+    constexpr int slices() const { return (half() + 15) / 16; }
+    // Columns of a turn: even, so that two places are one word.
+    constexpr int shift() const { return (half() + 2 * turns - 1) / (2 * turns) * 2; }
+    // Columns of all turns before the last.
+    constexpr int before() const { return (turns - 1) * shift(); }
+    // Of a warpgroup.
+    constexpr int columns() const { return ((shift() + 7) / 8 + sharing - 1) / sharing * 8; }
+    constexpr int warps() const { return 4 * sharing; }
+    constexpr int threads() const { return groups * warps() * kWarp; }
+    constexpr Lines lines() const { return {32 / turns, length, length}; }
+    // Tiles of 8 x 8 of a term of the cosines or sines.
+    constexpr int cores() const { return 2 * slices() + sharing * columns() / 8 - 1; }
+    constexpr int table_bytes() const { return 2 * products.terms * cores() * 128; }
+    // Of k = g^(i - before()), 2 bytes each.
+    constexpr int places() const {
+        const int taken = 16 * slices() + before(), given = sharing * columns() + 2 * before();
+        return taken > given ? taken : given;
+    }
+    constexpr int place_bytes() const { return (2 * places() + 127) / 128 * 128; }
+    constexpr bool relayed() const { return wide && buffers > groups; }
+    // Warps that look at the same transforms tell each other the largest magnitude of their part.
+    constexpr int lookers() const { return products.scaled ? turns * sharing : 1; }
+    constexpr int board_bytes() const { return lookers() > 1 ? groups * warps() * 8 * 4 : 0; }
+    constexpr int shared_bytes() const {
+        return table_bytes() + place_bytes() + buffers * (lines().bytes() + 8) + board_bytes();
+    }
+};
+
+// The terms of e or o of a slice, as wgmma takes rows: (row, k) of (g, 2 t), (g + 8, 2 t), and 8 on.
+template <Products products>
+struct HankelRows {
+    uint32 words[products.terms][4];
+
+    __device__ __forceinline__ void put(int i, float low, float high) {
+        if constexpr (products.operand == Operand::bf16) {
+            words[0][i] = pack_bf16(low, high);
+        } else {
+            words[0][i] = pack_fp16(low, high);
+            if constexpr (products.terms == 2) {
+                const float2 big = fp16_values(words[0][i]);
+                words[1][i] = pack_fp16(low - big.x, high - big.y);
+            }
+        }
+    }
+
+    // Keeps the compiler from moving what makes them past the products of other slices.
+    __device__ __forceinline__ void settle() {
+#pragma unroll
+        for (int i = 0; i < 4 * products.terms; ++i) asm volatile("" : "+r"(words[i / 4][i % 4]));
+    }
+};
+
+// What a lane folds of a slice: numbers of its transform, and their mirror images.
+struct HankelPairs {
+    float2 x[4], y[4];
+
+    // `places` are those of the lane's first two k.
+    template <HankelPlan plan>
+    __device__ __forceinline__ void read(const unsigned char* line, const uint32* places, int slice,
+                                         int t) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const uint32 pair = places[8 * slice + 4 * (i / 2)];
+            const uint32 at = i % 2 ? pair >> 16 : pair & 0xffffu;
+            x[i] = *reinterpret_cast<const float2*>(line + at);
+            y[i] = *reinterpret_cast<const float2*>(line + (8 * plan.length - at));
+            if (plan.half() % 16 && 16 * slice + 8 * (i / 2) + 2 * t + i % 2 >= plan.half())
+                x[i] = y[i] = {0.0f, 0.0f};
+        }
+    }
+
+    template <Products products>
+    __device__ __forceinline__ void fold(HankelRows<products>& even, HankelRows<products>& odd,
+                                         float2& total, float scale) const {
+#pragma unroll
+        for (int word = 0; word < 2; ++word) {
+            float2 e[2], o[2];
+#pragma unroll
+            for (int c = 0; c < 2; ++c) {
+                fold_pair<products>(x[2 * word + c], y[2 * word + c], scale, e[c], o[c]);
+                total.x += e[c].x;
+                total.y += e[c].y;
+            }
+            even.put(2 * word, e[0].x, e[1].x);
+            even.put(2 * word + 1, e[0].y, e[1].y);
+            odd.put(2 * word, o[0].y, o[1].y);
+            odd.put(2 * word + 1, o[0].x, o[1].x);
+        }
+        even.settle();
+        odd.settle();
+    }
+};
+
+// Tiles of 8 x 8 without gaps: from one to the next 128 bytes, along k and along the columns.
+__device__ __forceinline__ uint64 describe_cores(uint32 address) {
+    return uint64(8) << 32 | 8u << 16 | (address & 0x3ffff) >> 4;
+}
+
+// The sums of a warpgroup's columns: P and Q, and those of small products where they are parted.
+template <HankelPlan plan>
+struct HankelSums {
+    static constexpr int kCount = plan.columns() / 2;
+    float p[kCount], q[kCount];
+    float small_p[plan.parted ? kCount : 1], small_q[plan.parted ? kCount : 1];
+
+    __device__ __forceinline__ void multiply(const HankelRows<plan.products>& even,
+                                             const HankelRows<plan.products>& odd, uint32 table,
+                                             int slice) {
+        constexpr int kTerms = plan.products.terms, kPlane = plan.cores() * 128;
+        const uint32 at = table + 256 * slice;
+        auto cosines = [&](int term) { return describe_cores(at + term * kPlane); };
+        auto sines = [&](int term) { return describe_cores(at + (kTerms + term) * kPlane); };
+        const int later = slice != 0;
+        wgmma_fence();
+        if constexpr (plan.parted) {
+            wgmma<1>(small_p, even.words[1], cosines(0), later);
+            wgmma<1>(small_q, odd.words[1], sines(0), later);
+            wgmma<1>(small_p, even.words[0], cosines(1), 1);
+            wgmma<1>(small_q, odd.words[0], sines(1), 1);
+        } else if constexpr (kTerms == 2) {
+            // The small products first: they are not lost in the sum of the large ones.
+            wgmma<1>(p, even.words[1], cosines(0), later);
+            wgmma<1>(q, odd.words[1], sines(0), later);
+            wgmma<1>(p, even.words[0], cosines(1), 1);
+            wgmma<1>(q, odd.words[0], sines(1), 1);
+        }
+        const int keep = kTerms == 2 && !plan.parted ? 1 : later;
+        wgmma<1>(p, even.words[0], cosines(0), keep);
+        wgmma<1>(q, odd.words[0], sines(0), keep);
+        wgmma_commit();
+    }
+
+    __device__ __forceinline__ void finish() {
+        wgmma_wait<0>();
+        settle(p);
+        settle(q);
+        if constexpr (plan.parted) {
+            settle(small_p);
+            settle(small_q);
+#pragma unroll
+            for (int i = 0; i < kCount; ++i) {
+                p[i] += small_p[i];
+                q[i] += small_q[i];
+            }
+        }
+    }
+};

@@ -1,0 +1,160 @@
+// The column operand packed while others multiply: by the warps of the loading warpgroup that do not load.
+//
+// A strip is what one column of tiles reads: block_n lines by all k. Its planes are written 256 k at a
+// time, by warps of any block, in the order in which tiles want them, and counted; who loads a stage
+// waits for the count of its k. Strips that the same turn of tiles wants first form a round. Packing
+// stays a few turns ahead of its block's loading, so that planes are still in the second-level cache when
+// they are read. It never waits for another block, so that loading always goes on.
+#pragma once
+#include "gemm_pack.cuh"
+#include "gemm_wgmma_work.cuh"
+
+constexpr int kAsideDepth = 256;  // k that are counted together
+constexpr int kAsideWarps = 3;    // of a block
+constexpr int kAsideLead = 1;     // turns
+constexpr uint32 kNoMoreTurns = 0x7fffffff;
+
+template <WgmmaPlan plan>
+constexpr PackPlan kAsidePlan{
+    plan.operand, plan.terms, {plan.roundings[0], plan.roundings[1]}, false, false, true, 2};
+
+// Leaves the turn that loading is at where the block's packing warps see it.
+__device__ __forceinline__ void tell_turn(uint32 place, uint32 turn) {
+    asm volatile("{\n.reg .u32 before;\natom.shared.exch.b32 before, [%0], %1;\n}\n" ::"r"(place),
+                 "r"(turn)
+                 : "memory");
+}
+
+// Returns when loading is at this turn or further. One warp.
+__device__ __forceinline__ void wait_for_turn(uint32 place, uint32 turn) {
+    if (threadIdx.x % kWarp == 0) {
+        while (true) {
+            uint32 now;
+            asm volatile("atom.shared.or.b32 %0, [%1], 0;" : "=r"(now) : "r"(place) : "memory");
+            if (now >= turn) break;
+            __nanosleep(400);
+        }
+    }
+    __syncwarp();
+}
+
+template <WgmmaPlan plan>
+struct Strips {
+    uint32 a_product, total, chunks;
+
+    __device__ __forceinline__ explicit Strips(const WgmmaArguments& args)
+        : a_product((args.columns + plan.block_n - 1) / plan.block_n),
+          total(a_product * (args.y_batched ? args.batches : 1)),
+          chunks((args.y_pitch + kAsideDepth - 1) / kAsideDepth) {}
+};
+
+// Two neighbouring k, zeros from `inside` on. They are read once.
+__device__ __forceinline__ float4 read_two_k(const float2* from, int inside) {
+    if (inside >= 2) return __ldcs(reinterpret_cast<const float4*>(from));
+    float4 x = {0.0f, 0.0f, 0.0f, 0.0f};
+    if (inside == 1) {
+        const float2 last = __ldcs(from);
+        x.x = last.x;
+        x.y = last.y;
+    }
+    return x;
+}
+
+// One warp packs `pack_lines` lines of a strip by 256 k, eight k of a line a lane.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void pack_unit(const WgmmaArguments& args, uint32 strips, uint32 strip,
+                                          int chunk, int part) {
+    using Pieces = Chunk<kAsidePlan<plan>>;
+    const int64 batch = strip / strips, plane = int64(args.columns) * args.y_pitch;
+    const int line0 = strip % strips * plan.block_n + part * args.pack_lines;
+    const int k0 = chunk * kAsideDepth, groups = min(kAsideDepth, args.y_pitch - k0) / 8;
+    const int count = min(args.pack_lines, args.columns - line0) * groups;
+#pragma unroll 1
+    for (int i = threadIdx.x % kWarp; i < count; i += kWarp) {
+        const int line = line0 + i / groups, k = k0 + i % groups * 8;
+        const float2* from = args.y_source + batch * args.y_batch + line * args.y_line + k;
+        float4 x[4];
+#pragma unroll
+        for (int j = 0; j < 4; ++j) x[j] = read_two_k(from + 2 * j, args.k - k - 2 * j);
+        const int64 at = batch * 2 * plan.terms * plane + int64(line) * args.y_pitch + k;
+#pragma unroll
+        for (int c = 0; c < 8 / Pieces::kCount; ++c) {
+            float re[Pieces::kCount], im[Pieces::kCount];
+#pragma unroll
+            for (int e = 0; e < Pieces::kCount; ++e) {
+                const int j = Pieces::k_of(c, e);
+                re[e] = j % 2 ? x[j / 2].z : x[j / 2].x;
+                im[e] = j % 2 ? x[j / 2].w : x[j / 2].y;
+                if (args.y_flip) im[e] = -im[e];
+            }
+            write_terms<kAsidePlan<plan>, true>(re, args.y_planes, at + c * Pieces::kCount, plane);
+            write_terms<kAsidePlan<plan>, true>(im, args.y_planes, at + c * Pieces::kCount + plane,
+                                                plane);
+        }
+    }
+}
+
+// Packs this warp's share, round after round. `turn` is where the block's loading thread leaves the
+// turn that it is at.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void pack_aside(const WgmmaArguments& args, uint32 turn) {
+    const Strips<plan> strips(args);
+    const uint32 parts = plan.block_n / args.pack_lines, workers = gridDim.x * kAsideWarps;
+    const uint32 round_units = args.pack_round * strips.chunks * parts;
+    const uint32 units = strips.total * strips.chunks * parts;
+    const uint32 row_tiles = (args.rows + plan.block_m() - 1) / plan.block_m();
+    const uint32 height = min(row_tiles, tile_group(strips.a_product));
+    uint32 unit = blockIdx.x * kAsideWarps + threadIdx.x / kWarp % 4 - 1;
+#pragma unroll 1
+    for (; unit < units; unit += workers) {
+        const uint32 round = unit / round_units, inside = unit % round_units;
+        const uint32 first = round * args.pack_round;
+        const uint32 count = min(uint32(args.pack_round), strips.total - first);
+        // Of the tile that wants the round's first strip.
+        const uint32 wanted = first / strips.a_product * args.parts * row_tiles * strips.a_product +
+                              first % strips.a_product * height;
+        wait_for_turn(turn, max(wanted / gridDim.x, uint32(kAsideLead)) - kAsideLead);
+        const uint32 part = inside % parts, which = inside / parts;
+        const uint32 chunk = which / count, strip = first + which % count;
+        pack_unit<plan>(args, strips.a_product, strip, chunk, part);
+        // The copy engine of any multiprocessor may read it.
+        asm volatile("fence.proxy.async;" ::: "memory");
+        __syncwarp();
+        if (threadIdx.x % kWarp == 0) {
+            uint32* counted = args.packed + strip * strips.chunks + chunk;
+            asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counted) : "memory");
+        }
+    }
+}
+
+// Returns when a strip's planes of this chunk of k lie there.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void wait_for_planes(const WgmmaArguments& args, uint32 strip, int chunk) {
+    const Strips<plan> strips(args);
+    const uint32 parts = plan.block_n / args.pack_lines;
+    const uint32* counted = args.packed + strip * strips.chunks + chunk;
+    uint32 there = 0;
+    while (there < parts) {
+        asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(there) : "l"(counted) : "memory");
+    }
+    asm volatile("fence.proxy.async;" ::: "memory");
+}
+
+// The last block whose loading is over leaves zeros for the next launch. One warp, of which the first
+// lane has loaded.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void leave_counters(const WgmmaArguments& args) {
+    const Strips<plan> strips(args);
+    const uint32 count = strips.total * strips.chunks;
+    uint32* finished = args.packed + count;
+    uint32 before = 0;
+    __syncwarp();
+    if (threadIdx.x % kWarp == 0) {
+        __threadfence();
+        before = atomicAdd(finished, 1u);
+        __threadfence();
+    }
+    before = __shfl_sync(0xffffffffu, before, 0);
+    if (before + 1 < gridDim.x) return;
+    for (uint32 i = threadIdx.x % kWarp; i <= count; i += kWarp) args.packed[i] = 0;
+}

@@ -1,0 +1,169 @@
+"""Transforms of primes in the order of powers of a generator, by Hopper's wgmma. Needs no GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from argand.dft_method import generator
+from argand.dft_tables import roots
+from argand.numpy_dft import table_exponent
+from argand.precision import FP16, Precision
+from argand.rounding import Array, split
+
+_CORE_BYTES = 128
+_DEPTH = 16
+"""How many k one instruction contracts."""
+TURNS = (1, 2, 4)
+"""Four warps have rows of 32 transforms, 16 or 8."""
+LARGEST_COLUMNS = 256
+"""Of one instruction."""
+
+
+@dataclass(frozen=True)
+class HankelPlan:
+    """Transforms of a prime length by one product with Hankel matrices (``cuda/dft_hankel.cuh``).
+
+    Attributes:
+        length: L, an odd prime.
+        turns: 1, or 2 or 4 for tiles of 16 or 8 transforms in place of 32: each then takes so many
+            times as many rows of a product of so many times fewer columns.
+        sharing: warpgroups that share the columns of a tile.
+        groups: tiles that a block works on at a time.
+        buffers: places of a tile in shared memory for all groups together. They go from group to
+            group, but for copies that are not wide: there each group has its own.
+        parted: small products of 3xfp16 have sums of their own, so that those of the large are cut
+            once a slice.
+        wide: as in `argand.dft_plan.DensePlan`.
+    """
+
+    kind: ClassVar[str] = "hankel"
+    length: int
+    turns: int
+    sharing: int
+    groups: int
+    buffers: int
+    parted: bool
+    wide: bool
+
+    @property
+    def warps(self) -> int:
+        """Of a tile."""
+        return 4 * self.sharing
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return self.groups * self.warps * 32
+
+    @property
+    def slices(self) -> int:
+        """Of k."""
+        return -(-(self.length // 2) // _DEPTH)
+
+    @property
+    def shift(self) -> int:
+        """Columns of a turn."""
+        return -(-(self.length // 2) // (2 * self.turns)) * 2
+
+    @property
+    def before(self) -> int:
+        """Columns of all turns before the last."""
+        return (self.turns - 1) * self.shift
+
+    @property
+    def columns(self) -> int:
+        """Of a warpgroup."""
+        return -(-self.shift // (8 * self.sharing)) * 8
+
+    @property
+    def cores(self) -> int:
+        """Tiles of 8 x 8 of one term of the cosines or sines."""
+        return 2 * self.slices + self.sharing * self.columns // 8 - 1
+
+    @property
+    def places(self) -> int:
+        """How many powers of the generator are in the table of places."""
+        taken = _DEPTH * self.slices + self.before
+        return max(taken, self.sharing * self.columns + 2 * self.before)
+
+    def shared_bytes(self, precision: Precision) -> int:
+        """Dynamic shared memory of a block."""
+        table = 2 * precision.terms * self.cores * _CORE_BYTES
+        places = -(-2 * self.places // 128) * 128
+        tile = -(-(32 // self.turns) * self.length * 8 // 128) * 128
+        board = 32 * self.groups * self.warps if self._lookers(precision) > 1 else 0
+        return table + places + self.buffers * (tile + 8) + board
+
+    def _lookers(self, precision: Precision) -> int:
+        return self.turns * self.sharing if precision.scaled else 1
+
+    @property
+    def sums(self) -> int:
+        """Registers a thread that hold sums."""
+        return self.columns * (1 + self.parted)
+
+    @property
+    def transforms(self) -> int:
+        """That a block works on at a time."""
+        return 32 // self.turns * self.groups
+
+
+@lru_cache(maxsize=256)
+def powers(length: int) -> tuple[npt.NDArray[np.int64], int]:
+    """g^(i + offset) modulo a prime for i from 0 to L - 2, and the offset.
+
+    Of all generators and eight offsets those with the fewest bank conflicts: lanes read and write
+    four of every other number at a time, which lie in different banks where they differ modulo 4.
+    """
+    base, numbers = generator(length), np.arange(length - 1)
+    first = np.array([pow(base, int(i), length) for i in numbers])
+    together = (np.arange(-(-length // 16) * 8) // 8 * 8)[:, None] + 2 * np.arange(4)
+    together = np.concatenate([together[::8], together[::8] + 1]) % (length - 1)
+    found = []
+    for step in numbers[np.gcd(numbers, length - 1) == 1]:
+        for offset in range(8):
+            some = first[step * (numbers + offset) % (length - 1)]
+            cost = sum(_most_alike(x[together] % 4) for x in (some, length - some))
+            found.append((cost, int(step), offset))
+    _, step, offset = min(found)
+    return first[step * (numbers + offset) % (length - 1)], offset
+
+
+def _most_alike(rows: npt.NDArray[np.int64]) -> int:
+    """How often the most frequent number of 0 to 3 stands in a row, summed over rows."""
+    return int(np.max([(rows == value).sum(axis=1) for value in range(4)], axis=0).sum())
+
+
+def places(plan: HankelPlan) -> npt.NDArray[np.uint16]:
+    """Where g^(i - before) lies, in bytes from the beginning of a transform, from the offset on."""
+    order = np.arange(plan.places) - plan.before
+    return (8 * powers(plan.length)[0][order % (plan.length - 1)]).astype(np.uint16)
+
+
+def cores(plan: HankelPlan, precision: Precision, cut: float = 0.0) -> npt.NDArray[np.uint16]:
+    """(2 terms, cores, 8, 8) numbers of 16 bits: of the cosines, then of the sines.
+
+    Number (r, c) of core matrix m is that of g^(8 m + r + c), from twice the offset on, times 1 +
+    ``cut``.
+    """
+    numbers, offset = powers(plan.length)
+    index = 8 * np.arange(plan.cores)[:, None, None] + np.arange(8)[:, None] + np.arange(8) + offset
+    found = roots(numbers, plan.length) * (1 + cut)
+    terms = [
+        _halves(term, precision)
+        for sequence in (found.real, -found.imag)
+        for term in split(np.ldexp(sequence, table_exponent(precision)), precision)
+    ]
+    return np.ascontiguousarray(np.stack(terms)[:, index % (plan.length - 1)])
+
+
+def _halves(values: Array, precision: Precision) -> npt.NDArray[np.uint16]:
+    single = np.ascontiguousarray(values, np.float32)
+    if precision.operand is FP16:
+        return single.astype(np.float16).view(np.uint16)
+    return (single.view(np.uint32) >> 16).astype(np.uint16)

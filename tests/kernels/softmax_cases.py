@@ -1,0 +1,30 @@
+"""Numbers as arrays of each kind, and how far a result is from the exact one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from argand.softmax_formats import REAL_KINDS, bf16_bits, bf16_values
+
+Array = npt.NDArray[Any]
+
+HALF_ULP = {"fp64": 2.0**-53, "fp32": 2.0**-24, "fp16": 2.0**-11, "bf16": 2.0**-8}
+SMALLEST = {"fp64": 0.0, "fp32": 2.0**-149, "fp16": 2.0**-24, "bf16": 2.0**-126}
+
+
+def stored(x: Array, kind: str) -> Array:
+    """float32 numbers as an array of a kind."""
+    with np.errstate(over="ignore"):
+        return bf16_bits(x) if kind == "bf16" else x.astype(REAL_KINDS[kind])
+
+
+def numbers(x: Array, kind: str) -> Array:
+    return (bf16_values(x) if kind == "bf16" else x).astype(np.float64)
+
+
+def ulps(found: Array, exact: Array) -> float:
+    """The largest error in units of fp32's last place at the exact result."""
+    spacing = np.spacing(np.maximum(np.abs(exact), 2.0**-149).astype(np.float32))
+    return float((np.abs(found - exact) / spacing).max())

@@ -1,0 +1,104 @@
+"""Tables and places of transforms by Hankel matrices, as ``cuda/dft_hankel.cuh`` reads them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from argand import PRECISIONS
+from argand.device import ARCHITECTURES
+from argand.dft_choice import candidates
+from argand.dft_hankel import HankelPlan, cores, places, powers
+from argand.dft_limits import check_dft_plan
+from argand.dft_method import dense
+from argand.gemm_plan import PlanError
+
+HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
+ROW = PRECISIONS["3xfp16"]
+PLAN = HankelPlan(251, turns=2, sharing=1, groups=3, buffers=6, parted=False, wide=True)
+
+
+def matrix(tiles: np.ndarray, plan: HankelPlan) -> np.ndarray:
+    """The columns of all warpgroups, of core matrices as wgmma takes them: (k, n)."""
+    blocks = plan.sharing * plan.columns // 8
+    return np.block([[tiles[k + n].T for n in range(blocks)] for k in range(2 * plan.slices)])
+
+
+@pytest.mark.parametrize(
+    ("length", "turns", "sharing"),
+    [(3, 1, 1), (5, 4, 1), (7, 2, 1), (67, 1, 1), (131, 2, 2), (251, 4, 1), (509, 1, 2),
+     (521, 2, 1), (1013, 4, 3)],
+)  # fmt: skip
+def test_tables_and_places_make_a_transform(
+    rng: np.random.Generator, length: int, turns: int, sharing: int
+) -> None:
+    plan = HankelPlan(length, turns, sharing, 1, 1, parted=False, wide=True)
+    half = length // 2
+    held = cores(plan, ROW).view(np.float16).astype(float) * 2.0**-14
+    assert held.shape == (2 * ROW.terms, plan.cores, 8, 8)
+    assert plan.shared_bytes(ROW) > held.size * 2
+    cosines, sines = (matrix(held[i] + held[i + 1], plan) for i in (0, 2))
+    where = places(plan).astype(int) // 8
+    assert len(where) % 2 == plan.shift % 2 == 0  # two places are one word
+    x = rng.standard_normal(length) + 1j * rng.standard_normal(length)
+    found = np.full(length, np.nan, complex)
+    for turn in range(turns):
+        taken = where[plan.before - turn * plan.shift :][: 16 * plan.slices]
+        even, odd = x[taken] + x[length - taken], x[taken] - x[length - taken]
+        even[half:] = odd[half:] = 0
+        p, q = even @ cosines, odd @ sines
+        found[0] = x[0] + even.sum()
+        skipped = turn * plan.shift
+        for j in range(min(plan.shift, half - skipped)):
+            n = where[plan.before + skipped + j]
+            found[n], found[length - n] = x[0] + p[j] - 1j * q[j], x[0] + p[j] + 1j * q[j]
+    exact = np.fft.fft(x)
+    assert np.linalg.norm(found - exact) < 1e-7 * np.linalg.norm(exact)
+
+
+@pytest.mark.parametrize("length", [3, 5, 67, 251, 1009])
+def test_powers_take_every_residue(length: int) -> None:
+    found, offset = powers(length)
+    assert sorted(found) == list(range(1, length))
+    step = found[1] * pow(int(found[0]), -1, length) % length
+    assert (found[1:] == found[:-1] * step % length).all()
+    assert found[0] == pow(int(step), offset, length)
+
+
+def test_orders_have_few_conflicts() -> None:
+    found, _ = powers(251)
+    fours = np.array([found[i : i + 8 : 2] % 4 for i in range(0, 112, 8)])
+    alike = [max(np.bincount(row)) for row in fours]
+    assert np.mean(alike) < 2.0  # 2.1 in any order
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"length": 255}, "need an odd prime, got 255"),
+        ({"turns": 3}, r"turns must be one of \[1, 2, 4\], got 3"),
+        ({"buffers": 2}, "3 groups need as many buffers"),
+        ({"buffers": 5, "wide": False}, "or more and wide copies, got 5 in all"),
+        ({"length": 1021, "turns": 1}, "at most 256 columns, got 512"),
+        ({"groups": 4, "buffers": 8}, "registers beside them"),
+        ({"buffers": 12}, "more than the 232448"),
+        ({"groups": 1, "buffers": 1, "length": 509, "parted": True}, "256 sums a thread"),
+    ],
+)
+def test_an_illegal_plan_says_why(change: dict[str, int], message: str) -> None:
+    check_dft_plan(PLAN, ROW, HOPPER)
+    with pytest.raises(PlanError, match=message):
+        check_dft_plan(replace(PLAN, **change), ROW, HOPPER)
+
+
+def test_wgmma_is_needed() -> None:
+    others = [arch for arch in ARCHITECTURES if arch.target != "sm_90a"]
+    for arch in others:
+        with pytest.raises(PlanError, match="wgmma needs sm_90a"):
+            check_dft_plan(PLAN, ROW, arch)
+        assert all(plan.kind == "dense" for plan in candidates(dense(251), ROW, arch, wide=True))
+    with pytest.raises(PlanError, match="16-bit operands"):
+        check_dft_plan(PLAN, PRECISIONS["3xtf32"], HOPPER)
+    with pytest.raises(PlanError, match="one term has no small products"):
+        check_dft_plan(replace(PLAN, parted=True), PRECISIONS["fp16"], HOPPER)

@@ -1,0 +1,99 @@
+"""Rings of a softmax compile without a GPU and without spills, and what no ring may be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from argand import PRECISIONS
+from argand.gemm_plan import PlanError
+from argand.softmax_choice import ring, rings
+from argand.softmax_formats import OPERATIONS, Operation
+from argand.softmax_plan import (
+    SoftmaxForm,
+    check_softmax_plan,
+    is_legal,
+    vector_for,
+)
+from argand.softmax_source import kernel_name, softmax_source
+
+from tests.kernels.test_compile import ARCHS, assert_clean
+
+ARCH = ARCHS["sm_90a"]
+PAIRS = [
+    ("fp32", "fp32"), ("fp16", "fp16"), ("bf16", "bf16"), ("fp16", "fp32"), ("fp32", "bf16")
+]  # fmt: skip
+
+
+def form_of(operation: Operation, kind: str, output: str, *, edges: bool) -> SoftmaxForm:
+    vector = vector_for(kind, kind if operation == "logsumexp" else output)
+    return SoftmaxForm(operation, kind, output, PRECISIONS["fp32"], vector, edges, unit=edges)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize(("kind", "output"), PAIRS)
+def test_every_ring(operation: Operation, kind: str, output: str) -> None:
+    """With the most values a thread that each number of threads may have."""
+    for edges in (False, True):
+        form = form_of(operation, kind, output, edges=edges)
+        for blocks in (1, 33):
+            plans = [
+                plan
+                for columns in (12_289, 16_000, 30_000, 50_000)
+                for plan in rings(form, ARCH, columns * blocks)
+                if plan.cluster == blocks and is_legal(plan, form, ARCH)
+            ]
+            assert plans
+            for plan in {p.row_threads: p for p in sorted(plans, key=lambda p: p.values)}.values():
+                assert_clean(softmax_source(form, plan), ARCH.target, kernel_name(form, plan))
+
+
+@pytest.mark.parametrize("kind", ["fp32", "fp16"])
+@pytest.mark.parametrize("blocks", [1, 33])
+def test_a_ring(kind: str, blocks: int) -> None:
+    form = form_of("softmax", kind, kind, edges=True)
+    plan = ring(form, ARCH, 256, blocks, 12_000 * blocks)
+    check_softmax_plan(plan, form, ARCH)
+    assert plan.slice * blocks >= 12_000 * blocks + 15 // 4
+    assert_clean(softmax_source(form, plan), ARCH.target, kernel_name(form, plan))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"block_threads": 512}, "as many writers"),
+        ({"staged": True}, "as many writers"),
+        ({"slice": 40_000}, "that the threads hold"),
+        ({"slice": 8_001}, "multiple of 4"),
+        ({"lag": 5}, "a lag of 1 to 4"),
+        ({"lag": 0}, "a lag of 1 to 4"),
+        ({"stages": 1}, "2 to 8 stages"),
+        ({"stages": 9}, "2 to 8 stages"),
+        ({"stages": 8}, "more than a block has"),
+        ({"blocks": 2}, "more than"),
+    ],
+)
+def test_an_illegal_ring_says_why(change: dict[str, int], message: str) -> None:
+    form = form_of("softmax", "fp32", "fp32", edges=False)
+    plan = ring(form, ARCH, 320, 2, 24_576, stages=3)
+    check_softmax_plan(plan, form, ARCH)
+    with pytest.raises(PlanError, match=message):
+        check_softmax_plan(replace(plan, **change), form, ARCH)
+
+
+@pytest.mark.parametrize(
+    ("precision", "vector", "target", "message"),
+    [
+        ("fp32", 4, "sm_80", "sm_90"),
+        ("tf32", 4, "sm_90a", "as they are"),
+        ("fp64", 2, "sm_90a", "as they are"),
+        ("fp32", 2, "sm_90a", "full accesses"),
+    ],
+)
+def test_what_a_ring_does_not_take(precision: str, vector: int, target: str, message: str) -> None:
+    kind = "fp64" if precision == "fp64" else "fp32"
+    form = SoftmaxForm("softmax", kind, kind, PRECISIONS[precision], vector, edges=vector == 2)
+    plan = ring(form, ARCH, 320, 2, 24_576, stages=2)
+    with pytest.raises(PlanError, match=message):
+        check_softmax_plan(plan, form, ARCHS[target])

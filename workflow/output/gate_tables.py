@@ -1,0 +1,34 @@
+"""The tables of gates and circuits, from what their benchmarks wrote under docs/data/."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from workflow.output.readable import ACCURACY, Column, markdown_table, number
+from workflow.output.recorded import read_rows, shown_columns
+
+
+def gates_table(data: Path) -> str:
+    """Gates and circuits of `benchmarks.gates`, with what became of the norm."""
+    state = [column for column in ACCURACY if column.field in ("norm_drift", "fidelity")]
+    columns = [*shown_columns(), *state, Column("algorithm", "how")]
+    rows = [row for row in read_rows(data / "h200-gates.csv") if row["time_us_p50"]]
+    return markdown_table(columns, rows)
+
+
+def gate_cut_table(data: Path) -> str:
+    """What `benchmarks.gate_cut` found that tensor cores cut, and what is left of it."""
+    with (data / "h200-gate-cut.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    headings = {
+        "own": "cut of a step", "further": "of each after it", "error": "error as it is",
+        "drift": "norm", "error_left": "error given back", "drift_left": "norm, given back",
+    }  # fmt: skip
+    columns = [Column(name, name) for name in ("precision", "kind", "width", "inside")]
+    columns += [Column(name, heading, _small, numeric=True) for name, heading in headings.items()]
+    return markdown_table(columns, rows)
+
+
+def _small(text: str) -> str:
+    return number(float(text), scientific=True)

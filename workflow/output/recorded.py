@@ -1,0 +1,36 @@
+"""Recorded measurements: the CSV files of records under docs/data/, and the columns to show."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from workflow.output.readable import PERFORMANCE, Column
+from workflow.records import BenchmarkRecord
+
+_FIELDS = fields(BenchmarkRecord)
+_NUMBERS = {field.name for field in _FIELDS if "float" in field.type or "int" in field.type}
+_HIDDEN = ("verified", "reason", "algorithm", "device")
+
+Rows = list[dict[str, Any]]
+
+
+def read_rows(path: Path) -> Rows:
+    """The rows of a CSV of records, numbers as numbers; gaps, and columns it lacks, as None."""
+    with path.open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    nothing: dict[str, Any] = dict.fromkeys(field.name for field in _FIELDS)
+    return [nothing | {key: _value(key, value) for key, value in row.items()} for row in rows]
+
+
+def _value(key: str, text: str) -> Any:
+    if text == "":
+        return None
+    return float(text) if key in _NUMBERS else text
+
+
+def shown_columns() -> list[Column]:
+    """Of the performance table those that a page has room for."""
+    return [column for column in PERFORMANCE if column.field not in _HIDDEN]

@@ -1,0 +1,97 @@
+"""What was wanted of the GPU's transforms, held against what a benchmark measured.
+
+A share of the device's copy rate in the same run, or times cuFFT's fp32 beside it. No transform is
+faster than a copy: where that is less than a want, the line says so. Nothing here decides whether a
+result is right; the rows are verified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from argand.dft_method import is_prime
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Want:
+    """Lengths, and their least share of the copy rate or least times cuFFT.
+
+    ``lengths`` are lengths, or the first and last of a range of primes.
+    """
+
+    lengths: tuple[int, ...]
+    share: float = 0.0
+    ratio: float = 0.0
+    primes: bool = False
+
+    def tells_of(self, length: int) -> bool:
+        """Whether the want names a length."""
+        if self.primes:
+            return self.lengths[0] <= length <= self.lengths[1] and is_prime(length)
+        return length in self.lengths
+
+
+WANTS: tuple[Want, ...] = (
+    Want((64, 97, 100, 127, 128), share=0.80),
+    Want((251,), share=0.57),
+    Want((67, 199), ratio=4, primes=True),
+    Want((200, 509), ratio=1, primes=True),
+    Want((1009, 2039, 4093, 8191, 10_007), ratio=1.5),
+    Want((1024,), ratio=0.95),
+    Want((4096,), ratio=0.9),
+    Want((16_384, 32_768, 65_536, 131_072), ratio=1),
+)
+
+
+def judged_dft(rows: Sequence[Row]) -> list[dict[str, str]]:
+    """A line for each want and length that the rows tell about."""
+    found = []
+    theirs = {row["n"]: row for row in _rows(rows, "cufft", "fp32")}
+    ours = {row["n"]: row for row in _rows(rows, "argand", "3xfp16")}
+    for want in WANTS:
+        for length in sorted(length for length in ours if want.tells_of(int(length))):
+            row = ours[length]
+            share, most = row["limit_fraction"], ""
+            if want.ratio:
+                if length not in theirs:
+                    continue
+                ratio = theirs[length]["time_us_p50"] / row["time_us_p50"]
+                limit = 1 / theirs[length]["limit_fraction"]
+                met = "yes" if _reaches(ratio, want.ratio) else "no"
+                if want.ratio > limit:
+                    met = "no copy does"
+                wanted, measured = f"{want.ratio:g} x cuFFT", f"{ratio:.3g} x"
+                most = f"{limit:.3g} x"
+            else:
+                met = "yes" if share >= want.share else "no"
+                wanted, measured = f"{want.share:g} of copy", f"{share:.3f}"
+            found.append({
+                "length": f"{length:.0f}", "wanted": wanted, "measured": measured,
+                "of copy": f"{share:.3f}", "a copy": most, "by": _who(row), "met": met,
+            })  # fmt: skip
+    return found
+
+
+_SAME = 0.01
+"""Two runs of one program differ by so much."""
+
+
+def _reaches(ratio: float, wanted: float) -> bool:
+    """Whether it does; a want of 1 is met by cuFFT itself, whose two runs differ."""
+    return ratio >= wanted * (1 - _SAME if wanted == 1 else 1)
+
+
+def _who(row: Row) -> str:
+    return "cuFFT" if "cufft" in row["algorithm"] else "ours"
+
+
+def _rows(rows: Sequence[Row], implementation: str, precision: str) -> list[Row]:
+    return [
+        row for row in rows
+        if row["implementation"] == implementation and row["precision"] == precision
+        and row["verified"] == "True" and row["time_us_p50"]
+    ]  # fmt: skip
