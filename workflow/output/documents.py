@@ -21,7 +21,7 @@ from workflow.output.gate_tables import gate_cut_table, gates_table
 from workflow.output.measured import measured_products
 from workflow.output.readable import PERFORMANCE, Column, markdown_table, number
 from workflow.output.recorded import Rows, read_rows, shown_columns
-from workflow.output.scale_tables import memory_table, scaling_table, streaming_table
+from workflow.output.scale_tables import scaling_table, streaming_table
 from workflow.output.wanted import judged
 from workflow.output.wanted_dft import judged_dft
 from workflow.output.wanted_softmax import judged_softmax
@@ -268,7 +268,6 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "h200-softmax-wanted": wanted_softmax_table,
     "h200-softmax-plans": softmax_plans_table,
     "h200-ncu": profile_table,
-    "h200-job-memory": memory_table,
     "h200-scaling": scaling_table,
     "h200-streaming": streaming_table,
     "h200-conditions": conditions,

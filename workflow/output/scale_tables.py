@@ -1,4 +1,4 @@
-"""Tables of what was measured of large data, several GPUs and jobs, from JSON under docs/data/."""
+"""Tables of what was measured of large data and several GPUs, from JSON under docs/data/."""
 
 from __future__ import annotations
 
@@ -68,12 +68,3 @@ def _scaled(run: Mapping[str, Any]) -> dict[str, str]:
         "between two jobs (s)": number(run["between_s"]),
         "devices held (%)": number(100 * run["busy"]),
     }
-
-
-def memory_table(data: Path) -> str:
-    """The host memory of jobs by `benchmarks.job_memory`."""
-    found = _json(data, "h200-job-memory.json")["host_peak_mib"]
-    return _table(
-        {"kind": kind, **{f"{step} (MiB)": f"{mib:.0f}" for step, mib in steps.items()}}
-        for kind, steps in found.items()
-    )

@@ -24,10 +24,13 @@ from workflow.workloads.base import Shape
 Step = Literal["stage", "run", "verify", "deliver", "gather", "draw"]
 
 _BASE_MB = 2000
-"""The job with its libraries, the two Snakemakes around it, and the copies of small inputs that a
-timing rotates through the cache."""
-_CUDA_MB = 4000
-"""More where CUDA is used: its libraries, their host memory, pinned buffers."""
+"""A job's libraries (at most 262 MiB before its data, by benchmarks.job_memory), the two Snakemakes
+around it (224 MiB each), and the copies of small inputs that a timing rotates through the cache
+(twice a last-level cache, of 300 MiB on large machines), rounded up."""
+_CUDA_MB = 1000
+"""More where CUDA is used: a job with cuBLAS and our kernels on an H200 had 722 MiB in all with
+160 MiB of data (docs/data/h200-scaling-leases.jsonl), 300 more than on a CPU; other libraries
+and the compiler of kernels want room."""
 _BASE_MINUTES = 10
 """Start-up, compilation of kernels, a file system under load."""
 _MARGIN = 3.0
@@ -71,7 +74,7 @@ class Needs:
 
 
 FIXED = Needs(2 * _BASE_MB + _CUDA_MB, 30)
-"""Of the jobs that no workload sizes: ceilings, growth of errors."""
+"""Of the jobs that no workload sizes: ceilings (1.1 GiB on a CPU), growth of errors (80 MiB)."""
 
 
 def needs(study: Study, name: str, step: Step, *, gpu: bool = False) -> Needs:
