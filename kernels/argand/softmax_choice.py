@@ -69,7 +69,7 @@ lag; in between there is none."""
 _RING_BLOCKS = (1, 2, 3, 4, 6, 8, 11, 12, 16, 22, 33, 44, 66, 132)
 _RING_THREADS = ((256, 128), (384, 128), (512, 128), (512, 256))
 _RING_LAGS = (2, 3, 4)
-_RING_BYTES = (12 << 10, 76 << 10)
+_RING_BYTES = (23 << 10, 52 << 10)
 _LEAST_PART = 2048
 """Columns for which another block is worth its start where multiprocessors have nothing to do."""
 
@@ -78,9 +78,9 @@ def plan_softmax(
     form: SoftmaxForm, arch: Arch, *, rows: int, columns: int, cores: int
 ) -> SoftmaxPlan:
     """The plan for rows of this length on a GPU with so many multiprocessors."""
-    found = _ring_for(form, arch, columns, cores)
-    if found is not None:
-        return found
+    plan = _ring_for(form, arch, columns, cores)
+    if plan is not None:
+        return plan
     most = LARGEST_CLUSTER if arch.sm >= CLUSTER_SM else 1
     threads, cluster, staged = _STREAMED_THREADS, most, False
     for limit, *found in _LADDERS[form.value_bytes]:

@@ -101,6 +101,13 @@ class SoftmaxPlan:
         """Whether rows wait in shared memory for their sums."""
         return self.stages > 0
 
+    @property
+    def how(self) -> str:
+        """How rows are held: ring, staged, resident or streamed."""
+        if self.ring:
+            return "ring"
+        return "staged" if self.staged else "resident" if self.resident else "streamed"
+
     def shared_bytes(self, form: SoftmaxForm) -> int:
         """Dynamic shared memory of a block."""
         if self.ring:
