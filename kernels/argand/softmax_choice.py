@@ -59,13 +59,17 @@ _STREAMED_THREADS = 256
 _STREAMED_WORDS = 32
 _MOST_WORDS = 64
 """Of 32 bits that a thread holds of a row: twice that would leave one warp a scheduler."""
-_Rung = tuple[int, int, int, int, int]
+_Rung = tuple[int, int, int, int, int, int]
 _RINGS: dict[int, tuple[_Rung, ...]] = {
-    4: (),
-    2: (),
+    4: (
+        (32768, 53248, 6, 512, 256, 4), (131072, 270336, 33, 384, 128, 4),
+        (270336, 360448, 44, 384, 128, 4), (360448, 540672, 66, 384, 128, 4),
+        (540672, 2400000, 132, 512, 256, 4),
+    ),
+    2: ((540672, 1200000, 66, 256, 128, 4), (1200000, 4800000, 132, 256, 128, 4)),
 }  # fmt: skip
-"""By bytes of an element of x: from and up to how many columns a ring has which blocks, threads and
-lag; in between there is none."""
+"""By bytes of an element of x: from and up to how many columns a ring of which blocks, threads that
+sum, threads that write, and lag; in between there is none. Measured as the ladders are."""
 _RING_BLOCKS = (1, 2, 3, 4, 6, 8, 11, 12, 16, 22, 33, 44, 66, 132)
 _RING_THREADS = ((256, 128), (384, 128), (512, 128), (512, 256))
 _RING_LAGS = (2, 3, 4)
@@ -107,9 +111,9 @@ def plan_softmax(
 
 
 def _ring_for(form: SoftmaxForm, arch: Arch, columns: int, cores: int) -> SoftmaxPlan | None:
-    for least, most, blocks, threads, lag in _RINGS.get(ELEMENT_BYTES[form.input], ()):
+    for least, most, blocks, threads, writers, lag in _RINGS.get(ELEMENT_BYTES[form.input], ()):
         if least < columns <= most:
-            plan = ring(form, arch, threads, min(blocks, cores), columns, lag=lag)
+            plan = ring(form, arch, threads, min(blocks, cores), columns, writers=writers, lag=lag)
             return plan if is_legal(plan, form, arch) else None
     return None
 
@@ -170,7 +174,8 @@ def ring(
 ) -> SoftmaxPlan:  # fmt: skip
     """The plan of blocks with up to so many rows in shared memory, of which each has a slice.
 
-    As many threads write as hold values, unless it is said how many.
+    As many threads write as hold values, unless it is said how many. The lag is less where there
+    would be no room for two stages.
     """
     grain = ring_grain(form)
     need = columns + (grain - 1 if form.edges or grain != form.vector else 0)
@@ -178,6 +183,7 @@ def ring(
     values = -(-slice // (threads * grain)) * grain
     block = ring_block(threads, writers or threads, cluster)
     room = ring_bytes(arch, blocks) // stage_bytes(form, slice)
+    lag = max(1, min(lag, room - 2))
     return SoftmaxPlan(
         threads, block, values, cluster, True, False, blocks, min(stages, room - lag), lag, slice
     )
