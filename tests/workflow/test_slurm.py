@@ -104,11 +104,16 @@ def _takers(project: Project) -> list[str]:
 
 
 def test_gpu_jobs_run_on_both_nodes_each_with_its_own_device(
-    project: Project, expected: list[dict[str, str]]
+    project: Project, slurm: MiniSlurm, expected: list[dict[str, str]]
 ) -> None:
+    """Two jobs are held until both run: Slurm gives the second to the node with less to do."""
     (project.folder / "study.yaml").write_text(TWO)
     gres = ("growth_of_errors:gpu=0", "growth_of_errors:gres=gpu:1")  # the other way to ask
-    said = project.finish(project.submit("--set-resources", *gres))
+    (project.folder / "hold").touch()
+    process = project.submit("--set-resources", *gres)
+    wait_for("two run jobs are there", lambda: len(slurm.jobs("R", "rule_run")) == 2, 120)
+    (project.folder / "hold").unlink()
+    said = project.finish(process)
     assert project.rows() == expected
     seen = project.seen()
     assert len(seen) == 4, seen
