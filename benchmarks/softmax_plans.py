@@ -38,6 +38,7 @@ _WIDTHS = (
     131072, 262144, 524288, 1 << 20,
 )  # fmt: skip
 _CHECKED_ROWS = 8
+HELD = ("resident", "staged", "streamed", "ring")
 
 
 @dataclass(frozen=True)
@@ -89,10 +90,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         for rows in arguments.rows
     ]
     arch = gpu(0).require_arch()
-    _compile_all({way for case in cases for way in _ways(case, arch)}, arch)
+    _compile_all({way for case in cases for way in _ways(case, arch, arguments.held)}, arch)
     rows: list[dict[str, Any]] = []
     for case in cases:
-        rows += _measured(case, arch, arguments.repeats)
+        rows += _measured(case, arch, arguments.repeats, arguments.held)
         if arguments.csv:
             atomic_text(arguments.csv, _as_csv(rows))
     return int(any(not row["right"] for row in rows))
@@ -111,6 +112,9 @@ def _parser() -> argparse.ArgumentParser:
     found.add_argument("--rows", type=numbers, default=[0], help="0: as many as --values make")
     found.add_argument("--values", type=int, default=1 << 29)
     found.add_argument("--repeats", type=int, default=5)
+    found.add_argument(
+        "--held", choices=HELD, nargs="+", default=list(HELD), help="only plans that hold rows so"
+    )
     found.add_argument("--csv", type=Path)
     return found
 
@@ -118,11 +122,16 @@ def _parser() -> argparse.ArgumentParser:
 _Way = tuple[SoftmaxForm, SoftmaxPlan]
 
 
-def _ways(case: Case, arch: Arch) -> list[_Way]:
-    """What a call takes, and everything else."""
+def _ways(case: Case, arch: Arch, held: Sequence[str]) -> list[_Way]:
+    """What a call takes, and everything else that holds rows in one of these ways."""
     form = case.taken
     plan = plan_softmax(form, arch, rows=case.rows, columns=case.columns, cores=gpu(0).cores)
-    every = [(form, plan) for form in case.forms for plan in candidates(form, arch, case.columns)]
+    every = [
+        (form, plan)
+        for form in case.forms
+        for plan in candidates(form, arch, case.columns)
+        if plan.how in held
+    ]
     return list(dict.fromkeys([(form, plan), *every]))
 
 
@@ -138,13 +147,13 @@ def _compile(job: tuple[str, str]) -> None:
     compile_cubin(*job)
 
 
-def _measured(case: Case, arch: Arch, repeats: int) -> list[dict[str, Any]]:
+def _measured(case: Case, arch: Arch, repeats: int, held: Sequence[str]) -> list[dict[str, Any]]:
     from argand.cuda_softmax import forced
 
     x, out = operands(case)
     copied = case.bytes / _copy_rate(x, repeats)
     found = []
-    taken, *_ = ways = _ways(case, arch)
+    taken, *_ = ways = _ways(case, arch, held)
     for form, plan in ways:
         out[...] = 0xFFFF if out.dtype.kind == "u" else np.nan
         with forced.to((plan, form.vector)):
@@ -157,7 +166,8 @@ def _measured(case: Case, arch: Arch, repeats: int) -> list[dict[str, Any]]:
         rate = case.bytes / seconds / 1e9
         found.append({
             "kind": case.kind, "rows": case.rows, "columns": case.columns,
-            "row_threads": plan.row_threads, "values": plan.values, "cluster": plan.cluster,
+            "row_threads": plan.row_threads, "block_threads": plan.block_threads,
+            "values": plan.values, "cluster": plan.cluster,
             "resident": plan.resident, "staged": plan.staged, "blocks": plan.blocks,
             "stages": plan.stages, "lag": plan.lag,
             "vector": form.vector, "taken": (form, plan) == taken,

@@ -6,6 +6,7 @@ Needs no GPU and no CuPy.
 from __future__ import annotations
 
 from argand.device import Arch
+from argand.softmax_formats import ELEMENT_BYTES
 from argand.softmax_plan import (
     CLUSTER_SM,
     LARGEST_BLOCK,
@@ -58,10 +59,21 @@ _STREAMED_THREADS = 256
 _STREAMED_WORDS = 32
 _MOST_WORDS = 64
 """Of 32 bits that a thread holds of a row: twice that would leave one warp a scheduler."""
+_Rung = tuple[int, int, int, int, int, int]
+_RINGS: dict[int, tuple[_Rung, ...]] = {
+    4: (
+        (32768, 53248, 6, 512, 256, 4), (131072, 270336, 33, 384, 128, 4),
+        (270336, 360448, 44, 384, 128, 4), (360448, 540672, 66, 384, 128, 4),
+        (540672, 2400000, 132, 512, 256, 4),
+    ),
+    2: ((540672, 1200000, 66, 256, 128, 4), (1200000, 4800000, 132, 256, 128, 4)),
+}  # fmt: skip
+"""By bytes of an element of x: from and up to how many columns a ring of which blocks, threads that
+sum, threads that write, and lag; in between there is none. Measured as the ladders are."""
 _RING_BLOCKS = (1, 2, 3, 4, 6, 8, 11, 12, 16, 22, 33, 44, 66, 132)
-_RING_THREADS = (192, 256, 320, 384)
-_RING_LAGS = (1, 2, 3)
-_RING_BYTES = (12 << 10, 76 << 10)
+_RING_THREADS = ((256, 128), (384, 128), (512, 128), (512, 256))
+_RING_LAGS = (2, 3, 4)
+_RING_BYTES = (23 << 10, 52 << 10)
 _LEAST_PART = 2048
 """Columns for which another block is worth its start where multiprocessors have nothing to do."""
 
@@ -70,6 +82,9 @@ def plan_softmax(
     form: SoftmaxForm, arch: Arch, *, rows: int, columns: int, cores: int
 ) -> SoftmaxPlan:
     """The plan for rows of this length on a GPU with so many multiprocessors."""
+    plan = _ring_for(form, arch, columns, cores)
+    if plan is not None:
+        return plan
     most = LARGEST_CLUSTER if arch.sm >= CLUSTER_SM else 1
     threads, cluster, staged = _STREAMED_THREADS, most, False
     for limit, *found in _LADDERS[form.value_bytes]:
@@ -95,6 +110,14 @@ def plan_softmax(
     return streamed(form, _STREAMED_THREADS, cluster, _STREAMED_WORDS)
 
 
+def _ring_for(form: SoftmaxForm, arch: Arch, columns: int, cores: int) -> SoftmaxPlan | None:
+    for least, most, blocks, threads, writers, lag in _RINGS.get(ELEMENT_BYTES[form.input], ()):
+        if least < columns <= most:
+            plan = ring(form, arch, threads, min(blocks, cores), columns, writers=writers, lag=lag)
+            return plan if is_legal(plan, form, arch) else None
+    return None
+
+
 def candidates(form: SoftmaxForm, arch: Arch, columns: int) -> list[SoftmaxPlan]:
     """Every plan worth measuring for rows of this length."""
     found: dict[SoftmaxPlan, None] = {}
@@ -117,10 +140,10 @@ def rings(form: SoftmaxForm, arch: Arch, columns: int) -> list[SoftmaxPlan]:
     """Rings worth measuring, legal or not: slices that are long enough to be copied in a piece."""
     least, most = _RING_BYTES
     return [
-        ring(form, arch, threads, blocks, columns, lag=lag)
+        ring(form, arch, threads, blocks, columns, writers=writers, lag=lag)
         for blocks in _RING_BLOCKS
         if least <= stage_bytes(form, columns // blocks) <= most
-        for threads in _RING_THREADS
+        for threads, writers in _RING_THREADS
         for lag in _RING_LAGS
     ]
 
@@ -147,26 +170,22 @@ def fitted(
 
 def ring(
     form: SoftmaxForm, arch: Arch, threads: int, cluster: int, columns: int, *,
-    lag: int = 1, blocks: int = 1, stages: int = MOST_STAGES,
+    writers: int = 0, lag: int = 1, blocks: int = 1, stages: int = MOST_STAGES,
 ) -> SoftmaxPlan:  # fmt: skip
-    """The plan of blocks with up to so many rows in shared memory, of which each has a slice."""
-    unit = ring_grain(form)
-    need = columns + (unit - 1 if form.edges or unit != form.vector else 0)
-    slice = -(-need // (cluster * unit)) * unit
-    step = max(unit, 2 * form.vector)
-    values = -(-slice // (threads * step)) * step
-    stages = min(stages, ring_bytes(arch, blocks) // stage_bytes(form, slice) - lag)
+    """The plan of blocks with up to so many rows in shared memory, of which each has a slice.
+
+    As many threads write as hold values, unless it is said how many. The lag is less where there
+    would be no room for two stages.
+    """
+    grain = ring_grain(form)
+    need = columns + (grain - 1 if form.edges or grain != form.vector else 0)
+    slice = -(-need // (cluster * grain)) * grain
+    values = -(-slice // (threads * grain)) * grain
+    block = ring_block(threads, writers or threads, cluster)
+    room = ring_bytes(arch, blocks) // stage_bytes(form, slice)
+    lag = max(1, min(lag, room - 2))
     return SoftmaxPlan(
-        threads,
-        ring_block(threads, cluster),
-        values,
-        cluster,
-        True,
-        False,
-        blocks,
-        stages,
-        lag,
-        slice,
+        threads, block, values, cluster, True, False, blocks, min(stages, room - lag), lag, slice
     )
 
 

@@ -24,6 +24,7 @@ _BOARD_BYTES = 4 * 1024
 MOST_STAGES, MOST_LAG = 8, 4
 RING_GRAIN_BYTES = 16
 """To a multiple of which the slices of a ring are aligned, in shared memory and in a row."""
+_MOST_RING_WORDS = 64
 _STAGE_BYTES = 128
 """Of which a stage of a ring has a multiple."""
 _TURNS, _FINDING_BYTES = 2 * MOST_LAG, 16
@@ -100,6 +101,13 @@ class SoftmaxPlan:
         """Whether rows wait in shared memory for their sums."""
         return self.stages > 0
 
+    @property
+    def how(self) -> str:
+        """How rows are held: ring, staged, resident or streamed."""
+        if self.ring:
+            return "ring"
+        return "staged" if self.staged else "resident" if self.resident else "streamed"
+
     def shared_bytes(self, form: SoftmaxForm) -> int:
         """Dynamic shared memory of a block."""
         if self.ring:
@@ -165,12 +173,16 @@ def _check_ring(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
     written = form.input if form.operation == "logsumexp" else form.output
     if form.vector != vector_for(form.input, written):
         raise PlanError(f"a ring needs full accesses, got {form.vector} values")
-    if (
-        plan.block_threads != ring_block(plan.row_threads, plan.cluster)
-        or not plan.resident
-        or plan.staged
-    ):
-        raise PlanError("a ring has as many writers as hold a slice, and 2 or 3 warps more")
+    writers = plan.block_threads - ring_block(plan.row_threads, 0, plan.cluster)
+    if writers < WARP or writers % WARP or plan.row_threads % writers:
+        raise PlanError(
+            f"a ring has writers beside 2 or 3 warps and {plan.row_threads} threads that hold "
+            f"values, a whole share of them, got {plan.block_threads} threads in all"
+        )
+    if not plan.resident or plan.staged:
+        raise PlanError("a ring holds rows whole, and copies in its own way")
+    if plan.values * form.value_bytes > _MOST_RING_WORDS * 4:
+        raise PlanError(f"a ring's threads hold at most {_MOST_RING_WORDS} words each")
     if plan.slice > plan.row_threads * plan.values or plan.slice % ring_grain(form):
         raise PlanError(
             f"a slice must be a multiple of {ring_grain(form)} columns that the threads hold, "
@@ -188,12 +200,12 @@ def _check_ring(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
         )
 
 
-def ring_block(threads: int, cluster: int) -> int:
-    """Threads of a ring's block of which so many hold values.
+def ring_block(threads: int, writers: int, cluster: int) -> int:
+    """Threads of a ring's block of which so many hold values and so many write.
 
-    As many write; a loader, a teller and, where others share the row, a listener have a warp each.
+    Beside them a loader, a teller and, where others share the row, a listener have a warp each.
     """
-    return 2 * threads + (2 + (cluster > 1)) * WARP
+    return threads + writers + (2 + (cluster > 1)) * WARP
 
 
 def ring_grain(form: SoftmaxForm) -> int:
@@ -236,7 +248,7 @@ def is_legal(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> bool:
 def _besides(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
     """Registers a thread beside its values, with which no kernel spills (the tests compile all)."""
     if plan.ring:
-        return 40 if not form.packed else 44 if form.output in HALF_KINDS else 58
+        return 42 if not form.packed else 44 if form.output in HALF_KINDS else 58
     plain = form.precision.exact_operands and form.operation == "softmax"
     if form.wide:
         found = 64

@@ -19,18 +19,9 @@ ARGUMENTS: Fields = (
 
 def kernel_name(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
     """The kernel's symbol."""
-    how = (
-        "ring"
-        if plan.ring
-        else "staged"
-        if plan.staged
-        else "resident"
-        if plan.resident
-        else "streamed"
-    )
     edges = "_edges" * form.edges + "_scaled" * (not form.unit)
     return (
-        f"{form.operation}_{form.input}_{form.output}_{form.precision.symbol}_{how}_"
+        f"{form.operation}_{form.input}_{form.output}_{form.precision.symbol}_{plan.how}_"
         f"{plan.cluster}x{plan.row_threads}x{plan.values}_{form.vector}{edges}"
     )
 

@@ -24,7 +24,7 @@ SHAPES = [(1, 5000), (7, 4999), (400, 4999), (7, 70_001)]
 WAYS: list[tuple[int, int, dict[str, int]]] = [
     (1, 256, {"lag": 1}), (2, 128, {"lag": 1, "stages": 2}), (5, 256, {"lag": 2, "stages": 4}),
     (7, 128, {"lag": 2, "stages": 3, "blocks": 2}), (33, 128, {"lag": 4, "stages": 4}),
-    (132, 64, {"lag": 3, "stages": 7}),
+    (132, 64, {"lag": 3, "stages": 7}), (9, 256, {"writers": 64, "lag": 2, "stages": 3}),
 ]  # fmt: skip
 """Blocks that share a row, threads, and how far they run ahead of each other."""
 

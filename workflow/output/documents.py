@@ -11,6 +11,7 @@ import csv
 import math
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,9 +94,9 @@ def _whole(value: float) -> str:
     return f"{value:.0f}"
 
 
-def softmax_plans_table(data: Path) -> str:
-    """Of each kind and width the fastest plan that `benchmarks.softmax_plans` measured."""
-    with (data / "h200-softmax-plans.csv").open(encoding="utf-8") as file:
+def softmax_plans_table(data: Path, name: str = "h200-softmax-plans") -> str:
+    """Of each kind and width the fastest plan that a run of `benchmarks.softmax_plans` measured."""
+    with (data / f"{name}.csv").open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["right"] == "True"]
     fastest: dict[tuple[str, str], dict[str, str]] = {}
     for row in sorted(rows, key=lambda row: float(row["time_us"])):
@@ -111,6 +112,8 @@ def softmax_plans_table(data: Path) -> str:
 
 def _plan_row(row: dict[str, str]) -> dict[str, str]:
     whole = "whole, staged" if row["staged"] == "True" else "whole"
+    if int(row.get("stages", 0)) > 0:
+        whole = f"ring, lag {row['lag']}"
     return {
         "kind": row["kind"],
         "rows x columns": f"{row['rows']}x{row['columns']}",
@@ -267,6 +270,7 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "h200-softmax": softmaxes_table,
     "h200-softmax-wanted": wanted_softmax_table,
     "h200-softmax-plans": softmax_plans_table,
+    "h200-softmax-rings": partial(softmax_plans_table, name="h200-softmax-rings"),
     "h200-ncu": profile_table,
     "h200-scaling": scaling_table,
     "h200-streaming": streaming_table,

@@ -9,7 +9,7 @@
 //                 exponentials, or the values as they came, where the row waits for its sum (`told`)
 //     teller      joins what the warps found, for the row itself or for the other blocks
 //     listener    waits for what the other blocks found (`heard`)
-//     writers     each warp writes what one of the summers left (`gone`): memory that is busy with
+//     writers     each warp writes what some of the summers left (`gone`): memory that is busy with
 //                 results holds up nobody else
 //
 // The copy engine alone writes where it copies to: what threads write there would have to be fenced
@@ -59,6 +59,9 @@ class Ring {
     using In = Element<plan.input>;
     using E = ExponentialsOf<plan>;
     static constexpr int kWarps = RingBoards<plan>::kWarps;
+    static constexpr int kServants = plan.cluster > 1 ? 3 : 2;  // loader, teller, listener
+    static constexpr int kWriters = plan.block_threads / kWarp - kWarps - kServants;
+    static_assert(kWriters > 0 && kWarps % kWriters == 0, "a writer has the parts of whole warps");
     static constexpr int kGroup = 4;  // accesses whose values are read together
     static_assert(!plan.wide && plan.held == Held::exact, "parts have an fp32 maximum and no scale");
     static_assert(kWarps <= kWarp, "a lane of the teller has a warp's part");
@@ -139,39 +142,45 @@ class Ring {
         }
     }
 
-    __device__ __forceinline__ void write_row(Element<plan.output>* row, int phase, int board,
-                                              int mine) const {
-        const Outcome<plan> outcome = boards.outcome(board);
-        if constexpr (plan.operation == Operation::logsumexp) {
-            if (slices.rank == 0 && mine == 0) outcome.put_total(row);
-        } else {
-            const float change = boards.changes[board][threadIdx.x / kWarp - kWarps];
-            const In* waiting = slices.place_of(stages + board) + mine;
-            const auto to = slices.window(row, phase, mine);
+    // What the summer left whose warp and first value these are.
+    __device__ __forceinline__ void write_part(Element<plan.output>* row, int phase, int board, int warp,
+                                               int first_value,
+                                               const Outcome<plan>& outcome) const {
+        const float change = boards.changes[board][warp];
+        const In* waiting = slices.place_of(stages + board) + first_value;
+        const auto to = slices.window(row, phase, first_value);
 #pragma unroll
-            for (int first = 0; first < plan.accesses(); first += kGroup) {
-                Part<plan> part;
+        for (int first = 0; first < plan.accesses(); first += kGroup) {
+            Part<plan> part;
 #pragma unroll
-                for (int i = first; i < first + kGroup && i < plan.accesses(); ++i) {
-                    slices.take_access(to, i, waiting, part);
-                }
+            for (int i = first; i < first + kGroup && i < plan.accesses(); ++i) {
+                slices.take_access(to, i, waiting, part);
+            }
 #pragma unroll
-                for (int i = first; i < first + kGroup && i < plan.accesses(); ++i) {
-                    write_access<plan>(
-                        to, i, [&](int v) { return outcome.of(part.at(v), change, args); });
-                }
+            for (int i = first; i < first + kGroup && i < plan.accesses(); ++i) {
+                write_access<plan>(
+                    to, i, [&](int v) { return outcome.of(part.at(v), change, args); });
             }
         }
     }
 
     __device__ __forceinline__ void write_all() const {
         Place board{0, 0};
-        const int mine = static_cast<int>(threadIdx.x - plan.row_threads) * plan.vector;
         const In* row = slices.first_row();
         auto* out = static_cast<Element<plan.output>*>(args.out) + slices.team * args.out_stride;
         for (int turn = 0; turn < turns; ++turn, board.next(lag)) {
             barrier_wait(shared_address(&boards.heard[board.index]), board.parity);
-            write_row(out, slices.phase_of(row), board.index, mine);
+            const Outcome<plan> outcome = boards.outcome(board.index);
+            if constexpr (plan.operation == Operation::logsumexp) {
+                if (slices.rank == 0 && threadIdx.x == plan.row_threads) outcome.put_total(out);
+            } else {
+                const int phase = slices.phase_of(row), lane = threadIdx.x % kWarp;
+#pragma unroll 1
+                for (int warp = threadIdx.x / kWarp - kWarps; warp < kWarps; warp += kWriters) {
+                    write_part(out, phase, board.index, warp, (warp * kWarp + lane) * plan.vector,
+                               outcome);
+                }
+            }
             __syncwarp();
             if (threadIdx.x % kWarp == 0) barrier_arrive(shared_address(&boards.gone[board.index]));
             row += step * args.x_stride;
@@ -229,7 +238,7 @@ class Ring {
             for (int i = 0; i < kMostLag; ++i) {
                 barrier_init(shared_address(&boards.told[i]), kWarps);
                 barrier_init(shared_address(&boards.heard[i]), 1);
-                barrier_init(shared_address(&boards.gone[i]), kWarps);
+                barrier_init(shared_address(&boards.gone[i]), kWriters);
             }
             barrier_init_fence();
         }
@@ -237,18 +246,18 @@ class Ring {
         const int warp = threadIdx.x / kWarp;
         if (warp < kWarps) {
             sum_all();
-        } else if (warp < 2 * kWarps) {
+        } else if (warp < kWarps + kWriters) {
             write_all();
-        } else if (warp == 2 * kWarps) {
+        } else if (warp == kWarps + kWriters) {
             if (threadIdx.x % kWarp == 0) load();
             __syncwarp();
         } else if constexpr (plan.cluster == 1) {
-            if (warp == 2 * kWarps + 1) {
+            if (warp == kWarps + kWriters + 1) {
                 join_warps([&](int, int board, const Finding& found) { answer(board, found); });
             }
         } else {
             Exchange<plan> exchange(args, slices.team, slices.rank);
-            if (warp == 2 * kWarps + 1) {
+            if (warp == kWarps + kWriters + 1) {
                 join_warps([&](int turn, int, const Finding& found) {
                     if (threadIdx.x % kWarp == 0) exchange.tell_all(turn, found);
                 });
