@@ -19,7 +19,7 @@ programs=()
 for precision in $precisions; do
   programs+=("sanitized_gemm $precision" "sanitized_dft $precision")
 done
-for kind in fp32 fp16 bf16 complex64; do
+for kind in fp32 fp16 bf16 complex64 rounded; do
   programs+=("sanitized_softmax $kind")
 done
 for precision in fp64 fp32 $precisions; do

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS, Precision, gemm, pack, softmax, to_pairs
+from argand import PRECISIONS, Precision, gemm, pack, to_pairs
 from argand.device import gpu
 from argand.gemm_choice import GemmSizes, OperandTraits, candidates
 from argand.operands import OPS
@@ -22,13 +22,7 @@ from benchmarks.gemm_ours import unscaled
 from benchmarks.operands import random_operands
 from benchmarks.samples import on_host
 from benchmarks.shapes import Shape
-from workflow.accuracy import (
-    Accuracy,
-    assess_product,
-    assess_softmax,
-    product_reference,
-    softmax_reference,
-)
+from workflow.accuracy import Accuracy, assess_product, product_reference
 
 SHAPES = (
     Shape(1, 1, 1), Shape(7, 5, 3), Shape(65, 33, 17), Shape(129, 131, 67), Shape(200, 72, 260),
@@ -37,7 +31,6 @@ SHAPES = (
 """One-sized, prime, one line on either side, tall k, a batch; none a multiple of a tile."""
 HOPPER_SHAPES = (Shape(65, 34, 18), Shape(130, 132, 1100), Shape(34, 20, 46, batch=3))
 """Ragged, with pitches that the copy engine reads; the second has k to cut."""
-_ROWS, _COLUMNS = 5, (1, 33, 1000, 40001)
 _ALPHA, _BETA = 2 - 1j, 0.5j
 _SEED = 1
 
@@ -51,8 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     precision = PRECISIONS[found.parse_args(argv).precision]
     cupy.cuda.set_allocator(None)
     wrong = 0
-    calls = (products(precision, cupy), hopper_products(precision), softmaxes(precision, cupy))
-    for name, accuracy in itertools.chain(*calls):
+    for name, accuracy in itertools.chain(products(precision, cupy), hopper_products(precision)):
         if not accuracy.verified:
             wrong += 1
             print(f"{name}: {accuracy.reason}")
@@ -134,17 +126,6 @@ def _stored(x: Any, op: str) -> Any:
         return x
     turned = np.ascontiguousarray(x.swapaxes(-1, -2))
     return turned.conj() if op == "C" else turned
-
-
-def softmaxes(precision: Precision, arrays: Any) -> Iterator[tuple[str, Accuracy]]:
-    """The same for softmax: a row in registers, rows that share a block, a row read twice."""
-    rng = np.random.default_rng(_SEED)
-    for columns in _COLUMNS:
-        x = rng.standard_normal((_ROWS, columns)).astype(precision.real_output)
-        result = on_host(softmax(arrays.array(x), precision=precision))
-        backend = "cpu" if arrays is np else "cuda"
-        judged = assess_softmax(softmax_reference(x), result, precision, backend=backend)
-        yield f"softmax {_ROWS}x{columns}", judged
 
 
 if __name__ == "__main__":

@@ -1,36 +1,57 @@
 """Small ragged softmaxes for compute-sanitizer: ``python -m benchmarks.sanitized_softmax fp32``.
 
-Every kind of plan, forced in turn, on rows that begin anywhere. Each array is an allocation of its
-own, so that an access beyond it is one beyond what is allocated. Every result is held to its bound.
-The exit status is 1 where one is outside.
+Every kind of plan, forced in turn, on rows that begin anywhere; ``rounded``: values rounded to each
+precision, by the plans that calls take. Each array is an allocation of its own, so that an access
+beyond it is one beyond what is allocated. Every result is held to its bound. The exit status is 1
+where one is outside.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+import numpy as np
+from argand import PRECISIONS, softmax
 from argand.device import gpu
 from argand.softmax_choice import candidates
 from argand.softmax_plan import SoftmaxForm, SoftmaxPlan
 
+from benchmarks.samples import on_host
 from benchmarks.softmax_plans import Case, operands, right, run
+from workflow.accuracy import assess_softmax, softmax_reference
 
 _COLUMNS = (33, 1001, 4096, 20_001, 70_000, 300_001)
 _ROWS = 3
+_ROUNDED_COLUMNS = (1, 33, 1000, 40_001)
+_SEED = 1
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run all plans of one kind."""
+    """Run all calls of one kind."""
     import cupy
-    from argand.cuda_softmax import forced
 
     found = argparse.ArgumentParser(description=__doc__)
-    found.add_argument("kind", choices=("fp32", "fp16", "bf16", "complex64"))
+    found.add_argument("kind", choices=("fp32", "fp16", "bf16", "complex64", "rounded"))
     kind = found.parse_args(argv).kind
     cupy.cuda.set_allocator(None)
+    results = every_rounding(cupy) if kind == "rounded" else every_plan(kind)
     wrong = calls = 0
+    for name, reason in results:
+        calls += 1
+        if reason:
+            wrong += 1
+            print(f"{name}: {reason}")
+    print(f"{calls} calls, {wrong} wrong")
+    return int(wrong > 0)
+
+
+def every_plan(kind: str) -> Iterator[tuple[str, str]]:
+    """Each way of holding a row, forced: its name, and what is wrong with its result."""
+    from argand.cuda_softmax import forced
+
     for columns in _COLUMNS:
         case = Case(kind, _ROWS, columns)
         x, out = operands(case)
@@ -38,12 +59,19 @@ def main(argv: Sequence[str] | None = None) -> int:
             with forced.to((plan, form.vector)):
                 run(case, x, out)
             good, worst = right(case, x, out)
-            calls += 1
-            if not good:
-                wrong += 1
-                print(f"{case} {plan}: {worst:.3g} times its bound")
-    print(f"{calls} calls, {wrong} wrong")
-    return int(wrong > 0)
+            yield f"{case} {plan}", "" if good else f"{worst:.3g} times its bound"
+
+
+def every_rounding(arrays: Any) -> Iterator[tuple[str, str]]:
+    """Each precision's rounding of the values, on arrays of NumPy or CuPy; the same of each."""
+    rng = np.random.default_rng(_SEED)
+    for precision in PRECISIONS.values():
+        for columns in _ROUNDED_COLUMNS:
+            x = rng.standard_normal((_ROWS, columns)).astype(precision.real_output)
+            result = on_host(softmax(arrays.array(x), precision=precision))
+            backend = "cpu" if arrays is np else "cuda"
+            judged = assess_softmax(softmax_reference(x), result, precision, backend=backend)
+            yield f"{precision.name} {_ROWS}x{columns}", "" if judged.verified else judged.reason
 
 
 def _different(case: Case) -> list[tuple[SoftmaxForm, SoftmaxPlan]]:

@@ -1,0 +1,14 @@
+"""What the sanitizer is given of softmax, on the CPU: every rounding is there and right."""
+
+from __future__ import annotations
+
+import numpy as np
+from argand import PRECISIONS
+
+from benchmarks.sanitized_softmax import every_rounding
+
+
+def test_every_rounding_is_within_its_bound() -> None:
+    found = dict(every_rounding(np))
+    assert {name.split()[0] for name in found} == set(PRECISIONS)
+    assert not [f"{name}: {reason}" for name, reason in found.items() if reason]
