@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import mini_slurm
+import psutil
 
 WHY_NOT = mini_slurm.missing() or (
     "" if find_spec("snakemake_executor_plugin_slurm") else "envs/slurm.txt is not installed"
@@ -75,6 +77,10 @@ class Project:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+        for left in psutil.process_iter():  # jobs whose Snakemake outlived a cancelled step
+            with contextlib.suppress(psutil.Error):
+                if Path(left.cwd()).is_relative_to(self.folder):
+                    left.kill()
 
     def rows(self) -> list[dict[str, str]]:
         """The table of results without what a clock says."""
