@@ -11,8 +11,6 @@ found as the part of the exact result that is missing, with what was given back 
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -30,8 +28,8 @@ from argand.dft_plan import Plan, depth, dft_source
 from argand.gpu_timing import queued_seconds
 
 from benchmarks.compiling import compile_all
+from benchmarks.rows import write_rows
 from workflow.accuracy.transform_bounds import dft_bound
-from workflow.storage.files import atomic_text
 
 _LENGTHS = (32, 67, 97, 127, 131, 163, 199, 251, 257, 383, 509, 1009, 2039, 4093, 8191, 10_007)
 _CHECKED_ROWS = 64
@@ -76,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _print(case, rows)
         found += rows
         if arguments.csv and found:
-            atomic_text(arguments.csv, _as_csv(found))
+            write_rows(arguments.csv, found)
     return int(any(not row["right"] for row in found))
 
 
@@ -158,14 +156,6 @@ def _print(case: Case, found: list[dict[str, Any]]) -> None:
                 f"{row['error']:.2e}: {row['plan']}{mark}",
                 flush=True,
             )
-
-
-def _as_csv(rows: list[dict[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ the norm's change. The exit status is 1 where it leaves more of that than an eig
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -27,6 +26,7 @@ from argand.gate_plan import MOST_WIDTH, GatePlan, product_plans, widest_product
 
 from benchmarks.gate_circuits import random_unitary
 from benchmarks.measuring import chosen_device
+from benchmarks.rows import write_rows
 
 _LEAST_WIDTH = 4
 _MOST_LEFT = 2.0**-24 / 8
@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             flush=True,
         )
         if arguments.csv is not None:
-            _write(arguments.csv, rows)
+            write_rows(arguments.csv, [asdict(one) for one in rows])
     return int(not all(abs(row.drift_left) <= _MOST_LEFT for row in rows))
 
 
@@ -164,13 +164,6 @@ def fitted(lost: Any, steps: Any) -> Cut:
         return Cut(float(lost.mean()), 0.0)
     further, own = np.polyfit(steps, lost, 1)
     return Cut(float(own), float(further))
-
-
-def _write(path: Path, rows: Sequence[CutRow]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(asdict(rows[0])), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(asdict(row) for row in rows)
 
 
 if __name__ == "__main__":

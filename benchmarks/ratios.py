@@ -6,8 +6,6 @@ Prints a table and writes it to results/benchmarks/ratios.csv. Nothing is assert
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import re
 import resource
@@ -17,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import h5py
@@ -26,7 +24,7 @@ import scipy.special
 from argand import gemm, softmax
 from argand.device import cpu
 
-from workflow.storage.files import atomic_text
+from benchmarks.rows import write_rows
 from workflow.storage.staged import write_staged
 from workflow.versions import versions
 from workflow.workloads.base import Staged
@@ -241,11 +239,7 @@ def main() -> None:
                 f"{row.ratio:6.2f}  {row.wanted:12} {verdict}",
                 flush=True,
             )
-    text = io.StringIO()
-    writer = csv.DictWriter(text, [field.name for field in fields(Ratio)], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asdict(row) for row in rows)
-    atomic_text(ROOT / "results" / "benchmarks" / "ratios.csv", text.getvalue())
+    write_rows(ROOT / "results" / "benchmarks" / "ratios.csv", [asdict(row) for row in rows])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"written to results/benchmarks/ratios.csv (peak memory {peak:.0f} MiB)")
 

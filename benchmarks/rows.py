@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
-from dataclasses import asdict, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from argand import PRECISIONS
 
@@ -75,11 +76,15 @@ def _cell(value: float | None, form: str) -> str:
 
 def write_csv(path: Path, records: Sequence[BenchmarkRecord]) -> None:
     """Records as CSV, in the column order of every table."""
+    write_rows(path, [asdict(record) for record in records])
+
+
+def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """One row or more as CSV, whole or not at all; the columns are those of the first."""
     text = io.StringIO()
-    columns = [field.name for field in fields(BenchmarkRecord)]
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(asdict(record) for record in records)
+    writer.writerows(rows)
     atomic_text(path, text.getvalue())
 
 

@@ -9,15 +9,10 @@ takes. Results are compared with fp64 on some rows, so that a wrong kernel is no
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import math
-import os
 import sys
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +20,13 @@ import numpy as np
 from argand import PRECISIONS
 from argand.device import Arch, gpu
 from argand.gpu_timing import queued_seconds
-from argand.nvrtc import compile_cubin
 from argand.softmax_choice import candidates, choose_vector, plan_softmax
 from argand.softmax_formats import COMPLEX_KINDS, ELEMENT_BYTES, REAL_KINDS
 from argand.softmax_plan import SoftmaxForm, SoftmaxPlan, vector_for
 from argand.softmax_source import softmax_source
 
-from workflow.storage.files import atomic_text
+from benchmarks.compiling import compile_all
+from benchmarks.rows import write_rows
 
 _WIDTHS = (
     16, 17, 33, 64, 100, 256, 1000, 1024, 2048, 4096, 8192, 12289, 16384, 32768, 50257, 65536,
@@ -90,12 +85,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         for rows in arguments.rows
     ]
     arch = gpu(0).require_arch()
-    _compile_all({way for case in cases for way in _ways(case, arch, arguments.held)}, arch)
+    ways = {way for case in cases for way in _ways(case, arch, arguments.held)}
+    compile_all((softmax_source(form, plan), arch.target) for form, plan in ways)
     rows: list[dict[str, Any]] = []
     for case in cases:
         rows += _measured(case, arch, arguments.repeats, arguments.held)
         if arguments.csv:
-            atomic_text(arguments.csv, _as_csv(rows))
+            write_rows(arguments.csv, rows)
     return int(any(not row["right"] for row in rows))
 
 
@@ -133,18 +129,6 @@ def _ways(case: Case, arch: Arch, held: Sequence[str]) -> list[_Way]:
         if plan.how in held
     ]
     return list(dict.fromkeys([(form, plan), *every]))
-
-
-def _compile_all(jobs: set[_Way], arch: Arch) -> None:
-    """Into the cache, by all cores."""
-    sources = list({(softmax_source(form, plan), arch.target) for form, plan in jobs})
-    spawned = get_context("spawn")  # this process has begun to use CUDA, which a fork would break
-    with ProcessPoolExecutor(os.cpu_count(), spawned) as pool:
-        list(pool.map(_compile, sources, chunksize=4))
-
-
-def _compile(job: tuple[str, str]) -> None:
-    compile_cubin(*job)
 
 
 def _measured(case: Case, arch: Arch, repeats: int, held: Sequence[str]) -> list[dict[str, Any]]:
@@ -258,14 +242,6 @@ def _print(case: Case, copied: float, found: list[dict[str, Any]]) -> None:
         + ", ".join(map(one, shown)),
         flush=True,
     )
-
-
-def _as_csv(rows: list[dict[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 if __name__ == "__main__":

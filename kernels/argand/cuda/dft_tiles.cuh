@@ -4,24 +4,9 @@
 // 16 bytes are `wide`: the copy engine takes a tile without gaps, else threads copy 16 bytes at a time;
 // other arrays go element by element.
 #pragma once
-#include "device/barrier.cuh"
+#include "device/bulk_copy.cuh"
 #include "device/tensor_copy.cuh"
 #include "dft_plan.cuh"
-
-__device__ __forceinline__ void bulk_load(uint32 target, const void* source, uint32 bytes,
-                                          uint32 barrier) {
-    asm volatile(
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-            target),
-        "l"(source), "r"(bytes), "r"(barrier)
-        : "memory");
-}
-
-__device__ __forceinline__ void bulk_store(void* target, uint32 source, uint32 bytes) {
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(target),
-                 "r"(source), "r"(bytes)
-                 : "memory");
-}
 
 // The warps of a block that work on one tile at a time.
 template <int Warps>
@@ -157,7 +142,7 @@ struct Ring {
             const int elements = valid<taken>(source, tile) * taken.width, even = elements & ~1;
             if (elements != even) place[even] = from[even];
             barrier_expect(barrier, even * 8);
-            if (even) bulk_load(shared_address(place), from, even * 8, barrier);
+            if (even) copy_bulk(shared_address(place), from, even * 8, barrier);
         } else {
             if (tile < tiles) {
                 pieces<taken>(source, tile, place, [](float2* from, float2* to, int elements) {
@@ -197,7 +182,7 @@ struct Ring {
                 float2* const to = target.first + tile * target.tile_stride;
                 const int elements = valid<given>(target, tile) * given.width, even = elements & ~1;
                 if (elements != even) to[even] = place[even];
-                if (even) bulk_store(to, shared_address(place), even * 8);
+                if (even) store_bulk(to, shared_address(place), even * 8);
                 commit_stores();
             }
         } else {

@@ -12,3 +12,10 @@ __device__ __forceinline__ void copy_bulk(uint32 target, const void* source, uin
         "l"(source), "r"(bytes), "r"(barrier)
         : "memory");
 }
+
+// The other way, in the group of the thread's stores (`tensor_copy.cuh` ends and awaits groups).
+__device__ __forceinline__ void store_bulk(void* target, uint32 source, uint32 bytes) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(target),
+                 "r"(source), "r"(bytes)
+                 : "memory");
+}
