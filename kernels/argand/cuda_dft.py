@@ -17,6 +17,7 @@ from argand.cuda_kernel import BoundKernel
 from argand.device import gpu
 from argand.dft import DftProblem, fitted
 from argand.dft import dft as transform
+from argand.dft_butterfly import ButterflyPlan, butterfly_tables
 from argand.dft_choice import Choice, choose
 from argand.dft_fragments import fragments, fused_twiddles, mean_cut
 from argand.dft_hankel import HankelPlan, cores, places
@@ -186,6 +187,13 @@ def _twiddles(
 
 
 @lru_cache(maxsize=64)
+def _butterfly(plan: ButterflyPlan, inverse: bool, device: int) -> tuple[int, dict[str, Any]]:
+    """`butterfly_tables` on a device."""
+    exponent, found = butterfly_tables(plan, inverse=inverse)
+    return exponent, {name: cupy.asarray(table) for name, table in found.items()}
+
+
+@lru_cache(maxsize=64)
 def _convolution(
     method: Method, second: int, columns: bool, inverse: bool, device: int
 ) -> tuple[int, dict[str, Any]]:
@@ -258,6 +266,10 @@ def _prepared(problem: DftProblem, plan: Plan, strides: tuple[int, ...], device:
     elif isinstance(plan, HankelPlan):
         tables |= _hankel(plan, precision, device)
         factor *= 2.0**-exponent
+    elif isinstance(plan, ButterflyPlan):
+        scaled, more = _butterfly(plan, problem.inverse, device)
+        tables |= more
+        unit *= 2.0**-scaled
     else:
         first, second, inverse = plan.first, plan.second, problem.inverse
         tables["table"] = _table(tuple(dict.fromkeys((first, second))), 1, precision, device)

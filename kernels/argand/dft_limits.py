@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 from argand.device import Arch
+from argand.dft_butterfly import LARGEST_RADIX, LARGEST_SIZE, STAGES, ButterflyPlan
 from argand.dft_hankel import LARGEST_COLUMNS, TURNS, HankelPlan
 from argand.dft_method import COLUMNS, LARGEST_FUSED, is_prime
 from argand.dft_plan import (
@@ -39,7 +40,7 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
     for field in fields(plan):
         least = 2 if field.name in ("length", "first", "second") else 1
         value = getattr(plan, field.name)
-        if not isinstance(value, bool) and value < least:
+        if isinstance(value, int) and not isinstance(value, bool) and value < least:
             raise PlanError(f"{field.name} must be at least {least}, got {value}")
     if plan.threads > LARGEST_BLOCK:
         raise PlanError(f"a block has at most {LARGEST_BLOCK} threads, got {plan.threads}")
@@ -49,6 +50,8 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
         raise PlanError(f"wide copies of products need an even length, got {plan.length}")
     if isinstance(plan, HankelPlan):
         _check_hankel(plan, precision, arch)
+    elif isinstance(plan, ButterflyPlan):
+        _check_butterfly(plan)
     elif not isinstance(plan, DensePlan):
         _check_fused(plan)
     have = registers(plan.threads)
@@ -82,6 +85,20 @@ def _check_hankel(plan: HankelPlan, precision: Precision, arch: Arch) -> None:
         )
     if plan.columns > LARGEST_COLUMNS:
         raise PlanError(f"a warpgroup has at most {LARGEST_COLUMNS} columns, got {plan.columns}")
+
+
+def _check_butterfly(plan: ButterflyPlan) -> None:
+    wrong = [radix for radix in plan.radices if not 2 <= radix <= LARGEST_RADIX]
+    if wrong or not 2 <= len(plan.radices) <= STAGES:
+        raise PlanError(
+            f"radices must be 2 to {STAGES} numbers from 2 to {LARGEST_RADIX}, got {plan.radices}"
+        )
+    if plan.rader and (plan.size != plan.length - 1 or not is_prime(plan.length)):
+        raise PlanError(f"Rader's convolution of a prime {plan.length} has not {plan.size} numbers")
+    if not plan.rader and plan.size < 2 * plan.length - 1:
+        raise PlanError(f"the convolution's length must be at least {2 * plan.length - 1}")
+    if int(plan.place(plan.size)) > LARGEST_SIZE:
+        raise PlanError(f"places must be below {LARGEST_SIZE}, got {plan.size} numbers")
 
 
 def _check_fused(plan: ProductPlan | ConvolutionPlan) -> None:
@@ -127,6 +144,8 @@ def besides(precision: Precision, plan: Plan) -> int:
     """Registers a thread beside its sums, with which no kernel spills (the tests compile all)."""
     if isinstance(plan, HankelPlan):
         return 48 + 16 * precision.terms + 8 * (not plan.wide) + 8 * (plan.sharing > 1)
+    if isinstance(plan, ButterflyPlan):
+        return plan.besides
     base, have = 32 + 40 * precision.terms, registers(plan.threads)
     if isinstance(plan, ConvolutionPlan):
         if plan.columns:

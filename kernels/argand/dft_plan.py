@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from math import gcd
 from typing import Any, ClassVar
 
+from argand.dft_butterfly import STAGES, ButterflyPlan
 from argand.dft_hankel import HankelPlan
 from argand.kernel_arguments import Fields, size_check
 from argand.precision import Precision
@@ -219,7 +220,7 @@ class ConvolutionPlan:
         return self.groups
 
 
-Plan = DensePlan | HankelPlan | ProductPlan | ConvolutionPlan
+Plan = DensePlan | HankelPlan | ProductPlan | ConvolutionPlan | ButterflyPlan
 
 
 def folded_tiles(length: int, warps: int) -> int:
@@ -250,7 +251,11 @@ def registers(threads: int) -> int:
 
 def kernel_name(plan: Plan, precision: Precision) -> str:
     """The kernel's symbol."""
-    numbers = "_".join(str(int(getattr(plan, field.name))) for field in fields(plan))
+    values = [getattr(plan, field.name) for field in fields(plan)]
+    numbers = "_".join(
+        "x".join(map(str, value)) if isinstance(value, tuple) else str(int(value))
+        for value in values
+    )
     return f"dft_{plan.kind}_{precision.symbol}_{numbers}"
 
 
@@ -264,10 +269,14 @@ def dft_source(plan: Plan, precision: Precision) -> str:
     if isinstance(plan, HankelPlan):
         function = wgmma_function(precision.operand.name, plan.columns)
         before = f'#include "device/warpgroup.cuh"\n{function}'
+    if isinstance(plan, ButterflyPlan):
+        members["radices"] = (*plan.radices, *(1,) * (STAGES - len(plan.radices)))
+    else:
+        members = {"products": _products(precision), **members}
     return (
         f'{before}#include "dft_{plan.kind}.cuh"\n'
         f"{size_check('DftArguments', ARGUMENTS)}"
-        f"constexpr {name}Plan kPlan{{.products = {_products(precision)}, {_members(members)}}};\n"
+        f"constexpr {name}Plan kPlan{{{_members(members)}}};\n"
         f"static_assert(kPlan.shared_bytes() == {plan.shared_bytes(precision)}, "
         '"as the plan counts it");\n'
         f'extern "C" __global__ void __launch_bounds__({plan.threads}, 1)\n'
@@ -282,6 +291,8 @@ def _members(values: Mapping[str, Any]) -> str:
 
 
 def _literal(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"{{{', '.join(map(str, value))}}}"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

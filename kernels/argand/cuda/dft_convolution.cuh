@@ -54,14 +54,6 @@ struct ConvolutionPlan {
     }
 };
 
-
-template <int Length>
-__device__ __forceinline__ void prefetch(const float2* x, int thread, int threads) {
-    constexpr int kLine = 16;  // elements of 128 bytes
-    for (int i = thread * kLine; i < Length; i += threads * kLine)
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(x + i));
-}
-
 template <ConvolutionPlan plan>
 __device__ __forceinline__ float take(const DftArguments& args, const float2* x,
                                       const float2* chirp, float2* tile) {

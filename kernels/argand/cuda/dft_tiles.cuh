@@ -34,6 +34,14 @@ struct Group {
     }
 };
 
+// Asks for a transform in the second-level cache.
+template <int Length>
+__device__ __forceinline__ void prefetch(const float2* x, int thread, int threads) {
+    constexpr int kLine = 16;  // elements of 128 bytes
+    for (int i = thread * kLine; i < Length; i += threads * kLine)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(x + i));
+}
+
 // `line_stride` and `tile_stride` are of the array in memory, `lines` how many it has in all.
 struct Array {
     float2* first;
