@@ -13,12 +13,14 @@ from cupy.cuda import cufft
 
 from argand import nvrtc
 from argand.cuda_arrays import one_stride, place
-from argand.cuda_kernel import BoundKernel
+from argand.cuda_kernel import BoundKernel, clusters_at_once
+from argand.cuda_workspace import zeroed
 from argand.device import gpu
 from argand.dft import DftProblem, fitted
 from argand.dft import dft as transform
 from argand.dft_butterfly import ButterflyPlan, butterfly_tables
 from argand.dft_choice import Choice, choose
+from argand.dft_cluster import ClusterPlan, cluster_tables
 from argand.dft_fragments import fragments, fused_twiddles, mean_cut
 from argand.dft_hankel import HankelPlan, cores, places
 from argand.dft_limits import WIDE_BYTES, check_dft_plan, wide_fits
@@ -33,7 +35,7 @@ from argand.dft_plan import (
     kernel_name,
     spread,
 )
-from argand.dft_tables import column_order, convolutions, dimensions
+from argand.dft_tables import convolutions, dimensions
 from argand.forced import Forced
 from argand.kernel_arguments import Arguments, arguments_dtype
 from argand.numpy_dft import stage_shift, table_exponent
@@ -193,9 +195,15 @@ def _butterfly(plan: ButterflyPlan, inverse: bool, device: int) -> tuple[int, di
     return exponent, {name: cupy.asarray(table) for name, table in found.items()}
 
 
+@lru_cache(maxsize=16)
+def _cluster(radices: tuple[int, int, int, int], device: int) -> Any:
+    """`cluster_tables` on a device."""
+    return cupy.asarray(cluster_tables(radices))
+
+
 @lru_cache(maxsize=64)
 def _convolution(
-    method: Method, second: int, columns: bool, inverse: bool, device: int
+    method: Method, second: int, inverse: bool, device: int
 ) -> tuple[int, dict[str, Any]]:
     """The exponent of the spectrum's scale, and the constants of a convolution by name.
 
@@ -213,8 +221,7 @@ def _convolution(
     lines = np.arange(first * second) // second
     if method.parts[0].coprime:
         lines = np.arange(first * second) % first
-        order = dimensions(first, second)[1]
-        order = order[column_order(first)] if columns else order.T  # else k1 + N1 k2
+        order = dimensions(first, second)[1].T
         spectra = [spectrum[order.ravel()] for spectrum in spectra]
     where = lines * spread(second) + np.arange(first * second) % second
     found = {
@@ -233,7 +240,7 @@ def _launch(problem: DftProblem, plan: Plan, x: Any, target: Any) -> None:
         problem.length if problem.rows <= 1 else int(_rows(array) or 0) for array in (x, target)
     )
     launch = _prepared(problem, plan, strides, x.device.id)
-    launch.kernel({"x": x.data.ptr, "out": target.data.ptr})
+    launch.kernel({"x": x.data.ptr, "out": target.data.ptr, "counter": zeroed(4)})
 
 
 @dataclass(frozen=True)
@@ -270,6 +277,9 @@ def _prepared(problem: DftProblem, plan: Plan, strides: tuple[int, ...], device:
         scaled, more = _butterfly(plan, problem.inverse, device)
         tables |= more
         unit *= 2.0**-scaled
+    elif isinstance(plan, ClusterPlan):
+        tables["twiddles"] = _cluster(plan.radices, device)
+        unit *= values["sign"]
     else:
         first, second, inverse = plan.first, plan.second, problem.inverse
         tables["table"] = _table(tuple(dict.fromkeys((first, second))), 1, precision, device)
@@ -282,13 +292,18 @@ def _prepared(problem: DftProblem, plan: Plan, strides: tuple[int, ...], device:
                 there, back = plan.warps * plan.rows, plan.warps * plan.rows_back
                 tables |= _twiddles(first, second, there, False, device, "")
                 tables |= _twiddles(second, first, back, False, device, "back_")
-            scaled, more = _convolution(_method(plan), second, plan.columns, inverse, device)
+            scaled, more = _convolution(_method(plan), second, inverse, device)
             tables |= more
             shift = stage_shift(precision, first) + stage_shift(precision, second)
             unit *= 2.0 ** (2 * shift - scaled)
     values |= {name: table.data.ptr for name, table in tables.items()}
     values |= {"unit": unit, "factor": factor}
     blocks = min(cores, -(-problem.rows // plan.transforms))
+    if isinstance(plan, ClusterPlan):
+        most = cores * plan.blocks
+        if plan.cluster > 1:
+            most = clusters_at_once(kernel.kernel.ptr, plan.cluster, plan.threads, shared)
+        blocks = min(most, problem.rows) * plan.cluster
     bound = BoundKernel(
         kernel, blocks, plan.threads, Arguments(_DTYPE, values), shared_bytes=shared
     )

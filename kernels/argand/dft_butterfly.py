@@ -68,13 +68,16 @@ class ButterflyPlan:
 
     @property
     def sums(self) -> int:
-        """Registers a thread that hold a butterfly."""
-        return 2 * max(self.radices)
+        """Registers a thread that hold a butterfly, or what waits for the first stage's scale."""
+        first = self.radices[0]
+        turns = -(-(self.size // first) // (32 * self.warps))
+        waiting = 0 if self.rader else 2 * (turns - 1) * -(-self.length // self.strides[0])
+        return max(2 * max(self.radices), 2 * first + waiting)
 
     @property
     def besides(self) -> int:
-        """Registers beside these."""
-        return 32
+        """Registers beside these, with which no kernel spills (the tests compile some)."""
+        return 56 if self.rader else 32 + 8 * (max(self.radices) > 16)  # noqa: PLR2004
 
     @property
     def transforms(self) -> int:
@@ -117,7 +120,10 @@ def butterfly_tables(plan: ButterflyPlan, *, inverse: bool) -> tuple[int, dict[s
     """
     (made,) = convolutions(plan.method, inverse=inverse)
     spectrum = made.spectrum[frequencies(plan.radices)].reshape(-1, plan.radices[-1]).T
-    found = {"twiddles": stage_twiddles(plan.radices), "spectrum": spectrum.astype(np.complex64)}
+    found = {
+        "twiddles": stage_twiddles(plan.radices),
+        "spectrum": np.ascontiguousarray(spectrum, np.complex64),
+    }
     if made.before is not None:
         # Bluestein's chirp is the same before and after.
         return made.exponent, found | {"chirp": made.before.astype(np.complex64)}

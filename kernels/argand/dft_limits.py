@@ -6,15 +6,15 @@ from dataclasses import fields
 
 from argand.device import Arch
 from argand.dft_butterfly import LARGEST_RADIX, LARGEST_SIZE, STAGES, ButterflyPlan
+from argand.dft_cluster import LARGEST_CLUSTER, LARGEST_STAGE, ClusterPlan
 from argand.dft_hankel import LARGEST_COLUMNS, TURNS, HankelPlan
-from argand.dft_method import COLUMNS, LARGEST_FUSED, is_prime
+from argand.dft_method import LARGEST_FUSED, is_prime
 from argand.dft_plan import (
     LARGEST_REGISTERS,
     ConvolutionPlan,
     DensePlan,
     Plan,
     ProductPlan,
-    depth,
     registers,
 )
 from argand.gemm_plan import PlanError
@@ -26,9 +26,9 @@ ENGINE_SM = 90
 WIDE_BYTES = 16
 """Of a wide copy, on which its addresses lie."""
 LARGEST_BLOCK = 1024
+_RESERVED = 1024
+"""Bytes of shared memory that the device takes for each block."""
 _NAMED_BARRIERS = 15
-COLUMN_WARPS = dict(zip(COLUMNS, (1, 3), strict=True))
-"""How many warps lines are for of a convolution with such columns in registers."""
 LONGEST_CONVOLUTION = (90, 112, 8)
 """N1, N2 and warps of the one with sums of 112 registers that needs no more, in fp16."""
 
@@ -52,9 +52,12 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
         _check_hankel(plan, precision, arch)
     elif isinstance(plan, ButterflyPlan):
         _check_butterfly(plan)
+    elif isinstance(plan, ClusterPlan):
+        _check_cluster(plan, arch)
     elif not isinstance(plan, DensePlan):
         _check_fused(plan)
-    have = registers(plan.threads)
+    blocks = plan.blocks if isinstance(plan, ClusterPlan) else 1
+    have = registers(blocks * plan.threads)
     if arch.sm < ENGINE_SM:
         have -= 8  # threads copy what the copy engine would
     if plan.sums + besides(precision, plan) > have:
@@ -62,10 +65,10 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
             f"{plan.sums} sums a thread and {besides(precision, plan)} registers beside them are "
             f"more than the {have} that {plan.threads} threads have"
         )
-    if plan.shared_bytes(precision) > arch.shared_bytes:
+    if blocks * (plan.shared_bytes(precision) + _RESERVED) - _RESERVED > arch.shared_bytes:
         raise PlanError(
-            f"shared memory of {plan.shared_bytes(precision)} bytes is more than the "
-            f"{arch.shared_bytes} that a block has on {arch.target}"
+            f"shared memory of {plan.shared_bytes(precision)} bytes for each of {blocks} is more "
+            f"than the {arch.shared_bytes} that a block has on {arch.target}"
         )
 
 
@@ -101,6 +104,28 @@ def _check_butterfly(plan: ButterflyPlan) -> None:
         raise PlanError(f"places must be below {LARGEST_SIZE}, got {plan.size} numbers")
 
 
+def _check_cluster(plan: ClusterPlan, arch: Arch) -> None:
+    if arch.sm < ENGINE_SM:
+        raise PlanError(f"clusters need sm_{ENGINE_SM}, got {arch.target}")
+    if plan.cluster & (plan.cluster - 1) or plan.cluster > LARGEST_CLUSTER:
+        raise PlanError(
+            f"the cluster must be a power of two up to {LARGEST_CLUSTER}, got {plan.cluster}"
+        )
+    if any(r & (r - 1) or not 2 <= r <= LARGEST_STAGE for r in plan.radices):
+        raise PlanError(
+            f"radices must be powers of two from 2 to {LARGEST_STAGE}, got {plan.radices}"
+        )
+    first, _, _, last = plan.radices
+    columns, lines = plan.second // plan.cluster, plan.first // plan.cluster
+    shared_out = all(plan.threads % n == 0 for n in (columns, lines, last))
+    held = plan.length // plan.cluster // plan.threads
+    if not shared_out or columns < 2 or lines % first or any(held % r for r in plan.radices):
+        raise PlanError(
+            f"{plan.threads} threads must have whole butterflies of one column and of one line of "
+            f"{plan.radices} in {plan.cluster} blocks"
+        )
+
+
 def _check_fused(plan: ProductPlan | ConvolutionPlan) -> None:
     if max(plan.first, plan.second) > LARGEST_FUSED:
         raise PlanError(f"factors must be at most {LARGEST_FUSED}, got {plan.first, plan.second}")
@@ -112,13 +137,6 @@ def _check_fused(plan: ProductPlan | ConvolutionPlan) -> None:
         if not allowed:
             least = f"{plan.length - 1}" if plan.rader else f"at least {plan.length}"
             raise PlanError(f"the convolution's length must be {least}, got {size}")
-        if plan.columns:
-            if plan.warps != COLUMN_WARPS.get(plan.first) or not plan.coprime or not plan.rader:
-                raise PlanError(
-                    f"columns in registers are for primes and of {list(COLUMNS)} by a number "
-                    f"without a common divisor, {list(COLUMN_WARPS.values())} warps each"
-                )
-            return
     for rows, transforms in stages:
         if 16 * rows * plan.warps < transforms:
             raise PlanError(
@@ -133,7 +151,7 @@ def wide_fits(kind: str, length: int, stride: int) -> bool:
     Sixteen dense ones go as one piece where they lie without gaps, also odd ones; with pads in
     shared memory (lengths of whole eights) and in products they go line by line.
     """
-    if kind not in ("dense", "hankel", "product"):
+    if kind not in ("dense", "hankel", "product", "cluster"):
         return False
     if kind == "hankel" or (kind == "dense" and length % 8):
         return stride == length
@@ -144,13 +162,10 @@ def besides(precision: Precision, plan: Plan) -> int:
     """Registers a thread beside its sums, with which no kernel spills (the tests compile all)."""
     if isinstance(plan, HankelPlan):
         return 48 + 16 * precision.terms + 8 * (not plan.wide) + 8 * (plan.sharing > 1)
-    if isinstance(plan, ButterflyPlan):
+    if isinstance(plan, ButterflyPlan | ClusterPlan):
         return plan.besides
     base, have = 32 + 40 * precision.terms, registers(plan.threads)
     if isinstance(plan, ConvolutionPlan):
-        if plan.columns:
-            found = 72 + 16 * precision.terms + 8 * (depth(precision) == 8)
-            return found if plan.warps == 1 else max(base, 96) + 32
         longest = (plan.first, plan.second, plan.warps) == LONGEST_CONVOLUTION
         if longest and precision.operand is FP16:
             return base + 16

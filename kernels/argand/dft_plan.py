@@ -8,6 +8,7 @@ from math import gcd
 from typing import Any, ClassVar
 
 from argand.dft_butterfly import STAGES, ButterflyPlan
+from argand.dft_cluster import ClusterPlan
 from argand.dft_hankel import HankelPlan
 from argand.kernel_arguments import Fields, size_check
 from argand.precision import Precision
@@ -22,7 +23,7 @@ ARGUMENTS: Fields = (
     ("const void*", "x"), ("void*", "out"), ("const void*", "table"), ("const void*", "twiddles"),
     ("const void*", "turns"), ("const void*", "back_twiddles"), ("const void*", "back_turns"),
     ("const void*", "spectrum"), ("const void*", "chirp"),
-    ("const void*", "takes"), ("const void*", "gives"),
+    ("const void*", "takes"), ("const void*", "gives"), ("void*", "counter"),
     ("int64", "rows"), ("int64", "x_stride"), ("int64", "out_stride"),
     ("float", "factor"), ("float", "unit"), ("float", "sign"),
 )  # fmt: skip
@@ -168,7 +169,6 @@ class ConvolutionPlan:
         rader: by Rader, for a prime N1 N2 + 1; else by Bluestein.
         first, second, warps, rows, groups: as in `ProductPlan`.
         rows_back: as rows, of the transform back, whose first stage is that of N2.
-        columns: N1 is 16, and transforms of 16 run in registers, there and back (one warp).
     """
 
     kind: ClassVar[str] = "convolution"
@@ -181,7 +181,6 @@ class ConvolutionPlan:
     rows: int
     rows_back: int
     groups: int
-    columns: bool
 
     @property
     def threads(self) -> int:
@@ -208,9 +207,7 @@ class ConvolutionPlan:
 
     @property
     def sums(self) -> int:
-        """Registers a thread that hold sums, of the stage that has most, or a column."""
-        if self.columns:
-            return max(16 * folded_tiles(self.second, 1), 2 * self.first)
+        """Registers a thread that hold sums, of the stage that has most."""
         there = folded_tiles(self.first, 1) * self.rows
         return 16 * max(there, folded_tiles(self.second, 1) * self.rows_back)
 
@@ -220,7 +217,7 @@ class ConvolutionPlan:
         return self.groups
 
 
-Plan = DensePlan | HankelPlan | ProductPlan | ConvolutionPlan | ButterflyPlan
+Plan = DensePlan | HankelPlan | ProductPlan | ConvolutionPlan | ButterflyPlan | ClusterPlan
 
 
 def folded_tiles(length: int, warps: int) -> int:
@@ -269,8 +266,12 @@ def dft_source(plan: Plan, precision: Precision) -> str:
     if isinstance(plan, HankelPlan):
         function = wgmma_function(precision.operand.name, plan.columns)
         before = f'#include "device/warpgroup.cuh"\n{function}'
+    bounds = f"__launch_bounds__({plan.threads}, 1)"
     if isinstance(plan, ButterflyPlan):
         members["radices"] = (*plan.radices, *(1,) * (STAGES - len(plan.radices)))
+    elif isinstance(plan, ClusterPlan):
+        bounds = f"__launch_bounds__({plan.threads}, {plan.blocks})"
+        bounds += f" __cluster_dims__({plan.cluster}, 1, 1)" if plan.cluster > 1 else ""
     else:
         members = {"products": _products(precision), **members}
     return (
@@ -279,7 +280,7 @@ def dft_source(plan: Plan, precision: Precision) -> str:
         f"constexpr {name}Plan kPlan{{{_members(members)}}};\n"
         f"static_assert(kPlan.shared_bytes() == {plan.shared_bytes(precision)}, "
         '"as the plan counts it");\n'
-        f'extern "C" __global__ void __launch_bounds__({plan.threads}, 1)\n'
+        f'extern "C" __global__ void {bounds}\n'
         f"{kernel_name(plan, precision)}(const __grid_constant__ DftArguments args) {{\n"
         f"    dft_{plan.kind}<kPlan>(args);\n"
         "}\n"

@@ -24,7 +24,7 @@ from workflow.output.readable import PERFORMANCE, Column, markdown_table, number
 from workflow.output.recorded import Rows, read_rows, shown_columns
 from workflow.output.scale_tables import scaling_table, streaming_table
 from workflow.output.wanted import judged
-from workflow.output.wanted_dft import judged_dft
+from workflow.output.wanted_dft import judged_dft, judged_dft_errors
 from workflow.output.wanted_softmax import judged_softmax
 from workflow.records import NOT_RUN
 
@@ -176,6 +176,11 @@ def wanted_dft_table(data: Path) -> str:
     return _wanted(judged_dft(_transforms(data)))
 
 
+def dft_errors_table(data: Path) -> str:
+    """The errors of transforms against what was wanted of them."""
+    return _wanted(judged_dft_errors(_transforms(data)))
+
+
 def transforms_table(data: Path) -> str:
     """The benchmark of transforms."""
     return markdown_table(shown_columns(), [row for row in _transforms(data) if row["time_us_p50"]])
@@ -265,6 +270,7 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "h200-gemm-wanted": wanted_table,
     "h200-dft": transforms_table,
     "h200-dft-wanted": wanted_dft_table,
+    "h200-dft-errors": dft_errors_table,
     "h200-gates": gates_table,
     "h200-gate-cut": gate_cut_table,
     "h200-softmax": softmaxes_table,

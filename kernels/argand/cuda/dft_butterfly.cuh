@@ -236,7 +236,7 @@ template <ButterflyPlan plan>
 __device__ __forceinline__ void by_powers(const DftArguments& args, const float2* x, float2* out,
                                           float2* tile, float* board, float2* total) {
     using First = Butterflies<plan, 0>;
-    constexpr int kSize = plan.size(), kTogether = 8;  // elements that a thread has on their way
+    constexpr int kSize = plan.size(), kTogether = 4;  // elements that a thread has on their way
     const auto group = Group<plan.warps>::here();
     const float2* const twiddles = reinterpret_cast<const float2*>(args.twiddles);
     float2 rest = x[0];

@@ -5,7 +5,7 @@
 // to all but X_0, which is the sum. Bluestein: x and X are multiplied by a chirp, and zeros follow;
 // where N1 N2 is less than 2 N - 1, two convolutions with chirps and spectra of their own are added.
 #pragma once
-#include "dft_columns.cuh"
+#include "dft_fused.cuh"
 
 struct ConvolutionPlan {
     Products products;
@@ -17,7 +17,6 @@ struct ConvolutionPlan {
     int rows;       // of the first stage of the transform
     int rows_back;  // and of that of the way back
     int groups;
-    bool columns;   // are transformed in registers
 
     // Then indices modulo N1 and modulo N2 make two dimensions of the convolution: no twiddles.
     constexpr bool coprime() const {
@@ -37,8 +36,6 @@ struct ConvolutionPlan {
         return {products, first, second, warps, rows, true, !coprime()};
     }
     constexpr Fused back() const { return forward().swapped(rows_back); }
-    // Results that a thread has on their way at a time.
-    constexpr int given() const { return columns ? 16 : rader ? 4 : 1; }
     constexpr int threads() const { return groups * warps * kWarp; }
     constexpr int table_bytes() const {
         return forward().first_fold().bytes() +
@@ -136,33 +133,19 @@ __device__ __forceinline__ void dft_convolution(const DftArguments& args) {
                 scale = power_of_two(exponent);
                 undo = power_of_two(-exponent);
             }
-            if constexpr (plan.columns) {
-                static_assert(16 * plan.warps >= plan.first && plan.coprime());
-                constexpr Fold fold = forward.second_fold();
-                constexpr int kPitch = forward.taken().pitch;
-                constexpr float kAll = inverse_power(kShift);
-                transform_lines<fold, plan.first, kPitch, plan.warps>(tile, second, scale, kAll,
-                                                                      kAll * kTable);
-                const float2 sum = convolve_columns<plan.first, plan.second, kPitch, plan.warps>(
-                    tile, args.spectrum);
-                if (group.thread == 0) *total = sum;
-                transform_lines<fold, plan.first, kPitch, plan.warps>(tile, second, kUnitBack, kUnit,
-                                                                      kUnit * kTable);
-            } else {
-                first_stage<forward>(tile, there, scale);
-                second_stage<forward>(
-                    tile, there, kUnit, kUnit * kTable, [&](int k, float2 value, bool valid) {
-                        if (plan.rader && valid && k == 0) *total = value;
-                        const int at = half * plan.first * plan.second + k;
-                        const float2 z = complex_product(value, __ldg(args.spectrum + at));
-                        // The way back is the conjugate of that of the conjugate.
-                        return float2{z.x, -z.y};
-                    });
-                group.sync();
-                first_stage<back>(tile, return_tables, 1.0f);
-                second_stage<back>(tile, return_tables, kUnitBack, kUnitBack * kTable,
-                                   [&](int, float2 value, bool) { return value; });
-            }
+            first_stage<forward>(tile, there, scale);
+            second_stage<forward>(
+                tile, there, kUnit, kUnit * kTable, [&](int k, float2 value, bool valid) {
+                    if (plan.rader && valid && k == 0) *total = value;
+                    const int at = half * plan.first * plan.second + k;
+                    const float2 z = complex_product(value, __ldg(args.spectrum + at));
+                    // The way back is the conjugate of that of the conjugate.
+                    return float2{z.x, -z.y};
+                });
+            group.sync();
+            first_stage<back>(tile, return_tables, 1.0f);
+            second_stage<back>(tile, return_tables, kUnitBack, kUnitBack * kTable,
+                               [&](int, float2 value, bool) { return value; });
             group.sync();
         }
         asm volatile("" : "+r"(row));  // an address is not kept in registers all the way
@@ -174,34 +157,23 @@ __device__ __forceinline__ void dft_convolution(const DftArguments& args) {
                 out[0] = {fmaf(total->x * unit, undo, rest.x), fmaf(total->y * unit, undo, rest.y)};
             }
         }
-        constexpr int kTogether = plan.given(), kGiven = plan.length - kRest;
+        constexpr int kGiven = plan.length - kRest;
         const int thread = Group<plan.warps>::here().thread;
-#pragma unroll(kTogether == 1 ? 4 : 1)
-        for (int start = thread; start < kGiven; start += kTogether * group.kThreads) {
-            int place[kTogether];
+#pragma unroll 4
+        for (int k = thread; k < kGiven; k += group.kThreads) {
+            const int place = __ldg(args.gives + k);
+            float2 value = {0.0f, 0.0f};
 #pragma unroll
-            for (int i = 0; i < kTogether; ++i) {
-                const int k = start + i * group.kThreads;
-                if (k < kGiven) place[i] = __ldg(args.gives + k);
-            }
-#pragma unroll
-            for (int i = 0; i < kTogether; ++i) {
-                const int k = start + i * group.kThreads;
-                if (k >= kGiven) continue;
-                float2 value = {0.0f, 0.0f};
-#pragma unroll
-                for (int half = 0; half < plan.halves(); ++half) {
-                    float2 part = tiles[half * (plan.tile_bytes() / 8) + place[i]];
-                    part = {part.x * args.unit, -part.y * args.unit};
-                    if constexpr (!plan.rader) {
-                        const float2* const chirp =
-                            args.chirp + (plan.halves() + half) * plan.length;
-                        part = complex_product(part, __ldg(chirp + k));
-                    }
-                    value = {value.x + part.x, value.y + part.y};
+            for (int half = 0; half < plan.halves(); ++half) {
+                float2 part = tiles[half * (plan.tile_bytes() / 8) + place];
+                part = {part.x * args.unit, -part.y * args.unit};
+                if constexpr (!plan.rader) {
+                    const float2* const chirp = args.chirp + (plan.halves() + half) * plan.length;
+                    part = complex_product(part, __ldg(chirp + k));
                 }
-                out[k + kRest] = {fmaf(value.x, undo, rest.x), fmaf(value.y, undo, rest.y)};
+                value = {value.x + part.x, value.y + part.y};
             }
+            out[k + kRest] = {fmaf(value.x, undo, rest.x), fmaf(value.y, undo, rest.y)};
         }
         group.sync();
     }

@@ -18,8 +18,7 @@ __device__ __forceinline__ float largest_of_line(const float2* x, int t,
                                                  int share = 0) {
     constexpr int kChains = 4, kStep = 4 * kChains * Shares;
     float largest[kChains] = {};
-    // Short transforms are looked at at once: registers of sums are free before there are any.
-#pragma unroll(Shares == 1 && Length <= 128 ? 8 : 2)
+#pragma unroll 2
     for (int start = 4 * kChains * share; start < Length; start += kStep)
 #pragma unroll
         for (int i = 0; i < kChains; ++i) {
@@ -82,34 +81,30 @@ __device__ __forceinline__ void fold_pair(float2 x, float2 y, float scale, float
     }
 }
 
-// Folds and splits a slice of one row tile as it is needed, or its first half. `read(row, k)` is element
-// k of a row.
-template <Fold fold, bool Half, typename Read>
+// Folds and splits a slice of one row tile as it is needed. `read(row, k)` is element k of a row.
+template <Fold fold, typename Read>
 __device__ __forceinline__ void make_fragment(Fragment<fold.products>& fragment, float2 (&total)[2],
                                               Read read, const float (&scale)[2], int slice) {
     constexpr Products products = fold.products;
     constexpr int kLength = fold.length, kHalf = fold.half();
     constexpr int kPairs = products.depth() / 8;  // numbers a register
-    // Beyond the last k the table is zero: what is read there costs no branch, and counts in no sum.
-    constexpr bool kReadsOn = kLength % 2 && fold.slices() * products.depth() < kLength;
     const int t = threadIdx.x % 4;
 #pragma unroll
     for (int row = 0; row < 2; ++row)
 #pragma unroll
-        for (int word = 0; word < (Half ? 1 : 2); ++word) {
+        for (int word = 0; word < 2; ++word) {
             float2 even[kPairs], odd[kPairs];
 #pragma unroll
             for (int c = 0; c < kPairs; ++c) {
                 const int k = slice * products.depth() + 1 + t + 4 * (word * kPairs + c);
-                const bool there = kHalf % products.depth() == 0 || k <= kHalf;
                 float2 x = {0.0f, 0.0f}, y = {0.0f, 0.0f};
-                if (kReadsOn || there) {
+                if (kHalf % products.depth() == 0 || k <= kHalf) {
                     x = read(row, k);
                     if (kLength % 2 || 2 * k != kLength) y = read(row, kLength - k);
                 }
                 fold_pair<products>(x, y, scale[row], even[c], odd[c]);
-                total[row].x += there ? even[c].x : 0.0f;
-                total[row].y += there ? even[c].y : 0.0f;
+                total[row].x += even[c].x;
+                total[row].y += even[c].y;
             }
             if constexpr (kPairs == 2) {
                 fragment.template put<0>(row, word, even[0].x, even[1].x);
@@ -125,8 +120,8 @@ __device__ __forceinline__ void make_fragment(Fragment<fold.products>& fragment,
         }
 }
 
-// The products of a slice, or of its first half, with the warp's own columns of the table.
-template <Fold fold, bool Resident, bool Half = false>
+// The products of a slice with the warp's own columns of the table.
+template <Fold fold, bool Resident>
 __device__ __forceinline__ void multiply(float (&parts)[fold.tiles()][4][4],
                                          const Fragment<fold.products>& fragment,
                                          const uint4* table) {
@@ -134,13 +129,6 @@ __device__ __forceinline__ void multiply(float (&parts)[fold.tiles()][4][4],
     constexpr int kTerms = products.terms;
     const int lane = threadIdx.x % kWarp;
     auto load = [&](int at) { return Resident ? table[at] : __ldg(table + at); };
-    auto add = [&](float(&sum)[4], const uint32(&words)[2][2], const uint32(&b)[2]) {
-        if constexpr (Half) {
-            mma_half<products.operand>(sum, words[0][0], words[1][0], b[0]);
-        } else {
-            mma<products.operand>(sum, words[0], words[1], b);
-        }
-    };
 #pragma unroll
     for (int n = 0; n < fold.tiles(); ++n) {
         const int at = n * kTerms * kWarp + lane;
@@ -154,15 +142,21 @@ __device__ __forceinline__ void multiply(float (&parts)[fold.tiles()][4][4],
             }
             // The small products first: they are not lost in the sum of the large ones.
 #pragma unroll
-            for (int q = 0; q < 4; ++q) add(parts[n][q], fragment.words[1][q], big[q / 2]);
+            for (int q = 0; q < 4; ++q)
+                mma<products.operand>(parts[n][q], fragment.words[1][q][0], fragment.words[1][q][1],
+                                      big[q / 2]);
 #pragma unroll
-            for (int q = 0; q < 4; ++q) add(parts[n][q], fragment.words[0][q], small[q / 2]);
+            for (int q = 0; q < 4; ++q)
+                mma<products.operand>(parts[n][q], fragment.words[0][q][0], fragment.words[0][q][1],
+                                      small[q / 2]);
         } else {
             const uint4 found = load(at);
             big[0][0] = found.x, big[0][1] = found.y, big[1][0] = found.z, big[1][1] = found.w;
         }
 #pragma unroll
-        for (int q = 0; q < 4; ++q) add(parts[n][q], fragment.words[0][q], big[q / 2]);
+        for (int q = 0; q < 4; ++q)
+            mma<products.operand>(parts[n][q], fragment.words[0][q][0], fragment.words[0][q][1],
+                                  big[q / 2]);
     }
 }
 
@@ -173,11 +167,6 @@ __device__ __forceinline__ void clear(float (&parts)[Tiles][4][4]) {
 #pragma unroll
         for (int i = 0; i < 16; ++i) parts[n][i / 4][i % 4] = 0.0f;
 }
-
-template <bool Value>
-struct Flag {
-    static constexpr bool value = Value;
-};
 
 // Four lanes have a quarter of a row's e each.
 __device__ __forceinline__ float2 of_four_lanes(float2 total) {
@@ -200,20 +189,16 @@ __device__ __forceinline__ void folded_product(FoldedSums<fold, Rows>& sums, Rea
         sums.total[m][0] = sums.total[m][1] = {0.0f, 0.0f};
         clear(sums.parts[m]);
     }
-    auto step = [&](int slice, auto half) {
+#pragma unroll(fold.unrolled(Rows) ? fold.slices() : 1)
+    for (int slice = 0; slice < fold.slices(); ++slice)
 #pragma unroll
         for (int m = 0; m < Rows; ++m) {
             Fragment<fold.products> fragment;
-            make_fragment<fold, half.value>(
+            make_fragment<fold>(
                 fragment, sums.total[m], [&](int row, int k) { return read(m, row, k); }, scale[m],
                 slice);
-            multiply<fold, Resident, half.value>(sums.parts[m], fragment, table + slice * kSlice);
+            multiply<fold, Resident>(sums.parts[m], fragment, table + slice * kSlice);
         }
-    };
-    constexpr int kWhole = fold.slices() - fold.ends_half();
-#pragma unroll(fold.unrolled(Rows) ? kWhole : 1)
-    for (int slice = 0; slice < kWhole; ++slice) step(slice, Flag<false>{});
-    if constexpr (fold.ends_half()) step(kWhole, Flag<true>{});
 #pragma unroll
     for (int m = 0; m < Rows; ++m)
 #pragma unroll

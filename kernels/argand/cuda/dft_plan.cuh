@@ -28,10 +28,6 @@ struct Fold {
 
     constexpr int half() const { return length / 2; }
     constexpr int slices() const { return (half() + products.depth() - 1) / products.depth(); }
-    // Of 16 bits an instruction of half the depth ends what needs no more.
-    constexpr bool ends_half() const {
-        return products.depth() == 16 && half() % 16 > 0 && half() % 16 <= 8;
-    }
     constexpr int tiles() const { return ((half() + 7) / 8 + warps - 1) / warps; }  // a warp
     constexpr int vectors() const { return slices() * tiles() * warps * products.terms * kWarp; }
     constexpr int bytes() const { return vectors() * 16; }
@@ -73,6 +69,7 @@ struct DftArguments {
     const float2* chirp;
     const unsigned short* takes;
     const unsigned short* gives;
+    uint32* counter;   // zero before and after
     int64 rows;
     int64 x_stride;
     int64 out_stride;

@@ -64,6 +64,7 @@ struct Ring {
     // more than copying 16 bytes a thread.
     static constexpr bool kEngineLoads = kHasEngine && Wide && taken.dense();
     static constexpr bool kEngineStores = kHasEngine && Wide && given.dense();
+    static constexpr bool kShares = kEngineLoads && kEngineStores && Warps == 1;
     static constexpr int kElements = Wide ? 2 : 1;  // of a thread's copy
     static_assert(!Wide || taken.dense() || taken.width % 2 == 0, "lines of whole 16 bytes");
     static_assert(!Wide || given.dense() || given.width % 2 == 0, "lines of whole 16 bytes");
@@ -239,6 +240,66 @@ struct Ring {
         if constexpr (kEngineStores) {
             // Shared memory has to stay until the copy engine has read it.
             if (group.thread == 0) wait_stores_read<0>();
+        }
+    }
+
+    // The same of a lone warp, where warps take what tiles there are from a counter of all: some
+    // multiprocessors are a tenth faster at memory than others. The first few are dealt out, and the next
+    // number is asked for long before it is needed. The counter is left zero.
+    template <typename Work>
+    __device__ __forceinline__ void share(int64 first, int64 groups, int64 tiles, uint32* counter,
+                                          Work work) const {
+        static_assert(kShares, "a warp's first lane asks the engine for all");
+        constexpr int kAhead = Buffers == 2 ? 1 : Buffers;
+        const int64 dealt = groups * kAhead;
+        auto draw = [&] { return group.thread == 0 ? dealt + atomicAdd(counter, 1u) : 0; };
+        int64 numbers[Buffers], drawn = draw();
+        auto take = [&](int b) {
+            const int64 tile = drawn;
+            request(tile, tiles, b);
+            if (tile < tiles) drawn = draw();
+            return tile;
+        };
+#pragma unroll
+        for (int i = 0; i < kAhead; ++i) {
+            numbers[i] = first + i * groups;
+            request(numbers[i], tiles, i);
+        }
+        int b = 0, parity = 0;
+        for (bool begun = false;; begun = true) {
+            if constexpr (Buffers == 2) {
+                drained();
+                numbers[1] = take(b ^ 1);
+            }
+            const int64 tile = __shfl_sync(0xffffffffu, numbers[0], 0);
+            if (tile >= tiles) break;
+#pragma unroll
+            for (int i = 1; i < Buffers; ++i) numbers[i - 1] = numbers[i];
+            wait(b, parity);
+            work(buffer(b));
+            copy_engine_fence();
+            if constexpr (Buffers > 2) {
+                if (begun) {
+                    drained();
+                    numbers[Buffers - 2] = take(b == 0 ? Buffers - 1 : b - 1);
+                }
+            }
+            group.sync();
+            store(tile, b);
+            if constexpr (Buffers == 1) {
+                drained();
+                numbers[0] = take(0);
+            }
+            if (++b == Buffers) {
+                b = 0;
+                parity ^= 1;
+            }
+        }
+        if (group.thread == 0) {
+            wait_stores_read<0>();
+            // Every warp draws one number that is too large; who has the last one is the last to draw.
+            const int64 right = tiles > dealt ? tiles - dealt : 0;
+            if (drawn - dealt == right + groups - 1) *counter = 0;
         }
     }
 

@@ -46,22 +46,3 @@ __device__ __forceinline__ void mma<Operand::bf16>(float (&d)[4], const uint32 (
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
         : "r"(upper[0]), "r"(lower[0]), "r"(upper[1]), "r"(lower[1]), "r"(b[0]), "r"(b[1]));
 }
-
-// The first half of the same: each lane's first register a line and column, 8 k of 16 bits.
-template <Operand operand>
-__device__ __forceinline__ void mma_half(float (&d)[4], uint32 upper, uint32 lower, uint32 b) {
-    static_assert(operand == Operand::fp16 || operand == Operand::bf16, "of 16 bits");
-    if constexpr (operand == Operand::fp16) {
-        asm volatile(
-            "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
-            "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
-            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-            : "r"(upper), "r"(lower), "r"(b));
-    } else {
-        asm volatile(
-            "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 "
-            "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
-            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-            : "r"(upper), "r"(lower), "r"(b));
-    }
-}
