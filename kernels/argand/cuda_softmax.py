@@ -194,3 +194,55 @@ def _at_once(function: int, plan: SoftmaxPlan, shared: int, device: Device) -> i
     if found == 0:
         raise RuntimeError(f"{plan} does not fit on {device.name}")
     return found * plan.cluster
+
+
+_kept: Remembered[Key, SoftmaxLaunch] = Remembered()
+
+
+def softmax_form(problem: SoftmaxProblem, read: _Side, written: _Side | None) -> SoftmaxForm:
+    """What a kernel for these arrays is made for; ``written`` is None where it writes no rows.
+
+    A vector begins at the same column in x and in the result, or there are none.
+    """
+    most = vector_for(problem.input, problem.input if written is None else problem.output)
+    one_row = problem.rows <= 1
+    if written is not None and (
+        (read.first - written.first) % most
+        or (not one_row and (read.stride - written.stride) % most)
+    ):
+        most = 1
+    # What divides all of these has no edges.
+    even = math.gcd(most, read.first, problem.columns, 0 if one_row else read.stride)
+    if forced.value is None:
+        vector = choose_vector(most, even, problem.columns)
+    else:
+        vector = min(most, forced.value[1])
+    return SoftmaxForm(
+        problem.operation, problem.input, problem.output, problem.precision,
+        vector, even % vector > 0, problem.scale == 1,
+    )  # fmt: skip
+
+
+def _side(x: Any, leading: int) -> _Side:
+    return _Side(x.data.ptr // x.dtype.itemsize, _row_stride(x, leading) or 0)
+
+
+def _row_stride(x: Any, leading: int) -> int | None:
+    """Elements from row to row; None where columns are not contiguous or rows have no one stride.
+
+    ``leading`` axes count rows.
+    """
+    item = x.dtype.itemsize
+    if leading < x.ndim and x.shape[-1] > 1 and x.strides[-1] != item:
+        return None
+    if x.data.ptr % item or any(stride % item for stride in x.strides):
+        return None
+    stride = one_stride(x.shape[:leading], x.strides[:leading])
+    return None if stride is None else stride // item
+
+
+def _clashes(x: Any, out: Any) -> bool:
+    """Whether writing out would change rows of x not yet read: in place alone is safe."""
+    repeats = any(s == 0 and n > 1 for n, s in zip(out.shape, out.strides, strict=True))
+    same = out.data.ptr == x.data.ptr and out.strides == x.strides and out.dtype == x.dtype
+    return bool(repeats or (not same and cupy.may_share_memory(x, out)))

@@ -16,6 +16,8 @@ from argand.precision import Precision
 STAGES = 4
 """Radices that a plan has at most."""
 LARGEST_RADIX = 64
+LARGEST_TURNS = 3
+"""Butterflies of the first stage that wait for the scale of a transform by Bluestein."""
 LARGEST_SIZE = 1 << 16
 """Places are 16 bits wide."""
 
@@ -61,7 +63,7 @@ class ButterflyPlan:
         numbers = np.asarray(n)
         return numbers + (0 if last % 2 else numbers // last)
 
-    def shared_bytes(self, precision: Precision) -> int:  # noqa: ARG002
+    def shared_bytes(self, precision: Precision) -> int:
         """Dynamic shared memory of a block; all precisions' are fp32."""
         tile = -(-(int(self.place(self.size - 1)) + 1) * 8 // 128) * 128
         return self.groups * (tile + 8 + 4 * self.warps)
@@ -69,15 +71,22 @@ class ButterflyPlan:
     @property
     def sums(self) -> int:
         """Registers a thread that hold a butterfly, or what waits for the first stage's scale."""
-        first = self.radices[0]
-        turns = -(-(self.size // first) // (32 * self.warps))
-        waiting = 0 if self.rader else 2 * (turns - 1) * -(-self.length // self.strides[0])
-        return max(2 * max(self.radices), 2 * first + waiting)
+        each = -(-self.length // self.strides[0])
+        waiting = 0 if self.rader else 2 * (self.first_turns - 1) * each
+        return max(2 * max(self.radices), 2 * self.radices[0] + waiting)
+
+    @property
+    def first_turns(self) -> int:
+        """Butterflies of the first stage that a thread has."""
+        return -(-self.strides[0] // (32 * self.warps))
 
     @property
     def besides(self) -> int:
         """Registers beside these, with which no kernel spills (the tests compile some)."""
-        return 56 if self.rader else 32 + 8 * (max(self.radices) > 16)  # noqa: PLR2004
+        if self.rader:
+            return 56
+        large = [radix for radix in self.radices if radix > 16]
+        return 32 + 8 * bool(large) + 24 * any(radix != 32 for radix in large)
 
     @property
     def transforms(self) -> int:

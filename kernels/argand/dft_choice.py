@@ -9,25 +9,25 @@ from itertools import chain, product
 
 from argand.device import Arch
 from argand.dft_butterfly import ButterflyPlan
-from argand.dft_butterfly_choice import butterfly_cycles, butterfly_plans, cluster_plans
+from argand.dft_butterfly_choice import butterfly_cycles, butterfly_plans, large_plans
 from argand.dft_cluster import ClusterPlan
 from argand.dft_hankel import TURNS, HankelPlan
 from argand.dft_limits import is_legal
 from argand.dft_method import (
     LARGEST_DENSE,
     LARGEST_FACTOR,
-    LARGEST_FUSED,
     Method,
     prime_factors,
 )
-from argand.dft_plan import ConvolutionPlan, DensePlan, Plan, ProductPlan, depth, folded_tiles
+from argand.dft_plan import DensePlan, Plan, ProductPlan, depth, folded_tiles
+from argand.dft_whole import WholePlan
 from argand.precision import TF32, Precision
 
 FAST_PRIME = 23
 """cuFFT is faster at lengths of prime factors up to here: measured at 16 to 1000 and 1024, 4095 and
 4096 (7, 11, 13, 23). Others were measured as primes alone."""
-SLOW_LENGTHS = (32, 12_000)
-"""But not at these: ours is 1.24 and 1.36 times as fast (at 9000, 10080 and 14400 it is slower)."""
+SLOW_LENGTHS = (32, 12_000, 16_384)
+"""But not at these: ours is 1.24, 1.36 and 1.09 times as fast (at 9000, 10080 and 14400 slower)."""
 DENSE_BY_THREADS = 512
 """Up to here a dense prime is worth it without wgmma."""
 _WARPS = ((160, 2), (224, 4), (264, 2), (LARGEST_DENSE, 4))
@@ -41,8 +41,6 @@ _BETTER = 1.5
 """Warps that a second place for a tile is worth, or that none has to wait for another."""
 _MOST_WARPS = 16
 _MOST_WARPGROUPS = 6
-_CONVOLUTION_WARPS = 8
-"""Of a block: more leave too few registers for addresses, twiddles and sums."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,7 @@ def candidates(method: Method, precision: Precision, arch: Arch, *, wide: bool) 
     if method.kind in ("rader", "bluestein"):
         every = chain(every, butterfly_plans(method.length))
     elif wide:
-        every = chain(every, cluster_plans(method.length))
+        every = chain(every, large_plans(method.length))
     found = {plan: None for plan in every if is_legal(plan, precision, arch)}
     # Tables are streamed where they leave no room for two tiles beside them.
     held = [
@@ -127,7 +125,7 @@ def _by_products(method: Method, wide: bool) -> Iterator[Plan]:
     if method.kind == "product" and all(part.kind == "dense" for part in method.parts):
         first, second = (part.length for part in method.parts)
         return _product(first, second, wide)
-    return _convolution(method) if method.kind in ("rader", "bluestein") else iter(())
+    return iter(())
 
 
 def _dense(length: int, wide: bool) -> Iterator[Plan]:
@@ -156,22 +154,6 @@ def _product(first: int, second: int, wide: bool) -> Iterator[Plan]:
                 yield ProductPlan(first, second, warps, rows, groups, buffers, wide)
 
 
-def _convolution(method: Method) -> Iterator[Plan]:
-    inner = method.parts[0]
-    if inner.convolves or len(inner.stages) > 2:
-        return
-    size, rader = inner.length, method.kind == "rader"
-    for first in range(2, LARGEST_FUSED + 1):
-        second = size // first
-        if first * second != size or not 2 <= second <= LARGEST_FUSED:
-            continue
-        for warps in range(1, _CONVOLUTION_WARPS + 1):
-            rows, back = (-(-n // (16 * warps)) for n in (second, first))
-            sizes = (method.length, rader, first, second, warps, rows, back)
-            for groups in range(1, _CONVOLUTION_WARPS // warps + 1):
-                yield ConvolutionPlan(*sizes, groups)
-
-
 def _most_groups(plans: list[Plan]) -> list[Plan]:
     """Of plans that differ in their groups alone those with the most.
 
@@ -192,12 +174,10 @@ def estimate(plan: Plan) -> tuple[float, ...]:
 
     Fitted to what was measured on an H200; it only has to rank.
     """
-    if isinstance(plan, ConvolutionPlan):
-        return (1, _cycles(plan))
     if isinstance(plan, ButterflyPlan):
-        return (0, butterfly_cycles(plan))
-    if isinstance(plan, ClusterPlan):
-        return (0, plan.cluster)
+        return (butterfly_cycles(plan),)
+    if isinstance(plan, WholePlan | ClusterPlan):
+        return (getattr(plan, "cluster", 1), plan.warps)
     if isinstance(plan, HankelPlan):
         return (plan.length <= LARGEST_FACTOR, *_hankel_order(plan))
     warps = min(plan.groups * plan.warps, _ENOUGH_WARPS)
@@ -216,20 +196,3 @@ def _hankel_order(plan: HankelPlan) -> tuple[float, ...]:
     best = 3 if plan.turns > 1 and plan.buffers >= 5 else 2
     waits = plan.groups < 2 or plan.buffers < 3
     return (plan.sharing, waits, plan.turns, abs(plan.groups - best), -plan.buffers)
-
-
-def _cycles(plan: ConvolutionPlan) -> float:
-    """Of a multiprocessor for a transform: its warps' own way, or all instructions there are."""
-    across, along = (-(-n // (16 * plan.warps)) for n in (plan.first, plan.second))
-    stages = (plan.rows + along) * _instructions(plan.first) + (
-        plan.rows_back + across
-    ) * _instructions(plan.second)
-    way = stages + 300 + 0.7 * plan.length / plan.warps
-    return plan.halves * max(4.5 * way / plan.groups, way * plan.warps / 2.2)
-
-
-def _instructions(length: int) -> int:
-    """A warp's for sixteen transforms of one stage: folding, products, results."""
-    half = length // 2
-    slices, tiles = -(-half // 16), -(-half // 8)
-    return slices * (160 + 16 * tiles) + 56 * tiles + 60

@@ -1,4 +1,4 @@
-"""Transforms of large powers of two by clusters of blocks: the plan and its tables. Needs no GPU."""
+"""Transforms of large powers of two by clusters of blocks: plan and tables. Needs no GPU."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ class ClusterPlan:
         """The same."""
         return 1
 
-    def shared_bytes(self, precision: Precision) -> int:  # noqa: ARG002
+    def shared_bytes(self, precision: Precision) -> int:
         """Dynamic shared memory of a block; all precisions' are fp32."""
         lines = self.first // self.cluster
         exchanged = max(lines * (self.second + 16), self.second * (lines + 2))
-        return self.length // self.cluster * 8 + 4 * exchanged
+        return self.length // self.cluster * 8 + 4 * exchanged + 16
 
     @property
     def sums(self) -> int:

@@ -10,10 +10,11 @@ import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
 from argand.dft_butterfly import ButterflyPlan, butterfly_tables, frequencies, stage_twiddles
-from argand.dft_choice import candidates
+from argand.dft_choice import candidates, estimate
 from argand.dft_cluster import ClusterPlan, cluster_tables
 from argand.dft_limits import check_dft_plan
 from argand.dft_method import method_for
+from argand.dft_whole import WholePlan, whole_table
 from argand.gemm_plan import PlanError
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
@@ -21,6 +22,7 @@ ROW = PRECISIONS["3xfp16"]
 CHIRP = ButterflyPlan(100, False, (16, 16), 1, 4)
 POWERS = ButterflyPlan(1009, True, (16, 9, 7), 2, 8)
 CLUSTER = ClusterPlan((16, 16, 16, 16), 4, 16, 1)
+WHOLE = WholePlan(32, 16)
 Array = npt.NDArray[np.complex128]
 
 
@@ -71,7 +73,12 @@ def test_stages_leave_frequencies_in_their_order(
 @pytest.mark.parametrize("inverse", [False, True])
 @pytest.mark.parametrize(
     "plan",
-    [CHIRP, POWERS, ButterflyPlan(31, True, (6, 5), 1, 1), ButterflyPlan(5, False, (2, 3, 2), 1, 1)],
+    [
+        CHIRP,
+        POWERS,
+        ButterflyPlan(31, True, (6, 5), 1, 1),
+        ButterflyPlan(5, False, (2, 3, 2), 1, 1),
+    ],
 )
 def test_tables_make_a_transform(
     rng: np.random.Generator, plan: ButterflyPlan, inverse: bool
@@ -136,6 +143,31 @@ def test_tables_of_clusters_make_a_transform(
     assert np.linalg.norm(found.T.ravel() - exact) < 1e-6 * np.linalg.norm(exact)
 
 
+@pytest.mark.parametrize("plan", [WholePlan(8, 4), WholePlan(32, 16)], ids=str)
+def test_the_table_of_a_whole_transform(rng: np.random.Generator, plan: WholePlan) -> None:
+    size, last = plan.radix, plan.last
+    x = rng.standard_normal(plan.length) + 1j * rng.standard_normal(plan.length)
+    powers = (size - 1).bit_length()
+    first, second = np.split(whole_table(plan).astype(complex), [powers * plan.threads])
+    z = np.fft.fft(x.reshape(size, -1), axis=0)
+    z *= power_products(first.reshape(powers, -1), size)
+    z = np.fft.fft(z.reshape(size, size, last), axis=1)
+    z *= power_products(second.reshape(powers, -1), size)
+    z = np.fft.fft(z, axis=2)  # k0, k1, k2 of k0 + R k1 + R^2 k2
+    exact = np.fft.fft(x)
+    assert np.linalg.norm(z.transpose(2, 1, 0).ravel() - exact) < 1e-6 * np.linalg.norm(exact)
+
+
+def power_products(table: Array, count: int) -> Array:
+    """The k-th powers of numbers of which the table has the first, second, fourth, ..."""
+    found = np.ones((count, table.shape[1]), complex)
+    for k in range(count):
+        for i, power in enumerate(table):
+            if k >> i & 1:
+                found[k] *= power
+    return found
+
+
 @pytest.mark.parametrize(
     ("plan", "change", "message"),
     [
@@ -145,19 +177,22 @@ def test_tables_of_clusters_make_a_transform(
         (POWERS, {"length": 1001}, "of a prime 1001"),
         (POWERS, {"groups": 16}, "at most 15, got 16"),
         (CHIRP, {"radices": (32, 32), "warps": 16, "groups": 2}, "beside them are more than"),
-        (replace(CHIRP, length=4093, radices=(8, 32, 32), warps=8, groups=1), {"groups": 4},
+        (replace(CHIRP, length=4093, radices=(32, 16, 16), warps=8, groups=1), {"groups": 4},
          "registers beside them are more than"),
-        (CLUSTER, {"cluster": 3}, "must be a power of two up to 8, got 3"),
-        (CLUSTER, {"cluster": 16}, "must be a power of two up to 8, got 16"),
+        (CLUSTER, {"cluster": 3}, "must be a power of two from 2 to 8, got 3"),
+        (CLUSTER, {"cluster": 16}, "must be a power of two from 2 to 8, got 16"),
         (CLUSTER, {"radices": (16, 16, 16, 12)}, "powers of two"),
         (CLUSTER, {"warps": 1}, "whole butterflies"),
         (CLUSTER, {"warps": 64}, "at most 1024 threads, got 2048"),
         (CLUSTER, {"blocks": 2}, "registers beside them are more than"),
         (CLUSTER, {"cluster": 2}, "registers beside them are more than"),
+        (WHOLE, {"last": 12}, r"powers of two, got \(32, 12\)"),
+        (WHOLE, {"radix": 64}, r"at most 32, a multiple of the last one, .* got \(64, 16\)"),
+        (WHOLE, {"last": 32}, "beside them are more than"),
     ],
 )  # fmt: skip
 def test_illegal_plans_say_why(
-    plan: ButterflyPlan | ClusterPlan, change: dict[str, object], message: str
+    plan: ButterflyPlan | ClusterPlan | WholePlan, change: dict[str, object], message: str
 ) -> None:
     check_dft_plan(plan, ROW, HOPPER)
     with pytest.raises(PlanError, match=message):
@@ -170,5 +205,6 @@ def test_clusters_need_hopper() -> None:
         check_dft_plan(CLUSTER, ROW, ampere)
     found = candidates(method_for(16_384), ROW, HOPPER, wide=True)
     assert found
-    assert all(isinstance(plan, ClusterPlan) for plan in found)
+    assert {plan.kind for plan in found} == {"whole", "cluster"}
+    assert isinstance(min(found, key=estimate), WholePlan)
     assert not candidates(method_for(16_384), ROW, ampere, wide=True)

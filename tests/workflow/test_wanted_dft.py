@@ -51,8 +51,12 @@ def test_what_is_not_there_is_not_judged() -> None:
 
 
 def test_errors_at_composite_lengths_and_anywhere() -> None:
-    rows = [row("argand", 64, rel_frobenius=2.1e-7), row("cufft", 64, rel_frobenius=1e-7),
-            row("argand", 67, rel_frobenius=1.1e-6), row("cufft", 67, rel_frobenius=1e-7)]  # fmt: skip
+    rows = [
+        row("argand", 64, rel_frobenius=2.1e-7),
+        row("cufft", 64, rel_frobenius=1e-7),
+        row("argand", 67, rel_frobenius=1.1e-6),
+        row("cufft", 67, rel_frobenius=1e-7),
+    ]
     composite, largest = judged_dft_errors(rows)
     assert (composite["lengths"], composite["limit"], composite["met"]) == ("64", "2e-07", "no")
     assert (largest["lengths"], largest["met"]) == ("all, most at 67", "no")

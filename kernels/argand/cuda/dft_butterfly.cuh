@@ -145,21 +145,6 @@ __device__ __forceinline__ void convolve(float2* tile, const float2* twiddles, c
     }
 }
 
-// The power of two that brings the largest magnitude of a group's numbers into range.
-template <int Warps>
-__device__ __forceinline__ int group_exponent(float largest, float* board, const Group<Warps>& group) {
-#pragma unroll
-    for (int other = 16; other > 0; other /= 2)
-        largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, other));
-    if constexpr (Warps > 1) {
-        if (group.lane == 0) board[group.warp] = largest;
-        group.sync();
-#pragma unroll
-        for (int warp = 0; warp < Warps; ++warp) largest = fmaxf(largest, board[warp]);
-    }
-    return transform_exponent(largest);
-}
-
 __device__ __forceinline__ float larger_of(float largest, float2 z) {
     return fmaxf(largest, fmaxf(fabsf(z.x), fabsf(z.y)));
 }
@@ -196,7 +181,7 @@ __device__ __forceinline__ void by_chirp(const DftArguments& args, const float2*
             held[turn][i] = z;
         }
     }
-    const int exponent = group_exponent<plan.warps>(largest, board, group);
+    const int exponent = transform_exponent(largest_of<plan.warps>(largest, board, group));
     const float scale = power_of_two(exponent);
 #pragma unroll
     for (int turn = 0; turn < First::kTurns; ++turn) {
@@ -260,7 +245,7 @@ __device__ __forceinline__ void by_powers(const DftArguments& args, const float2
         }
     }
     // Its barrier is the tile's too, but for a lone warp.
-    const int exponent = group_exponent<plan.warps>(largest, board, group);
+    const int exponent = transform_exponent(largest_of<plan.warps>(largest, board, group));
     if constexpr (plan.warps == 1) __syncwarp();
     const float scale = power_of_two(exponent);
     First::each([&](int index) {

@@ -35,7 +35,7 @@ struct ClusterPlan {
         const int there = lines() * line_pitch(), back = second() * back_pitch();
         return there > back ? there : back;
     }
-    constexpr int shared_bytes() const { return own() * 8 + exchanged() * 4; }
+    constexpr int shared_bytes() const { return own() * 8 + exchanged() * 4 + 16; }
     // Where tables begin, in numbers.
     constexpr int bases() const { return (radices[0] - 1) * radices[1]; }
     constexpr int steps() const { return bases() + radices[0] * second(); }
@@ -114,22 +114,25 @@ __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
     extern __shared__ __align__(128) unsigned char shared[];
     float2* const taken = reinterpret_cast<float2*>(shared);
     float* const board = reinterpret_cast<float*>(shared + plan.own() * 8);
-    const int rank = plan.cluster > 1 ? cluster_rank() : 0;
-    const int rows = static_cast<int>(args.rows), step = gridDim.x / plan.cluster;
+    volatile int* const ahead = reinterpret_cast<int*>(board + plan.exchanged());
+    const int rank = cluster_rank(), rows = static_cast<int>(args.rows);
+    const int clusters = gridDim.x / plan.cluster, dealt = 2 * clusters;
     auto source = [&](int row) { return args.x + row * args.x_stride + rank * kColumns; };
-    int row = blockIdx.x / plan.cluster;
+    int row = blockIdx.x / plan.cluster, next = row + clusters;
     if (row < rows) request<plan>(source(row), taken);
+    cluster_arrive();  // nobody writes into a block that has not begun
+    cluster_wait();
     auto together = [] {
-        if constexpr (plan.cluster > 1) {
-            cluster_arrive();
-            cluster_wait();
-        } else {
-            __syncthreads();
-        }
+        cluster_arrive();
+        cluster_wait();
     };
 #pragma unroll 1
-    for (; row < rows; row += step) {
+    while (row < rows) {
         float2 held[plan.held()];
+        // The second next transform: two are dealt out, then clusters take their numbers from a counter.
+        const bool draws = rank == 0 && threadIdx.x == 0;
+        int drawn = 0;
+        if (draws) drawn = dealt + atomicAdd(args.counter, 1u);
         // Columns: numbers B a + b of column n, by butterflies over a.
         const float2* twiddles = reinterpret_cast<const float2*>(args.twiddles);
         asm volatile("" : "+l"(twiddles));
@@ -150,7 +153,7 @@ __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
             for (int k = 1; k < A; ++k) z[k] = complex_product(z[k], __ldg(twiddles + (k - 1) * B + b));
         });
         __syncthreads();  // nobody reads the board any more, nor what was taken
-        if (const int next = row + step; next < rows) request<plan>(source(next), taken);
+        if (next < rows) request<plan>(source(next), taken);
         exchange(
             held,
             [&](int i, float part) {
@@ -158,7 +161,13 @@ __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
             },
             [&](int i) { return board[((high + i / B * kApart) * B + i % B) * kColumns + n]; },
             [] { __syncthreads(); });
-        if constexpr (plan.cluster > 1) cluster_arrive();
+        if (draws) {
+#pragma unroll
+            for (int i = 0; i < plan.cluster; ++i)
+                store_in_block(in_block(const_cast<int*>(ahead), i), __int_as_float(drawn));
+            if (drawn == dealt + rows - 1) *args.counter = 0;  // the last one that is drawn
+        }
+        cluster_arrive();
         // Number k_A of these, by butterflies over b: line k_A + A k_B.
         Items<plan, 1>::each(held, [&](int g, float2(&z)[B]) {
             transform<B>(z);
@@ -171,20 +180,15 @@ __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
                 z[k] = complex_product(z[k], complex_product(base, turn));
             }
         });
-        if constexpr (plan.cluster > 1) {
-            cluster_wait();
-        } else {
-            __syncthreads();
-        }
+        cluster_wait();
+        const int following = *ahead;
         thread = thread_here();
         const int e = thread % E, line = thread / E;
         constexpr int kLinesApart = kThreads / E;
         uint32 there[plan.cluster];
 #pragma unroll
         for (int i = 0; i < plan.cluster; ++i)
-            there[i] = plan.cluster > 1
-                           ? in_block(board + high * kLinePitch + rank * kColumns + n, i)
-                           : shared_address(board + high * kLinePitch + n);
+            there[i] = in_block(board + high * kLinePitch + rank * kColumns + n, i);
         exchange(
             held,
             [&](int i, float part) {
@@ -224,5 +228,7 @@ __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
                 out[(first + g * kFirstApart + D * k) * plan.first()] = {z[k].x * args.factor,
                                                                         z[k].y * args.unit};
         });
+        row = next;
+        next = following;
     }
 }

@@ -34,6 +34,22 @@ struct Group {
     }
 };
 
+// The largest of what the group's threads have, for all of them. `board` has a place for each of its
+// warps.
+template <int Warps>
+__device__ __forceinline__ float largest_of(float largest, float* board, const Group<Warps>& group) {
+#pragma unroll
+    for (int other = 1; other < kWarp; other *= 2)
+        largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, other));
+    if constexpr (Warps > 1) {
+        if (group.lane == 0) board[group.warp] = largest;
+        group.sync();
+#pragma unroll
+        for (int warp = 0; warp < Warps; ++warp) largest = fmaxf(largest, board[warp]);
+    }
+    return largest;
+}
+
 // Asks for a transform in the second-level cache.
 template <int Length>
 __device__ __forceinline__ void prefetch(const float2* x, int thread, int threads) {
@@ -303,35 +319,56 @@ struct Ring {
         }
     }
 
-    // `work(buffer, between)` for every tile of this group, where `Groups` take tiles in turn and the
-    // buffers are all groups' and more than they are. `between` asks for the tile that comes next,
-    // maybe another group's: it is called where what was stored last has long been read.
+    // `work(buffer, between)` for tiles of this group, where `Groups` take a block's tiles in turn and the
+    // buffers, more than they are, are all groups'. The first tiles are dealt out; for each that it has
+    // done a group takes the number of another one from a counter of all, which is left zero, and puts it
+    // into the buffer that it had, maybe for another group. `between` asks for that tile: it is called
+    // where what was stored last has long been read. `numbers` say which tile a buffer has; one that is
+    // too large is the last for its group, as numbers only grow.
     template <int Groups, typename Work>
-    __device__ __forceinline__ void relay(int64 tiles, Work work) const {
+    __device__ __forceinline__ void relay(int tiles, uint32* counter, volatile int* numbers,
+                                          Work work) const {
         static_assert(kEngineLoads && kEngineStores && Buffers > Groups, "others' tiles come by engine");
-        auto tile_of = [&](int64 step) {
-            return (step / Groups * gridDim.x + blockIdx.x) * Groups + step % Groups;
+        const int dealt = gridDim.x * Buffers;
+        auto place = [&](int tile, int b) {
+            numbers[b] = tile;
+            if (tile < tiles) {
+                request(tile, tiles, b);
+            } else {
+                barrier_arrive(barriers + 8 * b);
+            }
         };
-        if (group.index == 0)
-            for (int step = 0; step < Buffers; ++step) request(tile_of(step), tiles, step);
-        int b = group.index, parity = 0, stored = -1;
-        for (int64 step = group.index; tile_of(step) < tiles; step += Groups) {
+        if (group.index == 0 && group.thread == 0)
+            for (int b = 0; b < Buffers; ++b) place(b * gridDim.x + blockIdx.x, b);
+        int b = group.index, parity = 0, stored = -1, owed = 0;
+        auto pay = [&] {
+            if (stored < 0 || group.thread != 0) return;
+            wait_stores_read<0>();
+            place(owed, stored);
+            // As many numbers are drawn as there are tiles: who has the last one is the last to draw.
+            if (owed == dealt + tiles - 1) *counter = 0;
+        };
+        for (;;) {
             wait(b, parity);
-            work(buffer(b), [&] {
-                if (stored < 0 || group.thread != 0) return;
-                wait_stores_read<0>();
-                request(tile_of(step - Groups + Buffers), tiles, stored);
-            });
+            const int tile = numbers[b];
+            if (tile >= tiles) break;
+            int drawn = 0;
+            if (group.thread == 0) drawn = dealt + atomicAdd(counter, 1u);
+            work(buffer(b), pay);
             copy_engine_fence();
             group.sync();
-            store(tile_of(step), b);
+            store(tile, b);
             stored = b;
+            owed = drawn;
             b += Groups;
             if (b >= Buffers) {
                 b -= Buffers;
                 parity ^= 1;
             }
         }
-        if (group.thread == 0) wait_stores_read<0>();
+        group.sync();  // all know that it was the last
+        pay();
+        // Who waits for the buffer that had none has to know, too.
+        if (group.thread == 0) place(tiles, b);
     }
 };
