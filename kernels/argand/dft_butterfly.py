@@ -71,9 +71,12 @@ class ButterflyPlan:
     @property
     def sums(self) -> int:
         """Registers a thread that hold a butterfly, or what waits for the first stage's scale."""
+        return max(2 * max(self.radices), 2 * self.radices[0] + self._waiting)
+
+    @property
+    def _waiting(self) -> int:
         each = -(-self.length // self.strides[0])
-        waiting = 0 if self.rader else 2 * (self.first_turns - 1) * each
-        return max(2 * max(self.radices), 2 * self.radices[0] + waiting)
+        return 0 if self.rader else 2 * (self.first_turns - 1) * each
 
     @property
     def first_turns(self) -> int:
@@ -86,7 +89,8 @@ class ButterflyPlan:
         if self.rader:
             return 56
         large = [radix for radix in self.radices if radix > 16]
-        return 32 + 8 * bool(large) + 24 * any(radix != 32 for radix in large)
+        many = 16 * (self._waiting > 40)
+        return 32 + 8 * bool(large) + 24 * any(radix != 32 for radix in large) + many
 
     @property
     def transforms(self) -> int:

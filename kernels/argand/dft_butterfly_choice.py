@@ -90,8 +90,8 @@ def butterfly_cycles(plan: ButterflyPlan) -> float:
     # Rader's orders scatter and gather numbers in all banks; a lone warp waits for each of them.
     slower = (1.1 + plan.size / 12_000) * (1.3 if plan.warps == 1 else 1) if plan.rader else 1
     # A fourth stage passes memory twice more; lines of a last stage are best a power of two.
-    more, last = max(0, len(plan.radices) - 3), plan.radices[-1]
-    slower *= (1 + 0.2 * more) * (1.12 if last & (last - 1) else 1)
+    more, line = max(0, len(plan.radices) - 3), plan.radices[-1]
+    slower *= (1 + 0.2 * more) * (1.12 if line & (line - 1) else 1)
     return float(issued / 4 * (1 + 4 / warps) * slower)
 
 
