@@ -26,8 +26,8 @@ from argand.precision import TF32, Precision
 FAST_PRIME = 23
 """cuFFT is faster at lengths of prime factors up to here: measured at 16 to 1000 and 1024, 4095 and
 4096 (7, 11, 13, 23). Others were measured as primes alone."""
-SLOW_LENGTHS = (32, 12_000, 16_384)
-"""But not at these: ours is 1.24, 1.36 and 1.09 times as fast (at 9000, 10080 and 14400 slower)."""
+SLOW_LENGTHS = (32, 12_000, 1 << 14, 1 << 15, 1 << 16, 1 << 17)
+"""But not at these, where ours is (at 9000, 10080 and 14400 it is slower)."""
 DENSE_BY_THREADS = 512
 """Up to here a dense prime is worth it without wgmma."""
 _WARPS = ((160, 2), (224, 4), (264, 2), (LARGEST_DENSE, 4))

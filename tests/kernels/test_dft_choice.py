@@ -8,6 +8,7 @@ from argand import PRECISIONS
 from argand.device import ARCHITECTURES
 from argand.dft_butterfly import ButterflyPlan
 from argand.dft_choice import candidates, choose, own_plan
+from argand.dft_cluster import ClusterPlan
 from argand.dft_fragments import fragments, fused_twiddles, mean_cut
 from argand.dft_hankel import HankelPlan
 from argand.dft_limits import wide_fits
@@ -136,12 +137,13 @@ def test_where_the_kernels_are_ours() -> None:
         251: HankelPlan, 509: HankelPlan, 521: HankelPlan, 719: HankelPlan, 58 * 59: ProductPlan,
         12_000: ProductPlan, 773: ButterflyPlan, 1009: ButterflyPlan, 2039: ButterflyPlan,
         4093: ButterflyPlan, 8191: ButterflyPlan, 10_007: ButterflyPlan, 16_384: WholePlan,
+        32_768: ClusterPlan, 131_072: ClusterPlan,
     }  # fmt: skip
     for length, kind in kinds.items():
         method = method_for(length)
         wide = wide_fits(method.kind, length, length)
         assert isinstance(choose(method, row, HOPPER, wide=wide).plan, kind), length
-    for length in (64, 100, 128, 1000, 1024, 4096, 32_768):
+    for length in (64, 100, 128, 1000, 1024, 4096, 8192):
         assert "cufft: faster" in str(choose(method_for(length), row, HOPPER, wide=True))
     ampere = next(arch for arch in ARCHITECTURES if arch.target == "sm_80")
     assert isinstance(choose(method_for(509), row, ampere, wide=True).plan, DensePlan)
