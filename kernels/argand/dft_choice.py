@@ -177,7 +177,7 @@ def estimate(plan: Plan) -> tuple[float, ...]:
     if isinstance(plan, ButterflyPlan):
         return (butterfly_cycles(plan),)
     if isinstance(plan, WholePlan | ClusterPlan):
-        return (getattr(plan, "cluster", 1), plan.warps)
+        return (plan.kind != "whole", plan.warps, getattr(plan, "cluster", 1))
     if isinstance(plan, HankelPlan):
         return (plan.length <= LARGEST_FACTOR, *_hankel_order(plan))
     warps = min(plan.groups * plan.warps, _ENOUGH_WARPS)
@@ -191,8 +191,9 @@ def estimate(plan: Plan) -> tuple[float, ...]:
 def _hankel_order(plan: HankelPlan) -> tuple[float, ...]:
     """Columns of one warpgroup, then a tile on its way beside two, then few turns.
 
-    Two groups are best, but three of small tiles where two more are on their way.
+    Two groups are best with four buffers, but three of small tiles where two more are on their way.
     """
     best = 3 if plan.turns > 1 and plan.buffers >= 5 else 2
     waits = plan.groups < 2 or plan.buffers < 3
-    return (plan.sharing, waits, plan.turns, abs(plan.groups - best), -plan.buffers)
+    spare = abs(plan.buffers - 4) if plan.turns == 1 else -plan.buffers
+    return (plan.sharing, waits, plan.turns, abs(plan.groups - best), spare)

@@ -161,12 +161,6 @@ __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
             },
             [&](int i) { return board[((high + i / B * kApart) * B + i % B) * kColumns + n]; },
             [] { __syncthreads(); });
-        if (draws) {
-#pragma unroll
-            for (int i = 0; i < plan.cluster; ++i)
-                store_in_block(in_block(const_cast<int*>(ahead), i), __int_as_float(drawn));
-            if (drawn == dealt + rows - 1) *args.counter = 0;  // the last one that is drawn
-        }
         cluster_arrive();
         // Number k_A of these, by butterflies over b: line k_A + A k_B.
         Items<plan, 1>::each(held, [&](int g, float2(&z)[B]) {
@@ -181,7 +175,12 @@ __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
             }
         });
         cluster_wait();
-        const int following = *ahead;
+        if (draws) {
+#pragma unroll
+            for (int i = 0; i < plan.cluster; ++i)
+                store_in_block(in_block(const_cast<int*>(ahead), i), __int_as_float(drawn));
+            if (drawn == dealt + rows - 1) *args.counter = 0;  // the last one that is drawn
+        }
         thread = thread_here();
         const int e = thread % E, line = thread / E;
         constexpr int kLinesApart = kThreads / E;
@@ -199,6 +198,7 @@ __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
                 return board[(line + i / D * kLinesApart) * kLinePitch + E * (i % D) + e];
             },
             together);
+        const int following = *ahead;
         // Lines: numbers E d + e of a line, by butterflies over d.
         Items<plan, 2>::each(held, [&](int, float2(&z)[D]) {
             transform<D>(z);
