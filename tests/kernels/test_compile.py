@@ -101,9 +101,10 @@ def wgmma_plans(precision: str) -> list[WgmmaPlan]:
 
 
 def ways_to_store(precision: str, plan: WgmmaPlan) -> list[WgmmaPlan]:
-    """The plan, and with results that go through shared memory where there is room for them."""
+    """The plan, and with results through shared memory, and behind a head, where they can."""
     staged = [replace(plan, staged=True, rows_fast=rows_fast) for rows_fast in (False, True)]
-    return [plan, *(x for x in staged if is_legal(precision, x))]
+    ahead = [replace(x, head=x.stages - 1) for x in staged]
+    return [plan, *(x for x in (*staged, *ahead) if is_legal(precision, x))]
 
 
 def is_legal(precision: str, plan: WgmmaPlan) -> bool:

@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, gemm
 from argand.gemm_choice import GemmSizes
-from argand.wgmma_plan import TARGET, divide
+from argand.tile_division import divide
+from argand.wgmma_plan import TARGET
 
 from tests.kernels.product_cases import (
     OPS,
@@ -130,6 +131,38 @@ def test_tiles_that_are_split_along_k(
             left, right = cp.asarray(a), cp.asarray(b)
             assert repeats_bit_for_bit(partial(gemm, left, right, precision=precision))
     assert split
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize("shape", [(1, 1540, 1500, 308), (9, 500, 700, 260)], ids=str)
+def test_blocks_that_take_several_tiles(
+    cp: Any, rng: np.random.Generator, precision: str, shape: tuple[int, int, int, int]
+) -> None:
+    """Results leave behind the next tile's head, where they have a real factor only."""
+    batch, m, n, k = shape
+    a, b = normal(rng, batch, m, k), normal(rng, batch, n, k)
+    for choice in first_choices(cp, precision, GemmSizes(*shape), k_fast=True):
+        with forced(choice):
+            check(cp, a, b, precision=precision, alpha=-0.5, op_b="C")
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_a_head_changes_no_bit(
+    cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, precision: str
+) -> None:
+    """Tiles of so short a k are not split, so that both divide the work alike."""
+    from argand import cuda_calls, cuda_wgmma_form
+
+    a, b = cp.asarray(normal(rng, 1540, 150)), cp.asarray(normal(rng, 150, 1500))
+    results = []
+    for most in (cuda_wgmma_form._WORTH_A_HEAD, -1.0):
+        monkeypatch.setattr(cuda_wgmma_form, "_WORTH_A_HEAD", most)
+        results.append([])
+        cuda_calls._kept.clear()  # calls of this form are remembered
+        for choice in first_choices(cp, precision, GemmSizes(1, 1540, 1500, 150)):
+            with forced(choice):
+                results[-1].append(gemm(a, b, precision=precision))
+    assert all(bool((x == y).all()) for x, y in zip(*results, strict=True))
 
 
 @pytest.mark.parametrize("precision", ["fp16", "3xfp16"])
