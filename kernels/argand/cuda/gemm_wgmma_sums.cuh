@@ -72,7 +72,8 @@ struct JointSums {
         sum<kAllColumns>(ring, reader, steps - plan.head, lane);
     }
 
-    static constexpr int kParts = plan.head * kGroups;
+    static constexpr int kBegun = kSteps > 1 ? 2 : 1;  // instructions' k of a part
+    static constexpr int kParts = plan.head * kSteps / kBegun;
     static constexpr int kAllColumns = 2;
 
     template <int which>
@@ -84,24 +85,24 @@ struct JointSums {
     template <int part, typename Leave>
     __device__ __forceinline__ void begin(Ring<plan> ring, const RowReader<plan>& reader,
                                           const Leave& leave) {
-        RowFragment<plan> x[kTogether];
-        constexpr int first = part % kGroups * kTogether;
-        if (part % kGroups == 0) barrier_wait(ring.full(), ring.parity);
+        RowFragment<plan> x[kBegun];
+        constexpr int kOfStage = kSteps / kBegun, first = part % kOfStage * kBegun;
+        if (part % kOfStage == 0) barrier_wait(ring.full(), ring.parity);
         const ColumnTile<plan> y(ring.columns());
 #pragma unroll
-        for (int i = 0; i < kTogether; ++i) {
+        for (int i = 0; i < kBegun; ++i) {
             read_fragment<plan>(reader, ring.rows(), (first + i) * plan.step(), x[i]);
         }
         wgmma_fence();
 #pragma unroll
-        for (int i = 0; i < kTogether; ++i) multiply<0>(x[i], y, first + i, part + i > 0);
+        for (int i = 0; i < kBegun; ++i) multiply<0>(x[i], y, first + i, part + i > 0);
         wgmma_commit();
         leave.template part<part, kParts>();
         wgmma_wait<0>();
         settle(half<0>(re));
         settle(half<0>(im));
         if constexpr (part + 1 < kParts) {
-            if ((part + 1) % kGroups == 0) ring.advance();
+            if ((part + 1) % kOfStage == 0) ring.advance();
             begin<part + 1>(ring, reader, leave);
         }
     }
