@@ -1,3 +1,5 @@
+"""The CPU's products of any shape, op, layout and type, against fp64."""
+
 import numpy as np
 import pytest
 from argand import PRECISIONS, gemm

@@ -1,3 +1,5 @@
+"""Products: references, error measures and verdicts, against what is known to be right or wrong."""
+
 import json
 from dataclasses import asdict, replace
 

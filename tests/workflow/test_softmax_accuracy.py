@@ -1,3 +1,5 @@
+"""Softmax: references, error measures and verdicts."""
+
 import numpy as np
 from argand import PRECISIONS, softmax
 

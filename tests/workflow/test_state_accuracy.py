@@ -1,3 +1,5 @@
+"""States: references, bounds and verdicts of evolved state vectors."""
+
 import numpy as np
 import pytest
 from argand import PRECISIONS, gemm

@@ -1,3 +1,5 @@
+"""Spectra: references, bounds and verdicts of transforms."""
+
 import numpy as np
 import pytest
 from argand import PRECISIONS, gemm
