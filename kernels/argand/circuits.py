@@ -20,6 +20,11 @@ from argand.precision import Precision, get_precision
 
 _CHUNK = 1 << 22
 """Amplitudes summed at a time, in fp64: little memory beside the state."""
+_MOST_KEPT = 16
+"""Beginnings of a circuit that go on beside each other while it is fused; with 64 of them it takes
+hardly fewer passes."""
+_KEPT_GATES = 16_000
+"""Gates of a circuit times beginnings: for each the search takes a millisecond or less."""
 
 
 @dataclass(frozen=True)
@@ -129,17 +134,25 @@ def plan_circuit(
         return known.seconds(qubits, targets, item)
 
     if width is None:
-        chosen, passes = _cheapest(qubits, found, cost)
+        width, passes = _cheapest(qubits, found, cost)
     else:
-        chosen, passes = width, fuse(qubits, found, width, cost)
-    forms = []
-    for one in passes:
-        gate = fused_gate([found[number] for number in one.gates], one.qubits)
-        forms.append(gate_form(qubits, gate.matrix, gate.targets, gate.controls))
-    return CircuitPlan(
-        qubits, row, chosen, tuple(passes), tuple(forms),
-        tuple(known.of_form(qubits, form, item) for form in forms), known.measured,
-    )  # fmt: skip
+        passes = fuse(qubits, found, width, cost)
+    ways = [passes]
+    kept = min(_MOST_KEPT, _KEPT_GATES // max(1, len(found)))
+    if kept > 1:
+        ways.append(fuse(qubits, found, width, cost, kept=kept))
+    plans = []
+    for way in ways:
+        forms = []
+        for one in way:
+            gate = fused_gate([found[number] for number in one.gates], one.qubits)
+            forms.append(gate_form(qubits, gate.matrix, gate.targets, gate.controls))
+        seconds = tuple(known.of_form(qubits, form, item) for form in forms)
+        plans.append(
+            CircuitPlan(qubits, row, width, tuple(way), tuple(forms), seconds, known.measured)
+        )
+    # Fusing knows each pass's qubits alone: which of its passes need no products shows now.
+    return min(plans, key=lambda plan: plan.predicted_seconds)
 
 
 def _cheapest(qubits: int, gates: Sequence[Gate], cost: Cost) -> tuple[int, list[Pass]]:

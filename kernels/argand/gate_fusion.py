@@ -18,6 +18,8 @@ from argand.gate_forms import check_matrix, check_qubits, gate_form
 _MOST_SEEDS = 6
 """Gates tried as the first of a pass: more find hardly fewer passes."""
 _MOST_GROWTHS = 16
+_MOST_BRANCHES = 4
+"""Passes tried after the same ones: with more, those kept beside each other are too much alike."""
 _SINGLE_WEIGHT = 0.25
 """What a gate on one qubit counts beside one on two: it can join almost any pass."""
 
@@ -149,35 +151,83 @@ class _Growing:
         return _Growing(mask, taken, waiting, ready, weight)
 
 
-def fuse(qubits: int, gates: Sequence[Gate], width: int, cost: Cost) -> list[Pass]:
+@dataclass(frozen=True)
+class _Begun:
+    """The first passes of a circuit, what they take and hold, and what they leave."""
+
+    seconds: float
+    weight: float
+    passes: tuple[Pass, ...]
+    left: _Growing
+
+
+def fuse(
+    qubits: int, gates: Sequence[Gate], width: int, cost: Cost, *, kept: int = 1
+) -> list[Pass]:
     """Passes of at most ``width`` qubits for a circuit; a wider gate has one to itself.
 
-    Greedy: from several first gates a pass grows by the qubits that bring most further gates, and
-    of these passes the one with most gates for its predicted time is taken.
+    From several first gates a pass grows by the qubits that bring most further gates, and of these
+    passes the one with most gates for its predicted time is taken. With ``kept`` above 1 so many
+    beginnings of the circuit go on beside each other, the best few passes after each: of those with
+    equally many passes the ones with most gates for their time (a beam search).
     """
     dependencies = Dependencies(qubits, gates)
     weights = [1.0 if mask.bit_count() > 1 else _SINGLE_WEIGHT for mask in dependencies.masks]
     start = [number for number, count in enumerate(dependencies.counts) if count == 0]
-    state = _Growing(0, [], {}, start, 0.0)
-    found = []
-    while state.ready:
-        seeds = sorted(state.ready, key=lambda number: (-weights[number], number))[:_MOST_SEEDS]
-        passes: dict[int, _Growing] = {}
-        for seed in seeds:
-            mask = dependencies.masks[seed]
-            if mask.bit_count() > width:
-                passes[mask] = state.with_one(seed, dependencies, weights)
-            elif mask not in passes:
-                grown = _grow(state, mask, width, dependencies, weights)
-                passes.setdefault(grown.mask, grown)
-        best = max(passes.values(), key=lambda grown: grown.weight / cost(_bits(grown.mask)))
-        taken = tuple(sorted(best.taken))
-        used = 0
-        for number in taken:
-            used |= dependencies.masks[number]
-        found.append(Pass(taken, _bits(used)))
-        state = _Growing(0, [], best.waiting, sorted(best.ready), 0.0)
-    return found
+    begun = [_Begun(0.0, 0.0, (), _Growing(0, [], {}, start, 0.0))]
+    best: _Begun | None = None if gates else begun.pop()
+    while begun:
+        following: dict[tuple[int, ...], _Begun] = {}
+        for one in begun:
+            for grown in _next_passes(one.left, width, cost, dependencies, weights, kept):
+                more = _with_pass(one, grown, cost, dependencies)
+                # Gates that wait for nothing say which are left.
+                key = tuple(more.left.ready)
+                if key not in following or more.seconds < following[key].seconds:
+                    following[key] = more
+        ended = following.pop((), None)
+        if ended is not None and (best is None or ended.seconds < best.seconds):
+            best = ended
+        begun = sorted(following.values(), key=lambda one: one.seconds / one.weight)[:kept]
+        begun = [one for one in begun if best is None or one.seconds < best.seconds]
+    assert best is not None
+    return list(best.passes)
+
+
+def _next_passes(
+    state: _Growing,
+    width: int,
+    cost: Cost,
+    dependencies: Dependencies,
+    weights: Sequence[float],
+    kept: int,
+) -> list[_Growing]:
+    """Passes that may come next, those with most gates for their time foremost."""
+    seeds = sorted(state.ready, key=lambda number: (-weights[number], number))[:_MOST_SEEDS]
+    passes: dict[int, _Growing] = {}
+    for seed in seeds:
+        mask = dependencies.masks[seed]
+        if mask.bit_count() > width:
+            passes[mask] = state.with_one(seed, dependencies, weights)
+        elif mask not in passes:
+            grown = _grow(state, mask, width, dependencies, weights)
+            passes.setdefault(grown.mask, grown)
+    ranked = sorted(passes.values(), key=lambda grown: -grown.weight / cost(_bits(grown.mask)))
+    return ranked[: min(kept, _MOST_BRANCHES)]
+
+
+def _with_pass(
+    begun: _Begun, grown: _Growing, cost: Cost, dependencies: Dependencies
+) -> _Begun:
+    taken = tuple(sorted(grown.taken))
+    used = 0
+    for number in taken:
+        used |= dependencies.masks[number]
+    return _Begun(
+        begun.seconds + cost(_bits(used)), begun.weight + grown.weight,
+        (*begun.passes, Pass(taken, _bits(used))),
+        _Growing(0, [], grown.waiting, sorted(grown.ready), 0.0),
+    )  # fmt: skip
 
 
 def _grow(
