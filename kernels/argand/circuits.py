@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from argand.device import Device, cpu, gpu, is_cuda_array
-from argand.gate_costs import GateCosts, gate_costs
+from argand.gate_costs import GateCosts
 from argand.gate_forms import GateForm, gate_form
 from argand.gate_fusion import Cost, Gate, Pass, checked_gates, fuse, fused_gate, passes_by_width
+from argand.gate_measuring import measured_costs
 from argand.gate_plan import MOST_WIDTH
 from argand.gates import prepared_gate, qubits_of, state_precision
 from argand.precision import Precision, get_precision
@@ -117,9 +118,11 @@ def plan_circuit(
         qubits: of the state.
         gates: `Gate` objects, or tuples of matrix, targets and maybe controls, in order.
         precision: of the products.
-        device: where it will run; the CPU where none is given.
+        device: where it will run; the CPU where none is given. A GPU on which no costs at this
+            precision are known for states of this size is measured first, once, which takes seconds
+            and compiles the kernels of all widths (`argand.measure_gate_costs`).
         width: the most qubits of a fused gate, where it is not to be chosen.
-        costs: predicted costs, where they are not to be those of `gate_costs`.
+        costs: predicted costs, where they are not to be those of the device.
 
     Raises ValueError for a gate that is wrong, by its number, or a width that is not positive.
     """
@@ -127,7 +130,9 @@ def plan_circuit(
     if width is not None and width < 1:
         raise ValueError(f"width must be at least 1, got {width}")
     found = checked_gates(qubits, gates)
-    known = gate_costs(row, cpu() if device is None else device) if costs is None else costs
+    if costs is None:
+        costs = measured_costs(row, cpu() if device is None else device, qubits)
+    known = costs
     item = 16 if row.output == "complex128" else 8
 
     def cost(targets: tuple[int, ...]) -> float:

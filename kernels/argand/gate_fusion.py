@@ -1,8 +1,8 @@
 """Which gates of a circuit become one: fewer passes over the state, each a little wider.
 
-A pass over the state costs about the same up to six qubits, so the question is how few passes there
-can be. Gates are taken in any order that their dependencies allow: two gates have to keep theirs
-where they share a qubit that one of them does not leave diagonal. Needs no GPU.
+A pass costs about the same up to six qubits, so the question is how few there can be. Gates are
+taken in any order that their dependencies allow: two have to keep theirs where they share a qubit
+that one of them does not leave diagonal. Needs no GPU.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def _next_passes(
     weights: Sequence[float],
     kept: int,
 ) -> list[_Growing]:
-    """Passes that may come next, those with most gates for their time foremost."""
+    """Passes that may come next, first those with most gates for their time."""
     seeds = sorted(state.ready, key=lambda number: (-weights[number], number))[:_MOST_SEEDS]
     passes: dict[int, _Growing] = {}
     for seed in seeds:
@@ -216,9 +216,7 @@ def _next_passes(
     return ranked[: min(kept, _MOST_BRANCHES)]
 
 
-def _with_pass(
-    begun: _Begun, grown: _Growing, cost: Cost, dependencies: Dependencies
-) -> _Begun:
+def _with_pass(begun: _Begun, grown: _Growing, cost: Cost, dependencies: Dependencies) -> _Begun:
     taken = tuple(sorted(grown.taken))
     used = 0
     for number in taken:

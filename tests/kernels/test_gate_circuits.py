@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from argand import Gate, plan_circuit, run_circuit
+from argand import Gate, measure_gate_costs, plan_circuit, run_circuit
 from argand.device import cpu
-from argand.gate_costs import GateCosts, gate_costs, measure_gate_costs
+from argand.gate_costs import GateCosts, gate_costs
 from argand.gate_fusion import Dependencies, checked_gates, diagonal_qubits, fuse, fused_gate
 from argand.precision import PRECISIONS
 
@@ -44,12 +45,13 @@ def flat(qubits: tuple[int, ...]) -> float:
     return 1.0 if len(qubits) <= 7 else 1e3
 
 
+@pytest.mark.parametrize("kept", [1, 8])
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 6])
 def test_fusing_keeps_every_gate_and_what_depends_on_it(
-    rng: np.random.Generator, width: int
+    rng: np.random.Generator, width: int, kept: int
 ) -> None:
     gates = checked_gates(9, random_circuit(rng, 9, 120))
-    passes = fuse(9, gates, width, flat)
+    passes = fuse(9, gates, width, flat, kept=kept)
     order = [number for one in passes for number in one.gates]
     assert sorted(order) == list(range(len(gates)))
     assert all(len(one.qubits) <= width or len(one.gates) == 1 for one in passes)
@@ -159,20 +161,26 @@ def test_what_is_refused(rng: np.random.Generator) -> None:
 def test_costs_are_measured_and_kept(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARGAND_CACHE", str(tmp_path))
     row = PRECISIONS["fp32"]
-    assert not gate_costs(row, cpu()).measured
+    assert not gate_costs(row, cpu(), 12).measured
     measured = measure_gate_costs("fp32", cpu(), qubits=12)
-    assert gate_costs(row, cpu()) == measured
+    assert gate_costs(row, cpu(), 12) == gate_costs(row, cpu(), 30) == measured
     assert measured.measured
     assert len(measured.widths) == 7
-    assert not gate_costs(PRECISIONS["tf32"], cpu()).measured
+    assert not gate_costs(PRECISIONS["tf32"], cpu(), 12).measured
     measure_gate_costs("tf32", cpu(), qubits=10)
-    assert gate_costs(row, cpu()) == measured
+    small = measure_gate_costs("fp32", cpu(), qubits=8)
+    assert gate_costs(row, cpu(), 12) == measured
+    assert gate_costs(row, cpu(), 9) == small
     (path,) = tmp_path.glob("gates-*.json")
+    plan = plan_circuit(9, [(np.eye(2)[::-1], (0,))], precision="fp32")
+    assert plan.measured
+    assert plan.predicted_seconds == small.of_form(9, plan.forms[0], 8)
     text = path.read_text()
-    for damaged in (text[:-9], "[]"):
+    entry = json.dumps(json.loads(text)["costs"]["fp32"]["12"], indent=1)
+    for damaged in (text[:-9], "[]", text.replace('"call_seconds"', '"calls"'), entry):
         path.write_text(damaged)
-        with pytest.raises(ValueError, match=r"json holds no costs of gates.*: remove it"):
-            gate_costs(row, cpu())
+        with pytest.warns(RuntimeWarning, match=r"json: the table of gates' costs is damaged"):
+            assert not gate_costs(row, cpu(), 12).measured
     path.write_text(text)
     with pytest.raises(ValueError, match="qubits must be at least 7, got 6"):
         measure_gate_costs("fp32", cpu(), qubits=6)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from argand import Device, Precision
 from argand.circuits import prepared_gates
-from argand.gate_costs import gate_costs
 from argand.gate_forms import gate_form
+from argand.gate_measuring import measured_costs
 from pydantic import Field, model_validator
 
 from workflow import accuracy
@@ -238,7 +238,7 @@ class Statevector(Workload):
         def prepare(given: Mapping[str, Array]) -> Mapping[str, Array]:
             return operands.cast({"state": given["state"]}, precision)
 
-        costs = gate_costs(precision, device)
+        costs = measured_costs(precision, device, qubits)
         item = operands.complex_bytes(precision)
         predicted = 1e6 * sum(costs.of_form(qubits, form, item) for form in forms)
         return Implementation("argand", precision, algorithm, compute, prepare, predicted)
