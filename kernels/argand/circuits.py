@@ -139,7 +139,7 @@ def plan_circuit(
         return known.seconds(qubits, targets, item)
 
     if width is None:
-        width, passes = _cheapest(qubits, found, cost)
+        width, passes = cheapest_passes(qubits, found, cost)
     else:
         passes = fuse(qubits, found, width, cost)
     ways = [passes]
@@ -160,8 +160,8 @@ def plan_circuit(
     return min(plans, key=lambda plan: plan.predicted_seconds)
 
 
-def _cheapest(qubits: int, gates: Sequence[Gate], cost: Cost) -> tuple[int, list[Pass]]:
-    """The width with the least predicted time, and its passes.
+def cheapest_passes(qubits: int, gates: Sequence[Gate], cost: Cost) -> tuple[int, list[Pass]]:
+    """The width that gates are fused to for the least predicted time, and its passes.
 
     From the widest down: fewer qubits hardly take fewer passes, so it ends where so many of them
     would cost more even if each were as cheap as any of that width.
