@@ -18,6 +18,7 @@ from qiskit.circuit import ControlFlowOp, Gate, Instruction
 from qiskit.exceptions import QiskitError
 from qiskit.quantum_info import Operator
 
+from workflow.config.circuit import MOST_QUBITS, Circuit
 from workflow.methods.fused_gates import TargetedGate, fused, passes_of_width
 from workflow.methods.qasm_cost import QasmError, check_cost
 from workflow.storage.files import is_file
@@ -32,6 +33,26 @@ _WIDEST = 10
 
 class CircuitError(ValueError):
     """A circuit that cannot be read, or holds what is not a unitary evolution."""
+
+
+def circuit_of(given: Circuit, rng: np.random.Generator) -> QuantumCircuit:
+    """The circuit that a config names; a random one's numbers are of ``rng`` or its own seed.
+
+    Raises CircuitError.
+    """
+    if given.file is not None:
+        circuit = load_circuit(given.file)
+        if not 1 <= circuit.num_qubits <= MOST_QUBITS:
+            raise CircuitError(
+                f"circuit.file: {given.file} has {circuit.num_qubits} qubits; "
+                f"there must be 1 to {MOST_QUBITS}"
+            )
+        return circuit
+    if given.name is None or given.qubits is None:
+        raise CircuitError("circuit must have either file or name")
+    if given.seed is not None:
+        rng = np.random.default_rng(given.seed)
+    return named_circuit(given.name, given.qubits, given.depth, rng)
 
 
 def load_circuit(path: Path) -> QuantumCircuit:

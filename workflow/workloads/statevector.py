@@ -17,12 +17,12 @@ from argand.gate_plan import MOST_WIDTH
 from pydantic import Field, model_validator
 
 from workflow import accuracy
-from workflow.config.circuit import MOST_QUBITS, Circuit
+from workflow.config.circuit import Circuit
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.methods import fused_gates, matrix_product, operands, peers
 from workflow.methods.evolution import evolve, evolve_in_fp64, plan_evolution
 from workflow.methods.fused_gates import TargetedGate
-from workflow.methods.noise import complex_normal
+from workflow.methods.noise import random_state
 from workflow.methods.operands import Operand
 from workflow.output import pictures
 from workflow.storage.inputs import InputError, source_checksum
@@ -89,19 +89,7 @@ class Statevector(Workload):
         """The circuit of the case. Raises CircuitError."""
         from workflow.methods import circuits
 
-        given = self.case.circuit
-        if given.file is not None:
-            circuit = circuits.load_circuit(given.file)
-            if not 1 <= circuit.num_qubits <= MOST_QUBITS:
-                raise circuits.CircuitError(
-                    f"circuit.file: {given.file} has {circuit.num_qubits} qubits; "
-                    f"there must be 1 to {MOST_QUBITS}"
-                )
-            return circuit
-        rng = self.rng() if given.seed is None else np.random.default_rng(given.seed)
-        if given.name is None or given.qubits is None:
-            raise circuits.CircuitError("circuit must have either file or name")
-        return circuits.named_circuit(given.name, given.qubits, given.depth, rng)
+        return circuits.circuit_of(self.case.circuit, self.rng())
 
     def check(self) -> None:
         """Raise CircuitError or InputError for a circuit that cannot be evolved or read."""
@@ -167,15 +155,14 @@ class Statevector(Workload):
         return data["state"], attributes
 
     def _generated_state(self, amplitudes: int) -> Array:
-        """|0...0>, or a state drawn evenly from all: Gaussian amplitudes over their norm."""
+        """|0...0>, or a random state."""
         if self.case.initial == "zero":
             state = np.zeros(amplitudes, np.complex128)
             state[0] = 1
             return state
         # A stream of its own: the circuit's random numbers do not depend on the state's.
         drawn = np.random.default_rng([self.seed, *self.name.encode(), 1])
-        state = complex_normal(drawn, (amplitudes,)).astype(np.complex128)
-        return np.asarray(state / np.linalg.norm(state))
+        return random_state(drawn, amplitudes)
 
     def as_computed(self, staged: Staged, steps: str) -> Staged:
         """With the widths of the passes that an implementation fused the gates to."""
@@ -296,15 +283,7 @@ class Statevector(Workload):
 
     def picture(self, product: Product, axes: Axes) -> None:
         """Probabilities of the 16 likeliest basis states, in the order of their numbers."""
-        probability = pictures.power(product.data)
-        shown = min(16, probability.size)
-        likeliest = np.sort(np.argsort(-probability, kind="stable")[:shown])
-        axes.bar(np.arange(shown), probability[likeliest])
-        axes.set_xticks(
-            np.arange(shown), [f"|{number}⟩" for number in likeliest], rotation=60, ha="right"
-        )
-        axes.set_xlabel(f"basis state (the {shown} likeliest of {probability.size})")
-        axes.set_ylabel("probability")
+        pictures.draw_likeliest(axes, pictures.power(product.data), 16)
 
 
 def _qubits(staged: Staged) -> int:
