@@ -12,15 +12,13 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from argand.atomic_files import atomic_path
-from argand.device import available_cores
 
 SOURCES = Path(__file__).parent / "cuda"
 """Where the kernels and the headers they share lie."""
@@ -113,15 +111,6 @@ def compile_cubin(
     resources, warnings = parse_resources(log), parse_warnings(log)
     _write_cached(path, cubin, resources, warnings)
     return Compiled(path, cubin, resources, warnings, cached=False)
-
-
-def compile_all(jobs: Iterable[tuple[str, str]]) -> None:
-    """Compile (source, target) pairs into the cache by all cores: NVRTC lets other threads run.
-
-    Raises CompileError where one does not compile.
-    """
-    with ThreadPoolExecutor(available_cores()) as pool:
-        list(pool.map(lambda job: compile_cubin(*job), dict.fromkeys(jobs)))
 
 
 @lru_cache(maxsize=1)

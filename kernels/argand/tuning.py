@@ -1,12 +1,14 @@
 """Tables of measured choices: which way of solving a product was the fastest on a device.
 
-`argand.tune` fills them, or ``python -m argand.tuning 4096x4096x4096``; `argand.measured_tables`
-says where they lie. Sizes are looked up in steps of a quarter of an octave, so that a measurement
-serves its neighbourhood.
+`argand.tune` fills them, or ``python -m argand.tuning 4096x4096x4096``. A table is a JSON file
+beside the cubins, one a device, driver and version of the kernels; it is written whole under a
+temporary name and renamed. Sizes are looked up in steps of a quarter of an octave, so that a
+measurement serves its neighbourhood.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import sys
@@ -18,9 +20,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from argand import measured_tables
+from argand.atomic_files import atomic_path
 from argand.device import Arch, gpu
 from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, candidates
+from argand.nvrtc import cache_folder, kernel_digest
 from argand.precision import PRECISIONS, Precision
 from argand.wgmma_plan import WgmmaPlan
 
@@ -55,12 +58,14 @@ def _changed() -> None:
 
 def measured_on(device: int) -> dict[str, str]:
     """What a measurement holds for, by name: the card, its driver, the digest of the kernels."""
-    return measured_tables.measured_on(gpu(device), "gemm")
+    found = gpu(device)
+    return {"device": found.name, "driver": found.driver, "kernels": kernel_digest("gemm")}
 
 
 def table_path(device: int) -> Path:
     """Where a device's table lies; another card, driver or version of the kernels has another."""
-    return measured_tables.table_path("plans", measured_on(device))
+    identity = json.dumps(measured_on(device))
+    return cache_folder() / f"plans-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.json"
 
 
 @dataclass
@@ -120,7 +125,10 @@ def _table(path: Path, device: int) -> dict[str, GemmChoice]:
 
 
 def _read(path: Path, device: int) -> dict[str, GemmChoice]:
-    choices = measured_tables.read_table(path, measured_on(device))["choices"]
+    found = json.loads(path.read_text(encoding="utf-8"))
+    choices = found.pop("choices")
+    if found != measured_on(device):
+        raise ValueError(f"measured on {found}, this is {measured_on(device)}")
     arch = gpu(device).require_arch()
     return {name: _entry(name, row, arch) for name, row in choices.items()}
 
@@ -157,7 +165,9 @@ def keep(device: int, measured: dict[str, GemmChoice]) -> None:
     _table.cache_clear()  # another process may have added to it
     table = {**_table(path, device), **measured}
     choices = {name: asdict(choice) for name, choice in table.items()}
-    measured_tables.write_table(path, measured_on(device), {"choices": choices})
+    with atomic_path(path) as temporary:
+        text = json.dumps({**measured_on(device), "choices": choices}, indent=1)
+        temporary.write_text(text, encoding="utf-8")
     _table.cache_clear()
     _changed()
 

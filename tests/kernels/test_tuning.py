@@ -12,7 +12,7 @@ from typing import Any
 
 import argand
 import pytest
-from argand import PRECISIONS, Device, DeviceError, measured_tables, tuning
+from argand import PRECISIONS, Device, DeviceError, tuning
 from argand.device import ARCHITECTURES
 from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, candidates
 from argand.tune import main, ranked, tune
@@ -137,8 +137,7 @@ def test_a_table_says_what_it_holds_for(monkeypatch: pytest.MonkeyPatch) -> None
     path = kept()
     found = json.loads(path.read_text())
     assert {name: found[name] for name in ("device", "driver", "kernels")} == {
-        "device": "NVIDIA H200", "driver": "CUDA 13.0",
-        "kernels": measured_tables.kernel_digest("gemm"),
+        "device": "NVIDIA H200", "driver": "CUDA 13.0", "kernels": tuning.kernel_digest("gemm"),
     }  # fmt: skip
     for other in (card(name="NVIDIA H100"), card(driver="CUDA 13.1")):
         monkeypatch.setattr(tuning, "gpu", lambda index, other=other: other)
@@ -148,7 +147,7 @@ def test_a_table_says_what_it_holds_for(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_other_kernels_have_another_table(monkeypatch: pytest.MonkeyPatch) -> None:
     path = kept()
-    monkeypatch.setattr(measured_tables, "kernel_digest", lambda operation: f"other {operation}")
+    monkeypatch.setattr(tuning, "kernel_digest", lambda operation: f"other {operation}")
     assert tuning.table_path(DEVICE) != path
     assert looked_up() is None
 
