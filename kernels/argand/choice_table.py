@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from argand.atomic_files import atomic_path
-from argand.device import Arch, gpu
+from argand.device import Device, gpu
 from argand.nvrtc import cache_folder, kernel_digest
 
 C = TypeVar("C")
@@ -36,12 +36,14 @@ class ChoiceTable(Generic[C]):
 
     ``entry(name, row, arch)`` makes a choice of the file's row; it raises ValueError, TypeError,
     KeyError or AttributeError where that is none. ``without`` says what happens without a table.
+    Devices are named by CUDA's index; ``device`` says what one is, where it is not `gpu`.
     """
 
     def __init__(
-        self, kernels: str, prefix: str, entry: Callable[[str, dict[str, Any], Arch], C],
-        without: str,
+        self, kernels: str, prefix: str, entry: Callable[[str, dict[str, Any], Any], C],
+        without: str, device: Callable[[int], Device] | None = None,
     ) -> None:  # fmt: skip
+        self._device = device
         self._kernels, self._prefix, self._entry, self._without = kernels, prefix, entry, without
         self._read: dict[tuple[Path, int], dict[str, C]] = {}
         self.generation = 0
@@ -49,7 +51,7 @@ class ChoiceTable(Generic[C]):
 
     def measured_on(self, device: int) -> dict[str, str]:
         """What a measurement holds for: the card, its driver, the digest of the kernels."""
-        found = gpu(device)
+        found = (self._device or gpu)(device)
         kernels = kernel_digest(self._kernels)
         return {"device": found.name, "driver": found.driver, "kernels": kernels}
 
@@ -61,7 +63,7 @@ class ChoiceTable(Generic[C]):
 
     def find(self, name: str, device: int) -> C | None:
         """The choice of an entry, None where none was measured."""
-        table = self._table(device)
+        table = self.all(device)
         return table.get(name) if table else None
 
     def keep(self, device: int, measured: dict[str, C]) -> None:
@@ -71,7 +73,7 @@ class ChoiceTable(Generic[C]):
         where the table cannot be written.
         """
         self.forget()  # another process may have added to it
-        table = {**self._table(device), **measured}
+        table = {**self.all(device), **measured}
         choices = {name: asdict(choice) for name, choice in table.items()}  # type: ignore[call-overload]
         with atomic_path(self.path(device)) as temporary:
             text = json.dumps({**self.measured_on(device), "choices": choices}, indent=1)
@@ -93,11 +95,11 @@ class ChoiceTable(Generic[C]):
         choices = found.pop("choices")
         if found != self.measured_on(device):
             raise ValueError(f"measured on {found}, this is {self.measured_on(device)}")
-        arch = gpu(device).require_arch()
+        arch = (self._device or gpu)(device).arch
         return {name: self._entry(name, row, arch) for name, row in choices.items()}
 
-    def _table(self, device: int) -> dict[str, C]:
-        """A table, read once; warns of one that is damaged, which is only lost time."""
+    def all(self, device: int) -> dict[str, C]:
+        """A device's choices, read once; warns of a damaged table, which is only lost time."""
         path = self.path(device)
         found = self._read.get((path, device))
         if found is None:

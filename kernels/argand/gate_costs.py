@@ -1,27 +1,24 @@
 """What a pass of a gate over a state takes on a device: measured there, or a table's.
 
-`argand.gate_measuring` measures. Its tables (`argand.measured_tables`) are by precision and by the
-qubits of the state, because one that the second-level cache holds has other costs.
+`argand.gate_measuring` measures. What it found is kept (`argand.choice_table`) by precision and by
+the qubits of the state, because one that the second-level cache holds has other costs.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from argand.device import Device
+from argand.choice_table import ChoiceTable
+from argand.device import Device, cpu
 from argand.gate_forms import GateForm
 from argand.gate_plan import MOST_WIDTH
-from argand.measured_tables import measured_on, read_table, table_path, write_table
 from argand.precision import Precision
 
 Widths = tuple[tuple[float, float], ...]
 """For each width from 1 the cost without qubit 0 and with it, in copies of the state."""
-_OPERATION = "gate"
 
 
 @dataclass(frozen=True)
@@ -107,62 +104,34 @@ def copy_rate(device: Device) -> float:
     return float(_GPU_COPY_FRACTION * rate)
 
 
+def _entry(name: str, row: dict[str, Any], arch: object) -> GateCosts:
+    """A kept entry. Raises ValueError, TypeError or KeyError where it is none."""
+    widths = tuple((float(outside), float(inside)) for outside, inside in row["widths"])
+    rate, call = float(row["bytes_per_second"]), float(row["call_seconds"])
+    if len(widths) != MOST_WIDTH or not min(rate, *(min(both) for both in widths)) > 0:
+        raise ValueError(f"{row} are no costs of gates")
+    return GateCosts(rate, widths, call, measured=True)
+
+
+_WITHOUT = "circuits are planned by a table's costs until `argand.measure_gate_costs`"
+_GPUS = ChoiceTable("gate", "gates", _entry, _WITHOUT)
+_CPU_TABLE = ChoiceTable("gate", "gates", _entry, _WITHOUT, lambda _: cpu())
+
+
+def _table(device: Device) -> ChoiceTable[GateCosts]:
+    return _CPU_TABLE if device.backend == "cpu" else _GPUS
+
+
 def kept_costs(precision: Precision, device: Device) -> dict[int, GateCosts]:
     """What was measured on a device, by the qubits of the state."""
-    return _tables(device).get(precision.name, {})
+    found = {}
+    for name, costs in _table(device).all(device.index).items():
+        owner, qubits = name.split()
+        if owner == precision.name:
+            found[int(qubits)] = costs
+    return found
 
 
 def keep_costs(costs: GateCosts, precision: Precision, device: Device, qubits: int) -> None:
-    """Add to a device's table.
-
-    Of two processes that do so at once, the entries of the first may be lost. Raises OSError where
-    the table cannot be written.
-    """
-    tables = _tables(device)
-    tables.setdefault(precision.name, {})[qubits] = costs
-    entries = {
-        name: {str(size): _entry(one) for size, one in table.items()}
-        for name, table in tables.items()
-    }
-    write_table(_path(device), measured_on(device, _OPERATION), {"costs": entries})
-
-
-def _path(device: Device) -> Path:
-    return table_path("gates", measured_on(device, _OPERATION))
-
-
-def _tables(device: Device) -> dict[str, dict[int, GateCosts]]:
-    """A device's table by precision and qubits; warns of one that is damaged."""
-    path = _path(device)
-    try:
-        found = read_table(path, measured_on(device, _OPERATION))["costs"]
-        return {
-            name: {int(size): _costs(entry) for size, entry in table.items()}
-            for name, table in found.items()
-        }
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        warnings.warn(
-            f"{path}: the table of gates' costs is damaged ({type(error).__name__}: {error}); "
-            "circuits are planned without it until it is measured anew",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-        return {}
-
-
-def _entry(costs: GateCosts) -> dict[str, Any]:
-    return {
-        "bytes_per_second": costs.bytes_per_second, "widths": costs.widths,
-        "call_seconds": costs.call_seconds,
-    }  # fmt: skip
-
-
-def _costs(entry: Mapping[str, Any]) -> GateCosts:
-    """An entry's costs. Raises ValueError, TypeError or KeyError where they are none."""
-    widths = tuple((float(outside), float(inside)) for outside, inside in entry["widths"])
-    rate, call = float(entry["bytes_per_second"]), float(entry["call_seconds"])
-    if len(widths) != MOST_WIDTH or not min(rate, *(min(both) for both in widths)) > 0:
-        raise ValueError(f"{entry} are no costs of gates")
-    return GateCosts(rate, widths, call, measured=True)
+    """Add to a device's table. Raises OSError where it cannot be written."""
+    _table(device).keep(device.index, {f"{precision.name} {qubits}": costs})
