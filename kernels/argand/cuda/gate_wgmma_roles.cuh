@@ -71,21 +71,16 @@ struct RolesGate : WgmmaGate<operand, Terms, Width, Inside, Stages> {
         for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
             barrier_wait(shared_address(&shared.full[buffer]), phase);
             const int exponent = shared.exponents[buffer];
-            float re[16], im[16];
-            settle(re);
-            settle(im);
+            float sums[2 * Base::kSums];
+            settle(sums);
             wgmma_fence();
-            this->multiply(first_planes + buffer * kPlanes, re, im);
+            this->multiply(first_planes + buffer * kPlanes, sums);
             wgmma_commit();
             wgmma_wait<0>();
-            settle(re);
-            settle(im);
+            settle(sums);
             if (lane == 0) barrier_arrive(shared_address(&shared.empty[buffer]));
             const int power = kScaled ? -exponent - exponent_of_matrix(args) : 0;
-            char* place = target + tile_offset(args, tile);
-            each_result<Inside, 4>(re, im, half_powers(power), [&](int number, float4 chunk) {
-                put_chunk(args, place + combine_offsets<3>(args.register_offset, number), chunk);
-            });
+            Base::put_results(args, sums, power, target + tile_offset(args, tile));
             if (++buffer == Buffers) {
                 buffer = 0;
                 phase ^= 1;
