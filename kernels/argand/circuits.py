@@ -58,11 +58,12 @@ class CircuitPlan:
     def __str__(self) -> str:
         counts = passes_by_width(self.passes)
         shown = ", ".join(f"{count} on {width}" for width, count in counts.items())
+        passes = "pass" if len(self.passes) == 1 else "passes"
         gates = sum(len(one.gates) for one in self.passes)
         source = "measured here" if self.measured else "the table's costs"
         return (
             f"{gates} gates on {self.qubits} qubits at {self.precision.name}: "
-            f"{len(self.passes)} passes ({shown} qubits), "
+            f"{len(self.passes)} {passes} ({shown} qubits), "
             f"{1e3 * self.predicted_seconds:.3g} ms predicted ({source})"
         )
 

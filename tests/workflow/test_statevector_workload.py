@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from workflow.accuracy.gate_bounds import evolution_bound
 from workflow.methods.circuits import CircuitError
-from workflow.methods.fused_gates import described, gates_in, widths_in
+from workflow.methods.fused_gates import described, gates_in, in_words, widths_in
 from workflow.output.pictures import power
 from workflow.storage.inputs import InputError
 from workflow.workloads.statevector import Statevector, StatevectorCase
@@ -83,7 +83,7 @@ def test_the_planner_fuses_for_whoever_applies_the_gates(circuit):
     row = PRECISIONS["fp64"]
     for one in (auto.argand(staged, row, cpu()), *auto.baselines(staged, cpu())):
         passes = widths_in(one.steps)
-        assert f"{len(passes)} passes of up to {max(passes)} qubits" in one.algorithm
+        assert in_words(one.steps) in one.algorithm
         found = one.compute(one.prepare(staged.operands))
         applied = auto.as_computed(staged, one.steps)
         judged = auto.assess(applied, wanted, found, one.precision, "cpu")
@@ -106,6 +106,8 @@ def test_the_record_of_a_plan_says_what_was_planned():
     assert ours.predicted_us == pytest.approx(1e6 * plan.predicted_seconds)
     assert widths_in(described([3, 1, 3])) == [1, 3, 3]
     assert described([]) == ""
+    assert in_words("1x3 2x7") == "3 passes of up to 7 qubits"
+    assert in_words("1x3") == "1 pass of up to 3 qubits"
 
 
 def test_operands_are_flat_and_fit_together():

@@ -107,6 +107,13 @@ def described(widths: Iterable[int]) -> str:
     return " ".join(f"{len([*same])}x{width}" for width, same in groupby(sorted(widths)))
 
 
+def in_words(steps: str) -> str:
+    """What `described` wrote, for people: how many passes, and of how many qubits at most."""
+    widths = widths_in(steps)
+    passes = "pass" if len(widths) == 1 else "passes"
+    return f"{len(widths)} {passes} of up to {max(widths, default=0)} qubits"
+
+
 def widths_in(text: str) -> list[int]:
     """The widths that `described` wrote, ascending."""
     pairs = [part.split("x") for part in text.split()]

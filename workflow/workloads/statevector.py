@@ -196,7 +196,7 @@ class Statevector(Workload):
             plan = plan_circuit(qubits, given, precision=precision, device=device)
             forms, predicted = plan.forms, plan.predicted_seconds
             steps = fused_gates.described(len(one.qubits) for one in plan.passes)
-            algorithm += f", {len(forms)} passes of up to {_widest(steps)} qubits"
+            algorithm += f", {fused_gates.in_words(steps)}"
         else:
             forms = tuple(gate_form(qubits, gate.matrix, gate.targets) for gate in gates)
             costs = measured_costs(precision, device, qubits)
@@ -237,7 +237,7 @@ class Statevector(Workload):
         # The targets stay on the host: they decide what is launched.
         evolution = plan_evolution(qubits, [gate.targets for gate in gates])
         matrices = fused_gates.as_operands(gates)["matrices"]
-        passes = f", {len(gates)} passes of up to {_widest(steps)} qubits" if steps else ""
+        passes = f", {fused_gates.in_words(steps)}" if steps else ""
 
         def compute(given: Mapping[str, Any]) -> Any:
             return evolve(given["state"], given["matrices"], evolution, peer.multiply)
@@ -293,7 +293,3 @@ def _qubits(staged: Staged) -> int:
 def _passes(staged: Staged) -> Array:
     """The widths of what was applied one after another: passes, where gates were fused for it."""
     return np.asarray(staged.operands.get("passes", staged.operands["widths"]), np.int64)
-
-
-def _widest(steps: str) -> int:
-    return max(fused_gates.widths_in(steps), default=0)
