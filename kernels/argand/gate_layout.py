@@ -27,9 +27,7 @@ _NEAR, _FAR = 7, 10
 """Columns are qubits below the first, then from the second on: a tile in pieces of a kilobyte that
 lie eight kilobytes apart is copied faster on an H200 than one in a single piece."""
 PLANE_COLUMNS = 32
-PLANE_PARTS = 3
-"""Of a column in a plane: the negated imaginary part, the real and the imaginary part."""
-CORE_ROWS_BYTES = PLANE_PARTS * PLANE_COLUMNS * 16 + 16
+CORE_ROWS_BYTES = PLANE_COLUMNS * 16 + 16
 """From eight rows of a plane to the next eight: ``WgmmaGate::kCoreRows``."""
 
 

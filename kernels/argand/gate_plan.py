@@ -107,7 +107,7 @@ class GatePlan:
         planes = 0
         if self.kind == "wgmma":
             buffers = _ROLES_BUFFERS if self.roles else 2
-            planes = self.precision.terms * CORE_ROWS_BYTES * (1 << self.width) // 8
+            planes = 2 * self.precision.terms * CORE_ROWS_BYTES * (1 << self.width) // 8
             planes *= buffers
         return self.stages * self.tile_bytes + planes
 
@@ -275,7 +275,7 @@ def gate_source(plan: GatePlan) -> str:
     before = ""
     if plan.kind == "wgmma":
         before = '#include "device/warpgroup.cuh"\n' + wgmma_function(
-            row.operand.name, 2 * PLANE_COLUMNS
+            row.operand.name, PLANE_COLUMNS
         )
     return (
         f'{before}#include "{header}"\n'

@@ -1,16 +1,14 @@
 // Gates on 6 and 7 qubits on Hopper by asynchronous products of warpgroups, 16-bit operands.
 //
-// The matrix stays in registers. The columns of a tile are split once into planes, one a term, that
-// the tensor cores read from shared memory; while they multiply one tile, the next one is split. A
-// plane is made of cores of 8 columns by 8 rows, 16 bytes a column (PTX ISA: K-major without swizzle).
-// Its columns are those of the tile three times: negated imaginary parts, real parts, imaginary parts.
-// So the real parts of a matrix take one instruction of twice the columns, for sums of both parts, and
-// its imaginary parts another: an instruction costs the reading of the matrix's registers.
+// The matrix stays in registers. The columns of a tile are split once into planes, of real and
+// imaginary parts and of each term, that the tensor cores read from shared memory; while they multiply
+// one tile, the next one is split. A plane is made of cores of 8 columns by 8 rows, 16 bytes a column
+// (PTX ISA: K-major without swizzle).
 #pragma once
 #include "device/warpgroup.cuh"
 #include "gate_products.cuh"
 
-// wgmma<sign>(sums, rows, columns, keep) of 64 columns stands before this header (gate_plan.py).
+// wgmma<sign>(sums, rows, columns, keep) of 32 columns stands before this header (gate_plan.py).
 
 template <Operand operand, int Terms, int Width, bool Inside, int Stages>
 struct WgmmaGate {
@@ -20,13 +18,11 @@ struct WgmmaGate {
     static constexpr int kRowTiles = kOrder / 16;
     static constexpr int kThreads = kRowTiles * kWarp;
     static constexpr int kSteps = kOrder / 16;
-    static constexpr int kSums = kColumns / 2;  // a part's, of a thread
     static constexpr bool kScaled = operand == Operand::fp16;
-    static constexpr uint32 kPart = kColumns * 16;
     // From 8 rows to the next: 16 bytes more than they take, so that writing them meets all banks.
-    static constexpr uint32 kCoreRows = 3 * kPart + 16;
+    static constexpr uint32 kCoreRows = kColumns * 16 + 16;
     static constexpr uint32 kPlane = kCoreRows * kOrder / 8;
-    static constexpr uint32 kPlanes = Terms * kPlane;
+    static constexpr uint32 kPlanes = 2 * Terms * kPlane;
     static constexpr int kSharedBytes = Stages * kTileBytes + 2 * static_cast<int>(kPlanes);
     using Mover = TileMover<kTileBytes, kThreads, Stages>;
     static_assert(Mover::kChunks == 8, "a thread's chunks are 8 rows of two columns");
@@ -50,13 +46,7 @@ struct WgmmaGate {
             args, lane, row_tile, place, matrix);
     }
 
-    // Of two 16-bit numbers, in their place: volatile, so that both signs are not held at once.
-    __device__ __forceinline__ static void change_signs(uint32& word) {
-        asm volatile("xor.b32 %0, %0, 0x80008000;" : "+r"(word));
-    }
-
-    // Eight rows of a column, real or imaginary parts, to their core lines of each term's plane.
-    template <bool Imaginary>
+    // Eight rows of a column, real or imaginary parts, to one core line of each term's plane.
     __device__ __forceinline__ static void write_rows(uint32 at, const float (&x)[8], float scale) {
         uint32 words[4][Terms];
 #pragma unroll
@@ -66,37 +56,28 @@ struct WgmmaGate {
         }
 #pragma unroll
         for (int term = 0; term < Terms; ++term) {
-            const uint32 line = at + term * kPlane;
-            store_shared_16(line + (Imaginary ? 2 : 1) * kPart, words[0][term], words[1][term],
-                            words[2][term], words[3][term]);
-            if constexpr (Imaginary) {
-#pragma unroll
-                for (int i = 0; i < 4; ++i) change_signs(words[i][term]);
-                store_shared_16(line, words[0][term], words[1][term], words[2][term],
-                                words[3][term]);
-            }
+            store_shared_16(at + term * kPlane, words[0][term], words[1][term], words[2][term],
+                            words[3][term]);
         }
     }
 
     // A thread's chunks as planes. Inside, the first four and the last four are eight rows of a column
-    // each, two a chunk; else all eight are a row each, of the same two columns. A loop, since both
-    // columns at once take more registers than a thread that only splits has.
+    // each, two a chunk; else all eight are a row each, of the same two columns.
     __device__ __forceinline__ static void write_planes(const GateArguments& args, uint32 at,
                                                         const float4 (&x)[8], float scale) {
-#pragma unroll 1
+#pragma unroll
         for (int which = 0; which < 2; ++which) {
             float re[8], im[8];
 #pragma unroll
             for (int row = 0; row < 8; ++row) {
-                const int first = Inside ? row / 2 : row, next = Inside ? first + 4 : first;
-                const float4 chunk = which ? x[next] : x[first];
+                const float4 chunk = x[Inside ? 4 * which + row / 2 : row];
                 const bool second = Inside ? row % 2 : which;
                 re[row] = second ? chunk.z : chunk.x;
                 im[row] = second ? chunk.w : chunk.y;
             }
             const uint32 line = at + args.chunk_plane[which];
-            write_rows<false>(line, re, scale);
-            write_rows<true>(line, im, scale);
+            write_rows(line, re, scale);
+            write_rows(line + Terms * kPlane, im, scale);
         }
     }
 
@@ -130,39 +111,28 @@ struct WgmmaGate {
     // One product of terms over all of k. The first columns of the matrix come last: what is added last
     // is cut least, and a state that begins as |0...0> has nothing else.
     __device__ __forceinline__ void multiply_terms(int own, int other, bool first, uint32 planes,
-                                                   float (&sums)[2 * kSums]) const {
+                                                   float (&re)[16], float (&im)[16]) const {
 #pragma unroll
         for (int step = kSteps - 1; step >= 0; --step) {
-            const uint32 at = planes + other * kPlane + step * 2 * kCoreRows;
+            const uint32 at = planes + step * 2 * kCoreRows;
+            const uint64 real = describe(at + other * kPlane);
+            const uint64 imaginary = describe(at + (Terms + other) * kPlane);
             const int keep = !first || step < kSteps - 1;
-            wgmma<1>(sums, matrix[step][0][own], describe(at + kPart), keep);
-            wgmma<1>(sums, matrix[step][1][own], describe(at), 1);
+            wgmma<1>(re, matrix[step][0][own], real, keep);
+            wgmma<1>(im, matrix[step][0][own], imaginary, keep);
+            wgmma<-1>(re, matrix[step][1][own], imaginary, 1);
+            wgmma<1>(im, matrix[step][1][own], real, 1);
         }
     }
 
     // The small products of all k first: tensor cores cut a sum whenever they add to it, by as much as
     // the sum is large. argand/gate_cut.py gives back what they cut on average.
-    __device__ __forceinline__ void multiply(uint32 planes, float (&sums)[2 * kSums]) const {
+    __device__ __forceinline__ void multiply(uint32 planes, float (&re)[16], float (&im)[16]) const {
         if constexpr (Terms == 2) {
-            multiply_terms(0, 1, true, planes, sums);
-            multiply_terms(1, 0, false, planes, sums);
+            multiply_terms(0, 1, true, planes, re, im);
+            multiply_terms(1, 0, false, planes, re, im);
         }
-        multiply_terms(0, 0, Terms == 1, planes, sums);
-    }
-
-    // Writes a warp's results: sums of the real parts, then of the imaginary ones.
-    __device__ __forceinline__ static void put_results(const GateArguments& args,
-                                                       const float (&sums)[2 * kSums], int power,
-                                                       char* place) {
-        float re[kSums], im[kSums];
-#pragma unroll
-        for (int i = 0; i < kSums; ++i) {
-            re[i] = sums[i];
-            im[i] = sums[kSums + i];
-        }
-        each_result<Inside, 4>(re, im, half_powers(power), [&](int number, float4 chunk) {
-            put_chunk(args, place + combine_offsets<3>(args.register_offset, number), chunk);
-        });
+        multiply_terms(0, 0, Terms == 1, planes, re, im);
     }
 
     __device__ __forceinline__ void run(const GateArguments& args) {
@@ -192,10 +162,11 @@ struct WgmmaGate {
             // The planes were written by ordinary stores; the tensor cores read them by other ways.
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
             __syncthreads();
-            float sums[2 * kSums];
-            settle(sums);
+            float re[16], im[16];
+            settle(re);
+            settle(im);
             wgmma_fence();
-            multiply(planes, sums);
+            multiply(planes, re, im);
             wgmma_commit();
 
             const int power = kScaled ? -exponent - exponent_of_matrix(args) : 0;
@@ -207,8 +178,12 @@ struct WgmmaGate {
             }
             mover.load(tile + (Stages + 1) * gridDim.x, stage);
             wgmma_wait<0>();
-            settle(sums);
-            put_results(args, sums, power, target + tile_offset(args, tile));
+            settle(re);
+            settle(im);
+            char* place = target + tile_offset(args, tile);
+            each_result<Inside, 4>(re, im, half_powers(power), [&](int number, float4 chunk) {
+                put_chunk(args, place + combine_offsets<3>(args.register_offset, number), chunk);
+            });
         }
     }
 };

@@ -71,16 +71,21 @@ struct RolesGate : WgmmaGate<operand, Terms, Width, Inside, Stages> {
         for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
             barrier_wait(shared_address(&shared.full[buffer]), phase);
             const int exponent = shared.exponents[buffer];
-            float sums[2 * Base::kSums];
-            settle(sums);
+            float re[16], im[16];
+            settle(re);
+            settle(im);
             wgmma_fence();
-            this->multiply(first_planes + buffer * kPlanes, sums);
+            this->multiply(first_planes + buffer * kPlanes, re, im);
             wgmma_commit();
             wgmma_wait<0>();
-            settle(sums);
+            settle(re);
+            settle(im);
             if (lane == 0) barrier_arrive(shared_address(&shared.empty[buffer]));
             const int power = kScaled ? -exponent - exponent_of_matrix(args) : 0;
-            Base::put_results(args, sums, power, target + tile_offset(args, tile));
+            char* place = target + tile_offset(args, tile);
+            each_result<Inside, 4>(re, im, half_powers(power), [&](int number, float4 chunk) {
+                put_chunk(args, place + combine_offsets<3>(args.register_offset, number), chunk);
+            });
             if (++buffer == Buffers) {
                 buffer = 0;
                 phase ^= 1;
