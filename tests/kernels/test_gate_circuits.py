@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import numpy.typing as npt
 import pytest
 from argand import Gate, measure_gate_costs, plan_circuit, run_circuit
 from argand.device import cpu
-from argand.gate_costs import _CPU_TABLE, GateCosts, gate_costs
+from argand.gate_costs import _CPU_TABLE, _DEFAULT, GateCosts, gate_costs
 from argand.gate_fusion import Dependencies, checked_gates, diagonal_qubits, fuse, fused_gate
 from argand.precision import PRECISIONS
 
@@ -189,3 +191,12 @@ def test_costs_are_measured_and_kept(tmp_path: Any, monkeypatch: pytest.MonkeyPa
         measure_gate_costs("fp32", cpu(), qubits=6)
     wide = measured.seconds(20, range(9), 8)
     assert wide > measured.seconds(20, range(7), 8)
+
+
+def test_the_table_is_what_was_measured(root: Path) -> None:
+    with (root / "docs" / "data" / "h200-gate-costs.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["qubits"] == "26"]
+    assert {row["precision"] for row in rows} == set(PRECISIONS)
+    for row in rows:
+        known = _DEFAULT[row["precision"]][int(row["width"]) - 1][row["inside"] == "True"]
+        assert known == round(float(row["copies"]), 2)
