@@ -24,8 +24,9 @@ Array = npt.NDArray[Any]
 AXES = {"matrices": ("entry",), "widths": ("gate",), "targets": ("target",)}
 _MOVES = 3.0
 """Two transposing copies of the state and the product's own way through memory, in copies."""
-_PRODUCTS = {"cpu": 0.6, "cuda": 0.04}
-"""What a product takes for each row of a gate, in copies: 8 flops and 16 bytes an amplitude."""
+_CORE_PRODUCTS, _GPU_PRODUCTS = 1.2, 0.04
+"""What a product takes for each row of a gate, in copies, 8 flops and 16 bytes an amplitude: on one
+core, since BLAS takes all of them and a copy one, and on a GPU."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def fused_for_products(
     qubits: int, gates: Sequence[TargetedGate], device: Device
 ) -> list[TargetedGate]:
     """Gates fused for the least time where each is a library's product between two copies."""
-    each = _PRODUCTS[device.backend]
+    each = _CORE_PRODUCTS / device.cores if device.backend == "cpu" else _GPU_PRODUCTS
 
     def copies(targets: tuple[int, ...]) -> float:
         return _MOVES + each * 2.0 ** len(targets)
