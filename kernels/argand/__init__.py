@@ -4,8 +4,8 @@ from argand.circuits import CircuitPlan, CircuitRecord, plan_circuit, run_circui
 from argand.device import Device, DeviceError, devices
 from argand.dft import DftProblem, dft
 from argand.fft_backend import FftBackend, fft_backend
-from argand.gate_fusion import Gate
 from argand.gate_measuring import measure_gate_costs
+from argand.gate_order import Gate
 from argand.gates import apply_gate
 from argand.gemm import GemmProblem, gemm
 from argand.packing import Packed, pack

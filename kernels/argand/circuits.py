@@ -13,8 +13,9 @@ import numpy as np
 from argand.device import Device, cpu, gpu, is_cuda_array
 from argand.gate_costs import GateCosts
 from argand.gate_forms import GateForm, gate_form
-from argand.gate_fusion import Cost, Gate, Pass, checked_gates, fuse, fused_gate, passes_by_width
+from argand.gate_fusion import Cost, Pass, checked_gates, fuse, fused_gate, passes_by_width
 from argand.gate_measuring import measured_costs
+from argand.gate_order import Gate
 from argand.gate_plan import MOST_WIDTH
 from argand.gates import prepared_gate, qubits_of, state_precision
 from argand.precision import Precision, get_precision

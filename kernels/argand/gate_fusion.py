@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from argand.gate_forms import check_matrix, check_qubits, gate_form
+from argand.gate_order import Dependencies, Gate
 
 _MOST_SEEDS = 6
 """Gates tried as the first of a pass: more find hardly fewer passes."""
@@ -27,70 +28,12 @@ Cost = Callable[[tuple[int, ...]], float]
 """Predicted seconds of a pass over the state for a gate on these qubits."""
 
 
-@dataclass(frozen=True, eq=False)
-class Gate:
-    """A gate of a circuit; arguments as of `argand.apply_gate`."""
-
-    matrix: Any
-    targets: tuple[int, ...]
-    controls: tuple[int, ...] = ()
-
-    @property
-    def qubits(self) -> tuple[int, ...]:
-        """Targets and controls."""
-        return (*self.targets, *self.controls)
-
-
 @dataclass(frozen=True)
 class Pass:
     """Gates that are applied as one, by their numbers in the circuit in order, and their qubits."""
 
     gates: tuple[int, ...]
     qubits: tuple[int, ...]
-
-
-class Dependencies:
-    """What has to come before what in a circuit.
-
-    Attributes:
-        masks: for each gate its qubits as bits.
-        followers: for each gate those that wait for it.
-        counts: for each gate how many it waits for.
-    """
-
-    def __init__(self, qubits: int, gates: Sequence[Gate]) -> None:
-        self.masks = [sum(1 << qubit for qubit in gate.qubits) for gate in gates]
-        self.followers: list[list[int]] = [[] for _ in gates]
-        self.counts = [0] * len(gates)
-        last = [-1] * qubits  # the latest gate that is not diagonal there
-        since: list[list[int]] = [[] for _ in range(qubits)]  # and those that are, after it
-        for number, gate in enumerate(gates):
-            before: set[int] = set()
-            diagonal = diagonal_qubits(gate)
-            for qubit in gate.qubits:
-                before.add(last[qubit])
-                if qubit in diagonal:
-                    since[qubit].append(number)
-                else:
-                    before.update(since[qubit])
-                    last[qubit], since[qubit] = number, []
-            before.discard(-1)
-            before.discard(number)
-            for other in before:
-                self.followers[other].append(number)
-            self.counts[number] = len(before)
-
-
-def diagonal_qubits(gate: Gate) -> set[int]:
-    """The qubits whose value a gate never changes: controls, and both qubits of a phase."""
-    matrix = np.asarray(gate.matrix)
-    found = set(gate.controls)
-    numbers = np.arange(len(matrix))
-    for bit, target in enumerate(gate.targets):
-        value = (numbers >> bit) & 1
-        if not matrix[value[:, None] != value].any():
-            found.add(target)
-    return found
 
 
 @dataclass
@@ -210,8 +153,9 @@ def _next_passes(
         if mask.bit_count() > width:
             passes[mask] = state.with_one(seed, dependencies, weights)
         elif mask not in passes:
-            grown = _grow(state, mask, width, dependencies, weights)
-            passes.setdefault(grown.mask, grown)
+            detours = 1 if kept > 1 else 0
+            for grown in _grow(state, mask, width, dependencies, weights, detours):
+                passes.setdefault(grown.mask, grown)
     ranked = sorted(passes.values(), key=lambda grown: -grown.weight / cost(_bits(grown.mask)))
     return ranked[: min(kept, _MOST_BRANCHES)]
 
@@ -229,22 +173,43 @@ def _with_pass(begun: _Begun, grown: _Growing, cost: Cost, dependencies: Depende
 
 
 def _grow(
-    state: _Growing, mask: int, width: int, dependencies: Dependencies, weights: Sequence[float]
-) -> _Growing:
-    grown = state.grown(mask, dependencies, weights)
-    while True:
-        # Which further qubits there are to add, those of the first gates that wait.
-        choices: dict[int, None] = {}
-        for number in sorted(grown.ready):
-            more = dependencies.masks[number] & ~grown.mask
-            if (grown.mask | more).bit_count() <= width:
-                choices[more] = None
-            if len(choices) == _MOST_GROWTHS:
-                break
-        if not choices:
-            return grown
-        tried = [(more, grown.grown(more, dependencies, weights)) for more in choices]
-        grown = max(tried, key=lambda one: (one[1].weight - grown.weight) / one[0].bit_count())[1]
+    state: _Growing,
+    mask: int,
+    width: int,
+    dependencies: Dependencies,
+    weights: Sequence[float],
+    detours: int,
+) -> list[_Growing]:
+    """A pass that begins on these qubits, grown by the best further ones each time.
+
+    With detours also those that, so many times at most, grow by the second best.
+    """
+    found, growing = [], [(state.grown(mask, dependencies, weights), detours)]
+    while growing:
+        grown, left = growing.pop()
+        ranked = _growths(grown, width, dependencies, weights)
+        if not ranked:
+            found.append(grown)
+            continue
+        growing += [(other, left - 1) for other in ranked[1:2] if left]
+        growing.append((ranked[0], left))
+    return found
+
+
+def _growths(
+    grown: _Growing, width: int, dependencies: Dependencies, weights: Sequence[float]
+) -> list[_Growing]:
+    """A pass with further qubits, those of the first gates that wait; best those of most gates."""
+    choices: dict[int, None] = {}
+    for number in sorted(grown.ready):
+        more = dependencies.masks[number] & ~grown.mask
+        if (grown.mask | more).bit_count() <= width:
+            choices[more] = None
+        if len(choices) == _MOST_GROWTHS:
+            break
+    tried = [(more, grown.grown(more, dependencies, weights)) for more in choices]
+    tried.sort(key=lambda one: (grown.weight - one[1].weight) / one[0].bit_count())
+    return [one for _, one in tried]
 
 
 def _bits(mask: int) -> tuple[int, ...]:

@@ -14,7 +14,8 @@ import pytest
 from argand import Gate, measure_gate_costs, plan_circuit, run_circuit
 from argand.device import cpu
 from argand.gate_costs import _CPU_TABLE, _DEFAULT, GateCosts, gate_costs
-from argand.gate_fusion import Dependencies, checked_gates, diagonal_qubits, fuse, fused_gate
+from argand.gate_fusion import checked_gates, fuse, fused_gate
+from argand.gate_order import Dependencies, diagonal_qubits
 from argand.precision import PRECISIONS
 
 from tests.kernels.gate_cases import dense_gate, gate_bound, random_state, random_unitary
