@@ -26,6 +26,7 @@ from argand.softmax_plan import (
     PORTABLE_CLUSTER,
     SoftmaxForm,
     SoftmaxPlan,
+    check_row,
     check_softmax_plan,
     vector_for,
 )
@@ -131,6 +132,7 @@ class SoftmaxLaunch:
             else forced.value[0]
         )
         check_softmax_plan(self.plan, form, arch)
+        check_row(self.plan, form, problem.columns)
         self._rows = problem.rows
         self._extent = (max(0, problem.rows - 1) * max(0, read.stride) + problem.columns) * int(
             x.dtype.itemsize

@@ -21,6 +21,8 @@ from argand.softmax_plan import (
     ring_block,
     ring_bytes,
     ring_grain,
+    ring_line,
+    row_line,
     stage_bytes,
 )
 
@@ -154,7 +156,7 @@ def _words(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
 
 
 def _values(form: SoftmaxForm, threads: int, cluster: int, columns: int) -> int:
-    need = columns + (form.vector - 1 if form.edges else 0)
+    need = columns + (row_line(form, threads) - 1 if form.edges else 0)
     step = max(2, form.vector)
     return -(-need // (threads * cluster * step)) * step
 
@@ -177,9 +179,9 @@ def ring(
     As many threads write as hold values, unless it is said how many. The lag is less where there
     would be no room for two stages.
     """
-    grain = ring_grain(form)
-    need = columns + (grain - 1 if form.edges or grain != form.vector else 0)
-    slice = -(-need // (cluster * grain)) * grain
+    grain, line = ring_grain(form), ring_line(form)
+    need = columns + (line - 1 if form.edges or grain != form.vector else 0)
+    slice = -(-need // (cluster * line)) * line
     values = -(-slice // (threads * grain)) * grain
     block = ring_block(threads, writers or threads, cluster)
     room = ring_bytes(arch, blocks) // stage_bytes(form, slice)

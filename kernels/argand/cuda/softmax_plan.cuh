@@ -32,10 +32,16 @@ struct SoftmaxPlan {
     constexpr int team() const { return ring ? row_threads : row_threads * cluster; }
     constexpr int accesses() const { return values / vector; }
     constexpr int tile() const { return team() * values; }
-    // Values between the boundaries of memory that tiles keep to: accesses, or copies of 16 bytes.
+    // Values between the boundaries of memory that accesses keep to, or copies of 16 bytes.
     constexpr int grain() const { return ring ? 16 / (half(input) ? 2 : 4) : vector; }
+    // And those that a block's tiles and slices keep to: lines of memory, which no two warps share.
+    constexpr int line() const { return ring || row_threads > 32 ? 8 * grain() : vector; }
     // Rows may begin or end within what lies between two of them.
     constexpr bool cut() const { return edges || grain() != vector; }
+    // Rows may begin or end in an access of a tile that holds one whole and has no more than it needs.
+    constexpr bool at_edge(int access) const {
+        return !resident || ring || rows_a_block() > 1 || access == 0 || access + 2 >= accesses();
+    }
     // Threads that share a row took its exponentials about maxima of their own.
     constexpr bool moved() const { return ring || cluster > 1; }
     constexpr bool half(Kind kind) const { return kind == Kind::fp16 || kind == Kind::bf16; }

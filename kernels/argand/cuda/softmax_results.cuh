@@ -20,7 +20,7 @@ __device__ __forceinline__ void write_access(const Window<Element<plan.output>>&
                                              Result result) {
     using Out = Element<plan.output>;
     const int offset = place<plan>(access), first = access * plan.vector;
-    if (!touched<plan>(row, offset)) return;
+    if (!touched<plan>(row, access)) return;
     alignas(16) Out found[plan.vector];
     if constexpr (plan.half(plan.output) && plan.vector % 2 == 0) {
 #pragma unroll
@@ -39,7 +39,7 @@ __device__ __forceinline__ void write_access(const Window<Element<plan.output>>&
             }
         }
     }
-    if (whole<plan>(row, offset)) {
+    if (whole<plan>(row, access)) {
         store(reinterpret_cast<Pack<Out, plan.vector>*>(row.base + offset),
               *reinterpret_cast<const Pack<Out, plan.vector>*>(found));
     } else if constexpr (plan.cut()) {
@@ -88,12 +88,19 @@ struct Outcome {
             return fma(value - maximum, scale, -total);
         } else if constexpr (plan.replaces()) {
             // Apart from the share, which would lose bits with it where the change is large.
-            return plan.moved() ? R(share(value) * change) : R(share(value));
+            return at_most_1(plan.moved() ? R(share(value) * change) : R(share(value)));
         } else {
             Sum<plan> ignored{};
-            return share(
-                exponentials.template add<false>(value - exponentials.origin, args, ignored));
+            return at_most_1(share(
+                exponentials.template add<false>(value - exponentials.origin, args, ignored)));
         }
+    }
+
+    // A term that was rounded up may be more than the whole sum, which is more exact. Above 1 numbers
+    // are twice as far apart as below.
+    __device__ __forceinline__ static R at_most_1(R result) {
+        if constexpr (plan.fine() && plan.row_threads > kWarp) return smaller(result, 1.0f);
+        return result;
     }
 
     __device__ __forceinline__ void put_total(Element<plan.output>* to) const {

@@ -11,7 +11,7 @@ struct Row {
     const In* x;
     Out* out;
     int64 columns;  // none where there is no such row: its threads agree with their neighbours
-    int phase;      // elements between a vector's boundary and the row's begin
+    int phase;      // elements between a line's boundary and the row's begin
     int position;
 
     __device__ __forceinline__ Row(const SoftmaxArguments& args, int64 row, int position)
@@ -22,7 +22,7 @@ struct Row {
           position(position) {
         if constexpr (plan.edges) {
             phase = static_cast<int>(reinterpret_cast<unsigned long long>(x) / sizeof(In)) &
-                    (plan.vector - 1);
+                    (plan.line() - 1);
         }
     }
 
