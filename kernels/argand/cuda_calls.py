@@ -55,7 +55,7 @@ def key_of(operands: tuple[Any, ...], options: tuple[Any, ...]) -> Key | None:
             forms.append((x.shape, x.precision, x.side, planes.batches))
         else:
             return None
-    return (*forms, *options, device, forced.value, tuning.generation())
+    return (*forms, *options, device, forced.value, tuning.TABLE.generation)
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ def tune(
             return [1e6 * seconds for seconds in queued_seconds([call], count)]
 
     found = ranked(ways, times)
-    tuning.keep(device.index, {tuning.key(*trial.question): found[0][0]})
+    tuning.TABLE.keep(device.index, {tuning.key(*trial.question): found[0][0]})
     return found
 
 
@@ -239,9 +239,9 @@ def _heading() -> list[str]:
     from argand import tuning
 
     device = cupy.cuda.Device().id
-    on = tuning.measured_on(device)
+    on = tuning.TABLE.measured_on(device)
     return [
-        f"{on['device']}, {on['driver']}, kernels {on['kernels']}; {tuning.table_path(device)}",
+        f"{on['device']}, {on['driver']}, kernels {on['kernels']}; {tuning.TABLE.path(device)}",
         "",
         "| product | precision | fastest | time (us) | TFLOP/s | next (us) | ways |",
         "| --- | --- | --- | ---: | ---: | ---: | ---: |",
