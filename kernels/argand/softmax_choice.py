@@ -1,11 +1,15 @@
-"""Which plan a softmax takes on a GPU: the measured ladders, and every plan worth measuring.
+"""Which plan a softmax takes on a GPU: ladders measured on an H200, and every way worth measuring.
 
 Needs no GPU and no CuPy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 from argand.device import Arch
+from argand.gemm_plan import PlanError
 from argand.softmax_formats import ELEMENT_BYTES
 from argand.softmax_plan import (
     CLUSTER_SM,
@@ -80,13 +84,64 @@ _LEAST_PART = 2048
 """Columns for which another block is worth its start where multiprocessors have nothing to do."""
 
 
+@dataclass(frozen=True)
+class SoftmaxWay:
+    """A way of holding rows of about one length.
+
+    Attributes:
+        threads: of a block that hold values.
+        cluster: blocks that share a row.
+        staged: whether the next row is on its way meanwhile.
+        words: registers that a thread holds of a row at a time; 0: its whole part.
+        lag: of a ring, which it is where there is one.
+        writers: of a ring, threads that write.
+    """
+
+    threads: int
+    cluster: int
+    staged: bool = False
+    words: int = 0
+    lag: int = 0
+    writers: int = 0
+
+    def plan(self, form: SoftmaxForm, arch: Arch, columns: int) -> SoftmaxPlan | None:
+        """The plan for rows of this length; None where there is none."""
+        if self.lag:
+            found = ring(
+                form, arch, self.threads, self.cluster, columns, writers=self.writers, lag=self.lag
+            )
+        elif self.words:
+            found = streamed(form, self.threads, self.cluster, self.words)
+        else:
+            found = fitted(form, self.threads, self.cluster, columns, staged=self.staged)
+            if _words(form, found) > _MOST_WORDS:
+                return None
+        return found if is_legal(found, form, arch) else None
+
+
 def plan_softmax(
-    form: SoftmaxForm, arch: Arch, *, rows: int, columns: int, cores: int
-) -> SoftmaxPlan:
-    """The plan for rows of this length on a GPU with so many multiprocessors."""
-    plan = _ring_for(form, arch, columns, cores)
-    if plan is not None:
-        return plan
+    form: SoftmaxForm, arch: Arch, *, rows: int, columns: int, cores: int,
+    measured: SoftmaxWay | None = None,
+) -> SoftmaxPlan:  # fmt: skip
+    """The plan for rows of this length on a GPU with so many multiprocessors.
+
+    ``measured`` on that GPU goes before the ladders.
+    """
+    for way in (
+        measured,
+        _ring_for(form, columns, cores),
+        *_steps(form, arch, rows, columns, cores),
+    ):
+        plan = way.plan(form, arch, columns) if way else None
+        if plan is not None:
+            return plan
+    raise PlanError(f"no plan for rows of {columns} columns of {form}")
+
+
+def _steps(
+    form: SoftmaxForm, arch: Arch, rows: int, columns: int, cores: int
+) -> Iterator[SoftmaxWay]:
+    """The ladder's step and, where it is not legal, others that may be."""
     most = LARGEST_CLUSTER if arch.sm >= CLUSTER_SM else 1
     threads, cluster, staged = _STREAMED_THREADS, most, False
     for limit, *found in _LADDERS[form.value_bytes]:
@@ -101,53 +156,66 @@ def plan_softmax(
         and (rows * cluster * 2 <= cores and columns // (2 * cluster) >= _LEAST_PART)
     ):
         cluster *= 2
-    ways = [(threads, staged), (threads, False)]
-    while threads < LARGEST_BLOCK:
+    if staged:
+        yield SoftmaxWay(threads, cluster, staged=True)
+    while threads <= LARGEST_BLOCK:
+        yield SoftmaxWay(threads, cluster)
         threads *= 2
-        ways.append((threads, False))
-    for threads, staged in ways:
-        plan = fitted(form, threads, cluster, columns, staged=staged)
-        if _words(form, plan) <= _MOST_WORDS and is_legal(plan, form, arch):
-            return plan
-    return streamed(form, _STREAMED_THREADS, cluster, _STREAMED_WORDS)
+    yield SoftmaxWay(_STREAMED_THREADS, cluster, words=_STREAMED_WORDS)
 
 
-def _ring_for(form: SoftmaxForm, arch: Arch, columns: int, cores: int) -> SoftmaxPlan | None:
+def _ring_for(form: SoftmaxForm, columns: int, cores: int) -> SoftmaxWay | None:
     for least, most, blocks, threads, writers, lag in _RINGS.get(ELEMENT_BYTES[form.input], ()):
         if least < columns <= most:
-            plan = ring(form, arch, threads, min(blocks, cores), columns, writers=writers, lag=lag)
-            return plan if is_legal(plan, form, arch) else None
+            return SoftmaxWay(threads, min(blocks, cores), lag=lag, writers=writers)
     return None
+
+
+EVERY_WAY: tuple[SoftmaxWay, ...] = (
+    *(
+        SoftmaxWay(threads, cluster, staged)
+        for threads in (1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 384, 512, 768, 1024)
+        for cluster in (1, 2, 4, 8, 16)
+        for staged in (False, True)
+    ),
+    *(
+        SoftmaxWay(threads, cluster, words=words)
+        for threads in (256, 384, 512, 768, 1024)
+        for cluster in (1, 2, 4, 8, 16)
+        for words in (16, _STREAMED_WORDS)
+    ),
+    *(
+        SoftmaxWay(threads, blocks, lag=lag, writers=writers)
+        for blocks in _RING_BLOCKS
+        for threads, writers in _RING_THREADS
+        for lag in _RING_LAGS
+    ),
+)
+"""What is looked among."""
+
+
+def ways(form: SoftmaxForm, arch: Arch, columns: int) -> dict[SoftmaxWay, SoftmaxPlan]:
+    """Every way worth measuring for rows of this length, with its plan; one way of each plan."""
+    found: dict[SoftmaxPlan, SoftmaxWay] = {}
+    for way in EVERY_WAY:
+        plan = way.plan(form, arch, columns)
+        if plan is not None and _worth(way, plan, form, columns):
+            found.setdefault(plan, way)
+    return {way: plan for plan, way in found.items()}
+
+
+def _worth(way: SoftmaxWay, plan: SoftmaxPlan, form: SoftmaxForm, columns: int) -> bool:
+    if plan.ring:  # slices that are long enough to be copied in a piece
+        least, most = _RING_BYTES
+        return least <= stage_bytes(form, columns // way.cluster) <= most
+    if way.words:  # some tiles of a row
+        return columns >= 4 * way.threads * way.cluster * _STREAMED_WORDS
+    return way.threads == 1 or _words(form, plan) >= 8
 
 
 def candidates(form: SoftmaxForm, arch: Arch, columns: int) -> list[SoftmaxPlan]:
     """Every plan worth measuring for rows of this length."""
-    found: dict[SoftmaxPlan, None] = {}
-    for threads in (1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 384, 512, 768, 1024):
-        for cluster in (1, 2, 4, 8, 16):
-            for staged in (False, True):
-                plan = fitted(form, threads, cluster, columns, staged=staged)
-                words = _words(form, plan)
-                if words <= _MOST_WORDS and (words >= 8 or threads == 1):
-                    found[plan] = None
-            if threads >= 256 and columns >= 4 * threads * cluster * _STREAMED_WORDS:
-                for held in (16, 32):
-                    found[streamed(form, threads, cluster, held)] = None
-    for plan in rings(form, arch, columns):
-        found[plan] = None
-    return [plan for plan in found if is_legal(plan, form, arch)]
-
-
-def rings(form: SoftmaxForm, arch: Arch, columns: int) -> list[SoftmaxPlan]:
-    """Rings worth measuring, legal or not: slices that are long enough to be copied in a piece."""
-    least, most = _RING_BYTES
-    return [
-        ring(form, arch, threads, blocks, columns, writers=writers, lag=lag)
-        for blocks in _RING_BLOCKS
-        if least <= stage_bytes(form, columns // blocks) <= most
-        for threads, writers in _RING_THREADS
-        for lag in _RING_LAGS
-    ]
+    return list(ways(form, arch, columns).values())
 
 
 def _words(form: SoftmaxForm, plan: SoftmaxPlan) -> int:

@@ -24,7 +24,7 @@ _BOARD_BYTES = 4 * 1024
 MOST_STAGES, MOST_LAG = 8, 4
 _GRAIN_BYTES = 16
 _LINE = 8
-"""Accesses, or pieces of 16 bytes in a ring, in a line of memory: a block's parts of a row begin there."""
+"""Accesses, or pieces of 16 bytes in a ring, in a line of memory: at one a block's part begins."""
 _MOST_RING_WORDS = 64
 _TURNS, _FINDING_BYTES = 2 * MOST_LAG, 16
 """Of ``cuda/softmax_exchange.cuh``, as the most of both above."""
@@ -237,7 +237,9 @@ def check_row(plan: SoftmaxPlan, form: SoftmaxForm, columns: int) -> None:
         # The kernel looks for a row's end in the last two accesses only.
         least = held - 2 * access if plan.rows_a_block == 1 else 0
     if not least <= columns <= held - (line - 1):
-        raise PlanError(f"{plan} holds rows of {least} to {held - (line - 1)} columns, got {columns}")
+        raise PlanError(
+            f"{plan} holds rows of {least} to {held - (line - 1)} columns, got {columns}"
+        )
 
 
 def ring_bytes(arch: Arch, blocks: int) -> int:

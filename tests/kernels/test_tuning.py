@@ -137,7 +137,8 @@ def test_a_table_says_what_it_holds_for(monkeypatch: pytest.MonkeyPatch) -> None
     path = kept()
     found = json.loads(path.read_text())
     assert {name: found[name] for name in ("device", "driver", "kernels")} == {
-        "device": "NVIDIA H200", "driver": "CUDA 13.0", "kernels": choice_table.kernel_digest("gemm"),
+        "device": "NVIDIA H200", "driver": "CUDA 13.0",
+        "kernels": choice_table.kernel_digest("gemm"),
     }  # fmt: skip
     for other in (card(name="NVIDIA H100"), card(driver="CUDA 13.1")):
         monkeypatch.setattr(choice_table, "gpu", lambda index, other=other: other)
