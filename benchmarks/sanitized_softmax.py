@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, softmax
 from argand.device import gpu
+from argand.nvrtc import compile_all
 from argand.softmax_choice import candidates
 from argand.softmax_plan import SoftmaxForm, SoftmaxPlan
+from argand.softmax_source import softmax_source
 
 from benchmarks.samples import on_host
 from benchmarks.softmax_plans import Case, operands, right, run
@@ -52,10 +54,12 @@ def every_plan(kind: str) -> Iterator[tuple[str, str]]:
     """Each way of holding a row, forced: its name, and what is wrong with its result."""
     from argand.cuda_softmax import forced
 
-    for columns in _COLUMNS:
-        case = Case(kind, _ROWS, columns)
+    cases = {case: _different(case) for case in (Case(kind, _ROWS, n) for n in _COLUMNS)}
+    target = gpu(0).require_arch().target
+    compile_all((softmax_source(*way), target) for found in cases.values() for way in found)
+    for case, found in cases.items():
         x, out = operands(case)
-        for form, plan in _different(case):
+        for form, plan in found:
             with forced.to((plan, form.vector)):
                 run(case, x, out)
             good, worst = right(case, x, out)
