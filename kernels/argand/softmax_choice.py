@@ -40,21 +40,27 @@ def choose_vector(most: int, even: int, columns: int) -> int:
 
 
 _Step = tuple[int, int, int, bool]
-_SINGLE: tuple[_Step, ...] = (
+_NARROW: tuple[_Step, ...] = (
     (32, 2, 1, False), (64, 4, 1, False), (128, 8, 1, False), (256, 32, 1, False),
-    (1024, 64, 1, False), (2048, 64, 1, False), (4096, 256, 1, False), (16384, 256, 1, False),
-    (32768, 512, 1, True), (53248, 256, 4, False), (65536, 384, 4, False), (131072, 256, 8, True),
-    (262144, 512, 8, True), (524288, 512, 16, True),
+    (1024, 64, 1, False), (2048, 64, 1, False), (4096, 256, 1, False),
 )  # fmt: skip
 _LADDERS: dict[int, tuple[_Step, ...]] = {
-    8: tuple((limit // 2, threads, cluster, False) for limit, threads, cluster, _ in _SINGLE),
-    4: _SINGLE,
+    8: (
+        *((limit // 2, threads, cluster, False) for limit, threads, cluster, _ in _NARROW),
+        (8192, 256, 1, False), (16384, 512, 1, False), (32768, 384, 4, False),
+        (65536, 256, 8, False), (131072, 512, 8, False), (262144, 512, 16, False),
+    ),
+    4: (
+        *_NARROW, (13312, 384, 1, False), (16384, 256, 1, False), (32768, 512, 1, False),
+        (53248, 256, 4, False), (65536, 512, 2, True), (131072, 256, 8, True),
+        (262144, 512, 8, True), (524288, 512, 16, True),
+    ),
     2: (
         (32, 2, 1, False), (64, 4, 1, False), (128, 8, 1, False), (256, 16, 1, False),
         (1024, 64, 1, False), (2048, 128, 1, False), (4096, 256, 1, False), (8192, 512, 1, False),
-        (16384, 128, 1, False), (32768, 256, 1, False), (65536, 512, 1, False),
-        (131072, 512, 2, True), (262144, 512, 4, True), (524288, 512, 8, True),
-        (1048576, 512, 16, True),
+        (13312, 384, 1, False), (16384, 128, 1, False), (32768, 256, 1, False),
+        (65536, 512, 1, False), (131072, 512, 2, True), (262144, 512, 4, True),
+        (524288, 512, 8, True), (1048576, 512, 16, True),
     ),
 }  # fmt: skip
 """By bytes of a value: up to how many columns which threads of how many blocks share a row, and
@@ -68,11 +74,14 @@ _MOST_WORDS = 64
 _Rung = tuple[int, int, int, int, int, int]
 _RINGS: dict[int, tuple[_Rung, ...]] = {
     4: (
-        (32768, 53248, 6, 512, 256, 4), (131072, 270336, 33, 384, 128, 4),
+        (32768, 53248, 6, 512, 256, 4), (131072, 270336, 33, 512, 256, 4),
         (270336, 360448, 44, 384, 128, 4), (360448, 540672, 66, 384, 128, 4),
         (540672, 2400000, 132, 512, 256, 4),
     ),
-    2: ((540672, 1200000, 66, 256, 128, 4), (1200000, 4800000, 132, 256, 128, 4)),
+    2: (
+        (131072, 270336, 16, 512, 256, 4), (270336, 540672, 33, 512, 256, 4),
+        (540672, 1200000, 66, 512, 256, 4), (1200000, 4800000, 132, 256, 128, 4),
+    ),
 }  # fmt: skip
 """By bytes of an element of x: from and up to how many columns a ring of which blocks, threads that
 sum, threads that write, and lag; in between there is none. Measured as the ladders are."""

@@ -82,6 +82,8 @@ class SoftmaxPlan:
         stages: rows on their way into a block's shared memory; 0 where it is no ring.
         lag: of a ring, rows that wait there for their sums.
         slice: of a ring, columns of a row that a block has.
+        watched: of a ring, every lane arrives at its barriers: compute-sanitizer does not see that
+            the lanes of a warp have met before one of them arrives for all.
     """
 
     row_threads: int
@@ -94,6 +96,7 @@ class SoftmaxPlan:
     stages: int = 0
     lag: int = 0
     slice: int = 0
+    watched: bool = False
 
     @property
     def ring(self) -> bool:
@@ -282,7 +285,7 @@ def _besides(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
     if form.wide:
         found = 64
     elif plain and form.input not in COMPLEX_KINDS:
-        found = 28 if form.unit else 36
+        found = (28 if plan.row_threads >= WARP else 32) + (0 if form.unit else 8)
     else:
         found = 44
     if plan.staged:

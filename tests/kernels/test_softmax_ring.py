@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 from argand import PRECISIONS
 from argand.gemm_plan import PlanError
-from argand.softmax_choice import candidates, ring
+from argand.softmax_choice import candidates, fitted, ring
 from argand.softmax_formats import OPERATIONS, Operation
 from argand.softmax_plan import (
     SoftmaxForm,
+    check_row,
     check_softmax_plan,
     vector_for,
 )
@@ -96,3 +97,31 @@ def test_what_a_ring_does_not_take(precision: str, vector: int, target: str, mes
     plan = ring(form, ARCH, 320, 2, 24_576, stages=2)
     with pytest.raises(PlanError, match=message):
         check_softmax_plan(plan, form, ARCHS[target])
+
+
+@pytest.mark.parametrize(("blocks", "staged"), [(1, False), (1, True), (4, False)])
+@pytest.mark.parametrize("edges", [False, True])
+def test_a_plan_holds_its_rows_and_has_no_more_accesses_than_they_need(
+    blocks: int, staged: bool, edges: bool
+) -> None:
+    """The kernel looks for a row's end in the last two accesses only."""
+    columns = 4099 if edges else 4096
+    form = form_of("softmax", "fp32", "fp32", edges=edges)
+    plan = fitted(form, 64, blocks, columns, staged=staged)
+    access, spare = 64 * blocks * 4, 31 * edges
+    held = plan.values * 64 * blocks
+    check_row(plan, form, columns)
+    for most in (held - spare, held - 2 * access):
+        check_row(plan, form, most)
+    for other in (held - spare + 1, held - 2 * access - 1):
+        with pytest.raises(PlanError, match=f"got {other}"):
+            check_row(plan, form, other)
+
+
+def test_a_ring_holds_its_rows() -> None:
+    form = form_of("softmax", "fp16", "fp16", edges=True)
+    plan = ring(form, ARCH, 256, 3, 12_289)
+    held = 3 * plan.slice - 63
+    check_row(plan, form, held)
+    with pytest.raises(PlanError, match=f"got {held + 1}"):
+        check_row(plan, form, held + 1)

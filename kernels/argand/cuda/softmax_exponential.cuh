@@ -189,27 +189,26 @@ struct Exponentials<Accuracy::fine, unit> {
         return found.times_power(fmaf(p, u, 1.0f));
     }
 
-    // e^(s x) = 2^n (1 + main + above).
+    // e^(s x) = 2^n (1 + main + above), to 2^-33.
     struct Parts {
         Reduced from;
-        float main, above;
+        float above;
 
         __device__ __forceinline__ float rounded() const {
-            return from.times_power(1.0f + (main + above));
+            return from.times_power(1.0f + (from.main + above));
         }
         __device__ __forceinline__ double exact() const {
             const int high = static_cast<int>((__float_as_uint(from.shifted) << 20) + (1023u << 20));
             const double power = __hiloint2double(high, 0);
-            return fma(static_cast<double>(main) + static_cast<double>(above), power, power);
+            return fma(static_cast<double>(from.main) + static_cast<double>(above), power, power);
         }
     };
 
     __device__ __forceinline__ Parts parts(float left, const SoftmaxArguments& args) const {
         Parts found;
         found.from = reduced(left, args);
-        found.main = found.from.main;
         const float rest = found.from.minus_n * args.power_low;
-        const float u = found.main + rest;
+        const float u = found.from.main + rest;
         // (e^u - 1 - u) / u^2, minimax on the interval to 2^-33.
         float q = 1.97319969e-4f;
         q = fmaf(q, u, 1.39358744e-3f);
@@ -292,7 +291,9 @@ struct Share<Accuracy::fine> {
     __device__ __forceinline__ Share(double sum, float maximum) {
         const float rounded = static_cast<float>(sum);
         const float rest = static_cast<float>(sum - static_cast<double>(rounded));
-        high = is_finite(maximum) ? 1.0f / rounded : not_a_number();
+        // Whatever `high` lacks of the reciprocal is in `low`.
+        asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(high) : "f"(rounded));
+        if (!is_finite(maximum)) high = not_a_number();
         low = high * (fmaf(-rounded, high, 1.0f) - rest * high);
     }
     __device__ __forceinline__ float operator()(float e) const { return fmaf(e, high, e * low); }

@@ -9,9 +9,22 @@ __device__ __forceinline__ unsigned short half_of(float x) {
     return static_cast<unsigned short>(pack_bf16(x, 0.0f));
 }
 
+// In one access: left to itself, the compiler joins it with the stores of single elements in the
+// other branch, as far as they agree, and writes it in pieces.
 template <typename P>
 __device__ __forceinline__ void store(P* to, const P& pack) {
-    *to = pack;
+    if constexpr (sizeof(P) == 16) {
+        const uint4 words = *reinterpret_cast<const uint4*>(&pack);
+        asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(words.x),
+                     "r"(words.y), "r"(words.z), "r"(words.w)
+                     : "memory");
+    } else if constexpr (sizeof(P) == 8) {
+        const uint2 words = *reinterpret_cast<const uint2*>(&pack);
+        asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(words.x), "r"(words.y)
+                     : "memory");
+    } else {
+        *to = pack;
+    }
 }
 
 // Writes one access of what `result(i)` says of each value.
@@ -99,7 +112,7 @@ struct Outcome {
     // A term that was rounded up may be more than the whole sum, which is more exact. Above 1 numbers
     // are twice as far apart as below.
     __device__ __forceinline__ static R at_most_1(R result) {
-        if constexpr (plan.fine() && plan.row_threads > kWarp) return smaller(result, 1.0f);
+        if constexpr (plan.fine()) return smaller(result, 1.0f);
         return result;
     }
 

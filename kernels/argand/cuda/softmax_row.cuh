@@ -80,7 +80,7 @@ __device__ __forceinline__ void add_all(Part<plan>& part, int end, Sum<plan>& su
                                         const ExponentialsOf<plan>& exponentials,
                                         const SoftmaxArguments& args) {
     // Two of the largest terms meet in one thread where few share a row; see `corrected`.
-    constexpr bool kExact = plan.row_threads <= kWarp;
+    constexpr bool kExact = plan.row_threads < kWarp;
     if constexpr (plan.replaces()) {
         if (exponentials.origin != 0) {  // seldom: once here, and not with each value below
 #pragma unroll
@@ -106,7 +106,7 @@ template <SoftmaxPlan plan>
 __device__ __forceinline__ Sum<plan> corrected(Sum<plan> sum, Real<plan> maximum,
                                                const ExponentialsOf<plan>& exponentials,
                                                const SoftmaxArguments& args) {
-    if constexpr (plan.row_threads <= kWarp) return sum;
+    if constexpr (plan.row_threads < kWarp) return sum;
     return sum + exponentials.correction(maximum, args);
 }
 

@@ -51,7 +51,7 @@ struct Slices {
             if constexpr (plan.cut()) {
                 begin = max(from.begin, 0) / plan.grain() * plan.grain();
                 end = (end + plan.grain() - 1) / plan.grain() * plan.grain();
-                if (from.base + begin < args.x) {
+                if (begin < from.begin && from.base + begin < args.x) {
                     begin += plan.grain();
                     all = false;
                 }
