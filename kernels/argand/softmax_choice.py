@@ -47,13 +47,14 @@ _NARROW: tuple[_Step, ...] = (
 _LADDERS: dict[int, tuple[_Step, ...]] = {
     8: (
         *((limit // 2, threads, cluster, False) for limit, threads, cluster, _ in _NARROW),
-        (8192, 256, 1, False), (16384, 512, 1, False), (32768, 384, 4, False),
-        (65536, 256, 8, False), (131072, 512, 8, False), (262144, 512, 16, False),
+        (8192, 256, 1, False), (16384, 512, 1, False), (26624, 256, 4, False),
+        (32768, 384, 4, False), (65536, 256, 8, False), (131072, 512, 8, False),
+        (262144, 512, 16, False),
     ),
     4: (
         *_NARROW, (13312, 384, 1, False), (16384, 256, 1, False), (32768, 512, 1, False),
-        (53248, 256, 4, False), (65536, 512, 2, True), (131072, 256, 8, True),
-        (262144, 512, 8, True), (524288, 512, 16, True),
+        (53248, 256, 4, False), (65536, 512, 2, True), (65536, 384, 4, False),
+        (131072, 256, 8, True), (262144, 512, 8, True), (524288, 512, 16, True),
     ),
     2: (
         (32, 2, 1, False), (64, 4, 1, False), (128, 8, 1, False), (256, 16, 1, False),
@@ -64,7 +65,8 @@ _LADDERS: dict[int, tuple[_Step, ...]] = {
     ),
 }  # fmt: skip
 """By bytes of a value: up to how many columns which threads of how many blocks share a row, and
-whether it is staged. Measured on an H200 by ``benchmarks/softmax_plans.py``; fp64 after fp32."""
+whether it is staged; the next of the same length where that is not legal. Measured on an H200 by
+``benchmarks/softmax_plans.py``; fp64 after fp32."""
 _STAGED_EDGES = 512
 """Threads of a block from which rows with edges are staged: it waits for their cut accesses."""
 _STREAMED_THREADS = 256
@@ -152,21 +154,19 @@ def _steps(
 ) -> Iterator[SoftmaxWay]:
     """The ladder's step and, where it is not legal, others that may be."""
     most = LARGEST_CLUSTER if arch.sm >= CLUSTER_SM else 1
-    threads, cluster, staged = _STREAMED_THREADS, most, False
-    for limit, *found in _LADDERS[form.value_bytes]:
-        if columns <= limit:
-            threads, cluster, staged = found[0], min(most, found[1]), bool(found[2])
-            break
-    staged = staged or (form.edges and threads >= _STAGED_EDGES)
-    # Few rows would leave multiprocessors idle.
-    while (
-        threads > WARP
-        and cluster < most
-        and (rows * cluster * 2 <= cores and columns // (2 * cluster) >= _LEAST_PART)
-    ):
-        cluster *= 2
-    if staged:
-        yield SoftmaxWay(threads, cluster, staged=True)
+    left = [step for step in _LADDERS[form.value_bytes] if columns <= step[0]]
+    here = [step for step in left if step[0] == left[0][0]]
+    for _, threads, blocks, staged in here or [(columns, _STREAMED_THREADS, most, False)]:
+        cluster = min(most, blocks)
+        # Few rows would leave multiprocessors idle.
+        while (
+            threads > WARP
+            and cluster < most
+            and (rows * cluster * 2 <= cores and columns // (2 * cluster) >= _LEAST_PART)
+        ):
+            cluster *= 2
+        if staged or (form.edges and threads >= _STAGED_EDGES):
+            yield SoftmaxWay(threads, cluster, staged=True)
     while threads <= LARGEST_BLOCK:
         yield SoftmaxWay(threads, cluster)
         threads *= 2
