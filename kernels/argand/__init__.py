@@ -12,6 +12,7 @@ from argand.packing import Packed, pack
 from argand.pairs import Pairs, pairs, to_pairs
 from argand.precision import PRECISIONS, Precision, get_precision
 from argand.softmax import SoftmaxProblem, log_softmax, logsumexp, softmax
+from argand.softmax_tune import tune_softmax
 from argand.tune import tune
 
 __version__ = "0.1.0"
@@ -46,4 +47,5 @@ __all__ = [
     "softmax",
     "to_pairs",
     "tune",
+    "tune_softmax",
 ]
