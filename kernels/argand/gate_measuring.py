@@ -43,7 +43,10 @@ def _fits(precision: Precision, device: Device, qubits: int) -> bool:
     import cupy
 
     with cupy.cuda.Device(device.index) as current:
-        free = current.mem_info[0] + cupy.get_default_memory_pool().free_bytes()
+        pool = cupy.get_default_memory_pool()
+        free = current.mem_info[0] + pool.free_bytes()
+        if pool.get_limit():
+            free = min(free, pool.get_limit() - pool.used_bytes())
     return bool(_STATES * (np.dtype(precision.output).itemsize << qubits) <= free)
 
 

@@ -15,15 +15,14 @@ LARGEST_CLUSTER = 16
 PORTABLE_CLUSTER = 8
 """A kernel of larger clusters has to ask for them."""
 CLUSTER_SM = 90
-_ACCESS_BYTES = 16
 SMALL_BLOCK = 128
 """Threads of a block whose warps have rows of their own."""
 _SHARED_BYTES = 228 * 1024
 _BOARD_BYTES = 4 * 1024
 """What a block takes beside what it stages, the system's kilobyte included."""
 MOST_STAGES, MOST_LAG = 8, 4
-_GRAIN_BYTES = 16
-_LINE = 8
+_GRAIN_BYTES, _LINE = 16, 8
+_LINE_BYTES = _LINE * _GRAIN_BYTES
 """Accesses, or pieces of 16 bytes in a ring, in a line of memory: at one a block's part begins."""
 _MOST_RING_WORDS = 64
 _TURNS, _FINDING_BYTES = 2 * MOST_LAG, 16
@@ -82,8 +81,7 @@ class SoftmaxPlan:
         stages: rows on their way into a block's shared memory; 0 where it is no ring.
         lag: of a ring, rows that wait there for their sums.
         slice: of a ring, columns of a row that a block has.
-        watched: of a ring, every lane arrives at its barriers: compute-sanitizer does not see that
-            the lanes of a warp have met before one of them arrives for all.
+        watched: of a ring, every lane arrives at its barriers, as compute-sanitizer wants to see.
     """
 
     row_threads: int
@@ -128,8 +126,7 @@ class SoftmaxPlan:
 
 def stage_bytes(form: SoftmaxForm, columns: int) -> int:
     """Shared memory of a ring for a slice of so many columns."""
-    line = _LINE * _GRAIN_BYTES
-    return -(-columns * ELEMENT_BYTES[form.input] // line) * line
+    return -(-columns * ELEMENT_BYTES[form.input] // _LINE_BYTES) * _LINE_BYTES
 
 
 def check_softmax_plan(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
@@ -227,22 +224,18 @@ def row_line(form: SoftmaxForm, threads: int) -> int:
 
 
 def check_row(plan: SoftmaxPlan, form: SoftmaxForm, columns: int) -> None:
-    """Raise PlanError for a row that is not held whole, or would leave the plan's threads idle."""
-    if not plan.resident:
-        return
+    """Raise PlanError for a row that is not held whole, or leaves accesses with none of it."""
+    least, line = 0, row_line(form, plan.row_threads) if form.edges else 1
+    held = plan.row_threads * plan.cluster * plan.values
     if plan.ring:
         line = ring_line(form) if form.edges or ring_grain(form) != form.vector else 1
-        held, least = plan.slice * plan.cluster, 0
-    else:
-        line = row_line(form, plan.row_threads) if form.edges else 1
-        access = plan.row_threads * plan.cluster * form.vector
-        held = plan.row_threads * plan.cluster * plan.values
+        held = plan.slice * plan.cluster
+    elif plan.rows_a_block == 1:
         # The kernel looks for a row's end in the last two accesses only.
-        least = held - 2 * access if plan.rows_a_block == 1 else 0
-    if not least <= columns <= held - (line - 1):
-        raise PlanError(
-            f"{plan} holds rows of {least} to {held - (line - 1)} columns, got {columns}"
-        )
+        least = held - 2 * plan.row_threads * plan.cluster * form.vector
+    most = held - (line - 1)
+    if plan.resident and not least <= columns <= most:
+        raise PlanError(f"{plan} holds rows of {least} to {most} columns, got {columns}")
 
 
 def ring_bytes(arch: Arch, blocks: int) -> int:
@@ -265,7 +258,7 @@ def _check_staged(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
 
 def vector_for(input_kind: str, output_kind: str) -> int:
     """Values of an access: 16 bytes of the wider of the two elements."""
-    return _ACCESS_BYTES // max(ELEMENT_BYTES[input_kind], ELEMENT_BYTES[output_kind])
+    return _GRAIN_BYTES // max(ELEMENT_BYTES[input_kind], ELEMENT_BYTES[output_kind])
 
 
 def is_legal(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> bool:

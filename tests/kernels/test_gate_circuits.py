@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from argand import Gate, measure_gate_costs, plan_circuit, run_circuit
+from argand import Device, Gate, gate_measuring, measure_gate_costs, plan_circuit, run_circuit
 from argand.device import cpu
 from argand.gate_costs import _CPU_TABLE, _DEFAULT, GateCosts, gate_costs
 from argand.gate_fusion import checked_gates, fuse, fused_gate
@@ -201,3 +204,22 @@ def test_the_table_is_what_was_measured(root: Path) -> None:
     for row in rows:
         known = _DEFAULT[row["precision"]][int(row["width"]) - 1][row["inside"] == "True"]
         assert known == round(float(row["copies"]), 2)
+
+
+@pytest.mark.parametrize(
+    ("limit", "used", "qubits", "fits"),
+    [(0, 0, 28, True), (0, 0, 29, False), (1 << 30, 0, 26, False), (3 << 30, 1 << 29, 26, True)],
+)
+def test_measuring_leaves_memory_to_others(
+    monkeypatch: pytest.MonkeyPatch, limit: int, used: int, qubits: int, fits: bool
+) -> None:
+    """Four states of complex64 of the 8 GiB that are free, within the limit of CuPy's pool."""
+    current = SimpleNamespace(mem_info=(8 << 30, 16 << 30))
+    pool = SimpleNamespace(free_bytes=lambda: 0, get_limit=lambda: limit, used_bytes=lambda: used)
+    cupy = SimpleNamespace(
+        cuda=SimpleNamespace(Device=lambda index: nullcontext(current)),
+        get_default_memory_pool=lambda: pool,
+    )
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    device = Device("cuda", "card")
+    assert gate_measuring._fits(PRECISIONS["3xfp16"], device, qubits) == fits

@@ -275,9 +275,9 @@ class Ring {
                     barrier_wait(shared_address(&boards.told[board.index]), board.parity);
                     answer(board.index, exchange.hear(turn, args));
                 }
+                exchange.leave();
             }
         }
-        if constexpr (plan.cluster > 1) Exchange<plan>(args, slices.team, slices.rank).leave();
     }
 };
 
