@@ -10,7 +10,7 @@ import pytest
 from argand import PRECISIONS, get_precision
 
 from workflow.config.loading import load_study
-from workflow.steps.needs import FIXED, Needs, asked, needs
+from workflow.steps.needs import FIXED, MOST_URGENT, Needs, asked, needs, urgency
 from workflow.workloads import KINDS
 from workflow.workloads.base import Staged, Workload
 
@@ -170,3 +170,20 @@ def test_a_rule_asks_for_what_its_workload_needs() -> None:
         assert found["mem_mb"](wildcards, 1) == wanted.memory_mb
         assert found["runtime"](wildcards, 2) == 2 * wanted.minutes
     assert asked(study)["mem_mb"](Wildcards(), 1) == FIXED.memory_mb
+
+
+def test_long_workloads_begin_first_and_those_that_others_wait_for() -> None:
+    beams = {"kind": "beamforming", "channels": 64, "beams": 256, "antennas": 256, "samples": 4096}
+    study = load_study(
+        {
+            "workloads": {
+                "small": {"kind": "gemm", "m": 64, "n": 64, "k": 64},
+                "alone": beams,
+                "read": beams,
+                "reader": {"kind": "softmax", "input": {"workload": "read"}},
+                "state": {"kind": "statevector", "circuit": {"name": "qft", "qubits": 30}},
+            }
+        }
+    )
+    found = {name: urgency(study, name, gpu=True) for name in study.names}
+    assert 3 <= found["small"] < found["alone"] < found["read"] < found["state"] <= MOST_URGENT

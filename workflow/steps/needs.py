@@ -55,6 +55,8 @@ _FILE_RATE = 1e8
 _RATES = {"cpu": (2e10, 5e8), "cuda": (1e12, 1e9)}
 """Operations and bytes a second of the slowest precision: on two cores, and on a GPU with the way
 of the data to it."""
+MOST_URGENT = 9
+"""Of `urgency`: below the steps whose end frees the disk."""
 _CALLS = 6
 """How often each implementation computes: first, warm-up, timed, and once for its result."""
 _PEERS = 4
@@ -127,6 +129,17 @@ def asked(study: Study, step: Step | None = None, *, gpu: bool = False) -> dict[
         return value
 
     return {"mem_mb": of("memory_mb"), "runtime": of("minutes")}
+
+
+def urgency(study: Study, name: str, *, gpu: bool = False) -> int:
+    """How soon a workload begins, as Snakemake's priority from 3 to `MOST_URGENT`.
+
+    The longer its run, and those of the workloads that read its product, the sooner, so that no
+    long one is left when all others are done.
+    """
+    readers = [other for other in study.names if study.upstream(other) == name]
+    runs = [needs(study, each, "run", gpu=gpu).minutes for each in (name, *readers)]
+    return min(MOST_URGENT, sum(runs).bit_length() - 1)
 
 
 def _is_streamed(study: Study, name: str) -> bool:
