@@ -121,7 +121,9 @@ def assess_state(
             lost += float(np.vdot(got, got).real)
         norm = math.sqrt(square)
         error = ratio(math.sqrt(lost), reference.norm)
-        fidelity = float((abs(overlap) / np.float64(norm * reference.norm)) ** 2) if norm > 0 else 0.0
+        fidelity = (
+            float((abs(overlap) / np.float64(norm * reference.norm)) ** 2) if norm > 0 else 0.0
+        )
     drift = abs(norm - 1)
     checks.require(np.isfinite(norm), "the state is not finite")
     checks.at_most("rel_frobenius", error, bound)
