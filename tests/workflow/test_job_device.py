@@ -116,13 +116,15 @@ def test_a_device_that_is_lost_behind_another_error_is_named(
     def fails() -> None:
         raise Lost("cudaErrorLaunchFailure: unspecified launch failure")
 
-    with (
-        pytest.raises(DeviceError, match=rf"GPU 0 \({UUIDS[0]}, card\) of \S+ failed: CUDARuntime"),
-        job_device.job_device("cuda", 1, "run a", LOG),
-    ):
-        monkeypatch.setattr(sys.modules["cupy"].cuda.runtime, "deviceSynchronize", fails)
-        if error:
-            raise error
+    def job() -> None:
+        with job_device.job_device("cuda", 1, "run a", LOG):
+            monkeypatch.setattr(sys.modules["cupy"].cuda.runtime, "deviceSynchronize", fails)
+            if error:
+                raise error
+
+    named = rf"GPU 0 \({UUIDS[0]}, card\) of \S+ failed: CUDARuntimeError: cudaErrorLaunchFailure"
+    with pytest.raises(DeviceError, match=named):
+        job()
 
 
 def test_without_a_gpu_it_is_the_cpu_and_nothing_is_leased() -> None:

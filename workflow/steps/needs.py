@@ -94,6 +94,8 @@ def needs(study: Study, name: str, step: Step, *, gpu: bool = False) -> Needs:
     parts = len(study.parts(name)) if step in _OF_A_PART else 1
     volume, flops, moved = (x / parts for x in (volume, shape.flops, shape.bytes_moved))
     held = min(volume, piece) if step in _IN_PIECES else volume
+    if step == "stage" and getattr(study.workloads[name], "input", None) is None:
+        held = 0.0  # it is drawn chunk by chunk
     if step == "draw":
         volume = held = min(volume, 2 * MOST_DRAWN_BYTES)
     taken = HOST_BYTES if step == "run" and _is_streamed(study, name) else _COPIES[step] * held

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -19,6 +19,7 @@ from argand import PRECISIONS, Device, Precision, get_precision
 from pydantic import Field, StringConstraints, WithJsonSchema, field_validator
 
 from workflow.config.model import Model as Model
+from workflow.storage.drawn import Drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -133,13 +134,20 @@ class Staged:
 
     ``operands`` maps a name to an array, ``axes`` the same name to the names of its axes, and
     ``coordinates`` the name of an axis to its values. ``attributes`` is provenance: seed, source,
-    checksum, counts of non-finite values. All of it is kept in the staged file.
+    checksum, counts of non-finite values. All of it is kept in the staged file, and there the
+    operands that are not in memory (``drawn``) are arrays like the others.
     """
 
     operands: Mapping[str, Array]
     axes: Mapping[str, tuple[str, ...]]
     coordinates: Mapping[str, Coordinate] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    drawn: Mapping[str, Drawn] = field(default_factory=dict)
+
+    def held(self) -> Staged:
+        """The same with all operands in memory."""
+        made = {name: operand.held() for name, operand in self.drawn.items()}
+        return replace(self, operands={**made, **self.operands}, drawn={})
 
     def axis_lengths(self) -> dict[str, int]:
         """The length of each axis of the operands: the largest, since 1 is broadcast."""
@@ -227,16 +235,21 @@ class Workload(ABC):
         self.case = case
         self.seed = seed
 
-    def rng(self) -> np.random.Generator:
-        """A generator that depends on the study's seed and the workload's name, and on no order."""
-        return np.random.default_rng([self.seed, *self.name.encode()])
+    def rng(self, *key: int) -> np.random.Generator:
+        """A generator that depends on the study's seed, the workload's name and a key alone."""
+        entropy = [self.seed, *self.name.encode()]
+        return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=key))
 
     @abstractmethod
-    def stage(self, upstream: Path | None = None) -> Staged:
-        """The operands: generated, or read from the user's file, or from another's product.
+    def staging(self, upstream: Path | None = None) -> Staged:
+        """The operands: drawn as they are written, or read from a file, or from another's product.
 
         ``upstream`` is the product file of the workload that ``input.workload`` names.
         """
+
+    def stage(self, upstream: Path | None = None) -> Staged:
+        """The same (`staging`) with all operands in memory."""
+        return self.staging(upstream).held()
 
     @abstractmethod
     def outline(self, upstream: Workload | None = None) -> Staged:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -17,6 +18,7 @@ from workflow.methods import antennas, matrix_product, operands
 from workflow.methods.noise import complex_normal
 from workflow.methods.operands import Operand
 from workflow.output import pictures
+from workflow.storage.drawn import Box, Drawn
 from workflow.workloads.base import (
     Array,
     Case,
@@ -174,13 +176,17 @@ class Beamforming(Workload):
             found = operands.headers(self.case.input, OPERANDS)
             matrix_product.check_shapes({name: header.shape for name, header in found.items()})
 
-    def stage(self, upstream: Path | None = None) -> Staged:
-        """Operands weights and samples; complex64 when generated."""
+    def staging(self, upstream: Path | None = None) -> Staged:
+        """Operands weights and samples; complex64 when drawn."""
         axes = {operand.name: operand.axes for operand in OPERANDS}
         case = self.case
         if case.input is None:
-            data = {"weights": self._weights(), "samples": self._samples(self.rng())}
-            return Staged(data, axes, self._coordinates(), {"seed": self.seed})
+            makers = {"weights": self._weights(), "samples": self._samples()}
+            drawn = {
+                name: Drawn(wanted.shape, wanted.dtype, makers[name])
+                for name, wanted in self.outline().operands.items()
+            }
+            return Staged({}, axes, self._coordinates(), {"seed": self.seed}, drawn)
         self.check()
         data = operands.read_operands(case.input, OPERANDS)
         attributes = operands.provenance(case.input, data)
@@ -201,25 +207,41 @@ class Beamforming(Workload):
         }
         return Staged(data, axes)
 
-    def _weights(self) -> Array:
-        steering = antennas.phases(self.frequencies_hz(), self.positions(), self.directions())
-        weights = np.conj(steering).astype(np.complex64)[:, None]
-        repeats = (len(weights), self.case.polarizations, *weights.shape[2:])
-        return np.ascontiguousarray(np.broadcast_to(weights, repeats))
+    def _weights(self) -> Callable[[Box], Array]:
+        """What makes boxes of them, the same for each polarization: (chan, pol, beam, ant)."""
+        frequencies, where, directions = (
+            self.frequencies_hz(), self.positions(), self.directions(),
+        )  # fmt: skip
 
-    def _samples(self, rng: np.random.Generator) -> Array:
-        """Noise of each antenna, and each source with its phases: (chan, pol, ant, time)."""
-        case = self.case
-        outer, times = (case.channels, case.polarizations), case.samples or 0
-        samples = complex_normal(rng, (*outer, case.antennas or 0, times), case.noise)
-        for source in case.sources:
-            direction = np.array([source.direction])
-            arriving = antennas.phases(self.frequencies_hz(), self.positions(), direction)
-            column = arriving.astype(np.complex64)[:, 0, :, None]
-            wave = complex_normal(rng, (*outer, 1, times), source.power)
-            for channel in range(case.channels):
-                samples[channel] += column[channel] * wave[channel]
-        return samples
+        def make(box: Box) -> Array:
+            channels, _, beams, elements = box.within
+            steering = antennas.phases(frequencies[channels], where[elements], directions[beams])
+            weights = np.conj(steering).astype(np.complex64)[:, None]
+            return np.broadcast_to(weights, box.shape)
+
+        return make
+
+    def _samples(self) -> Callable[[Box], Array]:
+        """What makes boxes of each antenna's noise and the sources' waves: (chan, pol, ant, time).
+
+        A wave is the same at all antennas but for its phase, so it is drawn by the box's place
+        along the other axes.
+        """
+        frequencies, where, case = self.frequencies_hz(), self.positions(), self.case
+        directions = np.array([source.direction for source in case.sources]).reshape(-1, 2)
+
+        def make(box: Box) -> Array:
+            channel, polarization, _, time = box.offset
+            samples = complex_normal(self.rng(0, *box.offset), box.shape, case.noise)
+            channels, elements = box.along(0), box.along(2)
+            arriving = antennas.phases(frequencies[channels], where[elements], directions)
+            for index, source in enumerate(case.sources):
+                rng = self.rng(1 + index, channel, polarization, time)
+                wave = complex_normal(rng, (*box.shape[:2], 1, box.shape[3]), source.power)
+                samples += arriving[:, None, index, :, None].astype(np.complex64) * wave
+            return samples
+
+        return make
 
     def _coordinates(self) -> dict[str, Coordinate]:
         case = self.case

@@ -17,6 +17,7 @@ from workflow.config.file_input import DatasetRef, FileInput, WorkloadInput
 from workflow.methods import operands, peers
 from workflow.methods.operands import Operand
 from workflow.output import pictures
+from workflow.storage.drawn import Box, Drawn
 from workflow.storage.inputs import InputError, source_checksum
 from workflow.workloads.base import (
     Array,
@@ -93,23 +94,26 @@ class Softmax(Workload):
         if isinstance(self.case.input, SoftmaxInput):
             operands.headers(self.case.input, [LOGITS])
 
-    def stage(self, upstream: Path | None = None) -> Staged:
+    def staging(self, upstream: Path | None = None) -> Staged:
         """Operand x (..., columns); float32 when generated."""
         source = self.case.input
         if isinstance(source, WorkloadInput):
             return self._stage_beam_power(source, upstream)
         if source is None:
             shape = (self.case.rows or 0, self.case.columns or 0)
-            x = self.rng().standard_normal(shape, dtype=np.float32)
-            x *= np.float32(self.case.scale)
-            attributes: dict[str, Any] = {"seed": self.seed}
-        else:
-            data = operands.read_operands(source, [LOGITS])
-            attributes = operands.provenance(source, data)
-            if not self.case.allow_nonfinite:
-                operands.refuse_nonfinite(data, attributes)
-            x = operands.without_leading_ones(data["x"])
+            drawn = Drawn(shape, np.dtype(np.float32), self._logits)
+            return Staged({}, {"x": LOGITS.axes[-2:]}, {}, {"seed": self.seed}, {"x": drawn})
+        data = operands.read_operands(source, [LOGITS])
+        attributes = operands.provenance(source, data)
+        if not self.case.allow_nonfinite:
+            operands.refuse_nonfinite(data, attributes)
+        x = operands.without_leading_ones(data["x"])
         return Staged({"x": x}, {"x": LOGITS.axes[-x.ndim :]}, {}, attributes)
+
+    def _logits(self, box: Box) -> Array:
+        x = self.rng(*box.offset).standard_normal(box.shape, dtype=np.float32)
+        x *= np.float32(self.case.scale)
+        return x
 
     def outline(self, upstream: Workload | None = None) -> Staged:
         """See `Workload.outline`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -21,6 +22,7 @@ from workflow.methods.evolution import Multiply, evolve, evolve_in_fp64, plan_ev
 from workflow.methods.noise import complex_normal
 from workflow.methods.operands import Operand
 from workflow.output import pictures
+from workflow.storage.drawn import Box, Drawn
 from workflow.storage.inputs import InputError, source_checksum
 from workflow.workloads.base import (
     Array,
@@ -144,29 +146,28 @@ class Statevector(Workload):
                     f"qubits, got {length}"
                 )
 
-    def stage(self, upstream: Path | None = None) -> Staged:
+    def staging(self, upstream: Path | None = None) -> Staged:
         """Operands state, and the fused gates as flat matrices, widths and targets in order."""
         from workflow.methods import circuits
 
         circuit = self.circuit()
         gates = circuits.fuse(circuit, self.case.fuse)
         self._check_state(circuit.num_qubits)
-        state, attributes = self._initial_state(circuit.num_qubits)
+        data, drawn, attributes = self._initial_state(2**circuit.num_qubits)
         if self.case.circuit.file is not None:
             attributes["circuit_sha256"] = source_checksum(self.case.circuit.file)
             attributes["circuit"] = str(self.case.circuit.file)
         attributes["gates_before_fusion"] = circuit.size()
         matrices = [gate.matrix.reshape(-1) for gate in gates]
         targets = [target for gate in gates for target in gate.targets]
-        data = {
-            "state": state,
+        data |= {
             "matrices": np.concatenate([*matrices, np.empty(0, np.complex128)]),
             "widths": np.array([len(gate.targets) for gate in gates], np.int64),
             "targets": np.array(targets, np.int64),
         }
         axes = {"state": STATE.axes, "matrices": ("entry",)}
         axes |= {"widths": ("gate",), "targets": ("target",)}
-        return Staged(data, axes, {}, attributes)
+        return Staged(data, axes, {}, attributes, drawn)
 
     def outline(self, upstream: Workload | None = None) -> Staged:
         """See `Workload.outline`; the gates are counted before they are fused."""
@@ -184,26 +185,31 @@ class Statevector(Workload):
         axes = {"state": STATE.axes, "matrices": ("entry",)}
         return Staged(data, {**axes, "widths": ("gate",), "targets": ("target",)})
 
-    def _initial_state(self, qubits: int) -> tuple[Array, dict[str, Any]]:
-        source = self.case.input
+    def _initial_state(
+        self, amplitudes: int
+    ) -> tuple[dict[str, Array], dict[str, Drawn], dict[str, Any]]:
+        """The state as an operand in memory, or as one that is drawn; and the attributes."""
+        source, kind = self.case.input, np.dtype(np.complex128)
         if source is None:
-            return self._generated_state(2**qubits), {"seed": self.seed}
+            state = Drawn((amplitudes,), kind, _first_basis_state)
+            if self.case.initial == "random":
+                # Drawn twice: the norm is known only when all of it has been.
+                gaussian = Drawn((amplitudes,), kind, self._gaussian)
+                norm = math.sqrt(math.fsum(gaussian.each(_square)))
+                state = Drawn((amplitudes,), kind, lambda box: self._gaussian(box) / norm)
+            return {}, {"state": state}, {"seed": self.seed}
         data = operands.read_operands(source, [STATE])
         attributes = operands.provenance(source, data)
         if not self.case.allow_nonfinite:
             operands.refuse_nonfinite(data, attributes)
-        return data["state"], attributes
+        return data, {}, attributes
 
-    def _generated_state(self, amplitudes: int) -> Array:
-        """|0...0>, or a state drawn evenly from all: Gaussian amplitudes over their norm."""
-        if self.case.initial == "zero":
-            state = np.zeros(amplitudes, np.complex128)
-            state[0] = 1
-            return state
-        # A stream of its own: the circuit's random numbers do not depend on the state's.
-        drawn = np.random.default_rng([self.seed, *self.name.encode(), 1])
-        state = complex_normal(drawn, (amplitudes,)).astype(np.complex128)
-        return np.asarray(state / np.linalg.norm(state))
+    def _gaussian(self, box: Box) -> Array:
+        """Amplitudes that over their norm are a state drawn evenly from all.
+
+        From a stream of their own: the circuit's random numbers do not depend on the state's.
+        """
+        return complex_normal(self.rng(1, *box.offset), box.shape).astype(np.complex128)
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
         """batch gates on n amplitudes: 8 2^w n operations each, the state read and written."""
@@ -304,6 +310,17 @@ class Statevector(Workload):
         )
         axes.set_xlabel(f"basis state (the {shown} likeliest of {probability.size})")
         axes.set_ylabel("probability")
+
+
+def _first_basis_state(box: Box) -> Array:
+    state = np.zeros(box.shape, np.complex128)
+    if box.offset == (0,):
+        state[0] = 1
+    return state
+
+
+def _square(amplitudes: Array) -> float:
+    return float(np.vdot(amplitudes, amplitudes).real)
 
 
 def _qubits(staged: Staged) -> int:
