@@ -14,6 +14,7 @@ from typing import Any, Literal
 from argand import get_precision
 
 from workflow.accuracy.references import FLOP_BUDGET
+from workflow.config.file_input import FileInput
 from workflow.methods.shards import split_part
 from workflow.output.pictures import MOST_DRAWN_BYTES
 from workflow.steps.pieces import pieces_of, sizes
@@ -94,8 +95,8 @@ def needs(study: Study, name: str, step: Step, *, gpu: bool = False) -> Needs:
     parts = len(study.parts(name)) if step in _OF_A_PART else 1
     volume, flops, moved = (x / parts for x in (volume, shape.flops, shape.bytes_moved))
     held = min(volume, piece) if step in _IN_PIECES else volume
-    if step == "stage" and getattr(study.workloads[name], "input", None) is None:
-        held = 0.0  # it is drawn chunk by chunk
+    if step == "stage" and not isinstance(getattr(study.workloads[name], "input", None), FileInput):
+        held = 0.0  # a file alone is read whole
     if step == "draw":
         volume = held = min(volume, 2 * MOST_DRAWN_BYTES)
     taken = HOST_BYTES if step == "run" and _is_streamed(study, name) else _COPIES[step] * held

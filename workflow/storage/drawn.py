@@ -1,13 +1,13 @@
 """Operands that are made piece by piece while they are written, so that none is in memory whole.
 
-A piece is a chunk of the file, and is made from its place alone: whatever has been made before, and
-by whatever thread. So the same numbers come out of a file that was written in pieces and of an
-array that was filled at once.
+What is `Drawn` is made in chunks of the file, each from its place alone: whatever has been made
+before, and by whatever thread. So the same numbers come out of a file that was written in pieces
+and of an array that was filled at once. What is `Stretched` comes in one order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from argand.device import available_cores
 
 from workflow.storage.chunks import chunk_offsets, chunk_shape, inside_of, write_pieces
+from workflow.storage.slabs import SlabWriter
 
 Array = npt.NDArray[Any]
 Found = TypeVar("Found")
@@ -38,6 +39,38 @@ class Box:
     def within(self) -> tuple[slice, ...]:
         """Its place in the array."""
         return tuple(map(self.along, range(len(self.shape))))
+
+
+@dataclass(frozen=True)
+class Stretched:
+    """An array that comes in stretches of an axis, from the first to the last.
+
+    ``read`` gives them, each time that it is called: the first entry and the values, of ``step``
+    entries but for the last; ``step`` is a power of two.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    axis: int
+    step: int
+    read: Callable[[], Iterable[tuple[int, Array]]]
+
+    def write(self, group: h5py.Group, name: str) -> h5py.Dataset:
+        """A new dataset with checksums, one stretch in memory at a time."""
+        with SlabWriter(group, name, self.shape, self.dtype, self.axis, self.step) as writer:
+            for start, values in self.read():
+                writer.write(start, values)
+            writer.finish()
+        return group[name]
+
+    def held(self) -> Array:
+        """All of it, in memory."""
+        whole = np.empty(self.shape, self.dtype)
+        along = np.moveaxis(whole, self.axis, 0)
+        for start, values in self.read():
+            stretch = np.moveaxis(values, self.axis, 0)
+            along[start : start + len(stretch)] = stretch
+        return whole
 
 
 @dataclass(frozen=True)

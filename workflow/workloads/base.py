@@ -19,7 +19,7 @@ from argand import PRECISIONS, Device, Precision, get_precision
 from pydantic import Field, StringConstraints, WithJsonSchema, field_validator
 
 from workflow.config.model import Model as Model
-from workflow.storage.drawn import Drawn
+from workflow.storage.drawn import Drawn, Stretched
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -142,7 +142,7 @@ class Staged:
     axes: Mapping[str, tuple[str, ...]]
     coordinates: Mapping[str, Coordinate] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
-    drawn: Mapping[str, Drawn] = field(default_factory=dict)
+    drawn: Mapping[str, Drawn | Stretched] = field(default_factory=dict)
 
     def held(self) -> Staged:
         """The same with all operands in memory."""
