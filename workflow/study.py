@@ -20,7 +20,7 @@ from workflow.config.mistakes import StudyError
 from workflow.config.model import Model
 from workflow.methods.shards import Shard, shards
 from workflow.workloads import KINDS, Case, Workload
-from workflow.workloads.base import PrecisionName, known_precisions
+from workflow.workloads.case import PrecisionName, known_precisions
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """Names of workloads: they become names of files."""

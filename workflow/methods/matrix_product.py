@@ -13,7 +13,8 @@ from argand.gemm import gemm_problem
 from workflow.methods import operands
 from workflow.methods import peers as libraries
 from workflow.storage.inputs import InputError
-from workflow.workloads.base import Case, Computation, Implementation, Shape
+from workflow.workloads.base import Computation, Implementation, Shape
+from workflow.workloads.case import Case
 
 Array = npt.NDArray[Any]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -13,15 +12,14 @@ from pydantic import Field, model_validator
 
 from workflow import accuracy
 from workflow.config.file_input import DatasetRef, FileInput
-from workflow.config.model import Model
+from workflow.config.signals import AntennaArray, Frequencies, Source
 from workflow.methods import antennas, matrix_product, operands
-from workflow.methods.noise import complex_normal
 from workflow.methods.operands import Operand
+from workflow.methods.plane_waves import Wave, received, steering_weights
 from workflow.output import pictures
-from workflow.storage.drawn import Box, Drawn
+from workflow.storage.drawn import Drawn
 from workflow.workloads.base import (
     Array,
-    Case,
     Coordinate,
     Implementation,
     Product,
@@ -31,6 +29,7 @@ from workflow.workloads.base import (
     blank,
     register,
 )
+from workflow.workloads.case import Case
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,61 +40,6 @@ OPERANDS = (
 )
 NAMES = tuple(operand.name for operand in OPERANDS)
 AXES = ("frequency", "polarization", "beam", "time")
-
-
-class AntennaArray(Model):
-    """Where the antennas stand."""
-
-    geometry: antennas.Geometry = Field(
-        default="planar", description="A line from west to east, or a square grid."
-    )
-    spacing_m: float | None = Field(
-        default=None,
-        gt=0,
-        description="Distance of neighbours in m; half the shortest wavelength where not given.",
-    )
-
-
-class Frequencies(Model):
-    """The centres of the channels; the sampling interval is 1 / step_hz."""
-
-    start_hz: float = Field(
-        default=150e6, gt=0, description="Frequency of the first channel in Hz."
-    )
-    step_hz: float = Field(default=200e3, gt=0, description="Distance of channels in Hz.")
-
-
-class Source(Model):
-    """A plane wave of Gaussian noise: its direction by l and m, or by azimuth and elevation."""
-
-    l: float | None = Field(default=None, ge=-1, le=1, description="Direction cosine towards east.")  # noqa: E741
-    m: float | None = Field(
-        default=None, ge=-1, le=1, description="Direction cosine towards north."
-    )
-    azimuth_deg: float | None = Field(
-        default=None, ge=-360, le=360, description="From north through east, in degrees."
-    )
-    elevation_deg: float | None = Field(
-        default=None, ge=0, le=90, description="Above the horizon, in degrees."
-    )
-    power: float = Field(default=1.0, gt=0, description="Mean power at one antenna.")
-
-    @model_validator(mode="after")
-    def _one_direction(self) -> Source:
-        values = (self.l, self.m, self.azimuth_deg, self.elevation_deg)
-        given = tuple(value is not None for value in values)
-        if given not in ((True, True, False, False), (False, False, True, True)):
-            raise ValueError("a source must have either l and m, or azimuth_deg and elevation_deg")
-        if np.hypot(*self.direction) > 1 + 1e-12:
-            raise ValueError(f"l^2 + m^2 must be at most 1, got l {self.l} and m {self.m}")
-        return self
-
-    @property
-    def direction(self) -> tuple[float, float]:
-        """(l, m)."""
-        if self.l is not None and self.m is not None:
-            return self.l, self.m
-        return antennas.direction_cosines(self.azimuth_deg or 0.0, self.elevation_deg or 0.0)
 
 
 class BeamformingInput(FileInput):
@@ -181,7 +125,12 @@ class Beamforming(Workload):
         axes = {operand.name: operand.axes for operand in OPERANDS}
         case = self.case
         if case.input is None:
-            makers = {"weights": self._weights(), "samples": self._samples()}
+            place = self.frequencies_hz(), self.positions()
+            waves = [Wave(source.direction, source.power) for source in case.sources]
+            makers = {
+                "weights": steering_weights(*place, self.directions()),
+                "samples": received(*place, waves, case.noise, self.rng),
+            }
             drawn = {
                 name: Drawn(wanted.shape, wanted.dtype, makers[name])
                 for name, wanted in self.outline().operands.items()
@@ -206,42 +155,6 @@ class Beamforming(Workload):
             "samples": blank((*outer, elements, case.samples or 0), np.complex64),
         }
         return Staged(data, axes)
-
-    def _weights(self) -> Callable[[Box], Array]:
-        """What makes boxes of them, the same for each polarization: (chan, pol, beam, ant)."""
-        frequencies, where, directions = (
-            self.frequencies_hz(), self.positions(), self.directions(),
-        )  # fmt: skip
-
-        def make(box: Box) -> Array:
-            channels, _, beams, elements = box.within
-            steering = antennas.phases(frequencies[channels], where[elements], directions[beams])
-            weights = np.conj(steering).astype(np.complex64)[:, None]
-            return np.broadcast_to(weights, box.shape)
-
-        return make
-
-    def _samples(self) -> Callable[[Box], Array]:
-        """What makes boxes of each antenna's noise and the sources' waves: (chan, pol, ant, time).
-
-        A wave is the same at all antennas but for its phase, so it is drawn by the box's place
-        along the other axes.
-        """
-        frequencies, where, case = self.frequencies_hz(), self.positions(), self.case
-        directions = np.array([source.direction for source in case.sources]).reshape(-1, 2)
-
-        def make(box: Box) -> Array:
-            channel, polarization, _, time = box.offset
-            samples = complex_normal(self.rng(0, *box.offset), box.shape, case.noise)
-            channels, elements = box.along(0), box.along(2)
-            arriving = antennas.phases(frequencies[channels], where[elements], directions)
-            for index, source in enumerate(case.sources):
-                rng = self.rng(1 + index, channel, polarization, time)
-                wave = complex_normal(rng, (*box.shape[:2], 1, box.shape[3]), source.power)
-                samples += arriving[:, None, index, :, None].astype(np.complex64) * wave
-            return samples
-
-        return make
 
     def _coordinates(self) -> dict[str, Coordinate]:
         case = self.case

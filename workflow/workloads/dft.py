@@ -26,7 +26,6 @@ from workflow.storage.drawn import Box, Drawn
 from workflow.storage.inputs import InputError
 from workflow.workloads.base import (
     Array,
-    Case,
     Coordinate,
     Implementation,
     Product,
@@ -36,6 +35,7 @@ from workflow.workloads.base import (
     blank,
     register,
 )
+from workflow.workloads.case import Case
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,7 +21,6 @@ from workflow.output import pictures
 from workflow.storage.drawn import Box, Drawn
 from workflow.workloads.base import (
     Array,
-    Case,
     Implementation,
     Product,
     Shape,
@@ -30,6 +29,7 @@ from workflow.workloads.base import (
     blank,
     register,
 )
+from workflow.workloads.case import Case
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,7 +21,6 @@ from workflow.storage.drawn import Box, Drawn
 from workflow.storage.inputs import source_checksum
 from workflow.workloads.base import (
     Array,
-    Case,
     Computation,
     Coordinate,
     Implementation,
@@ -32,6 +31,7 @@ from workflow.workloads.base import (
     blank,
     register,
 )
+from workflow.workloads.case import Case
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -15,18 +15,17 @@ from argand.gate_forms import gate_form
 from pydantic import Field, model_validator
 
 from workflow import accuracy
+from workflow.config.circuit import MOST_QUBITS, Circuit
 from workflow.config.file_input import DatasetRef, FileInput
-from workflow.config.model import Model
 from workflow.methods import matrix_product, operands, peers
 from workflow.methods.evolution import Multiply, evolve, evolve_in_fp64, plan_evolution
-from workflow.methods.noise import complex_normal
+from workflow.methods.initial_states import random_state, zero_state
 from workflow.methods.operands import Operand
 from workflow.output import pictures
-from workflow.storage.drawn import Box, Drawn
+from workflow.storage.drawn import Drawn
 from workflow.storage.inputs import InputError, source_checksum
 from workflow.workloads.base import (
     Array,
-    Case,
     Coordinate,
     Implementation,
     Product,
@@ -36,44 +35,13 @@ from workflow.workloads.base import (
     blank,
     register,
 )
+from workflow.workloads.case import Case
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from qiskit import QuantumCircuit
 
-CircuitName = Literal["qft", "ghz", "random"]
 STATE = Operand("state", ("basis_state",))
-MOST_QUBITS = 34
-"""2^34 amplitudes are 128 GiB in complex64."""
-
-
-class Circuit(Model):
-    """A circuit: an OpenQASM 2 file, or a name with a number of qubits."""
-
-    file: Path | None = Field(
-        None, description="OpenQASM 2 file; a relative path starts where Snakemake runs."
-    )
-    name: CircuitName | None = Field(None, description="A circuit that is built here.")
-    qubits: int | None = Field(None, ge=1, le=MOST_QUBITS, description="Qubits of a named circuit.")
-    depth: int = Field(20, ge=1, le=10_000, description="Layers of a random circuit.")
-    seed: int | None = Field(
-        None, ge=0, description="Of a random circuit; the study's where not given."
-    )
-
-    @model_validator(mode="after")
-    def _one_circuit(self) -> Circuit:
-        if (self.file is None) == (self.name is None):
-            raise ValueError("circuit must have either file or name")
-        if self.name is not None and self.qubits is None:
-            raise ValueError(f"circuit.qubits must be given for the named circuit {self.name!r}")
-        for key in ("depth", "seed"):
-            if key in self.model_fields_set and self.name != "random":
-                raise ValueError(f"circuit.{key} must be given for a random circuit only")
-        if self.file is not None and self.qubits is not None:
-            raise ValueError(
-                "circuit.qubits must not be given beside circuit.file: the file says it"
-            )
-        return self
 
 
 class StatevectorInput(FileInput):
@@ -189,27 +157,21 @@ class Statevector(Workload):
         self, amplitudes: int
     ) -> tuple[dict[str, Array], dict[str, Drawn], dict[str, Any]]:
         """The state as an operand in memory, or as one that is drawn; and the attributes."""
-        source, kind = self.case.input, np.dtype(np.complex128)
+        source = self.case.input
+        if source is None and self.case.initial == "zero":
+            return {}, {"state": zero_state(amplitudes)}, {"seed": self.seed}
         if source is None:
-            state = Drawn((amplitudes,), kind, _first_basis_state)
-            if self.case.initial == "random":
-                # Drawn twice: the norm is known only when all of it has been.
-                gaussian = Drawn((amplitudes,), kind, self._gaussian)
-                norm = math.sqrt(math.fsum(gaussian.each(_square)))
-                state = Drawn((amplitudes,), kind, lambda box: self._gaussian(box) / norm)
-            return {}, {"state": state}, {"seed": self.seed}
+            # A stream of its own: the circuit's random numbers do not depend on the state's.
+            return (
+                {},
+                {"state": random_state(amplitudes, partial(self.rng, 1))},
+                {"seed": self.seed},
+            )
         data = operands.read_operands(source, [STATE])
         attributes = operands.provenance(source, data)
         if not self.case.allow_nonfinite:
             operands.refuse_nonfinite(data, attributes)
         return data, {}, attributes
-
-    def _gaussian(self, box: Box) -> Array:
-        """Amplitudes that over their norm are a state drawn evenly from all.
-
-        From a stream of their own: the circuit's random numbers do not depend on the state's.
-        """
-        return complex_normal(self.rng(1, *box.offset), box.shape).astype(np.complex128)
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
         """batch gates on n amplitudes: 8 2^w n operations each, the state read and written."""
@@ -310,17 +272,6 @@ class Statevector(Workload):
         )
         axes.set_xlabel(f"basis state (the {shown} likeliest of {probability.size})")
         axes.set_ylabel("probability")
-
-
-def _first_basis_state(box: Box) -> Array:
-    state = np.zeros(box.shape, np.complex128)
-    if box.offset == (0,):
-        state[0] = 1
-    return state
-
-
-def _square(amplitudes: Array) -> float:
-    return float(np.vdot(amplitudes, amplitudes).real)
 
 
 def _qubits(staged: Staged) -> int:
