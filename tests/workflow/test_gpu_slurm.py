@@ -33,6 +33,8 @@ def test_jobs_use_the_gpu_that_slurm_gave_them(root: Path, tmp_path: Path) -> No
     with mini_slurm.running(tmp_path / "slurm", files) as cluster:
         project = Project(root, project_folder, cluster.environ, STUDY)
         try:
+            staged = project.start("--cores", "1", "results/staged/product.h5")  # needs no node
+            project.finish(staged)
             project.finish(project.submit(*parts))
         finally:
             project.end()

@@ -26,6 +26,8 @@ CHUNK_BYTES = 1 << 20
 CHECKSUM_BYTES = 4
 _AHEAD = 6
 _SYNC_EVERY = 64
+_FILLERS = 3
+"""Threads that copy and sum up: with one, what takes the chunks waits for it."""
 
 
 class ChecksumError(OSError):
@@ -69,7 +71,7 @@ def write_pieces(
     whole: Sequence[int],
     dtype: npt.DTypeLike,
     piece: Callable[[tuple[int, ...]], Bytes],
-    threads: int = 1,
+    threads: int = _FILLERS,
 ) -> h5py.Dataset:
     """A new dataset of shape ``whole`` as `write_chunked` makes it, from its chunks.
 
