@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import h5py
@@ -121,6 +122,18 @@ def test_needs_follow_the_sizes() -> None:
     assert gpu.memory_mb > cpu.memory_mb
     verified = [needs(study, "large", "verify", gpu=gpu) for gpu in (False, True)]
     assert verified[0] == verified[1]
+
+
+def test_a_job_on_a_gpu_asks_for_more_than_libraries_and_kernels_were_seen_to_take(
+    root: Path,
+) -> None:
+    """`benchmarks.job_memory` on an H200; the Snakemakes around a job take 224 MiB each."""
+    seen = json.loads((root / "docs" / "data" / "h200-job-memory.json").read_text())
+    assert seen["host_peak_mib"].keys() == set(KINDS)
+    study = load_study({"workloads": {"x": {"kind": "softmax", "rows": 1, "columns": 8}}})
+    asked = needs(study, "x", "run", gpu=True).memory_mb * 1e6 / 2**20
+    for kind, steps in seen["host_peak_mib"].items():
+        assert asked > steps["cuda"] + 2 * 224, kind
 
 
 def test_a_result_larger_than_its_operands_counts() -> None:

@@ -29,9 +29,9 @@ _BASE_MB = 2000
 around it (224 MiB each), and the copies of small inputs that a timing rotates through the cache
 (twice a last-level cache, of 300 MiB on large machines), rounded up."""
 _CUDA_MB = 1000
-"""More where CUDA is used: a job with cuBLAS and our kernels on an H200 had 722 MiB in all with
-160 MiB of data (docs/data/h200-scaling-leases.jsonl), 300 more than on a CPU; other libraries
-and the compiler of kernels want room."""
+"""More where CUDA is used: jobs with all peers and kernels compiled on an H200 took 500 to 577 MiB
+before their data, those that import PyTorch 798 (docs/data/h200-job-memory.json), at most 600 more
+than on a CPU; drivers differ."""
 _BASE_MINUTES = 10
 """Start-up, compilation of kernels, a file system under load."""
 _MARGIN = 3.0
