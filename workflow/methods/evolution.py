@@ -143,6 +143,8 @@ def evolve_in_fp64(
     qubits = int(state.size).bit_length() - 1
     final = np.array(state, np.complex128)
     psi = final.reshape((2,) * qubits)
+    most = max([BLOCK_QUBITS, *map(int, widths)])
+    room = np.empty((2, 2 ** min(qubits, most)), np.complex128)
     used = start = 0
     with ThreadPoolExecutor(available_cores()) as threads:
         for width in map(int, widths):
@@ -154,17 +156,17 @@ def evolve_in_fp64(
             apart = rest[: max(0, qubits - BLOCK_QUBITS)]
             blocks = psi.transpose(*apart, *axes, *rest[len(apart) :])
             for block in np.ndindex(*blocks.shape[: len(apart)]):
-                _apply(gate, blocks[block], threads)
+                _apply(gate, blocks[block], room, threads)
             start += order * order
             used += width
     return final
 
 
-def _apply(gate: Array, part: Array, threads: ThreadPoolExecutor) -> None:
+def _apply(gate: Array, part: Array, room: Array, threads: ThreadPoolExecutor) -> None:
     """Multiply a part of a state, its axes the gate's and then others, in place."""
-    columns = np.empty(part.shape, part.dtype)
-    _copy(part, columns, threads)
-    product = np.matmul(gate, columns.reshape(len(gate), -1))
+    columns, product = room[:, : part.size].reshape(2, len(gate), -1)
+    _copy(part, columns.reshape(part.shape), threads)
+    np.matmul(gate, columns, out=product)
     _copy(product.reshape(part.shape), part, threads)
 
 
