@@ -22,12 +22,6 @@ def complex_normal(rng: np.random.Generator, shape: tuple[int, ...], power: floa
     return values
 
 
-def random_state(rng: np.random.Generator, amplitudes: int) -> Array:
-    """A state drawn evenly from all, complex128: Gaussian amplitudes over their norm."""
-    state = complex_normal(rng, (amplitudes,)).astype(np.complex128)
-    return np.asarray(state / np.linalg.norm(state))
-
-
 def draw(rng: np.random.Generator, shape: tuple[int, ...], init: Init, phi: float) -> Array:
     """Complex64 numbers whose real and imaginary parts are drawn apart.
 

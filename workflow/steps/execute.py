@@ -173,10 +173,9 @@ def _timed(
     resident = upload(operands, device)
     upload_us = 1e6 * (time.perf_counter() - started)
     first, allocated = with_allocations(partial(implementation.compute, resident), device)
-    data = download(first)
-    if not data.size:
-        return replace(blank, data=data, reason="empty result: nothing to time")
-    del first, data
+    if not first.size:
+        return replace(blank, data=download(first), reason="empty result: nothing to time")
+    del first
     timing = _time(implementation, operands, resident, device, allocated)
     started = time.perf_counter()
     data = download(implementation.compute(resident))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from argand import Device, Precision
 
 from workflow.config.case import Case as Case
+from workflow.storage.drawn import Drawn, Stretched
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,13 +43,20 @@ class Staged:
 
     ``operands`` maps a name to an array, ``axes`` the same name to the names of its axes, and
     ``coordinates`` the name of an axis to its values. ``attributes`` is provenance: seed, source,
-    checksum, counts of non-finite values. All of it is kept in the staged file.
+    checksum, counts of non-finite values. All of it is kept in the staged file, and there the
+    operands that are not in memory (``drawn``) are arrays like the others.
     """
 
     operands: Mapping[str, Array]
     axes: Mapping[str, tuple[str, ...]]
     coordinates: Mapping[str, Coordinate] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    drawn: Mapping[str, Drawn | Stretched] = field(default_factory=dict)
+
+    def held(self) -> Staged:
+        """The same with all operands in memory."""
+        made = {name: operand.held() for name, operand in self.drawn.items()}
+        return replace(self, operands={**made, **self.operands}, drawn={})
 
     def axis_lengths(self) -> dict[str, int]:
         """The length of each axis of the operands: the largest, since 1 is broadcast."""
@@ -139,16 +147,21 @@ class Workload(ABC):
         self.case = case
         self.seed = seed
 
-    def rng(self) -> np.random.Generator:
-        """A generator that depends on the study's seed and the workload's name, and on no order."""
-        return np.random.default_rng([self.seed, *self.name.encode()])
+    def rng(self, *key: int) -> np.random.Generator:
+        """A generator that depends on the study's seed, the workload's name and a key alone."""
+        entropy = [self.seed, *self.name.encode()]
+        return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=key))
 
     @abstractmethod
-    def stage(self, upstream: Path | None = None) -> Staged:
-        """The operands: generated, or read from the user's file, or from another's product.
+    def staging(self, upstream: Path | None = None) -> Staged:
+        """The operands: drawn as they are written, or read from a file, or from another's product.
 
         ``upstream`` is the product file of the workload that ``input.workload`` names.
         """
+
+    def stage(self, upstream: Path | None = None) -> Staged:
+        """The same (`staging`) with all operands in memory."""
+        return self.staging(upstream).held()
 
     @abstractmethod
     def outline(self, upstream: Workload | None = None) -> Staged:

@@ -14,9 +14,10 @@ from workflow import accuracy
 from workflow.config.antenna_array import AntennaArray, Frequencies, Source
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.methods import antennas, matrix_product, operands
-from workflow.methods.noise import complex_normal
 from workflow.methods.operands import Operand
+from workflow.methods.plane_waves import Wave, received, steering_weights
 from workflow.output import pictures
+from workflow.storage.drawn import Drawn
 from workflow.workloads.base import (
     Array,
     Case,
@@ -119,13 +120,22 @@ class Beamforming(Workload):
             found = operands.headers(self.case.input, OPERANDS)
             matrix_product.check_shapes({name: header.shape for name, header in found.items()})
 
-    def stage(self, upstream: Path | None = None) -> Staged:
-        """Operands weights and samples; complex64 when generated."""
+    def staging(self, upstream: Path | None = None) -> Staged:
+        """Operands weights and samples; complex64 when drawn."""
         axes = {operand.name: operand.axes for operand in OPERANDS}
         case = self.case
         if case.input is None:
-            data = {"weights": self._weights(), "samples": self._samples(self.rng())}
-            return Staged(data, axes, self._coordinates(), {"seed": self.seed})
+            place = self.frequencies_hz(), self.positions()
+            waves = [Wave(source.direction, source.power) for source in case.sources]
+            makers = {
+                "weights": steering_weights(*place, self.directions()),
+                "samples": received(*place, waves, case.noise, self.rng),
+            }
+            drawn = {
+                name: Drawn(wanted.shape, wanted.dtype, makers[name])
+                for name, wanted in self.outline().operands.items()
+            }
+            return Staged({}, axes, self._coordinates(), {"seed": self.seed}, drawn)
         self.check()
         data = operands.read_operands(case.input, OPERANDS)
         attributes = operands.provenance(case.input, data)
@@ -145,26 +155,6 @@ class Beamforming(Workload):
             "samples": blank((*outer, elements, case.samples or 0), np.complex64),
         }
         return Staged(data, axes)
-
-    def _weights(self) -> Array:
-        steering = antennas.phases(self.frequencies_hz(), self.positions(), self.directions())
-        weights = np.conj(steering).astype(np.complex64)[:, None]
-        repeats = (len(weights), self.case.polarizations, *weights.shape[2:])
-        return np.ascontiguousarray(np.broadcast_to(weights, repeats))
-
-    def _samples(self, rng: np.random.Generator) -> Array:
-        """Noise of each antenna, and each source with its phases: (chan, pol, ant, time)."""
-        case = self.case
-        outer, times = (case.channels, case.polarizations), case.samples or 0
-        samples = complex_normal(rng, (*outer, case.antennas or 0, times), case.noise)
-        for source in case.sources:
-            direction = np.array([source.direction])
-            arriving = antennas.phases(self.frequencies_hz(), self.positions(), direction)
-            column = arriving.astype(np.complex64)[:, 0, :, None]
-            wave = complex_normal(rng, (*outer, 1, times), source.power)
-            for channel in range(case.channels):
-                samples[channel] += column[channel] * wave[channel]
-        return samples
 
     def _coordinates(self) -> dict[str, Coordinate]:
         case = self.case

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -17,18 +18,19 @@ from argand.gate_plan import MOST_WIDTH
 from pydantic import Field, model_validator
 
 from workflow import accuracy
+from workflow.config.case import Case
 from workflow.config.circuit import Circuit
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.methods import fused_gates, matrix_product, operands, peers
 from workflow.methods.evolution import evolve, evolve_in_fp64, plan_evolution
 from workflow.methods.fused_gates import TargetedGate
-from workflow.methods.noise import random_state
+from workflow.methods.initial_states import random_state, zero_state
 from workflow.methods.operands import Operand
 from workflow.output import pictures
+from workflow.storage.drawn import Drawn
 from workflow.storage.inputs import InputError, source_checksum
 from workflow.workloads.base import (
     Array,
-    Case,
     Coordinate,
     Implementation,
     Product,
@@ -114,18 +116,18 @@ class Statevector(Workload):
                     f"qubits, got {length}"
                 )
 
-    def stage(self, upstream: Path | None = None) -> Staged:
+    def staging(self, upstream: Path | None = None) -> Staged:
         """Operands state and gates, these as in `fused_gates`."""
         circuit = self.circuit()
         gates = self._gates(circuit)
         self._check_state(circuit.num_qubits)
-        state, attributes = self._initial_state(circuit.num_qubits)
+        data, drawn, attributes = self._initial_state(2**circuit.num_qubits)
         if self.case.circuit.file is not None:
             attributes["circuit_sha256"] = source_checksum(self.case.circuit.file)
             attributes["circuit"] = str(self.case.circuit.file)
         attributes["gates_before_fusion"] = circuit.size()
-        data = {"state": state, **fused_gates.as_operands(gates)}
-        return Staged(data, {"state": STATE.axes, **fused_gates.AXES}, {}, attributes)
+        data |= fused_gates.as_operands(gates)
+        return Staged(data, {"state": STATE.axes, **fused_gates.AXES}, {}, attributes, drawn)
 
     def outline(self, upstream: Workload | None = None) -> Staged:
         """See `Workload.outline`; gates are counted before they are fused."""
@@ -144,25 +146,25 @@ class Statevector(Workload):
         }
         return Staged(data, {"state": STATE.axes, **fused_gates.AXES})
 
-    def _initial_state(self, qubits: int) -> tuple[Array, dict[str, Any]]:
+    def _initial_state(
+        self, amplitudes: int
+    ) -> tuple[dict[str, Array], dict[str, Drawn], dict[str, Any]]:
+        """The state as an operand in memory, or as one that is drawn; and the attributes."""
         source = self.case.input
+        if source is None and self.case.initial == "zero":
+            return {}, {"state": zero_state(amplitudes)}, {"seed": self.seed}
         if source is None:
-            return self._generated_state(2**qubits), {"seed": self.seed}
+            # A stream of its own: the circuit's random numbers do not depend on the state's.
+            return (
+                {},
+                {"state": random_state(amplitudes, partial(self.rng, 1))},
+                {"seed": self.seed},
+            )
         data = operands.read_operands(source, [STATE])
         attributes = operands.provenance(source, data)
         if not self.case.allow_nonfinite:
             operands.refuse_nonfinite(data, attributes)
-        return data["state"], attributes
-
-    def _generated_state(self, amplitudes: int) -> Array:
-        """|0...0>, or a random state."""
-        if self.case.initial == "zero":
-            state = np.zeros(amplitudes, np.complex128)
-            state[0] = 1
-            return state
-        # A stream of its own: the circuit's random numbers do not depend on the state's.
-        drawn = np.random.default_rng([self.seed, *self.name.encode(), 1])
-        return random_state(drawn, amplitudes)
+        return data, {}, attributes
 
     def as_computed(self, staged: Staged, steps: str) -> Staged:
         """With the widths of the passes that an implementation fused the gates to."""
