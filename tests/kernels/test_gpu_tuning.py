@@ -12,7 +12,7 @@ from argand import PRECISIONS, choice_table, gemm, pack, pairs, to_pairs, tune, 
 from argand.gemm_choice import GemmChoice, candidates
 from argand.tune import Measured, main
 
-from tests.kernels.test_gpu_gemm import OPS, TENSOR, check, normal, stored
+from tests.kernels.product_cases import OPS, TENSOR, check, normal, stored
 
 pytestmark = pytest.mark.gpu
 SINGLE_HALF = [

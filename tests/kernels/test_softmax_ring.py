@@ -17,7 +17,7 @@ from argand.softmax_plan import (
 )
 from argand.softmax_source import kernel_name, softmax_source
 
-from tests.kernels.test_compile import ARCHS, assert_clean
+from tests.kernels.compiled import ARCHS, assert_clean
 
 ARCH = ARCHS["sm_90a"]
 PAIRS = [

@@ -18,6 +18,7 @@ from typing import Any
 from argand.device import ARCHITECTURES
 from argand.precision import PRECISIONS, Precision
 
+from workflow.output.back_to_back import back_to_back
 from workflow.output.gate_tables import (
     gate_costs_table,
     gate_cut_table,
@@ -171,6 +172,13 @@ def wanted_table(data: Path) -> str:
     return _wanted(judged(measured_products(data)))
 
 
+def back_to_back_table(data: Path) -> str:
+    """Small products one after the other, beside the libraries."""
+    rows = back_to_back(measured_products(data))
+    names = list(rows[0]) if rows else ["shape"]
+    return markdown_table([Column(name, name, numeric=i > 1) for i, name in enumerate(names)], rows)
+
+
 def wanted_softmax_table(data: Path) -> str:
     """The benchmark of softmax against what was wanted of it."""
     return _wanted(judged_softmax(read_rows(data / "h200-softmax.csv")))
@@ -268,6 +276,7 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "h200-gemm": products_table,
     "h200-gemm-left-out": left_out_table,
     "h200-gemm-wanted": wanted_table,
+    "h200-gemm-back-to-back": back_to_back_table,
     "h200-dft": transforms_table,
     "h200-dft-wanted": wanted_dft_table,
     "h200-gates": gates_table,
