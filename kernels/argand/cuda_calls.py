@@ -50,7 +50,7 @@ def key_of(operands: tuple[Any, ...], options: tuple[Any, ...]) -> Key | None:
             if form is None:
                 return None
             forms.append(form)
-    return (*forms, options, _current_device(), forced.value, tuning.generation())
+    return (*forms, options, _current_device(), forced.value, tuning.TABLE.generation)
 
 
 def _other_form(x: Any) -> Any:

@@ -71,7 +71,7 @@ def prepare(
     device = cupy.cuda.Device().id
     choice = forced.value
     if choice is None:
-        return _prepared(problem, a, b, c, out, device, tuning.generation())
+        return _prepared(problem, a, b, c, out, device, tuning.TABLE.generation)
     return GemmLaunch(problem, a, b, c, out, _adapted(choice, a.traits, b.traits), gpu(device))
 
 

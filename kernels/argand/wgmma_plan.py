@@ -222,12 +222,13 @@ def _bool(value: bool) -> str:
     return str(value).lower()
 
 
-def wgmma_function(operand: str, columns: int) -> str:
+def wgmma_function(operand: str, columns: int, arrays: int = 1) -> str:
     """The device function ``wgmma<sign>(sums, rows, columns, keep)`` of one format and width.
 
-    sums (64 x columns over the warpgroup, fp32) = keep sums + sign rows columns^T, asynchronous.
-    The instruction names every register, so its text is written here and not in a header. The
-    predicate is set at run time: NVRTC 13.0 fails on a literal one.
+    sums (64 x columns over the warpgroup, fp32) = keep sums + sign rows columns^T, asynchronous; in
+    so many arrays, each of as many columns. The instruction names every register, so its text is
+    written here and not in a header. The predicate is set at run time: NVRTC 13.0 fails on a
+    literal one.
     """
     count = columns // 2
     shape = f"m64n{columns}k{MMA_DEPTH[operand]}"
@@ -235,11 +236,14 @@ def wgmma_function(operand: str, columns: int) -> str:
     sums = ", ".join(f"%{i}" for i in range(count))
     rows = ", ".join(f"%{count + i}" for i in range(4))
     flags = f"%{count + 6}, 1" + ("" if operand == "tf32" else ", 0")
-    outputs = ", ".join(f'"+f"(sums[{i}])' for i in range(count))
+    each = count // arrays
+    names = [f"sums{array or ''}" for array in range(arrays)]
+    taken = ", ".join(f"float (&{name})[{each}]" for name in names)
+    outputs = ", ".join(f'"+f"({name}[{i}])' for name in names for i in range(each))
     inputs = ", ".join(f'"r"(rows[{i}])' for i in range(4))
     return (
         "template <int sign>\n"
-        f"__device__ __forceinline__ void wgmma(float (&sums)[{count}], const uint32 (&rows)[4],\n"
+        f"__device__ __forceinline__ void wgmma({taken}, const uint32 (&rows)[4],\n"
         "                                      uint64 columns, int keep) {\n"
         '    asm volatile("{\\n.reg .pred p;\\n"\n'
         f'                 "setp.ne.b32 p, %{count + 5}, 0;\\n"\n'

@@ -9,7 +9,7 @@ from typing import Any
 
 import argand
 import pytest
-from argand import PRECISIONS, Device, DeviceError, tuning
+from argand import PRECISIONS, Device, DeviceError, choice_table
 from argand.device import ARCHITECTURES
 from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits
 from argand.tune import main, ranked, tune
@@ -31,7 +31,7 @@ def card(name: str = "NVIDIA H200", driver: str = "CUDA 13.0") -> Device:
 def _card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A GPU that nothing runs on, and an empty cache."""
     monkeypatch.setenv("ARGAND_CACHE", str(tmp_path))
-    monkeypatch.setattr(tuning, "gpu", lambda index: card())
+    monkeypatch.setattr(choice_table, "gpu", lambda index: card())
 
 
 def test_ways_are_ranked_by_their_medians_and_hopeless_ones_called_once() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from argand import PRECISIONS, Device, tuning
+from argand import PRECISIONS, Device, choice_table, tuning
 from argand.device import ARCHITECTURES
 from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, candidates
 from argand.wgmma_plan import TARGET, WgmmaPlan
@@ -30,12 +30,12 @@ def card(name: str = "NVIDIA H200", driver: str = "CUDA 13.0") -> Device:
 def _card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A GPU that nothing runs on, and an empty cache."""
     monkeypatch.setenv("ARGAND_CACHE", str(tmp_path))
-    monkeypatch.setattr(tuning, "gpu", lambda index: card())
+    monkeypatch.setattr(choice_table, "gpu", lambda index: card())
 
 
 def kept(choice: GemmChoice = WAY, sizes: GemmSizes = SIZES) -> Path:
-    tuning.keep(DEVICE, {tuning.key(TF32, sizes, A, B): choice})
-    return tuning.table_path(DEVICE)
+    tuning.TABLE.keep(DEVICE, {tuning.key(TF32, sizes, A, B): choice})
+    return tuning.TABLE.path(DEVICE)
 
 
 def looked_up(sizes: GemmSizes = SIZES) -> GemmChoice | None:
@@ -48,7 +48,7 @@ def test_the_way_that_these_tests_keep_is_a_candidate() -> None:
 
 def test_without_a_table_there_is_no_answer() -> None:
     assert looked_up() is None
-    assert not tuning.table_path(DEVICE).exists()
+    assert not tuning.TABLE.path(DEVICE).exists()
 
 
 @pytest.mark.parametrize("field", ["batch", "m", "n", "k"])
@@ -85,7 +85,7 @@ def test_every_way_comes_back_from_the_file_as_it_was(precision: str) -> None:
     row = PRECISIONS[precision]
     sizes = GemmSizes(1, 16, 16, 100_000)
     for choice in candidates(row, HOPPER, sizes, A, B):
-        tuning.keep(DEVICE, {tuning.key(row, sizes, A, B): choice})
+        tuning.TABLE.keep(DEVICE, {tuning.key(row, sizes, A, B): choice})
         assert tuning.lookup(row, sizes, A, B, DEVICE) == choice
 
 
@@ -95,19 +95,19 @@ def test_pairs_and_packed_operands_come_back_too(half_output: bool, packed: bool
     row, sizes = PRECISIONS["fp16"], replace(SIZES, half_output=half_output)
     a, b = (OperandTraits(packed=packed, half=not packed), OperandTraits(half=not packed))
     for choice in candidates(row, HOPPER, sizes, a, b):
-        tuning.keep(DEVICE, {tuning.key(row, sizes, a, b): choice})
+        tuning.TABLE.keep(DEVICE, {tuning.key(row, sizes, a, b): choice})
         assert tuning.lookup(row, sizes, a, b, DEVICE) == choice
 
 
 def test_entries_are_added_and_replaced() -> None:
     small = GemmSizes(1, 64, 64, 64)
-    before = tuning.generation()
+    before = tuning.TABLE.generation
     kept()
     kept(GemmChoice(), small)
     assert (looked_up(), looked_up(small)) == (WAY, GemmChoice())
     kept(GemmChoice())
     assert looked_up() == GemmChoice()
-    assert tuning.generation() == before + 3
+    assert tuning.TABLE.generation == before + 3
 
 
 def test_neighbours_are_served_and_empty_products_are_not() -> None:
@@ -133,18 +133,19 @@ def test_a_table_says_what_it_holds_for(monkeypatch: pytest.MonkeyPatch) -> None
     path = kept()
     found = json.loads(path.read_text())
     assert {name: found[name] for name in ("device", "driver", "kernels")} == {
-        "device": "NVIDIA H200", "driver": "CUDA 13.0", "kernels": tuning.kernel_digest("gemm"),
+        "device": "NVIDIA H200", "driver": "CUDA 13.0",
+        "kernels": choice_table.kernel_digest("gemm"),
     }  # fmt: skip
     for other in (card(name="NVIDIA H100"), card(driver="CUDA 13.1")):
-        monkeypatch.setattr(tuning, "gpu", lambda index, other=other: other)
-        assert tuning.table_path(DEVICE) != path
+        monkeypatch.setattr(choice_table, "gpu", lambda index, other=other: other)
+        assert tuning.TABLE.path(DEVICE) != path
         assert looked_up() is None
 
 
 def test_other_kernels_have_another_table(monkeypatch: pytest.MonkeyPatch) -> None:
     path = kept()
-    monkeypatch.setattr(tuning, "kernel_digest", lambda operation: f"other {operation}")
-    assert tuning.table_path(DEVICE) != path
+    monkeypatch.setattr(choice_table, "kernel_digest", lambda operation: f"other {operation}")
+    assert tuning.TABLE.path(DEVICE) != path
     assert looked_up() is None
 
 
@@ -197,7 +198,7 @@ def damaged(path: Path, damage: str) -> None:
 def test_a_damaged_table_is_named_once_and_passed_over(damage: str) -> None:
     path = kept()
     damaged(path, damage)
-    tuning._table.cache_clear()  # as in a new process
+    tuning.TABLE.forget()  # as in a new process
     with pytest.warns(RuntimeWarning, match="damaged") as caught:
         assert looked_up() is None
     assert str(path) in str(caught[0].message)
@@ -215,8 +216,8 @@ def test_a_damaged_table_is_written_anew() -> None:
 
 
 def test_a_table_that_cannot_be_read_is_named() -> None:
-    tuning.table_path(DEVICE).mkdir(parents=True)
-    with pytest.warns(RuntimeWarning, match=str(tuning.table_path(DEVICE))):
+    tuning.TABLE.path(DEVICE).mkdir(parents=True)
+    with pytest.warns(RuntimeWarning, match=str(tuning.TABLE.path(DEVICE))):
         assert looked_up() is None
 
 
@@ -238,16 +239,16 @@ def test_a_failed_write_leaves_the_table(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_trial_answers_for_the_table_and_notes_the_question() -> None:
     kept()
-    start = tuning.generation()
+    start = tuning.TABLE.generation
     with tuning.trial(GemmChoice()) as outer:
-        assert tuning.generation() != start
+        assert tuning.TABLE.generation != start
         assert looked_up() == GemmChoice()
         with tuning.trial(None) as inner:
             assert looked_up(GemmSizes(1, 2, 3, 4)) is None
     assert outer.question == (TF32, SIZES, A, B)
     assert inner.question == (TF32, GemmSizes(1, 2, 3, 4), A, B)
     assert looked_up() == WAY
-    assert tuning.generation() > start + 1
+    assert tuning.TABLE.generation > start + 1
 
 
 def test_a_trial_ends_with_an_error() -> None:

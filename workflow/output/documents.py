@@ -19,7 +19,12 @@ from argand.device import ARCHITECTURES
 from argand.precision import PRECISIONS, Precision
 
 from workflow.output.back_to_back import back_to_back
-from workflow.output.gate_tables import gate_cut_table, gates_table
+from workflow.output.gate_tables import (
+    gate_costs_table,
+    gate_cut_table,
+    gates_table,
+    wanted_gates_table,
+)
 from workflow.output.measured import measured_products
 from workflow.output.readable import PERFORMANCE, Column, markdown_table, number
 from workflow.output.recorded import Rows, read_rows, shown_columns
@@ -275,6 +280,8 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "h200-dft": transforms_table,
     "h200-dft-wanted": wanted_dft_table,
     "h200-gates": gates_table,
+    "h200-gates-wanted": wanted_gates_table,
+    "h200-gate-costs": gate_costs_table,
     "h200-gate-cut": gate_cut_table,
     "h200-softmax": softmaxes_table,
     "h200-softmax-wanted": wanted_softmax_table,

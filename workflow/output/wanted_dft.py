@@ -7,13 +7,12 @@ result is right; the rows are verified.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from argand.dft_method import is_prime
 
-Row = Mapping[str, Any]
+from workflow.output.recorded import Row, timed_rows
 
 
 @dataclass(frozen=True)
@@ -50,8 +49,8 @@ WANTS: tuple[Want, ...] = (
 def judged_dft(rows: Sequence[Row]) -> list[dict[str, str]]:
     """A line for each want and length that the rows tell about."""
     found = []
-    theirs = {row["n"]: row for row in _rows(rows, "cufft", "fp32")}
-    ours = {row["n"]: row for row in _rows(rows, "argand", "3xfp16")}
+    theirs = {row["n"]: row for row in timed_rows(rows, implementation="cufft", precision="fp32")}
+    ours = {row["n"]: row for row in timed_rows(rows, implementation="argand", precision="3xfp16")}
     for want in WANTS:
         for length in sorted(length for length in ours if want.tells_of(int(length))):
             row = ours[length]
@@ -87,11 +86,3 @@ def _reaches(ratio: float, wanted: float) -> bool:
 
 def _who(row: Row) -> str:
     return "cuFFT" if "cufft" in row["algorithm"] else "ours"
-
-
-def _rows(rows: Sequence[Row], implementation: str, precision: str) -> list[Row]:
-    return [
-        row for row in rows
-        if row["implementation"] == implementation and row["precision"] == precision
-        and row["verified"] == "True" and row["time_us_p50"]
-    ]  # fmt: skip
