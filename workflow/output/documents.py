@@ -11,7 +11,6 @@ import csv
 import math
 import re
 from collections.abc import Callable, Iterable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
