@@ -11,7 +11,6 @@ import csv
 import math
 import re
 from collections.abc import Callable, Iterable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -100,9 +99,9 @@ def _whole(value: float) -> str:
     return f"{value:.0f}"
 
 
-def softmax_plans_table(data: Path, name: str = "h200-softmax-plans") -> str:
+def softmax_rings_table(data: Path) -> str:
     """Of each kind and width the fastest plan that a run of `benchmarks.softmax_plans` measured."""
-    with (data / f"{name}.csv").open(encoding="utf-8") as file:
+    with (data / "h200-softmax-rings.csv").open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["right"] == "True"]
     fastest: dict[tuple[str, str], dict[str, str]] = {}
     for row in sorted(rows, key=lambda row: float(row["time_us"])):
@@ -285,8 +284,7 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "h200-gate-cut": gate_cut_table,
     "h200-softmax": softmaxes_table,
     "h200-softmax-wanted": wanted_softmax_table,
-    "h200-softmax-plans": softmax_plans_table,
-    "h200-softmax-rings": partial(softmax_plans_table, name="h200-softmax-rings"),
+    "h200-softmax-rings": softmax_rings_table,
     "h200-ncu": profile_table,
     "h200-scaling": scaling_table,
     "h200-streaming": streaming_table,
