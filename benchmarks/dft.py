@@ -27,8 +27,8 @@ from argand.dft_choice import choose, own_plan
 from argand.dft_limits import wide_fits
 from argand.dft_method import is_prime, method_for
 from argand.dft_plan import dft_source
+from argand.nvrtc import compile_all
 
-from benchmarks.compiling import compile_all
 from benchmarks.measuring import (
     Bench,
     Candidate,

@@ -19,8 +19,8 @@ from argand.dft_choice import candidates, estimate
 from argand.dft_limits import wide_fits
 from argand.dft_method import Method, bluestein, dense, method_for, product, rader
 from argand.dft_plan import ButterflyPlan, Plan, dft_source
+from argand.nvrtc import compile_all
 
-from benchmarks.compiling import compile_all
 from workflow.accuracy.transform_bounds import dft_bound
 
 _METHODS = (

@@ -12,7 +12,7 @@ from typing import Any
 
 import cupy
 
-from argand import nvrtc
+from argand import nvrtc, softmax_tuning
 from argand.cuda_arrays import one_stride, place
 from argand.cuda_kernel import BoundKernel, clusters_at_once
 from argand.cuda_workspace import zeroed
@@ -26,6 +26,7 @@ from argand.softmax_plan import (
     PORTABLE_CLUSTER,
     SoftmaxForm,
     SoftmaxPlan,
+    check_row,
     check_softmax_plan,
     vector_for,
 )
@@ -82,7 +83,8 @@ def key_of(operation: str, x: Any, out: Any, options: tuple[Any, ...]) -> Key | 
             return None
         form = (out.shape, out.strides, out.dtype.char, out.data.ptr & _ALIGNMENT)
     key = (
-        operation, x.shape, x.strides, x.dtype.char, x.data.ptr & _ALIGNMENT, form, options, device
+        operation, x.shape, x.strides, x.dtype.char, x.data.ptr & _ALIGNMENT, form, options, device,
+        softmax_tuning.TABLE.generation,
     )  # fmt: skip
     try:
         hash(key)
@@ -126,11 +128,19 @@ class SoftmaxLaunch:
         form = softmax_form(problem, read, None if reduced else written)
         self.form = form
         self.plan = (
-            plan_softmax(form, arch, rows=problem.rows, columns=problem.columns, cores=device.cores)
+            plan_softmax(
+                form,
+                arch,
+                rows=problem.rows,
+                columns=problem.columns,
+                cores=device.cores,
+                measured=softmax_tuning.lookup(form, problem.rows, problem.columns, device.index),
+            )
             if forced.value is None
             else forced.value[0]
         )
         check_softmax_plan(self.plan, form, arch)
+        check_row(self.plan, form, problem.columns)
         self._rows = problem.rows
         self._extent = (max(0, problem.rows - 1) * max(0, read.stride) + problem.columns) * int(
             x.dtype.itemsize

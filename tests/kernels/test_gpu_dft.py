@@ -14,8 +14,8 @@ from argand.dft_choice import candidates, own_plan
 from argand.dft_limits import wide_fits
 from argand.dft_method import Method, bluestein, dense, method_for, product, rader
 from argand.dft_plan import Plan, dft_source
+from argand.nvrtc import compile_all
 
-from benchmarks.compiling import compile_all
 from workflow.accuracy.transform_bounds import dft_bound
 
 pytestmark = pytest.mark.gpu

@@ -1,9 +1,10 @@
 """A Slurm of two nodes on this machine, for tests: its own daemons, keys, ports and folder.
 
-Each node has two cores and two GPUs, which are character devices that lead nowhere: Slurm hands
-them out as it would real ones, and sets CUDA_VISIBLE_DEVICES for a job. Nothing outside the folder
-is written, and a Slurm or munge of the machine's own is not touched. It takes root: slurmd does,
-and so does making the devices.
+Each node has two cores and two GPUs, which are character devices that lead nowhere, or the first
+node has the machine's own: Slurm hands them out alike, and sets CUDA_VISIBLE_DEVICES for a job, as
+the node counts its devices, so that two nodes cannot have one real GPU each. Nothing outside the
+folder is written, and a Slurm or munge of the machine's own is not touched. It takes root:
+slurmd does, and so does making the devices.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import socket
 import stat
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import psutil
@@ -58,15 +59,15 @@ SlurmdPidFile={folder}/slurmd.%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd.%n.log
 GresTypes=gpu
-NodeName=n1 Port={ports[1]} {node}
-NodeName=n2 Port={ports[2]} {node}
+NodeName=n1 Port={ports[1]} {nodes[0]}
+NodeName=n2 Port={ports[2]} {nodes[1]}
 PartitionName=main Nodes=n1,n2 Default=YES MaxTime=60 OverSubscribe=NO State=UP
 """
 NODE = (
     "NodeHostname={host} NodeAddr=127.0.0.1 CPUs=2 SocketsPerBoard=1 CoresPerSocket=2 "
-    "ThreadsPerCore=1 RealMemory=64000 Gres=gpu:2 State=UNKNOWN"
+    "ThreadsPerCore=1 RealMemory=64000 Gres=gpu:{gpus} State=UNKNOWN"
 )
-GRES = "NodeName=n[1-2] Name=gpu File={folder}/nvidia[0-1]\n"
+GRES = "NodeName={node} Name=gpu File={file}\n"
 SRUN = """#!/bin/sh
 # The job step takes SLURM_CONF from the environment of the srun that it starts: put it back.
 SLURM_CONF={folder}/slurm.conf exec {srun} "$@"
@@ -90,10 +91,15 @@ def wait_for(what: str, condition: Callable[[], object], seconds: float = 120) -
 
 
 class MiniSlurm:
-    """The cluster; `running` starts and ends it."""
+    """The cluster; `running` starts and ends it.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    Args:
+        folder: an empty one, for all of its files.
+        gpus: device files, for the first node, in place of two that lead nowhere for each.
+    """
+
+    def __init__(self, folder: Path, gpus: Sequence[str] = ()) -> None:
+        self.folder, self._gpus = folder, gpus
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
         self._configure()
 
@@ -104,15 +110,24 @@ class MiniSlurm:
         key = folder / "munge.key"
         key.write_bytes(secrets.token_bytes(1024))
         key.chmod(0o400)
-        for index in (0, 1):
-            os.mknod(folder / f"nvidia{index}", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
-        text = CONFIG.format(
-            host=host, folder=folder, ports=_free_ports(3), node=NODE.format(host=host)
-        )
+        counts = (len(self._gpus), 0) if self._gpus else (2, 2)
+        if not self._gpus:
+            for index in (0, 1):
+                os.mknod(folder / f"nvidia{index}", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        nodes = [NODE.format(host=host, gpus=count) for count in counts]
+        text = CONFIG.format(host=host, folder=folder, ports=_free_ports(3), nodes=nodes)
         (folder / "slurm.conf").write_text(text.lstrip())
-        (folder / "gres.conf").write_text(GRES.format(folder=folder))
-        if _version() >= (23, 11):  # from then on slurmd starts no job without control groups
-            (folder / "cgroup.conf").write_text("CgroupPlugin=disabled\n")
+        files = ",".join(self._gpus) or f"{folder}/nvidia[0-1]"
+        lines = [
+            GRES.format(node=node, file=files)
+            for node, count in zip(NODES, counts, strict=True)
+            if count
+        ]
+        (folder / "gres.conf").write_text("".join(lines))
+        # Nothing here uses control groups, but slurmd ends where the plugin for their version 2 has
+        # no systemd to talk to. Before 23.11 it takes some plugin: that for version 1 asks nobody.
+        plugin = "disabled" if _version() >= (23, 11) else "cgroup/v1"
+        (folder / "cgroup.conf").write_text(f"CgroupPlugin={plugin}\n")
         srun = folder / "bin" / "srun"
         srun.write_text(SRUN.format(folder=folder, srun=shutil.which("srun")))
         srun.chmod(0o755)
@@ -228,9 +243,9 @@ class MiniSlurm:
 
 
 @contextlib.contextmanager
-def running(folder: Path) -> Iterator[MiniSlurm]:
-    """A cluster in an empty folder, for as long as the block lasts."""
-    cluster = MiniSlurm(folder)
+def running(folder: Path, gpus: Sequence[str] = ()) -> Iterator[MiniSlurm]:
+    """A cluster (`MiniSlurm`) for as long as the block lasts."""
+    cluster = MiniSlurm(folder, gpus)
     try:
         cluster.start()
         yield cluster

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from qiskit import QuantumCircuit
 from qiskit.quantum_info import Statevector
 
+from workflow.methods import evolution
 from workflow.methods.circuits import CircuitError, check_unitary, fuse, load_circuit, named_circuit
 from workflow.methods.evolution import evolve, evolve_in_fp64, plan_evolution
 from workflow.methods.peers import numpy_product
@@ -44,6 +45,26 @@ def test_fused_circuit_is_qiskits(name, width):
     assert len(gates) < circuit.size()
     exact = Statevector.from_instruction(circuit).data
     assert np.abs(state_after(gates, 8) - exact).max() <= FP64
+
+
+@pytest.mark.parametrize("width", [1, 3, 6])
+@pytest.mark.parametrize("block", [2, 5, 7, 8, 9])
+def test_the_reference_is_the_same_in_blocks(block, width, monkeypatch):
+    rng = np.random.default_rng([block, width])
+    targets = [rng.permutation(8)[: rng.integers(1, width + 1)] for _ in range(12)]
+    widths, flat = [len(gate) for gate in targets], np.concatenate(targets)
+    matrices = np.concatenate([rng.normal(size=4**n) + 1j * rng.normal(size=4**n) for n in widths])
+    state = rng.normal(size=256) + 1j * rng.normal(size=256)
+    before = state.copy()
+    whole = evolve_in_fp64(state, matrices, widths, flat)
+    monkeypatch.setattr(evolution, "BLOCK_QUBITS", block)
+    found = evolve_in_fp64(state, matrices, widths, flat)
+    by_steps = evolve(state, matrices, plan_evolution(8, targets), numpy_product)
+    # 12 gates of at most 64 terms each are fewer roundings than those that FP64 allows for.
+    allowed = FP64 * np.linalg.norm(whole)
+    assert np.linalg.norm(found - whole) <= allowed
+    assert np.linalg.norm(by_steps - whole) <= allowed
+    assert np.array_equal(state, before)
 
 
 @settings(max_examples=25, deadline=None)

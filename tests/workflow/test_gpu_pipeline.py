@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -26,6 +27,23 @@ precisions: [fp64, fp32]
 workloads:
   product: {kind: gemm, m: 8, n: 9, k: [10, 11, 12]}
 """
+LOST = """
+from pathlib import Path
+from workflow.steps import execute
+whole = execute.execute
+
+class CUDARuntimeError(RuntimeError):
+    __module__ = "cupy_backends.cuda.api.runtime"
+
+def lost(workload, *rest):
+    if workload.name == "product-k11" and Path("lost").exists():
+        Path("lost").unlink()
+        raise CUDARuntimeError("cudaErrorDevicesUnavailable")
+    return whole(workload, *rest)
+
+execute.execute = lost
+"""
+"""A card that falls off the bus in one job, once: test_gpu_lost has real ones that fail."""
 TIMED = ("results/records/ceilings.json", "results/records/growth.json")
 
 
@@ -140,6 +158,26 @@ def test_a_run_that_is_killed_holds_no_device(machine: Machine) -> None:
     again = [line for line in machine.leases()[2:] if line["event"] == "taken"]
     assert {line["gpus"][0]["uuid"] for line in again} == {"GPU-0000", "GPU-1000"}
     assert all(line["waited_s"] < 5 for line in again)
+
+
+def test_a_device_that_is_lost_fails_its_job_alone(machine: Machine) -> None:
+    (machine.folder / "sitecustomize.py").write_text(MACHINE + LOST)
+    (machine.folder / "lost").touch()
+    done = machine.run()
+    assert done.returncode == 1
+    named = (
+        r"DeviceError: GPU (\d) \(GPU-(?:\1)000, fake\) of \S+ failed: CUDARuntimeError: cudaError"
+    )
+    assert re.search(rf"\] +run +product-k11 .* FAILED +{named}", done.stderr), done.stderr
+    assert {line["job"] for line in machine.leases() if line["event"] == "given back"} == {
+        "calibrate", "grade", *(f"run product-k{k}" for k in (10, 11, 12)),
+    }  # fmt: skip
+    products = machine.folder / "results" / "products"
+    assert sorted(path.name for path in products.iterdir()) == ["product-k10.h5", "product-k12.h5"]
+    done = machine.run()
+    assert done.returncode == 0, done.stderr
+    assert (products / "product-k11.h5").exists()
+    assert (machine.folder / "results" / "tables" / "performance.csv").exists()
 
 
 def test_what_the_machine_does_not_have_is_a_message_before_any_job(machine: Machine) -> None:

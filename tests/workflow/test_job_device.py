@@ -23,6 +23,8 @@ from workflow.steps.gpu_lease import lease
 UUIDS = ("GPU-00112233-4455-6677-8899-aabbccddeeff", "GPU-ffeeddcc-bbaa-9988-7766-554433221100")
 freed: list[str] = []
 """What was visible when the memory of a device was freed."""
+OF_CUDA = {"__module__": "cupy_backends.cuda.api.runtime"}
+Lost = type("CUDARuntimeError", (RuntimeError,), OF_CUDA)
 LOG = logging.getLogger("argand.test_job_device")
 
 
@@ -38,8 +40,9 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         return Device("cuda", "card", uuid=first.removeprefix("GPU-").replace("-", ""))
 
     pool = SimpleNamespace(free_all_blocks=lambda: freed.append(os.environ["CUDA_VISIBLE_DEVICES"]))
+    runtime = SimpleNamespace(deviceSynchronize=lambda: None)
     cupy = SimpleNamespace(
-        cuda=SimpleNamespace(Device=lambda index: contextlib.nullcontext()),
+        cuda=SimpleNamespace(Device=lambda index: contextlib.nullcontext(), runtime=runtime),
         get_default_memory_pool=lambda: pool,
     )
     freed.clear()
@@ -88,14 +91,12 @@ def test_a_failure_is_noted_as_given_back() -> None:
 
 def test_a_device_that_is_lost_is_named() -> None:
     """As CuPy tells of a card that fell off the bus; what it says of its own mistakes is left."""
-    of_cuda = {"__module__": "cupy_backends.cuda.api.runtime"}
-    lost = type("CUDARuntimeError", (RuntimeError,), of_cuda)
     full = type("OutOfMemoryError", (MemoryError,), {"__module__": "cupy.cuda.memory"})
     with (
         pytest.raises(DeviceError, match=rf"GPU 0 \({UUIDS[0]}, card\) of \S+ failed: CUDARuntime"),
         job_device.job_device("cuda", 1, "run a", LOG),
     ):
-        raise lost("cudaErrorDevicesUnavailable")
+        raise Lost("cudaErrorDevicesUnavailable")
     for error in (full("full"), ValueError("shape")):
         with (
             pytest.raises(type(error), match=str(error)),
@@ -104,6 +105,26 @@ def test_a_device_that_is_lost_is_named() -> None:
             raise error
     with job_device.job_device("cuda", 1, "run b", LOG) as device:
         assert device.backend == "cuda"
+
+
+@pytest.mark.parametrize("error", [RuntimeError("does not fit"), None])
+def test_a_device_that_is_lost_behind_another_error_is_named(
+    error: Exception | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel's failure shows at any later call, in an error of that call's, or at the end."""
+
+    def fails() -> None:
+        raise Lost("cudaErrorLaunchFailure: unspecified launch failure")
+
+    def job() -> None:
+        with job_device.job_device("cuda", 1, "run a", LOG):
+            monkeypatch.setattr(sys.modules["cupy"].cuda.runtime, "deviceSynchronize", fails)
+            if error:
+                raise error
+
+    named = rf"GPU 0 \({UUIDS[0]}, card\) of \S+ failed: CUDARuntimeError: cudaErrorLaunchFailure"
+    with pytest.raises(DeviceError, match=named):
+        job()
 
 
 def test_without_a_gpu_it_is_the_cpu_and_nothing_is_leased() -> None:

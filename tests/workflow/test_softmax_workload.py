@@ -1,3 +1,5 @@
+import logging
+
 import h5py
 import numpy as np
 import pytest
@@ -7,9 +9,11 @@ from argand.device import cpu
 from pydantic import ValidationError
 
 from workflow.output.pictures import power
+from workflow.steps.staging import stage
 from workflow.storage.certificates import CERTIFICATE_KEYS
 from workflow.storage.inputs import InputError
 from workflow.storage.products import write_product
+from workflow.storage.staged import read_staged
 from workflow.workloads.base import Product
 from workflow.workloads.beamforming import Beamforming, BeamformingCase
 from workflow.workloads.softmax import Softmax, SoftmaxCase
@@ -76,6 +80,35 @@ def test_beam_power_of_another_workload(beams):
     assert product.coordinates["time"].units == "s"
     assert len(staged.attributes["source_sha256"]) == 64
     assert one.shape(staged, PRECISIONS["fp32"]).rows == 80
+
+
+@pytest.mark.parametrize("most", [1, 1000, 4000, 10_000])
+def test_beam_power_in_stretches_of_the_product(beams, tmp_path, monkeypatch, most):
+    """The product of 7680 bytes is read and staged one stretch at a time, with the same values."""
+    from workflow.methods import beam_power
+
+    one = softmax(input={"workload": "beams"})
+    whole = one.stage(beams)
+    monkeypatch.setattr(beam_power, "STRETCH_BYTES", most)
+    held = []
+    original = beam_power.read_product
+
+    def spy(path, stretch):
+        product = original(path, stretch=stretch)
+        held.append(product.data.nbytes)
+        return product
+
+    monkeypatch.setattr(beam_power, "read_product", spy)
+    log = logging.getLogger("test")
+    stage(one, [beams], tmp_path / "x.h5", log)
+    assert max(held) <= max(most, 384), "a time of all beams takes 384 bytes"
+    assert sum(held) == (7680 if most > 7680 else 3 * 7680)
+    found = read_staged(tmp_path / "x.h5")
+    # The mean is summed up in another order, which may round the factor the other way.
+    assert np.abs(found.operands["x"] / whole.operands["x"] - 1).max() <= 2.0**-23
+    assert found.axes == whole.axes
+    assert found.attributes["nonfinite"] == whole.attributes["nonfinite"]
+    np.testing.assert_array_equal(found.operands["x"], one.stage(beams).operands["x"])
 
 
 def test_beam_probabilities_are_drawn_over_time(beams):

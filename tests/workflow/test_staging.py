@@ -10,20 +10,108 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from streamed_runs import run_python
 
 from workflow.config.loading import load_study
 from workflow.steps.staging import stage
+from workflow.storage.chunks import chunk_shape
 from workflow.storage.staged import read_staged
 
 LOG = logging.getLogger("test")
 
 
+def workload_of(case: dict[str, Any]) -> Any:
+    return load_study({"workloads": {"x": case}}).workload("x")
+
+
 def test_operands_beyond_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workflow.steps.staging.machine_memory", lambda: 1 << 20)
-    study = load_study({"workloads": {"x": {"kind": "gemm", "m": 16384, "n": 8, "k": 16384}}})
+    one = workload_of({"kind": "gemm", "m": 4, "n": 8, "k": 16})
+    monkeypatch.setattr(one, "staging", lambda upstream: np.ones(1 << 27))
     with pytest.raises(MemoryError, match=r"x: its operands do not fit into the 1 MiB of this"):
-        stage(study.workload("x"), [], tmp_path / "x.h5", LOG)
+        stage(one, [], tmp_path / "x.h5", LOG)
     assert not list(tmp_path.iterdir())
+
+
+DRAWN: dict[str, dict[str, Any]] = {
+    "product": {"kind": "gemm", "batch": 2, "m": 30, "n": 20, "k": 17, "beta": 1.0},
+    "spread": {"kind": "gemm", "m": 30, "n": 20, "k": 17, "init": "lognormal"},
+    "beams": {
+        "kind": "beamforming", "channels": 3, "polarizations": 2, "beams": 6, "antennas": 9,
+        "samples": 40, "sources": [{"l": 0.1, "m": 0.2}, {"l": 0.3, "m": 0.0}],
+    },
+    "spectra": {"kind": "dft", "length": 50, "batch": 7, "window": "hann"},
+    "long": {"kind": "dft", "length": 3000, "batch": 2},
+    "logits": {"kind": "softmax", "rows": 40, "columns": 33},
+    "zero": {"kind": "statevector", "circuit": {"name": "qft", "qubits": 10}},
+    "random": {
+        "kind": "statevector", "circuit": {"name": "qft", "qubits": 10}, "initial": "random",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("chunk", [1000, 1 << 20])
+@pytest.mark.parametrize("name", DRAWN)
+def test_what_is_drawn_piece_by_piece_is_what_is_drawn_at_once(
+    name: str, chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file has the numbers of `Workload.stage`, and each piece is the same made by itself."""
+    monkeypatch.setattr(chunk_shape, "__defaults__", (None, chunk))
+    one = workload_of(DRAWN[name])
+    stage(one, [], tmp_path / "x.h5", LOG)
+    found, wanted = read_staged(tmp_path / "x.h5"), one.stage()
+    assert found.axes == wanted.axes
+    assert found.attributes == wanted.attributes
+    assert found.operands.keys() == wanted.operands.keys()
+    for operand, data in wanted.operands.items():
+        np.testing.assert_array_equal(found.operands[operand], data)
+    drawn = one.staging().drawn
+    assert drawn
+    for operand, source in drawn.items():
+        data = wanted.operands[operand]
+        assert (source.shape, source.dtype) == (data.shape, data.dtype)
+        last = tuple(
+            (n - 1) // step * step for n, step in zip(data.shape, source.chunks, strict=True)
+        )
+        piece = source.piece(last)
+        np.testing.assert_array_equal(piece, data[tuple(slice(start, None) for start in last)])
+
+
+def test_pieces_of_different_places_differ() -> None:
+    """Else one stream of random numbers would repeat itself within an operand, or in another."""
+    operands = workload_of({"kind": "gemm", "m": 400, "n": 400, "k": 700}).stage().operands
+    drawn = np.concatenate([data.reshape(-1) for data in operands.values()])
+    assert len(np.unique(drawn)) > 0.999 * drawn.size
+
+
+def test_a_source_is_one_wave_at_all_antennas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However antennas and times are shared out to pieces."""
+    monkeypatch.setattr(chunk_shape, "__defaults__", (None, 800))
+    case = {"beams": 2, "antennas": 9, "samples": 250, "channels": 2, "noise": 0}
+    samples = workload_of({"kind": "beamforming", **case}).stage().operands["samples"]
+    turned = samples / samples[:, :, :1]
+    assert np.abs(turned - turned[..., :1]).max() < 1e-5
+    assert len(np.unique(samples[:, :, 0])) == samples[:, :, 0].size
+
+
+PEAK = """
+import logging, sys
+from pathlib import Path
+from workflow.config.loading import load_study
+from workflow.steps.staging import stage
+from workflow.storage.memory import peak_bytes
+case = {"kind": "beamforming", "beams": 16, "antennas": 32, "samples": 8192}
+study = load_study({"workloads": {"w": {**case, "channels": int(sys.argv[1])}}})
+stage(study.workload("w"), [], Path("staged.h5"), logging.getLogger())
+print(peak_bytes() / 2**20)
+"""
+
+
+def test_host_memory_does_not_grow_with_what_is_drawn(tmp_path: Path, root: Path) -> None:
+    peaks = [
+        float(run_python(PEAK, tmp_path, root, str(channels)).stdout) for channels in (16, 128)
+    ]  # 32 and 256 MiB of samples
+    assert abs(peaks[1] - peaks[0]) < 24, peaks
 
 
 @pytest.fixture
@@ -37,8 +125,7 @@ def file(tmp_path: Path, rng: np.random.Generator) -> Path:
 
 
 def logits(file: Path, **more: Any) -> Any:
-    case = {"kind": "softmax", "input": {"file": str(file), "x": "x", **more}}
-    return load_study({"workloads": {"x": case}}).workload("x")
+    return workload_of({"kind": "softmax", "input": {"file": str(file), "x": "x", **more}})
 
 
 @pytest.mark.parametrize("select", [None, [[1500, 3, 700, 701], "::2"], ["3:1999", "0:600"]])

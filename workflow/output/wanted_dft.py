@@ -7,14 +7,13 @@ result is right; the rows are verified.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from argand.dft_method import is_prime
 
-Row = Mapping[str, Any]
+from workflow.output.recorded import Row, timed_rows
 
 
 @dataclass(frozen=True)
@@ -51,8 +50,8 @@ WANTS: tuple[Want, ...] = (
 def judged_dft(rows: Sequence[Row]) -> list[dict[str, str]]:
     """A line for each want and length that the rows tell about."""
     found = []
-    theirs = {row["n"]: row for row in _rows(rows, "cufft", "fp32")}
-    ours = {row["n"]: row for row in _rows(rows, "argand", "3xfp16")}
+    theirs = {row["n"]: row for row in timed_rows(rows, implementation="cufft", precision="fp32")}
+    ours = {row["n"]: row for row in timed_rows(rows, implementation="argand", precision="3xfp16")}
     for want in WANTS:
         for length in sorted(length for length in ours if want.tells_of(int(length))):
             row = ours[length]
@@ -82,8 +81,9 @@ def judged_dft_errors(rows: Sequence[Row]) -> list[dict[str, str]]:
 
     Growth is the exponent p of errors that go as (log n)^p, fitted to the lengths of each way.
     """
-    theirs = {row["n"]: row["rel_frobenius"] for row in _rows(rows, "cufft", "fp32")}
-    ours = {row["n"]: row for row in _rows(rows, "argand", "3xfp16")}
+    peers = timed_rows(rows, implementation="cufft", precision="fp32")
+    theirs = {row["n"]: row["rel_frobenius"] for row in peers}
+    ours = {row["n"]: row for row in timed_rows(rows, implementation="argand", precision="3xfp16")}
     found = [
         _judged(f"{length:.0f}", _TWICE * theirs[length], "twice cuFFT's", ours[length])
         for length in sorted(theirs.keys() & ours.keys()) if not is_prime(int(length))
@@ -136,11 +136,3 @@ def _reaches(ratio: float, wanted: float) -> bool:
 
 def _who(row: Row) -> str:
     return "cuFFT" if "cufft" in row["algorithm"] else "ours"
-
-
-def _rows(rows: Sequence[Row], implementation: str, precision: str) -> list[Row]:
-    return [
-        row for row in rows
-        if row["implementation"] == implementation and row["precision"] == precision
-        and row["verified"] == "True" and row["time_us_p50"]
-    ]  # fmt: skip

@@ -17,3 +17,9 @@ def staged_of_part(wildcards):
 def one_of(names):
     """A wildcard's pattern for these names; one that nothing fits where there are none."""
     return "|".join(map(re.escape, names)) or "(?!)"
+
+
+def urgency_of_part(wildcards):
+    """Long workloads first. A scheduler of a cluster's has an order of its own."""
+    name = getattr(wildcards, "workload", None) or whole(wildcards)
+    return urgency(study, name, gpu=GPU_PER_JOB > 0)

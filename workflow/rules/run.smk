@@ -41,6 +41,7 @@ rule run:
         run=KEPT("results/runs/{part}.h5"),
     log:
         "results/logs/run/{part}.log",
+    priority: urgency_of_part
     conda:
         "../../envs/environment.yaml"
     threads: TIMING_THREADS

@@ -6,6 +6,7 @@ rule stage:
         staged="results/staged/{workload}.h5",
     log:
         "results/logs/stage/{workload}.log",
+    priority: urgency_of_part
     conda:
         "../../envs/environment.yaml"
     resources:

@@ -71,10 +71,11 @@ def job_device(name: str, gpus: int, job: str, log: Logger) -> Iterator[Device]:
             yield device
             _free(device)
         except Exception as error:
-            if not _of_cuda(error):
+            lost = error if _of_cuda(error) else _failure(device)
+            if lost is None:
                 raise
             where = f"{', '.join(map(str, held.gpus))} of {socket.gethostname()}"
-            raise DeviceError(f"{where} failed: {type(error).__name__}: {error}") from error
+            raise DeviceError(f"{where} failed: {type(lost).__name__}: {lost}") from error
 
 
 def _of_cuda(error: Exception) -> bool:
@@ -122,11 +123,22 @@ def _append(path: Path, event: str, held: Lease, job: str, **more: int) -> str:
 
 
 def _free(device: Device) -> None:
+    """Free what CuPy keeps. Raises CUDA's error where the device has failed meanwhile."""
     if device.backend == "cuda":
         import cupy
 
         with cupy.cuda.Device(device.index):
+            cupy.cuda.runtime.deviceSynchronize()
             cupy.get_default_memory_pool().free_all_blocks()
+
+
+def _failure(device: Device) -> Exception | None:
+    """What CUDA says of a device that no longer answers, which led to some other error."""
+    try:
+        _free(device)
+    except Exception as error:
+        return error
+    return None
 
 
 def _check(device: Device, held: Lease) -> None:

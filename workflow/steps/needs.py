@@ -14,6 +14,7 @@ from typing import Any, Literal
 from argand import get_precision
 
 from workflow.accuracy.references import FLOP_BUDGET
+from workflow.config.file_input import FileInput
 from workflow.methods.shards import split_part
 from workflow.output.pictures import MOST_DRAWN_BYTES
 from workflow.steps.pieces import pieces_of, sizes
@@ -28,9 +29,9 @@ _BASE_MB = 2000
 around it (224 MiB each), and the copies of small inputs that a timing rotates through the cache
 (twice a last-level cache, of 300 MiB on large machines), rounded up."""
 _CUDA_MB = 1000
-"""More where CUDA is used: a job with cuBLAS and our kernels on an H200 had 722 MiB in all with
-160 MiB of data (docs/data/h200-scaling-leases.jsonl), 300 more than on a CPU; other libraries
-and the compiler of kernels want room."""
+"""More where CUDA is used: jobs with all peers and kernels compiled on an H200 took 500 to 577 MiB
+before their data, those that import PyTorch 798 (docs/data/h200-job-memory.json), at most 600 more
+than on a CPU; drivers differ."""
 _BASE_MINUTES = 10
 """Start-up, compilation of kernels, a file system under load."""
 _MARGIN = 3.0
@@ -55,6 +56,8 @@ _FILE_RATE = 1e8
 _RATES = {"cpu": (2e10, 5e8), "cuda": (1e12, 1e9)}
 """Operations and bytes a second of the slowest precision: on two cores, and on a GPU with the way
 of the data to it."""
+MOST_URGENT = 9
+"""Of `urgency`: below the steps whose end frees the disk."""
 _CALLS = 6
 """How often each implementation computes: first, warm-up, timed, and once for its result."""
 _PEERS = 4
@@ -92,6 +95,8 @@ def needs(study: Study, name: str, step: Step, *, gpu: bool = False) -> Needs:
     parts = len(study.parts(name)) if step in _OF_A_PART else 1
     volume, flops, moved = (x / parts for x in (volume, shape.flops, shape.bytes_moved))
     held = min(volume, piece) if step in _IN_PIECES else volume
+    if step == "stage" and not isinstance(getattr(study.workloads[name], "input", None), FileInput):
+        held = 0.0  # a file alone is read whole
     if step == "draw":
         volume = held = min(volume, 2 * MOST_DRAWN_BYTES)
     taken = HOST_BYTES if step == "run" and _is_streamed(study, name) else _COPIES[step] * held
@@ -127,6 +132,17 @@ def asked(study: Study, step: Step | None = None, *, gpu: bool = False) -> dict[
         return value
 
     return {"mem_mb": of("memory_mb"), "runtime": of("minutes")}
+
+
+def urgency(study: Study, name: str, *, gpu: bool = False) -> int:
+    """How soon a workload begins, as Snakemake's priority from 3 to `MOST_URGENT`.
+
+    The longer its run, and those of the workloads that read its product, the sooner, so that no
+    long one is left when all others are done.
+    """
+    readers = [other for other in study.names if study.upstream(other) == name]
+    runs = [needs(study, each, "run", gpu=gpu).minutes for each in (name, *readers)]
+    return min(MOST_URGENT, sum(runs).bit_length() - 1)
 
 
 def _is_streamed(study: Study, name: str) -> bool:

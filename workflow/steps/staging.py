@@ -5,29 +5,30 @@ from __future__ import annotations
 from logging import Logger
 from pathlib import Path
 
+from workflow.storage.drawn import Drawn, Stretched
 from workflow.storage.memory import in_words, limited_memory, machine_memory, scratch_in
 from workflow.storage.staged import write_staged
-from workflow.workloads.base import Workload
+from workflow.workloads.base import Array, Workload
 
 
 def stage(workload: Workload, files: list[Path], staged_path: Path, log: Logger) -> None:
-    """Generate or read the operands; an upstream workload's product is the last of ``files``.
+    """Draw or read the operands; an upstream workload's product is the last of ``files``.
 
-    A user's file that does not fit into memory goes through a scratch file beside the staged one.
-    Raises MemoryError where else they need more than the machine has, before it begins to swap.
+    What is drawn and another workload's product are never in memory whole, and a user's file that
+    does not fit there goes through a scratch file beside the staged one. Raises MemoryError where
+    they need more than the machine has all the same, before it begins to swap.
     """
     upstream = files[-1] if workload.depends_on() else None
     there = machine_memory()
     try:
         with limited_memory(there), scratch_in(staged_path.parent):
-            staged = workload.stage(upstream)
+            staged = workload.staging(upstream)
     except MemoryError as error:
         raise MemoryError(
             f"{workload.name}: its operands do not fit into the {in_words(there)} of this machine "
             f"({error})"
         ) from error
     write_staged(staged_path, staged, workload=workload.name, kind=workload.kind)
-    sizes = ", ".join(
-        f"{name} {' x '.join(map(str, data.shape))}" for name, data in staged.operands.items()
-    )
+    shown: dict[str, Array | Drawn | Stretched] = {**staged.drawn, **staged.operands}
+    sizes = ", ".join(f"{name} {' x '.join(map(str, data.shape))}" for name, data in shown.items())
     log.info("%s", sizes)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -26,6 +26,8 @@ CHUNK_BYTES = 1 << 20
 CHECKSUM_BYTES = 4
 _AHEAD = 6
 _SYNC_EVERY = 64
+_FILLERS = 3
+"""Threads that copy and sum up: with one, what takes the chunks waits for it."""
 
 
 class ChecksumError(OSError):
@@ -55,28 +57,52 @@ def chunk_shape(
 def write_chunked(group: h5py.Group, name: str, data: npt.NDArray[Any]) -> h5py.Dataset:
     """A new dataset with a Fletcher-32 checksum on every chunk; numeric or compound types only."""
     data = np.ascontiguousarray(data)
-    shape = chunk_shape(data.shape, data.dtype.itemsize)
+    chunk = chunk_shape(data.shape, data.dtype.itemsize)
+
+    def piece(offset: tuple[int, ...]) -> Bytes:
+        return _piece(data, chunk, offset)
+
+    return write_pieces(group, name, data.shape, data.dtype, piece)
+
+
+def write_pieces(
+    group: h5py.Group,
+    name: str,
+    whole: Sequence[int],
+    dtype: npt.DTypeLike,
+    piece: Callable[[tuple[int, ...]], Bytes],
+    threads: int = _FILLERS,
+) -> h5py.Dataset:
+    """A new dataset of shape ``whole`` as `write_chunked` makes it, from its chunks.
+
+    Args:
+        group, name, whole, dtype: where it goes and what it is.
+        piece: the bytes of the chunk (`chunk_shape`) that begins at an index; fewer at an edge.
+        threads: how many may ask for pieces at once.
+    """
+    dtype = np.dtype(dtype)
+    shape = chunk_shape(whole, dtype.itemsize)
     dataset = group.create_dataset(
-        name, shape=data.shape, dtype=data.dtype, chunks=shape, fletcher32=True
+        name, shape=tuple(whole), dtype=dtype, chunks=shape, fletcher32=True
     )
-    size = int(np.prod(shape)) * data.dtype.itemsize
+    size = int(np.prod(shape)) * dtype.itemsize
     buffers = [np.empty(size + CHECKSUM_BYTES, np.uint8) for _ in range(_AHEAD + 1)]
 
     def fill(index: int, offset: tuple[int, ...]) -> tuple[tuple[int, ...], Bytes]:
         buffer = buffers[index % len(buffers)]
-        piece = _piece(data, shape, offset)
-        buffer[: piece.size] = piece
-        buffer[piece.size : size] = 0
+        made = piece(offset)
+        buffer[: made.size] = made
+        buffer[made.size : size] = 0
         buffer[size:].view(np.uint32)[0] = fletcher32(buffer[:size])
         return offset, buffer
 
-    # One thread copies and sums ahead while this one, the only one that may, calls HDF5; another
-    # lets the disk begin with what is written, so that the file's last sync does not wait for all.
+    # Others copy and sum ahead while this thread, the only one that may, calls HDF5; one more lets
+    # the disk begin with what is written, so that the file's last sync does not wait for all.
     descriptor = dataset.file.id.get_vfd_handle()
-    with ThreadPoolExecutor(1) as filler, ThreadPoolExecutor(1) as syncer:
+    with ThreadPoolExecutor(threads) as filler, ThreadPoolExecutor(1) as syncer:
         ahead: deque[Future[tuple[tuple[int, ...], Bytes]]] = deque()
         syncs: list[Future[None]] = []
-        for index, offset in enumerate(chunk_offsets(_ranges(data.shape, None), shape)):
+        for index, offset in enumerate(chunk_offsets(_ranges(whole, None), shape)):
             if len(ahead) == _AHEAD:
                 dataset.id.write_direct_chunk(*ahead.popleft().result())
             ahead.append(filler.submit(fill, index, offset))

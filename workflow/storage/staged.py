@@ -30,7 +30,11 @@ def write_staged(path: Path, staged: Staged, *, workload: str, kind: str) -> Non
     with create(path, "staged", attributes) as file:
         operands = file.create_group("operands")
         for name, data in staged.operands.items():
-            write_dataset(operands, name, data).attrs["axes"] = list(staged.axes.get(name, ()))
+            write_dataset(operands, name, data)
+        for name, drawn in staged.drawn.items():
+            drawn.write(operands, name)
+        for name, dataset in members(operands).items():
+            dataset.attrs["axes"] = list(staged.axes.get(name, ()))
         coordinates = file.create_group("coordinates")
         for axis, coordinate in staged.coordinates.items():
             dataset = write_dataset(coordinates, axis, coordinate.values)

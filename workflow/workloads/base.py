@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from argand import PRECISIONS, Device, Precision, get_precision
-from pydantic import Field, StringConstraints, WithJsonSchema, field_validator
+from argand import Device, Precision
 
-from workflow.config.model import Model as Model
+from workflow.config.case import Case as Case
+from workflow.storage.drawn import Drawn, Stretched
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,96 +26,6 @@ if TYPE_CHECKING:
     from workflow.accuracy import Accuracy
 
 Array = npt.NDArray[Any]
-
-
-MOST_SHARDS = 4096
-"""Of one workload: each is several jobs, and Snakemake holds every job in memory."""
-
-BINARY_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
-MemorySize = Annotated[
-    str, StringConstraints(pattern=rf"^[1-9]\d{{0,5}}(\.\d{{1,3}})? ({'|'.join(BINARY_UNITS)})$")
-]
-"""A size of memory: a number, a space and a binary unit."""
-
-PrecisionName = Annotated[str, WithJsonSchema({"type": "string", "enum": list(PRECISIONS)})]
-"""A name of PRECISIONS; editors are told the choices, validators say them."""
-
-
-def known_precisions(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names themselves; raises ValueError with the choices for an unknown or repeated one."""
-    for name in names:
-        if name not in PRECISIONS:
-            raise ValueError(f"must be one of {list(PRECISIONS)}, got {name!r}")
-    if len(set(names)) != len(names):
-        raise ValueError(f"each precision once, got {list(names)}")
-    return names
-
-
-class Case(Model):
-    """The parameters that every kind of workload has; each kind adds its own.
-
-    ``precisions`` is what is measured, ``precision`` what the product uses: a name, or ``auto`` for
-    the fastest one that verified within ``tolerance`` (relative Frobenius error against fp64).
-    """
-
-    kind: str = Field(description="What is computed; it decides which other keys there are.")
-    precisions: tuple[PrecisionName, ...] | None = Field(
-        None, min_length=1, description="Precisions to measure; the study's where not given."
-    )
-    precision: PrecisionName | Literal["auto"] = Field(
-        "auto", description="What the product uses: a precision, or auto."
-    )
-    tolerance: float = Field(
-        1e-2, gt=0, description="Largest relative Frobenius error against fp64 for `auto`."
-    )
-    rounding: dict[str, list[str] | str] = Field(
-        default_factory=dict,
-        description="Rounding of the terms of tf32 and 3xtf32, by precision.",
-    )
-    baselines: Literal["auto", "none"] | tuple[str, ...] | None = Field(
-        None, description="Peers to measure beside ours; the study's choice where not given."
-    )
-    allow_nonfinite: bool = Field(
-        False, description="Whether NaN and Inf in the input are let through."
-    )
-    shards: int = Field(
-        1,
-        ge=1,
-        le=MOST_SHARDS,
-        description="Into how many jobs an axis of it is split, for any nodes to take.",
-    )
-    device_memory: MemorySize | None = Field(
-        None,
-        description="Most memory of the device that a job of it takes, such as 4 GiB; all that is "
-        "free where not given. What needs more is streamed in chunks.",
-    )
-
-    def device_memory_bytes(self) -> int | None:
-        """``device_memory`` in bytes."""
-        if self.device_memory is None:
-            return None
-        number, unit = self.device_memory.split()
-        return int(float(number) * BINARY_UNITS[unit])
-
-    @field_validator("precisions")
-    @classmethod
-    def _precisions_exist(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        return names and known_precisions(names)
-
-    @field_validator("precision")
-    @classmethod
-    def _precision_exists(cls, name: str) -> str:
-        if name != "auto" and name not in PRECISIONS:
-            raise ValueError(f"must be one of {['auto', *PRECISIONS]}, got {name!r}")
-        return name
-
-    @field_validator("rounding")
-    @classmethod
-    def _rounding_exists(cls, rounding: dict[str, list[str] | str]) -> dict[str, list[str] | str]:
-        for name, modes in rounding.items():
-            known_precisions((name,))
-            get_precision(name, modes)
-        return rounding
 
 
 @dataclass(frozen=True)
@@ -133,13 +43,20 @@ class Staged:
 
     ``operands`` maps a name to an array, ``axes`` the same name to the names of its axes, and
     ``coordinates`` the name of an axis to its values. ``attributes`` is provenance: seed, source,
-    checksum, counts of non-finite values. All of it is kept in the staged file.
+    checksum, counts of non-finite values. All of it is kept in the staged file, and there the
+    operands that are not in memory (``drawn``) are arrays like the others.
     """
 
     operands: Mapping[str, Array]
     axes: Mapping[str, tuple[str, ...]]
     coordinates: Mapping[str, Coordinate] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    drawn: Mapping[str, Drawn | Stretched] = field(default_factory=dict)
+
+    def held(self) -> Staged:
+        """The same with all operands in memory."""
+        made = {name: operand.held() for name, operand in self.drawn.items()}
+        return replace(self, operands={**made, **self.operands}, drawn={})
 
     def axis_lengths(self) -> dict[str, int]:
         """The length of each axis of the operands: the largest, since 1 is broadcast."""
@@ -200,6 +117,8 @@ class Implementation:
     ``prepare`` turns the staged operands (NumPy) into the ones that `compute` takes, before any
     clock starts: only what a user would have at hand already belongs there (types, layout).
     ``predicted_us`` is the time that it is expected to take, where there is a table of costs.
+    ``steps`` is what it does, where that is its own choice and the work or the bound depends on it,
+    in words that `Workload.as_computed` reads.
     """
 
     name: str
@@ -208,6 +127,7 @@ class Implementation:
     compute: Computation
     prepare: Callable[[Mapping[str, Array]], Mapping[str, Array]]
     predicted_us: float | None = None
+    steps: str = ""
 
 
 class Workload(ABC):
@@ -227,16 +147,21 @@ class Workload(ABC):
         self.case = case
         self.seed = seed
 
-    def rng(self) -> np.random.Generator:
-        """A generator that depends on the study's seed and the workload's name, and on no order."""
-        return np.random.default_rng([self.seed, *self.name.encode()])
+    def rng(self, *key: int) -> np.random.Generator:
+        """A generator that depends on the study's seed, the workload's name and a key alone."""
+        entropy = [self.seed, *self.name.encode()]
+        return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=key))
 
     @abstractmethod
-    def stage(self, upstream: Path | None = None) -> Staged:
-        """The operands: generated, or read from the user's file, or from another's product.
+    def staging(self, upstream: Path | None = None) -> Staged:
+        """The operands: drawn as they are written, or read from a file, or from another's product.
 
         ``upstream`` is the product file of the workload that ``input.workload`` names.
         """
+
+    def stage(self, upstream: Path | None = None) -> Staged:
+        """The same (`staging`) with all operands in memory."""
+        return self.staging(upstream).held()
 
     @abstractmethod
     def outline(self, upstream: Workload | None = None) -> Staged:
@@ -286,6 +211,13 @@ class Workload(ABC):
         of the config that it is about, such as ``circuit.file``. Reads headers, no data.
         """
         return None
+
+    def as_computed(self, staged: Staged, steps: str) -> Staged:
+        """The operands with what an implementation made of them (`Implementation.steps`).
+
+        `shape` and `assess` take these for its result; the same as staged in most kinds.
+        """
+        return staged
 
     def depends_on(self) -> str | None:
         """The workload whose product this one reads, if any."""

@@ -11,12 +11,13 @@ from argand.gemm import gemm_problem
 from pydantic import Field, model_validator
 
 from workflow import accuracy
+from workflow.config.antenna_array import AntennaArray, Frequencies, Source
 from workflow.config.file_input import DatasetRef, FileInput
-from workflow.config.model import Model
 from workflow.methods import antennas, matrix_product, operands
-from workflow.methods.noise import complex_normal
 from workflow.methods.operands import Operand
+from workflow.methods.plane_waves import Wave, received, steering_weights
 from workflow.output import pictures
+from workflow.storage.drawn import Drawn
 from workflow.workloads.base import (
     Array,
     Case,
@@ -39,61 +40,6 @@ OPERANDS = (
 )
 NAMES = tuple(operand.name for operand in OPERANDS)
 AXES = ("frequency", "polarization", "beam", "time")
-
-
-class AntennaArray(Model):
-    """Where the antennas stand."""
-
-    geometry: antennas.Geometry = Field(
-        default="planar", description="A line from west to east, or a square grid."
-    )
-    spacing_m: float | None = Field(
-        default=None,
-        gt=0,
-        description="Distance of neighbours in m; half the shortest wavelength where not given.",
-    )
-
-
-class Frequencies(Model):
-    """The centres of the channels; the sampling interval is 1 / step_hz."""
-
-    start_hz: float = Field(
-        default=150e6, gt=0, description="Frequency of the first channel in Hz."
-    )
-    step_hz: float = Field(default=200e3, gt=0, description="Distance of channels in Hz.")
-
-
-class Source(Model):
-    """A plane wave of Gaussian noise: its direction by l and m, or by azimuth and elevation."""
-
-    l: float | None = Field(default=None, ge=-1, le=1, description="Direction cosine towards east.")  # noqa: E741
-    m: float | None = Field(
-        default=None, ge=-1, le=1, description="Direction cosine towards north."
-    )
-    azimuth_deg: float | None = Field(
-        default=None, ge=-360, le=360, description="From north through east, in degrees."
-    )
-    elevation_deg: float | None = Field(
-        default=None, ge=0, le=90, description="Above the horizon, in degrees."
-    )
-    power: float = Field(default=1.0, gt=0, description="Mean power at one antenna.")
-
-    @model_validator(mode="after")
-    def _one_direction(self) -> Source:
-        values = (self.l, self.m, self.azimuth_deg, self.elevation_deg)
-        given = tuple(value is not None for value in values)
-        if given not in ((True, True, False, False), (False, False, True, True)):
-            raise ValueError("a source must have either l and m, or azimuth_deg and elevation_deg")
-        if np.hypot(*self.direction) > 1 + 1e-12:
-            raise ValueError(f"l^2 + m^2 must be at most 1, got l {self.l} and m {self.m}")
-        return self
-
-    @property
-    def direction(self) -> tuple[float, float]:
-        """(l, m)."""
-        if self.l is not None and self.m is not None:
-            return self.l, self.m
-        return antennas.direction_cosines(self.azimuth_deg or 0.0, self.elevation_deg or 0.0)
 
 
 class BeamformingInput(FileInput):
@@ -174,13 +120,22 @@ class Beamforming(Workload):
             found = operands.headers(self.case.input, OPERANDS)
             matrix_product.check_shapes({name: header.shape for name, header in found.items()})
 
-    def stage(self, upstream: Path | None = None) -> Staged:
-        """Operands weights and samples; complex64 when generated."""
+    def staging(self, upstream: Path | None = None) -> Staged:
+        """Operands weights and samples; complex64 when drawn."""
         axes = {operand.name: operand.axes for operand in OPERANDS}
         case = self.case
         if case.input is None:
-            data = {"weights": self._weights(), "samples": self._samples(self.rng())}
-            return Staged(data, axes, self._coordinates(), {"seed": self.seed})
+            place = self.frequencies_hz(), self.positions()
+            waves = [Wave(source.direction, source.power) for source in case.sources]
+            makers = {
+                "weights": steering_weights(*place, self.directions()),
+                "samples": received(*place, waves, case.noise, self.rng),
+            }
+            drawn = {
+                name: Drawn(wanted.shape, wanted.dtype, makers[name])
+                for name, wanted in self.outline().operands.items()
+            }
+            return Staged({}, axes, self._coordinates(), {"seed": self.seed}, drawn)
         self.check()
         data = operands.read_operands(case.input, OPERANDS)
         attributes = operands.provenance(case.input, data)
@@ -200,26 +155,6 @@ class Beamforming(Workload):
             "samples": blank((*outer, elements, case.samples or 0), np.complex64),
         }
         return Staged(data, axes)
-
-    def _weights(self) -> Array:
-        steering = antennas.phases(self.frequencies_hz(), self.positions(), self.directions())
-        weights = np.conj(steering).astype(np.complex64)[:, None]
-        repeats = (len(weights), self.case.polarizations, *weights.shape[2:])
-        return np.ascontiguousarray(np.broadcast_to(weights, repeats))
-
-    def _samples(self, rng: np.random.Generator) -> Array:
-        """Noise of each antenna, and each source with its phases: (chan, pol, ant, time)."""
-        case = self.case
-        outer, times = (case.channels, case.polarizations), case.samples or 0
-        samples = complex_normal(rng, (*outer, case.antennas or 0, times), case.noise)
-        for source in case.sources:
-            direction = np.array([source.direction])
-            arriving = antennas.phases(self.frequencies_hz(), self.positions(), direction)
-            column = arriving.astype(np.complex64)[:, 0, :, None]
-            wave = complex_normal(rng, (*outer, 1, times), source.power)
-            for channel in range(case.channels):
-                samples[channel] += column[channel] * wave[channel]
-        return samples
 
     def _coordinates(self) -> dict[str, Coordinate]:
         case = self.case

@@ -16,16 +16,17 @@ from argand.dft_method import method_for, prime_factors
 from pydantic import Field, model_validator
 
 from workflow import accuracy
+from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.model import Model
 from workflow.methods import operands, peers
 from workflow.methods.noise import complex_normal
 from workflow.methods.operands import Operand
 from workflow.output import pictures
+from workflow.storage.drawn import Box, Drawn
 from workflow.storage.inputs import InputError
 from workflow.workloads.base import (
     Array,
-    Case,
     Coordinate,
     Implementation,
     Product,
@@ -130,12 +131,15 @@ class Dft(Workload):
                 f"got {found['window'].shape[0]}"
             )
 
-    def stage(self, upstream: Path | None = None) -> Staged:
+    def staging(self, upstream: Path | None = None) -> Staged:
         """Operands samples (..., N) and, where there is one, window (N)."""
         case = self.case
+        data: dict[str, Array] = {}
+        drawn = {}
+        attributes: dict[str, Any] = {"seed": self.seed}
         if case.input is None:
-            data = {"samples": self._samples(self.rng())}
-            attributes: dict[str, Any] = {"seed": self.seed}
+            shape: tuple[int, ...] = (case.batch, case.length or 0)
+            drawn["samples"] = Drawn(shape, np.dtype(np.complex64), self._samples)
         else:
             self.check()
             data = operands.read_operands(case.input, OPERANDS)
@@ -143,12 +147,13 @@ class Dft(Workload):
             if not case.allow_nonfinite:
                 operands.refuse_nonfinite(data, attributes)
             data["samples"] = operands.without_leading_ones(data["samples"])
-        length = data["samples"].shape[-1]
+            shape = data["samples"].shape
         if case.window is not None:
             window: Any = case.window
-            data["window"] = make_window(window, length)
-        axes = {"samples": _sample_axes(data["samples"].ndim), "window": ("sample",)}
-        return Staged(data, {name: axes[name] for name in data}, {}, attributes)
+            data["window"] = make_window(window, shape[-1])
+        axes = {"samples": _sample_axes(len(shape)), "window": ("sample",)}
+        axes = {name: axes[name] for name in (*drawn, *data)}
+        return Staged(data, axes, {}, attributes, drawn)
 
     def outline(self, upstream: Workload | None = None) -> Staged:
         """See `Workload.outline`."""
@@ -162,14 +167,15 @@ class Dft(Workload):
         axes = {"samples": _sample_axes(data["samples"].ndim), "window": ("sample",)}
         return Staged(data, {name: axes[name] for name in data})
 
-    def _samples(self, rng: np.random.Generator) -> Array:
-        case = self.case
-        samples = complex_normal(rng, (case.batch, case.length or 0), case.noise)
-        time = np.arange(case.length or 0)
-        for tone in case.tones:
+    def _samples(self, box: Box) -> Array:
+        """Noise, and tones whose phases at the start belong to the transforms, not to the box."""
+        samples = complex_normal(self.rng(0, *box.offset), box.shape, self.case.noise)
+        time = np.arange(box.along(1).start, box.along(1).stop)
+        for index, tone in enumerate(self.case.tones):
             # Whole turns are taken off first: a phase of many turns would lose its digits.
             wave = tone.amplitude * np.exp(2j * np.pi * (tone.frequency * time % 1))
-            start = np.exp(2j * np.pi * rng.random((case.batch, 1)))
+            turns = self.rng(1 + index, box.offset[0]).random((box.shape[0], 1))
+            start = np.exp(2j * np.pi * turns)
             samples += start.astype(np.complex64) * wave.astype(np.complex64)
         return samples
 

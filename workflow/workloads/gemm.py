@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -12,14 +13,15 @@ from argand.gemm import Op, gemm_problem
 from pydantic import BeforeValidator, Field, model_validator
 
 from workflow import accuracy
+from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.methods import matrix_product, operands
 from workflow.methods.noise import Init, draw
 from workflow.methods.operands import Operand
 from workflow.output import pictures
+from workflow.storage.drawn import Box, Drawn
 from workflow.workloads.base import (
     Array,
-    Case,
     Implementation,
     Product,
     Shape,
@@ -122,7 +124,7 @@ class Gemm(Workload):
             shapes = {name: header.shape for name, header in found.items()}
             matrix_product.check_shapes(shapes, **self.scalars)
 
-    def stage(self, upstream: Path | None = None) -> Staged:
+    def staging(self, upstream: Path | None = None) -> Staged:
         """Operands a, b and, where beta is not 0, c; complex64 when generated."""
         case = self.case
         if case.input is not None:
@@ -131,14 +133,16 @@ class Gemm(Workload):
             attributes = operands.provenance(case.input, data)
             if not case.allow_nonfinite:
                 operands.refuse_nonfinite(data, attributes)
-        else:
-            rng = self.rng()
-            data = {
-                name: draw(rng, wanted.shape, case.init, case.phi)
-                for name, wanted in self.outline().operands.items()
-            }
-            attributes = {"seed": self.seed, "init": case.init}
-        return Staged(data, self._axes(data), {}, attributes)
+            return Staged(data, self._axes(data), {}, attributes)
+        drawn = {
+            name: Drawn(wanted.shape, wanted.dtype, partial(self._drawn, index))
+            for index, (name, wanted) in enumerate(self.outline().operands.items())
+        }
+        attributes = {"seed": self.seed, "init": case.init}
+        return Staged({}, self._axes(drawn), {}, attributes, drawn)
+
+    def _drawn(self, index: int, box: Box) -> Array:
+        return draw(self.rng(index, *box.offset), box.shape, self.case.init, self.case.phi)
 
     def outline(self, upstream: Workload | None = None) -> Staged:
         """See `Workload.outline`."""
@@ -154,7 +158,7 @@ class Gemm(Workload):
             }
         return Staged(data, self._axes(data))
 
-    def _axes(self, data: Mapping[str, Array]) -> dict[str, tuple[str, ...]]:
+    def _axes(self, data: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
         return {one.name: one.axes for one in self.layout if one.name in data}
 
     def _problem(self, staged: Staged, precision: Precision) -> GemmProblem:

@@ -13,14 +13,15 @@ from argand import PRECISIONS, Device, Precision, softmax
 from pydantic import Field, model_validator
 
 from workflow import accuracy
+from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput, WorkloadInput
 from workflow.methods import operands, peers
 from workflow.methods.operands import Operand
 from workflow.output import pictures
-from workflow.storage.inputs import InputError, source_checksum
+from workflow.storage.drawn import Box, Drawn
+from workflow.storage.inputs import source_checksum
 from workflow.workloads.base import (
     Array,
-    Case,
     Computation,
     Coordinate,
     Implementation,
@@ -93,23 +94,26 @@ class Softmax(Workload):
         if isinstance(self.case.input, SoftmaxInput):
             operands.headers(self.case.input, [LOGITS])
 
-    def stage(self, upstream: Path | None = None) -> Staged:
+    def staging(self, upstream: Path | None = None) -> Staged:
         """Operand x (..., columns); float32 when generated."""
         source = self.case.input
         if isinstance(source, WorkloadInput):
             return self._stage_beam_power(source, upstream)
         if source is None:
             shape = (self.case.rows or 0, self.case.columns or 0)
-            x = self.rng().standard_normal(shape, dtype=np.float32)
-            x *= np.float32(self.case.scale)
-            attributes: dict[str, Any] = {"seed": self.seed}
-        else:
-            data = operands.read_operands(source, [LOGITS])
-            attributes = operands.provenance(source, data)
-            if not self.case.allow_nonfinite:
-                operands.refuse_nonfinite(data, attributes)
-            x = operands.without_leading_ones(data["x"])
+            drawn = Drawn(shape, np.dtype(np.float32), self._logits)
+            return Staged({}, {"x": LOGITS.axes[-2:]}, {}, {"seed": self.seed}, {"x": drawn})
+        data = operands.read_operands(source, [LOGITS])
+        attributes = operands.provenance(source, data)
+        if not self.case.allow_nonfinite:
+            operands.refuse_nonfinite(data, attributes)
+        x = operands.without_leading_ones(data["x"])
         return Staged({"x": x}, {"x": LOGITS.axes[-x.ndim :]}, {}, attributes)
+
+    def _logits(self, box: Box) -> Array:
+        x = self.rng(*box.offset).standard_normal(box.shape, dtype=np.float32)
+        x *= np.float32(self.case.scale)
+        return x
 
     def outline(self, upstream: Workload | None = None) -> Staged:
         """See `Workload.outline`."""
@@ -128,36 +132,19 @@ class Softmax(Workload):
         return Staged({"x": x}, {"x": LOGITS.axes[-x.ndim :]})
 
     def _stage_beam_power(self, source: WorkloadInput, upstream: Path | None) -> Staged:
-        """x (frequency, polarization, time, beam) from the product of a beamforming workload.
-
-        Power over its mean is free of the samples' unit and of the order of 1, and the ratio of
-        two beams' probabilities depends on the difference of their powers alone.
-        """
-        from workflow.storage.products import read_product
+        """x (frequency, polarization, time, beam) from the product of a beamforming workload."""
+        from workflow.methods.beam_power import beam_power
 
         if upstream is None:
             raise ValueError(f"input.workload: the product file of {source.workload!r} is needed")
-        product = read_product(upstream)
-        if "beam" not in product.axes:
-            raise InputError(
-                f"input.workload must have beams, but the product of {source.workload!r} has the "
-                f"axes {list(product.axes)}"
-            )
-        power = np.moveaxis(pictures.power(product.data), product.axes.index("beam"), -1)
-        mean = float(np.mean(power, dtype=np.float64))
-        if not mean > 0:
-            raise InputError(
-                f"input.workload: the mean beam power of {source.workload!r} is {mean}"
-            )
-        x = np.ascontiguousarray(power * power.dtype.type(self.case.scale / mean))
-        axes = (*(axis for axis in product.axes if axis != "beam"), "beam")
+        found, product = beam_power(upstream, source.workload, self.case.scale)
         attributes = {
             "source": f"beam power of {source.workload}",
             "source_sha256": source_checksum(upstream),
-            "mean_power": mean,
-            "nonfinite": operands.count_all({"x": x}),
+            "mean_power": found.mean,
+            "nonfinite": {"x": found.nonfinite},
         }
-        return Staged({"x": x}, {"x": axes}, product.coordinates, attributes)
+        return Staged({}, {"x": found.axes}, product.coordinates, attributes, {"x": found.x})
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
         """5 operations an element; x read and the result written once."""

@@ -1,0 +1,130 @@
+"""After a fault the same command completes, and the tables are those of an undisturbed run."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from slurm_project import Project
+
+from workflow.storage.run_folder import hold_folder
+
+pytestmark = pytest.mark.slow
+
+STUDY = """
+device: cpu
+precisions: [fp64, fp32]
+baselines: none
+workloads:
+  product: {kind: gemm, input: {file: in.h5, a: a, b: b}}
+  spectrum: {kind: dft, length: 12, batch: 3}
+"""
+STAGED, RECORDS = Path("results/staged/product.h5"), Path("results/records/product.jsonl")
+
+
+def project_in(root: Path, folder: Path) -> Project:
+    return Project(root, folder, dict(os.environ), STUDY)
+
+
+@pytest.fixture(scope="module")
+def finished(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    folder = tmp_path_factory.mktemp("finished")
+    rng = np.random.default_rng(1)
+    with h5py.File(folder / "in.h5", "w") as file:
+        for name in ("a", "b"):  # 1.4 MB each
+            file[name] = rng.standard_normal((300, 300)) + 1j * rng.standard_normal((300, 300))
+    project = project_in(root, folder)
+    project.finish(project.start("--cores", "2"))
+    return project
+
+
+@contextlib.contextmanager
+def truncated(folder: Path) -> Iterator[None]:
+    """The staged file ends early."""
+    os.truncate(folder / STAGED, (folder / STAGED).stat().st_size - 200)
+    yield
+    (folder / STAGED).unlink()
+
+
+@contextlib.contextmanager
+def flipped(folder: Path) -> Iterator[None]:
+    """One bit of the staged data differs."""
+    data = bytearray((folder / STAGED).read_bytes())
+    data[len(data) // 2] ^= 1
+    (folder / STAGED).write_bytes(data)
+    yield
+    (folder / STAGED).unlink()
+
+
+@contextlib.contextmanager
+def written_by_another(folder: Path) -> Iterator[None]:
+    """The input is open for writing while it should be staged."""
+    (folder / STAGED).unlink()
+    with h5py.File(folder / "in.h5", "r+"):
+        yield
+
+
+@contextlib.contextmanager
+def of_another_run(folder: Path) -> Iterator[None]:
+    """Another run has the folder."""
+    (folder / STAGED).unlink()
+    with hold_folder(folder / "results"):
+        yield
+
+
+@contextlib.contextmanager
+def full(folder: Path) -> Iterator[None]:
+    """The disk has less room than the staged file takes."""
+    (folder / STAGED).unlink()
+    free = shutil.disk_usage(folder).free
+    (folder / "filler").write_bytes(bytes(free - (1 << 20)))
+    yield
+    (folder / "filler").unlink()
+
+
+FAULTS: dict[str, tuple[Callable[[Path], AbstractContextManager[None]], str]] = {
+    "truncated": (truncated, "staged/product.h5: missing, truncated or damaged"),
+    "flipped": (flipped, "staged/product.h5: missing, truncated or damaged"),
+    "input": (written_by_another, "another program is writing"),
+    "two runs": (of_another_run, f"process {os.getpid()}"),
+    "full disk": (full, "No space left on device"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """An empty one; for the full disk a small file system."""
+    if "full disk" not in request.node.name:
+        yield tmp_path
+        return
+    mount = ["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", str(tmp_path)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("this user may not mount a tmpfs")
+    yield tmp_path
+    subprocess.run(["umount", "-l", str(tmp_path)], check=True)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_same_command_completes_with_equal_tables(
+    fault: str, root: Path, folder: Path, finished: Project
+) -> None:
+    shutil.copytree(finished.folder, folder, dirs_exist_ok=True)
+    project = project_in(root, folder)
+    shutil.rmtree(project.results / "tables")
+    (folder / RECORDS).unlink()  # so that all of the workload has to be done again
+    broken, message = FAULTS[fault]
+    with broken(folder):
+        said = project.finish(project.start("--cores", "2"), status=1)
+        assert message in said
+        assert not (project.results / "tables" / "performance.csv").exists()
+        assert not list(project.results.rglob("*.part"))
+    project.finish(project.start("--cores", "2"))
+    assert project.rows() == finished.rows()

@@ -1,0 +1,99 @@
+"""The parameters that every workload of a study has, whatever its kind."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from argand import PRECISIONS, get_precision
+from pydantic import Field, StringConstraints, WithJsonSchema, field_validator
+
+from workflow.config.model import Model
+
+MOST_SHARDS = 4096
+"""Of one workload: each is several jobs, and Snakemake holds every job in memory."""
+
+BINARY_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+MemorySize = Annotated[
+    str, StringConstraints(pattern=rf"^[1-9]\d{{0,5}}(\.\d{{1,3}})? ({'|'.join(BINARY_UNITS)})$")
+]
+"""A size of memory: a number, a space and a binary unit."""
+
+PrecisionName = Annotated[str, WithJsonSchema({"type": "string", "enum": list(PRECISIONS)})]
+"""A name of PRECISIONS; editors are told the choices, validators say them."""
+
+
+def known_precisions(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names themselves; raises ValueError with the choices for an unknown or repeated one."""
+    for name in names:
+        if name not in PRECISIONS:
+            raise ValueError(f"must be one of {list(PRECISIONS)}, got {name!r}")
+    if len(set(names)) != len(names):
+        raise ValueError(f"each precision once, got {list(names)}")
+    return names
+
+
+class Case(Model):
+    """The parameters that every kind of workload has; each kind adds its own.
+
+    ``precisions`` is what is measured, ``precision`` what the product uses: a name, or ``auto`` for
+    the fastest one that verified within ``tolerance`` (relative Frobenius error against fp64).
+    """
+
+    kind: str = Field(description="What is computed; it decides which other keys there are.")
+    precisions: tuple[PrecisionName, ...] | None = Field(
+        None, min_length=1, description="Precisions to measure; the study's where not given."
+    )
+    precision: PrecisionName | Literal["auto"] = Field(
+        "auto", description="What the product uses: a precision, or auto."
+    )
+    tolerance: float = Field(
+        1e-2, gt=0, description="Largest relative Frobenius error against fp64 for `auto`."
+    )
+    rounding: dict[str, list[str] | str] = Field(
+        default_factory=dict,
+        description="Rounding of the terms of tf32 and 3xtf32, by precision.",
+    )
+    baselines: Literal["auto", "none"] | tuple[str, ...] | None = Field(
+        None, description="Peers to measure beside ours; the study's choice where not given."
+    )
+    allow_nonfinite: bool = Field(
+        False, description="Whether NaN and Inf in the input are let through."
+    )
+    shards: int = Field(
+        1,
+        ge=1,
+        le=MOST_SHARDS,
+        description="Into how many jobs an axis of it is split, for any nodes to take.",
+    )
+    device_memory: MemorySize | None = Field(
+        None,
+        description="Most memory of the device that a job of it takes, such as 4 GiB; all that is "
+        "free where not given. What needs more is streamed in chunks.",
+    )
+
+    def device_memory_bytes(self) -> int | None:
+        """``device_memory`` in bytes."""
+        if self.device_memory is None:
+            return None
+        number, unit = self.device_memory.split()
+        return int(float(number) * BINARY_UNITS[unit])
+
+    @field_validator("precisions")
+    @classmethod
+    def _precisions_exist(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return names and known_precisions(names)
+
+    @field_validator("precision")
+    @classmethod
+    def _precision_exists(cls, name: str) -> str:
+        if name != "auto" and name not in PRECISIONS:
+            raise ValueError(f"must be one of {['auto', *PRECISIONS]}, got {name!r}")
+        return name
+
+    @field_validator("rounding")
+    @classmethod
+    def _rounding_exists(cls, rounding: dict[str, list[str] | str]) -> dict[str, list[str] | str]:
+        for name, modes in rounding.items():
+            known_precisions((name,))
+            get_precision(name, modes)
+        return rounding

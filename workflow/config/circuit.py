@@ -1,0 +1,43 @@
+"""A circuit as a config names it: an OpenQASM 2 file, or a name with a number of qubits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from workflow.config.model import Model
+
+CircuitName = Literal["qft", "ghz", "random"]
+MOST_QUBITS = 34
+"""2^34 amplitudes are 128 GiB in complex64."""
+
+
+class Circuit(Model):
+    """A circuit: an OpenQASM 2 file, or a name with a number of qubits."""
+
+    file: Path | None = Field(
+        None, description="OpenQASM 2 file; a relative path starts where Snakemake runs."
+    )
+    name: CircuitName | None = Field(None, description="A circuit that is built here.")
+    qubits: int | None = Field(None, ge=1, le=MOST_QUBITS, description="Qubits of a named circuit.")
+    depth: int = Field(20, ge=1, le=10_000, description="Layers of a random circuit.")
+    seed: int | None = Field(
+        None, ge=0, description="Of a random circuit; the study's where not given."
+    )
+
+    @model_validator(mode="after")
+    def _one_circuit(self) -> Circuit:
+        if (self.file is None) == (self.name is None):
+            raise ValueError("circuit must have either file or name")
+        if self.name is not None and self.qubits is None:
+            raise ValueError(f"circuit.qubits must be given for the named circuit {self.name!r}")
+        for key in ("depth", "seed"):
+            if key in self.model_fields_set and self.name != "random":
+                raise ValueError(f"circuit.{key} must be given for a random circuit only")
+        if self.file is not None and self.qubits is not None:
+            raise ValueError(
+                "circuit.qubits must not be given beside circuit.file: the file says it"
+            )
+        return self
