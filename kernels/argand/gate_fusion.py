@@ -21,6 +21,7 @@ _MOST_SEEDS = 6
 _MOST_GROWTHS = 16
 _MOST_BRANCHES = 4
 """Passes tried after the same ones: with more, those kept beside each other are too much alike."""
+_FEW_ROWS = 8
 _SINGLE_WEIGHT = 0.25
 """What a gate on one qubit counts beside one on two: it can join almost any pass."""
 
@@ -234,9 +235,19 @@ def fused_gate(gates: Sequence[Gate], qubits: Sequence[int]) -> Gate:
         offsets = sum(((settings >> bit) & 1) << target for bit, target in enumerate(targets))
         rows = np.asarray(offsets)[:, None] | rest
         moved = product[rows].reshape(len(settings), -1)
-        found = np.asarray(gate.matrix, np.complex128) @ moved
+        found = _times(np.asarray(gate.matrix, np.complex128), moved)
         product[rows] = found.reshape(*rows.shape, -1)
     return Gate(product, tuple(qubits))
+
+
+def _times(matrix: Any, columns: Any) -> Any:
+    """The product; few rows without BLAS, whose threads take longer to wake than it does."""
+    if len(matrix) > _FEW_ROWS:
+        return matrix @ columns
+    found = matrix[:, 0, None] * columns[0]
+    for k in range(1, len(matrix)):
+        found += matrix[:, k, None] * columns[k]
+    return found
 
 
 def checked_gates(qubits: int, gates: Sequence[Any]) -> list[Gate]:
