@@ -93,6 +93,11 @@ class ButterflyPlan:
         return 32 + 8 * bool(large) + 24 * any(radix != 32 for radix in large) + many
 
     @property
+    def stages(self) -> str:
+        """In words."""
+        return f"{'rader' if self.rader else 'bluestein'}({' x '.join(map(str, self.radices))})"
+
+    @property
     def transforms(self) -> int:
         """That a block works on at a time."""
         return self.groups

@@ -73,6 +73,8 @@ def choose(method: Method | None, precision: Precision, arch: Arch, *, wide: boo
         return Choice(None, f"no plan fits {method} at {precision.name} on {arch.target}")
     if plan.kind == "dense" and method.length > DENSE_BY_THREADS:
         return Choice(None, f"faster than dense primes over {DENSE_BY_THREADS} without wgmma")
+    if isinstance(plan, ButterflyPlan | WholePlan | ClusterPlan):
+        return Choice(plan, f"{plan.stages} in fp32")
     return Choice(plan, f"{method} at {precision.name}")
 
 

@@ -52,6 +52,11 @@ class ClusterPlan:
         return self.radices[2] * self.radices[3]
 
     @property
+    def stages(self) -> str:
+        """In words."""
+        return f"{' x '.join(map(str, self.radices))} by {self.cluster} blocks"
+
+    @property
     def threads(self) -> int:
         """Of a block."""
         return 32 * self.warps

@@ -34,6 +34,11 @@ class WholePlan:
         return self.radix**2 * self.last
 
     @property
+    def stages(self) -> str:
+        """In words."""
+        return f"{self.radix} x {self.radix} x {self.last}"
+
+    @property
     def threads(self) -> int:
         """Of a block."""
         return self.radix * self.last

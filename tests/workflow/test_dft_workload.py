@@ -100,7 +100,7 @@ def test_algorithm_names_the_factors():
     hopper = Device("cuda", "H200", arch=arch_for(90))
     for precision, length, found in (
         ("3xfp16", 1000, "cufft: faster"), ("3xfp16", 97, "dense: 97"), ("fp32", 97, "cufft: fp32"),
-        ("3xfp16", 1009, "convolution: rader(16 x 63)"),
+        ("3xfp16", 1009, "butterfly: rader(7 x 9 x 16) in fp32"),
     ):  # fmt: skip
         one = dft(length=length)
         named = one.argand(one.stage(), PRECISIONS[precision], hopper).algorithm

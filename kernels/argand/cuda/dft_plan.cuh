@@ -55,6 +55,20 @@ struct Lines {
 // Odd lines stay as they are: tiles without gaps are copied at once.
 constexpr int padded(int width) { return width % 2 ? width : (width + 11) / 8 * 8 - 4; }
 
+// `line_stride` and `tile_stride` are of the array in memory, `lines` how many it has in all.
+struct Array {
+    float2* first;
+    int64 tile_stride;
+    int64 line_stride;
+    int64 lines;
+};
+
+#if __CUDA_ARCH__ >= 900
+constexpr bool kHasEngine = true;
+#else
+constexpr bool kHasEngine = false;
+#endif
+
 // As the launch fills it. Strides count elements.
 struct DftArguments {
     const float2* x;

@@ -1,76 +1,11 @@
 // Tiles of transforms on their way: global to shared memory, and back, while others are worked on.
 //
-// A group of warps has `buffers` tiles of its own in shared memory and takes tile after tile. Arrays on
-// 16 bytes are `wide`: the copy engine takes a tile without gaps, else threads copy 16 bytes at a time;
-// other arrays go element by element.
+// A group of warps has `buffers` tiles in shared memory and takes tile after tile. Arrays on 16 bytes are
+// `wide`: the copy engine takes tiles without gaps, else threads copy 16 bytes; others go one by one.
 #pragma once
 #include "device/bulk_copy.cuh"
 #include "device/tensor_copy.cuh"
-#include "dft_plan.cuh"
-
-// The warps of a block that work on one tile at a time.
-template <int Warps>
-struct Group {
-    static constexpr int kThreads = Warps * kWarp;
-    int index;
-    int thread;
-    int warp;
-    int lane;
-
-    // Of this thread. What is derived of it is derived here anew: the compiler would keep what every
-    // stage derives for all tiles, and spill.
-    static __device__ __forceinline__ Group here() {
-        int thread = threadIdx.x;
-        asm volatile("" : "+r"(thread));
-        return {thread / kThreads, thread % kThreads, thread % kThreads / kWarp, thread % kWarp};
-    }
-
-    __device__ __forceinline__ void sync() const {
-        if constexpr (Warps == 1) {
-            __syncwarp();
-        } else {
-            asm volatile("bar.sync %0, %1;" ::"r"(1 + index), "n"(kThreads) : "memory");
-        }
-    }
-};
-
-// The largest of what the group's threads have, for all of them. `board` has a place for each of its
-// warps.
-template <int Warps>
-__device__ __forceinline__ float largest_of(float largest, float* board, const Group<Warps>& group) {
-#pragma unroll
-    for (int other = 1; other < kWarp; other *= 2)
-        largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, other));
-    if constexpr (Warps > 1) {
-        if (group.lane == 0) board[group.warp] = largest;
-        group.sync();
-#pragma unroll
-        for (int warp = 0; warp < Warps; ++warp) largest = fmaxf(largest, board[warp]);
-    }
-    return largest;
-}
-
-// Asks for a transform in the second-level cache.
-template <int Length>
-__device__ __forceinline__ void prefetch(const float2* x, int thread, int threads) {
-    constexpr int kLine = 16;  // elements of 128 bytes
-    for (int i = thread * kLine; i < Length; i += threads * kLine)
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(x + i));
-}
-
-// `line_stride` and `tile_stride` are of the array in memory, `lines` how many it has in all.
-struct Array {
-    float2* first;
-    int64 tile_stride;
-    int64 line_stride;
-    int64 lines;
-};
-
-#if __CUDA_ARCH__ >= 900
-constexpr bool kHasEngine = true;
-#else
-constexpr bool kHasEngine = false;
-#endif
+#include "dft_group.cuh"
 
 // `Whole` tiles have all of their lines, one after the other in memory.
 template <int Warps, int Buffers, bool Wide, bool Whole, Lines taken, Lines given>
@@ -193,9 +128,7 @@ struct Ring {
 
     // Returns when the results stored last have been read from shared memory.
     __device__ __forceinline__ void drained() const {
-        if constexpr (kEngineStores) {
-            if (group.thread == 0) wait_stores_read<0>();
-        }
+        if (kEngineStores && group.thread == 0) wait_stores_read<0>();
         // One thread asks the engine for both; else all have to know.
         if constexpr (!(kEngineLoads && kEngineStores)) group.sync();
     }
@@ -212,11 +145,10 @@ struct Ring {
             }
         } else {
             pieces<given>(target, tile, place, [](float2* to, float2* from, int elements) {
-                if (elements == 2) {
+                if (elements == 2)
                     *reinterpret_cast<float4*>(to) = *reinterpret_cast<const float4*>(from);
-                } else {
+                else
                     *to = *from;
-                }
             });
         }
     }
@@ -253,15 +185,12 @@ struct Ring {
                 parity ^= 1;
             }
         }
-        if constexpr (kEngineStores) {
-            // Shared memory has to stay until the copy engine has read it.
-            if (group.thread == 0) wait_stores_read<0>();
-        }
+        // Shared memory has to stay until the copy engine has read it.
+        if (kEngineStores && group.thread == 0) wait_stores_read<0>();
     }
 
-    // The same of a lone warp, where warps take what tiles there are from a counter of all: some
-    // multiprocessors are a tenth faster at memory than others. The first few are dealt out, and the next
-    // number is asked for long before it is needed. The counter is left zero.
+    // The same of a lone warp, with tiles from a counter of all: some multiprocessors are slower at memory
+    // than others. The first few are dealt out, and the next number is asked for long before it is needed.
     template <typename Work>
     __device__ __forceinline__ void share(int64 first, int64 groups, int64 tiles, uint32* counter,
                                           Work work) const {
@@ -294,11 +223,9 @@ struct Ring {
             wait(b, parity);
             work(buffer(b));
             copy_engine_fence();
-            if constexpr (Buffers > 2) {
-                if (begun) {
-                    drained();
-                    numbers[Buffers - 2] = take(b == 0 ? Buffers - 1 : b - 1);
-                }
+            if (Buffers > 2 && begun) {
+                drained();
+                numbers[Buffers > 2 ? Buffers - 2 : 0] = take(b == 0 ? Buffers - 1 : b - 1);
             }
             group.sync();
             store(tile, b);
@@ -313,18 +240,17 @@ struct Ring {
         }
         if (group.thread == 0) {
             wait_stores_read<0>();
-            // Every warp draws one number that is too large; who has the last one is the last to draw.
+            // Every warp draws one number that is too large; who has the last one leaves the counter zero.
             const int64 right = tiles > dealt ? tiles - dealt : 0;
             if (drawn - dealt == right + groups - 1) *counter = 0;
         }
     }
 
-    // `work(buffer, between)` for tiles of this group, where `Groups` take a block's tiles in turn and the
-    // buffers, more than they are, are all groups'. The first tiles are dealt out; for each that it has
-    // done a group takes the number of another one from a counter of all, which is left zero, and puts it
-    // into the buffer that it had, maybe for another group. `between` asks for that tile: it is called
-    // where what was stored last has long been read. `numbers` say which tile a buffer has; one that is
-    // too large is the last for its group, as numbers only grow.
+    // `work(buffer, between)` for tiles of this group, where `Groups` take a block's buffers in turn. The
+    // first tiles are dealt out; for each that it has done a group draws another one's number and has it
+    // brought to the buffer that it had, maybe for another group: by `between`, which is called where what
+    // was stored last has long been read. `numbers` say which tile a buffer has; one that is too large is
+    // the last for its group, as numbers only grow.
     template <int Groups, typename Work>
     __device__ __forceinline__ void relay(int tiles, uint32* counter, volatile int* numbers,
                                           Work work) const {
