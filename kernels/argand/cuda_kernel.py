@@ -83,3 +83,20 @@ class BoundKernel:
             error = driver.cuLaunchKernel(*self._form, stream, self._at, 0)[0]
         if error:
             raise cupy.cuda.driver.CUDADriverError(int(error))
+
+
+def clusters_at_once(function: int, cluster: int, threads: int, shared_bytes: int) -> int:
+    """How many clusters of blocks run at a time on the current device.
+
+    Fewer than multiprocessors have room for: those of a cluster are neighbours.
+    """
+    size = driver.CUlaunchAttribute()
+    size.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+    size.value.clusterDim.x, size.value.clusterDim.y, size.value.clusterDim.z = cluster, 1, 1
+    config = driver.CUlaunchConfig()
+    config.gridDimX, config.gridDimY, config.gridDimZ = cluster, 1, 1
+    config.blockDimX, config.blockDimY, config.blockDimZ = threads, 1, 1
+    config.sharedMemBytes = shared_bytes
+    config.attrs, config.numAttrs = [size], 1
+    error, found = driver.cuOccupancyMaxActiveClusters(driver.CUfunction(function), config)
+    return int(found) if error == driver.CUresult.CUDA_SUCCESS else 0

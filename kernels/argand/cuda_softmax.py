@@ -14,7 +14,7 @@ import cupy
 
 from argand import nvrtc, softmax_tuning
 from argand.cuda_arrays import one_stride, place
-from argand.cuda_kernel import BoundKernel
+from argand.cuda_kernel import BoundKernel, clusters_at_once
 from argand.cuda_workspace import zeroed
 from argand.device import Device, gpu
 from argand.forced import Forced
@@ -200,20 +200,10 @@ def _at_once(function: int, plan: SoftmaxPlan, shared: int, device: Device) -> i
         if found == 0:
             raise RuntimeError(f"{plan} does not fit on {device.name}")
         return found
-    from cuda.bindings import driver
-
-    size = driver.CUlaunchAttribute()
-    size.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-    size.value.clusterDim.x, size.value.clusterDim.y, size.value.clusterDim.z = plan.cluster, 1, 1
-    config = driver.CUlaunchConfig()
-    config.gridDimX, config.gridDimY, config.gridDimZ = plan.cluster, 1, 1
-    config.blockDimX, config.blockDimY, config.blockDimZ = plan.block_threads, 1, 1
-    config.sharedMemBytes = shared
-    config.attrs, config.numAttrs = [size], 1
-    error, clusters = driver.cuOccupancyMaxActiveClusters(driver.CUfunction(function), config)
-    if error != driver.CUresult.CUDA_SUCCESS or clusters == 0:
-        raise RuntimeError(f"{plan} does not fit on {device.name}: {error.name}")
-    return int(clusters) * plan.cluster
+    found = clusters_at_once(function, plan.cluster, plan.block_threads, shared)
+    if found == 0:
+        raise RuntimeError(f"{plan} does not fit on {device.name}")
+    return found * plan.cluster
 
 
 _kept: Remembered[Key, SoftmaxLaunch] = Remembered()

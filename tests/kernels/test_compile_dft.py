@@ -26,7 +26,7 @@ def arch(request: pytest.FixtureRequest) -> Arch:
 
 DENSE = (2, 64, 97, 127, 163, 251, 383, 509, 719)
 PRODUCTS = ((16, 16), (40, 25), (32, 32))
-CONVOLVED = (521, 1009, 2039, 4093, 8191, 10_007)
+CONVOLVED = (521, 1009, 2039, 4093, 8191, 10_007, 16_384, 65_536)
 
 
 @pytest.mark.slow
@@ -42,7 +42,7 @@ def test_every_transform(arch: Arch, precision: str, method: Method) -> None:
     for wide in {False, wide_fits(method.kind, method.length, method.length)}:
         kinds: dict[tuple[str, bool], list[Plan]] = {}
         for plan in sorted(dft_candidates(method, row, arch, wide=wide), key=estimate):
-            kinds.setdefault((plan.kind, getattr(plan, "columns", False)), []).append(plan)
+            kinds.setdefault((plan.kind, getattr(plan, "rader", False)), []).append(plan)
         for plan in {
             plan for some in kinds.values()
             for plan in (some[0], some[len(some) // 2], max(some, key=lambda plan: plan.sums))

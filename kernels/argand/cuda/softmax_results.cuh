@@ -33,7 +33,12 @@ __device__ __forceinline__ void write_access(const Window<Element<plan.output>>&
                                              Result result) {
     using Out = Element<plan.output>;
     const int offset = place<plan>(access), first = access * plan.vector;
-    if (!touched<plan>(row, access)) return;
+    if constexpr (plan.packed() && !plan.cut()) {
+        // Always a branch: the assembler would compute nearly all results before it stores one.
+        if (offset >= row.end) return;
+    } else if (!touched<plan>(row, access)) {
+        return;
+    }
     alignas(16) Out found[plan.vector];
     if constexpr (plan.half(plan.output) && plan.vector % 2 == 0) {
 #pragma unroll
