@@ -9,14 +9,14 @@ from workflow.output.readable import ACCURACY, Column, markdown_table, number
 from workflow.output.recorded import Rows, read_rows, shown_columns
 from workflow.output.wanted_gates import judged_gates
 
-GATES, CIRCUITS = "h200-gates.csv", ("h200-circuits.csv", "h200-gates-20.csv")
-"""Single gates on 28 qubits; circuits on 28, and on 20, which a CPU can run too."""
+GATES = "h200-gates.csv"
+"""Of 28 qubits: single gates, and the circuits that this run came to."""
+CIRCUITS = ("h200-circuits.csv", "h200-gates-20.csv", "h200-gates-20-alone.csv")
+"""The other circuits, and those of 20 qubits, which a CPU can run too."""
 
 
 def _gates_and_circuits(data: Path) -> Rows:
-    gates = [row for row in read_rows(data / GATES) if row["workload"].startswith("gate-")]
-    found = [data / name for name in CIRCUITS if (data / name).exists()]
-    return gates + [row for path in found for row in read_rows(path)]
+    return [row for name in (GATES, *CIRCUITS) for row in read_rows(data / name)]
 
 
 def wanted_gates_table(data: Path) -> str:
