@@ -16,13 +16,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 from argand import PRECISIONS, Device, Precision, dft
 from argand.ceilings import measure_ceilings
 from argand.device import is_cuda_array
+from argand.dft_choice import choose, own_plan
+from argand.dft_limits import wide_fits
 from argand.dft_method import is_prime, method_for
+from argand.dft_plan import dft_source
+from argand.nvrtc import compile_all
 
 from benchmarks.measuring import (
     Bench,
@@ -79,6 +84,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     device = chosen_device(arguments.device)
     bench = Bench.of(device, measure_ceilings(device), arguments)
     report = Report(arguments.csv)
+    if device.backend == "cuda":
+        compile_ours(cases, [PRECISIONS[name] for name in arguments.precisions], arguments.ours)
     for case in cases:
         x = samples(case, arguments.seed, device)
         rows = sampled_rows(case.batch, max(4, min(_CHECKED_ROWS, _CHECKED_VALUES // case.length)))
@@ -100,6 +107,26 @@ def _parser() -> argparse.ArgumentParser:
     found.add_argument("--suite", choices=SUITES, help="2^27 elements at many lengths")
     found.add_argument("--ours", action="store_true", help="our kernels in place of cuFFT's")
     return found
+
+
+def compile_ours(cases: Sequence[Case], precisions: Sequence[Precision], ours: bool) -> None:
+    """All kernels of ours before anything is measured, by all cores."""
+    from argand.device import gpu
+
+    arch = gpu(0).require_arch()
+    jobs = []
+    for case, precision in product(cases, precisions):
+        if precision.exact_operands:
+            continue
+        method = method_for(case.length)
+        wide = wide_fits(method.kind, case.length, case.length)
+        plan = (
+            own_plan(method, precision, arch, wide=wide)
+            if ours else choose(method, precision, arch, wide=wide).plan
+        )  # fmt: skip
+        if plan is not None:
+            jobs.append((dft_source(plan, precision), arch.target))
+    compile_all(jobs)
 
 
 def samples(case: Case, seed: int, device: Device) -> Any:
@@ -182,7 +209,6 @@ def _own_plan(precision: Precision, case: Case) -> Iterator[None]:
     """Our own kernel runs, also where cuFFT is faster. Raises CannotRunError without one."""
     from argand.cuda_dft import forced
     from argand.device import gpu
-    from argand.dft_choice import own_plan
 
     plan = own_plan(method_for(case.length), precision, gpu(0).require_arch(), wide=True)
     if plan is None:

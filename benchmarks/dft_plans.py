@@ -26,8 +26,8 @@ from argand.dft_limits import wide_fits
 from argand.dft_method import Method, method_for
 from argand.dft_plan import Plan, depth, dft_source
 from argand.gpu_timing import queued_seconds
+from argand.nvrtc import compile_all
 
-from benchmarks.compiling import compile_all
 from benchmarks.rows import write_rows
 from workflow.accuracy.transform_bounds import dft_bound
 

@@ -15,7 +15,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -115,17 +115,25 @@ def _run(
     """The rows of one gate or circuit, on the same random state."""
     qubits, device = arguments.qubits, bench.device
     state = random_state(qubits, device, arguments.seed)
+    exact = cache(partial(evolved, state, gates))
+    assess = partial(check, state, gates, device.backend, exact=exact)
     found = []
     for row in rows:
         plan = plan_circuit(qubits, gates, precision=row, device=device)
-        assess = partial(check, state, gates, bench.device.backend)
-        work = _work(label, qubits, plan, gates)
-        found.append(bench.run(ours(row, plan), work, [state], assess))
-    for peer in chosen(available(device, qubits, gates), arguments):
-        # The same nominal work as ours, so that speedups are of times.
-        plan = plan_circuit(qubits, gates, device=device)
-        assess = partial(check, state, gates, bench.device.backend)
-        found.append(bench.run(peer, _work(label, qubits, plan, gates), [state], assess))
+        found.append(bench.run(ours(row, plan), _work(label, qubits, plan, gates), [state], assess))
+    peers = chosen(available(device, qubits, gates), arguments)
+    # The same nominal work as ours, so that speedups are of times.
+    plan = plan_circuit(qubits, gates, device=device)
+    work = _work(label, qubits, plan, gates)
+    return found + [bench.run(peer, work, [state], assess) for peer in peers]
+
+
+def evolved(state: Any, gates: Sequence[Gate]) -> Any:
+    """The state after a circuit at fp64."""
+    found = state.astype(np.complex128)
+    plan = plan_circuit(int(state.size).bit_length() - 1, gates, precision="fp64")
+    for form in plan.forms:
+        apply_form(found, form, PRECISIONS["fp64"])
     return found
 
 
@@ -230,9 +238,10 @@ def _peer(qubits: int, gates: Sequence[Gate], width: int | None, device: Device)
 
 
 def check(
-    before: Any, gates: Sequence[Gate], backend: str, after: Any, candidate: GateCandidate
-) -> Accuracy:
-    """One gate: sampled columns against fp64, and the norm of all. A circuit: all of it."""
+    before: Any, gates: Sequence[Gate], backend: str, after: Any, candidate: GateCandidate,
+    *, exact: Callable[[], Any],
+) -> Accuracy:  # fmt: skip
+    """One gate: sampled columns against fp64, and the norm of all. A circuit: all of ``exact``."""
     qubits = int(before.size).bit_length() - 1
     precision = candidate.precision
     if len(gates) == 1:
@@ -251,11 +260,7 @@ def check(
         # Of the whole state there is the norm alone.
         found = replace(found, fidelity=None, reference="sampled", reference_rows=len(rest))
     else:
-        truth = before.astype(np.complex128)
-        plan = plan_circuit(qubits, gates, precision="fp64")
-        for form in plan.forms:
-            apply_form(truth, form, PRECISIONS["fp64"])
-        found = _against(truth, after, precision, candidate.widths, backend)
+        found = _against(exact(), after, precision, candidate.widths, backend)
     drift = abs(norm_of(after) / norm_of(before) - 1)
     assert found.bound is not None
     if not drift <= found.bound:

@@ -1,6 +1,6 @@
 """Complex products: ours at each precision and the libraries beside them, in one run.
 
-    python -m benchmarks.gemm --suite gemm --csv h200-gemm.csv --ceilings h200-gemm-ceilings.json
+    python -m benchmarks.gemm --suite gemm-large --csv h200-gemm-large.csv --ceilings ceilings.json
     python -m benchmarks.gemm --shape 4096x4096x4096 --shape 256x64x4096x64 --precisions tf32
 
 A shape is MxNxK or BATCHxMxNxK. Operands are normal. Every result is checked against SciPy in fp64

@@ -24,8 +24,8 @@ from workflow.accuracy.references import sample_rows
 
 Array = np.ndarray[Any, Any]
 
-ELEMENTS = 1 << 23
-"""Elements of operands and results that are checked: a second or two a candidate."""
+ELEMENTS = 1 << 22
+"""Elements of operands and results that are checked: half a second a candidate."""
 _PRODUCTS = 16
 _LINES = 64
 """Products of a batch, and rows and columns of a product, that are sampled at least."""
@@ -50,7 +50,9 @@ class Sample:
         # f (m k + k n) + f^2 m n is what a share f of rows and columns takes.
         operands, each = m * k + k * n, elements / products
         share = (math.sqrt(operands**2 + 4 * m * n * each) - operands) / (2 * m * n)
-        rows, columns = (max(int(share * size), min(size, _LINES)) for size in (m, n))
+        rows = max(int(share * m), min(m, _LINES))
+        left = int((each - rows * k) / (k + rows))
+        columns = max(min(left, n), min(n, _LINES))
         return cls(
             shape, sample_rows(batch, products, seed), sample_rows(m, rows, seed),
             sample_rows(n, columns, seed + 1),

@@ -1,6 +1,6 @@
 """The roofline of the products: what was reached, under what the device allows.
 
-    python -m benchmarks.roofline h200-gemm.csv h200-gemm-ceilings.json h200-roofline.svg
+    python -m benchmarks.roofline h200-gemm-*.csv h200-gemm-ceilings.json h200-roofline.svg
 
 Reads what `benchmarks.gemm` wrote. Arithmetic intensity is 8 batch m n k over the bytes of operands
 read once and results written once. The roofs are measured: the copy rate, and for each precision
@@ -42,10 +42,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Draw the figure."""
     found = argparse.ArgumentParser(description=__doc__)
     found.formatter_class = argparse.RawDescriptionHelpFormatter
-    for name in ("csv", "ceilings", "svg"):
+    found.add_argument("csv", type=Path, nargs="+")
+    for name in ("ceilings", "svg"):
         found.add_argument(name, type=Path)
     arguments = found.parse_args(argv)
-    rows = read_rows(arguments.csv)
+    rows = [row for path in arguments.csv for row in read_rows(path)]
     ceilings = Ceilings.from_json(arguments.ceilings.read_text(encoding="utf-8"))
     save(arguments.svg, lambda: roofline_figure(rows, ceilings))
     return 0

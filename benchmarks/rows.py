@@ -48,6 +48,9 @@ def show(records: Sequence[BenchmarkRecord]) -> None:
     )
     for record in records:
         verdict = "yes" if record.verified else f"NO: {record.reason}"
+        how = record.algorithm
+        if record.predicted_us is not None:
+            how += f", predicted {record.predicted_us:.1f} us"
         print(
             f"{record.workload:34} {record.implementation:15} {record.precision:9} "
             f"{_ways(record):12} {_cell(record.time_us_p50, '11.1f')} "
@@ -56,7 +59,7 @@ def show(records: Sequence[BenchmarkRecord]) -> None:
             f"{_cell(record.limit_fraction, '6.1%')} {_cell(record.fraction_of_real, '6.1%')} "
             f"{_cell(record.clock_mhz, '5.0f')} {_cell(record.power_w, '4.0f')} "
             f"{_cell(record.speedup, '7.2f')} {_cell(record.rel_frobenius, '9.2e')}  "
-            f"{verdict:8}  {record.algorithm}",
+            f"{verdict:8}  {how}",
             flush=True,
         )
 

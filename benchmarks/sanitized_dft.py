@@ -17,20 +17,20 @@ from argand import PRECISIONS, Precision, dft
 from argand.device import gpu
 from argand.dft_choice import candidates, estimate
 from argand.dft_limits import wide_fits
-from argand.dft_method import Method, bluestein, dense, product, rader
-from argand.dft_plan import ConvolutionPlan, Plan, dft_source
+from argand.dft_method import Method, bluestein, dense, method_for, product, rader
+from argand.dft_plan import ButterflyPlan, Plan, dft_source
+from argand.nvrtc import compile_all
 
-from benchmarks.compiling import compile_all
 from workflow.accuracy.transform_bounds import dft_bound
 
 _METHODS = (
     dense(7), dense(24), dense(67), dense(509), product(6, 5), product(24, 16),
     rader(31, product(6, 5)), rader(113, product(16, 7)), rader(397, product(44, 9)),
-    bluestein(20, product(8, 5)), bluestein(20, product(6, 4)),
+    bluestein(20, product(8, 5)), bluestein(300, product(30, 20)), method_for(16_384),
 )  # fmt: skip
 """Small ones: a tool looks at every access."""
 _ROWS = 5
-_SIZES = ("length", "first", "second", "groups")
+_SIZES = ("length", "first", "second", "groups", "radices")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -92,8 +92,8 @@ def _features(plan: Plan) -> set[tuple[object, ...]]:
         (plan.kind, name, min(3, getattr(plan, name))) for name in members
     }
     found.add((plan.kind, "buffers", min(3, getattr(plan, "buffers", 1)), plan.wide))
-    if isinstance(plan, ConvolutionPlan) and plan.columns:
-        found.add((plan.kind, "columns", plan.first))
+    if isinstance(plan, ButterflyPlan):
+        found.add((plan.kind, "stages", len(plan.radices), plan.rader))
     return found
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, Precision, gemm, pack, to_pairs
 from argand.device import gpu
-from argand.gemm_choice import GemmSizes, OperandTraits, candidates
+from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, candidates
 from argand.operands import OPS
 
 from benchmarks.gemm_ours import unscaled
@@ -31,6 +31,8 @@ SHAPES = (
 """One-sized, prime, one line on either side, tall k, a batch; none a multiple of a tile."""
 HOPPER_SHAPES = (Shape(65, 34, 18), Shape(130, 132, 1100), Shape(34, 20, 46, batch=3))
 """Ragged, with pitches that the copy engine reads; the second has k to cut."""
+IN_TURNS = Shape(1540, 1500, 308)
+"""More tiles than multiprocessors: results leave behind the next head, the last are split."""
 _ALPHA, _BETA = 2 - 1j, 0.5j
 _SEED = 1
 
@@ -44,7 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     precision = PRECISIONS[found.parse_args(argv).precision]
     cupy.cuda.set_allocator(None)
     wrong = 0
-    for name, accuracy in itertools.chain(products(precision, cupy), hopper_products(precision)):
+    for name, accuracy in itertools.chain(
+        products(precision, cupy), hopper_products(precision), products_in_turns(precision)
+    ):
         if not accuracy.verified:
             wrong += 1
             print(f"{name}: {accuracy.reason}")
@@ -91,33 +95,47 @@ def hopper_products(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
 
     Small products would be left to mma.sync. Nothing on a GPU without the family.
     """
-    import cupy
-    from argand.cuda_launch import forced
-
-    arch = gpu(cupy.cuda.Device().id).require_arch()
     for shape in HOPPER_SHAPES:
         a, b = random_operands(shape, _SEED)
         c = np.ones((*shape.leading, shape.m, shape.n), precision.output)
         reference = product_reference(a, b, c, alpha=_ALPHA, beta=_BETA, seed=_SEED)
-        sizes = GemmSizes(shape.batch, shape.m, shape.n, shape.k)
-        seen: set[Any] = set()
-        for choice in candidates(
-            precision, arch, sizes, OperandTraits(), OperandTraits(k_fast=False)
-        ):
-            if choice.plan is None:
-                continue
-            plan = choice.plan
-            way = (plan.storage, plan.packs, choice.swapped, choice.parts)
-            if way in seen:
-                continue
-            seen.add(way)
-            with forced.to(choice):
-                result = gemm(
-                    cupy.array(a), cupy.array(b), cupy.array(c), alpha=_ALPHA, beta=_BETA,
-                    precision=precision,
-                )  # fmt: skip
-            judged = assess_product(reference, result.get(), precision, backend="cuda")
+        for choice in _ways(precision, shape):
+            result = _forced(choice, precision, a, b, c, alpha=_ALPHA, beta=_BETA)
+            judged = assess_product(reference, result, precision, backend="cuda")
             yield f"gemm {shape} {choice.name}", judged
+
+
+def products_in_turns(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
+    """(call, its result's judgement): blocks of the wgmma family that take several tiles."""
+    a, b = random_operands(IN_TURNS, _SEED)
+    reference = product_reference(a, b, seed=_SEED)
+    for choice in _ways(precision, IN_TURNS):
+        result = _forced(choice, precision, a, b)
+        judged = assess_product(reference, result, precision, backend="cuda")
+        yield f"gemm {IN_TURNS} {choice.name}", judged
+
+
+def _ways(precision: Precision, shape: Shape) -> list[GemmChoice]:
+    """Of each storage, role and cut of k the largest tile of the wgmma family."""
+    import cupy
+
+    arch = gpu(cupy.cuda.Device().id).require_arch()
+    sizes = GemmSizes(shape.batch, shape.m, shape.n, shape.k)
+    found: dict[Any, GemmChoice] = {}
+    for choice in candidates(precision, arch, sizes, OperandTraits(), OperandTraits(k_fast=False)):
+        if choice.plan is not None:
+            way = (choice.plan.storage, choice.plan.packs, choice.swapped, choice.parts)
+            found.setdefault(way, choice)
+    return list(found.values())
+
+
+def _forced(choice: GemmChoice, precision: Precision, *operands: Any, **how: Any) -> Any:
+    """The result of NumPy operands on the GPU, in NumPy."""
+    import cupy
+    from argand.cuda_launch import forced
+
+    with forced.to(choice):
+        return gemm(*map(cupy.array, operands), precision=precision, **how).get()
 
 
 def _stored(x: Any, op: str) -> Any:

@@ -57,19 +57,23 @@ def two_sizes(form: str) -> Callable[[str], tuple[int, int]]:
     return parse
 
 
+_LARGE = (
+    *(Shape(side, side, side) for side in (4096, 8192)),
+    Shape(3456, 4096, 4096),  # CUTLASS's complex 3xTF32 example
+)
+_BATCHED = (
+    Shape(64, 4096, 64, batch=256),
+    Shape(256, 4096, 256, batch=256),
+    Shape(512, 8192, 512, batch=64),
+    Shape(1024, 1024, 1024, batch=256),
+)
 _SMALL = tuple(Shape(side, side, side) for side in (256, 512, 1024, 2048))
 SUITES: Mapping[str, tuple[Shape, ...]] = MappingProxyType(
     {
-        "gemm": (
-            *(Shape(side, side, side) for side in (4096, 8192)),
-            Shape(3456, 4096, 4096),  # CUTLASS's complex 3xTF32 example
-            Shape(64, 4096, 64, batch=256),
-            Shape(256, 4096, 256, batch=256),
-            Shape(512, 8192, 512, batch=64),
-            Shape(1024, 1024, 1024, batch=256),
-            *_SMALL,
-        ),
+        "gemm": (*_LARGE, *_BATCHED, *_SMALL),
+        "gemm-large": _LARGE,
+        "gemm-batched": _BATCHED,
         "gemm-small": _SMALL,
     }
 )
-"""What ``--suite`` may name. ``gemm``: large, batched thin to square, and small products."""
+"""What ``--suite`` may name: large, batched thin to square, and small products, or all of them."""

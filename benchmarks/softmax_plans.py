@@ -20,12 +20,12 @@ import numpy as np
 from argand import PRECISIONS
 from argand.device import Arch, gpu
 from argand.gpu_timing import queued_seconds
+from argand.nvrtc import compile_all
 from argand.softmax_choice import candidates, choose_vector, plan_softmax
 from argand.softmax_formats import COMPLEX_KINDS, ELEMENT_BYTES, REAL_KINDS
 from argand.softmax_plan import SoftmaxForm, SoftmaxPlan, vector_for
 from argand.softmax_source import softmax_source
 
-from benchmarks.compiling import compile_all
 from benchmarks.rows import write_rows
 
 _WIDTHS = (

@@ -16,11 +16,11 @@ from typing import Any, Literal
 from argand import PRECISIONS
 from pydantic import BaseModel, Field, InstanceOf, field_validator
 
+from workflow.config.case import PrecisionName, known_precisions
 from workflow.config.mistakes import StudyError
 from workflow.config.model import Model
 from workflow.methods.shards import Shard, shards
 from workflow.workloads import KINDS, Case, Workload
-from workflow.workloads.case import PrecisionName, known_precisions
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """Names of workloads: they become names of files."""

@@ -4,14 +4,15 @@ from argand.circuits import CircuitPlan, CircuitRecord, plan_circuit, run_circui
 from argand.device import Device, DeviceError, devices
 from argand.dft import DftProblem, dft
 from argand.fft_backend import FftBackend, fft_backend
-from argand.gate_costs import measure_gate_costs
-from argand.gate_fusion import Gate
+from argand.gate_measuring import measure_gate_costs
+from argand.gate_order import Gate
 from argand.gates import apply_gate
 from argand.gemm import GemmProblem, gemm
 from argand.packing import Packed, pack
 from argand.pairs import Pairs, pairs, to_pairs
 from argand.precision import PRECISIONS, Precision, get_precision
 from argand.softmax import SoftmaxProblem, log_softmax, logsumexp, softmax
+from argand.softmax_tune import tune_softmax
 from argand.tune import tune
 
 __version__ = "0.1.0"
@@ -46,4 +47,5 @@ __all__ = [
     "softmax",
     "to_pairs",
     "tune",
+    "tune_softmax",
 ]

@@ -11,15 +11,22 @@ from typing import Any
 import numpy as np
 
 from argand.device import Device, cpu, gpu, is_cuda_array
-from argand.gate_costs import GateCosts, gate_costs
+from argand.gate_costs import GateCosts
 from argand.gate_forms import GateForm, gate_form
-from argand.gate_fusion import Cost, Gate, Pass, checked_gates, fuse, fused_gate, passes_by_width
+from argand.gate_fusion import Cost, Pass, checked_gates, fuse, fused_gate, passes_by_width
+from argand.gate_measuring import measured_costs
+from argand.gate_order import Gate
 from argand.gate_plan import MOST_WIDTH
 from argand.gates import prepared_gate, qubits_of, state_precision
 from argand.precision import Precision, get_precision
 
 _CHUNK = 1 << 22
 """Amplitudes summed at a time, in fp64: little memory beside the state."""
+_MOST_KEPT = 16
+"""Beginnings of a circuit that go on beside each other while it is fused; with 64 of them it takes
+hardly fewer passes."""
+_KEPT_GATES = 16_000
+"""Gates of a circuit times beginnings: for each the search takes a millisecond or less."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +59,12 @@ class CircuitPlan:
     def __str__(self) -> str:
         counts = passes_by_width(self.passes)
         shown = ", ".join(f"{count} on {width}" for width, count in counts.items())
+        passes = "pass" if len(self.passes) == 1 else "passes"
         gates = sum(len(one.gates) for one in self.passes)
         source = "measured here" if self.measured else "the table's costs"
         return (
             f"{gates} gates on {self.qubits} qubits at {self.precision.name}: "
-            f"{len(self.passes)} passes ({shown} qubits), "
+            f"{len(self.passes)} {passes} ({shown} qubits), "
             f"{1e3 * self.predicted_seconds:.3g} ms predicted ({source})"
         )
 
@@ -112,9 +120,11 @@ def plan_circuit(
         qubits: of the state.
         gates: `Gate` objects, or tuples of matrix, targets and maybe controls, in order.
         precision: of the products.
-        device: where it will run; the CPU where none is given.
+        device: where it will run; the CPU where none is given. A GPU on which no costs at this
+            precision are known for states of this size is measured first, once, which takes seconds
+            and compiles the kernels of all widths (`argand.measure_gate_costs`).
         width: the most qubits of a fused gate, where it is not to be chosen.
-        costs: predicted costs, where they are not to be those of `gate_costs`.
+        costs: predicted costs, where they are not to be those of the device.
 
     Raises ValueError for a gate that is wrong, by its number, or a width that is not positive.
     """
@@ -122,28 +132,38 @@ def plan_circuit(
     if width is not None and width < 1:
         raise ValueError(f"width must be at least 1, got {width}")
     found = checked_gates(qubits, gates)
-    known = gate_costs(row, cpu() if device is None else device) if costs is None else costs
+    if costs is None:
+        costs = measured_costs(row, cpu() if device is None else device, qubits)
+    known = costs
     item = 16 if row.output == "complex128" else 8
 
     def cost(targets: tuple[int, ...]) -> float:
         return known.seconds(qubits, targets, item)
 
     if width is None:
-        chosen, passes = _cheapest(qubits, found, cost)
+        width, passes = cheapest_passes(qubits, found, cost)
     else:
-        chosen, passes = width, fuse(qubits, found, width, cost)
-    forms = []
-    for one in passes:
-        gate = fused_gate([found[number] for number in one.gates], one.qubits)
-        forms.append(gate_form(qubits, gate.matrix, gate.targets, gate.controls))
-    return CircuitPlan(
-        qubits, row, chosen, tuple(passes), tuple(forms),
-        tuple(known.of_form(qubits, form, item) for form in forms), known.measured,
-    )  # fmt: skip
+        passes = fuse(qubits, found, width, cost)
+    ways = [passes]
+    kept = min(_MOST_KEPT, _KEPT_GATES // max(1, len(found)))
+    if kept > 1:
+        ways.append(fuse(qubits, found, width, cost, kept=kept))
+    plans = []
+    for way in ways:
+        forms = []
+        for one in way:
+            gate = fused_gate([found[number] for number in one.gates], one.qubits)
+            forms.append(gate_form(qubits, gate.matrix, gate.targets, gate.controls))
+        seconds = tuple(known.of_form(qubits, form, item) for form in forms)
+        plans.append(
+            CircuitPlan(qubits, row, width, tuple(way), tuple(forms), seconds, known.measured)
+        )
+    # Fusing knows each pass's qubits alone: which of its passes need no products shows now.
+    return min(plans, key=lambda plan: plan.predicted_seconds)
 
 
-def _cheapest(qubits: int, gates: Sequence[Gate], cost: Cost) -> tuple[int, list[Pass]]:
-    """The width with the least predicted time, and its passes.
+def cheapest_passes(qubits: int, gates: Sequence[Gate], cost: Cost) -> tuple[int, list[Pass]]:
+    """The width that gates are fused to for the least predicted time, and its passes.
 
     From the widest down: fewer qubits hardly take fewer passes, so it ends where so many of them
     would cost more even if each were as cheap as any of that width.

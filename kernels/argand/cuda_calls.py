@@ -25,6 +25,8 @@ Launch = Callable[[Any, Any, int, int], None]
 Extent = tuple[int, int]
 """The first and one past the last byte that an array touches, from its address."""
 _kept: Remembered[Key, _Kept] = Remembered()
+_ndarray = cupy.ndarray
+_current_device = cupy.cuda.runtime.getDevice
 _ALIGNMENTS = 31
 """Low bits of an address that can matter to a plan."""
 
@@ -34,28 +36,35 @@ def key_of(operands: tuple[Any, ...], options: tuple[Any, ...]) -> Key | None:
 
     ``operands`` are a, b, c and out, ``options`` everything else that was given.
     """
-    device = cupy.cuda.runtime.getDevice()
     forms: list[Any] = []
     for x in operands:
-        if x is None:
+        if type(x) is _ndarray:
+            memory = x.data
+            forms.append((
+                x.dtype.char, x.shape, x.strides, memory.ptr & _ALIGNMENTS, memory.device_id,
+            ))  # fmt: skip
+        elif x is None:
             forms.append(None)
-        elif type(x) is cupy.ndarray:
-            if x.data.device_id != device:
-                return None
-            forms.append((x.dtype.char, x.shape, x.strides, x.data.ptr & _ALIGNMENTS))
-        elif type(x) is Pairs:
-            array = x.array
-            if array.data.device_id != device:
-                return None
-            forms.append((x.format, array.shape, array.strides, array.data.ptr & _ALIGNMENTS))
-        elif type(x) is Packed:
-            planes = getattr(x.backend_data, "planes", None)
-            if planes is None or planes.memory.data.device_id != device:
-                return None
-            forms.append((x.shape, x.precision, x.side, planes.batches))
         else:
-            return None
-    return (*forms, *options, device, forced.value, tuning.generation())
+            form = _other_form(x)
+            if form is None:
+                return None
+            forms.append(form)
+    return (*forms, options, _current_device(), forced.value, tuning.TABLE.generation)
+
+
+def _other_form(x: Any) -> Any:
+    """The form of an operand that is no array."""
+    if type(x) is Pairs:
+        array = x.array
+        memory = array.data
+        return x.format, array.shape, array.strides, memory.ptr & _ALIGNMENTS, memory.device_id
+    if type(x) is Packed:
+        planes = getattr(x.backend_data, "planes", None)
+        if planes is not None:
+            device = planes.memory.data.device_id
+            return x.shape, x.precision, x.side, planes.batches, device
+    return None
 
 
 @dataclass(frozen=True)
@@ -80,13 +89,21 @@ def remember(
     """Keep a launch whose operands need no copies and whose result goes where the caller said.
 
     ``operands`` are a, b, c and out as they were given; ``output`` is what `empty` makes where no
-    place is given.
+    place is given. A form of which an array is on another device than the current one is not kept.
     """
     try:
         hash(key)
     except TypeError:
         return
-    _kept[key] = _Kept(launch, shape, tuple(_extent(x) for x in operands), output)
+    if all(_device_of(x) == _current_device() for x in operands if x is not None):
+        _kept[key] = _Kept(launch, shape, tuple(_extent(x) for x in operands), output)
+
+
+def _device_of(x: Any) -> int:
+    """Of an array, pairs, or what a packed operand keeps."""
+    planes = getattr(x, "planes", None)
+    array = x.array if type(x) is Pairs else x if planes is None else planes.memory
+    return int(array.data.device_id)
 
 
 def repeat(key: Key, a: Any, b: Any, c: Any, out: Any) -> Any:
@@ -97,19 +114,25 @@ def repeat(key: Key, a: Any, b: Any, c: Any, out: Any) -> Any:
         return None
     if found is None:
         return None
-    a_at, b_at = _at(a), _at(b)
+    # Of `_at` what is taken by nearly all calls.
+    a_at = a.data.ptr if type(a) is _ndarray else _at(a)
+    b_at = b.data.ptr if type(b) is _ndarray else _at(b)
     if out is None:
         out = empty(found.shape, found.output)
         address = _at(out)
     else:
-        address = _at(out)
-        low, high = found.extents[3]  # type: ignore[misc]
-        low, high = low + address, high + address
-        for x, extent in zip((a, b, None if c is out else c), found.extents, strict=False):
-            if x is not None and extent is not None:
-                start = _at(x)
-                if start + extent[0] < high and low < start + extent[1]:
-                    return None
+        address = out.data.ptr if type(out) is _ndarray else _at(out)
+        of_a, of_b, of_c, of_out = found.extents
+        assert of_out is not None
+        low, high = of_out[0] + address, of_out[1] + address
+        if of_a is not None and a_at + of_a[0] < high and low < a_at + of_a[1]:
+            return None
+        if of_b is not None and b_at + of_b[0] < high and low < b_at + of_b[1]:
+            return None
+        if c is not None and c is not out and of_c is not None:
+            start = _at(c)
+            if start + of_c[0] < high and low < start + of_c[1]:
+                return None
     found.launch(a_at, b_at, address if c is None else c.data.ptr, address)
     return out
 

@@ -13,26 +13,25 @@ from cupy.cuda import cufft
 
 from argand import nvrtc
 from argand.cuda_arrays import one_stride, place
-from argand.cuda_kernel import BoundKernel
+from argand.cuda_kernel import BoundKernel, clusters_at_once
+from argand.cuda_workspace import zeroed
 from argand.device import gpu
 from argand.dft import DftProblem, fitted
 from argand.dft import dft as transform
+from argand.dft_butterfly import ButterflyPlan, butterfly_tables
 from argand.dft_choice import Choice, choose
+from argand.dft_cluster import ClusterPlan, cluster_tables
 from argand.dft_fragments import fragments, fused_twiddles, mean_cut
 from argand.dft_hankel import HankelPlan, cores, places
 from argand.dft_limits import WIDE_BYTES, check_dft_plan, wide_fits
-from argand.dft_method import Method, bluestein, product, rader
 from argand.dft_plan import (
     ARGUMENTS,
-    ConvolutionPlan,
     DensePlan,
     Plan,
-    ProductPlan,
     dft_source,
     kernel_name,
-    spread,
 )
-from argand.dft_tables import column_order, convolutions, dimensions
+from argand.dft_whole import WholePlan, whole_table
 from argand.forced import Forced
 from argand.kernel_arguments import Arguments, arguments_dtype
 from argand.numpy_dft import stage_shift, table_exponent
@@ -177,47 +176,32 @@ def _hankel(plan: HankelPlan, precision: Precision, device: int) -> dict[str, An
 
 @lru_cache(maxsize=256)
 def _twiddles(
-    first: int, second: int, tile_rows: int, inverse: bool, device: int, prefix: str
+    first: int, second: int, tile_rows: int, inverse: bool, device: int
 ) -> dict[str, Any]:
     """The members of ``DftArguments`` with the twiddles between two stages, on a device."""
-    names = (f"{prefix}twiddles", f"{prefix}turns")
     found = fused_twiddles(first, second, tile_rows, inverse=inverse)
-    return {name: cupy.asarray(table) for name, table in zip(names, found, strict=True)}
+    return {
+        name: cupy.asarray(table) for name, table in zip(("twiddles", "turns"), found, strict=True)
+    }
 
 
 @lru_cache(maxsize=64)
-def _convolution(
-    method: Method, second: int, columns: bool, inverse: bool, device: int
-) -> tuple[int, dict[str, Any]]:
-    """The exponent of the spectrum's scale, and the constants of a convolution by name.
+def _butterfly(plan: ButterflyPlan, inverse: bool, device: int) -> tuple[int, dict[str, Any]]:
+    """`butterfly_tables` on a device."""
+    exponent, found = butterfly_tables(plan, inverse=inverse)
+    return exponent, {name: cupy.asarray(table) for name, table in found.items()}
 
-    Places are offsets in lines of N2 numbers in shared memory. Chirps are those before the
-    convolutions, then those after.
-    """
-    made = convolutions(method, inverse=inverse)
-    # One scale for all.
-    exponent = min(one.exponent for one in made)
-    spectra = [np.ldexp(1.0, exponent - one.exponent) * one.spectrum for one in made]
-    takes, gives, rest = made[0].takes, made[0].gives, made[0].rest
-    taken = np.empty(len(takes), np.int64)
-    taken[takes - rest] = np.arange(len(takes))
-    first = method.parts[0].length // second
-    lines = np.arange(first * second) // second
-    if method.parts[0].coprime:
-        lines = np.arange(first * second) % first
-        order = dimensions(first, second)[1]
-        order = order[column_order(first)] if columns else order.T  # else k1 + N1 k2
-        spectra = [spectrum[order.ravel()] for spectrum in spectra]
-    where = lines * spread(second) + np.arange(first * second) % second
-    found = {
-        name: cupy.asarray(where[at].astype(np.uint16))
-        for name, at in (("takes", taken), ("gives", gives))
-    }
-    found["spectrum"] = cupy.asarray(np.concatenate(spectra).astype(np.complex64))
-    chirps = [one.before for one in made] + [one.after for one in made]
-    if not rest:
-        found["chirp"] = cupy.asarray(np.concatenate(chirps).astype(np.complex64))  # type: ignore[arg-type]
-    return exponent, found
+
+@lru_cache(maxsize=16)
+def _whole(plan: WholePlan, device: int) -> Any:
+    """`whole_table` on a device."""
+    return cupy.asarray(whole_table(plan))
+
+
+@lru_cache(maxsize=16)
+def _cluster(radices: tuple[int, int, int, int], device: int) -> Any:
+    """`cluster_tables` on a device."""
+    return cupy.asarray(cluster_tables(radices))
 
 
 def _launch(problem: DftProblem, plan: Plan, x: Any, target: Any) -> None:
@@ -225,7 +209,7 @@ def _launch(problem: DftProblem, plan: Plan, x: Any, target: Any) -> None:
         problem.length if problem.rows <= 1 else int(_rows(array) or 0) for array in (x, target)
     )
     launch = _prepared(problem, plan, strides, x.device.id)
-    launch.kernel({"x": x.data.ptr, "out": target.data.ptr})
+    launch.kernel({"x": x.data.ptr, "out": target.data.ptr, "counter": zeroed(4)})
 
 
 @dataclass(frozen=True)
@@ -258,32 +242,29 @@ def _prepared(problem: DftProblem, plan: Plan, strides: tuple[int, ...], device:
     elif isinstance(plan, HankelPlan):
         tables |= _hankel(plan, precision, device)
         factor *= 2.0**-exponent
+    elif isinstance(plan, ButterflyPlan):
+        scaled, more = _butterfly(plan, problem.inverse, device)
+        tables |= more
+        unit *= 2.0**-scaled
+    elif isinstance(plan, WholePlan):
+        tables["twiddles"] = _whole(plan, device)
+        unit *= values["sign"]
+    elif isinstance(plan, ClusterPlan):
+        tables["twiddles"] = _cluster(plan.radices, device)
+        unit *= values["sign"]
     else:
-        first, second, inverse = plan.first, plan.second, problem.inverse
-        tables["table"] = _table(tuple(dict.fromkeys((first, second))), 1, precision, device)
-        if isinstance(plan, ProductPlan):
-            tables |= _twiddles(first, second, plan.warps * plan.rows, inverse, device, "")
-            unit *= 2.0 ** stage_shift(precision, first)
-            factor = unit * 2.0**-exponent
-        else:
-            if not plan.coprime:
-                there, back = plan.warps * plan.rows, plan.warps * plan.rows_back
-                tables |= _twiddles(first, second, there, False, device, "")
-                tables |= _twiddles(second, first, back, False, device, "back_")
-            scaled, more = _convolution(_method(plan), second, plan.columns, inverse, device)
-            tables |= more
-            shift = stage_shift(precision, first) + stage_shift(precision, second)
-            unit *= 2.0 ** (2 * shift - scaled)
+        factors = (plan.first, plan.second)
+        tables["table"] = _table(tuple(dict.fromkeys(factors)), 1, precision, device)
+        tables |= _twiddles(*factors, plan.warps * plan.rows, problem.inverse, device)
+        unit *= 2.0 ** stage_shift(precision, plan.first)
+        factor = unit * 2.0**-exponent
     values |= {name: table.data.ptr for name, table in tables.items()}
     values |= {"unit": unit, "factor": factor}
     blocks = min(cores, -(-problem.rows // plan.transforms))
+    if isinstance(plan, ClusterPlan):
+        most = clusters_at_once(kernel.kernel.ptr, plan.cluster, plan.threads, shared)
+        blocks = min(most, problem.rows) * plan.cluster
     bound = BoundKernel(
         kernel, blocks, plan.threads, Arguments(_DTYPE, values), shared_bytes=shared
     )
     return _Launch(bound, tuple(tables.values()))
-
-
-def _method(plan: ConvolutionPlan) -> Method:
-    """What a plan computes."""
-    make = rader if plan.rader else bluestein
-    return make(plan.length, product(plan.first, plan.second))

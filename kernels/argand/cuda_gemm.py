@@ -12,6 +12,7 @@ from argand import cuda_calls, cuda_cublas
 from argand.cuda_arrays import Batched, batched, place, result_place, writable
 from argand.cuda_launch import OperandForm, forced, planes_for, prepare
 from argand.cuda_pack import PackLaunch, PackSource, Planes
+from argand.cuda_workspace import zeroed
 from argand.device import gpu
 from argand.gemm import GemmProblem
 from argand.operands import Op, Side
@@ -65,8 +66,11 @@ def pack(x: Any, op: Op, precision: Precision, side: Side) -> PackedOperand:
         device = gpu(cupy.cuda.Device().id)
         launch = PackLaunch(precision, [source], math.prod(batch_shape), device)
         memory = cupy.empty(launch.nbytes, cupy.uint8)
-        planes = launch([lines.array.data.ptr], memory.data.ptr)[0]
-        return PackedOperand(replace(planes, memory=memory), None, "N", batch_shape)
+        stream = cupy.cuda.get_current_stream().ptr
+        zeros = zeroed(launch.counters, stream)
+        launch([lines.array.data.ptr], memory.data.ptr, zeros=zeros, stream=stream)
+        planes = replace(launch.planes(memory.data.ptr)[0], memory=memory)
+        return PackedOperand(planes, None, "N", batch_shape)
 
 
 def _lines(x: Any, op: Op, side: Side, batch_shape: tuple[int, ...]) -> Batched:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -11,15 +12,20 @@ import cupy
 
 from argand import tuning
 from argand.cuda_arrays import Layout, k_fast
+from argand.cuda_kernel import BoundKernel
 from argand.cuda_mma import MmaLaunch
 from argand.cuda_pack import PackLaunch, PackSource, Planes
 from argand.cuda_reduce import ReduceLaunch
-from argand.cuda_wgmma import WgmmaLaunch, WgmmaProblem, copyable
+from argand.cuda_wgmma import WgmmaLaunch
+from argand.cuda_wgmma_form import WgmmaProblem, copyable
+from argand.cuda_workspace import zeroed
 from argand.device import Device, gpu
 from argand.forced import Forced
 from argand.gemm import GemmProblem
-from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, choose
+from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, choose, room
 from argand.precision import Precision
+from argand.tile_division import Memory, OwnPlanes
+from argand.wgmma_plan import WgmmaPlan
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,7 @@ def prepare(
     device = cupy.cuda.Device().id
     choice = forced.value
     if choice is None:
-        return _prepared(problem, a, b, c, out, device, tuning.generation())
+        return _prepared(problem, a, b, c, out, device, tuning.TABLE.generation)
     return GemmLaunch(problem, a, b, c, out, _adapted(choice, a.traits, b.traits), gpu(device))
 
 
@@ -121,7 +127,7 @@ class GemmLaunch:
         device: Device,
     ) -> None:
         self.choice = choice
-        #: Bytes of memory that a call takes for planes and pieces of tiles; parts of k come to it.
+        #: Bytes of memory that a call takes: planes, and sums of pieces of tiles or of parts of k.
         self.nbytes = 0
         self._mma: MmaLaunch | None = None
         addend = out if c is None else c
@@ -160,6 +166,10 @@ class GemmLaunch:
             )
             target = Layout(lines_m, lines_n, lines_n, 1, lines_m * lines_n, 8, 32)
             alpha, beta, addend = 1, 0, target
+        left = room(
+            choice, precision, GemmSizes(problem.batch, problem.m, problem.n, problem.k),
+            a.traits, b.traits,
+        )  # fmt: skip
         self._multiply = WgmmaLaunch(
             precision, plan,
             WgmmaProblem(
@@ -168,9 +178,37 @@ class GemmLaunch:
             ),
             None if planar else rows.lines, addend, target, device,
             columns.lines if plan.packs else None, columns.conjugated != flip_result,
+            Memory(packed, left, self._own_planes(plan, precision)),
         )  # fmt: skip
-        self._pieces = packed
+        self._swapped = choice.swapped
+        own = self._pack.planes(0) if self._pack else []
+        #: Of what is packed here: bytes before its planes, and before what scales results back.
+        self._places = [(planes.address, planes.unscale) for planes in own]
+        self._counters = max(self._multiply.counters, self._pack.counters if self._pack else 0)
+        self._sums_at = -(-(packed + self._multiply.nbytes) // 256) * 256
         self.nbytes = packed + self._multiply.nbytes
+        if self._partial:
+            self.nbytes = self._sums_at + 8 * math.prod(self._partial)
+
+    @property
+    def kernels(self) -> Sequence[BoundKernel]:
+        """What multiplies: one launch, or two where pieces of tiles lie over planes."""
+        return [] if self._mma is not None else self._multiply.kernels
+
+    def _own_planes(self, plan: WgmmaPlan, precision: Precision) -> tuple[OwnPlanes, ...]:
+        """The planes that a call packs before it multiplies."""
+        if self._pack is None:
+            return ()
+        rows = [True] * self._packs_rows + [False] * self._packs_columns
+        return tuple(
+            OwnPlanes(
+                x.address,
+                (plan.block_m if is_rows else plan.block_n) * x.pitch * precision.operand.bytes,
+                x.nbytes // x.batches if x.batches > 1 else 0,
+                is_rows,
+            )
+            for x, is_rows in zip(self._pack.planes(0), rows, strict=True)
+        )
 
     def __call__(self, a: int | Planes, b: int | Planes, c: int, out: int) -> None:
         """Launch on these addresses or planes; c is not read where beta is 0."""
@@ -179,33 +217,44 @@ class GemmLaunch:
             assert isinstance(b, int)
             self._mma(a, b, c, out)
             return
-        rows, columns = (b, a) if self.choice.swapped else (a, b)
+        rows, columns = (b, a) if self._swapped else (a, b)
+        stream = cupy.cuda.get_current_stream().ptr
         # One piece of memory for all; freed after the launches, it is reused in the stream's order.
         memory = cupy.cuda.alloc(self.nbytes) if self.nbytes else None
         at = 0 if memory is None else memory.ptr
+        # Kernels of a stream run one after the other: all may count in the same place.
+        zeros = zeroed(self._counters, stream) if self._counters else 0
+        ones: list[Any] = []
+        x_unscale = y_unscale = 0
+        if isinstance(rows, Planes):
+            x_unscale, rows = self._unscale(rows, ones), rows.address
+        if isinstance(columns, Planes):
+            y_unscale, columns = self._unscale(columns, ones), columns.address
         if self._pack is not None:
-            wanted = (rows,) * self._packs_rows + (columns,) * self._packs_columns
-            planes = self._pack([x for x in wanted if isinstance(x, int)], at)
-            rows = planes[0] if self._packs_rows else rows
-            columns = planes[-1] if self._packs_columns else columns
-        if self._scaled:
-            assert isinstance(columns, Planes)
-            columns = _with_unscale(columns)
-            rows = _with_unscale(rows) if isinstance(rows, Planes) else rows
+            sources = (rows,) * self._packs_rows + (columns,) * self._packs_columns
+            self._pack(sources, at, zeros=zeros, stream=stream)
+            if self._packs_rows:
+                rows, x_unscale = at + self._places[0][0], at + self._places[0][1]
+            if self._packs_columns:
+                columns, y_unscale = at + self._places[-1][0], at + self._places[-1][1]
+        unscale = (x_unscale, y_unscale) if self._scaled else (0, 0)
+        how = {"memory": at, "zeros": zeros, "stream": stream, "unscale": unscale}
         if not self._partial:
-            self._multiply(rows, columns, c, out, at + self._pieces)
+            self._multiply(rows, columns, c, out, **how)
             return
-        sums = cupy.empty(self._partial, cupy.complex64)
-        self._multiply(rows, columns, 0, sums.data.ptr, at + self._pieces)
-        self._reduce(sums.data.ptr, c, out)
+        self._multiply(rows, columns, 0, at + self._sums_at, **how)
+        self._reduce(at + self._sums_at, c, out)
 
+    def _unscale(self, x: Planes, ones: list[Any]) -> int:
+        """Where what scales back the results of planes lies.
 
-def _with_unscale(x: Planes) -> Planes:
-    """Planes that were packed from 16-bit numbers, beside scaled ones: scaled by 1."""
-    if x.unscale:
-        return x
-    ones = cupy.ones((x.batches, x.lines, 2), cupy.float32)
-    return replace(x, unscale=int(ones.data.ptr), memory=(x.memory, ones))
+        Planes that were packed from 16-bit numbers, beside scaled ones, are scaled by 1, kept in
+        ``ones`` until the launch.
+        """
+        if x.unscale or not self._scaled:
+            return x.unscale
+        ones.append(cupy.ones((x.batches, x.lines, 2), cupy.float32))
+        return int(ones[-1].data.ptr)
 
 
 def planes_for(x: Planes, held: tuple[int, ...], wanted: tuple[int, ...]) -> Planes:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import cupy
 import numpy as np
 
 from argand import nvrtc
@@ -60,19 +62,21 @@ class MmaLaunch:
             BoundKernel(
                 kernel, tiles * min(together, problem.batch - first), plan.threads,
                 Arguments(_DTYPE, values | {"first_batch": first}), shared_bytes=plan.shared_bytes,
+                pointers=(("a", 6),),
             )
             for first in range(0, problem.batch, together)
         ]  # fmt: skip
 
     def __call__(self, a: int, b: int, c: int, out: int) -> None:
         """Launch on these addresses; c is not read where beta is 0."""
-        members = {"a": a, "b": b, "c": c, "out": out}
+        places: Sequence[int] = (0, 0)
         if self._scan is not None:
             # Memory that is freed after the launch is reused in the stream's order.
             largest = self._scan((a, b))
-            members["a_largest"], members["b_largest"] = self._scan.places(largest)
+            places = self._scan.places(largest)
+        stream = cupy.cuda.get_current_stream().ptr
         for kernel in self._kernels:
-            kernel(members)
+            kernel.launch(stream, (a, b, c, out, *places))
 
 
 def _whole_pairs(x: Layout) -> bool:

@@ -10,7 +10,6 @@ from argand import nvrtc
 from argand.cuda_arrays import Layout, k_fast
 from argand.cuda_kernel import BoundKernel
 from argand.cuda_scan import ScanLaunch
-from argand.cuda_workspace import zeroed
 from argand.device import Device
 from argand.kernel_arguments import Arguments, arguments_dtype
 from argand.pack_plan import (
@@ -88,7 +87,8 @@ class PackLaunch:
         self._scan = None
         if any(scaled) and not waits:
             self._scan = ScanLaunch([x.layout for x in sources], batch, device)
-        self._counters = 0
+        #: Bytes of counters that a call needs zero, and leaves so.
+        self.counters = 0
         #: Bytes that planes and what scales their results back take.
         self.nbytes = 0
         for i, (source, pitch) in enumerate(zip(sources, pitches, strict=True)):
@@ -97,10 +97,10 @@ class PackLaunch:
             wait = scaled[i] and waits
             count = strips(x.rows, batches)
             # Strips' counters, then lines' magnitudes, where kernels leave zeros.
-            arrived = self._counters
+            arrived = self.counters
             largest = arrived + 8 * count
             if wait:
-                self._counters = largest + -(-4 * batches * x.rows // 8) * 8
+                self.counters = largest + -(-4 * batches * x.rows // 8) * 8
             size = planes_bytes(precision, x.rows, x.columns, batches)
             unscale = self.nbytes + _aligned(size)
             self._places.append(_Place(
@@ -122,26 +122,32 @@ class PackLaunch:
         arguments = Arguments(
             arguments_dtype(pack_arguments(len(plans))), values | {"first_blocks": blocks[0]}
         )
-        self._kernel = BoundKernel(kernel, sum(blocks), THREADS, arguments)
+        pointers = [(f"x_{i}", 5) for i in range(len(sources))]
+        self._kernel = BoundKernel(kernel, sum(blocks), THREADS, arguments, pointers=pointers)
 
-    def __call__(self, addresses: Sequence[int], memory: int) -> list[Planes]:
-        """Pack what lies there into ``nbytes`` of memory, at a multiple of 256."""
-        members: dict[str, int] = {}
-        counters = zeroed(self._counters) if self._counters else 0
-        largest = None if self._scan is None else self._scan(addresses)
-        for i, (address, place) in enumerate(zip(addresses, self._places, strict=True)):
-            members[f"x_{i}"] = address
-            members[f"planes_{i}"] = memory + place.planes
-            if place.unscale is not None:
-                members[f"unscale_{i}"] = memory + place.unscale
-                if place.counters is not None:
-                    members[f"arrived_{i}"] = counters + place.counters[0]
-                    members[f"largest_{i}"] = counters + place.counters[1]
-                else:
-                    assert self._scan is not None
-                    members[f"largest_{i}"] = self._scan.places(largest)[i]
-        self._kernel(members)
+    def planes(self, memory: int) -> list[Planes]:
+        """Each operand's planes in memory that begins there."""
         return [place.at(memory) for place in self._places]
+
+    def __call__(self, addresses: Sequence[int], memory: int, *, zeros: int, stream: int) -> None:
+        """Pack what lies there into ``nbytes`` of memory, at a multiple of 256, on a stream.
+
+        ``zeros`` are ``counters`` bytes that are zero, and left so.
+        """
+        scan = self._scan
+        largest = None if scan is None else scan(addresses)
+        groups = []
+        for i, (address, place) in enumerate(zip(addresses, self._places, strict=True)):
+            found = arrived = unscale = 0
+            if place.unscale is not None:
+                unscale = memory + place.unscale
+                if place.counters is not None:
+                    arrived, found = zeros + place.counters[0], zeros + place.counters[1]
+                else:
+                    assert scan is not None
+                    found = scan.places(largest)[i]
+            groups.append((address, memory + place.planes, found, arrived, unscale))
+        self._kernel.launch(stream, *groups)
 
 
 def _aligned(nbytes: int) -> int:

@@ -12,9 +12,9 @@ from typing import Any
 
 import cupy
 
-from argand import nvrtc
+from argand import nvrtc, softmax_tuning
 from argand.cuda_arrays import one_stride, place
-from argand.cuda_kernel import BoundKernel
+from argand.cuda_kernel import BoundKernel, clusters_at_once
 from argand.cuda_workspace import zeroed
 from argand.device import Device, gpu
 from argand.forced import Forced
@@ -26,6 +26,7 @@ from argand.softmax_plan import (
     PORTABLE_CLUSTER,
     SoftmaxForm,
     SoftmaxPlan,
+    check_row,
     check_softmax_plan,
     vector_for,
 )
@@ -82,7 +83,8 @@ def key_of(operation: str, x: Any, out: Any, options: tuple[Any, ...]) -> Key | 
             return None
         form = (out.shape, out.strides, out.dtype.char, out.data.ptr & _ALIGNMENT)
     key = (
-        operation, x.shape, x.strides, x.dtype.char, x.data.ptr & _ALIGNMENT, form, options, device
+        operation, x.shape, x.strides, x.dtype.char, x.data.ptr & _ALIGNMENT, form, options, device,
+        softmax_tuning.TABLE.generation,
     )  # fmt: skip
     try:
         hash(key)
@@ -126,11 +128,19 @@ class SoftmaxLaunch:
         form = softmax_form(problem, read, None if reduced else written)
         self.form = form
         self.plan = (
-            plan_softmax(form, arch, rows=problem.rows, columns=problem.columns, cores=device.cores)
+            plan_softmax(
+                form,
+                arch,
+                rows=problem.rows,
+                columns=problem.columns,
+                cores=device.cores,
+                measured=softmax_tuning.lookup(form, problem.rows, problem.columns, device.index),
+            )
             if forced.value is None
             else forced.value[0]
         )
         check_softmax_plan(self.plan, form, arch)
+        check_row(self.plan, form, problem.columns)
         self._rows = problem.rows
         self._extent = (max(0, problem.rows - 1) * max(0, read.stride) + problem.columns) * int(
             x.dtype.itemsize
@@ -190,20 +200,10 @@ def _at_once(function: int, plan: SoftmaxPlan, shared: int, device: Device) -> i
         if found == 0:
             raise RuntimeError(f"{plan} does not fit on {device.name}")
         return found
-    from cuda.bindings import driver
-
-    size = driver.CUlaunchAttribute()
-    size.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-    size.value.clusterDim.x, size.value.clusterDim.y, size.value.clusterDim.z = plan.cluster, 1, 1
-    config = driver.CUlaunchConfig()
-    config.gridDimX, config.gridDimY, config.gridDimZ = plan.cluster, 1, 1
-    config.blockDimX, config.blockDimY, config.blockDimZ = plan.block_threads, 1, 1
-    config.sharedMemBytes = shared
-    config.attrs, config.numAttrs = [size], 1
-    error, clusters = driver.cuOccupancyMaxActiveClusters(driver.CUfunction(function), config)
-    if error != driver.CUresult.CUDA_SUCCESS or clusters == 0:
-        raise RuntimeError(f"{plan} does not fit on {device.name}: {error.name}")
-    return int(clusters) * plan.cluster
+    found = clusters_at_once(function, plan.cluster, plan.block_threads, shared)
+    if found == 0:
+        raise RuntimeError(f"{plan} does not fit on {device.name}")
+    return found * plan.cluster
 
 
 _kept: Remembered[Key, SoftmaxLaunch] = Remembered()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 ALIGNMENT = 16
@@ -36,6 +36,31 @@ class TensorMap:
                 f"the driver refuses to move a tensor map ({error.name}) to {address:#x}"
             )
         self._address = address
+
+
+class MapsOfForm:
+    """The tensor maps of arrays of one form, which differ in their address only.
+
+    ``make(address)`` describes one. The latest few are kept; others are moved to new addresses.
+    """
+
+    _MOST = 8
+
+    def __init__(self, make: Callable[[int], TensorMap]) -> None:
+        self._make = make
+        self._kept: dict[int, TensorMap] = {}
+
+    def at(self, address: int) -> int:
+        """The place of the map of the array there, until so many other arrays have been there."""
+        found = self._kept.get(address)
+        if found is None:
+            if len(self._kept) < self._MOST:
+                found = self._make(address)
+            else:
+                found = self._kept.pop(next(iter(self._kept)))
+                found.move(address)
+            self._kept[address] = found
+        return found.place
 
 
 def tensor_map(

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from threading import Lock
 
 from argand import nvrtc
-from argand.cuda_arrays import Layout, k_fast
+from argand.cuda_arrays import Layout
 from argand.cuda_kernel import BoundKernel
-from argand.cuda_pack import Planes
-from argand.cuda_tensor_map import ALIGNMENT, TensorMap, tensor_map
-from argand.cuda_workspace import zeroed
-from argand.device import Arch, Device
-from argand.gemm_plan import PlanError
+from argand.cuda_tensor_map import MapsOfForm, TensorMap, tensor_map
+from argand.cuda_wgmma_form import (
+    WgmmaProblem,
+    arrange_with_head,
+    blocks_at_once,
+    staged_where_possible,
+)
+from argand.device import Device
 from argand.kernel_arguments import Arguments, arguments_dtype
 from argand.pack_plan import pack_aside, pitch_of, planes_bytes
 from argand.precision import Precision
+from argand.tile_division import Memory, Tiles
 from argand.wgmma_plan import (
     STORE_SIDE,
     WARP,
     WARPGROUP,
     WGMMA_ARGUMENTS,
-    Division,
     WgmmaPlan,
-    check_wgmma_plan,
-    divide,
     wgmma_kernel_name,
     wgmma_source,
 )
@@ -32,48 +32,9 @@ from argand.wgmma_plan import (
 _DTYPE = arguments_dtype(WGMMA_ARGUMENTS)
 _PACKING = ("y_pitch", "y_flip", "pack_lines", "pack_round", "y_line", "y_batch")
 """Arguments of packing on the way."""
-
-
-def copyable(x: Layout) -> bool:
-    """Whether the copy engine can read an operand: contiguous one way, aligned the other."""
-    fast, slow = (x.column_stride, x.row_stride) if k_fast(x) else (x.row_stride, x.column_stride)
-    aligned = all(stride * x.item % ALIGNMENT == 0 for stride in (slow, x.batch_stride))
-    return fast == 1 and slow > 0 and x.batch_stride >= 0 and aligned and x.aligned >= ALIGNMENT
-
-
-def staged_where_possible(
-    plan: WgmmaPlan, precision: Precision, out: Layout, arch: Arch
-) -> WgmmaPlan:
-    """The plan, with results through the copy engine where it can write them so."""
-    if plan.half_output or not copyable(out):
-        return plan
-    staged = replace(plan, staged=True, rows_fast=not k_fast(out))
-    try:
-        check_wgmma_plan(staged, precision, arch)
-    except PlanError:  # no shared memory left for it, or tiles narrower than a box
-        return plan
-    return staged
-
-
-@dataclass(frozen=True)
-class WgmmaProblem:
-    """Z = alpha X Y^T + beta C: rows (of X), columns (rows of Y) and k, in batches.
-
-    ``x_batched`` and ``y_batched`` say whether each product has its own operand. ``flip_result``
-    conjugates the product before alpha. k is cut into ``parts``; then there are ``parts`` times as
-    many results, each the sum over its part.
-    """
-
-    rows: int
-    columns: int
-    k: int
-    batch: int
-    x_batched: bool
-    y_batched: bool
-    alpha: complex = 1
-    beta: complex = 0
-    flip_result: bool = False
-    parts: int = 1
+_POINTERS = [name for kind, name in WGMMA_ARGUMENTS if kind.endswith("*")]
+"""c, out, what scales rows and columns back, pieces, their counters, Y, its planes, their counters:
+at the structure's beginning."""
 
 
 class WgmmaLaunch:
@@ -86,6 +47,7 @@ class WgmmaLaunch:
         c: layout of C, out's where there is none.
         out: layout of the result, complex64, or uint32 pairs of 16 bits with ``half_output``.
         y: layout of a column operand that the plan packs on the way, which ``y_flip`` conjugates.
+        memory: what the call has for pieces of tiles.
     """
 
     def __init__(
@@ -99,41 +61,43 @@ class WgmmaLaunch:
         device: Device,
         y: Layout | None = None,
         y_flip: bool = False,
+        memory: Memory = Memory(),  # noqa: B008
     ) -> None:
         plan = staged_where_possible(plan, precision, out, device.require_arch())
-        self._precision, self._plan, self._problem, self._x = precision, plan, problem, x
-        self._out = out
+        self._precision, self._problem, self._x, self._out = precision, problem, x, out
+        tiles = Tiles(
+            -(-problem.rows // plan.block_m), -(-problem.columns // plan.block_n),
+            problem.batch * problem.parts,
+        )  # fmt: skip
+        steps = -(-problem.k // plan.depth)
+        most = blocks_at_once(problem, plan, tiles, device)
+        plan, arranged = arrange_with_head(
+            plan, precision, problem, tiles, most, memory, device.require_arch()
+        )
+        self._plan = plan
         shared_bytes = plan.shared_bytes(precision)
         kernel = nvrtc.load(
             wgmma_source(precision, plan), device.target, wgmma_kernel_name(precision, plan),
             shared_bytes,
         )  # fmt: skip
-        row_tiles = -(-problem.rows // plan.block_m)
-        tiles = row_tiles * -(-problem.columns // plan.block_n) * problem.batch * problem.parts
-        most = self._blocks_at_once(tiles, device)
-        steps = -(-problem.k // plan.depth)
-        # Whoever cuts k into parts has done so to fill the card.
-        division = (
-            divide(tiles, most, steps, plan.depth) if problem.parts == 1
-            else Division(min(tiles, most), tiles)
-        )  # fmt: skip
         multiplying = plan.threads - WARPGROUP
+        division = arranged.division
         #: Bytes that sums of pieces take, and planes of what is packed on the way.
-        self.nbytes = 4 * division.blocks * plan.block_n * multiplying if division.share else 0
-        self._zeros = self._packed_at = 4 * division.blocks * multiplying // WARP
-        self._planes_at, self._planes = self.nbytes, None
+        self.nbytes = arranged.nbytes
+        self._pieces_at = memory.taken if arranged.over is None else arranged.over
+        self._planes_at = memory.taken + self.nbytes
+        self._packed_at = 4 * division.blocks * multiplying // WARP
+        #: Bytes of counters that a call needs zero, and leaves so.
+        self.counters = self._packed_at if division.share else 0
         packing = dict.fromkeys(_PACKING, 0)
         if plan.packs:
             assert y is not None
             batches = problem.batch if problem.y_batched else 1
             aside = pack_aside(plan, problem.rows, y.rows, y.columns, batches, division.blocks)
-            pitch = pitch_of(y.columns)
-            size = planes_bytes(precision, y.rows, y.columns, batches)
-            self._planes = Planes(0, size, 0, y.rows, pitch, batches)
-            self._zeros += 4 * aside.counters
-            self.nbytes += size
+            self.counters = self._packed_at + 4 * aside.counters
+            self.nbytes += planes_bytes(precision, y.rows, y.columns, batches)
             packing = {
-                "y_pitch": pitch,
+                "y_pitch": pitch_of(y.columns),
                 "y_flip": y_flip,
                 "pack_lines": aside.lines,
                 "pack_round": aside.round,
@@ -142,14 +106,15 @@ class WgmmaLaunch:
             }
         # As neighbour_rows() of the kernel's plan.
         neighbours = (plan.storage != "planar" and not plan.k_fast) or plan.rows_fast
-        arguments = Arguments(_DTYPE, {
+        values = {
             "c": 0, "out": 0, "x_unscale": 0, "y_unscale": 0,
             "rows": problem.rows, "columns": problem.columns, "k": problem.k,
             "batches": problem.batch, "x_batched": problem.x_batched,
             "y_batched": problem.y_batched,
             "pieces": 0, "ready": 0, "y_source": 0, "y_planes": 0, "packed": 0, **packing,
             "parts": problem.parts, "part_steps": -(-steps // problem.parts),
-            "whole_tiles": division.whole, "split_tiles": division.split, "share": division.share,
+            "first_tile": 0, "whole_tiles": division.whole, "split_tiles": division.split,
+            "share": division.share, "period": division.period(steps),
             "c_row": c.row_stride, "c_column": c.column_stride, "c_batch": c.batch_stride,
             "out_row": out.row_stride, "out_column": out.column_stride,
             "out_batch": out.batch_stride,
@@ -158,84 +123,56 @@ class WgmmaLaunch:
             "flip_result": problem.flip_result,
             "row_pairs": neighbours and out.in_pairs(along_columns=False),
             "column_pairs": out.in_pairs(along_columns=True),
-        })  # fmt: skip
-        self._kernel = BoundKernel(
-            kernel, division.blocks, plan.threads, arguments, maps=3, shared_bytes=shared_bytes
+        }  # fmt: skip
+        #: The launches of a call.
+        self.kernels = [
+            BoundKernel(
+                kernel, blocks, plan.threads, Arguments(_DTYPE, values | changed),
+                maps=3, shared_bytes=shared_bytes, pointers=(("c", len(_POINTERS)),),
+            )
+            for blocks, changed in arranged.launches()
+        ]  # fmt: skip
+        self._maps = (
+            MapsOfForm(self._x_planes_map if x is None else self._interleaved_map),
+            MapsOfForm(self._y_map),
+            MapsOfForm(self._out_map),
         )
-        self._maps: dict[str, TensorMap] = {}
         self._lock = Lock()  # maps are moved from call to call
 
     def __call__(
-        self, rows: int | Planes, columns: int | Planes, c: int, out: int, memory: int
+        self,
+        rows: int,
+        columns: int,
+        c: int,
+        out: int,
+        *,
+        memory: int,
+        zeros: int,
+        stream: int,
+        unscale: tuple[int, int] = (0, 0),
     ) -> None:
-        """Launch on these operands and addresses, ``memory`` being that of ``nbytes``.
+        """Launch on a stream and these addresses of operands or their planes.
 
-        The column operand is an address where the plan packs it. c is not read where beta is 0.
+        ``memory`` is the call's, where ``nbytes`` follow what is taken already, ``zeros`` are
+        ``counters`` bytes that are zero (and left so), ``unscale`` is where lie what scales rows
+        and columns back. The column operand is in planes unless the plan packs it. c is not read
+        where beta is 0.
         """
-        members = {"c": c, "out": out}
-        if self.nbytes:
-            zeros = zeroed(self._zeros)
-            members["pieces"] = memory
-            members["ready"] = zeros
-        planes = self._planes
-        if planes is None:
-            assert isinstance(columns, Planes)
-            planes, y_at = columns, columns.address
-            if planes.unscale:
-                members["y_unscale"] = planes.unscale
-        else:
-            assert isinstance(columns, int)
-            y_at = memory + self._planes_at
-            members["packed"] = zeros + self._packed_at
-            members["y_source"] = columns
-            members["y_planes"] = y_at
-        if isinstance(rows, Planes) and rows.unscale:
-            members["x_unscale"] = rows.unscale
+        source = planes = 0
+        if self._plan.packs:
+            source, columns = columns, memory + self._planes_at
+            planes = columns
+        pointers = (
+            c, out, *unscale, memory + self._pieces_at, zeros, source, planes,
+            zeros + self._packed_at,
+        )  # fmt: skip
+        x_maps, y_maps, out_maps = self._maps
         with self._lock:
-            x_map = (
-                self._map("x", rows.address, rows) if isinstance(rows, Planes)
-                else self._map("x", rows)
-            )  # fmt: skip
-            y_map = self._map("y", y_at, planes)
+            y_map = y_maps.at(columns)
             # A kernel that stores directly does not look at the third map.
-            out_map = self._map("out", out) if self._plan.staged else y_map
-            self._kernel(members, (x_map.place, y_map.place, out_map.place))
-
-    def _map(self, name: str, address: int, planes: Planes | None = None) -> TensorMap:
-        """The tensor map of one of the kernel's three arrays, moved to where that lies now.
-
-        Arrays of one launch differ in nothing else.
-        """
-        found = self._maps.get(name)
-        if found is not None:
-            found.move(address)
-            return found
-        if name == "out":
-            found = self._out_map(address)
-        elif planes is None:
-            found = self._interleaved_map(address)
-        else:
-            plan = self._plan
-            lines = plan.block_m if name == "x" else plan.block_n
-            found = self._planes_map(address, planes, lines)
-        self._maps[name] = found
-        return found
-
-    def _blocks_at_once(self, tiles: int, device: Device) -> int:
-        """One on each multiprocessor, or fewer where that keeps operands in the cache.
-
-        Blocks that share a product's operands read them at the same time only while no product is
-        left half done by a wave; where several products' operands fill the cache, that is worth
-        the multiprocessors that stand idle.
-        """
-        problem, cores = self._problem, device.cores
-        if self._plan.packs:  # planes are fresh, and meet in the cache anyway
-            return cores
-        of_product = tiles // problem.batch
-        inside = 8 * problem.k * (problem.rows + problem.columns)
-        if of_product >= cores or cores // of_product * inside < device.cache_bytes // 2:
-            return cores
-        return cores // of_product * of_product
+            maps = x_maps.at(rows), y_map, out_maps.at(out) if self._plan.staged else y_map
+            for kernel in self.kernels:
+                kernel.launch(stream, pointers, maps=maps)
 
     def _interleaved_map(self, address: int) -> TensorMap:
         x, plan = self._x, self._plan
@@ -265,12 +202,22 @@ class WgmmaLaunch:
             (STORE_SIDE, STORE_SIDE, 1), 128,
         )  # fmt: skip
 
-    def _planes_map(self, address: int, x: Planes, lines: int) -> TensorMap:
+    def _x_planes_map(self, address: int) -> TensorMap:
+        problem = self._problem
+        return self._planes_map(address, problem.rows, problem.x_batched, self._plan.block_m)
+
+    def _y_map(self, address: int) -> TensorMap:
+        problem = self._problem
+        return self._planes_map(address, problem.columns, problem.y_batched, self._plan.block_n)
+
+    def _planes_map(self, address: int, lines: int, batched: bool, of_tile: int) -> TensorMap:
         item = self._precision.operand.bytes
-        line = x.pitch * item
+        pitch = pitch_of(self._problem.k)
+        line = pitch * item
         planes = 2 * self._precision.terms
+        batches = self._problem.batch if batched else 1
         return tensor_map(
-            address, item, (x.pitch, x.lines, planes, x.batches),
-            (line, x.lines * line, planes * x.lines * line),
-            (self._plan.depth, lines, planes, 1), self._plan.line_bytes(self._precision),
+            address, item, (pitch, lines, planes, batches),
+            (line, lines * line, planes * lines * line),
+            (self._plan.depth, of_tile, planes, 1), self._plan.line_bytes(self._precision),
         )  # fmt: skip

@@ -13,13 +13,16 @@ _PER_THREAD = 2
 _kept: dict[tuple[int, int, int], Any] = {}
 
 
-def zeroed(nbytes: int) -> int:
+def zeroed(nbytes: int, stream: int | None = None) -> int:
     """The address of so many bytes that are zero for the next kernel of the current stream.
+
+    ``stream`` is its handle where it is known.
 
     It belongs to the stream (and its device) and is kept: kernels of one stream run one after the
     other, and each must leave zeros behind.
     """
-    stream = cupy.cuda.get_current_stream().ptr
+    if stream is None:
+        stream = cupy.cuda.get_current_stream().ptr
     thread = get_ident() if stream == _PER_THREAD else 0
     key = (cupy.cuda.runtime.getDevice(), stream, thread)
     found = _kept.get(key)

@@ -6,31 +6,28 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, product
-from math import gcd
 
 from argand.device import Arch
+from argand.dft_butterfly import ButterflyPlan
+from argand.dft_butterfly_choice import butterfly_cycles, butterfly_plans, large_plans
+from argand.dft_cluster import ClusterPlan
 from argand.dft_hankel import TURNS, HankelPlan
-from argand.dft_limits import COLUMN_WARPS, is_legal
+from argand.dft_limits import is_legal
 from argand.dft_method import (
     LARGEST_DENSE,
     LARGEST_FACTOR,
-    LARGEST_FUSED,
-    LARGEST_LENGTH,
     Method,
     prime_factors,
 )
-from argand.dft_plan import ConvolutionPlan, DensePlan, Plan, ProductPlan, depth, folded_tiles
+from argand.dft_plan import DensePlan, Plan, ProductPlan, depth, folded_tiles
+from argand.dft_whole import WholePlan
 from argand.precision import TF32, Precision
 
 FAST_PRIME = 23
 """cuFFT is faster at lengths of prime factors up to here: measured at 16 to 1000 and 1024, 4095 and
 4096 (7, 11, 13, 23). Others were measured as primes alone."""
-SLOW_LENGTHS = (32, 12_000)
-"""But not at these: ours is 1.24 and 1.36 times as fast (at 9000, 10080 and 14400 it is slower)."""
-RADER = ((768, 1536), (4000, LARGEST_LENGTH))
-BLUESTEIN_FROM = 4096
-"""Our convolutions are faster there (1009 2.0 times, 4093 1.4, 8191 2.0, 10007 1.7); at 2039 cuFFT
-is."""
+SLOW_LENGTHS = (32, 12_000, 1 << 14, 1 << 15, 1 << 16, 1 << 17)
+"""But not at these, where ours is (at 9000, 10080 and 14400 it is slower)."""
 DENSE_BY_THREADS = 512
 """Up to here a dense prime is worth it without wgmma."""
 _WARPS = ((160, 2), (224, 4), (264, 2), (LARGEST_DENSE, 4))
@@ -44,8 +41,6 @@ _BETTER = 1.5
 """Warps that a second place for a tile is worth, or that none has to wait for another."""
 _MOST_WARPS = 16
 _MOST_WARPGROUPS = 6
-_CONVOLUTION_WARPS = 8
-"""Of a block: more leave too few registers for addresses, twiddles and sums."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +66,9 @@ def choose(method: Method | None, precision: Precision, arch: Arch, *, wide: boo
         return Choice(None, "one number is its own transform")
     if (why := _library_is_faster(method)) is not None:
         return Choice(None, why)
-    if _cut_too_often(method, precision):
-        return Choice(None, f"the sums of {method} at {precision.name} would be off by over 1e-6")
     plan = own_plan(method, precision, arch, wide=wide)
+    if plan is None and _cut_too_often(method, precision):
+        return Choice(None, f"the sums of {method} at {precision.name} would be off by over 1e-6")
     if plan is None:
         return Choice(None, f"no plan fits {method} at {precision.name} on {arch.target}")
     if plan.kind == "dense" and method.length > DENSE_BY_THREADS:
@@ -86,10 +81,6 @@ def _library_is_faster(method: Method) -> str | None:
     length = method.length
     if max(prime_factors(length)) <= FAST_PRIME and length not in SLOW_LENGTHS:
         return f"faster at lengths of prime factors up to {FAST_PRIME}, and in fp32"
-    if method.kind == "rader" and not any(first <= length <= last for first, last in RADER):
-        return f"faster than a convolution of {length - 1}"
-    if method.kind == "bluestein" and length <= BLUESTEIN_FROM:
-        return f"faster than convolutions at lengths up to {BLUESTEIN_FROM}"
     return None
 
 
@@ -103,24 +94,20 @@ def _cut_too_often(method: Method, precision: Precision) -> bool:
 
 
 def own_plan(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> Plan | None:
-    """The best of our own plans; None where there is none, or its error would pass 1e-6."""
-    if _cut_too_often(method, precision):
-        return None
+    """The best of our own plans; None where there is none with an error of at most 1e-6."""
     found = candidates(method, precision, arch, wide=wide)
     return min(found, key=estimate) if found else None
 
 
 def candidates(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> list[Plan]:
     """Every plan worth measuring."""
-    if method.kind == "dense":
-        every: Iterator[Plan] = chain(_dense(method.length, wide), _hankel(method.length, wide))
-    elif method.kind == "product" and all(part.kind == "dense" for part in method.parts):
-        first, second = (part.length for part in method.parts)
-        every = _product(first, second, wide)
-    elif method.kind in ("rader", "bluestein"):
-        every = _convolution(method)
-    else:
-        return []
+    every: Iterator[Plan] = iter(())
+    if not _cut_too_often(method, precision):
+        every = _by_products(method, wide)
+    if method.kind in ("rader", "bluestein"):
+        every = chain(every, butterfly_plans(method.length))
+    elif wide:
+        every = chain(every, large_plans(method.length))
     found = {plan: None for plan in every if is_legal(plan, precision, arch)}
     # Tables are streamed where they leave no room for two tiles beside them.
     held = [
@@ -129,6 +116,16 @@ def candidates(method: Method, precision: Precision, arch: Arch, *, wide: bool) 
         if not isinstance(plan, DensePlan) or (plan.resident and plan.groups > 1)
     ]
     return _most_groups(held or list(found))
+
+
+def _by_products(method: Method, wide: bool) -> Iterator[Plan]:
+    """Of tensor cores, with tables."""
+    if method.kind == "dense":
+        return chain(_dense(method.length, wide), _hankel(method.length, wide))
+    if method.kind == "product" and all(part.kind == "dense" for part in method.parts):
+        first, second = (part.length for part in method.parts)
+        return _product(first, second, wide)
+    return iter(())
 
 
 def _dense(length: int, wide: bool) -> Iterator[Plan]:
@@ -157,28 +154,6 @@ def _product(first: int, second: int, wide: bool) -> Iterator[Plan]:
                 yield ProductPlan(first, second, warps, rows, groups, buffers, wide)
 
 
-def _convolution(method: Method) -> Iterator[Plan]:
-    inner = method.parts[0]
-    if inner.convolves or len(inner.stages) > 2:
-        return
-    size, rader = inner.length, method.kind == "rader"
-    for first in range(2, LARGEST_FUSED + 1):
-        second = size // first
-        if first * second != size or not 2 <= second <= LARGEST_FUSED:
-            continue
-        for warps in range(1, _CONVOLUTION_WARPS + 1):
-            rows, back = (-(-n // (16 * warps)) for n in (second, first))
-            sizes = (method.length, rader, first, second, warps, rows, back)
-            for groups in range(1, _CONVOLUTION_WARPS // warps + 1):
-                yield ConvolutionPlan(*sizes, groups, columns=False)
-        if rader and first in COLUMN_WARPS and gcd(first, second) == 1:
-            sizes = (method.length, rader, first, second, COLUMN_WARPS[first], 1, 1)
-            # One warp each: twelve of 168 registers were slower than eight.
-            most = _CONVOLUTION_WARPS if COLUMN_WARPS[first] == 1 else _MOST_WARPS
-            for groups in range(1, most // COLUMN_WARPS[first] + 1):
-                yield ConvolutionPlan(*sizes, groups, columns=True)
-
-
 def _most_groups(plans: list[Plan]) -> list[Plan]:
     """Of plans that differ in their groups alone those with the most.
 
@@ -199,8 +174,10 @@ def estimate(plan: Plan) -> tuple[float, ...]:
 
     Fitted to what was measured on an H200; it only has to rank.
     """
-    if isinstance(plan, ConvolutionPlan):
-        return (_cycles(plan),)
+    if isinstance(plan, ButterflyPlan):
+        return (butterfly_cycles(plan),)
+    if isinstance(plan, WholePlan | ClusterPlan):
+        return (plan.kind != "whole", plan.warps, getattr(plan, "cluster", 1))
     if isinstance(plan, HankelPlan):
         return (plan.length <= LARGEST_FACTOR, *_hankel_order(plan))
     warps = min(plan.groups * plan.warps, _ENOUGH_WARPS)
@@ -214,32 +191,9 @@ def estimate(plan: Plan) -> tuple[float, ...]:
 def _hankel_order(plan: HankelPlan) -> tuple[float, ...]:
     """Columns of one warpgroup, then a tile on its way beside two, then few turns.
 
-    Two groups are best, but three of small tiles where two more are on their way.
+    Two groups are best with four buffers, but three of small tiles where two more are on their way.
     """
     best = 3 if plan.turns > 1 and plan.buffers >= 5 else 2
     waits = plan.groups < 2 or plan.buffers < 3
-    return (plan.sharing, waits, plan.turns, abs(plan.groups - best), -plan.buffers)
-
-
-def _cycles(plan: ConvolutionPlan) -> float:
-    """Of a multiprocessor for a transform: its warps' own way, or all instructions there are."""
-    way: float
-    if plan.columns:
-        # Products of a warp's lines, its columns, all numbers in and out.
-        threads = 32 * plan.warps
-        way = 2 * _instructions(plan.second) + 26 * plan.length / threads
-        way += 27 * plan.first * -(-plan.second // threads)
-        return max(4.5 * way / plan.groups, way * plan.warps / 2.2)
-    across, along = (-(-n // (16 * plan.warps)) for n in (plan.first, plan.second))
-    stages = (plan.rows + along) * _instructions(plan.first) + (
-        plan.rows_back + across
-    ) * _instructions(plan.second)
-    way = stages + 300 + 0.7 * plan.length / plan.warps
-    return plan.halves * max(4.5 * way / plan.groups, way * plan.warps / 2.2)
-
-
-def _instructions(length: int) -> int:
-    """A warp's for sixteen transforms of one stage: folding, products, results."""
-    half = length // 2
-    slices, tiles = -(-half // 16), -(-half // 8)
-    return slices * (160 + 16 * tiles) + 56 * tiles + 60
+    spare = abs(plan.buffers - 4) if plan.turns == 1 else -plan.buffers
+    return (plan.sharing, waits, plan.turns, abs(plan.groups - best), spare)

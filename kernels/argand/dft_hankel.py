@@ -94,7 +94,7 @@ class HankelPlan:
         places = -(-2 * self.places // 128) * 128
         tile = -(-(32 // self.turns) * self.length * 8 // 128) * 128
         board = 32 * self.groups * self.warps if self._lookers(precision) > 1 else 0
-        return table + places + self.buffers * (tile + 8) + board
+        return table + places + self.buffers * (tile + 16) + board
 
     def _lookers(self, precision: Precision) -> int:
         return self.turns * self.sharing if precision.scaled else 1

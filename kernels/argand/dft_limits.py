@@ -5,19 +5,25 @@ from __future__ import annotations
 from dataclasses import fields
 
 from argand.device import Arch
+from argand.dft_butterfly import (
+    LARGEST_RADIX,
+    LARGEST_SIZE,
+    LARGEST_TURNS,
+    STAGES,
+    ButterflyPlan,
+)
+from argand.dft_cluster import LARGEST_CLUSTER, LARGEST_STAGE, ClusterPlan
 from argand.dft_hankel import LARGEST_COLUMNS, TURNS, HankelPlan
-from argand.dft_method import COLUMNS, LARGEST_FUSED, is_prime
+from argand.dft_method import LARGEST_FUSED, is_prime
 from argand.dft_plan import (
     LARGEST_REGISTERS,
-    ConvolutionPlan,
-    DensePlan,
     Plan,
     ProductPlan,
-    depth,
     registers,
 )
+from argand.dft_whole import WholePlan
 from argand.gemm_plan import PlanError
-from argand.precision import FP16, Precision
+from argand.precision import Precision
 from argand.wgmma_plan import TARGET
 
 ENGINE_SM = 90
@@ -25,11 +31,9 @@ ENGINE_SM = 90
 WIDE_BYTES = 16
 """Of a wide copy, on which its addresses lie."""
 LARGEST_BLOCK = 1024
+_RESERVED = 1024
+"""Bytes of shared memory that the device takes for each block."""
 _NAMED_BARRIERS = 15
-COLUMN_WARPS = dict(zip(COLUMNS, (1, 3), strict=True))
-"""How many warps lines are for of a convolution with such columns in registers."""
-LONGEST_CONVOLUTION = (90, 112, 8)
-"""N1, N2 and warps of the one with sums of 112 registers that needs no more, in fp16."""
 
 
 def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
@@ -39,7 +43,7 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
     for field in fields(plan):
         least = 2 if field.name in ("length", "first", "second") else 1
         value = getattr(plan, field.name)
-        if not isinstance(value, bool) and value < least:
+        if isinstance(value, int) and not isinstance(value, bool) and value < least:
             raise PlanError(f"{field.name} must be at least {least}, got {value}")
     if plan.threads > LARGEST_BLOCK:
         raise PlanError(f"a block has at most {LARGEST_BLOCK} threads, got {plan.threads}")
@@ -49,9 +53,16 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
         raise PlanError(f"wide copies of products need an even length, got {plan.length}")
     if isinstance(plan, HankelPlan):
         _check_hankel(plan, precision, arch)
-    elif not isinstance(plan, DensePlan):
-        _check_fused(plan)
-    have = registers(plan.threads)
+    elif isinstance(plan, ButterflyPlan):
+        _check_butterfly(plan)
+    elif isinstance(plan, WholePlan):
+        _check_whole(plan, arch)
+    elif isinstance(plan, ClusterPlan):
+        _check_cluster(plan, arch)
+    elif isinstance(plan, ProductPlan):
+        _check_product(plan)
+    blocks = plan.blocks if isinstance(plan, ClusterPlan) else 1
+    have = registers(blocks * plan.threads)
     if arch.sm < ENGINE_SM:
         have -= 8  # threads copy what the copy engine would
     if plan.sums + besides(precision, plan) > have:
@@ -59,10 +70,10 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
             f"{plan.sums} sums a thread and {besides(precision, plan)} registers beside them are "
             f"more than the {have} that {plan.threads} threads have"
         )
-    if plan.shared_bytes(precision) > arch.shared_bytes:
+    if blocks * (plan.shared_bytes(precision) + _RESERVED) - _RESERVED > arch.shared_bytes:
         raise PlanError(
-            f"shared memory of {plan.shared_bytes(precision)} bytes is more than the "
-            f"{arch.shared_bytes} that a block has on {arch.target}"
+            f"shared memory of {plan.shared_bytes(precision)} bytes for each of {blocks} is more "
+            f"than the {arch.shared_bytes} that a block has on {arch.target}"
         )
 
 
@@ -84,30 +95,70 @@ def _check_hankel(plan: HankelPlan, precision: Precision, arch: Arch) -> None:
         raise PlanError(f"a warpgroup has at most {LARGEST_COLUMNS} columns, got {plan.columns}")
 
 
-def _check_fused(plan: ProductPlan | ConvolutionPlan) -> None:
+def _check_butterfly(plan: ButterflyPlan) -> None:
+    wrong = [radix for radix in plan.radices if not 2 <= radix <= LARGEST_RADIX]
+    if wrong or not 2 <= len(plan.radices) <= STAGES:
+        raise PlanError(
+            f"radices must be 2 to {STAGES} numbers from 2 to {LARGEST_RADIX}, got {plan.radices}"
+        )
+    if plan.rader and (plan.size != plan.length - 1 or not is_prime(plan.length)):
+        raise PlanError(f"Rader's convolution of a prime {plan.length} has not {plan.size} numbers")
+    if not plan.rader and plan.size < 2 * plan.length - 1:
+        raise PlanError(f"the convolution's length must be at least {2 * plan.length - 1}")
+    if not plan.rader and plan.first_turns > LARGEST_TURNS:
+        raise PlanError(
+            f"a thread has at most {LARGEST_TURNS} butterflies of the first stage, got "
+            f"{plan.first_turns}"
+        )
+    if int(plan.place(plan.size)) > LARGEST_SIZE:
+        raise PlanError(f"places must be below {LARGEST_SIZE}, got {plan.size} numbers")
+
+
+def _check_whole(plan: WholePlan, arch: Arch) -> None:
+    if arch.sm < ENGINE_SM:
+        raise PlanError(
+            f"a copy engine brings the next one from sm_{ENGINE_SM} on, not {arch.target}"
+        )
+    if plan.radix & (plan.radix - 1) or plan.last & (plan.last - 1):
+        raise PlanError(f"radices must be powers of two, got {plan.radix, plan.last}")
+    if plan.radix > LARGEST_STAGE or plan.radix % plan.last or plan.threads % 32:
+        raise PlanError(
+            f"a radix of at most {LARGEST_STAGE}, a multiple of the last one, and whole warps are "
+            f"needed, got {plan.radix, plan.last}"
+        )
+
+
+def _check_cluster(plan: ClusterPlan, arch: Arch) -> None:
+    if arch.sm < ENGINE_SM:
+        raise PlanError(f"clusters need sm_{ENGINE_SM}, got {arch.target}")
+    if plan.cluster & (plan.cluster - 1) or not 2 <= plan.cluster <= LARGEST_CLUSTER:
+        raise PlanError(
+            f"the cluster must be a power of two from 2 to {LARGEST_CLUSTER}, got {plan.cluster}"
+        )
+    if any(r & (r - 1) or not 2 <= r <= LARGEST_STAGE for r in plan.radices):
+        raise PlanError(
+            f"radices must be powers of two from 2 to {LARGEST_STAGE}, got {plan.radices}"
+        )
+    first, _, _, last = plan.radices
+    columns, lines = plan.second // plan.cluster, plan.first // plan.cluster
+    shared_out = all(plan.threads % n == 0 for n in (columns, lines, last))
+    held = plan.length // plan.cluster // plan.threads
+    if not shared_out or columns < 2 or lines % first or any(held % r for r in plan.radices):
+        raise PlanError(
+            f"{plan.threads} threads must have whole butterflies of one column and of one line of "
+            f"{plan.radices} in {plan.cluster} blocks"
+        )
+
+
+def _check_product(plan: ProductPlan) -> None:
     if max(plan.first, plan.second) > LARGEST_FUSED:
         raise PlanError(f"factors must be at most {LARGEST_FUSED}, got {plan.first, plan.second}")
-    stages = [(plan.rows, plan.second)]
-    if isinstance(plan, ConvolutionPlan):
-        stages.append((plan.rows_back, plan.first))
-        size = plan.first * plan.second
-        allowed = size == plan.length - 1 if plan.rader else size >= plan.length
-        if not allowed:
-            least = f"{plan.length - 1}" if plan.rader else f"at least {plan.length}"
-            raise PlanError(f"the convolution's length must be {least}, got {size}")
-        if plan.columns:
-            if plan.warps != COLUMN_WARPS.get(plan.first) or not plan.coprime or not plan.rader:
-                raise PlanError(
-                    f"columns in registers are for primes and of {list(COLUMNS)} by a number "
-                    f"without a common divisor, {list(COLUMN_WARPS.values())} warps each"
-                )
-            return
-    for rows, transforms in stages:
-        if 16 * rows * plan.warps < transforms:
-            raise PlanError(
-                f"{plan.warps} warps with {rows} sixteens hold {16 * rows * plan.warps} of a first "
-                f"stage's {transforms} transforms: they must hold all"
-            )
+    held = 16 * plan.rows * plan.warps
+    if held < plan.second:
+        raise PlanError(
+            f"{plan.warps} warps with {plan.rows} sixteens hold {held} of a first stage's "
+            f"{plan.second} transforms: they must hold all"
+        )
 
 
 def wide_fits(kind: str, length: int, stride: int) -> bool:
@@ -116,7 +167,7 @@ def wide_fits(kind: str, length: int, stride: int) -> bool:
     Sixteen dense ones go as one piece where they lie without gaps, also odd ones; with pads in
     shared memory (lengths of whole eights) and in products they go line by line.
     """
-    if kind not in ("dense", "hankel", "product"):
+    if kind not in ("dense", "hankel", "product", "cluster", "whole"):
         return False
     if kind == "hankel" or (kind == "dense" and length % 8):
         return stride == length
@@ -127,15 +178,9 @@ def besides(precision: Precision, plan: Plan) -> int:
     """Registers a thread beside its sums, with which no kernel spills (the tests compile all)."""
     if isinstance(plan, HankelPlan):
         return 48 + 16 * precision.terms + 8 * (not plan.wide) + 8 * (plan.sharing > 1)
+    if isinstance(plan, ButterflyPlan | ClusterPlan | WholePlan):
+        return plan.besides
     base, have = 32 + 40 * precision.terms, registers(plan.threads)
-    if isinstance(plan, ConvolutionPlan):
-        if plan.columns:
-            found = 72 + 16 * precision.terms + 8 * (depth(precision) == 8)
-            return found if plan.warps == 1 else max(base, 96) + 32
-        longest = (plan.first, plan.second, plan.warps) == LONGEST_CONVOLUTION
-        if longest and precision.operand is FP16:
-            return base + 16
-        return max(base, 96) + 32  # what is beside the products does not shrink with their terms
     found = base + 8 * (not plan.wide) - 16 * (plan.sums <= 48)
     if isinstance(plan, ProductPlan):
         if plan.rows == 1 and have == LARGEST_REGISTERS:

@@ -29,8 +29,6 @@ LARGEST_DENSE = 768
 """Up to here a prime is dense: at 719 sums of 3xfp16 are off by 7e-7."""
 LARGEST_FACTOR = 128
 """Up to here any length is dense."""
-COLUMNS = (16, 44)
-"""Factors that convolutions have in registers, where the other has no divisor in common."""
 LARGEST_FUSED = 120
 """Of two fused factors on a GPU: sums of 128 columns leave too few registers for the twiddles."""
 
@@ -132,7 +130,7 @@ def method_for(length: int) -> Method:
     if first > 1:
         return product(first, method_for(length // first))
     if is_prime(length):
-        inner = _with_columns(length - 1) or method_for(length - 1)
+        inner = method_for(length - 1)
         if not inner.convolves and max(inner.stages) <= LARGEST_FACTOR:
             return rader(length, inner)
     for least in (2 * length - 1, length):
@@ -140,14 +138,6 @@ def method_for(length: int) -> Method:
         if factors is not None:
             return bluestein(length, product(*factors))
     return bluestein(length, method_for(convolution_length(length)))
-
-
-def _with_columns(length: int) -> Method | None:
-    for first in COLUMNS:
-        second = length // first
-        if first * second == length and gcd(first, second) == 1 and 1 < second <= LARGEST_FUSED:
-            return product(first, second)
-    return None
 
 
 def two_factors(length: int) -> tuple[int, int] | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from math import gcd
 from typing import Any, ClassVar
 
+from argand.dft_butterfly import STAGES, ButterflyPlan
+from argand.dft_cluster import ClusterPlan
 from argand.dft_hankel import HankelPlan
+from argand.dft_whole import WholePlan
 from argand.kernel_arguments import Fields, size_check
 from argand.precision import Precision
 from argand.wgmma_plan import wgmma_function
@@ -19,9 +21,8 @@ LARGEST_REGISTERS = 255
 
 ARGUMENTS: Fields = (
     ("const void*", "x"), ("void*", "out"), ("const void*", "table"), ("const void*", "twiddles"),
-    ("const void*", "turns"), ("const void*", "back_twiddles"), ("const void*", "back_turns"),
-    ("const void*", "spectrum"), ("const void*", "chirp"),
-    ("const void*", "takes"), ("const void*", "gives"),
+    ("const void*", "turns"), ("const void*", "spectrum"), ("const void*", "chirp"),
+    ("const void*", "takes"), ("const void*", "gives"), ("void*", "counter"),
     ("int64", "rows"), ("int64", "x_stride"), ("int64", "out_stride"),
     ("float", "factor"), ("float", "unit"), ("float", "sign"),
 )  # fmt: skip
@@ -30,12 +31,7 @@ ARGUMENTS: Fields = (
 
 def padded(width: int) -> int:
     """Elements from line to line in shared memory; ``padded`` in ``cuda/dft_plan.cuh``."""
-    return width if width % 2 else spread(width)
-
-
-def spread(width: int) -> int:
-    """The same where odd lines are padded too; ``spread`` in ``cuda/dft_plan.cuh``."""
-    return (width + 11) // 8 * 8 - 4
+    return width if width % 2 else (width + 11) // 8 * 8 - 4
 
 
 def _whole(elements: int) -> int:
@@ -158,68 +154,7 @@ class ProductPlan:
         return self.groups
 
 
-@dataclass(frozen=True)
-class ConvolutionPlan:
-    """Transforms as convolutions of length N1 N2 (``cuda/dft_convolution.cuh``).
-
-    Attributes:
-        length: N.
-        rader: by Rader, for a prime N1 N2 + 1; else by Bluestein.
-        first, second, warps, rows, groups: as in `ProductPlan`.
-        rows_back: as rows, of the transform back, whose first stage is that of N2.
-        columns: N1 is 16, and transforms of 16 run in registers, there and back (one warp).
-    """
-
-    kind: ClassVar[str] = "convolution"
-    wide: ClassVar[bool] = False
-    length: int
-    rader: bool
-    first: int
-    second: int
-    warps: int
-    rows: int
-    rows_back: int
-    groups: int
-    columns: bool
-
-    @property
-    def threads(self) -> int:
-        """Of a block."""
-        return self.groups * self.warps * WARP
-
-    def shared_bytes(self, precision: Precision) -> int:
-        """Dynamic shared memory of a block."""
-        table = sum(folded_bytes(n, 1, precision) for n in {self.first, self.second})
-        tile = max(
-            _whole(self.first * spread(self.second)), _whole(self.second * spread(self.first))
-        )
-        return table + self.groups * (self.halves * tile + 8 + 4 * self.warps)
-
-    @property
-    def coprime(self) -> bool:
-        """Whether the convolution has two dimensions, without twiddles (`Method.coprime`)."""
-        return gcd(self.first, self.second) == 1
-
-    @property
-    def halves(self) -> int:
-        """How many convolutions there are: two of which one is negacyclic, or one."""
-        return 1 + (not self.rader and self.first * self.second < 2 * self.length - 1)
-
-    @property
-    def sums(self) -> int:
-        """Registers a thread that hold sums, of the stage that has most, or a column."""
-        if self.columns:
-            return max(16 * folded_tiles(self.second, 1), 2 * self.first)
-        there = folded_tiles(self.first, 1) * self.rows
-        return 16 * max(there, folded_tiles(self.second, 1) * self.rows_back)
-
-    @property
-    def transforms(self) -> int:
-        """That a block works on at a time."""
-        return self.groups
-
-
-Plan = DensePlan | HankelPlan | ProductPlan | ConvolutionPlan
+Plan = DensePlan | HankelPlan | ProductPlan | ButterflyPlan | ClusterPlan | WholePlan
 
 
 def folded_tiles(length: int, warps: int) -> int:
@@ -250,7 +185,11 @@ def registers(threads: int) -> int:
 
 def kernel_name(plan: Plan, precision: Precision) -> str:
     """The kernel's symbol."""
-    numbers = "_".join(str(int(getattr(plan, field.name))) for field in fields(plan))
+    values = [getattr(plan, field.name) for field in fields(plan)]
+    numbers = "_".join(
+        "x".join(map(str, value)) if isinstance(value, tuple) else str(int(value))
+        for value in values
+    )
     return f"dft_{plan.kind}_{precision.symbol}_{numbers}"
 
 
@@ -264,13 +203,23 @@ def dft_source(plan: Plan, precision: Precision) -> str:
     if isinstance(plan, HankelPlan):
         function = wgmma_function(precision.operand.name, plan.columns)
         before = f'#include "device/warpgroup.cuh"\n{function}'
+    bounds = f"__launch_bounds__({plan.threads}, 1)"
+    if isinstance(plan, ButterflyPlan):
+        members["radices"] = (*plan.radices, *(1,) * (STAGES - len(plan.radices)))
+    elif isinstance(plan, WholePlan):
+        pass
+    elif isinstance(plan, ClusterPlan):
+        bounds = f"__launch_bounds__({plan.threads}, {plan.blocks})"
+        bounds += f" __cluster_dims__({plan.cluster}, 1, 1)"
+    else:
+        members = {"products": _products(precision), **members}
     return (
         f'{before}#include "dft_{plan.kind}.cuh"\n'
         f"{size_check('DftArguments', ARGUMENTS)}"
-        f"constexpr {name}Plan kPlan{{.products = {_products(precision)}, {_members(members)}}};\n"
+        f"constexpr {name}Plan kPlan{{{_members(members)}}};\n"
         f"static_assert(kPlan.shared_bytes() == {plan.shared_bytes(precision)}, "
         '"as the plan counts it");\n'
-        f'extern "C" __global__ void __launch_bounds__({plan.threads}, 1)\n'
+        f'extern "C" __global__ void {bounds}\n'
         f"{kernel_name(plan, precision)}(const __grid_constant__ DftArguments args) {{\n"
         f"    dft_{plan.kind}<kPlan>(args);\n"
         "}\n"
@@ -282,6 +231,8 @@ def _members(values: Mapping[str, Any]) -> str:
 
 
 def _literal(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"{{{', '.join(map(str, value))}}}"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -59,12 +59,6 @@ def dimensions(first: int, second: int) -> tuple[Array, Array]:
     return numbers, (second * k1 + first * k2) % size
 
 
-def column_order(lines: int) -> Array:
-    """Which number of a column's transform stands where, as ``cuda/dft_columns.cuh`` leaves it."""
-    places = np.arange(lines)
-    return (11 * places + 4 * (places % 11)) % 44 if lines == 44 else places
-
-
 @dataclass(frozen=True, eq=False)
 class Convolution:
     """A transform of length N as a cyclic convolution of length M; see `argand.dft_method`.

@@ -1,32 +1,24 @@
-"""What a pass of a gate over a state takes on a device: a table by default, or measured.
+"""What a pass of a gate over a state takes on a device: measured there, or a table's.
 
-`measure_gate_costs` writes a JSON file beside the cubins, one a device, driver and version of the
-kernels, which `gate_costs` then finds.
+`argand.gate_measuring` measures. What it found is kept (`argand.choice_table`) by precision and by
+the qubits of the state, because one that the second-level cache holds has other costs.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
-from argand.atomic_files import atomic_path
-from argand.device import Device
-from argand.gate_forms import GateForm, gate_form
+from argand.choice_table import ChoiceTable
+from argand.device import Device, cpu
+from argand.gate_forms import GateForm
 from argand.gate_plan import MOST_WIDTH
-from argand.nvrtc import cache_folder, kernel_digest
-from argand.precision import Precision, get_precision
+from argand.precision import Precision
 
 Widths = tuple[tuple[float, float], ...]
-"""For each width from 1 the cost without qubit 0 and with it, beside copying the state once."""
+"""For each width from 1 the cost without qubit 0 and with it, in copies of the state."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +26,8 @@ class GateCosts:
     """Predicted times of passes over a state.
 
     Attributes:
-        bytes_per_second: of a copy of the state, read and written.
-        widths: of passes, in copies.
+        bytes_per_second: of a copy of the state, read and written (`copy_rate`).
+        widths: of passes, in such copies.
         call_seconds: that a pass takes however small the state is.
         measured: on this device; else the table's.
     """
@@ -63,21 +55,39 @@ class GateCosts:
         return self.seconds(qubits - apart, first, item)
 
 
-_TENSOR: Widths = (
-    (1.08, 1.07), (1.08, 1.08), (1.10, 1.08), (1.11, 1.12), (1.13, 1.11), (1.13, 1.10),
-    (1.32, 1.32),
-)  # fmt: skip
-_CORES: Widths = (*_TENSOR[:3], (1.13, 1.13), (1.69, 1.70), (3.9, 3.9), (8.0, 8.0))
 _DEFAULT: Mapping[str, Widths] = MappingProxyType(
     {
-        "fp64": _CORES, "fp32": _CORES, "3xfp16": _TENSOR,
-        "fp16": (*_TENSOR[:6], (1.13, 1.15)), "bf16": (*_TENSOR[:6], (1.13, 1.15)),
-        "tf32": (*_TENSOR[:5], (1.78, 1.75), (1.80, 1.79)),
-        # Five qubits of 3xtf32 had half the blocks then.
-        "3xtf32": (*_TENSOR[:4], (2.55, 2.63), (2.46, 2.43), (9.0, 9.0)),
+        "fp64": (
+            (1.05, 1.06), (1.06, 1.06), (1.09, 1.08), (1.13, 1.11), (1.91, 1.84),
+            (4.25, 4.25), (7.93, 8.55),
+        ),
+        "fp32": (
+            (1.04, 1.02), (1.04, 1.03), (1.07, 1.04), (1.09, 1.05), (1.65, 1.68),
+            (3.83, 3.85), (8.09, 7.95),
+        ),
+        "tf32": (
+            (1.05, 1.03), (1.05, 1.04), (1.08, 1.06), (1.06, 1.04), (1.13, 1.07),
+            (1.19, 1.22), (2.11, 2.04),
+        ),
+        "3xtf32": (
+            (1.05, 1.03), (1.05, 1.04), (1.07, 1.05), (1.15, 1.16), (1.89, 1.88),
+            (2.7, 2.73), (3.89, 17.84),
+        ),
+        "3xfp16": (
+            (1.05, 1.03), (1.05, 1.04), (1.07, 1.05), (1.09, 1.08), (1.11, 1.05),
+            (1.14, 1.08), (1.26, 1.29),
+        ),
+        "fp16": (
+            (1.05, 1.04), (1.04, 1.04), (1.08, 1.05), (1.06, 1.06), (1.12, 1.08),
+            (1.18, 1.14), (1.2, 1.05),
+        ),
+        "bf16": (
+            (1.04, 1.02), (1.04, 1.03), (1.07, 1.04), (1.05, 1.05), (1.07, 1.05),
+            (1.14, 1.11), (1.18, 1.03),
+        ),
     }
 )  # fmt: skip
-"""Measured on an H200."""
+"""Of a state of 26 qubits on an H200, by `benchmarks.gate_costs`."""
 _CPU: Widths = tuple(
     (3 + 0.6 * 2.0**width, 3 + 0.6 * 2.0**width) for width in range(1, MOST_WIDTH + 1)
 )
@@ -90,17 +100,20 @@ _GPU_COPY_FRACTION = 0.87
 _CALL_SECONDS = 5e-6
 
 
-def gate_costs(precision: Precision, device: Device) -> GateCosts:
-    """The measured costs at a precision on a device, or else those of the table."""
-    found = _kept(precision, device)
-    if found is not None:
-        return found
+def gate_costs(precision: Precision, device: Device, qubits: int) -> GateCosts:
+    """Costs for states of so many qubits: those measured on the nearest size, or the table's."""
+    found = kept_costs(precision, device)
+    if found:
+        return found[min(found, key=lambda size: (abs(size - qubits), size))]
     if device.backend == "cpu":
-        return GateCosts(_CPU_BYTES_PER_SECOND, _CPU, 1e-4, measured=False)
-    return GateCosts(_memory_rate(device), _DEFAULT[precision.name], _CALL_SECONDS, measured=False)
+        return GateCosts(copy_rate(device), _CPU, 1e-4, measured=False)
+    return GateCosts(copy_rate(device), _DEFAULT[precision.name], _CALL_SECONDS, measured=False)
 
 
-def _memory_rate(device: Device) -> float:
+def copy_rate(device: Device) -> float:
+    """Bytes a second, read and written, that costs are counted by: about what copies reach."""
+    if device.backend == "cpu":
+        return _CPU_BYTES_PER_SECOND
     import cupy
 
     found = cupy.cuda.Device(device.index).attributes
@@ -109,103 +122,34 @@ def _memory_rate(device: Device) -> float:
     return float(_GPU_COPY_FRACTION * rate)
 
 
-def measure_gate_costs(
-    precision: str | Precision, device: Device, *, qubits: int = 26
-) -> GateCosts:
-    """Time random gates of each width on a state of so many qubits, and keep the costs.
+def _entry(name: str, row: dict[str, Any], arch: object) -> GateCosts:
+    """A kept entry. Raises ValueError, TypeError or KeyError where it is none."""
+    widths = tuple((float(outside), float(inside)) for outside, inside in row["widths"])
+    rate, call = float(row["bytes_per_second"]), float(row["call_seconds"])
+    if len(widths) != MOST_WIDTH or not min(rate, *(min(both) for both in widths)) > 0:
+        raise ValueError(f"{row} are no costs of gates")
+    return GateCosts(rate, widths, call, measured=True)
 
-    Takes three states' memory. Raises ValueError for fewer qubits than the widest gate has, and
-    OSError where the file cannot be written.
-    """
-    if qubits < MOST_WIDTH:
-        raise ValueError(f"qubits must be at least {MOST_WIDTH}, got {qubits}")
-    row = get_precision(precision)
-    if device.backend == "cpu":
-        found = _measured(row, device, qubits, np)
-    else:
-        import cupy
 
-        with cupy.cuda.Device(device.index):
-            found = _measured(row, device, qubits, cupy)
-    _keep(found, row, device)
+_WITHOUT = "circuits are planned by a table's costs until `argand.measure_gate_costs`"
+_GPUS = ChoiceTable("gate", "gates", _entry, _WITHOUT)
+_CPU_TABLE = ChoiceTable("gate", "gates", _entry, _WITHOUT, lambda _: cpu())
+
+
+def _table(device: Device) -> ChoiceTable[GateCosts]:
+    return _CPU_TABLE if device.backend == "cpu" else _GPUS
+
+
+def kept_costs(precision: Precision, device: Device) -> dict[int, GateCosts]:
+    """What was measured on a device, by the qubits of the state."""
+    found = {}
+    for name, costs in _table(device).all(device.index).items():
+        owner, qubits = name.split()
+        if owner == precision.name:
+            found[int(qubits)] = costs
     return found
 
 
-def _measured(row: Precision, device: Device, qubits: int, module: Any) -> GateCosts:
-    """The costs on the current device; ``module`` makes its arrays."""
-    from argand.gates import prepared_gate
-
-    rng = np.random.default_rng(1)
-    state = module.full(2**qubits, 2.0 ** (-qubits / 2), row.output)
-    copied = _seconds(lambda: state.copy(), device)
-    widths = []
-    for width in range(1, MOST_WIDTH + 1):
-        normal = rng.standard_normal((2, 2**width, 2**width))
-        matrix = np.linalg.qr(normal[0] + 1j * normal[1])[0]
-        both = []
-        for first in (qubits - width, 0):
-            form = gate_form(qubits, matrix, range(first, first + width))
-            both.append(_seconds(partial(prepared_gate(state, form, row), state), device))
-        widths.append((both[0] / copied, both[1] / copied))
-    least = state[:2]
-    flip = prepared_gate(least, gate_form(1, np.eye(2)[::-1], [0]), row)
-    call = _seconds(partial(flip, least), device)
-    return GateCosts(2 * state.nbytes / copied, tuple(widths), call, measured=True)
-
-
-def _seconds(call: Any, device: Device) -> float:
-    """The median of five calls after one that is not counted."""
-    call()
-    if device.backend == "cuda":
-        from argand.gpu_timing import queued_seconds
-
-        return float(np.median(queued_seconds([call], 5)))
-    times = []
-    for _ in range(5):
-        started = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - started)
-    return float(np.median(times))
-
-
-def _measured_on(device: Device) -> dict[str, str]:
-    return {"device": device.name, "driver": device.driver, "kernels": kernel_digest("gate")}
-
-
-def _path(device: Device) -> Path:
-    identity = json.dumps(_measured_on(device))
-    return cache_folder() / f"gates-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.json"
-
-
-def _read(device: Device) -> dict[str, Any]:
-    """The device's file. Raises ValueError that names it where it is damaged."""
-    path = _path(device)
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except ValueError as error:
-        raise ValueError(f"{path} holds no costs of gates ({error}): remove it") from None
-    if not isinstance(found, dict):
-        raise ValueError(f"{path} holds no costs of gates: remove it")
-    return found
-
-
-def _kept(precision: Precision, device: Device) -> GateCosts | None:
-    found = _read(device).get(precision.name)
-    if found is None:
-        return None
-    widths = tuple((float(outside), float(inside)) for outside, inside in found["widths"])
-    return GateCosts(
-        float(found["bytes_per_second"]), widths, float(found["call_seconds"]), measured=True
-    )
-
-
-def _keep(costs: GateCosts, precision: Precision, device: Device) -> None:
-    table = _read(device)
-    table[precision.name] = {
-        "bytes_per_second": costs.bytes_per_second, "widths": costs.widths,
-        "call_seconds": costs.call_seconds,
-    }  # fmt: skip
-    with atomic_path(_path(device)) as temporary:
-        temporary.write_text(json.dumps(_measured_on(device) | table, indent=1), encoding="utf-8")
+def keep_costs(costs: GateCosts, precision: Precision, device: Device, qubits: int) -> None:
+    """Add to a device's table. Raises OSError where it cannot be written."""
+    _table(device).keep(device.index, {f"{precision.name} {qubits}": costs})

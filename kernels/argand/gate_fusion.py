@@ -1,8 +1,8 @@
 """Which gates of a circuit become one: fewer passes over the state, each a little wider.
 
-A pass over the state costs about the same up to six qubits, so the question is how few passes there
-can be. Gates are taken in any order that their dependencies allow: two gates have to keep theirs
-where they share a qubit that one of them does not leave diagonal. Needs no GPU.
+A pass costs about the same up to six qubits, so the question is how few there can be. Gates are
+taken in any order that their dependencies allow: two have to keep theirs where they share a qubit
+that one of them does not leave diagonal. Needs no GPU.
 """
 
 from __future__ import annotations
@@ -14,29 +14,19 @@ from typing import Any
 import numpy as np
 
 from argand.gate_forms import check_matrix, check_qubits, gate_form
+from argand.gate_order import Dependencies, Gate
 
 _MOST_SEEDS = 6
 """Gates tried as the first of a pass: more find hardly fewer passes."""
 _MOST_GROWTHS = 16
+_MOST_BRANCHES = 4
+"""Passes tried after the same ones: with more, those kept beside each other are too much alike."""
+_FEW_ROWS = 8
 _SINGLE_WEIGHT = 0.25
 """What a gate on one qubit counts beside one on two: it can join almost any pass."""
 
 Cost = Callable[[tuple[int, ...]], float]
 """Predicted seconds of a pass over the state for a gate on these qubits."""
-
-
-@dataclass(frozen=True, eq=False)
-class Gate:
-    """A gate of a circuit; arguments as of `argand.apply_gate`."""
-
-    matrix: Any
-    targets: tuple[int, ...]
-    controls: tuple[int, ...] = ()
-
-    @property
-    def qubits(self) -> tuple[int, ...]:
-        """Targets and controls."""
-        return (*self.targets, *self.controls)
 
 
 @dataclass(frozen=True)
@@ -45,50 +35,6 @@ class Pass:
 
     gates: tuple[int, ...]
     qubits: tuple[int, ...]
-
-
-class Dependencies:
-    """What has to come before what in a circuit.
-
-    Attributes:
-        masks: for each gate its qubits as bits.
-        followers: for each gate those that wait for it.
-        counts: for each gate how many it waits for.
-    """
-
-    def __init__(self, qubits: int, gates: Sequence[Gate]) -> None:
-        self.masks = [sum(1 << qubit for qubit in gate.qubits) for gate in gates]
-        self.followers: list[list[int]] = [[] for _ in gates]
-        self.counts = [0] * len(gates)
-        last = [-1] * qubits  # the latest gate that is not diagonal there
-        since: list[list[int]] = [[] for _ in range(qubits)]  # and those that are, after it
-        for number, gate in enumerate(gates):
-            before: set[int] = set()
-            diagonal = diagonal_qubits(gate)
-            for qubit in gate.qubits:
-                before.add(last[qubit])
-                if qubit in diagonal:
-                    since[qubit].append(number)
-                else:
-                    before.update(since[qubit])
-                    last[qubit], since[qubit] = number, []
-            before.discard(-1)
-            before.discard(number)
-            for other in before:
-                self.followers[other].append(number)
-            self.counts[number] = len(before)
-
-
-def diagonal_qubits(gate: Gate) -> set[int]:
-    """The qubits whose value a gate never changes: controls, and both qubits of a phase."""
-    matrix = np.asarray(gate.matrix)
-    found = set(gate.controls)
-    numbers = np.arange(len(matrix))
-    for bit, target in enumerate(gate.targets):
-        value = (numbers >> bit) & 1
-        if not matrix[value[:, None] != value].any():
-            found.add(target)
-    return found
 
 
 @dataclass
@@ -149,54 +95,122 @@ class _Growing:
         return _Growing(mask, taken, waiting, ready, weight)
 
 
-def fuse(qubits: int, gates: Sequence[Gate], width: int, cost: Cost) -> list[Pass]:
+@dataclass(frozen=True)
+class _Begun:
+    """The first passes of a circuit, what they take and hold, and what they leave."""
+
+    seconds: float
+    weight: float
+    passes: tuple[Pass, ...]
+    left: _Growing
+
+
+def fuse(
+    qubits: int, gates: Sequence[Gate], width: int, cost: Cost, *, kept: int = 1
+) -> list[Pass]:
     """Passes of at most ``width`` qubits for a circuit; a wider gate has one to itself.
 
-    Greedy: from several first gates a pass grows by the qubits that bring most further gates, and
-    of these passes the one with most gates for its predicted time is taken.
+    From several first gates a pass grows by the qubits that bring most further gates, and of these
+    passes the one with most gates for its predicted time is taken. With ``kept`` above 1 so many
+    beginnings of the circuit go on beside each other, the best few passes after each: of those with
+    equally many passes the ones with most gates for their time (a beam search).
     """
     dependencies = Dependencies(qubits, gates)
     weights = [1.0 if mask.bit_count() > 1 else _SINGLE_WEIGHT for mask in dependencies.masks]
     start = [number for number, count in enumerate(dependencies.counts) if count == 0]
-    state = _Growing(0, [], {}, start, 0.0)
-    found = []
-    while state.ready:
-        seeds = sorted(state.ready, key=lambda number: (-weights[number], number))[:_MOST_SEEDS]
-        passes: dict[int, _Growing] = {}
-        for seed in seeds:
-            mask = dependencies.masks[seed]
-            if mask.bit_count() > width:
-                passes[mask] = state.with_one(seed, dependencies, weights)
-            elif mask not in passes:
-                grown = _grow(state, mask, width, dependencies, weights)
+    begun = [_Begun(0.0, 0.0, (), _Growing(0, [], {}, start, 0.0))]
+    best: _Begun | None = None if gates else begun.pop()
+    while begun:
+        following: dict[tuple[int, ...], _Begun] = {}
+        for one in begun:
+            for grown in _next_passes(one.left, width, cost, dependencies, weights, kept):
+                more = _with_pass(one, grown, cost, dependencies)
+                # Gates that wait for nothing say which are left.
+                key = tuple(more.left.ready)
+                if key not in following or more.seconds < following[key].seconds:
+                    following[key] = more
+        ended = following.pop((), None)
+        if ended is not None and (best is None or ended.seconds < best.seconds):
+            best = ended
+        begun = sorted(following.values(), key=lambda one: one.seconds / one.weight)[:kept]
+        begun = [one for one in begun if best is None or one.seconds < best.seconds]
+    assert best is not None
+    return list(best.passes)
+
+
+def _next_passes(
+    state: _Growing,
+    width: int,
+    cost: Cost,
+    dependencies: Dependencies,
+    weights: Sequence[float],
+    kept: int,
+) -> list[_Growing]:
+    """Passes that may come next, first those with most gates for their time."""
+    seeds = sorted(state.ready, key=lambda number: (-weights[number], number))[:_MOST_SEEDS]
+    passes: dict[int, _Growing] = {}
+    for seed in seeds:
+        mask = dependencies.masks[seed]
+        if mask.bit_count() > width:
+            passes[mask] = state.with_one(seed, dependencies, weights)
+        elif mask not in passes:
+            detours = 1 if kept > 1 else 0
+            for grown in _grow(state, mask, width, dependencies, weights, detours):
                 passes.setdefault(grown.mask, grown)
-        best = max(passes.values(), key=lambda grown: grown.weight / cost(_bits(grown.mask)))
-        taken = tuple(sorted(best.taken))
-        used = 0
-        for number in taken:
-            used |= dependencies.masks[number]
-        found.append(Pass(taken, _bits(used)))
-        state = _Growing(0, [], best.waiting, sorted(best.ready), 0.0)
-    return found
+    ranked = sorted(passes.values(), key=lambda grown: -grown.weight / cost(_bits(grown.mask)))
+    return ranked[: min(kept, _MOST_BRANCHES)]
+
+
+def _with_pass(begun: _Begun, grown: _Growing, cost: Cost, dependencies: Dependencies) -> _Begun:
+    taken = tuple(sorted(grown.taken))
+    used = 0
+    for number in taken:
+        used |= dependencies.masks[number]
+    return _Begun(
+        begun.seconds + cost(_bits(used)), begun.weight + grown.weight,
+        (*begun.passes, Pass(taken, _bits(used))),
+        _Growing(0, [], grown.waiting, sorted(grown.ready), 0.0),
+    )  # fmt: skip
 
 
 def _grow(
-    state: _Growing, mask: int, width: int, dependencies: Dependencies, weights: Sequence[float]
-) -> _Growing:
-    grown = state.grown(mask, dependencies, weights)
-    while True:
-        # Which further qubits there are to add, those of the first gates that wait.
-        choices: dict[int, None] = {}
-        for number in sorted(grown.ready):
-            more = dependencies.masks[number] & ~grown.mask
-            if (grown.mask | more).bit_count() <= width:
-                choices[more] = None
-            if len(choices) == _MOST_GROWTHS:
-                break
-        if not choices:
-            return grown
-        tried = [(more, grown.grown(more, dependencies, weights)) for more in choices]
-        grown = max(tried, key=lambda one: (one[1].weight - grown.weight) / one[0].bit_count())[1]
+    state: _Growing,
+    mask: int,
+    width: int,
+    dependencies: Dependencies,
+    weights: Sequence[float],
+    detours: int,
+) -> list[_Growing]:
+    """A pass that begins on these qubits, grown by the best further ones each time.
+
+    With detours also those that, so many times at most, grow by the second best.
+    """
+    found, growing = [], [(state.grown(mask, dependencies, weights), detours)]
+    while growing:
+        grown, left = growing.pop()
+        ranked = _growths(grown, width, dependencies, weights)
+        if not ranked:
+            found.append(grown)
+            continue
+        growing += [(other, left - 1) for other in ranked[1:2] if left]
+        growing.append((ranked[0], left))
+    return found
+
+
+def _growths(
+    grown: _Growing, width: int, dependencies: Dependencies, weights: Sequence[float]
+) -> list[_Growing]:
+    """A pass with further qubits, those of the first gates that wait; best those of most gates."""
+    choices: dict[int, None] = {}
+    for number in sorted(grown.ready):
+        more = dependencies.masks[number] & ~grown.mask
+        if (grown.mask | more).bit_count() <= width:
+            choices[more] = None
+        if len(choices) == _MOST_GROWTHS:
+            break
+    tried = [(more, grown.grown(more, dependencies, weights)) for more in choices]
+    tried.sort(key=lambda one: (grown.weight - one[1].weight) / one[0].bit_count())
+    return [one for _, one in tried]
 
 
 def _bits(mask: int) -> tuple[int, ...]:
@@ -221,9 +235,19 @@ def fused_gate(gates: Sequence[Gate], qubits: Sequence[int]) -> Gate:
         offsets = sum(((settings >> bit) & 1) << target for bit, target in enumerate(targets))
         rows = np.asarray(offsets)[:, None] | rest
         moved = product[rows].reshape(len(settings), -1)
-        found = np.asarray(gate.matrix, np.complex128) @ moved
+        found = _times(np.asarray(gate.matrix, np.complex128), moved)
         product[rows] = found.reshape(*rows.shape, -1)
     return Gate(product, tuple(qubits))
+
+
+def _times(matrix: Any, columns: Any) -> Any:
+    """The product; few rows without BLAS, whose threads take longer to wake than it does."""
+    if len(matrix) > _FEW_ROWS:
+        return matrix @ columns
+    found = matrix[:, 0, None] * columns[0]
+    for k in range(1, len(matrix)):
+        found += matrix[:, k, None] * columns[k]
+    return found
 
 
 def checked_gates(qubits: int, gates: Sequence[Any]) -> list[Gate]:

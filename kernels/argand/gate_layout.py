@@ -27,8 +27,19 @@ _NEAR, _FAR = 7, 10
 """Columns are qubits below the first, then from the second on: a tile in pieces of a kilobyte that
 lie eight kilobytes apart is copied faster on an H200 than one in a single piece."""
 PLANE_COLUMNS = 32
-CORE_ROWS_BYTES = PLANE_COLUMNS * 16 + 16
-"""From eight rows of a plane to the next eight: ``WgmmaGate::kCoreRows``."""
+
+
+def core_rows_bytes(width: int, inside: bool) -> int:
+    """From eight rows of a plane to the next eight: ``WgmmaGate::kCoreRows``."""
+    return (3 if sums_together(width, inside) else 2) * PLANE_COLUMNS * 16 + 16
+
+
+def sums_together(width: int, inside: bool) -> bool:
+    """Whether one instruction sums real and imaginary parts: ``WgmmaGate::kTogether``.
+
+    On an H200 it was faster for 7 qubits without qubit 0, and slower for 7 with it and for 6.
+    """
+    return width == 7 and not inside
 
 
 @dataclass(frozen=True)
@@ -204,7 +215,8 @@ def plane_offsets(tile: Tile) -> dict[int, int]:
     slow = columns[3:5] if inside else (columns[0], columns[4])
     offsets = {place: 16 << bit for bit, place in enumerate((*column_order("wgmma", tile), *slow))}
     steps = rows[1:-2] if inside else rows[:-3]
-    offsets |= {place: CORE_ROWS_BYTES << bit for bit, place in enumerate(steps)}
+    each = core_rows_bytes(len(rows), inside)
+    offsets |= {place: each << bit for bit, place in enumerate(steps)}
     return offsets
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from argand.device import Arch
-from argand.gate_layout import CHUNK, CORE_ROWS_BYTES, PLANE_COLUMNS, GateKind
+from argand.gate_layout import CHUNK, PLANE_COLUMNS, GateKind, core_rows_bytes, sums_together
 from argand.gemm_plan import PlanError
 from argand.kernel_arguments import Fields, size_check
 from argand.precision import Precision
@@ -107,8 +107,8 @@ class GatePlan:
         planes = 0
         if self.kind == "wgmma":
             buffers = _ROLES_BUFFERS if self.roles else 2
-            planes = 2 * self.precision.terms * CORE_ROWS_BYTES * (1 << self.width) // 8
-            planes *= buffers
+            rows = core_rows_bytes(self.width, self.inside)
+            planes = buffers * self.precision.terms * rows * (1 << self.width) // 8
         return self.stages * self.tile_bytes + planes
 
 
@@ -274,8 +274,9 @@ def gate_source(plan: GatePlan) -> str:
         )
     before = ""
     if plan.kind == "wgmma":
+        both = 2 if sums_together(plan.width, plan.inside) else 1
         before = '#include "device/warpgroup.cuh"\n' + wgmma_function(
-            row.operand.name, PLANE_COLUMNS
+            row.operand.name, both * PLANE_COLUMNS, both
         )
     return (
         f'{before}#include "{header}"\n'

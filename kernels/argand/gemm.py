@@ -179,7 +179,7 @@ def gemm(
         TypeError: some operands on a GPU and others not.
     """
     key = None
-    if _on_cuda(a):
+    if _ARRAYS_ON_CUDA.get(type(a)) or _on_cuda(a):
         cuda_calls = _cuda_calls()
         options = (alpha, beta, op_a, op_b, precision, rounding, output)
         key = cuda_calls.key_of((a, b, c, out), options)
@@ -263,7 +263,13 @@ def _on_cuda(x: Any) -> bool:
     if isinstance(x, Packed):
         return x.device.backend == "cuda"
     array = x.array if isinstance(x, Pairs) else x
-    return type(array).__module__.partition(".")[0] == "cupy"
+    found = type(array).__module__.partition(".")[0] == "cupy"
+    _ARRAYS_ON_CUDA[type(array)] = found
+    return found
+
+
+_ARRAYS_ON_CUDA: dict[type, bool] = {}
+"""Types of arrays that were seen, and whether they are CuPy's."""
 
 
 def check_out(out: Any, shape: tuple[int, ...], dtype: str) -> None:

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from argand import gemm_memory
 from argand.device import Arch
+from argand.gemm_memory import OperandMemory
 from argand.gemm_plan import MOST_TO_LOOK_AT, PlanError
 from argand.precision import Precision
-from argand.wgmma_plan import TARGET, Division, Storage, WgmmaPlan, check_wgmma_plan, divide
+from argand.tile_division import Division, divide
+from argand.wgmma_plan import TARGET, Storage, WgmmaPlan, check_wgmma_plan
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,29 @@ def candidates(
                 for way in (replace(plan, packs=packs) for packs in aside):
                     if _legal(way, precision, arch):
                         found += [GemmChoice(way, swapped, parts) for parts in _parts(way, sizes)]
-    return found
+    return [x for x in found if x.parts == 1 or _sums(x, sizes) <= room(x, precision, sizes, a, b)]
+
+
+def room(
+    choice: GemmChoice, precision: Precision, sizes: GemmSizes, a: OperandTraits, b: OperandTraits
+) -> int:
+    """Bytes of memory that a way of the wgmma family may take besides its planes."""
+    assert choice.plan is not None
+    planar = choice.plan.storage == "planar"  # Y is in planes however it comes to it
+    memories = (
+        OperandMemory.of(
+            precision, lines, sizes.k, sizes.batch if x.batched else 1, half=x.half, packed=x.packed
+        )
+        for lines, x in ((sizes.m, a), (sizes.n, b))
+    )
+    return gemm_memory.room(
+        *memories, packs_a=planar or choice.swapped, packs_b=planar or not choice.swapped
+    )
+
+
+def _sums(choice: GemmChoice, sizes: GemmSizes) -> int:
+    """Bytes of the sums over parts of k."""
+    return 8 * choice.parts * sizes.batch * sizes.m * sizes.n
 
 
 def _storages(precision: Precision, rows: OperandTraits, columns: OperandTraits) -> list[Storage]:
@@ -255,7 +280,9 @@ def estimate(
         total += 2 * _LAUNCH + 8 * batch * m * n * (choice.parts + 1) / _PACKING
     division = Division(min(tiles, cores), tiles)
     if choice.parts == 1:
-        division = divide(tiles, cores, stages, plan.depth)
+        # Pieces of the last of many tiles go over planes if there is no room.
+        pieces = room(choice, precision, sizes, a, b) // (8 * plan.block_m * plan.block_n)
+        division = divide(tiles, cores, stages, plan.depth, pieces if tiles < cores else None)
     if division.share:
         total += _JOINING
     return total + max(division.turns(stages) * one, moved)

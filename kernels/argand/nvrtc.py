@@ -12,7 +12,8 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -247,6 +248,15 @@ def _load(source: str, target: str, kernel: str, shared_bytes: int, device: int)
     if shared_bytes:  # more than 48 KB, static memory included, has to be asked for
         function.max_dynamic_shared_size_bytes = shared_bytes
     return function
+
+
+def compile_all(jobs: Iterable[tuple[str, str]]) -> None:
+    """Compile (source, target) pairs into the cache by all cores: NVRTC lets other threads run.
+
+    Raises CompileError where one does not compile.
+    """
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(lambda job: compile_cubin(*job), dict.fromkeys(jobs)))
 
 
 @lru_cache(maxsize=32)

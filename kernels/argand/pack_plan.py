@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from argand.gemm_plan import precision_fields
 from argand.kernel_arguments import size_check
 from argand.precision import Precision
+from argand.tile_division import FEW_TILES, TILE_GROUP
 from argand.wgmma_plan import WgmmaPlan
 
 LINES = 64
@@ -132,9 +133,7 @@ def planes_bytes(precision: Precision, lines: int, k: int, batches: int) -> int:
 
 _ASIDE_DEPTH = 256
 _ASIDE_WARPS = 3
-_TILE_GROUP = 16
-_FEW_TILES = 4
-"""As in gemm_wgmma_aside.cuh and gemm_wgmma_plan.cuh."""
+"""As in gemm_wgmma_aside.cuh."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +161,7 @@ def pack_aside(
     column_tiles = -(-columns // plan.block_n)
     strips = batches * column_tiles
     row_tiles = -(-rows // plan.block_m)
-    group = 1 if column_tiles <= _FEW_TILES else _TILE_GROUP
+    group = 1 if column_tiles <= FEW_TILES else TILE_GROUP
     products = -(-blocks // (row_tiles * column_tiles))  # of one turn
     together = min(-(-blocks // min(row_tiles, group)), products * column_tiles)
     units = min(together, strips) * chunks * plan.block_n

@@ -15,18 +15,16 @@ LARGEST_CLUSTER = 16
 PORTABLE_CLUSTER = 8
 """A kernel of larger clusters has to ask for them."""
 CLUSTER_SM = 90
-_ACCESS_BYTES = 16
 SMALL_BLOCK = 128
 """Threads of a block whose warps have rows of their own."""
 _SHARED_BYTES = 228 * 1024
 _BOARD_BYTES = 4 * 1024
 """What a block takes beside what it stages, the system's kilobyte included."""
 MOST_STAGES, MOST_LAG = 8, 4
-RING_GRAIN_BYTES = 16
-"""To a multiple of which the slices of a ring are aligned, in shared memory and in a row."""
+_GRAIN_BYTES, _LINE = 16, 8
+_LINE_BYTES = _LINE * _GRAIN_BYTES
+"""Accesses, or pieces of 16 bytes in a ring, in a line of memory: at one a block's part begins."""
 _MOST_RING_WORDS = 64
-_STAGE_BYTES = 128
-"""Of which a stage of a ring has a multiple."""
 _TURNS, _FINDING_BYTES = 2 * MOST_LAG, 16
 """Of ``cuda/softmax_exchange.cuh``, as the most of both above."""
 _LARGEST_RESIDENT = 2048
@@ -83,6 +81,7 @@ class SoftmaxPlan:
         stages: rows on their way into a block's shared memory; 0 where it is no ring.
         lag: of a ring, rows that wait there for their sums.
         slice: of a ring, columns of a row that a block has.
+        watched: of a ring, every lane arrives at its barriers, as compute-sanitizer wants to see.
     """
 
     row_threads: int
@@ -95,6 +94,7 @@ class SoftmaxPlan:
     stages: int = 0
     lag: int = 0
     slice: int = 0
+    watched: bool = False
 
     @property
     def ring(self) -> bool:
@@ -126,7 +126,7 @@ class SoftmaxPlan:
 
 def stage_bytes(form: SoftmaxForm, columns: int) -> int:
     """Shared memory of a ring for a slice of so many columns."""
-    return -(-columns * ELEMENT_BYTES[form.input] // _STAGE_BYTES) * _STAGE_BYTES
+    return -(-columns * ELEMENT_BYTES[form.input] // _LINE_BYTES) * _LINE_BYTES
 
 
 def check_softmax_plan(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
@@ -183,9 +183,9 @@ def _check_ring(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
         raise PlanError("a ring holds rows whole, and copies in its own way")
     if plan.values * form.value_bytes > _MOST_RING_WORDS * 4:
         raise PlanError(f"a ring's threads hold at most {_MOST_RING_WORDS} words each")
-    if plan.slice > plan.row_threads * plan.values or plan.slice % ring_grain(form):
+    if plan.slice > plan.row_threads * plan.values or plan.slice % ring_line(form):
         raise PlanError(
-            f"a slice must be a multiple of {ring_grain(form)} columns that the threads hold, "
+            f"a slice must be a multiple of {ring_line(form)} columns that the threads hold, "
             f"got {plan.slice}"
         )
     if not 2 <= plan.stages <= MOST_STAGES or not 1 <= plan.lag <= MOST_LAG:
@@ -209,8 +209,33 @@ def ring_block(threads: int, writers: int, cluster: int) -> int:
 
 
 def ring_grain(form: SoftmaxForm) -> int:
+    """Columns of which a ring's copies are multiples."""
+    return _GRAIN_BYTES // ELEMENT_BYTES[form.input]
+
+
+def ring_line(form: SoftmaxForm) -> int:
     """Columns of which a ring's slices are multiples."""
-    return RING_GRAIN_BYTES // ELEMENT_BYTES[form.input]
+    return _LINE * ring_grain(form)
+
+
+def row_line(form: SoftmaxForm, threads: int) -> int:
+    """Columns between the places at which so many threads' parts of a row may begin."""
+    return form.vector * (_LINE if threads > WARP else 1)
+
+
+def check_row(plan: SoftmaxPlan, form: SoftmaxForm, columns: int) -> None:
+    """Raise PlanError for a row that is not held whole, or leaves accesses with none of it."""
+    least, line = 0, row_line(form, plan.row_threads) if form.edges else 1
+    held = plan.row_threads * plan.cluster * plan.values
+    if plan.ring:
+        line = ring_line(form) if form.edges or ring_grain(form) != form.vector else 1
+        held = plan.slice * plan.cluster
+    elif plan.rows_a_block == 1:
+        # The kernel looks for a row's end in the last two accesses only.
+        least = held - 2 * plan.row_threads * plan.cluster * form.vector
+    most = held - (line - 1)
+    if plan.resident and not least <= columns <= most:
+        raise PlanError(f"{plan} holds rows of {least} to {most} columns, got {columns}")
 
 
 def ring_bytes(arch: Arch, blocks: int) -> int:
@@ -233,7 +258,7 @@ def _check_staged(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
 
 def vector_for(input_kind: str, output_kind: str) -> int:
     """Values of an access: 16 bytes of the wider of the two elements."""
-    return _ACCESS_BYTES // max(ELEMENT_BYTES[input_kind], ELEMENT_BYTES[output_kind])
+    return _GRAIN_BYTES // max(ELEMENT_BYTES[input_kind], ELEMENT_BYTES[output_kind])
 
 
 def is_legal(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> bool:
@@ -253,7 +278,7 @@ def _besides(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
     if form.wide:
         found = 64
     elif plain and form.input not in COMPLEX_KINDS:
-        found = 28 if form.unit else 36
+        found = (28 if plan.row_threads >= WARP else 32) + (0 if form.unit else 8)
     else:
         found = 44
     if plan.staged:

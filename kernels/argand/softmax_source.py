@@ -51,6 +51,7 @@ def softmax_source(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
         "staged": str(plan.staged).lower(),
         "cluster": plan.cluster,
         "ring": str(plan.ring).lower(),
+        "watched": str(plan.watched).lower(),
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     cluster = (

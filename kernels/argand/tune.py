@@ -7,7 +7,7 @@ import math
 import statistics
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from argand.device import DeviceError, gpu, gpus
 from argand.gemm import GemmProblem, OperandFormat, Output, gemm, gemm_problem
@@ -26,6 +26,7 @@ _CALLS = 9
 _HOPELESS = 3.0
 """Times the quickest first call, from which on a way is not looked at further."""
 
+W = TypeVar("W")
 Measured = list[tuple[GemmChoice, float]]
 """Ways of solving a product with their microseconds, the fastest first."""
 
@@ -66,7 +67,7 @@ def tune(
     """
     problem = _tunable(a_shape, b_shape, precision=precision, op_a=op_a, op_b=op_b, output=output,
                        a_format=a_format, b_format=b_format)  # fmt: skip
-    _require_gpu()
+    require_gpu()
     import cupy
 
     from argand import tuning
@@ -88,11 +89,12 @@ def tune(
             return [1e6 * seconds for seconds in queued_seconds([call], count)]
 
     found = ranked(ways, times)
-    tuning.keep(device.index, {tuning.key(*trial.question): found[0][0]})
+    tuning.TABLE.keep(device.index, {tuning.key(*trial.question): found[0][0]})
     return found
 
 
-def _require_gpu() -> None:
+def require_gpu() -> None:
+    """Raise DeviceError where there is nothing to measure on."""
     if not gpus():
         raise DeviceError("tuning needs an NVIDIA GPU, but none answers (is CuPy installed?)")
 
@@ -151,16 +153,14 @@ def _operand(
     return (x if format == "complex" else to_pairs(x, format)), op
 
 
-def ranked(
-    ways: Iterable[GemmChoice], times: Callable[[GemmChoice, int], Sequence[float]]
-) -> Measured:
+def ranked(ways: Iterable[W], times: Callable[[W, int], Sequence[float]]) -> list[tuple[W, float]]:
     """Ways with the median of their times, the fastest first.
 
     ``times(way, count)`` are the microseconds of so many calls. A way whose first call takes
     ``_HOPELESS`` times the quickest first call so far is left at that. First calls are compared
     with each other, because a single one waits for the host where several in a row do not.
     """
-    found: Measured = []
+    found: list[tuple[W, float]] = []
     quickest = math.inf
     for way in ways:
         first = times(way, 1)[0]
@@ -200,7 +200,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         for _, precision, shapes in work:
             _tunable(*shapes, precision=precision, **how)
-        _require_gpu()
+        require_gpu()
         rows = []
         for index, (sizes, precision, shapes) in enumerate(work):
             title = f"{'x'.join(map(str, sizes))} {precision}"
@@ -239,9 +239,9 @@ def _heading() -> list[str]:
     from argand import tuning
 
     device = cupy.cuda.Device().id
-    on = tuning.measured_on(device)
+    on = tuning.TABLE.measured_on(device)
     return [
-        f"{on['device']}, {on['driver']}, kernels {on['kernels']}; {tuning.table_path(device)}",
+        f"{on['device']}, {on['driver']}, kernels {on['kernels']}; {tuning.TABLE.path(device)}",
         "",
         "| product | precision | fastest | time (us) | TFLOP/s | next (us) | ways |",
         "| --- | --- | --- | ---: | ---: | ---: | ---: |",

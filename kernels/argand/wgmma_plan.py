@@ -54,6 +54,7 @@ class WgmmaPlan:
     staged: bool = False
     rows_fast: bool = False
     packs: bool = False
+    head: int = 0
 
     @property
     def block_m(self) -> int:
@@ -123,6 +124,10 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
          f"staged results are complex64 in boxes of {STORE_SIDE} columns"),
         (not plan.staged or precision.terms == 1 or plan.block_n < 128,
          "128 columns of split operands leave no registers to stage results"),
+        (not plan.head or (plan.staged and plan.block_n == 128 and plan.head < plan.stages),
+         "a head, shorter than the stages, is for staged tiles of 128 columns"),
+        (not plan.head or (operand == "tf32" and precision.terms == 1 and not plan.k_fast),
+         "a head is for one term of tf32 and rows that are contiguous or in planes (registers)"),
         (not plan.packs or plan.storage == "fp32",
          "a column operand is packed on the way beside an interleaved row operand of fp32 pairs"),
         (not plan.packs or (operand == "tf32" and precision.terms == 1),
@@ -137,48 +142,11 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
             raise PlanError(f"{rule}: {plan}")
 
 
-_LEAST_SHARE = 128
-"""Of k, below which a share would be all beginning and end."""
-_MOST_PIECES = 8
-"""Of a tile: one block adds all of them up."""
-
-
-@dataclass(frozen=True)
-class Division:
-    """How tiles are divided among ``blocks``.
-
-    ``whole`` tiles are taken in turns. ``split`` more are cut along k, and each block takes
-    ``share`` stages of them; without any, ``share`` is 0.
-    """
-
-    blocks: int
-    whole: int
-    split: int = 0
-    share: int = 0
-
-    def turns(self, steps: int) -> float:
-        """How long it takes, in times of one tile of ``steps`` stages."""
-        return -(-self.whole // self.blocks) + self.share / max(steps, 1)
-
-
-def divide(tiles: int, most: int, steps: int, depth: int) -> Division:
-    """Divide tiles of ``steps`` stages of ``depth`` k among at most ``most`` blocks.
-
-    Where the last turn would keep only some of them busy, its tiles are split, as long as that
-    saves a fifth of a tile's time and shares do not become too small.
-    """
-    rest = tiles % most
-    share = max(-(-rest * steps // most), -(-_LEAST_SHARE // depth), -(-steps // _MOST_PIECES))
-    if rest == 0 or 5 * share > 4 * steps:
-        return Division(min(tiles, most), tiles)
-    shares = -(-rest * steps // share)
-    return Division(most if tiles > rest else shares, tiles - rest, rest, share)
-
-
 def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
     """The kernel's symbol."""
     layout = {"fp32": "s", "half": "h", "planar": "p"}[plan.storage] + "k" * plan.k_fast
     layout += "h" * plan.half_output + "p" * plan.prescaled
+    layout += f"o{plan.head}" * (plan.head > 0)
     layout += "b" * plan.staged + "r" * plan.rows_fast + "a" * plan.packs
     tile = f"{plan.block_m}x{plan.block_n}x{plan.depth}"
     return f"gemm_wgmma_{precision.symbol}_{tile}_{layout}_{plan.stages}"
@@ -197,7 +165,8 @@ WGMMA_ARGUMENTS: tuple[tuple[str, str], ...] = (
     ("uint32*", "packed"),
     *(("int", name) for name in (
         "rows", "columns", "k", "batches", "x_batched", "y_batched", "parts", "part_steps",
-        "whole_tiles", "split_tiles", "share", "y_pitch", "y_flip", "pack_lines", "pack_round",
+        "first_tile", "whole_tiles", "split_tiles", "share", "period",
+        "y_pitch", "y_flip", "pack_lines", "pack_round",
     )),
     ("int64", "y_line"),
     ("int64", "y_batch"),
@@ -226,11 +195,13 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
         "block_n": plan.block_n,
         "depth": plan.depth,
         "stages": plan.stages,
+        "head": plan.head,
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     return (
         '#include "device/warpgroup.cuh"\n'
         f"{wgmma_function(precision.operand.name, plan.block_n)}"
+        f"{wgmma_function(precision.operand.name, plan.block_n // 2) if plan.head else ''}"
         '#include "gemm_wgmma.cuh"\n'
         f"{size_check('WgmmaArguments', WGMMA_ARGUMENTS)}"
         f"constexpr WgmmaPlan kPlan{{{members}}};\n"
@@ -251,12 +222,13 @@ def _bool(value: bool) -> str:
     return str(value).lower()
 
 
-def wgmma_function(operand: str, columns: int) -> str:
+def wgmma_function(operand: str, columns: int, arrays: int = 1) -> str:
     """The device function ``wgmma<sign>(sums, rows, columns, keep)`` of one format and width.
 
-    sums (64 x columns over the warpgroup, fp32) = keep sums + sign rows columns^T, asynchronous.
-    The instruction names every register, so its text is written here and not in a header. The
-    predicate is set at run time: NVRTC 13.0 fails on a literal one.
+    sums (64 x columns over the warpgroup, fp32) = keep sums + sign rows columns^T, asynchronous; in
+    so many arrays, each of as many columns. The instruction names every register, so its text is
+    written here and not in a header. The predicate is set at run time: NVRTC 13.0 fails on a
+    literal one.
     """
     count = columns // 2
     shape = f"m64n{columns}k{MMA_DEPTH[operand]}"
@@ -264,11 +236,14 @@ def wgmma_function(operand: str, columns: int) -> str:
     sums = ", ".join(f"%{i}" for i in range(count))
     rows = ", ".join(f"%{count + i}" for i in range(4))
     flags = f"%{count + 6}, 1" + ("" if operand == "tf32" else ", 0")
-    outputs = ", ".join(f'"+f"(sums[{i}])' for i in range(count))
+    each = count // arrays
+    names = [f"sums{array or ''}" for array in range(arrays)]
+    taken = ", ".join(f"float (&{name})[{each}]" for name in names)
+    outputs = ", ".join(f'"+f"({name}[{i}])' for name in names for i in range(each))
     inputs = ", ".join(f'"r"(rows[{i}])' for i in range(4))
     return (
         "template <int sign>\n"
-        f"__device__ __forceinline__ void wgmma(float (&sums)[{count}], const uint32 (&rows)[4],\n"
+        f"__device__ __forceinline__ void wgmma({taken}, const uint32 (&rows)[4],\n"
         "                                      uint64 columns, int keep) {\n"
         '    asm volatile("{\\n.reg .pred p;\\n"\n'
         f'                 "setp.ne.b32 p, %{count + 5}, 0;\\n"\n'

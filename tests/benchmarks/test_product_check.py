@@ -16,7 +16,7 @@ from benchmarks.operands import normal, random_operands
 from benchmarks.product_check import ELEMENTS, ProductCheck, Sample
 from benchmarks.shapes import SUITES, Shape
 
-SHAPE = Shape(300, 200, 90, batch=40)
+SHAPE = Shape(300, 200, 90, batch=30)
 
 
 def ours(precision: str, output: str = "complex64") -> Candidate:
@@ -82,7 +82,7 @@ def test_a_sampled_check_passes_what_is_right_and_sees_what_is_not() -> None:
     wrong[outside, 5, 7] = np.nan
     assert check(wrong, ours("fp32")).reason == "1 elements are not finite"
 
-    with pytest.raises(ValueError, match=r"result.shape must be \(40, 300, 200\)"):
+    with pytest.raises(ValueError, match=r"result.shape must be \(30, 300, 200\)"):
         check(right[1:], ours("fp32"))
 
 
@@ -119,7 +119,7 @@ def test_operands_do_not_depend_on_how_many_cores_make_them(
 
 def test_operands_of_a_batch_and_of_one_product() -> None:
     a, b = random_operands(SHAPE, seed=1)
-    assert (a.shape, b.shape) == ((40, 300, 90), (40, 90, 200))
+    assert (a.shape, b.shape) == ((30, 300, 90), (30, 90, 200))
     assert a.dtype == b.dtype == np.complex64
     a, b = random_operands(Shape(2, 3, 4), seed=1)
     assert (a.shape, b.shape) == ((2, 4), (4, 3))

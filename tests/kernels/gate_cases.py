@@ -28,14 +28,20 @@ def random_state(rng: np.random.Generator, qubits: int) -> Array:
 
 
 def dense_gate(
-    state: Any, matrix: Any, targets: Sequence[int], controls: Sequence[int] = ()
+    state: Any,
+    matrix: Any,
+    targets: Sequence[int],
+    controls: Sequence[int] = (),
+    kind: npt.DTypeLike = np.complex128,
 ) -> Any:
-    """The state after a gate in complex128, by the numbers of amplitudes: no views, no axes.
+    """The state after a gate in complex128 or complex64, by the numbers of amplitudes.
+
+    No views, no axes, a product of BLAS.
 
     Of NumPy's arrays, or of CuPy's on their GPU.
     """
     arrays = np if isinstance(state, np.ndarray) else importlib.import_module("cupy")
-    found = state.astype(np.complex128)
+    found = state.astype(kind)
     numbers = arrays.arange(found.size)
     acts = sum(1 << control for control in controls)
     # The first amplitude of each column that the gate acts upon, and the others by their settings.
@@ -43,7 +49,7 @@ def dense_gate(
     settings = arrays.arange(2 ** len(targets))
     offsets = sum(((settings >> j) & 1) << target for j, target in enumerate(targets))
     places = offsets[:, None] + first
-    found[places] = arrays.asarray(np.asarray(matrix, np.complex128)) @ found[places]
+    found[places] = arrays.asarray(np.asarray(matrix, kind)) @ found[places]
     return found
 
 

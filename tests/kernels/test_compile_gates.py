@@ -20,7 +20,7 @@ from argand.gate_plan import (
 )
 from argand.gemm_plan import PlanError
 
-from tests.kernels.test_compile import ARCHS, assert_clean
+from tests.kernels.compiled import ARCHS, assert_clean
 
 MANY = 1 << 20
 

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
+from argand.dft_butterfly import ButterflyPlan
 from argand.dft_choice import candidates, choose, own_plan
+from argand.dft_cluster import ClusterPlan
 from argand.dft_fragments import fragments, fused_twiddles, mean_cut
 from argand.dft_hankel import HankelPlan
 from argand.dft_limits import wide_fits
-from argand.dft_method import LARGEST_FUSED, method_for
+from argand.dft_method import method_for
 from argand.dft_plan import (
-    ConvolutionPlan,
     DensePlan,
     ProductPlan,
     depth,
@@ -21,6 +22,7 @@ from argand.dft_plan import (
     registers,
 )
 from argand.dft_tables import folded_matrices, twiddles
+from argand.dft_whole import WholePlan
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
 OURS = [name for name, row in PRECISIONS.items() if not row.exact_operands]
@@ -133,24 +135,27 @@ def test_where_the_kernels_are_ours() -> None:
     kinds = {
         32: DensePlan, 67: DensePlan, 97: DensePlan, 127: DensePlan, 131: HankelPlan,
         251: HankelPlan, 509: HankelPlan, 521: HankelPlan, 719: HankelPlan, 58 * 59: ProductPlan,
-        12_000: ProductPlan, 1009: ConvolutionPlan, 4093: ConvolutionPlan, 8191: ConvolutionPlan,
-        10_007: ConvolutionPlan,
+        12_000: ProductPlan, 773: ButterflyPlan, 1009: ButterflyPlan, 2039: ButterflyPlan,
+        4093: ButterflyPlan, 8191: ButterflyPlan, 10_007: ButterflyPlan, 16_384: WholePlan,
+        32_768: ClusterPlan, 131_072: ClusterPlan,
     }  # fmt: skip
     for length, kind in kinds.items():
         method = method_for(length)
         wide = wide_fits(method.kind, length, length)
         assert isinstance(choose(method, row, HOPPER, wide=wide).plan, kind), length
-    for length in (64, 100, 128, 1000, 1024, 4096, 16_384):
+    for length in (64, 100, 128, 1000, 1024, 4096, 8192):
         assert "cufft: faster" in str(choose(method_for(length), row, HOPPER, wide=True))
-    for length in (2039, 2053):
-        assert "cufft: faster than" in str(choose(method_for(length), row, HOPPER, wide=False))
     ampere = next(arch for arch in ARCHITECTURES if arch.target == "sm_80")
     assert isinstance(choose(method_for(509), row, ampere, wide=True).plan, DensePlan)
     assert "without wgmma" in str(choose(method_for(521), row, ampere, wide=True))
     # Nothing is given back for what tensor cores take from 3xtf32.
     assert own_plan(method_for(251), PRECISIONS["3xtf32"], HOPPER, wide=True) is not None
-    for length in (509, 719, 8191):
+    for length in (509, 719):
         assert own_plan(method_for(length), PRECISIONS["3xtf32"], HOPPER, wide=False) is None
+        choice = choose(method_for(length), PRECISIONS["3xtf32"], HOPPER, wide=False)
+        assert "would be off by over 1e-6" in str(choice)
+    butterflies = own_plan(method_for(8191), PRECISIONS["3xtf32"], HOPPER, wide=False)
+    assert isinstance(butterflies, ButterflyPlan)
     for length in (64, 100, 128, 1000, 1024, 4096, 2039, 4093):
         assert own_plan(method_for(length), row, HOPPER, wide=True) is not None
     assert choose(None, PRECISIONS["fp64"], HOPPER, wide=True).plan is None
@@ -158,11 +163,14 @@ def test_where_the_kernels_are_ours() -> None:
 
 def test_candidates_of_convolutions_fit() -> None:
     row = PRECISIONS["3xfp16"]
-    found = candidates(method_for(10_007), row, HOPPER, wide=False)
-    assert found
-    for plan in found:
-        assert isinstance(plan, ConvolutionPlan)
-        assert plan.halves == 2
-        assert max(plan.first, plan.second) <= LARGEST_FUSED
-        assert 16 * plan.rows * plan.warps >= plan.second
-        assert 16 * plan.rows_back * plan.warps >= plan.first
+    for length, most in ((1009, 3), (10_007, 1)):
+        found = candidates(method_for(length), row, HOPPER, wide=False)
+        assert {plan.groups for plan in found} >= {most}
+        for plan in found:
+            assert isinstance(plan, ButterflyPlan)
+            assert plan.size == length - 1 if plan.rader else plan.size >= 2 * length - 1
+            assert plan.method.length == length
+    rader = {plan.rader for plan in candidates(method_for(1009), row, HOPPER, wide=False)}
+    assert rader == {False, True}
+    # 10006 is 2 times a prime.
+    assert not any(plan.rader for plan in found if isinstance(plan, ButterflyPlan))

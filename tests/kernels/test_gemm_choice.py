@@ -15,6 +15,7 @@ from argand.gemm_choice import (
     candidates,
     choose,
     estimate,
+    room,
 )
 from argand.gemm_plan import PlanError
 from argand.wgmma_plan import TARGET, WgmmaPlan, check_wgmma_plan
@@ -193,6 +194,32 @@ def test_k_is_cut_where_it_is_long_and_tiles_are_few(
     for choice, plan in found:
         tiles = sizes[0] * -(-sizes[1] // plan.block_m) * -(-sizes[2] // plan.block_n)
         assert choice.parts == 1 or choice.parts * tiles <= 2 * CORES
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize("sizes", [(1, 16, 16, 1024), (1, 512, 512, 2048), (60, 100, 90, 5000)])
+@pytest.mark.parametrize("traits", [(A, B), (A, PACKED), (PACKED, PACKED)], ids=str)
+def test_sums_of_parts_and_planes_are_at_most_twice_the_operands(
+    precision: str, sizes: tuple[int, ...], traits: tuple[OperandTraits, OperandTraits]
+) -> None:
+    batch, m, n, k = sizes
+    row = PRECISIONS[precision]
+    planes = 2 * row.terms * row.operand.bytes
+    for choice, plan in wgmma(ways(precision, *traits, GemmSizes(*sizes))):
+        allowed = used = 0
+        for lines, x, is_rows in (
+            (m, traits[0], not choice.swapped),
+            (n, traits[1], choice.swapped),
+        ):
+            numbers = batch * lines * -(-k // 16) * 16
+            allowed += 2 * numbers * (planes if x.packed else 8)
+            used += numbers * planes * (not x.packed and (not is_rows or plan.storage == "planar"))
+        if choice.parts > 1:
+            used += 8 * choice.parts * batch * m * n
+        assert used <= allowed
+        assert room(choice, row, GemmSizes(*sizes), *traits) == allowed - used + (
+            8 * choice.parts * batch * m * n * (choice.parts > 1)
+        )
 
 
 @pytest.mark.parametrize("precision", TENSOR)

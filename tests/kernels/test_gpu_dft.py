@@ -14,8 +14,8 @@ from argand.dft_choice import candidates, own_plan
 from argand.dft_limits import wide_fits
 from argand.dft_method import Method, bluestein, dense, method_for, product, rader
 from argand.dft_plan import Plan, dft_source
+from argand.nvrtc import compile_all
 
-from benchmarks.compiling import compile_all
 from workflow.accuracy.transform_bounds import dft_bound
 
 pytestmark = pytest.mark.gpu
@@ -23,14 +23,21 @@ Array = npt.NDArray[Any]
 OURS = [name for name, row in PRECISIONS.items() if not row.exact_operands]
 LENGTHS = (
     1, 2, 3, 5, 8, 16, 17, 31, 33, 48, 64, 67, 97, 100, 127, 128, 129, 131, 191, 251, 256, 257, 360,
-    375, 383, 509, 512, 521, 1000, 1009, 1024, 2039, 4093, 4095, 8191, 10007,
+    375, 383, 509, 512, 521, 1000, 1009, 1024, 2039, 4093, 4095, 8191, 10007, 16384, 32768, 65536,
+    131072,
 )  # fmt: skip
 CONVOLUTIONS = [
-    rader(31, product(6, 5)), rader(113, product(16, 7)), rader(397, product(44, 9)),
-    rader(1009, product(36, 28)), rader(1009, product(16, 63)), rader(8191, product(91, 90)),
-    bluestein(31, product(8, 8)), bluestein(100, product(12, 10)),
+    rader(31, product(6, 5)),
+    rader(113, product(16, 7)),
+    rader(397, product(44, 9)),
+    rader(1009, product(36, 28)),
+    rader(1009, product(16, 63)),
+    rader(8191, product(91, 90)),
+    bluestein(31, product(8, 8)),
+    bluestein(100, product(12, 10)),
     bluestein(10007, product(112, 90)),
-]  # fmt: skip
+]
+LARGE = [method_for(1 << 14), method_for(1 << 15)]  # fmt: skip
 MOST = 4
 """Plans of a kind that are compiled and run of each method."""
 
@@ -102,7 +109,8 @@ def test_lengths(
     "method",
     [dense(n) for n in (2, 13, 64, 67, 251, 509)]
     + [product(*n) for n in ((2, 3), (16, 16), (24, 15), (40, 25), (120, 100))]
-    + CONVOLUTIONS,
+    + CONVOLUTIONS
+    + LARGE,
     ids=str,
 )
 def test_every_plan(
@@ -119,7 +127,7 @@ def test_every_plan(
     assert every or method.kind == "product"
     kinds: dict[tuple[str, bool], list[Plan]] = {}
     for plan in every:
-        kinds.setdefault((plan.kind, getattr(plan, "columns", False)), []).append(plan)
+        kinds.setdefault((plan.kind, getattr(plan, "rader", False)), []).append(plan)
     plans = [plan for some in kinds.values() for plan in some[:: -(-len(some) // MOST)]]
     compile_plans(gpu, plans, precision)
     there, back = exact(x), exact(x[:33], inverse=True)
@@ -128,14 +136,14 @@ def test_every_plan(
         with forced.to(plan):
             found.append(check(cp, x, precision, method, there))
             check(cp, x[:33], precision, method, back, inverse=True)
-    if method.kind == "product":
+    if all(plan.kind == "product" for plan in plans):
         # Neither who shares the work nor who moves it changes a bit. (Warps that fold together add
-        # X_0 up in an order of their own, and convolutions have other factors.)
+        # X_0 up in an order of their own, and butterflies have other radices.)
         for other in found[1:]:
             np.testing.assert_array_equal(other, found[0])
 
 
-@pytest.mark.parametrize("length", [29, 97, 116, 127, 251, 29 * 31, 1009, 8191])
+@pytest.mark.parametrize("length", [29, 97, 116, 127, 251, 29 * 31, 1009, 8191, 1 << 14, 1 << 15])
 def test_a_transform_does_not_depend_on_its_neighbours(
     cp: Any, rng: np.random.Generator, length: int
 ) -> None:

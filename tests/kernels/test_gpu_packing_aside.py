@@ -10,7 +10,7 @@ import pytest
 from argand import gemm
 from argand.gemm_choice import GemmSizes
 
-from tests.kernels.test_gpu_gemm import normal
+from tests.kernels.product_cases import normal
 from tests.kernels.test_gpu_wgmma import _hopper, choices, forced
 
 pytestmark = pytest.mark.gpu

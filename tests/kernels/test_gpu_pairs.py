@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, Pairs, gemm, pairs, to_pairs
 from argand.pairs import HALF_FORMATS, PAIR_FORMATS
-from test_gpu_gemm import assert_within, magnitude, normal, summation
 from test_pairs import every_pattern, random_pairs
 
+from tests.kernels.product_cases import assert_within, magnitude, normal, summation
 from workflow.accuracy import assess_product, product_reference
 from workflow.accuracy.bounds import rounded_once
 

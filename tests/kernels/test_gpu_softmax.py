@@ -8,11 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, log_softmax, logsumexp, softmax
-from argand.device import Device
 from argand.rounding import round_operand
-from argand.softmax_choice import candidates
 from argand.softmax_formats import REAL_KINDS
-from argand.softmax_plan import SoftmaxForm, vector_for
 from scipy import special
 
 from tests.kernels.softmax_cases import HALF_ULP, SMALLEST, numbers, stored, ulps
@@ -144,11 +141,12 @@ ODD_COLUMNS = (1, 3, 16, 17, 100, 255, 256, 1000, 1001, 4099, 12_289, 50_257, 13
 
 
 @pytest.mark.parametrize("scale", [0.5, 4, 30])
-def test_a_million_rows_are_within_two_ulp(cp: Any, scale: float) -> None:
+@pytest.mark.parametrize("columns", [64, 256, 1000])
+def test_a_million_rows_are_within_two_ulp(cp: Any, scale: float, columns: int) -> None:
     random = cp.random.default_rng(5)
     worst = sums = 0.0
-    for columns in (64, 256):
-        x = scale * random.standard_normal((1 << 20, columns), dtype=cp.float32)
+    for _ in range(8):
+        x = scale * random.standard_normal((1 << 17, columns), dtype=cp.float32)
         found = softmax(x).astype(cp.float64)
         exact = cp.exp(x.astype(cp.float64) - x.max(axis=-1, keepdims=True).astype(cp.float64))
         exact /= exact.sum(axis=-1, keepdims=True)
@@ -159,7 +157,7 @@ def test_a_million_rows_are_within_two_ulp(cp: Any, scale: float) -> None:
         worst = max(worst, float(cp.where(exact < 2.0**-125, 0, error).max()))
         sums = max(sums, float(cp.abs(found.sum(axis=-1) - 1).max()))
     assert worst <= 2
-    assert sums <= 256 * 2.0**-24
+    assert sums <= columns * 2.0**-24
 
 
 @pytest.mark.parametrize("columns", ODD_COLUMNS)
@@ -248,32 +246,6 @@ def test_logsumexp_of_rows_without_a_sum(cp: Any) -> None:
         np.testing.assert_allclose(found, [-np.inf, np.inf, np.nan, np.log(100)], rtol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["fp32", "fp16", "bf16"])
-@pytest.mark.parametrize("columns", [31, 1000, 12_289, 65_536, 300_001])
-def test_every_plan(
-    cp: Any, rng: np.random.Generator, gpu: Device, kind: str, columns: int
-) -> None:
-    from argand.cuda_softmax import forced
-
-    x = stored(4 * rng.standard_normal((9, columns)).astype(np.float32), kind)
-    x[3, -1] = stored(np.float32([np.nan]), kind)[0]
-    given = {"format": "bf16" if kind == "bf16" else None, "output": kind}
-    exact = special.softmax(numbers(x, kind), axis=-1)
-    vector = vector_for(kind, kind)
-    form = SoftmaxForm("softmax", kind, kind, PRECISIONS["fp32"], vector, columns % vector != 0)
-    plans = candidates(form, gpu.require_arch(), columns)
-    assert plans
-    for plan in plans:
-        out = cp.asarray(stored(np.full(x.shape, np.nan, np.float32), kind))
-        with forced.to((plan, form.vector)):
-            softmax(cp.asarray(x), out=out, **given)
-        found = numbers(out.get(), kind)
-        assert np.isnan(found[3]).all()
-        held = np.abs(found - exact) / (exact * HALF_ULP[kind] + SMALLEST[kind])
-        assert np.nanmax(held) <= (4 if kind == "fp32" else 1.05), plan
-        assert np.isfinite(np.delete(found, 3, axis=0)).all(), plan
-
-
 @pytest.mark.parametrize("columns", [37, 1000, 9001])
 def test_rows_that_begin_anywhere(cp: Any, rng: np.random.Generator, columns: int) -> None:
     whole = rng.standard_normal((6, columns + 11)).astype(np.float32)
@@ -293,18 +265,6 @@ def test_rows_that_begin_anywhere(cp: Any, rng: np.random.Generator, columns: in
         assert ulps(view.get(), exact) <= 2
         np.testing.assert_array_equal(mine[:, :first].get(), whole[:, :first])
         np.testing.assert_array_equal(mine[:, first + columns :].get(), whole[:, first + columns :])
-
-
-@pytest.mark.parametrize("rows", [1, 3, 64])
-@pytest.mark.parametrize("kind", ["fp32", "fp16"])
-def test_few_long_rows(cp: Any, rng: np.random.Generator, rows: int, kind: str) -> None:
-    x = stored(4 * rng.standard_normal((rows, 1 << 20)).astype(np.float32), kind)
-    exact = special.softmax(numbers(x, kind), axis=-1)
-    given = cp.asarray(x)
-    for _ in range(3):  # the third is a remembered call
-        found = numbers(softmax(given, output=kind).get(), kind)
-        held = np.abs(found - exact) / (exact * HALF_ULP[kind] + SMALLEST[kind])
-        assert held.max() <= (4 if kind == "fp32" else 1.05)
 
 
 def test_remembered_calls_see_overlaps(cp: Any, rng: np.random.Generator) -> None:

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, log_softmax, logsumexp, softmax
 from argand.device import Device
+from argand.nvrtc import compile_all
 from argand.softmax_choice import ring
 from argand.softmax_formats import Operation
-from argand.softmax_plan import SoftmaxForm, SoftmaxPlan, check_softmax_plan, vector_for
+from argand.softmax_plan import SoftmaxForm, SoftmaxPlan, is_legal, vector_for
+from argand.softmax_source import softmax_source
 from scipy import special
 
 from tests.kernels.softmax_cases import HALF_ULP, SMALLEST, Array, numbers, stored
@@ -53,10 +55,10 @@ def plans(
     found = []
     for blocks, threads, how in WAYS:
         plan = ring(form, arch, threads, blocks, columns, **how)
-        if plan.values * form.value_bytes <= 256 and plan.stages > 1:
-            check_softmax_plan(plan, form, arch)
+        if is_legal(plan, form, arch):
             found.append((form, plan))
     assert len(found) > 1
+    compile_all((softmax_source(form, plan), arch.target) for form, plan in found)
     return found
 
 
@@ -99,11 +101,11 @@ def test_logarithms(cp: Any, rng: np.random.Generator, gpu: Device, kind: str) -
         totals = special.logsumexp(numbers(x, kind), axis=-1)
     logs[infinite] = np.nan  # SciPy has -inf beside an infinity; ours no numbers
     allowed = {"rtol": 4 * unit, "atol": 8 * unit * columns**0.5}
-    for form, plan in plans("log_softmax", kind, kind, columns, gpu):
+    for form, plan in plans("log_softmax", kind, kind, columns, gpu)[::2]:
         with forced.to((plan, form.vector)):
             found = numbers(log_softmax(cp.asarray(x), output=kind).get(), kind)
         np.testing.assert_allclose(found, logs, err_msg=str(plan), **allowed)
-    for form, plan in plans("logsumexp", kind, kind, columns, gpu):
+    for form, plan in plans("logsumexp", kind, kind, columns, gpu)[::2]:
         with forced.to((plan, form.vector)):
             found = numbers(logsumexp(cp.asarray(x), output=kind).get(), kind)
         np.testing.assert_allclose(found, totals, err_msg=str(plan), **allowed)
@@ -147,7 +149,7 @@ def test_streams_do_not_wait_for_each_other(cp: Any, rng: np.random.Generator, g
 
     columns = 1 << 18
     x = cp.asarray(rng.standard_normal((40, columns)).astype(np.float32))
-    expected = softmax(x).get()
+    expected = softmax(x)
     form = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, edges=False)
     plan = ring(form, gpu.require_arch(), 256, gpu.cores, columns)
     streams = [cp.cuda.Stream(non_blocking=True) for _ in range(4)]
@@ -159,4 +161,5 @@ def test_streams_do_not_wait_for_each_other(cp: Any, rng: np.random.Generator, g
                 found.append(softmax(x))
     cp.cuda.Device().synchronize()
     for one in found:
-        np.testing.assert_allclose(one.get(), expected, rtol=2.0**-21)
+        assert float(cp.abs(one - expected).max()) <= 2.0**-21 * float(expected.max())
+        assert bool(cp.allclose(one, expected, rtol=2.0**-21, atol=2.0**-126))

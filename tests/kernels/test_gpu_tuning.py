@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import PRECISIONS, gemm, pack, pairs, to_pairs, tune, tuning
+from argand import PRECISIONS, choice_table, gemm, pack, pairs, to_pairs, tune, tuning
 from argand.gemm_choice import GemmChoice, candidates
 from argand.tune import Measured, main
 
-from tests.kernels.test_gpu_gemm import OPS, TENSOR, check, normal, stored
+from tests.kernels.product_cases import OPS, TENSOR, check, normal, stored
 
 pytestmark = pytest.mark.gpu
 SINGLE_HALF = [
@@ -23,7 +23,7 @@ SINGLE_HALF = [
 @pytest.fixture(autouse=True)
 def _own_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A table of this test alone; compiled kernels stay where they are."""
-    monkeypatch.setattr(tuning, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(choice_table, "cache_folder", lambda: tmp_path)
     forget_choices()
     yield
     forget_choices()
@@ -151,7 +151,7 @@ def test_packed_operands(
 def test_a_second_measurement_replaces_the_first() -> None:
     for _ in range(2):
         found = tune((64, 64), (64, 64), precision="tf32")
-        assert list(tuning._read(tuning.table_path(0), 0).values()) == [found[0][0]]
+        assert list(tuning.TABLE.read(0).values()) == [found[0][0]]
 
 
 def test_the_command_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,4 +163,4 @@ def test_the_command_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[0].startswith(f"{gpu(0).name}, {gpu(0).driver}, kernels ")
     assert len(lines) == 4 + 4
     assert "[4/4] 2x64x64x64 bf16 ..." in printed.err
-    assert tuning.table_path(0).is_file()
+    assert tuning.TABLE.path(0).is_file()

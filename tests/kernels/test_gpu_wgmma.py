@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from argand import PRECISIONS, gemm, pack, pairs, to_pairs
-from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, candidates
-from argand.wgmma_plan import TARGET, divide
+from argand import PRECISIONS, gemm
+from argand.gemm_choice import GemmSizes
+from argand.tile_division import divide
+from argand.wgmma_plan import TARGET
 
-from tests.kernels.test_gpu_gemm import (
+from tests.kernels.product_cases import (
     OPS,
-    POWERS,
     SHAPES,
     TENSOR,
-    assert_contained,
-    assert_within,
     check,
-    long_operands,
-    magnitude,
-    nonfinite,
     normal,
-    of_any_scale,
-    relative_error,
     repeats_bit_for_bit,
     stored,
-    summation,
 )
-from workflow.accuracy.bounds import rounded_once
+from tests.kernels.wgmma_cases import choices, first_choices, forced
 
 pytestmark = pytest.mark.gpu
 Array = npt.NDArray[Any]
@@ -47,23 +38,6 @@ def _hopper(cp: Any) -> None:
         pytest.skip(f"the wgmma family needs {TARGET}")
 
 
-def choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> Iterator[GemmChoice]:
-    """Every way of the wgmma family, once per tile, storage, role and number of parts."""
-    from argand.device import gpu
-
-    arch = gpu(cp.cuda.Device().id).require_arch()
-    a, b = OperandTraits(**traits), OperandTraits(**({"k_fast": False} | traits))
-    for choice in candidates(PRECISIONS[precision], arch, sizes, a, b):
-        if choice.plan is not None:
-            yield choice
-
-
-def forced(choice: GemmChoice) -> Any:
-    from argand.cuda_launch import forced
-
-    return forced.to(choice)
-
-
 @pytest.mark.parametrize("precision", TENSOR)
 @pytest.mark.parametrize(
     "shape", [(1, 130, 70, 66), (2, 68, 200, 40)], ids="x".join(["{0}"]).format
@@ -76,16 +50,6 @@ def test_every_plan(
     for choice in choices(cp, precision, GemmSizes(batch, m, n, k)):
         with forced(choice):
             check(cp, a, b, precision=precision)
-
-
-def first_choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> list[GemmChoice]:
-    """The largest tile of each storage and role, Y packed before and on the way."""
-    seen: dict[Any, GemmChoice] = {}
-    for choice in choices(cp, precision, sizes, **traits):
-        assert choice.plan is not None
-        way = (choice.plan.storage, choice.plan.packs, choice.swapped, choice.parts)
-        seen.setdefault(way, choice)
-    return list(seen.values())
 
 
 @pytest.mark.parametrize("precision", TENSOR)
@@ -169,6 +133,38 @@ def test_tiles_that_are_split_along_k(
     assert split
 
 
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize("shape", [(1, 1540, 1500, 308), (9, 500, 700, 260)], ids=str)
+def test_blocks_that_take_several_tiles(
+    cp: Any, rng: np.random.Generator, precision: str, shape: tuple[int, int, int, int]
+) -> None:
+    """Results leave behind the next tile's head, where they have a real factor only."""
+    batch, m, n, k = shape
+    a, b = normal(rng, batch, m, k), normal(rng, batch, n, k)
+    for choice in first_choices(cp, precision, GemmSizes(*shape), k_fast=True):
+        with forced(choice):
+            check(cp, a, b, precision=precision, alpha=-0.5, op_b="C")
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_a_head_changes_no_bit(
+    cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, precision: str
+) -> None:
+    """Tiles of so short a k are not split, so that both divide the work alike."""
+    from argand import cuda_calls, cuda_wgmma_form
+
+    a, b = cp.asarray(normal(rng, 1540, 150)), cp.asarray(normal(rng, 150, 1500))
+    results = []
+    for most in (cuda_wgmma_form._WORTH_A_HEAD, -1.0):
+        monkeypatch.setattr(cuda_wgmma_form, "_WORTH_A_HEAD", most)
+        results.append([])
+        cuda_calls._kept.clear()  # calls of this form are remembered
+        for choice in first_choices(cp, precision, GemmSizes(1, 1540, 1500, 150)):
+            with forced(choice):
+                results[-1].append(gemm(a, b, precision=precision))
+    assert all(bool((x == y).all()) for x, y in zip(*results, strict=True))
+
+
 @pytest.mark.parametrize("precision", ["fp16", "3xfp16"])
 @pytest.mark.parametrize("k", [16000, 40000])
 def test_lines_that_are_scaled_in_one_launch_and_in_two(
@@ -204,105 +200,3 @@ def test_operands_may_lie_elsewhere_in_every_call(
         with forced(choice):
             for a, b in (*places, *places):
                 check(cp, a, b, precision=precision)
-
-
-@pytest.mark.parametrize("precision", TENSOR)
-def test_c_is_not_read_where_beta_is_zero(
-    cp: Any, rng: np.random.Generator, precision: str
-) -> None:
-    a, b = cp.asarray(normal(rng, 20, 30)), cp.asarray(normal(rng, 30, 40))
-    c = cp.full((20, 40), np.nan, np.complex64)
-    for choice in first_choices(cp, precision, GemmSizes(1, 20, 40, 30)):
-        with forced(choice):
-            assert bool(cp.isfinite(gemm(a, b, c, precision=precision)).all())
-
-
-@pytest.mark.parametrize("precision", TENSOR)
-def test_nonfinite_stays_in_its_row_and_column(
-    cp: Any, rng: np.random.Generator, precision: str
-) -> None:
-    a, b = nonfinite(rng)
-    for choice in first_choices(cp, precision, GemmSizes(1, 70, 70, 64)):
-        with forced(choice):
-            assert_contained(gemm(cp.asarray(a), cp.asarray(b), precision=precision).get())
-
-
-@pytest.mark.parametrize("precision", TENSOR)
-def test_same_choice_same_bits(cp: Any, rng: np.random.Generator, precision: str) -> None:
-    a, b = cp.asarray(normal(rng, 500, 700)), cp.asarray(normal(rng, 700, 300))
-    for choice in first_choices(cp, precision, GemmSizes(1, 500, 300, 700)):
-        with forced(choice):
-            assert repeats_bit_for_bit(partial(gemm, a, b, precision=precision))
-
-
-@pytest.mark.parametrize("precision", [x for x in TENSOR if PRECISIONS[x].terms > 1])
-def test_promoted_error_does_not_grow_with_k(
-    cp: Any, rng: np.random.Generator, precision: str
-) -> None:
-    """Unpromoted, the truncating tensor core is off by 6e-5 at k = 4096."""
-    for a, b in long_operands(rng):
-        for choice in first_choices(cp, precision, GemmSizes(1, 128, 128, len(b))):
-            with forced(choice):
-                found = gemm(cp.asarray(a), cp.asarray(b), precision=precision).get()
-            assert relative_error(found, a, b) < 1e-6
-
-
-@pytest.mark.parametrize("precision", [x for x in TENSOR if PRECISIONS[x].scaled])
-@pytest.mark.parametrize("power", POWERS)
-def test_scaled_precisions_take_any_scale(
-    cp: Any, rng: np.random.Generator, precision: str, power: tuple[int, int]
-) -> None:
-    scaled = of_any_scale(rng, power)
-    model = gemm(*scaled, precision=precision)
-    size = magnitude(scaled[0].astype(complex), scaled[1].astype(complex), None)
-    for choice in first_choices(cp, precision, GemmSizes(1, 40, 30, 64)):
-        with forced(choice):
-            found = gemm(*(cp.asarray(x) for x in scaled), precision=precision).get()
-        # A result in fp32's subnormal range may be flushed.
-        assert_within(found, model, summation(64, precision) * size + 2.0**-126)
-
-
-@pytest.mark.parametrize("precision", SINGLE_HALF)
-@pytest.mark.parametrize("half_output", [False, True])
-@pytest.mark.parametrize("op", OPS)
-def test_complex_half(
-    cp: Any, rng: np.random.Generator, precision: str, half_output: bool, op: str
-) -> None:
-    m, n, k = 136, 72, 96
-    a, b = (to_pairs(normal(rng, *shape), precision) for shape in ((m, k), (k, n)))
-    wide = [x.to_complex64() for x in (a, b)]
-    left = pairs(cp.asarray(to_pairs(stored(wide[0], op), precision).array), precision)
-    right = pairs(cp.asarray(b.array), precision)
-    output = "complex-half" if half_output else "complex64"
-    exact = wide[0].astype(np.complex128) @ wide[1].astype(np.complex128)
-    size = np.abs(wide[0]) @ np.abs(wide[1])
-    allowed = summation(k, precision) * size
-    if half_output:
-        allowed = rounded_once(PRECISIONS[precision].operand, allowed, np.abs(exact))
-    sizes = GemmSizes(1, m, n, k, half_output)
-    for choice in first_choices(cp, precision, sizes, half=True):
-        with forced(choice):
-            found = gemm(left, right, op_a=op, precision=precision, output=output)
-        values = found.to_complex64() if half_output else found
-        assert_within(values.get(), exact, allowed)
-
-
-@pytest.mark.parametrize("precision", TENSOR)
-@pytest.mark.parametrize("side", ["a", "b", "both"])
-@pytest.mark.parametrize("op", OPS)
-def test_packed_operands(
-    cp: Any, rng: np.random.Generator, precision: str, side: str, op: str
-) -> None:
-    a, b = normal(rng, 3, 70, 66), normal(rng, 66, 90)
-    left, right = cp.asarray(stored(a, op)), cp.asarray(stored(b, op))
-    plain = gemm(left, right, op_a=op, op_b=op, precision=precision)
-    ops = {"op_a": op, "op_b": op}
-    if side in ("a", "both"):
-        left = pack(left, precision, side="a", op=op)
-        ops["op_a"] = "N"
-    if side in ("b", "both"):
-        right = pack(right, precision, side="b", op=op)
-        ops["op_b"] = "N"
-    found = gemm(left, right, precision=precision, **ops)
-    size = magnitude(a.astype(complex), b.astype(complex), None)
-    assert_within(found.get(), plain.get(), 2 * summation(66, precision) * size)

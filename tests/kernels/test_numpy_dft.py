@@ -201,12 +201,12 @@ def test_any_method_gives_the_transform(rng: np.random.Generator, method: Any) -
 def test_methods() -> None:
     assert str(method_for(97)) == "97"
     assert str(method_for(1024)) == "32 x 32"
-    assert str(method_for(1009)) == "rader(16 x 63)"
+    assert str(method_for(1009)) == "rader(36 x 28)"
     assert str(method_for(2039)) == "bluestein(64 x 64)"
     assert str(method_for(10_007)) == "bluestein(112 x 90)"
     assert method_for(10_007).halves == 2
     assert method_for(2039).halves == 1
-    assert method_for(1009).stages == (16, 63, 63, 16)
+    assert method_for(1009).stages == (36, 28, 28, 36)
     for length in range(1, 3000):
         method = method_for(length)
         assert method.length == length

@@ -7,17 +7,17 @@ from dataclasses import replace
 import pytest
 from argand import PRECISIONS
 from argand.gemm_plan import PlanError
-from argand.softmax_choice import ring, rings
+from argand.softmax_choice import candidates, fitted, ring
 from argand.softmax_formats import OPERATIONS, Operation
 from argand.softmax_plan import (
     SoftmaxForm,
+    check_row,
     check_softmax_plan,
-    is_legal,
     vector_for,
 )
 from argand.softmax_source import kernel_name, softmax_source
 
-from tests.kernels.test_compile import ARCHS, assert_clean
+from tests.kernels.compiled import ARCHS, assert_clean
 
 ARCH = ARCHS["sm_90a"]
 PAIRS = [
@@ -41,8 +41,8 @@ def test_every_ring(operation: Operation, kind: str, output: str) -> None:
             plans = [
                 plan
                 for columns in (12_289, 16_000, 30_000, 50_000)
-                for plan in rings(form, ARCH, columns * blocks)
-                if plan.cluster == blocks and is_legal(plan, form, ARCH)
+                for plan in candidates(form, ARCH, columns * blocks)
+                if plan.ring and plan.cluster == blocks
             ]
             assert plans
             for plan in {p.row_threads: p for p in sorted(plans, key=lambda p: p.values)}.values():
@@ -55,7 +55,7 @@ def test_a_ring(kind: str, blocks: int) -> None:
     form = form_of("softmax", kind, kind, edges=True)
     plan = ring(form, ARCH, 256, blocks, 12_000 * blocks, writers=128)
     check_softmax_plan(plan, form, ARCH)
-    assert plan.slice * blocks >= 12_000 * blocks + 15 // 4
+    assert plan.slice * blocks >= 12_000 * blocks + 127 // 4
     assert_clean(softmax_source(form, plan), ARCH.target, kernel_name(form, plan))
 
 
@@ -64,8 +64,8 @@ def test_a_ring(kind: str, blocks: int) -> None:
     [
         ({"block_threads": 512}, "a whole share of them"),
         ({"staged": True}, "in its own way"),
-        ({"slice": 40_000}, "that the threads hold"),
-        ({"slice": 8_001}, "multiple of 4"),
+        ({"slice": 40_960}, "that the threads hold"),
+        ({"slice": 8_004}, "multiple of 32"),
         ({"lag": 5}, "a lag of 1 to 4"),
         ({"lag": 0}, "a lag of 1 to 4"),
         ({"stages": 1}, "2 to 8 stages"),
@@ -97,3 +97,31 @@ def test_what_a_ring_does_not_take(precision: str, vector: int, target: str, mes
     plan = ring(form, ARCH, 320, 2, 24_576, stages=2)
     with pytest.raises(PlanError, match=message):
         check_softmax_plan(plan, form, ARCHS[target])
+
+
+@pytest.mark.parametrize(("blocks", "staged"), [(1, False), (1, True), (4, False)])
+@pytest.mark.parametrize("edges", [False, True])
+def test_a_plan_holds_its_rows_and_has_no_more_accesses_than_they_need(
+    blocks: int, staged: bool, edges: bool
+) -> None:
+    """The kernel looks for a row's end in the last two accesses only."""
+    columns = 4099 if edges else 4096
+    form = form_of("softmax", "fp32", "fp32", edges=edges)
+    plan = fitted(form, 64, blocks, columns, staged=staged)
+    access, spare = 64 * blocks * 4, 31 * edges
+    held = plan.values * 64 * blocks
+    check_row(plan, form, columns)
+    for most in (held - spare, held - 2 * access):
+        check_row(plan, form, most)
+    for other in (held - spare + 1, held - 2 * access - 1):
+        with pytest.raises(PlanError, match=f"got {other}"):
+            check_row(plan, form, other)
+
+
+def test_a_ring_holds_its_rows() -> None:
+    form = form_of("softmax", "fp16", "fp16", edges=True)
+    plan = ring(form, ARCH, 256, 3, 12_289)
+    held = 3 * plan.slice - 63
+    check_row(plan, form, held)
+    with pytest.raises(PlanError, match=f"got {held + 1}"):
+        check_row(plan, form, held + 1)

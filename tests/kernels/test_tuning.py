@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import argand
 import pytest
-from argand import PRECISIONS, Device, DeviceError, tuning
+from argand import PRECISIONS, Device, choice_table, tuning
 from argand.device import ARCHITECTURES
 from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, candidates
-from argand.tune import main, ranked, tune
 from argand.wgmma_plan import TARGET, WgmmaPlan
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
@@ -34,12 +30,12 @@ def card(name: str = "NVIDIA H200", driver: str = "CUDA 13.0") -> Device:
 def _card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A GPU that nothing runs on, and an empty cache."""
     monkeypatch.setenv("ARGAND_CACHE", str(tmp_path))
-    monkeypatch.setattr(tuning, "gpu", lambda index: card())
+    monkeypatch.setattr(choice_table, "gpu", lambda index: card())
 
 
 def kept(choice: GemmChoice = WAY, sizes: GemmSizes = SIZES) -> Path:
-    tuning.keep(DEVICE, {tuning.key(TF32, sizes, A, B): choice})
-    return tuning.table_path(DEVICE)
+    tuning.TABLE.keep(DEVICE, {tuning.key(TF32, sizes, A, B): choice})
+    return tuning.TABLE.path(DEVICE)
 
 
 def looked_up(sizes: GemmSizes = SIZES) -> GemmChoice | None:
@@ -52,7 +48,7 @@ def test_the_way_that_these_tests_keep_is_a_candidate() -> None:
 
 def test_without_a_table_there_is_no_answer() -> None:
     assert looked_up() is None
-    assert not tuning.table_path(DEVICE).exists()
+    assert not tuning.TABLE.path(DEVICE).exists()
 
 
 @pytest.mark.parametrize("field", ["batch", "m", "n", "k"])
@@ -89,7 +85,7 @@ def test_every_way_comes_back_from_the_file_as_it_was(precision: str) -> None:
     row = PRECISIONS[precision]
     sizes = GemmSizes(1, 16, 16, 100_000)
     for choice in candidates(row, HOPPER, sizes, A, B):
-        tuning.keep(DEVICE, {tuning.key(row, sizes, A, B): choice})
+        tuning.TABLE.keep(DEVICE, {tuning.key(row, sizes, A, B): choice})
         assert tuning.lookup(row, sizes, A, B, DEVICE) == choice
 
 
@@ -99,19 +95,19 @@ def test_pairs_and_packed_operands_come_back_too(half_output: bool, packed: bool
     row, sizes = PRECISIONS["fp16"], replace(SIZES, half_output=half_output)
     a, b = (OperandTraits(packed=packed, half=not packed), OperandTraits(half=not packed))
     for choice in candidates(row, HOPPER, sizes, a, b):
-        tuning.keep(DEVICE, {tuning.key(row, sizes, a, b): choice})
+        tuning.TABLE.keep(DEVICE, {tuning.key(row, sizes, a, b): choice})
         assert tuning.lookup(row, sizes, a, b, DEVICE) == choice
 
 
 def test_entries_are_added_and_replaced() -> None:
     small = GemmSizes(1, 64, 64, 64)
-    before = tuning.generation()
+    before = tuning.TABLE.generation
     kept()
     kept(GemmChoice(), small)
     assert (looked_up(), looked_up(small)) == (WAY, GemmChoice())
     kept(GemmChoice())
     assert looked_up() == GemmChoice()
-    assert tuning.generation() == before + 3
+    assert tuning.TABLE.generation == before + 3
 
 
 def test_neighbours_are_served_and_empty_products_are_not() -> None:
@@ -137,18 +133,19 @@ def test_a_table_says_what_it_holds_for(monkeypatch: pytest.MonkeyPatch) -> None
     path = kept()
     found = json.loads(path.read_text())
     assert {name: found[name] for name in ("device", "driver", "kernels")} == {
-        "device": "NVIDIA H200", "driver": "CUDA 13.0", "kernels": tuning.kernel_digest("gemm"),
+        "device": "NVIDIA H200", "driver": "CUDA 13.0",
+        "kernels": choice_table.kernel_digest("gemm"),
     }  # fmt: skip
     for other in (card(name="NVIDIA H100"), card(driver="CUDA 13.1")):
-        monkeypatch.setattr(tuning, "gpu", lambda index, other=other: other)
-        assert tuning.table_path(DEVICE) != path
+        monkeypatch.setattr(choice_table, "gpu", lambda index, other=other: other)
+        assert tuning.TABLE.path(DEVICE) != path
         assert looked_up() is None
 
 
 def test_other_kernels_have_another_table(monkeypatch: pytest.MonkeyPatch) -> None:
     path = kept()
-    monkeypatch.setattr(tuning, "kernel_digest", lambda operation: f"other {operation}")
-    assert tuning.table_path(DEVICE) != path
+    monkeypatch.setattr(choice_table, "kernel_digest", lambda operation: f"other {operation}")
+    assert tuning.TABLE.path(DEVICE) != path
     assert looked_up() is None
 
 
@@ -201,7 +198,7 @@ def damaged(path: Path, damage: str) -> None:
 def test_a_damaged_table_is_named_once_and_passed_over(damage: str) -> None:
     path = kept()
     damaged(path, damage)
-    tuning._table.cache_clear()  # as in a new process
+    tuning.TABLE.forget()  # as in a new process
     with pytest.warns(RuntimeWarning, match="damaged") as caught:
         assert looked_up() is None
     assert str(path) in str(caught[0].message)
@@ -219,8 +216,8 @@ def test_a_damaged_table_is_written_anew() -> None:
 
 
 def test_a_table_that_cannot_be_read_is_named() -> None:
-    tuning.table_path(DEVICE).mkdir(parents=True)
-    with pytest.warns(RuntimeWarning, match=str(tuning.table_path(DEVICE))):
+    tuning.TABLE.path(DEVICE).mkdir(parents=True)
+    with pytest.warns(RuntimeWarning, match=str(tuning.TABLE.path(DEVICE))):
         assert looked_up() is None
 
 
@@ -242,16 +239,16 @@ def test_a_failed_write_leaves_the_table(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_trial_answers_for_the_table_and_notes_the_question() -> None:
     kept()
-    start = tuning.generation()
+    start = tuning.TABLE.generation
     with tuning.trial(GemmChoice()) as outer:
-        assert tuning.generation() != start
+        assert tuning.TABLE.generation != start
         assert looked_up() == GemmChoice()
         with tuning.trial(None) as inner:
             assert looked_up(GemmSizes(1, 2, 3, 4)) is None
     assert outer.question == (TF32, SIZES, A, B)
     assert inner.question == (TF32, GemmSizes(1, 2, 3, 4), A, B)
     assert looked_up() == WAY
-    assert tuning.generation() > start + 1
+    assert tuning.TABLE.generation > start + 1
 
 
 def test_a_trial_ends_with_an_error() -> None:
@@ -259,121 +256,3 @@ def test_a_trial_ends_with_an_error() -> None:
     with pytest.raises(ZeroDivisionError), tuning.trial(GemmChoice()):
         raise ZeroDivisionError
     assert looked_up() == WAY
-
-
-def test_ways_are_ranked_by_their_medians_and_hopeless_ones_called_once() -> None:
-    ways = [GemmChoice(parts=parts) for parts in (1, 2, 3, 4, 5)]
-    first = {1: 10.0, 2: 31.0, 3: 6.0, 4: 18.0, 5: 18.1}
-    counts: dict[int, list[int]] = {}
-
-    def times(way: GemmChoice, count: int) -> list[float]:
-        counts.setdefault(way.parts, []).append(count)
-        if count == 1:
-            return [first[way.parts]]
-        return [first[way.parts] / 2] * (count - 1) + [1000.0]
-
-    found = ranked(ways, times)
-    assert [(way.parts, time) for way, time in found] == [
-        (3, 3.0), (1, 5.0), (4, 9.0), (5, 18.1), (2, 31.0),
-    ]  # fmt: skip
-    assert {parts: len(each) for parts, each in counts.items()} == {1: 2, 2: 1, 3: 2, 4: 2, 5: 1}
-
-
-def test_tune_is_public() -> None:
-    assert argand.tune is tune
-
-
-@pytest.mark.parametrize(
-    ("shapes", "how", "message"),
-    [
-        (((4, 5), (6, 7)), {"precision": "tf32"}, "inner dimensions differ"),
-        (((4, 5), (5, 7)), {"precision": "fp32"}, r"must be one of \['tf32', .*got 'fp32'"),
-        (((4, 5), (5, 7)), {"precision": "fp8"}, "precision must be one of"),
-        (((4, 0), (0, 7)), {"precision": "tf32"}, "an empty product"),
-        (((4, 5), (5, 7)), {"precision": "tf32", "a_format": "fp16"},
-         r"a_format at tf32 must be one of \['complex', 'packed'\], got 'fp16'"),
-        (((4, 5), (5, 7)), {"precision": "fp16", "b_format": "bf16"},
-         r"b_format at fp16 must be one of \['complex', 'packed', 'fp16'\], got 'bf16'"),
-        (((4, 5), (5, 7)), {"precision": "3xfp16", "output": "complex-half"}, "output at 3xfp16"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_tuned_is_said_before_a_gpu_is_looked_for(
-    shapes: Any, how: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        tune(*shapes, **how)
-
-
-@pytest.fixture
-def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["argand.tune"], "gpus", list)
-
-
-@pytest.mark.usefixtures("_no_gpu")
-def test_tuning_needs_a_gpu() -> None:
-    with pytest.raises(DeviceError, match="tuning needs an NVIDIA GPU"):
-        tune((4, 5), (5, 7), precision="tf32")
-
-
-@pytest.mark.usefixtures("_no_gpu")
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["8x8x8"], "tuning needs an NVIDIA GPU"),
-        (["8x8x8", "--precision", "tf32,fp64"], "got 'fp64'"),
-        (["8x8x8", "--output", "complex-half"], "output at tf32 must be one of"),
-    ],
-)
-def test_the_command_says_what_is_wrong(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(arguments) == 2
-    printed = capsys.readouterr()
-    assert message in printed.err
-    assert len(printed.err.splitlines()) == 1
-    assert printed.out == ""
-
-
-def test_the_command_measures_each_product_at_each_precision(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    module = sys.modules["argand.tune"]
-    asked = []
-
-    def measured(*shapes: tuple[int, ...], **how: Any) -> list[tuple[GemmChoice, float]]:
-        asked.append((*shapes, how["precision"], how["op_a"], how["op_b"]))
-        return [(WAY, 20.0), (GemmChoice(), 30.0)]
-
-    monkeypatch.setattr(module, "gpus", lambda: [card()])
-    monkeypatch.setattr(module, "tune", measured)
-    monkeypatch.setattr(module, "_heading", lambda: ["the card", ""])
-    assert main(["100x200x300", "7x10x20x30", "--precision", "tf32,bf16", "--op-a", "C"]) == 0
-    assert asked == [
-        ((300, 100), (300, 200), "tf32", "C", "N"), ((300, 100), (300, 200), "bf16", "C", "N"),
-        ((7, 30, 10), (7, 30, 20), "tf32", "C", "N"), ((7, 30, 10), (7, 30, 20), "bf16", "C", "N"),
-    ]  # fmt: skip
-    printed = capsys.readouterr()
-    assert printed.out.splitlines()[:3] == [
-        "the card", "",
-        # 8 x 100 x 200 x 300 flops in 20 us.
-        f"| 100x200x300 | tf32 | {WAY.name} | 20.0 | 2.4 | 30.0 | 2 |",
-    ]  # fmt: skip
-    assert len(printed.out.splitlines()) == 6
-    assert "[4/4] 7x10x20x30 bf16" in printed.err
-
-
-@pytest.mark.parametrize("text", ["8x8", "8x8x8x8x8", "8x8x0", "8x-8x8", "axbxc", ""])
-def test_the_command_refuses_other_sizes(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main([text])
-    assert "must be MxNxK or BATCHxMxNxK" in capsys.readouterr().err
-
-
-def test_the_command_runs_as_a_module_without_a_warning() -> None:
-    """Which Python gives where a package imports a module that is then run."""
-    found = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "argand.tuning", "--help"],
-        capture_output=True, text=True, check=True, timeout=60,
-    )  # fmt: skip
-    assert "BATCH" in found.stdout
-    assert found.stderr == ""

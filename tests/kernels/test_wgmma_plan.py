@@ -16,11 +16,9 @@ from argand.nvrtc import CompileError, compile_cubin
 from argand.wgmma_plan import (
     STORE_SIDE,
     TARGET,
-    Division,
     Storage,
     WgmmaPlan,
     check_wgmma_plan,
-    divide,
     wgmma_function,
     wgmma_kernel_name,
     wgmma_source,
@@ -82,6 +80,10 @@ def test_tiles_that_fit_are_legal() -> None:
         ("3xfp16", SPLIT, {"storage": "half"}, "pairs of 16 bits are operands of one term"),
         ("fp16", LARGE, {}, "are packed beforehand"),
         ("3xfp16", SPLIT, {}, "are packed beforehand"),
+        ("tf32", LARGE, {"head": 2}, "a head, shorter than the stages, is for staged tiles"),
+        ("tf32", LARGE, {"staged": True, "head": 3}, "a head, shorter than the stages"),
+        ("bf16", replace(LARGE, staged=True), {"head": 2}, "a head is for one term of tf32"),
+        ("tf32", replace(LARGE, staged=True, k_fast=True), {"head": 2}, "rows that are contiguous"),
         ("tf32", LARGE, {"half_output": True}, "16-bit results need a 16-bit operand format"),
         ("bf16", LARGE, {"half_output": True, "staged": True}, "staged results are complex64"),
         ("tf32", LARGE, {"block_n": 8, "depth": 32, "staged": True},
@@ -181,56 +183,9 @@ OTHER: dict[str, tuple[Any, ...]] = {
     "warpgroups": (1, 3), "block_n": (64, 96), "depth": (16, 64), "stages": (2, 4),
     "storage": ("half", "planar"),
     "k_fast": (True,), "half_output": (True,), "prescaled": (True,), "staged": (True,),
-    "rows_fast": (True,), "packs": (True,),
+    "rows_fast": (True,), "packs": (True,), "head": (2,),
 }  # fmt: skip
 """Other values of every field of a plan."""
-
-
-def pieces(division: Division, steps: int) -> list[list[tuple[int, int, bool]]]:
-    """Of each block the split tiles that it has stages of, how many, and whether the last one.
-
-    As find_work of gemm_wgmma_work.cuh has it.
-    """
-    found = []
-    for block in range(division.blocks):
-        begin = block * division.share
-        end = min(begin + division.share, division.split * steps)
-        inside = range(begin // steps, -(-end // steps)) if begin < end else range(0)
-        edges = [(tile, tile * steps, (tile + 1) * steps) for tile in inside]
-        found.append([
-            (tile, min(end, last) - max(begin, first), end >= last) for tile, first, last in edges
-        ])  # fmt: skip
-    return found
-
-
-@pytest.mark.parametrize(
-    "tiles", [1, 2, 7, 32, 64, 128, 131, 132, 133, 204, 864, 1024, 4096, 16384]
-)
-@pytest.mark.parametrize("steps", [1, 3, 8, 13, 32, 128, 512])
-def test_every_stage_of_every_tile_is_done_once(tiles: int, steps: int) -> None:
-    division = divide(tiles, 132, steps, 32)
-    assert division.whole + division.split == tiles
-    assert division.blocks <= min(132, max(tiles, 132 if division.split else tiles))
-    shares = pieces(division, steps)
-    done = [0] * division.split
-    for share in shares:
-        assert len(share) <= 2
-        # One piece may be left to others, one is waited for.
-        assert sum(last for _, _, last in share) <= 1
-        assert sum(not last for _, _, last in share) <= 1
-        for tile, count, _ in share:
-            done[tile] += count
-    assert done == [steps] * division.split
-    if division.split:
-        assert division.whole % division.blocks == 0
-        assert division.turns(steps) < -(-tiles // 132)
-
-
-def test_short_or_full_tiles_stay_whole() -> None:
-    assert divide(132, 132, 128, 32) == Division(132, 132)
-    assert divide(130, 132, 128, 32) == Division(130, 130)  # nothing to be won
-    assert divide(72, 132, 4, 32) == Division(72, 72)
-    assert divide(864, 132, 128, 32) == Division(132, 792, 72, 70)
 
 
 def test_every_field_of_a_plan_is_varied_here() -> None:

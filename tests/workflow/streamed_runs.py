@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from argand import Device
 from argand.ceilings import Ceilings
-from argand.device import devices
 
 from workflow.config.loading import load_study
 from workflow.methods.shards import Shard
@@ -25,8 +24,6 @@ from workflow.storage.datasets import read_result
 from workflow.workloads.base import Workload
 
 LOG = logging.getLogger("test")
-BACKENDS = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
-"""``cuda`` where a GPU answers; everything but the copies is the same."""
 CASES: dict[str, tuple[dict[str, Any], str]] = {
     "channels": (
         {"kind": "beamforming", "channels": 37, "beams": 5, "antennas": 6, "samples": 90,
@@ -54,11 +51,6 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "logits": ({"kind": "softmax", "rows": 517, "columns": 33, "device_memory": "30 KiB"}, "row"),
 }  # fmt: skip
-
-
-def device_of(backend: str) -> Device:
-    """The first device of a backend."""
-    return next(device for device in devices() if device.backend == backend)
 
 
 def workload_of(case: Mapping[str, Any], *precisions: str) -> Workload:

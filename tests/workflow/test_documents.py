@@ -47,7 +47,7 @@ def test_columns_that_an_older_file_lacks_are_gaps(tmp_path: Path) -> None:
     assert (row["workload"], row["tflops"], row["clock_mhz"]) == ("w", 2.5, None)
 
 
-def products(folder: Path, *rows: dict[str, str], name: str = "h200-gemm.csv") -> Path:
+def products(folder: Path, *rows: dict[str, str], name: str = "h200-gemm-large.csv") -> Path:
     """A folder with a benchmark's CSV of these rows."""
     columns = BenchmarkRecord.columns_in_order()
     lines = [",".join(columns), *(",".join(r.get(name, "") for name in columns) for r in rows)]
@@ -72,27 +72,20 @@ def test_products_stand_beside_their_conditions(tmp_path: Path) -> None:
                     "| 700 |"]  # fmt: skip
 
 
-def test_rows_of_a_later_run_take_the_places_of_earlier_ones(tmp_path: Path) -> None:
-    other = MEASURED | {"workload": "v"}
-    data = products(tmp_path, MEASURED, MEASURED | {"precision": "bf16"}, other)
-    again = MEASURED | {"time_us_p50": "1300"}
-    packed = MEASURED | {"input": "packed", "time_us_p50": "1250"}
-    products(data, again, packed, name="h200-gemm-later.csv")
+def test_products_are_those_of_all_suites_in_order(tmp_path: Path) -> None:
+    data = products(tmp_path, MEASURED | {"workload": "small"}, name="h200-gemm-small.csv")
+    products(data, MEASURED | {"workload": "batched"}, name="h200-gemm-batched.csv")
+    products(data, MEASURED, MEASURED | {"precision": "bf16"})
     table = fill_tables(PAGE.format("h200-gemm"), data)
     rows = [line.split(" | ") for line in table.splitlines() if "argand" in line]
-    assert [(row[0], row[2], row[3], row[5]) for row in rows] == [
-        ("| w", "tf32", "complex64", "1300"), ("| w", "bf16", "complex64", "1400"),
-        ("| w", "tf32", "packed", "1250"), ("| v", "tf32", "complex64", "1400"),
+    assert [(row[0], row[2]) for row in rows] == [
+        ("| w", "tf32"), ("| w", "bf16"), ("| batched", "tf32"), ("| small", "tf32"),
     ]  # fmt: skip
 
 
-def test_small_products_are_those_of_the_later_run(tmp_path: Path) -> None:
-    data = products(tmp_path, MEASURED, MEASURED | {"workload": "small", "time_us_p50": "90"})
-    again = MEASURED | {"workload": "small", "time_us_p50": "40"}
-    products(data, again, name="h200-gemm-small.csv")
-    table = fill_tables(PAGE.format("h200-gemm"), data)
-    rows = [line.split(" | ") for line in table.splitlines() if "argand" in line]
-    assert [row[5] for row in rows] == ["1400", "40.0"]
+def test_without_any_suite_the_page_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="none of"):
+        fill_tables(PAGE.format("h200-gemm"), tmp_path)
 
 
 def test_what_was_left_out_is_listed_with_its_reason(tmp_path: Path) -> None:

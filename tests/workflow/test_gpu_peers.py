@@ -14,6 +14,7 @@ CASES = [
     {"kind": "gemm", "m": 33, "n": 17, "k": 65, "batch": 3, "alpha": [1, 2], "beta": 0.5},
     {"kind": "beamforming", "beams": 12, "antennas": 9, "samples": 31, "channels": 2},
     {"kind": "statevector", "circuit": {"name": "random", "qubits": 9, "depth": 6}, "fuse": 3},
+    {"kind": "statevector", "circuit": {"name": "random", "qubits": 13, "depth": 9, "seed": 1}},
     {"kind": "dft", "length": 130, "batch": 5, "window": "hann", "norm": "ortho"},
     {"kind": "dft", "length": 97, "batch": 5, "inverse": True},
     {"kind": "softmax", "rows": 7, "columns": 129, "scale": 5},
@@ -35,7 +36,8 @@ def test_ours_and_peers_verify(case, gpu):
         given = implementation.prepare(staged.operands)
         given = {name: cupy.asarray(data) for name, data in given.items()}
         result = cupy.asnumpy(implementation.compute(given))
-        judged = one.assess(staged, reference, result, implementation.precision, "cuda")
+        computed = one.as_computed(staged, implementation.steps)
+        judged = one.assess(computed, reference, result, implementation.precision, "cuda")
         named = (implementation.name, implementation.precision.name, judged.reason)
         assert judged.verified, named
 

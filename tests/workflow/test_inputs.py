@@ -9,8 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from workflow.config.file_input import DatasetRef, FileInput
+from workflow.storage.input_operand import COMPONENT_TYPES
 from workflow.storage.inputs import (
-    COMPONENT_TYPES,
     InputError,
     count_nonfinite,
     describe_operand,

@@ -70,8 +70,9 @@ def test_the_outline_of_a_file_is_what_is_staged(
     assert one.shape(outline, precision) == one.shape(staged, precision)
 
 
-def test_the_outline_of_a_circuit_is_an_upper_bound() -> None:
-    one = workload("statevector", {"circuit": {"name": "qft", "qubits": 6}, "fuse": 3})
+@pytest.mark.parametrize("fuse", [3, "auto"])
+def test_the_outline_of_a_circuit_is_an_upper_bound(fuse: int | str) -> None:
+    one = workload("statevector", {"circuit": {"name": "qft", "qubits": 6}, "fuse": fuse})
     outline, staged = one.outline(), one.stage()
     for name, data in staged.operands.items():
         assert outline.operands[name].dtype == data.dtype

@@ -1,11 +1,13 @@
 import h5py
 import numpy as np
 import pytest
-from argand import PRECISIONS
+from argand import PRECISIONS, plan_circuit
 from argand.device import cpu
 from pydantic import ValidationError
 
+from workflow.accuracy.gate_bounds import evolution_bound
 from workflow.methods.circuits import CircuitError
+from workflow.methods.fused_gates import described, gates_in, in_words, widths_in
 from workflow.output.pictures import power
 from workflow.storage.inputs import InputError
 from workflow.workloads.statevector import Statevector, StatevectorCase
@@ -37,8 +39,10 @@ def test_published_circuits_have_their_known_outcomes(real_data, name, precision
     one = statevector({"file": real_data / "qasm" / f"{name}.qasm"})
     one.check()
     staged = one.stage()
-    found = computed(one, staged, precision)
-    judged = one.assess(staged, one.reference(staged), found, PRECISIONS[precision], "cpu")
+    ours = one.argand(staged, PRECISIONS[precision], cpu())
+    found = ours.compute(ours.prepare(staged.operands))
+    applied = one.as_computed(staged, ours.steps)
+    judged = one.assess(applied, one.reference(staged), found, PRECISIONS[precision], "cpu")
     assert judged.verified, judged.reason
     probability = power(found.astype(complex))
     # Fusing costs each of the file's gates under 8 roundings of fp64 in norm; then comes the error
@@ -63,6 +67,47 @@ def test_fusion_changes_gates_and_not_the_state(fuse):
     assert staged.attributes["gates_before_fusion"] >= len(unfused.operands["widths"])
     a, b = (one.reference(given).values for given in (staged, unfused))
     assert np.linalg.norm(a - b) <= 1e-13
+
+
+@pytest.mark.parametrize("circuit", [
+    {"name": "qft", "qubits": 9}, {"name": "random", "qubits": 8, "depth": 9, "seed": 2},
+    {"name": "ghz", "qubits": 1},
+])  # fmt: skip
+def test_the_planner_fuses_for_whoever_applies_the_gates(circuit):
+    auto, fixed = statevector(circuit), statevector(circuit, fuse=3)
+    staged, plain = auto.stage(), fixed.stage()
+    assert len(staged.operands["widths"]) == auto.circuit().size()
+    wanted = fixed.reference(plain)
+    assert np.linalg.norm(auto.reference(staged).values - wanted.values) <= 1e-13
+    assert auto.as_computed(staged, "") is staged
+    row = PRECISIONS["fp64"]
+    for one in (auto.argand(staged, row, cpu()), *auto.baselines(staged, cpu())):
+        passes = widths_in(one.steps)
+        assert in_words(one.steps) in one.algorithm
+        found = one.compute(one.prepare(staged.operands))
+        applied = auto.as_computed(staged, one.steps)
+        judged = auto.assess(applied, wanted, found, one.precision, "cpu")
+        assert judged.verified, judged.reason
+        shape = auto.shape(applied, row)
+        assert shape.flops == auto.shape(staged, row).flops
+        amplitudes = 2 * len(passes) * 2 ** circuit["qubits"] + sum(4**width for width in passes)
+        assert shape.bytes_moved == 16 * amplitudes
+        # A bound that counts gates where passes were applied is another one.
+        assert judged.bound == evolution_bound(one.precision, passes, "cpu")
+
+
+def test_the_record_of_a_plan_says_what_was_planned():
+    one = statevector({"name": "qft", "qubits": 9})
+    staged = one.stage()
+    ours = one.argand(staged, PRECISIONS["fp32"], cpu())
+    gates = [(gate.matrix, gate.targets) for gate in gates_in(staged.operands)]
+    plan = plan_circuit(9, gates, precision="fp32")
+    assert widths_in(ours.steps) == sorted(len(one.qubits) for one in plan.passes)
+    assert ours.predicted_us == pytest.approx(1e6 * plan.predicted_seconds)
+    assert widths_in(described([3, 1, 3])) == [1, 3, 3]
+    assert described([]) == ""
+    assert in_words("1x3 2x7") == "3 passes of up to 7 qubits"
+    assert in_words("1x3") == "1 pass of up to 3 qubits"
 
 
 def test_operands_are_flat_and_fit_together():
@@ -136,6 +181,7 @@ def test_a_circuit_without_gates_leaves_the_state(tmp_path):
     path.write_text("OPENQASM 2.0; qreg q[3]; creg c[3]; measure q -> c;")
     one = statevector({"file": path})
     staged = one.stage()
+    assert one.argand(staged, PRECISIONS["tf32"], cpu()).steps == ""
     found = computed(one, staged, "tf32")
     assert np.array_equal(found, [1, 0, 0, 0, 0, 0, 0, 0])
     assert one.assess(staged, one.reference(staged), found, PRECISIONS["tf32"], "cpu").verified

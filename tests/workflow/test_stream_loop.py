@@ -12,10 +12,6 @@ import numpy as np
 import pytest
 from argand import Device
 from argand.device import cpu
-from streamed_runs import (
-    BACKENDS,
-    device_of,
-)
 
 from workflow.steps.stream import NoRoomError, Stream, Streamed
 from workflow.steps.transfer import transfer_to
@@ -23,11 +19,6 @@ from workflow.storage.datasets import DataError
 from workflow.storage.slabs import SlabReader
 from workflow.storage.staged import open_staged, write_staged
 from workflow.workloads.base import Staged
-
-
-@pytest.fixture(params=BACKENDS)
-def device(request: pytest.FixtureRequest) -> Device:
-    return device_of(request.param)
 
 
 class Slow:

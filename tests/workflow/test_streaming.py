@@ -9,10 +9,8 @@ import pytest
 from argand import PRECISIONS, Device
 from argand.device import cpu
 from streamed_runs import (
-    BACKENDS,
     CASES,
     Ran,
-    device_of,
     full_device,
     run_python,
     sized,
@@ -25,11 +23,6 @@ from workflow.methods.shards import Shard
 from workflow.steps import streaming
 from workflow.storage.staged import write_staged
 from workflow.workloads.base import Staged
-
-
-@pytest.fixture(params=BACKENDS)
-def device(request: pytest.FixtureRequest) -> Device:
-    return device_of(request.param)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -13,11 +13,9 @@ import numpy as np
 import pytest
 from argand import Device
 from streamed_runs import (
-    BACKENDS,
     CASES,
     LOG,
     Ran,
-    device_of,
     full_device,
     run_python,
     workload_of,
@@ -28,11 +26,6 @@ from workflow.steps.staging import stage
 from workflow.storage.datasets import DataError
 from workflow.storage.staged import open_staged, write_staged
 from workflow.workloads.base import Staged
-
-
-@pytest.fixture(params=BACKENDS)
-def device(request: pytest.FixtureRequest) -> Device:
-    return device_of(request.param)
 
 
 @pytest.mark.parametrize("after", [0, 5])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from workflow.output.wanted_dft import judged_dft
+import pytest
+
+from workflow.output.wanted_dft import judged_dft, judged_dft_errors
 
 
 def row(implementation: str, length: int, **other: Any) -> dict[str, Any]:
@@ -46,3 +48,29 @@ def test_what_is_not_there_is_not_judged() -> None:
     assert judged_dft([row("argand", 251, verified="False")]) == []
     assert judged_dft([row("argand", 777), row("cufft", 777)]) == []
     assert judged_dft([row("cufft", 251)]) == []
+
+
+def test_errors_at_composite_lengths_and_anywhere() -> None:
+    rows = [
+        row("argand", 64, rel_frobenius=2.1e-7),
+        row("cufft", 64, rel_frobenius=1e-7),
+        row("argand", 67, rel_frobenius=1.1e-6),
+        row("cufft", 67, rel_frobenius=1e-7),
+    ]
+    composite, largest = judged_dft_errors(rows)
+    assert (composite["lengths"], composite["limit"], composite["met"]) == ("64", "2e-07", "no")
+    assert (largest["lengths"], largest["met"]) == ("all, most at 67", "no")
+    rows[0]["rel_frobenius"], rows[2]["rel_frobenius"] = 2e-7, 1e-6
+    assert [line["met"] for line in judged_dft_errors(rows)] == ["yes", "yes"]
+    assert judged_dft_errors([]) == []
+
+
+@pytest.mark.parametrize(("power", "met"), [(0.9, "yes"), (1.1, "no")])
+def test_growth_of_errors(power: float, met: str) -> None:
+    rows = [
+        row("argand", 1 << i, rel_frobenius=1e-8 * i**power, algorithm=f"{1 << i}, cufft: faster")
+        for i in range(3, 9)
+    ]
+    line = judged_dft_errors(rows)[-1]
+    assert (line["lengths"], line["met"]) == ("cufft, 6 lengths", met)
+    assert line["measured"] == f"(log n)^{power:.2f}"

@@ -1,4 +1,4 @@
-"""The circuit of a statevector workload, as a config says it."""
+"""A circuit as a config names it: an OpenQASM 2 file, or a name with a number of qubits."""
 
 from __future__ import annotations
 

@@ -7,21 +7,19 @@ module imports Qiskit, a quarter of a second: import it where a circuit is at ha
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import qiskit.qasm2
-from argand import Gate as StateGate
-from argand import gate_fusion
 from qiskit import QuantumCircuit
 from qiskit.circuit import ControlFlowOp, Gate, Instruction
 from qiskit.exceptions import QiskitError
 from qiskit.quantum_info import Operator
 
-from workflow.methods.evolution import evolve_in_fp64
+from workflow.config.circuit import MOST_QUBITS, Circuit
+from workflow.methods.fused_gates import TargetedGate, fused, passes_of_width
 from workflow.methods.qasm_cost import QasmError, check_cost
 from workflow.storage.files import is_file
 from workflow.storage.memory import in_words, machine_memory
@@ -37,15 +35,24 @@ class CircuitError(ValueError):
     """A circuit that cannot be read, or holds what is not a unitary evolution."""
 
 
-@dataclass(frozen=True)
-class TargetedGate:
-    """A unitary on some qubits: bit j of a row or column number of ``matrix`` is targets[j].
+def circuit_of(given: Circuit, rng: np.random.Generator) -> QuantumCircuit:
+    """The circuit that a config names; a random one's numbers are of ``rng`` or its own seed.
 
-    ``matrix`` is (2^w, 2^w) complex128 for w targets.
+    Raises CircuitError.
     """
-
-    targets: tuple[int, ...]
-    matrix: Array
+    if given.file is not None:
+        circuit = load_circuit(given.file)
+        if not 1 <= circuit.num_qubits <= MOST_QUBITS:
+            raise CircuitError(
+                f"circuit.file: {given.file} has {circuit.num_qubits} qubits; "
+                f"there must be 1 to {MOST_QUBITS}"
+            )
+        return circuit
+    if given.name is None or given.qubits is None:
+        raise CircuitError("circuit must have either file or name")
+    if given.seed is not None:
+        rng = np.random.default_rng(given.seed)
+    return named_circuit(given.name, given.qubits, given.depth, rng)
 
 
 def load_circuit(path: Path) -> QuantumCircuit:
@@ -149,27 +156,33 @@ def _keeps_bit(operation: Instruction, position: int) -> bool:
     return not np.any(np.abs(_matrix(operation)[bit[:, None] != bit]) > _ROUNDING)
 
 
+def gates_of(circuit: QuantumCircuit, width: int) -> list[TargetedGate]:
+    """The circuit's gates, those on more than ``width`` qubits taken apart by their definition.
+
+    Raises CircuitError where `check_unitary` does, for a gate without a matrix, and for one that is
+    wider and cannot be taken apart.
+    """
+    check_unitary(circuit)
+    return list(_gates(circuit, range(circuit.num_qubits), width))
+
+
 def fuse(circuit: QuantumCircuit, width: int) -> list[TargetedGate]:
     """The circuit's gates, multiplied into gates of at most ``width`` qubits, ascending targets.
 
     Which gates become one is `argand.gate_fusion.fuse`'s choice: few passes over the state, in any
-    order that gates on common qubits allow. Wider gates are taken apart by their definition first.
+    order that gates on common qubits allow.
 
-    Raises CircuitError where `check_unitary` does, for a gate without a matrix, and for a gate that
-    is wider than ``width`` and cannot be taken apart.
+    Raises CircuitError where `gates_of` does, and where this machine has no memory for them.
     """
-    check_unitary(circuit)
-    qubits = circuit.num_qubits
-    gates = list(_gates(circuit, range(qubits), width))
-    single = [StateGate(gate.matrix, gate.targets) for gate in gates]
-    passes = gate_fusion.fuse(qubits, single, width, lambda _: 1.0)
+    qubits, gates = circuit.num_qubits, gates_of(circuit, width)
+    passes = passes_of_width(qubits, gates, width)
     needed, there = sum(16 * 4 ** len(one.qubits) for one in passes), machine_memory()
     if needed > there:
         raise CircuitError(
             f"circuit: its {len(passes)} gates, fused to at most {width} qubits, need "
             f"{in_words(needed)} of memory, this machine has {in_words(there)}; lower fuse"
         )
-    return [_product([gates[number] for number in one.gates], one.qubits) for one in passes]
+    return fused(qubits, gates, passes)
 
 
 def _gates(circuit: QuantumCircuit, qubits: Sequence[int], width: int) -> Iterator[TargetedGate]:
@@ -206,15 +219,3 @@ def _matrix(operation: Instruction) -> Array:
         return np.asarray(Operator(operation).data, np.complex128)
     except (QiskitError, TypeError, ValueError, ArithmeticError) as error:
         raise CircuitError(f"circuit: gate {operation.name} has no matrix: {error}") from error
-
-
-def _product(gates: Sequence[TargetedGate], union: Sequence[int]) -> TargetedGate:
-    """One gate on the qubits ``union`` for gates in order: each evolves the identity's columns."""
-    width = len(union)
-    # The columns of the matrix are the high bits of a state of 2 width qubits.
-    columns = np.eye(2**width, dtype=np.complex128).reshape(-1)
-    local = [[union.index(target) for target in gate.targets] for gate in gates]
-    flat = np.concatenate([gate.matrix.reshape(-1) for gate in gates])
-    targets = [target for own in local for target in own]
-    result = evolve_in_fp64(columns, flat, [len(own) for own in local], targets)
-    return TargetedGate(tuple(union), result.reshape(2**width, 2**width).T.copy())

@@ -10,11 +10,11 @@ import numpy.typing as npt
 from argand import Device, GemmProblem, Precision, gemm, numpy_backend
 from argand.gemm import gemm_problem
 
+from workflow.config.case import Case
 from workflow.methods import operands
 from workflow.methods import peers as libraries
 from workflow.storage.inputs import InputError
 from workflow.workloads.base import Computation, Implementation, Shape
-from workflow.workloads.case import Case
 
 Array = npt.NDArray[Any]
 

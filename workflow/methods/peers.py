@@ -10,8 +10,8 @@ import numpy as np
 from argand import PRECISIONS, Device, Precision
 from argand.gemm import Op, gemm_problem
 
+from workflow.config.case import Case
 from workflow.workloads.base import Implementation
-from workflow.workloads.case import Case
 
 Product = Callable[..., Any]
 """A product with the signature of `argand.gemm`, its precision already chosen."""

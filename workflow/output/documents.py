@@ -11,20 +11,25 @@ import csv
 import math
 import re
 from collections.abc import Callable, Iterable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from argand.device import ARCHITECTURES
 from argand.precision import PRECISIONS, Precision
 
-from workflow.output.gate_tables import gate_cut_table, gates_table
+from workflow.output.back_to_back import back_to_back
+from workflow.output.gate_tables import (
+    gate_costs_table,
+    gate_cut_table,
+    gates_table,
+    wanted_gates_table,
+)
 from workflow.output.measured import measured_products
 from workflow.output.readable import PERFORMANCE, Column, markdown_table, number
 from workflow.output.recorded import Rows, read_rows, shown_columns
 from workflow.output.scale_tables import scaling_table, streaming_table
 from workflow.output.wanted import judged
-from workflow.output.wanted_dft import judged_dft
+from workflow.output.wanted_dft import judged_dft, judged_dft_errors
 from workflow.output.wanted_softmax import judged_softmax
 from workflow.records import NOT_RUN
 
@@ -94,9 +99,9 @@ def _whole(value: float) -> str:
     return f"{value:.0f}"
 
 
-def softmax_plans_table(data: Path, name: str = "h200-softmax-plans") -> str:
+def softmax_rings_table(data: Path) -> str:
     """Of each kind and width the fastest plan that a run of `benchmarks.softmax_plans` measured."""
-    with (data / f"{name}.csv").open(encoding="utf-8") as file:
+    with (data / "h200-softmax-rings.csv").open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["right"] == "True"]
     fastest: dict[tuple[str, str], dict[str, str]] = {}
     for row in sorted(rows, key=lambda row: float(row["time_us"])):
@@ -166,6 +171,13 @@ def wanted_table(data: Path) -> str:
     return _wanted(judged(measured_products(data)))
 
 
+def back_to_back_table(data: Path) -> str:
+    """Small products one after the other, beside the libraries."""
+    rows = back_to_back(measured_products(data))
+    names = list(rows[0]) if rows else ["shape"]
+    return markdown_table([Column(name, name, numeric=i > 1) for i, name in enumerate(names)], rows)
+
+
 def wanted_softmax_table(data: Path) -> str:
     """The benchmark of softmax against what was wanted of it."""
     return _wanted(judged_softmax(read_rows(data / "h200-softmax.csv")))
@@ -174,6 +186,11 @@ def wanted_softmax_table(data: Path) -> str:
 def wanted_dft_table(data: Path) -> str:
     """The benchmark of transforms against what was wanted of it."""
     return _wanted(judged_dft(_transforms(data)))
+
+
+def dft_errors_table(data: Path) -> str:
+    """The errors of transforms against what was wanted of them."""
+    return _wanted(judged_dft_errors(_transforms(data)))
 
 
 def transforms_table(data: Path) -> str:
@@ -263,14 +280,17 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "h200-gemm": products_table,
     "h200-gemm-left-out": left_out_table,
     "h200-gemm-wanted": wanted_table,
+    "h200-gemm-back-to-back": back_to_back_table,
     "h200-dft": transforms_table,
     "h200-dft-wanted": wanted_dft_table,
+    "h200-dft-errors": dft_errors_table,
     "h200-gates": gates_table,
+    "h200-gates-wanted": wanted_gates_table,
+    "h200-gate-costs": gate_costs_table,
     "h200-gate-cut": gate_cut_table,
     "h200-softmax": softmaxes_table,
     "h200-softmax-wanted": wanted_softmax_table,
-    "h200-softmax-plans": softmax_plans_table,
-    "h200-softmax-rings": partial(softmax_plans_table, name="h200-softmax-rings"),
+    "h200-softmax-rings": softmax_rings_table,
     "h200-ncu": profile_table,
     "h200-scaling": scaling_table,
     "h200-streaming": streaming_table,

@@ -6,19 +6,50 @@ import csv
 from pathlib import Path
 
 from workflow.output.readable import ACCURACY, Column, markdown_table, number
-from workflow.output.recorded import read_rows, shown_columns
+from workflow.output.recorded import Rows, read_rows, shown_columns
+from workflow.output.wanted_gates import judged_gates
 
-GATES = ("h200-gates.csv", "h200-gates-20.csv")
-"""Of 28 qubits, and circuits of 20, which a CPU can run too."""
+GATES, CIRCUITS = "h200-gates.csv", ("h200-circuits.csv", "h200-gates-20.csv")
+"""Single gates on 28 qubits; circuits on 28, and on 20, which a CPU can run too."""
+
+
+def _gates_and_circuits(data: Path) -> Rows:
+    gates = [row for row in read_rows(data / GATES) if row["workload"].startswith("gate-")]
+    found = [data / name for name in CIRCUITS if (data / name).exists()]
+    return gates + [row for path in found for row in read_rows(path)]
+
+
+def wanted_gates_table(data: Path) -> str:
+    """The benchmark of gates against what was wanted of it."""
+    lines = judged_gates(_gates_and_circuits(data))
+    return markdown_table([Column(name, name) for name in lines[0]], lines)
+
+
+def gate_costs_table(data: Path) -> str:
+    """What passes take by `benchmarks.gate_costs`, a column a width: without qubit 0, with it."""
+    with (data / "h200-gate-costs.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    lines: dict[tuple[str, str], dict[str, str]] = {}
+    for row in rows:
+        line = lines.setdefault(
+            (row["precision"], row["qubits"]),
+            {"precision": row["precision"], "qubits": row["qubits"]},
+        )
+        shown = number(float(row["time_us"]))
+        before = line.get(row["width"])
+        line[row["width"]] = shown if before is None else f"{before} / {shown}"
+    widths = list(dict.fromkeys(row["width"] for row in rows))
+    columns = [Column(name, name) for name in ("precision", "qubits")]
+    columns += [Column(width, f"{width}", numeric=True) for width in widths]
+    return markdown_table(columns, list(lines.values()))
 
 
 def gates_table(data: Path) -> str:
     """Gates and circuits of `benchmarks.gates`, with what became of the norm."""
     state = [column for column in ACCURACY if column.field in ("norm_drift", "fidelity")]
     columns = [*shown_columns(), *state, Column("algorithm", "how")]
-    found = [data / name for name in GATES if (data / name).exists()]
-    rows = [row for path in found for row in read_rows(path)]
-    return markdown_table(columns, [row for row in rows if row["time_us_p50"]])
+    rows = [row for row in _gates_and_circuits(data) if row["time_us_p50"]]
+    return markdown_table(columns, rows)
 
 
 def gate_cut_table(data: Path) -> str:

@@ -1,36 +1,18 @@
-"""What was measured of products: the suite, with what later runs measured anew."""
+"""What was measured of products: the rows of the benchmark's three suites."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from workflow.output.recorded import Rows, read_rows
 
+PRODUCTS = ("h200-gemm-large.csv", "h200-gemm-batched.csv", "h200-gemm-small.csv")
+"""What `benchmarks.gemm --suite` wrote for the suite of each name."""
+
 
 def measured_products(data: Path) -> Rows:
-    """The suite of products, with what later runs measured anew.
-
-    Small products are all of the run of their own. Of others the rows of a later run take the
-    places of those of the same implementation, precision, operands and result.
-    """
-    small_csv = data / "h200-gemm-small.csv"
-    small = read_rows(small_csv) if small_csv.exists() else []
-    apart = {row["workload"] for row in small}
-    found = [row for row in read_rows(data / "h200-gemm.csv") if row["workload"] not in apart]
-    later = {
-        _who(row): row
-        for path in sorted(data.glob("h200-gemm-later*.csv"))
-        for row in read_rows(path)
-    }
-    there = {_who(row) for row in found}
-    added = [row for key, row in later.items() if key not in there]
-    found = [later.get(_who(row), row) for row in found] + added
-    order = {name: i for i, name in enumerate(dict.fromkeys(row["workload"] for row in found))}
-    return sorted(found, key=lambda row: order[row["workload"]]) + small
-
-
-def _who(row: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(
-        row[name] for name in ("workload", "implementation", "precision", "input", "output")
-    )
+    """All rows of the suites that are there. Raises FileNotFoundError where none is."""
+    found = [path for name in PRODUCTS if (path := data / name).exists()]
+    if not found:
+        raise FileNotFoundError(f"none of {list(PRODUCTS)} is in {data}")
+    return [row for path in found for row in read_rows(path)]

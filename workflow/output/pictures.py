@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Array = npt.NDArray[Any]
 
@@ -24,6 +27,18 @@ def decibels(powers: Array) -> Array:
     shown = np.isfinite(powers) & (powers > 0)
     ratio = np.divide(powers, largest, out=np.full(powers.shape, np.nan), where=shown)
     return np.asarray(10 * np.log10(ratio))
+
+
+def draw_likeliest(axes: Axes, probability: Array, most: int) -> None:
+    """The probabilities of the likeliest basis states as bars, in the order of their numbers."""
+    shown = min(most, probability.size)
+    likeliest = np.sort(np.argsort(-probability, kind="stable")[:shown])
+    axes.bar(np.arange(shown), probability[likeliest])
+    axes.set_xticks(
+        np.arange(shown), [f"|{number}⟩" for number in likeliest], rotation=60, ha="right"
+    )
+    axes.set_xlabel(f"basis state (the {shown} likeliest of {probability.size})")
+    axes.set_ylabel("probability")
 
 
 def block_means(values: Array, most: int) -> Array:

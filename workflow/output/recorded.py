@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ _FIELDS = fields(BenchmarkRecord)
 _NUMBERS = {field.name for field in _FIELDS if "float" in field.type or "int" in field.type}
 _HIDDEN = ("verified", "reason", "algorithm", "device")
 
+Row = Mapping[str, Any]
 Rows = list[dict[str, Any]]
 
 
@@ -29,6 +31,15 @@ def _value(key: str, text: str) -> Any:
     if text == "":
         return None
     return float(text) if key in _NUMBERS else text
+
+
+def timed_rows(rows: Sequence[Row], **values: object) -> list[Row]:
+    """The verified rows that have a time and these values."""
+    return [
+        row for row in rows
+        if row["verified"] == "True" and row["time_us_p50"]
+        and all(row[name] == value for name, value in values.items())
+    ]  # fmt: skip
 
 
 def shown_columns() -> list[Column]:

@@ -7,11 +7,10 @@ right; the rows are verified.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-Row = Mapping[str, Any]
+from workflow.output.recorded import Row, timed_rows
 
 
 @dataclass(frozen=True)
@@ -101,16 +100,11 @@ def judged(rows: Sequence[Row]) -> list[dict[str, str]]:
 
 def _time(rows: Sequence[Row], shape: str, who: Peer, operands: str | None = None) -> float | None:
     """The median of the fastest verified row, in microseconds."""
+    named = {"implementation": who.implementation, "precision": who.precision}
     times = [
         row["time_us_p50"]
-        for row in rows
-        if row["implementation"] == who.implementation
-        and row["precision"] == who.precision
-        and row["output"] == who.output
-        and operands in (None, row["input"])
-        and _shape(row) == shape
-        and row["verified"] == "True"
-        and row["time_us_p50"]
+        for row in timed_rows(rows, **named, output=who.output)
+        if operands in (None, row["input"]) and _shape(row) == shape
     ]
     return min(times, default=None)
 

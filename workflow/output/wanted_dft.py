@@ -7,13 +7,13 @@ result is right; the rows are verified.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+import numpy as np
 from argand.dft_method import is_prime
 
-Row = Mapping[str, Any]
+from workflow.output.recorded import Row, timed_rows
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ WANTS: tuple[Want, ...] = (
 def judged_dft(rows: Sequence[Row]) -> list[dict[str, str]]:
     """A line for each want and length that the rows tell about."""
     found = []
-    theirs = {row["n"]: row for row in _rows(rows, "cufft", "fp32")}
-    ours = {row["n"]: row for row in _rows(rows, "argand", "3xfp16")}
+    theirs = {row["n"]: row for row in timed_rows(rows, implementation="cufft", precision="fp32")}
+    ours = {row["n"]: row for row in timed_rows(rows, implementation="argand", precision="3xfp16")}
     for want in WANTS:
         for length in sorted(length for length in ours if want.tells_of(int(length))):
             row = ours[length]
@@ -76,6 +76,55 @@ def judged_dft(rows: Sequence[Row]) -> list[dict[str, str]]:
     return found
 
 
+def judged_dft_errors(rows: Sequence[Row]) -> list[dict[str, str]]:
+    """What was wanted of errors: of every composite length, of all lengths, and of their growth.
+
+    Growth is the exponent p of errors that go as (log n)^p, fitted to the lengths of each way.
+    """
+    peers = timed_rows(rows, implementation="cufft", precision="fp32")
+    theirs = {row["n"]: row["rel_frobenius"] for row in peers}
+    ours = {row["n"]: row for row in timed_rows(rows, implementation="argand", precision="3xfp16")}
+    found = [
+        _judged(f"{length:.0f}", _TWICE * theirs[length], "twice cuFFT's", ours[length])
+        for length in sorted(theirs.keys() & ours.keys()) if not is_prime(int(length))
+    ]  # fmt: skip
+    if ours:
+        worst = max(ours.values(), key=lambda row: float(row["rel_frobenius"]))
+        found.append(_judged(f"all, most at {worst['n']:.0f}", _LARGEST, "at most 1e-6", worst))
+    ways: dict[str, list[Row]] = {}
+    for row in ours.values():
+        ways.setdefault(_way(row), []).append(row)
+    for way, some in sorted(ways.items()):
+        if len(some) < _FITTED:
+            continue
+        lengths = np.log(np.log2([row["n"] for row in some]))
+        power = np.polyfit(lengths, np.log([row["rel_frobenius"] for row in some]), 1)[0]
+        found.append({
+            "lengths": f"{way}, {len(some)} lengths", "wanted": "no faster than log n",
+            "measured": f"(log n)^{power:.2f}", "limit": "(log n)^1",
+            "met": "yes" if power <= 1 else "no",
+        })  # fmt: skip
+    return found
+
+
+_TWICE, _LARGEST = 2, 1e-6
+_FITTED = 4
+"""Lengths of a way that an exponent is fitted to, at least."""
+
+
+def _judged(lengths: str, limit: float, wanted: str, row: Row) -> dict[str, str]:
+    error = float(row["rel_frobenius"])
+    return {
+        "lengths": lengths, "wanted": wanted, "measured": f"{error:.3g}", "limit": f"{limit:.3g}",
+        "met": "yes" if error <= limit else "no",
+    }  # fmt: skip
+
+
+def _way(row: Row) -> str:
+    """By which kernels: of "4093, butterfly: rader(...) at 3xfp16" the word before the colon."""
+    return str(row["algorithm"]).split(", ", 1)[-1].split(":")[0]
+
+
 _SAME = 0.01
 """Two runs of one program differ by so much."""
 
@@ -87,11 +136,3 @@ def _reaches(ratio: float, wanted: float) -> bool:
 
 def _who(row: Row) -> str:
     return "cuFFT" if "cufft" in row["algorithm"] else "ours"
-
-
-def _rows(rows: Sequence[Row], implementation: str, precision: str) -> list[Row]:
-    return [
-        row for row in rows
-        if row["implementation"] == implementation and row["precision"] == precision
-        and row["verified"] == "True" and row["time_us_p50"]
-    ]  # fmt: skip

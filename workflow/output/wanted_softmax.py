@@ -6,11 +6,10 @@ PyTorch's. Nothing here decides whether a result is right; the rows are verified
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-Row = Mapping[str, Any]
+from workflow.output.recorded import Row, timed_rows
 
 
 @dataclass(frozen=True)
@@ -67,11 +66,9 @@ def judged_softmax(rows: Sequence[Row]) -> list[dict[str, str]]:
 def _rows(rows: Sequence[Row], want: Want, implementation: str) -> list[Row]:
     """Verified rows of a want, by width."""
     found = [
-        row for row in rows
-        if row["implementation"] == implementation and row["input"] == want.kind
-        and want.least_columns <= row["columns"] <= want.most_columns
+        row for row in timed_rows(rows, implementation=implementation, input=want.kind)
+        if want.least_columns <= row["columns"] <= want.most_columns
         and (row["rows"] <= _FEW_ROWS) == want.few
-        and row["verified"] == "True" and row["time_us_p50"]
     ]  # fmt: skip
     return sorted(found, key=lambda row: row["columns"])
 

@@ -157,6 +157,7 @@ def blank_result(workload: Workload, implementation: Implementation, device: Dev
         backend=device.backend,
         data=None,
         rounding=",".join(implementation.precision.roundings),
+        steps=implementation.steps,
         predicted_us=implementation.predicted_us,
         kernel_digest=kernel_digest(workload.kind) if implementation.name == "argand" else "",
         versions=versions(),
@@ -244,7 +245,8 @@ def _line(result: Result) -> str:
     what = f"{result.implementation:8} {result.precision:7} {result.algorithm}"
     if result.time_us_p50 is None:
         return f"{what}: {result.reason}"
-    return f"{what}: {result.time_us_p50:.1f} us, median of {result.iterations}"
+    predicted = f", predicted {result.predicted_us:.1f} us" if result.predicted_us else ""
+    return f"{what}: {result.time_us_p50:.1f} us, median of {result.iterations}{predicted}"
 
 
 def _summary(results: list[Result]) -> str:

@@ -85,8 +85,9 @@ def _judge_piece(
         if outline is not None:
             axes = workload.product(operands, outline).axes
             data = run.read(result, piece.within(axes, outline.shape))
+            computed = workload.as_computed(operands, result.steps)
             accuracies[str(piece)] = workload.assess(
-                operands, reference, data, precision_of(result), result.backend
+                computed, reference, data, precision_of(result), result.backend
             )
 
 
@@ -103,7 +104,8 @@ def _record(
     accuracies: Mapping[str, Accuracy],
     ceilings: Ceilings,
 ) -> Record:
-    shape = workload.shape(outline, precision_of(result))
+    computed = workload.as_computed(outline, result.steps)
+    shape = workload.shape(computed, precision_of(result))
     common = {
         "workload": workload.name,
         "kind": workload.kind,

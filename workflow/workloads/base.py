@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from argand import Device, Precision
 
+from workflow.config.case import Case as Case
 from workflow.storage.drawn import Drawn, Stretched
-from workflow.workloads.case import Case
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -117,6 +117,8 @@ class Implementation:
     ``prepare`` turns the staged operands (NumPy) into the ones that `compute` takes, before any
     clock starts: only what a user would have at hand already belongs there (types, layout).
     ``predicted_us`` is the time that it is expected to take, where there is a table of costs.
+    ``steps`` is what it does, where that is its own choice and the work or the bound depends on it,
+    in words that `Workload.as_computed` reads.
     """
 
     name: str
@@ -125,6 +127,7 @@ class Implementation:
     compute: Computation
     prepare: Callable[[Mapping[str, Array]], Mapping[str, Array]]
     predicted_us: float | None = None
+    steps: str = ""
 
 
 class Workload(ABC):
@@ -208,6 +211,13 @@ class Workload(ABC):
         of the config that it is about, such as ``circuit.file``. Reads headers, no data.
         """
         return None
+
+    def as_computed(self, staged: Staged, steps: str) -> Staged:
+        """The operands with what an implementation made of them (`Implementation.steps`).
+
+        `shape` and `assess` take these for its result; the same as staged in most kinds.
+        """
+        return staged
 
     def depends_on(self) -> str | None:
         """The workload whose product this one reads, if any."""

@@ -11,8 +11,8 @@ from argand.gemm import gemm_problem
 from pydantic import Field, model_validator
 
 from workflow import accuracy
+from workflow.config.antenna_array import AntennaArray, Frequencies, Source
 from workflow.config.file_input import DatasetRef, FileInput
-from workflow.config.signals import AntennaArray, Frequencies, Source
 from workflow.methods import antennas, matrix_product, operands
 from workflow.methods.operands import Operand
 from workflow.methods.plane_waves import Wave, received, steering_weights
@@ -20,6 +20,7 @@ from workflow.output import pictures
 from workflow.storage.drawn import Drawn
 from workflow.workloads.base import (
     Array,
+    Case,
     Coordinate,
     Implementation,
     Product,
@@ -29,7 +30,6 @@ from workflow.workloads.base import (
     blank,
     register,
 )
-from workflow.workloads.case import Case
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,6 +16,7 @@ from argand.dft_method import method_for, prime_factors
 from pydantic import Field, model_validator
 
 from workflow import accuracy
+from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.model import Model
 from workflow.methods import operands, peers
@@ -35,7 +36,6 @@ from workflow.workloads.base import (
     blank,
     register,
 )
-from workflow.workloads.case import Case
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

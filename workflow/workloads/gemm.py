@@ -13,6 +13,7 @@ from argand.gemm import Op, gemm_problem
 from pydantic import BeforeValidator, Field, model_validator
 
 from workflow import accuracy
+from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.methods import matrix_product, operands
 from workflow.methods.noise import Init, draw
@@ -29,7 +30,6 @@ from workflow.workloads.base import (
     blank,
     register,
 )
-from workflow.workloads.case import Case
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

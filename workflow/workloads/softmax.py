@@ -13,6 +13,7 @@ from argand import PRECISIONS, Device, Precision, softmax
 from pydantic import Field, model_validator
 
 from workflow import accuracy
+from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput, WorkloadInput
 from workflow.methods import operands, peers
 from workflow.methods.operands import Operand
@@ -31,7 +32,6 @@ from workflow.workloads.base import (
     blank,
     register,
 )
-from workflow.workloads.case import Case
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from argand import Device, Precision
+from argand import Device, Precision, plan_circuit
 from argand.circuits import prepared_gates
-from argand.gate_costs import gate_costs
+from argand.device import cpu
 from argand.gate_forms import gate_form
+from argand.gate_measuring import measured_costs
+from argand.gate_plan import MOST_WIDTH
 from pydantic import Field, model_validator
 
 from workflow import accuracy
-from workflow.config.circuit import MOST_QUBITS, Circuit
+from workflow.config.case import Case
+from workflow.config.circuit import Circuit
 from workflow.config.file_input import DatasetRef, FileInput
-from workflow.methods import matrix_product, operands, peers
-from workflow.methods.evolution import Multiply, evolve, evolve_in_fp64, plan_evolution
+from workflow.methods import fused_gates, matrix_product, operands, peers
+from workflow.methods.evolution import evolve, evolve_in_fp64, plan_evolution
+from workflow.methods.fused_gates import TargetedGate
 from workflow.methods.initial_states import random_state, zero_state
 from workflow.methods.operands import Operand
 from workflow.output import pictures
@@ -35,7 +40,6 @@ from workflow.workloads.base import (
     blank,
     register,
 )
-from workflow.workloads.case import Case
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,7 +62,11 @@ class StatevectorCase(Case):
 
     kind: Literal["statevector"]
     circuit: Circuit = Field(description="The gates.")
-    fuse: int = Field(4, ge=1, le=10, description="Largest fused gate in qubits.")
+    fuse: Literal["auto"] | Annotated[int, Field(ge=1, le=10)] = Field(
+        "auto",
+        description="Largest fused gate in qubits; with `auto` each precision and peer has the "
+        "fusion of the least predicted time on its device.",
+    )
     initial: Literal["zero", "random"] = Field(
         "zero", description="State to begin with: |0...0>, or one drawn from the seed."
     )
@@ -83,27 +91,21 @@ class Statevector(Workload):
         """The circuit of the case. Raises CircuitError."""
         from workflow.methods import circuits
 
-        given = self.case.circuit
-        if given.file is not None:
-            circuit = circuits.load_circuit(given.file)
-            if not 1 <= circuit.num_qubits <= MOST_QUBITS:
-                raise circuits.CircuitError(
-                    f"circuit.file: {given.file} has {circuit.num_qubits} qubits; "
-                    f"there must be 1 to {MOST_QUBITS}"
-                )
-            return circuit
-        rng = self.rng() if given.seed is None else np.random.default_rng(given.seed)
-        if given.name is None or given.qubits is None:
-            raise circuits.CircuitError("circuit must have either file or name")
-        return circuits.named_circuit(given.name, given.qubits, given.depth, rng)
+        return circuits.circuit_of(self.case.circuit, self.rng())
 
     def check(self) -> None:
         """Raise CircuitError or InputError for a circuit that cannot be evolved or read."""
+        circuit = self.circuit()
+        self._gates(circuit)
+        self._check_state(circuit.num_qubits)
+
+    def _gates(self, circuit: QuantumCircuit) -> list[TargetedGate]:
+        """As they are staged: fused to the case's width, or one by one."""
         from workflow.methods import circuits
 
-        circuit = self.circuit()
-        circuits.fuse(circuit, self.case.fuse)
-        self._check_state(circuit.num_qubits)
+        if self.case.fuse == "auto":
+            return circuits.gates_of(circuit, MOST_WIDTH)
+        return circuits.fuse(circuit, self.case.fuse)
 
     def _check_state(self, qubits: int) -> None:
         if self.case.input is not None:
@@ -115,43 +117,34 @@ class Statevector(Workload):
                 )
 
     def staging(self, upstream: Path | None = None) -> Staged:
-        """Operands state, and the fused gates as flat matrices, widths and targets in order."""
-        from workflow.methods import circuits
-
+        """Operands state and gates, these as in `fused_gates`."""
         circuit = self.circuit()
-        gates = circuits.fuse(circuit, self.case.fuse)
+        gates = self._gates(circuit)
         self._check_state(circuit.num_qubits)
         data, drawn, attributes = self._initial_state(2**circuit.num_qubits)
         if self.case.circuit.file is not None:
             attributes["circuit_sha256"] = source_checksum(self.case.circuit.file)
             attributes["circuit"] = str(self.case.circuit.file)
         attributes["gates_before_fusion"] = circuit.size()
-        matrices = [gate.matrix.reshape(-1) for gate in gates]
-        targets = [target for gate in gates for target in gate.targets]
-        data |= {
-            "matrices": np.concatenate([*matrices, np.empty(0, np.complex128)]),
-            "widths": np.array([len(gate.targets) for gate in gates], np.int64),
-            "targets": np.array(targets, np.int64),
-        }
-        axes = {"state": STATE.axes, "matrices": ("entry",)}
-        axes |= {"widths": ("gate",), "targets": ("target",)}
-        return Staged(data, axes, {}, attributes, drawn)
+        data |= fused_gates.as_operands(gates)
+        return Staged(data, {"state": STATE.axes, **fused_gates.AXES}, {}, attributes, drawn)
 
     def outline(self, upstream: Workload | None = None) -> Staged:
-        """See `Workload.outline`; the gates are counted before they are fused."""
-        circuit = self.circuit()
-        gates, width = circuit.size(), self.case.fuse
-        source = self.case.input
+        """See `Workload.outline`; gates are counted before they are fused."""
+        circuit, source = self.circuit(), self.case.input
+        if self.case.fuse == "auto":
+            sizes = [len(gate.targets) for gate in self._gates(circuit)]
+        else:
+            sizes = [self.case.fuse] * circuit.size()
         data = {
             "state": blank((2**circuit.num_qubits,), np.complex128)
             if source is None
             else operands.outline(source, [STATE])["state"],
-            "matrices": blank((gates * 4**width,), np.complex128),
-            "widths": blank((gates,), np.int64, width),
-            "targets": blank((gates * width,), np.int64),
+            "matrices": blank((sum(4**width for width in sizes),), np.complex128),
+            "widths": blank((len(sizes),), np.int64, max(sizes, default=1)),
+            "targets": blank((sum(sizes),), np.int64),
         }
-        axes = {"state": STATE.axes, "matrices": ("entry",)}
-        return Staged(data, {**axes, "widths": ("gate",), "targets": ("target",)})
+        return Staged(data, {"state": STATE.axes, **fused_gates.AXES})
 
     def _initial_state(
         self, amplitudes: int
@@ -173,27 +166,46 @@ class Statevector(Workload):
             operands.refuse_nonfinite(data, attributes)
         return data, {}, attributes
 
+    def as_computed(self, staged: Staged, steps: str) -> Staged:
+        """With the widths of the passes that an implementation fused the gates to."""
+        if not steps:
+            return staged
+        passes = np.array(fused_gates.widths_in(steps), np.int64)
+        return replace(
+            staged,
+            operands={**staged.operands, "passes": passes},
+            axes={**staged.axes, "passes": ("pass",)},
+        )
+
     def shape(self, staged: Staged, precision: Precision) -> Shape:
-        """batch gates on n amplitudes: 8 2^w n operations each, the state read and written."""
-        widths = staged.operands["widths"]
-        n, gates = staged.operands["state"].size, len(widths)
-        values = 2 * gates * n + staged.operands["matrices"].size
+        """batch gates on n amplitudes, 8 2^w n operations each; the state moves once a pass."""
+        widths, passes = staged.operands["widths"], _passes(staged)
+        n = staged.operands["state"].size
+        values = 2 * len(passes) * n + float(np.sum(4.0**passes))
         return Shape(
             flops=8.0 * n * float(np.sum(2.0**widths)),
             bytes_moved=values * operands.complex_bytes(precision),
-            batch=gates,
+            batch=len(widths),
             n=n,
         )
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
-        """Our kernel for each fused gate; what each needs beside the state is there before."""
-        qubits, targets = _qubits(staged), _targets(staged)
-        matrices = _matrices(staged)
-        forms = [gate_form(qubits, *gate) for gate in zip(matrices, targets, strict=True)]
-        algorithm = "gates in place"
+        """Our kernel for each pass; what each needs beside the state is there before."""
+        qubits, gates = _qubits(staged), fused_gates.gates_in(staged.operands)
+        algorithm, steps = "gates in place", ""
+        if self.case.fuse == "auto":
+            given = [(gate.matrix, gate.targets) for gate in gates]
+            plan = plan_circuit(qubits, given, precision=precision, device=device)
+            forms, predicted = plan.forms, plan.predicted_seconds
+            steps = fused_gates.described(len(one.qubits) for one in plan.passes)
+            algorithm += f", {fused_gates.in_words(steps)}"
+        else:
+            forms = tuple(gate_form(qubits, gate.matrix, gate.targets) for gate in gates)
+            costs = measured_costs(precision, device, qubits)
+            item = operands.complex_bytes(precision)
+            predicted = sum(costs.of_form(qubits, form, item) for form in forms)
         if device.backend == "cpu":
             algorithm += f", {matrix_product.gemm_algorithm(precision, device)}"
-
         ready: list[Callable[[Any], None]] = []
 
         def compute(given: Mapping[str, Any]) -> Any:
@@ -206,38 +218,48 @@ class Statevector(Workload):
         def prepare(given: Mapping[str, Array]) -> Mapping[str, Array]:
             return operands.cast({"state": given["state"]}, precision)
 
-        costs = gate_costs(precision, device)
-        item = operands.complex_bytes(precision)
-        predicted = 1e6 * sum(costs.of_form(qubits, form, item) for form in forms)
-        return Implementation("argand", precision, algorithm, compute, prepare, predicted)
+        return Implementation(
+            "argand", precision, algorithm, compute, prepare, 1e6 * predicted, steps
+        )
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
-        """The same steps with NumPy's product on the CPU, with cuBLAS's on a GPU."""
+        """The gates with NumPy's product on the CPU, with cuBLAS's on a GPU."""
+        gates, steps = fused_gates.gates_in(staged.operands), ""
+        if self.case.fuse == "auto":
+            gates = fused_gates.fused_for_products(_qubits(staged), gates, device)
+            steps = fused_gates.described(len(gate.targets) for gate in gates)
         available = [
-            self._implementation(peer.name, peer.precision, peer.algorithm, staged, peer.multiply)
-            for peer in peers.product_peers(device)
+            self._peer(peer, _qubits(staged), gates, steps) for peer in peers.product_peers(device)
         ]
         return peers.choose(available, self.case, "product")
 
-    def _implementation(
-        self, name: str, precision: Precision, algorithm: str, staged: Staged, multiply: Multiply
+    def _peer(
+        self, peer: peers.ProductPeer, qubits: int, gates: Sequence[TargetedGate], steps: str
     ) -> Implementation:
         # The targets stay on the host: they decide what is launched.
-        evolution = plan_evolution(_qubits(staged), _targets(staged))
+        evolution = plan_evolution(qubits, [gate.targets for gate in gates])
+        matrices = fused_gates.as_operands(gates)["matrices"]
+        passes = f", {fused_gates.in_words(steps)}" if steps else ""
 
         def compute(given: Mapping[str, Any]) -> Any:
-            return evolve(given["state"], given["matrices"], evolution, multiply)
+            return evolve(given["state"], given["matrices"], evolution, peer.multiply)
 
         def prepare(given: Mapping[str, Array]) -> Mapping[str, Array]:
-            return operands.cast({key: given[key] for key in ("state", "matrices")}, precision)
+            return operands.cast({"state": given["state"], "matrices": matrices}, peer.precision)
 
-        return Implementation(name, precision, algorithm, compute, prepare)
+        return Implementation(
+            peer.name, peer.precision, peer.algorithm + passes, compute, prepare, steps=steps
+        )
 
     def reference(self, staged: Staged) -> accuracy.StateReference:
         """The same gates in fp64 by `numpy.tensordot`."""
+        given = staged.operands
+        if self.case.fuse == "auto":
+            gates = fused_gates.gates_in(given)
+            fused = fused_gates.fused_for_products(_qubits(staged), gates, cpu())
+            given = {**given, **fused_gates.as_operands(fused)}
         names = ("state", "matrices", "widths", "targets")
-        final = evolve_in_fp64(*(staged.operands[name] for name in names))
-        return accuracy.state_reference(final)
+        return accuracy.state_reference(evolve_in_fp64(*(given[name] for name in names)))
 
     def assess(
         self,
@@ -248,7 +270,7 @@ class Statevector(Workload):
         device: str,
     ) -> accuracy.Accuracy:
         """See `accuracy.assess_state`."""
-        widths = [int(width) for width in staged.operands["widths"]]
+        widths = [int(width) for width in _passes(staged)]
         return accuracy.assess_state(reference, result, precision, widths=widths, backend=device)
 
     def product(self, staged: Staged, result: Array) -> Product:
@@ -263,31 +285,13 @@ class Statevector(Workload):
 
     def picture(self, product: Product, axes: Axes) -> None:
         """Probabilities of the 16 likeliest basis states, in the order of their numbers."""
-        probability = pictures.power(product.data)
-        shown = min(16, probability.size)
-        likeliest = np.sort(np.argsort(-probability, kind="stable")[:shown])
-        axes.bar(np.arange(shown), probability[likeliest])
-        axes.set_xticks(
-            np.arange(shown), [f"|{number}⟩" for number in likeliest], rotation=60, ha="right"
-        )
-        axes.set_xlabel(f"basis state (the {shown} likeliest of {probability.size})")
-        axes.set_ylabel("probability")
+        pictures.draw_likeliest(axes, pictures.power(product.data), 16)
 
 
 def _qubits(staged: Staged) -> int:
     return int(staged.operands["state"].size).bit_length() - 1
 
 
-def _matrices(staged: Staged) -> list[Array]:
-    """The matrices gate by gate, (2^w, 2^w) each."""
-    orders = 2 ** np.asarray(staged.operands["widths"], np.int64)
-    ends = np.cumsum(orders**2)
-    pieces = np.split(staged.operands["matrices"], ends[:-1]) if len(ends) else []
-    return [piece.reshape(order, order) for piece, order in zip(pieces, orders, strict=True)]
-
-
-def _targets(staged: Staged) -> list[list[int]]:
-    """The targets gate by gate."""
-    ends = np.cumsum(staged.operands["widths"])
-    pieces = np.split(staged.operands["targets"], ends[:-1]) if len(ends) else []
-    return [[int(target) for target in piece] for piece in pieces]
+def _passes(staged: Staged) -> Array:
+    """The widths of what was applied one after another: passes, where gates were fused for it."""
+    return np.asarray(staged.operands.get("passes", staged.operands["widths"]), np.int64)

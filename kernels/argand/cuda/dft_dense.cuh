@@ -164,6 +164,11 @@ __device__ __forceinline__ void dft_dense(const DftArguments& args) {
             }
     };
     const int64 tiles = (args.rows + lines.count - 1) / lines.count;
-    ring.run(static_cast<int64>(blockIdx.x) * plan.groups + group.index,
-             static_cast<int64>(gridDim.x) * plan.groups, tiles, work);
+    const int64 groups = static_cast<int64>(gridDim.x) * plan.groups;
+    const int64 first_tile = static_cast<int64>(blockIdx.x) * plan.groups + group.index;
+    if constexpr (Tiles::kShares) {
+        ring.share(first_tile, groups, tiles, args.counter, work);
+    } else {
+        ring.run(first_tile, groups, tiles, work);
+    }
 }

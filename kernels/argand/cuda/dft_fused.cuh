@@ -3,9 +3,6 @@
 //
 //     X[k1 + N1 k2] = sum_n2 W_N2^(n2 k2)  W_N^(n2 k1)  sum_n1 W_N1^(n1 k1) x[N2 n1 + n2].
 //
-// Of N1 and N2 without a common divisor a transform of two dimensions does without the twiddles; it is
-// not in this order (`ConvolutionPlan::coprime`).
-//
 // It lies as N1 lines of N2 and comes out as N2 lines of N1, both in natural order: each warp keeps
 // its sums of the first stage in registers until every warp has read, and then writes them transposed.
 #pragma once
@@ -18,18 +15,12 @@ struct Fused {
     int second;  // N2
     int warps;   // of a transform
     int rows;    // sixteens of n2 that a warp has in the first stage
-    bool apart;    // odd lines are padded too
-    bool twisted;  // by twiddles between the stages
 
-    constexpr int pitch(int width) const { return apart ? spread(width) : padded(width); }
     constexpr int length() const { return first * second; }
     constexpr Fold first_fold() const { return {first, 1, products, 2}; }
     constexpr Fold second_fold() const { return {second, 1, products, 4}; }
-    constexpr Lines taken() const { return {first, second, pitch(second)}; }
-    constexpr Lines given() const { return {second, first, pitch(first)}; }
-    constexpr Fused swapped(int rows_then) const {
-        return {products, second, first, warps, rows_then, apart, twisted};
-    }
+    constexpr Lines taken() const { return {first, second, padded(second)}; }
+    constexpr Lines given() const { return {second, first, padded(first)}; }
     // Powers of two that a stage divides by: no more than sums can grow.
     constexpr int shift(int size) const {
         int found = 0;
@@ -99,14 +90,13 @@ __device__ __forceinline__ void first_stage(float2* tile, const FusedTables& tab
             const int tile_row = group.warp * kRows + m, n = tile_row * 16 + g + 8 * row;
             if (!kWhole && n >= kSecond) continue;
             float2* const line = tile + n * kGiven;
-            float2 turn = {1.0f, 0.0f};
-            if constexpr (plan.twisted) turn = __ldg(tables.turns + n);
+            const float2 turn = __ldg(tables.turns + n);
             const float4* const twiddles =
                 tables.twiddles + (tile_row * fold.tiles() * 2 + row) * kWarp + group.lane;
             folded_results<fold, kRows>(
                 sums, m, row, 0, start[m][row], kUnit, kFactor, tables.sign,
                 [&](auto place, float2 value, bool valid) {
-                    if constexpr (plan.twisted && place.origin != Origin::total) {
+                    if constexpr (place.origin != Origin::total) {
                         const float4 both = __ldg(twiddles + place.tile * 2 * kWarp);
                         float2 w = place.c ? float2{both.z, both.w} : float2{both.x, both.y};
                         if constexpr (place.origin == Origin::mirrored) {
@@ -161,22 +151,6 @@ __device__ __forceinline__ void second_stage(float2* tile, const FusedTables& ta
                                     });
         }
     }
-}
-
-// The largest of what the group's threads have, for all of them. `board` has a place for each of its
-// warps.
-template <int Warps>
-__device__ __forceinline__ float largest_of(float largest, float* board, const Group<Warps>& group) {
-#pragma unroll
-    for (int other = 1; other < kWarp; other *= 2)
-        largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, other));
-    if constexpr (Warps > 1) {
-        if (group.lane == 0) board[group.warp] = largest;
-        group.sync();
-#pragma unroll
-        for (int warp = 0; warp < Warps; ++warp) largest = fmaxf(largest, board[warp]);
-    }
-    return largest;
 }
 
 // The largest magnitude of a real or imaginary part among the lines.

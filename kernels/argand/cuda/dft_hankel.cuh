@@ -47,7 +47,8 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
     const auto group = Group<plan.warps()>::here();
     unsigned char* const memory = shared + plan.table_bytes() + plan.place_bytes();
     unsigned char* const barriers = memory + plan.buffers * Tiles::kBytes;
-    float* const boards = reinterpret_cast<float*>(barriers + plan.buffers * 8);
+    volatile int* const numbers = reinterpret_cast<int*>(barriers + plan.buffers * 8);
+    float* const boards = reinterpret_cast<float*>(barriers + plan.buffers * 16);
     const int first = plan.relayed() ? 0 : group.index * kBuffers;
     const Tiles ring{
         group,
@@ -144,7 +145,7 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
     };
     const int64 tiles = (args.rows + lines.count - 1) / lines.count;
     if constexpr (plan.relayed()) {
-        ring.template relay<plan.groups>(tiles, work);
+        ring.template relay<plan.groups>(static_cast<int>(tiles), args.counter, numbers, work);
     } else {
         ring.run(static_cast<int64>(blockIdx.x) * plan.groups + group.index,
                  static_cast<int64>(gridDim.x) * plan.groups, tiles,

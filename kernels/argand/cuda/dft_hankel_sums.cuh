@@ -40,7 +40,7 @@ struct HankelPlan {
     constexpr int lookers() const { return products.scaled ? turns * sharing : 1; }
     constexpr int board_bytes() const { return lookers() > 1 ? groups * warps() * 8 * 4 : 0; }
     constexpr int shared_bytes() const {
-        return table_bytes() + place_bytes() + buffers * (lines().bytes() + 8) + board_bytes();
+        return table_bytes() + place_bytes() + buffers * (lines().bytes() + 16) + board_bytes();
     }
 };
 

@@ -52,9 +52,8 @@ struct Lines {
 
 // A lane reads four lines by four neighbours of a line at a time, 8 bytes each. These hit every pair
 // of banks once where lines are 4 apart modulo 8.
-constexpr int spread(int width) { return (width + 11) / 8 * 8 - 4; }
-// Odd lines stay as they are where tiles without gaps are copied at once.
-constexpr int padded(int width) { return width % 2 ? width : spread(width); }
+// Odd lines stay as they are: tiles without gaps are copied at once.
+constexpr int padded(int width) { return width % 2 ? width : (width + 11) / 8 * 8 - 4; }
 
 // As the launch fills it. Strides count elements.
 struct DftArguments {
@@ -63,12 +62,11 @@ struct DftArguments {
     const uint4* table;
     const float4* twiddles;
     const float2* turns;
-    const float4* back_twiddles;
-    const float2* back_turns;
     const float2* spectrum;
     const float2* chirp;
     const unsigned short* takes;
     const unsigned short* gives;
+    uint32* counter;   // zero before and after
     int64 rows;
     int64 x_stride;
     int64 out_stride;

@@ -12,7 +12,7 @@ struct ProductPlan {
     int buffers;
     bool wide;  // 16 bytes a copy
 
-    constexpr Fused fused() const { return {products, first, second, warps, rows, false, true}; }
+    constexpr Fused fused() const { return {products, first, second, warps, rows}; }
     constexpr int threads() const { return groups * warps * kWarp; }
     constexpr int table_bytes() const {
         return fused().first_fold().bytes() + (first == second ? 0 : fused().second_fold().bytes());

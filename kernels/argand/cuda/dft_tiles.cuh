@@ -34,6 +34,30 @@ struct Group {
     }
 };
 
+// The largest of what the group's threads have, for all of them. `board` has a place for each of its
+// warps.
+template <int Warps>
+__device__ __forceinline__ float largest_of(float largest, float* board, const Group<Warps>& group) {
+#pragma unroll
+    for (int other = 1; other < kWarp; other *= 2)
+        largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, other));
+    if constexpr (Warps > 1) {
+        if (group.lane == 0) board[group.warp] = largest;
+        group.sync();
+#pragma unroll
+        for (int warp = 0; warp < Warps; ++warp) largest = fmaxf(largest, board[warp]);
+    }
+    return largest;
+}
+
+// Asks for a transform in the second-level cache.
+template <int Length>
+__device__ __forceinline__ void prefetch(const float2* x, int thread, int threads) {
+    constexpr int kLine = 16;  // elements of 128 bytes
+    for (int i = thread * kLine; i < Length; i += threads * kLine)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(x + i));
+}
+
 // `line_stride` and `tile_stride` are of the array in memory, `lines` how many it has in all.
 struct Array {
     float2* first;
@@ -56,6 +80,7 @@ struct Ring {
     // more than copying 16 bytes a thread.
     static constexpr bool kEngineLoads = kHasEngine && Wide && taken.dense();
     static constexpr bool kEngineStores = kHasEngine && Wide && given.dense();
+    static constexpr bool kShares = kEngineLoads && kEngineStores && Warps == 1;
     static constexpr int kElements = Wide ? 2 : 1;  // of a thread's copy
     static_assert(!Wide || taken.dense() || taken.width % 2 == 0, "lines of whole 16 bytes");
     static_assert(!Wide || given.dense() || given.width % 2 == 0, "lines of whole 16 bytes");
@@ -234,35 +259,116 @@ struct Ring {
         }
     }
 
-    // `work(buffer, between)` for every tile of this group, where `Groups` take tiles in turn and the
-    // buffers are all groups' and more than they are. `between` asks for the tile that comes next,
-    // maybe another group's: it is called where what was stored last has long been read.
-    template <int Groups, typename Work>
-    __device__ __forceinline__ void relay(int64 tiles, Work work) const {
-        static_assert(kEngineLoads && kEngineStores && Buffers > Groups, "others' tiles come by engine");
-        auto tile_of = [&](int64 step) {
-            return (step / Groups * gridDim.x + blockIdx.x) * Groups + step % Groups;
+    // The same of a lone warp, where warps take what tiles there are from a counter of all: some
+    // multiprocessors are a tenth faster at memory than others. The first few are dealt out, and the next
+    // number is asked for long before it is needed. The counter is left zero.
+    template <typename Work>
+    __device__ __forceinline__ void share(int64 first, int64 groups, int64 tiles, uint32* counter,
+                                          Work work) const {
+        static_assert(kShares, "a warp's first lane asks the engine for all");
+        constexpr int kAhead = Buffers == 2 ? 1 : Buffers;
+        const int64 dealt = groups * kAhead;
+        auto draw = [&] { return group.thread == 0 ? dealt + atomicAdd(counter, 1u) : 0; };
+        int64 numbers[Buffers], drawn = draw();
+        auto take = [&](int b) {
+            const int64 tile = drawn;
+            request(tile, tiles, b);
+            if (tile < tiles) drawn = draw();
+            return tile;
         };
-        if (group.index == 0)
-            for (int step = 0; step < Buffers; ++step) request(tile_of(step), tiles, step);
-        int b = group.index, parity = 0, stored = -1;
-        for (int64 step = group.index; tile_of(step) < tiles; step += Groups) {
+#pragma unroll
+        for (int i = 0; i < kAhead; ++i) {
+            numbers[i] = first + i * groups;
+            request(numbers[i], tiles, i);
+        }
+        int b = 0, parity = 0;
+        for (bool begun = false;; begun = true) {
+            if constexpr (Buffers == 2) {
+                drained();
+                numbers[1] = take(b ^ 1);
+            }
+            const int64 tile = __shfl_sync(0xffffffffu, numbers[0], 0);
+            if (tile >= tiles) break;
+#pragma unroll
+            for (int i = 1; i < Buffers; ++i) numbers[i - 1] = numbers[i];
             wait(b, parity);
-            work(buffer(b), [&] {
-                if (stored < 0 || group.thread != 0) return;
-                wait_stores_read<0>();
-                request(tile_of(step - Groups + Buffers), tiles, stored);
-            });
+            work(buffer(b));
+            copy_engine_fence();
+            if constexpr (Buffers > 2) {
+                if (begun) {
+                    drained();
+                    numbers[Buffers - 2] = take(b == 0 ? Buffers - 1 : b - 1);
+                }
+            }
+            group.sync();
+            store(tile, b);
+            if constexpr (Buffers == 1) {
+                drained();
+                numbers[0] = take(0);
+            }
+            if (++b == Buffers) {
+                b = 0;
+                parity ^= 1;
+            }
+        }
+        if (group.thread == 0) {
+            wait_stores_read<0>();
+            // Every warp draws one number that is too large; who has the last one is the last to draw.
+            const int64 right = tiles > dealt ? tiles - dealt : 0;
+            if (drawn - dealt == right + groups - 1) *counter = 0;
+        }
+    }
+
+    // `work(buffer, between)` for tiles of this group, where `Groups` take a block's tiles in turn and the
+    // buffers, more than they are, are all groups'. The first tiles are dealt out; for each that it has
+    // done a group takes the number of another one from a counter of all, which is left zero, and puts it
+    // into the buffer that it had, maybe for another group. `between` asks for that tile: it is called
+    // where what was stored last has long been read. `numbers` say which tile a buffer has; one that is
+    // too large is the last for its group, as numbers only grow.
+    template <int Groups, typename Work>
+    __device__ __forceinline__ void relay(int tiles, uint32* counter, volatile int* numbers,
+                                          Work work) const {
+        static_assert(kEngineLoads && kEngineStores && Buffers > Groups, "others' tiles come by engine");
+        const int dealt = gridDim.x * Buffers;
+        auto place = [&](int tile, int b) {
+            numbers[b] = tile;
+            if (tile < tiles) {
+                request(tile, tiles, b);
+            } else {
+                barrier_arrive(barriers + 8 * b);
+            }
+        };
+        if (group.index == 0 && group.thread == 0)
+            for (int b = 0; b < Buffers; ++b) place(b * gridDim.x + blockIdx.x, b);
+        int b = group.index, parity = 0, stored = -1, owed = 0;
+        auto pay = [&] {
+            if (stored < 0 || group.thread != 0) return;
+            wait_stores_read<0>();
+            place(owed, stored);
+            // As many numbers are drawn as there are tiles: who has the last one is the last to draw.
+            if (owed == dealt + tiles - 1) *counter = 0;
+        };
+        for (;;) {
+            wait(b, parity);
+            const int tile = numbers[b];
+            if (tile >= tiles) break;
+            int drawn = 0;
+            if (group.thread == 0) drawn = dealt + atomicAdd(counter, 1u);
+            work(buffer(b), pay);
             copy_engine_fence();
             group.sync();
-            store(tile_of(step), b);
+            store(tile, b);
             stored = b;
+            owed = drawn;
             b += Groups;
             if (b >= Buffers) {
                 b -= Buffers;
                 parity ^= 1;
             }
         }
-        if (group.thread == 0) wait_stores_read<0>();
+        group.sync();  // all know that it was the last
+        pay();
+        // Who waits for the buffer that had none has to know, too.
+        if (group.thread == 0) place(tiles, b);
     }
 };

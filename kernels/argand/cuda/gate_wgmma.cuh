@@ -1,14 +1,17 @@
 // Gates on 6 and 7 qubits on Hopper by asynchronous products of warpgroups, 16-bit operands.
 //
-// The matrix stays in registers. The columns of a tile are split once into planes, of real and
-// imaginary parts and of each term, that the tensor cores read from shared memory; while they multiply
-// one tile, the next one is split. A plane is made of cores of 8 columns by 8 rows, 16 bytes a column
-// (PTX ISA: K-major without swizzle).
+// The matrix stays in registers. The columns of a tile are split once into planes, one a term, that
+// the tensor cores read from shared memory; while they multiply one tile, the next one is split. A
+// plane is made of cores of 8 columns by 8 rows, 16 bytes a column (PTX ISA: K-major without swizzle).
+// It holds the tile's columns as real parts and as imaginary parts, side by side. Together: it has the
+// negated imaginary parts before them, so that a register of the matrix takes one instruction of twice
+// the columns, for the sums of both parts, and its registers are read half as often.
 #pragma once
 #include "device/warpgroup.cuh"
 #include "gate_products.cuh"
 
-// wgmma<sign>(sums, rows, columns, keep) of 32 columns stands before this header (gate_plan.py).
+// Before this header (gate_plan.py) stands wgmma<sign>(sums, rows, columns, keep) of 32 columns, or
+// where they are taken together wgmma<1>(re, im, rows, columns, keep) of 64.
 
 template <Operand operand, int Terms, int Width, bool Inside, int Stages>
 struct WgmmaGate {
@@ -19,10 +22,13 @@ struct WgmmaGate {
     static constexpr int kThreads = kRowTiles * kWarp;
     static constexpr int kSteps = kOrder / 16;
     static constexpr bool kScaled = operand == Operand::fp16;
+    static constexpr bool kTogether = Width == 7 && !Inside;
+    static constexpr uint32 kPart = kColumns * 16;
+    static constexpr uint32 kReal = kTogether ? kPart : 0, kImaginary = kReal + kPart;
     // From 8 rows to the next: 16 bytes more than they take, so that writing them meets all banks.
-    static constexpr uint32 kCoreRows = kColumns * 16 + 16;
+    static constexpr uint32 kCoreRows = kImaginary + kPart + 16;
     static constexpr uint32 kPlane = kCoreRows * kOrder / 8;
-    static constexpr uint32 kPlanes = 2 * Terms * kPlane;
+    static constexpr uint32 kPlanes = Terms * kPlane;
     static constexpr int kSharedBytes = Stages * kTileBytes + 2 * static_cast<int>(kPlanes);
     using Mover = TileMover<kTileBytes, kThreads, Stages>;
     static_assert(Mover::kChunks == 8, "a thread's chunks are 8 rows of two columns");
@@ -46,7 +52,13 @@ struct WgmmaGate {
             args, lane, row_tile, place, matrix);
     }
 
-    // Eight rows of a column, real or imaginary parts, to one core line of each term's plane.
+    // Of two 16-bit numbers, in their place: volatile, so that both signs are not held at once.
+    __device__ __forceinline__ static void change_signs(uint32& word) {
+        asm volatile("xor.b32 %0, %0, 0x80008000;" : "+r"(word));
+    }
+
+    // Eight rows of a column, real or imaginary parts, to their core lines of each term's plane.
+    template <bool Imaginary>
     __device__ __forceinline__ static void write_rows(uint32 at, const float (&x)[8], float scale) {
         uint32 words[4][Terms];
 #pragma unroll
@@ -56,16 +68,25 @@ struct WgmmaGate {
         }
 #pragma unroll
         for (int term = 0; term < Terms; ++term) {
-            store_shared_16(at + term * kPlane, words[0][term], words[1][term], words[2][term],
-                            words[3][term]);
+            const uint32 line = at + term * kPlane;
+            store_shared_16(line + (Imaginary ? kImaginary : kReal), words[0][term], words[1][term],
+                            words[2][term], words[3][term]);
+            if constexpr (Imaginary && kTogether) {
+#pragma unroll
+                for (int i = 0; i < 4; ++i) change_signs(words[i][term]);
+                store_shared_16(line, words[0][term], words[1][term], words[2][term],
+                                words[3][term]);
+            }
         }
     }
 
     // A thread's chunks as planes. Inside, the first four and the last four are eight rows of a column
-    // each, two a chunk; else all eight are a row each, of the same two columns.
+    // each, two a chunk; else all eight are a row each, of the same two columns. Together they are a
+    // loop: both columns at once would take more registers than a thread that only splits has.
     __device__ __forceinline__ static void write_planes(const GateArguments& args, uint32 at,
                                                         const float4 (&x)[8], float scale) {
-#pragma unroll
+        constexpr int kAtOnce = kTogether ? 1 : 2;
+#pragma unroll kAtOnce
         for (int which = 0; which < 2; ++which) {
             float re[8], im[8];
 #pragma unroll
@@ -76,8 +97,8 @@ struct WgmmaGate {
                 im[row] = second ? chunk.w : chunk.y;
             }
             const uint32 line = at + args.chunk_plane[which];
-            write_rows(line, re, scale);
-            write_rows(line + Terms * kPlane, im, scale);
+            write_rows<false>(line, re, scale);
+            write_rows<true>(line, im, scale);
         }
     }
 
@@ -114,14 +135,18 @@ struct WgmmaGate {
                                                    float (&re)[16], float (&im)[16]) const {
 #pragma unroll
         for (int step = kSteps - 1; step >= 0; --step) {
-            const uint32 at = planes + step * 2 * kCoreRows;
-            const uint64 real = describe(at + other * kPlane);
-            const uint64 imaginary = describe(at + (Terms + other) * kPlane);
+            const uint32 at = planes + other * kPlane + step * 2 * kCoreRows;
             const int keep = !first || step < kSteps - 1;
-            wgmma<1>(re, matrix[step][0][own], real, keep);
-            wgmma<1>(im, matrix[step][0][own], imaginary, keep);
-            wgmma<-1>(re, matrix[step][1][own], imaginary, 1);
-            wgmma<1>(im, matrix[step][1][own], real, 1);
+            if constexpr (kTogether) {
+                wgmma<1>(re, im, matrix[step][0][own], describe(at + kReal), keep);
+                wgmma<1>(re, im, matrix[step][1][own], describe(at), 1);
+            } else {
+                const uint64 real = describe(at + kReal), imaginary = describe(at + kImaginary);
+                wgmma<1>(re, matrix[step][0][own], real, keep);
+                wgmma<1>(im, matrix[step][0][own], imaginary, keep);
+                wgmma<-1>(re, matrix[step][1][own], imaginary, 1);
+                wgmma<1>(im, matrix[step][1][own], real, 1);
+            }
         }
     }
 

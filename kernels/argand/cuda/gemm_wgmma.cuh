@@ -65,6 +65,66 @@ struct Choose<false, Then, Else> {
     using Type = Else;
 };
 
+template <WgmmaPlan plan>
+constexpr int kBoxes = plan.block_n / kStoreSide;
+
+// Sends off some of a tile's boxes; the sums begin with those of box `from`.
+template <WgmmaPlan plan, int first, int end, int from, int kCount>
+__device__ __forceinline__ void stage_part(const WgmmaArguments& args, const TensorMap& out_map,
+                                           const WgmmaTile& tile, uint32 base,
+                                           const float (&re)[kCount], const float (&im)[kCount]) {
+    const int thread = forgotten(threadIdx.x), warp = thread / kWarp;
+    const uint32 staging =
+        forgotten(base) + plan.stages * plan.stage_bytes() + warp * 2 * kStoreBytes;
+    stage_rows<plan, first, end, from>(args, out_map, tile, tile.row + warp * 16, thread % kWarp,
+                                       staging, re, im);
+}
+
+// The second half of a tile's columns, which leaves while the next tile is begun.
+template <WgmmaPlan plan>
+struct SecondHalf {
+    static constexpr int kHalf = plan.block_n / 4, kFirst = kBoxes<plan> / 2;
+    WgmmaTile tile;
+    float re[kHalf], im[kHalf];
+
+    // Nothing of a tile: none of it is inside. Without values of its own it would keep the registers of
+    // those before.
+    __device__ __forceinline__ void forget(const WgmmaArguments& args) {
+        tile = {0, 0, args.rows, 0, 0, 0};
+        clear(re);
+        clear(im);
+    }
+
+    // Multiplies a tile's sums by alpha, which is real, and takes the second half of them.
+    __device__ __forceinline__ void take(const WgmmaArguments& args, const WgmmaTile& from,
+                                         float (&all_re)[2 * kHalf], float (&all_im)[2 * kHalf]) {
+        tile = {from.batch + from.part * args.batches, 0, from.row, from.column, 0, 0};
+        const float scale = args.alpha_re, flipped = args.flip_result ? -scale : scale;
+#pragma unroll
+        for (int i = 0; i < kHalf; ++i) {
+            all_re[i] *= scale;
+            all_im[i] *= flipped;
+            re[i] = all_re[kHalf + i] * scale;
+            im[i] = all_im[kHalf + i] * flipped;
+        }
+    }
+};
+
+// Sends it off part by part.
+template <WgmmaPlan plan>
+struct Leave {
+    const WgmmaArguments& args;
+    const TensorMap& out_map;
+    const SecondHalf<plan>& late;
+    uint32 base;
+    template <int i, int parts>
+    __device__ __forceinline__ void part() const {
+        constexpr int half = SecondHalf<plan>::kFirst;
+        stage_part<plan, half + half * i / parts, half + half * (i + 1) / parts, half>(
+            args, out_map, late.tile, base, late.re, late.im);
+    }
+};
+
 // Multiplies what arrives, tile after tile, and stores the results. One warpgroup.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void consume(const WgmmaArguments& args, const TensorMap& out_map,
@@ -77,26 +137,38 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
     if constexpr (plan.terms > 1 && plan.warpgroups == 2) {
         if (warpgroup == 1) give_turn(1);
     }
+    typename Choose<(plan.terms > 1), AlternateSums<plan>, JointSums<plan>>::Type sums;
     WgmmaWork work;
+    SecondHalf<plan> late;
+    late.forget(args);
     for (uint32 turn = 0; find_work<plan>(args, turn, work); ++turn) {
-        typename Choose<(plan.terms > 1), AlternateSums<plan>, JointSums<plan>>::Type sums;
-        sums.run(ring, reader, work.tile.steps, lane, warpgroup);
+        if constexpr (plan.head > 0) {
+            sums.run_behind(ring, reader, work.tile.steps, lane,
+                            Leave<plan>{args, out_map, late, base});
+        } else {
+            sums.run(ring, reader, work.tile.steps, lane, warpgroup);
+        }
         const int thread = forgotten(threadIdx.x), last_warp = thread / kWarp;
         find_work<plan>(args, forgotten(turn), work);
         if (work.left) {
             leave_piece<plan>(args, thread, sums.re, sums.im);
+            late.forget(args);
             continue;
         }
         add_pieces<plan>(args, work, thread, sums.re, sums.im);
         const WgmmaTile& tile = work.tile;
         const int row0 = tile.row + last_warp * 16;
-        if constexpr (plan.staged) {
-            const uint32 staging =
-                forgotten(base) + plan.stages * plan.stage_bytes() + last_warp * 2 * kStoreBytes;
-            stage_rows<plan>(args, out_map, tile, row0, thread % kWarp, staging, sums.re, sums.im);
+        if constexpr (plan.head > 0) {
+            late.take(args, tile, sums.re, sums.im);
+            stage_part<plan, 0, kBoxes<plan> / 2, 0>(args, out_map, tile, base, sums.re, sums.im);
+        } else if constexpr (plan.staged) {
+            stage_part<plan, 0, kBoxes<plan>, 0>(args, out_map, tile, base, sums.re, sums.im);
         } else {
             store_rows<plan>(args, tile, row0, thread % kWarp, sums.re, sums.im);
         }
+    }
+    if constexpr (plan.head > 0) {
+        Leave<plan>{args, out_map, late, base}.template part<0, 1>();
     }
     // Shared memory must outlive what is still read from it.
     if (plan.staged && lane == 0) wait_stores_read<0>();

@@ -44,6 +44,7 @@ struct WgmmaPlan {
     bool packs;          // Y comes interleaved, k contiguous, and is packed while others multiply
     int warpgroups;      // that multiply, 64 rows each
     int block_n, depth, stages;
+    int head;            // stages whose products begin while half of the results before leave, or 0
 
     constexpr int block_m() const { return kWarpgroupRows * warpgroups; }
     constexpr int threads() const { return kWarpgroup * (warpgroups + 1); }
@@ -76,7 +77,7 @@ struct WgmmaArguments {
     void* out;
     const float2* x_unscale;  // (batch, rows): what scales a row's results back
     const float2* y_unscale;  // (batch, columns)
-    float* pieces;            // (blocks, block_n, multiplying threads)
+    float* pieces;            // (pieces that are left, block_n, multiplying threads)
     uint32* ready;            // (blocks, multiplying warps): lanes whose sums lie there; zeros before, after
     // Where Y is packed on the way (gemm_wgmma_aside.cuh): where it lies and where its planes go;
     // by strip and 256 k how many units are packed, then the blocks that have loaded all: zeros before,
@@ -91,9 +92,10 @@ struct WgmmaArguments {
     // go to out as if they were that many more products.
     int parts, part_steps;
     // After the whole tiles follow split ones, too few for every block: each block takes `share` of
-    // their stages, and sums of pieces meet in `pieces` (gemm_wgmma_work.cuh).
-    uint32 whole_tiles, split_tiles;
-    int share;
+    // their stages, and sums of pieces meet in `pieces` (gemm_wgmma_work.cuh); every `period` shares one
+    // ends where a tile does. `first_tile` comes before all of them.
+    uint32 first_tile, whole_tiles, split_tiles;
+    int share, period;
     int y_pitch, y_flip;         // of planes; whether Y is conjugated
     int pack_lines, pack_round;  // lines of a unit, strips of a round
     int64 y_line, y_batch;

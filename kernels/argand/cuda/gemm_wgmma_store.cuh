@@ -108,13 +108,15 @@ __device__ __forceinline__ void store_rows(const WgmmaArguments& args, const Wgm
 }
 
 // The same through shared memory: boxes of 16 rows x 16 columns, written without bank conflicts and
-// sent off by the copy engine while the next tile is multiplied. `staging` is this warp's two boxes.
-template <WgmmaPlan plan>
+// sent off by the copy engine while the next tile is multiplied. `staging` is this warp's two boxes. Of
+// the tile's boxes those from `first_box` to `end_box` leave; the sums begin with those of `from_box`.
+template <WgmmaPlan plan, int first_box, int end_box, int from_box, int kCount>
 __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const TensorMap& out_map,
                                            const WgmmaTile& tile, int row0, int lane,
-                                           uint32 staging, const float (&re)[plan.block_n / 2],
-                                           const float (&im)[plan.block_n / 2]) {
-    if (row0 >= args.rows) return;
+                                           uint32 staging, const float (&re)[kCount],
+                                           const float (&im)[kCount]) {
+    // Products may be under way where there is a head: then no branches, but predicates.
+    if (plan.head == 0 && row0 >= args.rows) return;
     const int product = tile.batch + tile.part * args.batches;
     const int rows[2] = {fragment_row<plan>(lane, 0), fragment_row<plan>(lane, 1)};
     const int64 c_row0 = int64(tile.batch) * args.c_batch + row0 * args.c_row;
@@ -127,11 +129,11 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
         for (int h = 0; h < 2; ++h) x_unscale[h] = __ldg(unscale + min(row0 + rows[h], args.rows - 1));
     }
 #pragma unroll
-    for (int box = 0; box < plan.block_n / kStoreSide; ++box) {
+    for (int box = first_box; box < end_box; ++box) {
         const int column0 = tile.column + box * kStoreSide;
         const uint32 target = staging + box % 2 * kStoreBytes;
         // The box before the last has left its place.
-        if (lane == 0) wait_stores_read<1>();
+        wait_stores_read<1>();
         __syncwarp();
 #pragma unroll
         for (int j = 0; j < 2; ++j) {
@@ -143,11 +145,15 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
                 if constexpr (plan.scaled) unscale = __ldg(y_unscale + column);
 #pragma unroll
                 for (int h = 0; h < 2; ++h) {
-                    const int at = 4 * (2 * box + j) + 2 * h + e;
+                    const int at = 4 * (2 * (box - from_box) + j) + 2 * h + e;
                     const float2 x = scaled_back<plan>({re[at], im[at]}, x_unscale[h], unscale);
-                    const int row = min(rows[h], args.rows - 1 - row0);
-                    z[h][e] = combine(args, x, args.c + c_row0 + row * args.c_row +
-                                                       column * args.c_column);
+                    if constexpr (plan.head > 0) {
+                        z[h][e] = x;  // multiplied by alpha already
+                    } else {
+                        const int row = min(rows[h], args.rows - 1 - row0);
+                        z[h][e] = combine(args, x, args.c + c_row0 + row * args.c_row +
+                                                           column * args.c_column);
+                    }
                 }
             }
 #pragma unroll
@@ -166,12 +172,8 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
         }
         copy_engine_fence();
         __syncwarp();
-        if (lane == 0) {
-            if (column0 < args.columns) {
-                store_box(out_map, target, plan.rows_fast ? row0 : column0,
-                          plan.rows_fast ? column0 : row0, product);
-            }
-            commit_stores();
-        }
+        store_box(out_map, target, plan.rows_fast ? row0 : column0, plan.rows_fast ? column0 : row0,
+                  product, lane == 0 && row0 < args.rows && column0 < args.columns);
+        commit_stores();
     }
 }

@@ -45,15 +45,72 @@ __device__ __forceinline__ void clear(float (&x)[Count]) {
 template <WgmmaPlan plan>
 struct JointSums {
     static constexpr int kSteps = plan.depth / plan.step();
-    static constexpr int kGroups = kSteps > 1 ? 2 : 1;  // sets of fragments: one read, one multiplied
+    // Fragments are read and multiplied in groups; behind a head there are registers for small ones.
+    static constexpr int kGroups = kSteps == 1 ? 1 : plan.head > 0 ? kSteps : 2;
+    static constexpr int kSets = kGroups > 1 ? 2 : 1;  // one is read while one is multiplied
     static constexpr int kTogether = kSteps / kGroups;
+    static constexpr int kHalf = plan.block_n / 4;  // registers of a part's first or second columns
     float re[plan.block_n / 2], im[plan.block_n / 2];
 
     __device__ __forceinline__ void run(Ring<plan>& ring, const RowReader<plan>& reader, int steps,
                                         int lane, int warpgroup) {
         clear(re);
         clear(im);
-        RowFragment<plan> fragments[kGroups][kTogether];
+        sum<kAllColumns>(ring, reader, steps, lane);
+    }
+
+    // The same of at least plan.head stages while the second columns of the results before are still in
+    // the registers: `leave` sends off the i-th of kParts parts of them. The first stages' products are
+    // taken by halves of the columns, so that those of the first run while the second leave.
+    template <typename Leave>
+    __device__ __forceinline__ void run_behind(Ring<plan>& ring, const RowReader<plan>& reader,
+                                               int steps, int lane, const Leave& leave) {
+        begin<0>(ring, reader, leave);
+        clear(half<1>(re));
+        clear(half<1>(im));
+        sum<1>(ring, reader, plan.head, lane);
+        sum<kAllColumns>(ring, reader, steps - plan.head, lane);
+    }
+
+    static constexpr int kBegun = kSteps > 1 ? 2 : 1;  // instructions' k of a part
+    static constexpr int kParts = plan.head * kSteps / kBegun;
+    static constexpr int kAllColumns = 2;
+
+    template <int which>
+    static __device__ __forceinline__ float (&half(float (&x)[plan.block_n / 2]))[kHalf] {
+        return reinterpret_cast<float (&)[kHalf]>(x[which * kHalf]);
+    }
+
+    // The first columns' products of the stages that are there, which stay there for the second's.
+    template <int part, typename Leave>
+    __device__ __forceinline__ void begin(Ring<plan> ring, const RowReader<plan>& reader,
+                                          const Leave& leave) {
+        RowFragment<plan> x[kBegun];
+        constexpr int kOfStage = kSteps / kBegun, first = part % kOfStage * kBegun;
+        if (part % kOfStage == 0) barrier_wait(ring.full(), ring.parity);
+        const ColumnTile<plan> y(ring.columns());
+#pragma unroll
+        for (int i = 0; i < kBegun; ++i) {
+            read_fragment<plan>(reader, ring.rows(), (first + i) * plan.step(), x[i]);
+        }
+        wgmma_fence();
+#pragma unroll
+        for (int i = 0; i < kBegun; ++i) multiply<0>(x[i], y, first + i, part + i > 0);
+        wgmma_commit();
+        leave.template part<part, kParts>();
+        wgmma_wait<0>();
+        settle(half<0>(re));
+        settle(half<0>(im));
+        if constexpr (part + 1 < kParts) {
+            if ((part + 1) % kOfStage == 0) ring.advance();
+            begin<part + 1>(ring, reader, leave);
+        }
+    }
+
+    template <int columns>
+    __device__ __forceinline__ void sum(Ring<plan>& ring, const RowReader<plan>& reader, int steps,
+                                        int lane) {
+        RowFragment<plan> fragments[kSets][kTogether];
         uint32 previous = 0;  // the barrier of the stage before, still being multiplied
 #pragma unroll 1
         for (int step = 0; step < steps; ++step) {
@@ -63,17 +120,17 @@ struct JointSums {
             for (int group = 0; group < kGroups; ++group) {
                 // This set's last products are over; with two sets so are, from the second set on,
                 // all of the stage before.
-                wgmma_wait<kGroups - 1>();
-                if (group == kGroups - 1 && step > 0 && lane == 0) barrier_arrive(previous);
+                wgmma_wait<kSets - 1>();
+                if (group == kSets - 1 && step > 0 && lane == 0) barrier_arrive(previous);
 #pragma unroll
                 for (int i = 0; i < kTogether; ++i) {
                     read_fragment<plan>(reader, ring.rows(), (group * kTogether + i) * plan.step(),
-                                        fragments[group][i]);
+                                        fragments[group % kSets][i]);
                 }
                 wgmma_fence();
 #pragma unroll
                 for (int i = 0; i < kTogether; ++i) {
-                    multiply(fragments[group][i], y, group * kTogether + i);
+                    multiply<columns>(fragments[group % kSets][i], y, group * kTogether + i, 1);
                 }
                 wgmma_commit();
             }
@@ -86,15 +143,36 @@ struct JointSums {
         settle(im);
     }
 
+    // The products of the first (0), the second (1) or all columns, added to what was there to `keep`.
+    template <int columns>
     __device__ __forceinline__ void multiply(const RowFragment<plan>& x, const ColumnTile<plan>& y,
-                                             int step) {
+                                             int step, int keep) {
 #pragma unroll
         for (int p = 0; p < plan.products; ++p) {
             const int s = plan.product_x[p], t = plan.product_y[p];
-            wgmma<1>(re, x.re[s], y.at(step, t, 0), 1);
-            wgmma<1>(im, x.re[s], y.at(step, t, 1), 1);
-            wgmma<-1>(re, x.im[s], y.at(step, t, 1), 1);
-            wgmma<1>(im, x.im[s], y.at(step, t, 0), 1);
+            // With a head always by halves: instructions of two widths do not share registers.
+            if constexpr (columns == kAllColumns && plan.head > 0) {
+                constexpr uint64 first = plan.y_plane_bytes() / 2 >> 4;
+                wgmma<1>(half<0>(re), x.re[s], y.at(step, t, 0), 1);
+                wgmma<1>(half<1>(re), x.re[s], y.at(step, t, 0) + first, 1);
+                wgmma<1>(half<0>(im), x.re[s], y.at(step, t, 1), 1);
+                wgmma<1>(half<1>(im), x.re[s], y.at(step, t, 1) + first, 1);
+                wgmma<-1>(half<0>(re), x.im[s], y.at(step, t, 1), 1);
+                wgmma<-1>(half<1>(re), x.im[s], y.at(step, t, 1) + first, 1);
+                wgmma<1>(half<0>(im), x.im[s], y.at(step, t, 0), 1);
+                wgmma<1>(half<1>(im), x.im[s], y.at(step, t, 0) + first, 1);
+            } else if constexpr (columns == kAllColumns) {
+                wgmma<1>(re, x.re[s], y.at(step, t, 0), 1);
+                wgmma<1>(im, x.re[s], y.at(step, t, 1), 1);
+                wgmma<-1>(re, x.im[s], y.at(step, t, 1), 1);
+                wgmma<1>(im, x.im[s], y.at(step, t, 0), 1);
+            } else {
+                constexpr uint64 first = columns * (plan.y_plane_bytes() / 2 >> 4);
+                wgmma<1>(half<columns>(re), x.re[s], y.at(step, t, 0) + first, keep);
+                wgmma<1>(half<columns>(im), x.re[s], y.at(step, t, 1) + first, keep);
+                wgmma<-1>(half<columns>(re), x.im[s], y.at(step, t, 1) + first, 1);
+                wgmma<1>(half<columns>(im), x.im[s], y.at(step, t, 0) + first, 1);
+            }
         }
     }
 };

@@ -73,7 +73,7 @@ __device__ __forceinline__ bool find_work(const WgmmaArguments& args, uint32 tur
             work.end = block;
         }
     }
-    work.tile = find_wgmma_tile<plan>(args, index);
+    work.tile = find_wgmma_tile<plan>(args, args.first_tile + index);
     if (piece_end > 0) {
         work.tile.first_step = piece;
         work.tile.steps = piece_end - piece;
@@ -87,7 +87,8 @@ constexpr int kMultiplying = kWarpgroup * plan.warpgroups;  // threads
 // Where a thread's sums of a piece lie; neighbouring threads' are neighbours.
 template <WgmmaPlan plan>
 __device__ __forceinline__ float* piece_place(const WgmmaArguments& args, uint32 block, int thread) {
-    return args.pieces + int64(block) * (plan.block_n * kMultiplying<plan>) + thread;
+    const uint32 piece = block - block / args.period;  // shares that end with a tile leave none
+    return args.pieces + int64(piece) * (plan.block_n * kMultiplying<plan>) + thread;
 }
 
 // Leaves a piece's sums to the block that has the tile's end, warp by warp.

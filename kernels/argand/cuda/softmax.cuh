@@ -93,6 +93,7 @@ __device__ __forceinline__ void staged_rows(int64 first, int position, Boards<pl
         Part<plan> part;
         arrived<plan>(row.window(row.x, 0), shared, part);
         resident_row<plan>(row, part, boards, parity, args, [&] {
+            if (at + step >= args.rows) return;
             const Row<plan> next(args, at + step, position);
             stage<plan>(next.window(next.x, 0), shared, args);
         });

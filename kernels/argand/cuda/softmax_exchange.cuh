@@ -101,23 +101,23 @@ class Exchange {
         return joined<plan>(parts, args);
     }
 
-    // All of a block, at its end; the last block of the team leaves zeros.
+    // The warp that heard of every row. When all blocks' have, nobody reads or tells any more, and
+    // the last leaves zeros.
     __device__ __forceinline__ void leave() {
-        __shared__ bool last;
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            uint32 before;
+        const int lane = threadIdx.x % kWarp;
+        __syncwarp();
+        uint32 before = 0;
+        if (lane == 0) {
             asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;"
                          : "=r"(before)
                          : "l"(&memory.gone)
                          : "memory");
-            last = before == plan.cluster - 1;
         }
-        __syncthreads();
-        if (!last) return;
-        for (int i = threadIdx.x; i < kTurns * plan.cluster; i += plan.block_threads) {
+        __syncwarp();
+        if (__shfl_sync(0xffffffffu, before, 0) != plan.cluster - 1) return;
+        for (int i = lane; i < kTurns * plan.cluster; i += kWarp) {
             memory.places[i / plan.cluster][i % plan.cluster] = {};
         }
-        if (threadIdx.x == 0) memory.gone = 0;
+        if (lane == 0) memory.gone = 0;
     }
 };

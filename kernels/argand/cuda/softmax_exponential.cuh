@@ -15,6 +15,11 @@ __device__ __forceinline__ float larger(float x, float y) {
     return z;
 }
 __device__ __forceinline__ double larger(double x, double y) { return x > y || x != x ? x : y; }
+__device__ __forceinline__ float smaller(float x, float y) {
+    float z;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+    return z;
+}
 
 __device__ __forceinline__ bool is_finite(double x) { return x - x == 0; }
 
@@ -149,32 +154,61 @@ struct Exponentials<Accuracy::fine, unit> {
         magic = kRound + (kLift - rintf(top * args.per_power));
     }
 
-    // e^(s x) = 2^n (1 + main + above). The low bits of `shifted` hold n + kLift - n of the maximum.
-    struct Parts {
-        float shifted, main, above;
+    // s x = n ln(2) + main + rest. The low bits of `shifted` hold n + kLift - n of the maximum.
+    struct Reduced {
+        float shifted, minus_n, main;
 
-        __device__ __forceinline__ float rounded() const {
-            return __uint_as_float(__float_as_uint(1.0f + (main + above)) +
-                                   (__float_as_uint(shifted) << 23));
-        }
-        __device__ __forceinline__ double exact() const {
-            const int high = static_cast<int>((__float_as_uint(shifted) << 20) + (1023u << 20));
-            const double power = __hiloint2double(high, 0);
-            return fma(static_cast<double>(main) + static_cast<double>(above), power, power);
+        __device__ __forceinline__ float times_power(float x) const {
+            return __uint_as_float(__float_as_uint(x) + (__float_as_uint(shifted) << 23));
         }
     };
 
     // Of what is left of x when `origin` was subtracted.
-    __device__ __forceinline__ Parts parts(float left, const SoftmaxArguments& args) const {
+    __device__ __forceinline__ Reduced reduced(float left, const SoftmaxArguments& args) const {
         const float d = fmaxf(left, lowest);
-        Parts found;
+        Reduced found;
         found.shifted = fmaf(d, args.per_power, magic);
-        const float minus_n = magic - found.shifted;
-        // u = main + rest. The fma is exact: neither number has bits below the last of ln(2) / s.
-        found.main = fmaf(minus_n, args.power_high, d);
+        found.minus_n = magic - found.shifted;
+        // The fma is exact: neither number has bits below the last of ln(2) / s.
+        found.main = fmaf(found.minus_n, args.power_high, d);
         if constexpr (!unit) found.main *= args.scale_f;
-        const float rest = minus_n * args.power_low;
-        const float u = found.main + rest;
+        return found;
+    }
+
+    // Within 1.3 x 2^-24: of which 1 / 2 to 1 is the last rounding, and the rest that of u and of p.
+    __device__ __forceinline__ float rounded(float left, const SoftmaxArguments& args) const {
+        const Reduced found = reduced(left, args);
+        const float u = fmaf(found.minus_n, args.power_low, found.main);
+        // (e^u - 1) / u, minimax on the interval to 2^-28.
+        float p = 1.38637563e-3f;
+        p = fmaf(p, u, 8.36750958e-3f);
+        p = fmaf(p, u, 4.16672379e-2f);
+        p = fmaf(p, u, 1.66665345e-1f);
+        p = fmaf(p, u, 0.5f);
+        p = fmaf(p, u, 1.0f);
+        return found.times_power(fmaf(p, u, 1.0f));
+    }
+
+    // e^(s x) = 2^n (1 + main + above), to 2^-33.
+    struct Parts {
+        Reduced from;
+        float above;
+
+        __device__ __forceinline__ float rounded() const {
+            return from.times_power(1.0f + (from.main + above));
+        }
+        __device__ __forceinline__ double exact() const {
+            const int high = static_cast<int>((__float_as_uint(from.shifted) << 20) + (1023u << 20));
+            const double power = __hiloint2double(high, 0);
+            return fma(static_cast<double>(from.main) + static_cast<double>(above), power, power);
+        }
+    };
+
+    __device__ __forceinline__ Parts parts(float left, const SoftmaxArguments& args) const {
+        Parts found;
+        found.from = reduced(left, args);
+        const float rest = found.from.minus_n * args.power_low;
+        const float u = found.from.main + rest;
         // (e^u - 1 - u) / u^2, minimax on the interval to 2^-33.
         float q = 1.97319969e-4f;
         q = fmaf(q, u, 1.39358744e-3f);
@@ -189,17 +223,20 @@ struct Exponentials<Accuracy::fine, unit> {
     template <bool exact>
     __device__ __forceinline__ float add(float left, const SoftmaxArguments& args,
                                          double& sum) const {
-        const Parts found = parts(left, args);
-        const float e = found.rounded();
-        sum += exact ? found.exact() : static_cast<double>(e);
+        if constexpr (exact) {
+            const Parts found = parts(left, args);
+            sum += found.exact();
+            return found.rounded();
+        }
+        const float e = rounded(left, args);
+        sum += e;
         return e;
     }
 
     // What a sum of rounded terms lacks for one of them. Where a term dominates a row, the sum has to
     // be more exact than it.
     __device__ __forceinline__ double correction(float x, const SoftmaxArguments& args) const {
-        const Parts found = parts(x - origin, args);
-        return found.exact() - static_cast<double>(found.rounded());
+        return parts(x - origin, args).exact() - static_cast<double>(rounded(x - origin, args));
     }
 
     // A sum about this maximum times what is returned is one about `other`, which is not smaller.
@@ -254,7 +291,9 @@ struct Share<Accuracy::fine> {
     __device__ __forceinline__ Share(double sum, float maximum) {
         const float rounded = static_cast<float>(sum);
         const float rest = static_cast<float>(sum - static_cast<double>(rounded));
-        high = is_finite(maximum) ? 1.0f / rounded : not_a_number();
+        // Whatever `high` lacks of the reciprocal is in `low`.
+        asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(high) : "f"(rounded));
+        if (!is_finite(maximum)) high = not_a_number();
         low = high * (fmaf(-rounded, high, 1.0f) - rest * high);
     }
     __device__ __forceinline__ float operator()(float e) const { return fmaf(e, high, e * low); }

@@ -27,15 +27,29 @@ struct SoftmaxPlan {
     bool staged;    // and take row after row, the next one on its way into shared memory
     int cluster;    // blocks that share a row: of a cluster, in a ring from anywhere
     bool ring;      // rows wait in shared memory: see softmax_ring.cuh
+    bool watched;   // of a ring: every lane arrives at its barriers, not one for its warp
 
     constexpr int rows_a_block() const { return block_threads / row_threads; }
     constexpr int team() const { return ring ? row_threads : row_threads * cluster; }
     constexpr int accesses() const { return values / vector; }
     constexpr int tile() const { return team() * values; }
-    // Values between the boundaries of memory that tiles keep to: accesses, or copies of 16 bytes.
+    // Values between the boundaries of memory that accesses keep to, or copies of 16 bytes.
     constexpr int grain() const { return ring ? 16 / (half(input) ? 2 : 4) : vector; }
+    // And those that a block's tiles and slices keep to: lines of memory, which no two warps share.
+    constexpr int line() const { return ring || row_threads > 32 ? 8 * grain() : vector; }
     // Rows may begin or end within what lies between two of them.
     constexpr bool cut() const { return edges || grain() != vector; }
+    // Whether the assembler has to be kept, by branches, from more accesses at a time than there are
+    // registers for: elements are larger than the values they become, or fp32 is computed twice.
+    constexpr bool guarded() const {
+        return packed() ? fine() : !half(input) && input != (wide ? Kind::fp64 : Kind::fp32);
+    }
+    // Whether a row may begin or end in an access. A tile that holds one whole has no more accesses
+    // than it needs.
+    constexpr bool at_edge(int access) const {
+        return !resident || ring || rows_a_block() > 1 || guarded() || access == 0 ||
+               access + 2 >= accesses();
+    }
     // Threads that share a row took its exponentials about maxima of their own.
     constexpr bool moved() const { return ring || cluster > 1; }
     constexpr bool half(Kind kind) const { return kind == Kind::fp16 || kind == Kind::bf16; }

@@ -9,9 +9,22 @@ __device__ __forceinline__ unsigned short half_of(float x) {
     return static_cast<unsigned short>(pack_bf16(x, 0.0f));
 }
 
+// In one access: left to itself, the compiler joins it with the stores of single elements in the
+// other branch, as far as they agree, and writes it in pieces.
 template <typename P>
 __device__ __forceinline__ void store(P* to, const P& pack) {
-    *to = pack;
+    if constexpr (sizeof(P) == 16) {
+        const uint4 words = *reinterpret_cast<const uint4*>(&pack);
+        asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(words.x),
+                     "r"(words.y), "r"(words.z), "r"(words.w)
+                     : "memory");
+    } else if constexpr (sizeof(P) == 8) {
+        const uint2 words = *reinterpret_cast<const uint2*>(&pack);
+        asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(words.x), "r"(words.y)
+                     : "memory");
+    } else {
+        *to = pack;
+    }
 }
 
 // Writes one access of what `result(i)` says of each value.
@@ -20,7 +33,12 @@ __device__ __forceinline__ void write_access(const Window<Element<plan.output>>&
                                              Result result) {
     using Out = Element<plan.output>;
     const int offset = place<plan>(access), first = access * plan.vector;
-    if (!touched<plan>(row, offset)) return;
+    if constexpr (plan.packed() && !plan.cut()) {
+        // Always a branch: the assembler would compute nearly all results before it stores one.
+        if (offset >= row.end) return;
+    } else if (!touched<plan>(row, access)) {
+        return;
+    }
     alignas(16) Out found[plan.vector];
     if constexpr (plan.half(plan.output) && plan.vector % 2 == 0) {
 #pragma unroll
@@ -39,7 +57,7 @@ __device__ __forceinline__ void write_access(const Window<Element<plan.output>>&
             }
         }
     }
-    if (whole<plan>(row, offset)) {
+    if (whole<plan>(row, access)) {
         store(reinterpret_cast<Pack<Out, plan.vector>*>(row.base + offset),
               *reinterpret_cast<const Pack<Out, plan.vector>*>(found));
     } else if constexpr (plan.cut()) {
@@ -88,12 +106,19 @@ struct Outcome {
             return fma(value - maximum, scale, -total);
         } else if constexpr (plan.replaces()) {
             // Apart from the share, which would lose bits with it where the change is large.
-            return plan.moved() ? R(share(value) * change) : R(share(value));
+            return at_most_1(plan.moved() ? R(share(value) * change) : R(share(value)));
         } else {
             Sum<plan> ignored{};
-            return share(
-                exponentials.template add<false>(value - exponentials.origin, args, ignored));
+            return at_most_1(share(
+                exponentials.template add<false>(value - exponentials.origin, args, ignored)));
         }
+    }
+
+    // A term that was rounded up may be more than the whole sum, which is more exact. Above 1 numbers
+    // are twice as far apart as below.
+    __device__ __forceinline__ static R at_most_1(R result) {
+        if constexpr (plan.fine()) return smaller(result, 1.0f);
+        return result;
     }
 
     __device__ __forceinline__ void put_total(Element<plan.output>* to) const {

@@ -19,8 +19,8 @@
 #include "softmax_exchange.cuh"
 #include "softmax_slices.cuh"
 
-
 constexpr int kMostStages = 8;
+constexpr int kPiece = 2048;  // bytes that the copy engine is asked for at a time
 
 template <SoftmaxPlan plan>
 struct RingBoards {
@@ -66,12 +66,21 @@ class Ring {
     static_assert(!plan.wide && plan.held == Held::exact, "parts have an fp32 maximum and no scale");
     static_assert(kWarps <= kWarp, "a lane of the teller has a warp's part");
 
+    static constexpr int kArrivals = plan.watched ? kWarp : 1;  // of a warp
+
     const SoftmaxArguments& args;
     RingBoards<plan>& boards;
     const Slices<plan> slices;
     const int stages, lag;
     const int64 step;
     const int turns;
+
+    // All that a warp has read and written is done. One lane says so for it: the lanes before have
+    // met. compute-sanitizer does not see that they have, unless each of them arrives.
+    __device__ __forceinline__ static void arrive(unsigned long long& barrier) {
+        if constexpr (!plan.watched) __syncwarp();
+        if (plan.watched || threadIdx.x % kWarp == 0) barrier_arrive(shared_address(&barrier));
+    }
 
     __device__ __forceinline__ void load() const {
         Place stage{0, 0};
@@ -90,8 +99,11 @@ class Ring {
                 continue;
             }
             barrier_expect(barrier, bytes);
-            copy_bulk(shared_address(slices.place_of(stage.index) + copied.begin),
-                      from.base + copied.begin, bytes, barrier);
+            const uint32 target = shared_address(slices.place_of(stage.index) + copied.begin);
+            const auto* source = reinterpret_cast<const char*>(from.base + copied.begin);
+            for (int done = 0; done < bytes; done += kPiece) {
+                copy_bulk(target + done, source + done, min(kPiece, bytes - done), barrier);
+            }
         }
     }
 
@@ -102,8 +114,7 @@ class Ring {
         barrier_wait(shared_address(&boards.full[stage.index]), stage.parity);
 #pragma unroll
         for (int i = 0; i < plan.accesses(); ++i) slices.take_access(from, i, staged, part);
-        __syncwarp();
-        if (threadIdx.x % kWarp == 0) barrier_arrive(shared_address(&boards.empty[stage.index]));
+        arrive(boards.empty[stage.index]);
         if constexpr (plan.cut()) slices.trim_slice(row, part);
     }
 
@@ -120,12 +131,11 @@ class Ring {
             barrier_wait(shared_address(&boards.gone[board.index]), board.parity ^ 1);
         }
         slices.keep(from, part, waiting);
-        __syncwarp();
         if (threadIdx.x % kWarp == 0) {
             boards.maxima[board.index][threadIdx.x / kWarp] = maximum;
             boards.sums[board.index][threadIdx.x / kWarp] = total;
-            barrier_arrive(shared_address(&boards.told[board.index]));
         }
+        arrive(boards.told[board.index]);
     }
 
     __device__ __forceinline__ void sum_all() const {
@@ -181,8 +191,7 @@ class Ring {
                                outcome);
                 }
             }
-            __syncwarp();
-            if (threadIdx.x % kWarp == 0) barrier_arrive(shared_address(&boards.gone[board.index]));
+            arrive(boards.gone[board.index]);
             row += step * args.x_stride;
             out += step * args.out_stride;
         }
@@ -199,8 +208,7 @@ class Ring {
             }
         }
         if (lane == 0) boards.outcome(board) = outcome;
-        __syncwarp();
-        if (lane == 0) barrier_arrive(shared_address(&boards.heard[board]));
+        arrive(boards.heard[board]);
     }
 
     template <typename Tell>
@@ -233,12 +241,12 @@ class Ring {
         if (threadIdx.x == 0) {
             for (int i = 0; i < kMostStages; ++i) {
                 barrier_init(shared_address(&boards.full[i]), 1);
-                barrier_init(shared_address(&boards.empty[i]), kWarps);
+                barrier_init(shared_address(&boards.empty[i]), kWarps * kArrivals);
             }
             for (int i = 0; i < kMostLag; ++i) {
-                barrier_init(shared_address(&boards.told[i]), kWarps);
-                barrier_init(shared_address(&boards.heard[i]), 1);
-                barrier_init(shared_address(&boards.gone[i]), kWriters);
+                barrier_init(shared_address(&boards.told[i]), kWarps * kArrivals);
+                barrier_init(shared_address(&boards.heard[i]), kArrivals);
+                barrier_init(shared_address(&boards.gone[i]), kWriters * kArrivals);
             }
             barrier_init_fence();
         }
@@ -267,9 +275,9 @@ class Ring {
                     barrier_wait(shared_address(&boards.told[board.index]), board.parity);
                     answer(board.index, exchange.hear(turn, args));
                 }
+                exchange.leave();
             }
         }
-        if constexpr (plan.cluster > 1) Exchange<plan>(args, slices.team, slices.rank).leave();
     }
 };
 

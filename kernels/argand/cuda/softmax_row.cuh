@@ -11,7 +11,7 @@ struct Row {
     const In* x;
     Out* out;
     int64 columns;  // none where there is no such row: its threads agree with their neighbours
-    int phase;      // elements between a vector's boundary and the row's begin
+    int phase;      // elements between a line's boundary and the row's begin
     int position;
 
     __device__ __forceinline__ Row(const SoftmaxArguments& args, int64 row, int position)
@@ -22,7 +22,7 @@ struct Row {
           position(position) {
         if constexpr (plan.edges) {
             phase = static_cast<int>(reinterpret_cast<unsigned long long>(x) / sizeof(In)) &
-                    (plan.vector - 1);
+                    (plan.line() - 1);
         }
     }
 
@@ -80,7 +80,7 @@ __device__ __forceinline__ void add_all(Part<plan>& part, int end, Sum<plan>& su
                                         const ExponentialsOf<plan>& exponentials,
                                         const SoftmaxArguments& args) {
     // Two of the largest terms meet in one thread where few share a row; see `corrected`.
-    constexpr bool kExact = plan.row_threads <= kWarp;
+    constexpr bool kExact = plan.row_threads < kWarp;
     if constexpr (plan.replaces()) {
         if (exponentials.origin != 0) {  // seldom: once here, and not with each value below
 #pragma unroll
@@ -106,7 +106,7 @@ template <SoftmaxPlan plan>
 __device__ __forceinline__ Sum<plan> corrected(Sum<plan> sum, Real<plan> maximum,
                                                const ExponentialsOf<plan>& exponentials,
                                                const SoftmaxArguments& args) {
-    if constexpr (plan.row_threads <= kWarp) return sum;
+    if constexpr (plan.row_threads < kWarp) return sum;
     return sum + exponentials.correction(maximum, args);
 }
 

@@ -23,11 +23,11 @@ struct Slices {
     __device__ __forceinline__ const In* first_row() const {
         return static_cast<const In*>(args.x) + team * args.x_stride;
     }
-    // Elements between a boundary of 16 bytes and a row's begin.
+    // Elements between a line's boundary and a row's begin.
     __device__ __forceinline__ static int phase_of(const In* row) {
         if constexpr (!plan.cut()) return 0;
         return static_cast<int>(reinterpret_cast<unsigned long long>(row) / sizeof(In)) &
-               (plan.grain() - 1);
+               (plan.line() - 1);
     }
     // The block's slice of a row from one of its elements on.
     template <typename T>
@@ -49,9 +49,10 @@ struct Slices {
         __device__ __forceinline__ Copied(const Window<const In>& from, const SoftmaxArguments& args)
             : begin(0), end(from.end), all(true) {
             if constexpr (plan.cut()) {
+                begin = max(from.begin, 0) / plan.grain() * plan.grain();
                 end = (end + plan.grain() - 1) / plan.grain() * plan.grain();
-                if (from.base < args.x && from.begin > 0) {
-                    begin = plan.grain();
+                if (begin < from.begin && from.base + begin < args.x) {
+                    begin += plan.grain();
                     all = false;
                 }
                 if (end > from.end && from.base + end > args.x_end) {
@@ -66,7 +67,7 @@ struct Slices {
     template <typename T>
     __device__ __forceinline__ static void take_access(const Window<T>& row, int access,
                                                        const In* slice, Part<plan>& part) {
-        if (touched<plan>(row, place<plan>(access))) {
+        if (touched<plan>(row, access)) {
             part.take(access * plan.vector, slice + place<plan>(access));
         } else {
 #pragma unroll
@@ -77,7 +78,7 @@ struct Slices {
     // Seldom anything: rows mostly begin and end in other slices or between accesses.
     __device__ __forceinline__ void trim_slice(const In* row, Part<plan>& part) const {
         const auto whole_slice = window(row, phase_of(row), 0);
-        if (whole_slice.begin == 0 && whole_slice.end % plan.grain() == 0) return;
+        if (whole_slice.begin % plan.grain() == 0 && whole_slice.end % plan.grain() == 0) return;
         const int mine = static_cast<int>(threadIdx.x) * plan.vector;
         const auto from = window(row, phase_of(row), mine);
         const Copied copied(whole_slice, args);
@@ -105,7 +106,7 @@ struct Slices {
         if constexpr (plan.operation == Operation::logsumexp) return;
 #pragma unroll
         for (int i = 0; i < plan.accesses(); ++i) {
-            if (!touched<plan>(from, place<plan>(i))) continue;
+            if (!touched<plan>(from, i)) continue;
             Words words;
 #pragma unroll
             for (int w = 0; w < kWords; ++w) words.at[w] = part.word[i * kWords + w];

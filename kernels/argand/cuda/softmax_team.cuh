@@ -1,5 +1,6 @@
 // Threads that share a row agree on its maximum and its sum: in a warp, a block, a cluster of blocks.
 #pragma once
+#include "device/cluster.cuh"
 #include "softmax_exponential.cuh"
 
 // Integers that order like the numbers; a NaN is above all.
@@ -11,26 +12,6 @@ __device__ __forceinline__ float unordered(int key) {
     return __int_as_float(key ^ ((key >> 31) & 0x7fffffff));
 }
 
-__device__ __forceinline__ void cluster_arrive() {
-    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-}
-__device__ __forceinline__ void cluster_wait() {
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-__device__ __forceinline__ int cluster_rank() {
-    uint32 rank;
-    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-    return static_cast<int>(rank);
-}
-
-// The same place in the shared memory of another block of the cluster.
-__device__ __forceinline__ uint32 in_block(const void* pointer, int rank) {
-    uint32 address;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;"
-        : "=r"(address)
-        : "r"(static_cast<uint32>(__cvta_generic_to_shared(pointer))), "r"(rank));
-    return address;
-}
 __device__ __forceinline__ void store_in_block(float* pointer, int rank, float x) {
     asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(in_block(pointer, rank)), "f"(x)
                  : "memory");

@@ -159,28 +159,32 @@ constexpr int place(int access) {
     return access * plan.team() * plan.vector;
 }
 
-// Whether the whole vector at `offset` is the row's.
+// Whether the whole vector of an access is the row's.
 template <SoftmaxPlan plan, typename T>
-__device__ __forceinline__ bool whole(const Window<T>& row, int offset) {
+__device__ __forceinline__ bool whole(const Window<T>& row, int access) {
+    if (!plan.at_edge(access)) return true;
+    const int offset = place<plan>(access);
     if constexpr (!plan.cut()) return offset < row.end;
     return offset >= row.begin && offset + plan.vector <= row.end;
 }
 
-// Whether some of the vector at `offset` is.
+// Whether some of it is.
 template <SoftmaxPlan plan, typename T>
-__device__ __forceinline__ bool touched(const Window<T>& row, int offset) {
+__device__ __forceinline__ bool touched(const Window<T>& row, int access) {
+    if (!plan.at_edge(access)) return true;
+    const int offset = place<plan>(access);
     return offset < row.end && (!plan.cut() || offset + plan.vector > row.begin);
 }
 
-// Whether the vector at `offset` may be read in one access: it is the row's, or at least x's. What
-// else is in it belongs to a neighbour, and `trim` drops it.
+// Whether it may be read at once: it is the row's, or at least x's. What else is in it belongs to a
+// neighbour, and `trim` drops it.
 template <SoftmaxPlan plan>
-__device__ __forceinline__ bool readable(const Window<const Element<plan.input>>& row, int offset,
+__device__ __forceinline__ bool readable(const Window<const Element<plan.input>>& row, int access,
                                          const SoftmaxArguments& args) {
-    if (whole<plan>(row, offset)) return true;
+    if (whole<plan>(row, access)) return true;
     if constexpr (!plan.cut()) return false;
-    const Element<plan.input>* from = row.base + offset;
-    return touched<plan>(row, offset) && from >= args.x && from + plan.vector <= args.x_end;
+    const Element<plan.input>* from = row.base + place<plan>(access);
+    return touched<plan>(row, access) && from >= args.x && from + plan.vector <= args.x_end;
 }
 
 // What is not the row's becomes nothing.
@@ -191,7 +195,7 @@ __device__ __forceinline__ void trim(const Window<const Element<plan.input>>& ro
 #pragma unroll
         for (int i = 0; i < plan.accesses(); ++i) {
             const int offset = place<plan>(i);
-            if (!touched<plan>(row, offset) || whole<plan>(row, offset)) continue;
+            if (!touched<plan>(row, i) || whole<plan>(row, i)) continue;
 #pragma unroll
             for (int e = 0; e < plan.vector; ++e) {
                 if (offset + e < row.begin || offset + e >= row.end) {
@@ -208,7 +212,7 @@ __device__ __forceinline__ void read(const Window<const Element<plan.input>>& ro
 #pragma unroll
     for (int i = 0; i < plan.accesses(); ++i) {
         const int offset = place<plan>(i), first = i * plan.vector;
-        if (readable<plan>(row, offset, args)) {
+        if (readable<plan>(row, i, args)) {
             part.take(first, row.base + offset);
         } else {
 #pragma unroll
@@ -242,7 +246,7 @@ __device__ __forceinline__ void stage(const Window<const Element<plan.input>>& r
     for (int i = 0; i < plan.accesses(); ++i) {
         const int offset = place<plan>(i);
         Element<plan.input>* to = landing<plan>(shared, i);
-        if (readable<plan>(row, offset, args)) {
+        if (readable<plan>(row, i, args)) {
             copy_async<kBytes>(to, row.base + offset, kBytes);
         } else if constexpr (plan.cut()) {
 #pragma unroll
@@ -262,7 +266,7 @@ __device__ __forceinline__ void arrived(const Window<const Element<plan.input>>&
 #pragma unroll
     for (int i = 0; i < plan.accesses(); ++i) {
         const int first = i * plan.vector;
-        if (touched<plan>(row, place<plan>(i))) {
+        if (touched<plan>(row, i)) {
             part.take(first, landing<plan>(shared, i));
         } else {
 #pragma unroll

@@ -35,11 +35,14 @@ constexpr unsigned long long kEvictFirst = 0x12f0000000000000ull;
 
 // The other way: a box in shared memory to global memory, clipped at the tensor's edges. The stores of
 // one thread form groups in order.
-__device__ __forceinline__ void store_box(const TensorMap& map, uint32 source, int x, int y, int z) {
+__device__ __forceinline__ void store_box(const TensorMap& map, uint32 source, int x, int y, int z,
+                                          bool condition) {
+    // A predicate and not a branch: products may be under way.
     asm volatile(
-        "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group.L2::cache_hint "
-        "[%0, {%2, %3, %4}], [%1], %5;" ::"l"(&map),
-        "r"(source), "r"(x), "r"(y), "r"(z), "l"(kEvictFirst)
+        "{\n.reg .pred p;\nsetp.ne.b32 p, %6, 0;\n"
+        "@p cp.async.bulk.tensor.3d.global.shared::cta.bulk_group.L2::cache_hint "
+        "[%0, {%2, %3, %4}], [%1], %5;\n}\n" ::"l"(&map),
+        "r"(source), "r"(x), "r"(y), "r"(z), "l"(kEvictFirst), "r"(int(condition))
         : "memory");
 }
 

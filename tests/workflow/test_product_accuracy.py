@@ -1,22 +1,17 @@
+"""Products: references, error measures and verdicts, against what is known to be right or wrong."""
+
 import json
 from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
-from argand import PRECISIONS, gemm, softmax
+from argand import PRECISIONS, gemm
 from argand.rounding import split
-from scipy import fft
 
 from workflow.accuracy import (
     assess_product,
-    assess_softmax,
-    assess_spectrum,
-    assess_state,
     bounds,
     product_reference,
-    softmax_reference,
-    spectrum_reference,
-    state_reference,
 )
 
 NAMES = list(PRECISIONS)
@@ -197,200 +192,6 @@ class TestProducts:
         reference, result = product(np.random.default_rng(8))
         accuracy = assess_product(reference, result, PRECISIONS["fp32"], backend="cpu")
         assert json.loads(json.dumps(asdict(accuracy)))["verified"] is True
-
-
-def staged_transform(x, factors, precision):
-    """A transform by dense stages at a precision, as the dft workload does it: decimate in time."""
-    if len(factors) == 1:
-        return gemm(x, fourier(factors[0]), precision=precision)
-    first, rest = factors[0], int(np.prod(factors[1:]))
-    inner = staged_transform(
-        np.ascontiguousarray(np.swapaxes(x.reshape(*x.shape[:-1], rest, first), -1, -2)),
-        factors[1:],
-        precision,
-    )
-    twiddle = np.exp(-2j * np.pi * np.outer(np.arange(first), np.arange(rest)) / (first * rest))
-    inner = inner * twiddle.astype(inner.dtype)
-    outer = gemm(fourier(first), inner, precision=precision)
-    return outer.reshape(*x.shape[:-1], first * rest)
-
-
-def fourier(n):
-    return np.exp(-2j * np.pi * np.outer(np.arange(n), np.arange(n)) / n)
-
-
-class TestSpectra:
-    @pytest.mark.parametrize("precision", NAMES)
-    @pytest.mark.parametrize("factors", [(7,), (97,), (8, 5), (40, 25), (3, 4, 5)])
-    def test_dense_stages_are_within_the_bound(self, precision, factors):
-        rng = np.random.default_rng(9)
-        x = normal(rng, 3, 2, int(np.prod(factors)))
-        result = staged_transform(x, factors, precision)
-        accuracy = assess_spectrum(
-            spectrum_reference(x), result, PRECISIONS[precision], factors=factors, backend="cpu"
-        )
-        assert accuracy.verified, accuracy.reason
-        assert 0 < accuracy.rel_frobenius <= accuracy.max_row_error <= accuracy.bound
-        lower = {
-            "fp64": "fp32", "fp32": "tf32", "3xtf32": "fp16", "3xfp16": "fp16",
-        }.get(precision)  # fmt: skip
-        if lower and len(factors) > 1:
-            coarse = staged_transform(x, factors, lower)
-            assert not assess_spectrum(
-                spectrum_reference(x), coarse, PRECISIONS[precision], factors=factors, backend="cpu"
-            ).verified
-        assert accuracy.reference_rows == 6
-
-    @pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
-    @pytest.mark.parametrize("inverse", [False, True])
-    def test_the_reference_is_scipys(self, norm, inverse):
-        x = normal(np.random.default_rng(10), 2, 3, 30)
-        found = spectrum_reference(x, inverse=inverse, norm=norm)
-        transform = fft.ifft if inverse else fft.fft
-        np.testing.assert_allclose(found.values, transform(x.astype(complex), norm=norm))
-        assert (np.abs(found.values).max(axis=-1) <= found.magnitude * (1 + 1e-12)).all()
-
-    def test_a_wrong_element_a_wrong_row_and_zero_rows(self):
-        x = normal(np.random.default_rng(11), 50, 64)
-        x[7] = 0
-        reference, row = spectrum_reference(x), PRECISIONS["fp32"]
-
-        def verified(result):
-            return assess_spectrum(reference, result, row, factors=(8, 8), backend="cpu").verified
-
-        exact = reference.values.astype(np.complex64)
-        assert verified(exact)
-        for place, value in (((3, 9), 1e-2), ((7, 0), 1e-40), ((4, 4), np.nan)):
-            wrong = exact.copy()
-            wrong[place] += np.complex64(value)
-            assert not verified(wrong)
-        assert not verified(exact[::-1])
-        assert not verified(exact.conj())
-
-    def test_non_finite_rows(self):
-        x = normal(np.random.default_rng(12), 4, 16)
-        x[2, 3] = np.nan
-        reference = spectrum_reference(x)
-        result = reference.values.astype(np.complex64)
-        arguments = {"factors": (16,), "backend": "cpu"}
-        assert assess_spectrum(reference, result, PRECISIONS["fp32"], **arguments).verified
-        result[2] = 0
-        assert not assess_spectrum(reference, result, PRECISIONS["fp32"], **arguments).verified
-
-    def test_mistakes(self):
-        x = np.zeros((2, 12))
-        with pytest.raises(ValueError, match=r"factors must have the product 12, got \[3, 5\]"):
-            assess_spectrum(
-                spectrum_reference(x), x, PRECISIONS["fp32"], factors=(3, 5), backend="cpu"
-            )
-        with pytest.raises(ValueError, match="norm must be one of"):
-            spectrum_reference(x, norm="none")
-
-
-def evolve(state, gates, precision):
-    for gate in gates:
-        state = gemm(state.reshape(-1, len(gate)), gate, op_b="T", precision=precision)
-        state = np.ascontiguousarray(state.T)
-    return state.reshape(-1)
-
-
-class TestStates:
-    def gates(self, rng, width, count):
-        """Random unitary gates, and widths; the state's axes turn by one gate at each."""
-        return [
-            np.linalg.qr(normal(rng, 2**width, 2**width, dtype=complex))[0] for _ in range(count)
-        ]
-
-    @pytest.mark.parametrize("precision", NAMES)
-    def test_gates_are_within_the_bound(self, precision):
-        rng = np.random.default_rng(13)
-        state = normal(rng, 2**12, dtype=complex)
-        state /= np.linalg.norm(state)
-        gates = self.gates(rng, 3, 9)
-        reference = state_reference(evolve(state, gates, "fp64"))
-        row = PRECISIONS[precision]
-        result = evolve(state.astype(row.output), gates, precision)
-        accuracy = assess_state(reference, result, row, widths=[3] * 9, backend="cpu")
-        assert accuracy.verified, accuracy.reason
-        assert accuracy.rel_frobenius <= accuracy.bound
-        assert accuracy.fidelity == pytest.approx(1, abs=accuracy.bound**2 + 1e-9)
-        assert accuracy.norm_drift <= accuracy.bound
-
-    def test_wrong_states_fail_and_a_phase_is_wrong(self):
-        rng = np.random.default_rng(14)
-        state = normal(rng, 2**8, dtype=complex)
-        state /= np.linalg.norm(state)
-        reference = state_reference(state)
-
-        def assessed(result):
-            return assess_state(
-                reference, result, PRECISIONS["fp32"], widths=[2] * 5, backend="cpu"
-            )
-
-        assert assessed(state.astype(np.complex64)).verified
-        turned = assessed(state * 1j)
-        assert not turned.verified
-        assert turned.fidelity == pytest.approx(1)
-        assert "norm_drift" in assessed(state * 1.001).reason
-        assert "1 - fidelity" in assessed(np.roll(state, 1)).reason
-        broken = state.copy()
-        broken[3] = np.nan
-        assert not assessed(broken).verified
-        assert not assessed(0 * state).verified
-
-    def test_a_rounded_state_is_no_reference(self):
-        with pytest.raises(ValueError, match="dtype must be complex128, got complex64"):
-            state_reference(np.ones(2, np.complex64))
-
-
-class TestSoftmax:
-    def test_an_error_just_outside_the_bound_fails(self):
-        x = np.random.default_rng(15).normal(0, 3, (5, 100)).astype(np.float32)
-        reference, row = softmax_reference(x), PRECISIONS["fp32"]
-        result = softmax(x)
-        accuracy = assess_softmax(reference, result, row, backend="cpu")
-        assert accuracy.verified, accuracy.reason
-        assert accuracy.max_ulp < 20
-        assert accuracy.row_sum_error < 1e-6
-        wrong = reference.values.astype(np.float32)
-        wrong[3, 50] *= 1 + 1.1 * accuracy.bound
-        assert "row 3" in assess_softmax(reference, wrong, row, backend="cpu").reason
-
-    def test_a_lower_precision_does_not_pass_for_fp32(self):
-        x = np.random.default_rng(16).normal(0, 3, (5, 100)).astype(np.float32)
-        reference = softmax_reference(x)
-        for name in ("tf32", "fp16", "bf16"):
-            result = softmax(x, precision=name)
-            assert assess_softmax(reference, result, PRECISIONS[name], backend="cpu").verified
-            assert not assess_softmax(reference, result, PRECISIONS["fp32"], backend="cpu").verified
-
-    def test_rows_that_do_not_sum_to_one_fail_where_elements_could_pass(self):
-        x = np.random.default_rng(17).normal(0, 30, (5, 100)).astype(np.float32)
-        reference, row = softmax_reference(x), PRECISIONS["bf16"]
-        result = softmax(x, precision="bf16") * np.float32(1.001)
-        reason = assess_softmax(reference, result, row, backend="cpu").reason
-        assert reason.startswith("row_sum_error 0.001 is")
-
-    def test_nan_rows_and_zeros(self):
-        x = np.zeros((3, 8), np.float32)
-        x[0, 2], x[1, 3] = np.nan, -np.inf
-        reference, row = softmax_reference(x), PRECISIONS["fp32"]
-        result = softmax(x)
-        assert assess_softmax(reference, result, row, backend="cpu").verified
-        for place, value in (((0, 5), 0.1), ((1, 3), 1e-45), ((2, 2), np.nan)):
-            wrong = result.copy()
-            wrong[place] = value
-            assert not assess_softmax(reference, wrong, row, backend="cpu").verified
-
-    def test_the_whole_range_of_fp32(self):
-        """Values from 1 down to the subnormal ones and to zero, with ulps counted there."""
-        x = -np.linspace(0, 120, 4000, dtype=np.float32)[None]
-        for name in ("fp64", "fp32"):
-            accuracy = assess_softmax(
-                softmax_reference(x), softmax(x, precision=name), PRECISIONS[name], backend="cpu"
-            )
-            assert accuracy.verified, accuracy.reason
-            assert accuracy.max_ulp < 400
 
 
 def test_a_bound_that_does_not_exist_is_not_passed(monkeypatch):

@@ -1,4 +1,4 @@
-"""What antennas receive, as a config of a beamforming workload says it."""
+"""An antenna array as a config describes it: where it stands, what arrives, at what frequencies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parameters that every kind of workload has, as they stand in a config."""
+"""The parameters that every workload of a study has, whatever its kind."""
 
 from __future__ import annotations
 

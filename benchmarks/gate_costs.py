@@ -1,0 +1,88 @@
+"""What passes of gates of each width take on this GPU: the costs that circuits are planned by.
+
+    python -m benchmarks.gate_costs --csv h200-gate-costs.csv
+
+Measures as `argand.measure_gate_costs` does, keeps what it finds for later plans, and writes a row
+for each precision, size of the state, width and side of a chunk. `argand.gate_costs` holds what was
+found on an H200 at 26 qubits, for GPUs that have no memory left to measure. Predicted and actual
+times of circuits stand in the rows of `benchmarks.gates`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from argand import PRECISIONS, Device, Precision, measure_gate_costs
+
+from benchmarks.measuring import chosen_device
+from benchmarks.rows import write_rows
+
+_QUBITS = (20, 26)
+
+
+@dataclass(frozen=True)
+class CostRow:
+    """Passes of one width at one precision.
+
+    Attributes:
+        qubits: of the state.
+        inside: whether qubit 0 is a target.
+        time_us: of a pass.
+        copies: the same without a launch, in copies of the state.
+        gbytes_per_s: the state read and written once a pass.
+    """
+
+    precision: str
+    qubits: int
+    width: int
+    inside: bool
+    time_us: float
+    copies: float
+    gbytes_per_s: float
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure every precision."""
+    arguments = _parser().parse_args(argv)
+    device = chosen_device("cuda")
+    rows: list[CostRow] = []
+    for name in arguments.precisions:
+        for qubits in arguments.qubits:
+            found = list(measured(PRECISIONS[name], device, qubits))
+            rows += found
+            each = [f"{outside.copies:.2f}/{inside.copies:.2f}" for outside, inside in
+                    zip(found[::2], found[1::2], strict=True)]  # fmt: skip
+            print(f"{name:7} {qubits} qubits: {' '.join(each)} copies", flush=True)
+            if arguments.csv is not None:
+                write_rows(arguments.csv, [asdict(row) for row in rows])
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    found = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    found.add_argument("--precisions", nargs="+", choices=list(PRECISIONS), default=[*PRECISIONS])
+    found.add_argument("--qubits", nargs="+", type=int, default=_QUBITS, help="of the state")
+    found.add_argument("--csv", type=Path, help="where the rows go")
+    return found
+
+
+def measured(precision: Precision, device: Device, qubits: int) -> Iterator[CostRow]:
+    """A row for each width, without qubit 0 and with it."""
+    costs = measure_gate_costs(precision, device, qubits=qubits)
+    item = 16 if precision.output == "complex128" else 8
+    for width, both in enumerate(costs.widths, start=1):
+        for inside, copies in zip((False, True), both, strict=True):
+            targets = range(width) if inside else range(1, 1 + width)
+            seconds = costs.seconds(qubits, targets, item)
+            rate = 2 * item * 2.0**qubits / seconds / 1e9
+            yield CostRow(precision.name, qubits, width, inside, 1e6 * seconds, copies, rate)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

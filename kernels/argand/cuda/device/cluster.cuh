@@ -1,0 +1,27 @@
+// Blocks of a cluster: their barrier, and each other's shared memory (sm_90).
+#pragma once
+#include "types.cuh"
+
+__device__ __forceinline__ void cluster_arrive() {
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void cluster_wait() {
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+__device__ __forceinline__ int cluster_rank() {
+    uint32 rank;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return static_cast<int>(rank);
+}
+
+// The same place in the shared memory of another block of the cluster.
+__device__ __forceinline__ uint32 in_block(const void* pointer, int rank) {
+    uint32 address;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;"
+        : "=r"(address)
+        : "r"(static_cast<uint32>(__cvta_generic_to_shared(pointer))), "r"(rank));
+    return address;
+}
+__device__ __forceinline__ void store_in_block(uint32 address, float x) {
+    asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(x) : "memory");
+}

@@ -1,0 +1,186 @@
+// Transforms of a few numbers in a lane's registers, in fp32: X_k = sum_n W_N^(n k) x_n.
+#pragma once
+#include "device/complex.cuh"
+
+// W_N^m = exp(-2 pi i m / N), computed by the compiler.
+template <int N>
+struct Roots {
+    float re[N], im[N];
+
+    constexpr Roots() : re(), im() {
+        for (int m = 0; m < N; ++m) {
+            // The nearest quarter of a turn, and what is left: at most an eighth, by Taylor's series.
+            const int quarter = (8 * m + N) / (2 * N);
+            const double rest = 1.5707963267948966 * (4 * m - quarter * N) / N;
+            double cosine = 0.0, sine = 0.0, term = 1.0;
+            for (int i = 0; i < 20; i += 2) {
+                cosine += term;
+                sine += term * rest / (i + 1);
+                term *= -rest * rest / ((i + 1) * (i + 2));
+            }
+            const double c[4] = {cosine, -sine, -cosine, sine}, s[4] = {sine, cosine, -sine, -cosine};
+            re[m] = static_cast<float>(c[quarter % 4]);
+            im[m] = static_cast<float>(-s[quarter % 4]);
+        }
+    }
+};
+
+// z W_N^m; m is known when the loop around it is unrolled.
+template <int N>
+__device__ __forceinline__ float2 turned(float2 z, int m) {
+    constexpr Roots<N> kRoots{};
+    constexpr float kHalf = 0.70710678118654752f;
+    if (8 * m % N == 0) switch (8 * m / N) {
+            case 0: return z;
+            case 1: return {kHalf * (z.x + z.y), kHalf * (z.y - z.x)};
+            case 2: return {z.y, -z.x};
+            case 3: return {kHalf * (z.y - z.x), -kHalf * (z.x + z.y)};
+            case 4: return {-z.x, -z.y};
+            case 5: return {-kHalf * (z.x + z.y), kHalf * (z.x - z.y)};
+            case 6: return {-z.y, z.x};
+            default: return {kHalf * (z.x - z.y), kHalf * (z.x + z.y)};
+        }
+    return complex_product(z, {kRoots.re[m], kRoots.im[m]});
+}
+
+// The first factor of a transform in two steps: half of a power of two, else the smallest prime's part,
+// else that prime; 1 of a prime.
+constexpr int first_factor(int n) {
+    int prime = 2, power = 1;
+    while (n % prime) ++prime;
+    while (n % (power * prime) == 0) power *= prime;
+    if (prime == n) return 1;
+    if (power < n) return power;
+    if (prime > 2) return prime;
+    int half = 2;
+    while (half * half * 4 <= n) half *= 2;
+    return half;
+}
+
+// The b with a b = 1 modulo n.
+constexpr int inverse_modulo(int a, int n) {
+    int b = 1;
+    while (a * b % n != 1) ++b;
+    return b;
+}
+
+constexpr int common_divisor(int a, int b) { return b ? common_divisor(b, a % b) : a; }
+
+// Of z only the first `present` numbers are there, the others count as zeros and cost nothing. Results
+// stand in order.
+template <int N>
+__device__ __forceinline__ void transform(float2 (&z)[N], int present = N);
+
+__device__ __forceinline__ void transform_2(float2& a, float2& b, int present) {
+    const float2 x = a, y = b;
+    a = present > 1 ? float2{x.x + y.x, x.y + y.y} : x;
+    b = present > 1 ? float2{x.x - y.x, x.y - y.y} : x;
+}
+
+__device__ __forceinline__ void transform_4(float2& a, float2& b, float2& c, float2& d,
+                                            int present = 4) {
+    float2 e = a, f = c, g = b, h = d;
+    transform_2(e, f, present > 2 ? 2 : 1);
+    transform_2(g, h, present > 3 ? 2 : 1);
+    if (present < 2) {
+        b = c = d = a;
+        return;
+    }
+    a = {e.x + g.x, e.y + g.y};
+    b = {f.x + h.y, f.y - h.x};
+    c = {e.x - g.x, e.y - g.y};
+    d = {f.x - h.y, f.y + h.x};
+}
+
+// Folded: of an odd prime, with x_k + x_(N-k) and x_k - x_(N-k).
+template <int N>
+__device__ __forceinline__ void transform_prime(float2 (&x)[N], int present) {
+    constexpr Roots<N> kRoots{};
+    constexpr int kHalf = N / 2;
+    float2 even[kHalf], odd[kHalf], total = x[0];
+#pragma unroll
+    for (int k = 1; k <= kHalf; ++k) {
+        even[k - 1] = x[k], odd[k - 1] = x[N - k];
+        transform_2(even[k - 1], odd[k - 1], present > N - k ? 2 : 1);
+        if (k < present) total = {total.x + even[k - 1].x, total.y + even[k - 1].y};
+    }
+#pragma unroll
+    for (int n = 1; n <= kHalf; ++n) {
+        float2 p = x[0], q = {0.0f, 0.0f};
+#pragma unroll
+        for (int k = 1; k <= kHalf; ++k) {
+            if (k >= present) continue;
+            const float c = kRoots.re[n * k % N], s = -kRoots.im[n * k % N];
+            p = {fmaf(even[k - 1].x, c, p.x), fmaf(even[k - 1].y, c, p.y)};
+            q = k == 1 ? float2{odd[0].x * s, odd[0].y * s}
+                       : float2{fmaf(odd[k - 1].x, s, q.x), fmaf(odd[k - 1].y, s, q.y)};
+        }
+        x[n] = {p.x + q.y, p.y - q.x};
+        x[N - n] = {p.x - q.y, p.y + q.x};
+    }
+    x[0] = total;
+}
+
+// n = B a + b, k = k_a + A k_b, with twiddles W_N^(b k_a).
+template <int N, int A>
+__device__ __forceinline__ void transform_steps(float2 (&z)[N], int present) {
+    constexpr int B = N / A;
+    float2 middle[A][B];
+#pragma unroll
+    for (int b = 0; b < B; ++b) {
+        float2 column[A];
+#pragma unroll
+        for (int a = 0; a < A; ++a) column[a] = z[B * a + b];
+        if (b < present) transform<A>(column, (present - b + B - 1) / B);
+#pragma unroll
+        for (int k = 0; k < A; ++k) middle[k][b] = turned<N>(column[k], b * k);
+    }
+#pragma unroll
+    for (int k = 0; k < A; ++k) {
+        transform<B>(middle[k], present < B ? present : B);
+#pragma unroll
+        for (int j = 0; j < B; ++j) z[k + A * j] = middle[k][j];
+    }
+}
+
+// A and B without a common divisor: n = B a + A b, k by its remainders, and no twiddles.
+template <int N, int A>
+__device__ __forceinline__ void transform_dimensions(float2 (&z)[N]) {
+    constexpr int B = N / A, kOfA = B * inverse_modulo(B % A, A), kOfB = A * inverse_modulo(A % B, B);
+    float2 middle[A][B];
+#pragma unroll
+    for (int b = 0; b < B; ++b) {
+        float2 column[A];
+#pragma unroll
+        for (int a = 0; a < A; ++a) column[a] = z[(B * a + A * b) % N];
+        transform<A>(column);
+#pragma unroll
+        for (int k = 0; k < A; ++k) middle[k][b] = column[k];
+    }
+#pragma unroll
+    for (int k = 0; k < A; ++k) {
+        transform<B>(middle[k]);
+#pragma unroll
+        for (int j = 0; j < B; ++j) z[(kOfA * k + kOfB * j) % N] = middle[k][j];
+    }
+}
+
+template <int N>
+__device__ __forceinline__ void transform(float2 (&z)[N], int present) {
+    constexpr int kFirst = first_factor(N);
+    if constexpr (N == 2) {
+        transform_2(z[0], z[1], present);
+    } else if constexpr (N == 4) {
+        transform_4(z[0], z[1], z[2], z[3], present);
+    } else if constexpr (kFirst == 1) {
+        transform_prime<N>(z, present);
+    } else if constexpr (common_divisor(kFirst, N / kFirst) == 1) {
+        if (present == N) {
+            transform_dimensions<N, kFirst>(z);
+        } else {
+            transform_steps<N, kFirst>(z, present);
+        }
+    } else {
+        transform_steps<N, kFirst>(z, present);
+    }
+}

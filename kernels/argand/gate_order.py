@@ -1,0 +1,67 @@
+"""Gates of a circuit, and which of them have to keep their order. Needs no GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Gate:
+    """A gate of a circuit; arguments as of `argand.apply_gate`."""
+
+    matrix: Any
+    targets: tuple[int, ...]
+    controls: tuple[int, ...] = ()
+
+    @property
+    def qubits(self) -> tuple[int, ...]:
+        """Targets and controls."""
+        return (*self.targets, *self.controls)
+
+
+class Dependencies:
+    """What has to come before what in a circuit.
+
+    Attributes:
+        masks: for each gate its qubits as bits.
+        followers: for each gate those that wait for it.
+        counts: for each gate how many it waits for.
+    """
+
+    def __init__(self, qubits: int, gates: Sequence[Gate]) -> None:
+        self.masks = [sum(1 << qubit for qubit in gate.qubits) for gate in gates]
+        self.followers: list[list[int]] = [[] for _ in gates]
+        self.counts = [0] * len(gates)
+        last = [-1] * qubits  # the latest gate that is not diagonal there
+        since: list[list[int]] = [[] for _ in range(qubits)]  # and those that are, after it
+        for number, gate in enumerate(gates):
+            before: set[int] = set()
+            diagonal = diagonal_qubits(gate)
+            for qubit in gate.qubits:
+                before.add(last[qubit])
+                if qubit in diagonal:
+                    since[qubit].append(number)
+                else:
+                    before.update(since[qubit])
+                    last[qubit], since[qubit] = number, []
+            before.discard(-1)
+            before.discard(number)
+            for other in before:
+                self.followers[other].append(number)
+            self.counts[number] = len(before)
+
+
+def diagonal_qubits(gate: Gate) -> set[int]:
+    """The qubits whose value a gate never changes: controls, and both qubits of a phase."""
+    matrix = np.asarray(gate.matrix)
+    found = set(gate.controls)
+    numbers = np.arange(len(matrix))
+    for bit, target in enumerate(gate.targets):
+        value = (numbers >> bit) & 1
+        if not matrix[value[:, None] != value].any():
+            found.add(target)
+    return found

@@ -1,0 +1,24 @@
+"""Kernels that compile without a GPU: without spills, without a stack, and without a word of the
+assembler's about slow code.
+"""
+
+from __future__ import annotations
+
+from argand import PRECISIONS
+from argand.device import ARCHITECTURES
+from argand.nvrtc import compile_cubin
+
+ARCHS = {arch.target: arch for arch in ARCHITECTURES if arch.target in ("sm_80", "sm_90a")}
+TENSOR = [name for name, row in PRECISIONS.items() if not row.exact_operands]
+SINGLE_HALF = [
+    name for name in TENSOR if PRECISIONS[name].operand.bytes == 2 and PRECISIONS[name].terms == 1
+]
+LAYOUTS = [(True, False), (False, True), (True, True), (False, False)]
+
+
+def assert_clean(source: str, target: str, kernel: str) -> None:
+    compiled = compile_cubin(source, target)
+    resources = compiled.resources[kernel]
+    assert (resources.spill_stores, resources.spill_loads, resources.stack) == (0, 0, 0)
+    assert 0 < resources.registers <= 255
+    assert compiled.warnings == ()

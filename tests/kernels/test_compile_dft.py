@@ -1,0 +1,81 @@
+"""Every kernel of transforms compiles without a GPU, for the oldest target and Hopper."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from argand import PRECISIONS
+from argand.device import Arch
+from argand.dft_choice import candidates as dft_candidates
+from argand.dft_choice import estimate, own_plan
+from argand.dft_limits import check_dft_plan, wide_fits
+from argand.dft_method import Method, dense, method_for
+from argand.dft_method import product as dft_product
+from argand.dft_plan import Plan, ProductPlan, dft_source
+from argand.dft_plan import kernel_name as dft_name
+from argand.gemm_plan import PlanError
+
+from tests.kernels.compiled import ARCHS, TENSOR, assert_clean
+
+
+@pytest.fixture(params=ARCHS, scope="module")
+def arch(request: pytest.FixtureRequest) -> Arch:
+    return ARCHS[request.param]
+
+
+DENSE = (2, 64, 97, 127, 163, 251, 383, 509, 719)
+PRODUCTS = ((16, 16), (40, 25), (32, 32))
+CONVOLVED = (521, 1009, 2039, 4093, 8191, 10_007, 16_384, 65_536)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize(
+    "method",
+    [*map(dense, DENSE), *(dft_product(*pair) for pair in PRODUCTS), *map(method_for, CONVOLVED)],
+    ids=str,
+)
+def test_every_transform(arch: Arch, precision: str, method: Method) -> None:
+    """Of each kind of kernel the best plan, a middling one and that with most sums in registers."""
+    row = PRECISIONS[precision]
+    for wide in {False, wide_fits(method.kind, method.length, method.length)}:
+        kinds: dict[tuple[str, bool], list[Plan]] = {}
+        for plan in sorted(dft_candidates(method, row, arch, wide=wide), key=estimate):
+            kinds.setdefault((plan.kind, getattr(plan, "rader", False)), []).append(plan)
+        for plan in {
+            plan for some in kinds.values()
+            for plan in (some[0], some[len(some) // 2], max(some, key=lambda plan: plan.sums))
+        }:  # fmt: skip
+            check_dft_plan(plan, row, arch)
+            assert_clean(dft_source(plan, row), arch.target, dft_name(plan, row))
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize("length", [64, 97, 127, 251, 1009, 1024])
+def test_the_plan_of_a_transform(arch: Arch, precision: str, length: int) -> None:
+    row, method = PRECISIONS[precision], method_for(length)
+    for wide in {False, wide_fits(method.kind, length, length)}:
+        plan = own_plan(method, row, arch, wide=wide)
+        assert plan is not None
+        assert plan.wide == wide
+        assert_clean(dft_source(plan, row), arch.target, dft_name(plan, row))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"warps": 1}, "must hold all"),
+        ({"first": 1}, "first must be at least 2, got 1"),
+        ({"first": 121}, "factors must be at most 120"),
+        ({"groups": 0}, "groups must be at least 1, got 0"),
+        ({"groups": 16}, "at most 15, got 16"),
+        ({"groups": 9}, "registers beside them are more than"),
+        ({"buffers": 9}, "is more than the 232448 that a block has on sm_90a"),
+        ({"second": 31, "first": 31}, "need an even length, got 961"),
+    ],
+)
+def test_an_illegal_plan_of_transforms_says_why(change: dict[str, int], message: str) -> None:
+    plan = replace(ProductPlan(32, 32, 2, 1, 7, 2, True), **change)
+    with pytest.raises(PlanError, match=message):
+        check_dft_plan(plan, PRECISIONS["3xfp16"], ARCHS["sm_90a"])

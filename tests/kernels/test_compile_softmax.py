@@ -1,0 +1,92 @@
+"""Every kernel of softmax compiles without a GPU, for the oldest target and Hopper."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from argand import PRECISIONS
+from argand.device import Arch
+from argand.gemm_plan import PlanError
+from argand.softmax_choice import fitted, plan_softmax
+from argand.softmax_formats import OPERATIONS
+from argand.softmax_plan import SoftmaxForm, check_softmax_plan, vector_for
+from argand.softmax_source import kernel_name as softmax_name
+from argand.softmax_source import softmax_source
+
+from tests.kernels.compiled import ARCHS, assert_clean
+
+
+@pytest.fixture(params=ARCHS, scope="module")
+def arch(request: pytest.FixtureRequest) -> Arch:
+    return ARCHS[request.param]
+
+
+SOFTMAX_COLUMNS = (17, 1000, 65_536, 1 << 20)
+SOFTMAX_KINDS = {
+    "fp64": [("fp64", "fp64"), ("complex128", "fp64")],
+    "fp32": [
+        ("fp32", "fp32"), ("fp16", "fp16"), ("bf16", "bf16"), ("fp16", "fp32"), ("fp32", "bf16"),
+        ("fp64", "fp32"), ("complex64", "fp32"),
+    ],
+}  # fmt: skip
+
+
+def softmax_forms(precision: str) -> list[SoftmaxForm]:
+    """The kinds at a precision, with rows that begin anywhere or not; logarithms of one kind."""
+    row = PRECISIONS[precision]
+    kinds = SOFTMAX_KINDS.get(precision, [("fp32", "fp32")])
+    cases = [("softmax", *pair) for pair in kinds]
+    cases += [(operation, *kinds[0]) for operation in OPERATIONS if operation != "softmax"]
+    return [
+        SoftmaxForm(operation, given, result, row, vector_for(given, result), edges, unit=edges)
+        for operation, given, result in cases
+        for edges in (False, True)
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_every_softmax(arch: Arch, precision: str) -> None:
+    for form in softmax_forms(precision):
+        for columns in SOFTMAX_COLUMNS:
+            plan = plan_softmax(form, arch, rows=10_000, columns=columns, cores=132)
+            check_softmax_plan(plan, form, arch)
+            assert_clean(softmax_source(form, plan), arch.target, softmax_name(form, plan))
+
+
+@pytest.mark.parametrize("kind", ["fp32", "fp16"])
+@pytest.mark.parametrize("columns", [100, 4099, 1 << 20])
+def test_the_plan_of_a_softmax(arch: Arch, kind: str, columns: int) -> None:
+    vector = vector_for(kind, kind)
+    form = SoftmaxForm("softmax", kind, kind, PRECISIONS["fp32"], vector, columns % vector != 0)
+    plan = plan_softmax(form, arch, rows=512, columns=columns, cores=132)
+    assert plan.cluster == 1 or arch.target == "sm_90a"
+    assert_clean(softmax_source(form, plan), arch.target, softmax_name(form, plan))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"row_threads": 48}, "divide 32 or be a multiple"),
+        ({"block_threads": 100}, "multiple of 32"),
+        ({"block_threads": 512}, "must be the block"),
+        ({"values": 6}, "multiple of the vector"),
+        ({"cluster": 3}, "power of two"),
+        ({"blocks": 9}, "registers"),
+        ({"row_threads": 32, "resident": False}, "not held whole"),
+        ({"resident": False, "staged": True}, "held whole"),
+        ({"values": 256, "staged": True}, "more than a block has"),
+    ],
+)
+def test_an_illegal_softmax_plan_says_why(change: dict[str, int], message: str) -> None:
+    form = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, False)
+    plan = replace(fitted(form, 256, 1, 4096), **change)
+    with pytest.raises(PlanError, match=message):
+        check_softmax_plan(plan, form, ARCHS["sm_90a"])
+
+
+def test_clusters_need_hopper() -> None:
+    form = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, False)
+    with pytest.raises(PlanError, match="clusters need sm_90"):
+        check_softmax_plan(fitted(form, 256, 2, 8192), form, ARCHS["sm_80"])

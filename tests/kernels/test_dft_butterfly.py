@@ -1,0 +1,210 @@
+"""Tables of butterflies, of convolutions and of clusters, used as their kernels use them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from argand import PRECISIONS
+from argand.device import ARCHITECTURES
+from argand.dft_butterfly import ButterflyPlan, butterfly_tables, frequencies, stage_twiddles
+from argand.dft_choice import candidates, estimate
+from argand.dft_cluster import ClusterPlan, cluster_tables
+from argand.dft_limits import check_dft_plan
+from argand.dft_method import method_for
+from argand.dft_whole import WholePlan, whole_table
+from argand.gemm_plan import PlanError
+
+HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
+ROW = PRECISIONS["3xfp16"]
+CHIRP = ButterflyPlan(100, False, (16, 16), 1, 4)
+POWERS = ButterflyPlan(1009, True, (16, 9, 7), 2, 8)
+CLUSTER = ClusterPlan((16, 16, 16, 16), 4, 16, 1)
+WHOLE = WholePlan(32, 16)
+Array = npt.NDArray[np.complex128]
+
+
+def stage_tables(radices: tuple[int, ...]) -> list[Array]:
+    """The twiddles of each stage but the last, (R, stride), ones before them."""
+    words = stage_twiddles(radices).astype(complex)
+    found = []
+    for index, radix in enumerate(radices[:-1]):
+        stride = int(np.prod(radices[index + 1 :]))
+        count = (radix - 1) * stride
+        found.append(np.vstack([np.ones(stride), words[:count].reshape(radix - 1, stride)]))
+        words = words[count:]
+    assert words.size == 0
+    return found
+
+
+def there(x: Array, radices: tuple[int, ...]) -> Array:
+    """Every stage in its place."""
+    tables = [*stage_tables(radices), np.ones((radices[-1], 1))]
+    for radix, table in zip(radices, tables, strict=True):
+        blocks = x.reshape(-1, radix, table.shape[1])
+        x = (np.fft.fft(blocks, axis=1) * table).ravel()
+    return x
+
+
+def back(x: Array, radices: tuple[int, ...]) -> Array:
+    """The same butterflies in reverse."""
+    tables = [*stage_tables(radices), np.ones((radices[-1], 1))]
+    for radix, table in zip(reversed(radices), reversed(tables), strict=True):
+        blocks = x.reshape(-1, radix, table.shape[1]) * table
+        x = np.fft.fft(blocks, axis=1).ravel()
+    return x
+
+
+@pytest.mark.parametrize("radices", [(2, 3), (16, 9, 7), (4, 5, 2, 3), (8, 8)])
+def test_stages_leave_frequencies_in_their_order(
+    rng: np.random.Generator, radices: tuple[int, ...]
+) -> None:
+    size = int(np.prod(radices))
+    x = rng.standard_normal(size) + 1j * rng.standard_normal(size)
+    exact, order = np.fft.fft(x), frequencies(radices)
+    assert np.linalg.norm(there(x, radices) - exact[order]) < 1e-6 * np.linalg.norm(exact)
+    given = np.empty(size, complex)
+    given[np.arange(size)] = x[order]
+    assert np.linalg.norm(back(given, radices) - exact) < 1e-6 * np.linalg.norm(exact)
+
+
+@pytest.mark.parametrize("inverse", [False, True])
+@pytest.mark.parametrize(
+    "plan",
+    [
+        CHIRP,
+        POWERS,
+        ButterflyPlan(31, True, (6, 5), 1, 1),
+        ButterflyPlan(5, False, (2, 3, 2), 1, 1),
+    ],
+)
+def test_tables_make_a_transform(
+    rng: np.random.Generator, plan: ButterflyPlan, inverse: bool
+) -> None:
+    length, size = plan.length, plan.size
+    exponent, tables = butterfly_tables(plan, inverse=inverse)
+    assert all(table.flags.c_contiguous for table in tables.values())
+    x = rng.standard_normal(length) + 1j * rng.standard_normal(length)
+    place = plan.place(np.arange(size))
+    assert len(set(place)) == size
+    assert 8 * (place.max() + 1) <= plan.shared_bytes(ROW) // plan.groups
+    tile = np.zeros(place.max() + 1, complex)
+    if plan.rader:
+        tile[tables["takes"]] = x[1:]
+    else:
+        tile[place[:length]] = x * tables["chirp"]
+    found = there(tile[place], plan.radices)
+    total = found[0]
+    spectrum = tables["spectrum"].astype(complex)
+    assert spectrum.shape == (plan.radices[-1], size // plan.radices[-1])
+    tile[place] = back(np.conj(found * spectrum.T.ravel()), plan.radices)
+    values = np.conj(tile) * 2.0**-exponent
+    if plan.rader:
+        given = np.append(x[0] + total, x[0] + values[tables["gives"]])
+    else:
+        given = values[place[:length]] * tables["chirp"]
+    exact = length * np.fft.ifft(x) if inverse else np.fft.fft(x)
+    assert np.linalg.norm(given - exact) < 1e-6 * np.linalg.norm(exact)
+
+
+def test_lines_of_the_last_stage_lie_in_different_banks() -> None:
+    for radices in ((16, 16, 16), (64, 64), (16, 9, 7), (12, 12, 12, 12)):
+        plan = ButterflyPlan(3, False, radices, 8, 1)
+        # Half a warp reads 8 bytes a lane of 16 pairs of banks.
+        first = plan.place(radices[-1] * np.arange(16))
+        assert len(set(first % 16)) == 16
+
+
+@pytest.mark.parametrize("radices", [(4, 8, 4, 8), (8, 16, 8, 16), (32, 16, 16, 16)])
+def test_tables_of_clusters_make_a_transform(
+    rng: np.random.Generator, radices: tuple[int, int, int, int]
+) -> None:
+    a, b, d, e = radices
+    first, second = a * b, d * e
+    x = rng.standard_normal(first * second) + 1j * rng.standard_normal(first * second)
+    words = cluster_tables(radices).astype(complex)
+    shapes = ((a - 1, b), (a, second), (b - 1, second), (d - 1, e))
+    parts = np.split(words, np.cumsum([rows * columns for rows, columns in shapes]))
+    assert parts.pop().size == 0
+    inner, bases, steps, last = (
+        part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)
+    )
+    z = np.fft.fft(x.reshape(a, b, second), axis=0)
+    z[1:] *= inner[:, :, None]
+    z = np.fft.fft(z, axis=1) * bases[:, None]  # (k_A, k_B, n2)
+    z[:, 1:] *= steps
+    lines = z.swapaxes(0, 1).reshape(first, d, e)  # k1 = k_A + A k_B
+    z = np.fft.fft(lines, axis=1)
+    z[:, 1:] *= last
+    found = np.fft.fft(z, axis=2).swapaxes(1, 2).reshape(first, second)  # k2 = k_D + D k_E
+    exact = np.fft.fft(x)
+    assert np.linalg.norm(found.T.ravel() - exact) < 1e-6 * np.linalg.norm(exact)
+
+
+@pytest.mark.parametrize("plan", [WholePlan(8, 4), WholePlan(32, 16)], ids=str)
+def test_the_table_of_a_whole_transform(rng: np.random.Generator, plan: WholePlan) -> None:
+    size, last = plan.radix, plan.last
+    x = rng.standard_normal(plan.length) + 1j * rng.standard_normal(plan.length)
+    powers = (size - 1).bit_length()
+    first, second = np.split(whole_table(plan).astype(complex), [powers * plan.threads])
+    z = np.fft.fft(x.reshape(size, -1), axis=0)
+    z *= power_products(first.reshape(powers, -1), size)
+    z = np.fft.fft(z.reshape(size, size, last), axis=1)
+    z *= power_products(second.reshape(powers, -1), size)
+    z = np.fft.fft(z, axis=2)  # k0, k1, k2 of k0 + R k1 + R^2 k2
+    exact = np.fft.fft(x)
+    assert np.linalg.norm(z.transpose(2, 1, 0).ravel() - exact) < 1e-6 * np.linalg.norm(exact)
+
+
+def power_products(table: Array, count: int) -> Array:
+    """The k-th powers of numbers of which the table has the first, second, fourth, ..."""
+    found = np.ones((count, table.shape[1]), complex)
+    for k in range(count):
+        for i, power in enumerate(table):
+            if k >> i & 1:
+                found[k] *= power
+    return found
+
+
+@pytest.mark.parametrize(
+    ("plan", "change", "message"),
+    [
+        (CHIRP, {"radices": (200,)}, r"radices must be 2 to 4 numbers from 2 to 64, got \(200,\)"),
+        (CHIRP, {"radices": (16, 8)}, "must be at least 199"),
+        (POWERS, {"radices": (16, 9, 8)}, "has not 1152 numbers"),
+        (POWERS, {"length": 1001}, "of a prime 1001"),
+        (POWERS, {"groups": 16}, "at most 15, got 16"),
+        (CHIRP, {"radices": (32, 32), "warps": 16, "groups": 2}, "beside them are more than"),
+        (replace(CHIRP, length=4093, radices=(32, 16, 16), warps=8, groups=1), {"groups": 4},
+         "registers beside them are more than"),
+        (CLUSTER, {"cluster": 3}, "must be a power of two from 2 to 8, got 3"),
+        (CLUSTER, {"cluster": 16}, "must be a power of two from 2 to 8, got 16"),
+        (CLUSTER, {"radices": (16, 16, 16, 12)}, "powers of two"),
+        (CLUSTER, {"warps": 1}, "whole butterflies"),
+        (CLUSTER, {"warps": 64}, "at most 1024 threads, got 2048"),
+        (CLUSTER, {"blocks": 2}, "registers beside them are more than"),
+        (CLUSTER, {"cluster": 2}, "registers beside them are more than"),
+        (WHOLE, {"last": 12}, r"powers of two, got \(32, 12\)"),
+        (WHOLE, {"radix": 64}, r"at most 32, a multiple of the last one, .* got \(64, 16\)"),
+        (WHOLE, {"last": 32}, "beside them are more than"),
+    ],
+)  # fmt: skip
+def test_illegal_plans_say_why(
+    plan: ButterflyPlan | ClusterPlan | WholePlan, change: dict[str, object], message: str
+) -> None:
+    check_dft_plan(plan, ROW, HOPPER)
+    with pytest.raises(PlanError, match=message):
+        check_dft_plan(replace(plan, **change), ROW, HOPPER)  # type: ignore[arg-type]
+
+
+def test_clusters_need_hopper() -> None:
+    ampere = next(arch for arch in ARCHITECTURES if arch.target == "sm_80")
+    with pytest.raises(PlanError, match="clusters need sm_90"):
+        check_dft_plan(CLUSTER, ROW, ampere)
+    found = candidates(method_for(16_384), ROW, HOPPER, wide=True)
+    assert found
+    assert {plan.kind for plan in found} == {"whole", "cluster"}
+    assert isinstance(min(found, key=estimate), WholePlan)
+    assert not candidates(method_for(16_384), ROW, ampere, wide=True)

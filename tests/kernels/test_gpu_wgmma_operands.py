@@ -1,0 +1,147 @@
+"""The Hopper kernels on operands of every range and format (an sm_90 GPU)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from argand import PRECISIONS, gemm, pack, pairs, to_pairs
+from argand.gemm_choice import GemmSizes
+from argand.wgmma_plan import TARGET
+
+from tests.kernels.product_cases import (
+    OPS,
+    POWERS,
+    TENSOR,
+    assert_contained,
+    assert_within,
+    long_operands,
+    magnitude,
+    nonfinite,
+    normal,
+    of_any_scale,
+    relative_error,
+    repeats_bit_for_bit,
+    stored,
+    summation,
+)
+from tests.kernels.wgmma_cases import first_choices, forced
+from workflow.accuracy.bounds import rounded_once
+
+pytestmark = pytest.mark.gpu
+Array = npt.NDArray[Any]
+HALF = [name for name in TENSOR if PRECISIONS[name].operand.bytes == 2]
+SINGLE_HALF = [name for name in HALF if PRECISIONS[name].terms == 1]
+
+
+@pytest.fixture(autouse=True)
+def _hopper(cp: Any) -> None:
+    from argand.device import gpu
+
+    if gpu(cp.cuda.Device().id).target != TARGET:
+        pytest.skip(f"the wgmma family needs {TARGET}")
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_c_is_not_read_where_beta_is_zero(
+    cp: Any, rng: np.random.Generator, precision: str
+) -> None:
+    a, b = cp.asarray(normal(rng, 20, 30)), cp.asarray(normal(rng, 30, 40))
+    c = cp.full((20, 40), np.nan, np.complex64)
+    for choice in first_choices(cp, precision, GemmSizes(1, 20, 40, 30)):
+        with forced(choice):
+            assert bool(cp.isfinite(gemm(a, b, c, precision=precision)).all())
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_nonfinite_stays_in_its_row_and_column(
+    cp: Any, rng: np.random.Generator, precision: str
+) -> None:
+    a, b = nonfinite(rng)
+    for choice in first_choices(cp, precision, GemmSizes(1, 70, 70, 64)):
+        with forced(choice):
+            assert_contained(gemm(cp.asarray(a), cp.asarray(b), precision=precision).get())
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_same_choice_same_bits(cp: Any, rng: np.random.Generator, precision: str) -> None:
+    a, b = cp.asarray(normal(rng, 500, 700)), cp.asarray(normal(rng, 700, 300))
+    for choice in first_choices(cp, precision, GemmSizes(1, 500, 300, 700)):
+        with forced(choice):
+            assert repeats_bit_for_bit(partial(gemm, a, b, precision=precision))
+
+
+@pytest.mark.parametrize("precision", [x for x in TENSOR if PRECISIONS[x].terms > 1])
+def test_promoted_error_does_not_grow_with_k(
+    cp: Any, rng: np.random.Generator, precision: str
+) -> None:
+    """Unpromoted, the truncating tensor core is off by 6e-5 at k = 4096."""
+    for a, b in long_operands(rng):
+        for choice in first_choices(cp, precision, GemmSizes(1, 128, 128, len(b))):
+            with forced(choice):
+                found = gemm(cp.asarray(a), cp.asarray(b), precision=precision).get()
+            assert relative_error(found, a, b) < 1e-6
+
+
+@pytest.mark.parametrize("precision", [x for x in TENSOR if PRECISIONS[x].scaled])
+@pytest.mark.parametrize("power", POWERS)
+def test_scaled_precisions_take_any_scale(
+    cp: Any, rng: np.random.Generator, precision: str, power: tuple[int, int]
+) -> None:
+    scaled = of_any_scale(rng, power)
+    model = gemm(*scaled, precision=precision)
+    size = magnitude(scaled[0].astype(complex), scaled[1].astype(complex), None)
+    for choice in first_choices(cp, precision, GemmSizes(1, 40, 30, 64)):
+        with forced(choice):
+            found = gemm(*(cp.asarray(x) for x in scaled), precision=precision).get()
+        # A result in fp32's subnormal range may be flushed.
+        assert_within(found, model, summation(64, precision) * size + 2.0**-126)
+
+
+@pytest.mark.parametrize("precision", SINGLE_HALF)
+@pytest.mark.parametrize("half_output", [False, True])
+@pytest.mark.parametrize("op", OPS)
+def test_complex_half(
+    cp: Any, rng: np.random.Generator, precision: str, half_output: bool, op: str
+) -> None:
+    m, n, k = 136, 72, 96
+    a, b = (to_pairs(normal(rng, *shape), precision) for shape in ((m, k), (k, n)))
+    wide = [x.to_complex64() for x in (a, b)]
+    left = pairs(cp.asarray(to_pairs(stored(wide[0], op), precision).array), precision)
+    right = pairs(cp.asarray(b.array), precision)
+    output = "complex-half" if half_output else "complex64"
+    exact = wide[0].astype(np.complex128) @ wide[1].astype(np.complex128)
+    size = np.abs(wide[0]) @ np.abs(wide[1])
+    allowed = summation(k, precision) * size
+    if half_output:
+        allowed = rounded_once(PRECISIONS[precision].operand, allowed, np.abs(exact))
+    sizes = GemmSizes(1, m, n, k, half_output)
+    for choice in first_choices(cp, precision, sizes, half=True):
+        with forced(choice):
+            found = gemm(left, right, op_a=op, precision=precision, output=output)
+        values = found.to_complex64() if half_output else found
+        assert_within(values.get(), exact, allowed)
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize("side", ["a", "b", "both"])
+@pytest.mark.parametrize("op", OPS)
+def test_packed_operands(
+    cp: Any, rng: np.random.Generator, precision: str, side: str, op: str
+) -> None:
+    a, b = normal(rng, 3, 70, 66), normal(rng, 66, 90)
+    left, right = cp.asarray(stored(a, op)), cp.asarray(stored(b, op))
+    plain = gemm(left, right, op_a=op, op_b=op, precision=precision)
+    ops = {"op_a": op, "op_b": op}
+    if side in ("a", "both"):
+        left = pack(left, precision, side="a", op=op)
+        ops["op_a"] = "N"
+    if side in ("b", "both"):
+        right = pack(right, precision, side="b", op=op)
+        ops["op_b"] = "N"
+    found = gemm(left, right, precision=precision, **ops)
+    size = magnitude(a.astype(complex), b.astype(complex), None)
+    assert_within(found.get(), plain.get(), 2 * summation(66, precision) * size)

@@ -1,0 +1,159 @@
+"""The table of measured ways of softmaxes, without a GPU."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import argand
+import pytest
+from argand import PRECISIONS, Device, DeviceError, choice_table, softmax_tuning
+from argand.device import ARCHITECTURES
+from argand.softmax_choice import EVERY_WAY, SoftmaxWay, plan_softmax, ways
+from argand.softmax_plan import SoftmaxForm, check_row
+from argand.softmax_tune import main, tune_softmax
+
+HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
+FORM = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, edges=False)
+ROWS, COLUMNS = 1000, 32_768
+WAY = SoftmaxWay(384, 4, lag=4, writers=128)
+DEVICE = 0
+
+
+@pytest.fixture(autouse=True)
+def _card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU that nothing runs on, and an empty cache."""
+    monkeypatch.setenv("ARGAND_CACHE", str(tmp_path))
+    card = Device("cuda", "NVIDIA H200", DEVICE, HOPPER, 132, driver="CUDA 13.0")
+    monkeypatch.setattr(choice_table, "gpu", lambda index: card)
+
+
+def keep(way: SoftmaxWay = WAY, form: SoftmaxForm = FORM) -> Path:
+    softmax_tuning.TABLE.keep(DEVICE, {softmax_tuning.key(form, ROWS, COLUMNS): way})
+    return softmax_tuning.TABLE.path(DEVICE)
+
+
+def looked_up(rows: int = ROWS, columns: int = COLUMNS) -> SoftmaxWay | None:
+    return softmax_tuning.lookup(FORM, rows, columns, DEVICE)
+
+
+def test_what_was_kept_serves_its_neighbourhood() -> None:
+    assert looked_up() is None
+    before = softmax_tuning.TABLE.generation
+    keep()
+    assert softmax_tuning.TABLE.generation == before + 1
+    assert looked_up() == looked_up(1050, 31_000) == WAY
+    assert looked_up(columns=40_000) is None
+    assert looked_up(rows=8) is None
+
+
+def test_rows_that_fill_any_card_share_an_entry() -> None:
+    assert softmax_tuning.key(FORM, 5000, 64) == softmax_tuning.key(FORM, 10**7, 64)
+
+
+def test_everything_that_a_choice_depends_on_is_in_the_key() -> None:
+    forms = [
+        FORM, replace(FORM, operation="logsumexp"), replace(FORM, input="fp16"),
+        replace(FORM, output="bf16"), replace(FORM, precision=PRECISIONS["tf32"]),
+        replace(FORM, vector=2), replace(FORM, edges=True), replace(FORM, unit=False),
+    ]  # fmt: skip
+    assert len({softmax_tuning.key(form, ROWS, COLUMNS) for form in forms}) == len(forms)
+
+
+@pytest.mark.parametrize("columns", [1000, 12_289, 50_257, 1 << 20])
+@pytest.mark.parametrize("kind", ["fp32", "fp16"])
+def test_every_way_comes_back_from_the_file_and_makes_its_plan(columns: int, kind: str) -> None:
+    vector = 4 if kind == "fp32" else 8
+    form = SoftmaxForm(
+        "softmax", kind, kind, PRECISIONS["fp32"], vector, edges=columns % vector != 0
+    )
+    found = ways(form, HOPPER, columns)
+    assert found
+    for way, plan in found.items():
+        check_row(plan, form, columns)
+        row = json.loads(json.dumps(vars(way)))
+        assert softmax_tuning._entry("", row, HOPPER) == way
+        assert plan == plan_softmax(
+            form, HOPPER, rows=5000, columns=columns, cores=132, measured=way
+        )
+
+
+def test_a_way_that_is_not_legal_at_a_length_leaves_the_ladder() -> None:
+    short = SoftmaxWay(32, 1)
+    at = {"rows": 512, "columns": 1 << 20, "cores": 132}
+    assert plan_softmax(FORM, HOPPER, **at, measured=short) == plan_softmax(FORM, HOPPER, **at)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"threads": 100}, {"cluster": 5}, {"lag": 9}, {"warps": 4}, {"threads": "384"}],
+    ids=str,
+)
+def test_an_entry_that_is_no_way_is_named(change: dict[str, Any]) -> None:
+    path = keep()
+    found = json.loads(path.read_text())
+    (name,) = found["choices"]
+    found["choices"][name] |= change
+    path.write_text(json.dumps(found))
+    softmax_tuning.TABLE.forget()  # as in a new process
+    with pytest.warns(RuntimeWarning, match="the ladders of another device until"):
+        assert looked_up() is None
+
+
+def test_ways_differ() -> None:
+    assert len(set(EVERY_WAY)) == len(EVERY_WAY)
+
+
+def test_tuning_is_public_and_needs_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert argand.tune_softmax is tune_softmax
+    monkeypatch.setattr(sys.modules["argand.tune"], "gpus", list)
+    with pytest.raises(DeviceError, match="tuning needs an NVIDIA GPU"):
+        tune_softmax(10, 10)
+
+
+@pytest.mark.parametrize(
+    ("given", "how", "message"),
+    [
+        ((0, 10), {}, "must be positive"),
+        ((10, 10), {"operation": "max"}, "operation must be one of"),
+        ((10, 10), {"input": "fp8"}, "input must be one of"),
+        ((10, 10), {"precision": "fp8"}, "precision must be one of"),
+        ((10, 10), {"output": "fp8"}, "output must be one of"),
+    ],
+)
+def test_what_cannot_be_tuned_is_said(
+    given: tuple[int, int], how: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        tune_softmax(*given, **how)
+
+
+def test_the_command_measures_each_shape(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = []
+
+    def measured(rows: int, columns: int, **how: Any) -> list[tuple[SoftmaxWay, float]]:
+        asked.append((rows, columns, how["input"]))
+        return [(WAY, 20.0), (SoftmaxWay(512, 1), 30.0)]
+
+    monkeypatch.setattr(sys.modules["argand.softmax_tune"], "tune_softmax", measured)
+    assert main(["64x1048576", "4x5", "--input", "fp16"]) == 0
+    assert asked == [(64, 1_048_576, "fp16"), (4, 5, "fp16")]
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[2] == f"| 64x1048576 | {WAY} | 20.0 | 30.0 | 2 |"
+    with pytest.raises(SystemExit):
+        main(["8x8x8"])
+
+
+def test_the_command_runs_as_a_module_without_a_warning() -> None:
+    found = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "argand.softmax_tuning", "--help"],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    assert "ROWSxCOLUMNS" in found.stdout
+    assert found.stderr == ""

@@ -1,0 +1,152 @@
+"""Measuring the fastest way, and the command that does it, without a GPU."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import argand
+import pytest
+from argand import PRECISIONS, Device, DeviceError, choice_table
+from argand.device import ARCHITECTURES
+from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits
+from argand.tune import main, ranked, tune
+from argand.wgmma_plan import TARGET, WgmmaPlan
+
+HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
+TF32 = PRECISIONS["tf32"]
+SIZES = GemmSizes(1, 4096, 4096, 4096)
+A, B = OperandTraits(), OperandTraits(k_fast=False)
+WAY = GemmChoice(WgmmaPlan(2, 64, 32, 4, k_fast=True))
+DEVICE = 0
+
+
+def card(name: str = "NVIDIA H200", driver: str = "CUDA 13.0") -> Device:
+    return Device("cuda", name, DEVICE, HOPPER, 132, driver=driver)
+
+
+@pytest.fixture(autouse=True)
+def _card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU that nothing runs on, and an empty cache."""
+    monkeypatch.setenv("ARGAND_CACHE", str(tmp_path))
+    monkeypatch.setattr(choice_table, "gpu", lambda index: card())
+
+
+def test_ways_are_ranked_by_their_medians_and_hopeless_ones_called_once() -> None:
+    ways = [GemmChoice(parts=parts) for parts in (1, 2, 3, 4, 5)]
+    first = {1: 10.0, 2: 31.0, 3: 6.0, 4: 18.0, 5: 18.1}
+    counts: dict[int, list[int]] = {}
+
+    def times(way: GemmChoice, count: int) -> list[float]:
+        counts.setdefault(way.parts, []).append(count)
+        if count == 1:
+            return [first[way.parts]]
+        return [first[way.parts] / 2] * (count - 1) + [1000.0]
+
+    found = ranked(ways, times)
+    assert [(way.parts, time) for way, time in found] == [
+        (3, 3.0), (1, 5.0), (4, 9.0), (5, 18.1), (2, 31.0),
+    ]  # fmt: skip
+    assert {parts: len(each) for parts, each in counts.items()} == {1: 2, 2: 1, 3: 2, 4: 2, 5: 1}
+
+
+def test_tune_is_public() -> None:
+    assert argand.tune is tune
+
+
+@pytest.mark.parametrize(
+    ("shapes", "how", "message"),
+    [
+        (((4, 5), (6, 7)), {"precision": "tf32"}, "inner dimensions differ"),
+        (((4, 5), (5, 7)), {"precision": "fp32"}, r"must be one of \['tf32', .*got 'fp32'"),
+        (((4, 5), (5, 7)), {"precision": "fp8"}, "precision must be one of"),
+        (((4, 0), (0, 7)), {"precision": "tf32"}, "an empty product"),
+        (((4, 5), (5, 7)), {"precision": "tf32", "a_format": "fp16"},
+         r"a_format at tf32 must be one of \['complex', 'packed'\], got 'fp16'"),
+        (((4, 5), (5, 7)), {"precision": "fp16", "b_format": "bf16"},
+         r"b_format at fp16 must be one of \['complex', 'packed', 'fp16'\], got 'bf16'"),
+        (((4, 5), (5, 7)), {"precision": "3xfp16", "output": "complex-half"}, "output at 3xfp16"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_tuned_is_said_before_a_gpu_is_looked_for(
+    shapes: Any, how: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        tune(*shapes, **how)
+
+
+@pytest.fixture
+def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["argand.tune"], "gpus", list)
+
+
+@pytest.mark.usefixtures("_no_gpu")
+def test_tuning_needs_a_gpu() -> None:
+    with pytest.raises(DeviceError, match="tuning needs an NVIDIA GPU"):
+        tune((4, 5), (5, 7), precision="tf32")
+
+
+@pytest.mark.usefixtures("_no_gpu")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["8x8x8"], "tuning needs an NVIDIA GPU"),
+        (["8x8x8", "--precision", "tf32,fp64"], "got 'fp64'"),
+        (["8x8x8", "--output", "complex-half"], "output at tf32 must be one of"),
+    ],
+)
+def test_the_command_says_what_is_wrong(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    printed = capsys.readouterr()
+    assert message in printed.err
+    assert len(printed.err.splitlines()) == 1
+    assert printed.out == ""
+
+
+def test_the_command_measures_each_product_at_each_precision(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = sys.modules["argand.tune"]
+    asked = []
+
+    def measured(*shapes: tuple[int, ...], **how: Any) -> list[tuple[GemmChoice, float]]:
+        asked.append((*shapes, how["precision"], how["op_a"], how["op_b"]))
+        return [(WAY, 20.0), (GemmChoice(), 30.0)]
+
+    monkeypatch.setattr(module, "gpus", lambda: [card()])
+    monkeypatch.setattr(module, "tune", measured)
+    monkeypatch.setattr(module, "_heading", lambda: ["the card", ""])
+    assert main(["100x200x300", "7x10x20x30", "--precision", "tf32,bf16", "--op-a", "C"]) == 0
+    assert asked == [
+        ((300, 100), (300, 200), "tf32", "C", "N"), ((300, 100), (300, 200), "bf16", "C", "N"),
+        ((7, 30, 10), (7, 30, 20), "tf32", "C", "N"), ((7, 30, 10), (7, 30, 20), "bf16", "C", "N"),
+    ]  # fmt: skip
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[:3] == [
+        "the card", "",
+        # 8 x 100 x 200 x 300 flops in 20 us.
+        f"| 100x200x300 | tf32 | {WAY.name} | 20.0 | 2.4 | 30.0 | 2 |",
+    ]  # fmt: skip
+    assert len(printed.out.splitlines()) == 6
+    assert "[4/4] 7x10x20x30 bf16" in printed.err
+
+
+@pytest.mark.parametrize("text", ["8x8", "8x8x8x8x8", "8x8x0", "8x-8x8", "axbxc", ""])
+def test_the_command_refuses_other_sizes(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([text])
+    assert "must be MxNxK or BATCHxMxNxK" in capsys.readouterr().err
+
+
+def test_the_command_runs_as_a_module_without_a_warning() -> None:
+    """Which Python gives where a package imports a module that is then run."""
+    found = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "argand.tuning", "--help"],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    assert "BATCH" in found.stdout
+    assert found.stderr == ""

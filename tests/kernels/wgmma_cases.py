@@ -1,0 +1,36 @@
+"""Ways of the wgmma family that its tests force, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from argand import PRECISIONS
+from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, candidates
+
+
+def choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> Iterator[GemmChoice]:
+    """Every way of the wgmma family, once per tile, storage, role and number of parts."""
+    from argand.device import gpu
+
+    arch = gpu(cp.cuda.Device().id).require_arch()
+    a, b = OperandTraits(**traits), OperandTraits(**({"k_fast": False} | traits))
+    for choice in candidates(PRECISIONS[precision], arch, sizes, a, b):
+        if choice.plan is not None:
+            yield choice
+
+
+def forced(choice: GemmChoice) -> Any:
+    from argand.cuda_launch import forced
+
+    return forced.to(choice)
+
+
+def first_choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> list[GemmChoice]:
+    """The largest tile of each storage and role, Y packed before and on the way."""
+    seen: dict[Any, GemmChoice] = {}
+    for choice in choices(cp, precision, sizes, **traits):
+        assert choice.plan is not None
+        way = (choice.plan.storage, choice.plan.packs, choice.swapped, choice.parts)
+        seen.setdefault(way, choice)
+    return list(seen.values())

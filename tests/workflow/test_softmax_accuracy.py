@@ -1,0 +1,65 @@
+"""Softmax: references, error measures and verdicts."""
+
+import numpy as np
+from argand import PRECISIONS, softmax
+
+from workflow.accuracy import (
+    assess_softmax,
+    softmax_reference,
+)
+
+NAMES = list(PRECISIONS)
+
+
+def normal(rng, *shape, dtype=np.complex64):
+    return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
+
+
+class TestSoftmax:
+    def test_an_error_just_outside_the_bound_fails(self):
+        x = np.random.default_rng(15).normal(0, 3, (5, 100)).astype(np.float32)
+        reference, row = softmax_reference(x), PRECISIONS["fp32"]
+        result = softmax(x)
+        accuracy = assess_softmax(reference, result, row, backend="cpu")
+        assert accuracy.verified, accuracy.reason
+        assert accuracy.max_ulp < 20
+        assert accuracy.row_sum_error < 1e-6
+        wrong = reference.values.astype(np.float32)
+        wrong[3, 50] *= 1 + 1.1 * accuracy.bound
+        assert "row 3" in assess_softmax(reference, wrong, row, backend="cpu").reason
+
+    def test_a_lower_precision_does_not_pass_for_fp32(self):
+        x = np.random.default_rng(16).normal(0, 3, (5, 100)).astype(np.float32)
+        reference = softmax_reference(x)
+        for name in ("tf32", "fp16", "bf16"):
+            result = softmax(x, precision=name)
+            assert assess_softmax(reference, result, PRECISIONS[name], backend="cpu").verified
+            assert not assess_softmax(reference, result, PRECISIONS["fp32"], backend="cpu").verified
+
+    def test_rows_that_do_not_sum_to_one_fail_where_elements_could_pass(self):
+        x = np.random.default_rng(17).normal(0, 30, (5, 100)).astype(np.float32)
+        reference, row = softmax_reference(x), PRECISIONS["bf16"]
+        result = softmax(x, precision="bf16") * np.float32(1.001)
+        reason = assess_softmax(reference, result, row, backend="cpu").reason
+        assert reason.startswith("row_sum_error 0.001 is")
+
+    def test_nan_rows_and_zeros(self):
+        x = np.zeros((3, 8), np.float32)
+        x[0, 2], x[1, 3] = np.nan, -np.inf
+        reference, row = softmax_reference(x), PRECISIONS["fp32"]
+        result = softmax(x)
+        assert assess_softmax(reference, result, row, backend="cpu").verified
+        for place, value in (((0, 5), 0.1), ((1, 3), 1e-45), ((2, 2), np.nan)):
+            wrong = result.copy()
+            wrong[place] = value
+            assert not assess_softmax(reference, wrong, row, backend="cpu").verified
+
+    def test_the_whole_range_of_fp32(self):
+        """Values from 1 down to the subnormal ones and to zero, with ulps counted there."""
+        x = -np.linspace(0, 120, 4000, dtype=np.float32)[None]
+        for name in ("fp64", "fp32"):
+            accuracy = assess_softmax(
+                softmax_reference(x), softmax(x, precision=name), PRECISIONS[name], backend="cpu"
+            )
+            assert accuracy.verified, accuracy.reason
+            assert accuracy.max_ulp < 400

@@ -1,0 +1,105 @@
+"""Spectra: references, bounds and verdicts of transforms."""
+
+import numpy as np
+import pytest
+from argand import PRECISIONS, gemm
+from scipy import fft
+
+from workflow.accuracy import (
+    assess_spectrum,
+    spectrum_reference,
+)
+
+NAMES = list(PRECISIONS)
+
+
+def normal(rng, *shape, dtype=np.complex64):
+    return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
+
+
+def staged_transform(x, factors, precision):
+    """A transform by dense stages at a precision, as the dft workload does it: decimate in time."""
+    if len(factors) == 1:
+        return gemm(x, fourier(factors[0]), precision=precision)
+    first, rest = factors[0], int(np.prod(factors[1:]))
+    inner = staged_transform(
+        np.ascontiguousarray(np.swapaxes(x.reshape(*x.shape[:-1], rest, first), -1, -2)),
+        factors[1:],
+        precision,
+    )
+    twiddle = np.exp(-2j * np.pi * np.outer(np.arange(first), np.arange(rest)) / (first * rest))
+    inner = inner * twiddle.astype(inner.dtype)
+    outer = gemm(fourier(first), inner, precision=precision)
+    return outer.reshape(*x.shape[:-1], first * rest)
+
+
+def fourier(n):
+    return np.exp(-2j * np.pi * np.outer(np.arange(n), np.arange(n)) / n)
+
+
+class TestSpectra:
+    @pytest.mark.parametrize("precision", NAMES)
+    @pytest.mark.parametrize("factors", [(7,), (97,), (8, 5), (40, 25), (3, 4, 5)])
+    def test_dense_stages_are_within_the_bound(self, precision, factors):
+        rng = np.random.default_rng(9)
+        x = normal(rng, 3, 2, int(np.prod(factors)))
+        result = staged_transform(x, factors, precision)
+        accuracy = assess_spectrum(
+            spectrum_reference(x), result, PRECISIONS[precision], factors=factors, backend="cpu"
+        )
+        assert accuracy.verified, accuracy.reason
+        assert 0 < accuracy.rel_frobenius <= accuracy.max_row_error <= accuracy.bound
+        lower = {
+            "fp64": "fp32", "fp32": "tf32", "3xtf32": "fp16", "3xfp16": "fp16",
+        }.get(precision)  # fmt: skip
+        if lower and len(factors) > 1:
+            coarse = staged_transform(x, factors, lower)
+            assert not assess_spectrum(
+                spectrum_reference(x), coarse, PRECISIONS[precision], factors=factors, backend="cpu"
+            ).verified
+        assert accuracy.reference_rows == 6
+
+    @pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+    @pytest.mark.parametrize("inverse", [False, True])
+    def test_the_reference_is_scipys(self, norm, inverse):
+        x = normal(np.random.default_rng(10), 2, 3, 30)
+        found = spectrum_reference(x, inverse=inverse, norm=norm)
+        transform = fft.ifft if inverse else fft.fft
+        np.testing.assert_allclose(found.values, transform(x.astype(complex), norm=norm))
+        assert (np.abs(found.values).max(axis=-1) <= found.magnitude * (1 + 1e-12)).all()
+
+    def test_a_wrong_element_a_wrong_row_and_zero_rows(self):
+        x = normal(np.random.default_rng(11), 50, 64)
+        x[7] = 0
+        reference, row = spectrum_reference(x), PRECISIONS["fp32"]
+
+        def verified(result):
+            return assess_spectrum(reference, result, row, factors=(8, 8), backend="cpu").verified
+
+        exact = reference.values.astype(np.complex64)
+        assert verified(exact)
+        for place, value in (((3, 9), 1e-2), ((7, 0), 1e-40), ((4, 4), np.nan)):
+            wrong = exact.copy()
+            wrong[place] += np.complex64(value)
+            assert not verified(wrong)
+        assert not verified(exact[::-1])
+        assert not verified(exact.conj())
+
+    def test_non_finite_rows(self):
+        x = normal(np.random.default_rng(12), 4, 16)
+        x[2, 3] = np.nan
+        reference = spectrum_reference(x)
+        result = reference.values.astype(np.complex64)
+        arguments = {"factors": (16,), "backend": "cpu"}
+        assert assess_spectrum(reference, result, PRECISIONS["fp32"], **arguments).verified
+        result[2] = 0
+        assert not assess_spectrum(reference, result, PRECISIONS["fp32"], **arguments).verified
+
+    def test_mistakes(self):
+        x = np.zeros((2, 12))
+        with pytest.raises(ValueError, match=r"factors must have the product 12, got \[3, 5\]"):
+            assess_spectrum(
+                spectrum_reference(x), x, PRECISIONS["fp32"], factors=(3, 5), backend="cpu"
+            )
+        with pytest.raises(ValueError, match="norm must be one of"):
+            spectrum_reference(x, norm="none")
