@@ -137,6 +137,18 @@ def test_a_job_on_a_gpu_asks_for_more_than_libraries_and_kernels_were_seen_to_ta
         assert asked > steps["cuda"] + 2 * 224, kind
 
 
+def test_jobs_of_the_study_for_a_large_gpu_took_less_than_they_ask_for(root: Path) -> None:
+    """By the lease log of a run on two H200s: jobs of every kind, of up to 16 GB."""
+    study = load_study(root / "config" / "h200.yaml")
+    log = (root / "docs" / "data" / "h200-study-leases.jsonl").read_text().splitlines()
+    ended = [line for line in map(json.loads, log) if line["event"] == "given back"]
+    seen = {line["job"].removeprefix("run "): line["host_peak_bytes"] for line in ended}
+    names = seen.keys() & set(study.names)
+    assert len(names) > 20
+    for name in names:
+        assert seen[name] < 0.8e6 * needs(study, name, "run", gpu=True).memory_mb, name
+
+
 def test_a_result_larger_than_its_operands_counts() -> None:
     case = {"kind": "gemm", "m": 8192, "n": 8192, "k": 8}
     outer = needs(load_study({"workloads": {"outer": case}}), "outer", "run")
