@@ -44,7 +44,8 @@ def test_both_ends_of_the_family_are_listed() -> None:
     assert set(ARCHS) == {"sm_80", "sm_90a"}
 
 
-# The largest tile takes the most registers, so it alone is compiled in every layout.
+# The largest tile takes the most registers, so it alone is compiled in every layout, and kernels
+# that look for scales at the widest copies alone, which hold most on their way.
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", TENSOR)
 def test_every_gemm_tile(arch: Arch, precision: str) -> None:
@@ -54,7 +55,7 @@ def test_every_gemm_tile(arch: Arch, precision: str) -> None:
     for tile in others:
         plans += [with_layout(tile, LAYOUTS[0], 2), with_layout(tile, LAYOUTS[1], 1)]
     if row.scaled:
-        plans += [replace(plan, looks=True, stages=2) for plan in plans]
+        plans += [replace(plan, looks=True, stages=2) for plan in plans if plan.vector == 2]
     for plan in plans:
         check_plan(plan, row, arch)
         assert_clean(gemm_source(row, plan), arch.target, kernel_name(row, plan))

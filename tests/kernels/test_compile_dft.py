@@ -27,13 +27,27 @@ def arch(request: pytest.FixtureRequest) -> Arch:
 DENSE = (2, 64, 97, 127, 163, 251, 383, 509, 719)
 PRODUCTS = ((16, 16), (40, 25), (32, 32))
 CONVOLVED = (521, 1009, 2039, 4093, 8191, 10_007, 16_384, 65_536)
+EVERY = [
+    *map(dense, DENSE),
+    *(dft_product(*pair) for pair in PRODUCTS),
+    *map(method_for, CONVOLVED),
+]
+OF_EACH_KIND = [
+    *map(dense, (2, 127, 509)),
+    dft_product(16, 16),
+    *map(method_for, (1009, 10_007, 16_384, 65_536)),
+]
 
 
+# The default precision at every length, the others at some of each kind: compiling takes long.
 @pytest.mark.slow
-@pytest.mark.parametrize("precision", TENSOR)
 @pytest.mark.parametrize(
-    "method",
-    [*map(dense, DENSE), *(dft_product(*pair) for pair in PRODUCTS), *map(method_for, CONVOLVED)],
+    ("precision", "method"),
+    [
+        (precision, method)
+        for precision in TENSOR
+        for method in (EVERY if precision == "3xfp16" else OF_EACH_KIND)
+    ],
     ids=str,
 )
 def test_every_transform(arch: Arch, precision: str, method: Method) -> None:
