@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import Device, devices
+from argand.wgmma_plan import TARGET
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "data"
@@ -42,6 +43,13 @@ def cp(gpu: Device) -> Any:
     import cupy
 
     return cupy
+
+
+@pytest.fixture
+def wgmma(gpu: Device) -> None:
+    """Skips where the first GPU lacks the wgmma family of kernels."""
+    if gpu.target != TARGET:
+        pytest.skip(f"the wgmma family needs {TARGET}, {gpu.name} is {gpu.target}")
 
 
 @pytest.fixture(scope="session")

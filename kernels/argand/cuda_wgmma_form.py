@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from argand.cuda_arrays import Layout, k_fast
 from argand.cuda_tensor_map import ALIGNMENT
 from argand.device import Arch, Device
-from argand.gemm_plan import PlanError
 from argand.precision import Precision
 from argand.tile_division import Arrangement, Division, Memory, Tiles, arrange
-from argand.wgmma_plan import WgmmaPlan, check_wgmma_plan
+from argand.wgmma_plan import WgmmaPlan, is_legal
 
 _WORTH_A_HEAD = 0.1
 """Of a tile's time, that a division whose pieces are as long as the head may take more."""
@@ -31,15 +30,7 @@ def staged_where_possible(
         return plan
     staged = replace(plan, staged=True, rows_fast=not k_fast(out))
     # Else no shared memory is left for it, or tiles are narrower than a box.
-    return staged if _legal(staged, precision, arch) else plan
-
-
-def _legal(plan: WgmmaPlan, precision: Precision, arch: Arch) -> bool:
-    try:
-        check_wgmma_plan(plan, precision, arch)
-    except PlanError:
-        return False
-    return True
+    return staged if is_legal(staged, precision, arch) else plan
 
 
 @dataclass(frozen=True)
@@ -106,7 +97,7 @@ def arrange_with_head(
     headed = replace(plan, head=plan.stages - 1)
     only_scaled = problem.beta == 0 and problem.alpha.imag == 0
     # Blocks of one tile have nothing to do meanwhile.
-    if tiles.count <= most or not only_scaled or not _legal(headed, precision, arch):
+    if tiles.count <= most or not only_scaled or not is_legal(headed, precision, arch):
         return plan, plain
     ahead = arranged(headed.head)
     late = ahead.division.turns(steps) - plain.division.turns(steps)

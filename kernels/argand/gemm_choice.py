@@ -15,7 +15,7 @@ from argand.gemm_memory import OperandMemory
 from argand.gemm_plan import MOST_TO_LOOK_AT, PlanError
 from argand.precision import Precision
 from argand.tile_division import Division, divide
-from argand.wgmma_plan import TARGET, Storage, WgmmaPlan, check_wgmma_plan
+from argand.wgmma_plan import TARGET, Storage, WgmmaPlan, is_legal
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def candidates(
                 )  # fmt: skip
                 aside = (False, True) if columns.packable_aside else (False,)
                 for way in (replace(plan, packs=packs) for packs in aside):
-                    if _legal(way, precision, arch):
+                    if is_legal(way, precision, arch):
                         found += [GemmChoice(way, swapped, parts) for parts in _parts(way, sizes)]
     return [x for x in found if x.parts == 1 or _sums(x, sizes) <= room(x, precision, sizes, a, b)]
 
@@ -160,14 +160,6 @@ def _storages(precision: Precision, rows: OperandTraits, columns: OperandTraits)
     if rows.half:
         return ["half", "planar"]
     return ["planar"] if precision.scaled else ["fp32", "planar"]
-
-
-def _legal(plan: WgmmaPlan, precision: Precision, arch: Arch) -> bool:
-    try:
-        check_wgmma_plan(plan, precision, arch)
-    except PlanError:
-        return False
-    return True
 
 
 _LEAST_PART = 512

@@ -142,6 +142,15 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
             raise PlanError(f"{rule}: {plan}")
 
 
+def is_legal(plan: WgmmaPlan, precision: Precision, arch: Arch) -> bool:
+    """Whether a plan can run."""
+    try:
+        check_wgmma_plan(plan, precision, arch)
+    except PlanError:
+        return False
+    return True
+
+
 def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
     """The kernel's symbol."""
     layout = {"fp32": "s", "half": "h", "planar": "p"}[plan.storage] + "k" * plan.k_fast

@@ -4,15 +4,10 @@ assembler's about slow code.
 
 from __future__ import annotations
 
-from argand import PRECISIONS
 from argand.device import ARCHITECTURES
 from argand.nvrtc import compile_cubin
 
 ARCHS = {arch.target: arch for arch in ARCHITECTURES if arch.target in ("sm_80", "sm_90a")}
-TENSOR = [name for name, row in PRECISIONS.items() if not row.exact_operands]
-SINGLE_HALF = [
-    name for name in TENSOR if PRECISIONS[name].operand.bytes == 2 and PRECISIONS[name].terms == 1
-]
 LAYOUTS = [(True, False), (False, True), (True, True), (False, False)]
 
 

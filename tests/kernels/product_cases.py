@@ -17,9 +17,6 @@ import numpy.typing as npt
 from argand import PRECISIONS, gemm, get_precision
 
 Array = npt.NDArray[Any]
-TENSOR = [name for name, row in PRECISIONS.items() if not row.exact_operands]
-SCALED = [name for name, row in PRECISIONS.items() if row.scaled]
-SPLIT = [name for name, row in PRECISIONS.items() if row.terms > 1]
 OPS = ("N", "T", "C")
 
 

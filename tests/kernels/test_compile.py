@@ -12,7 +12,6 @@ from argand.gemm_choice import GemmSizes, OperandTraits, choose
 from argand.gemm_choice import candidates as gemm_choices
 from argand.gemm_plan import (
     GemmPlan,
-    PlanError,
     candidates,
     check_plan,
     gemm_source,
@@ -27,12 +26,13 @@ from argand.scan_plan import SCAN_KERNEL, scan_source
 from argand.wgmma_plan import (
     TARGET,
     WgmmaPlan,
-    check_wgmma_plan,
+    is_legal,
     wgmma_kernel_name,
     wgmma_source,
 )
 
-from tests.kernels.compiled import ARCHS, LAYOUTS, SINGLE_HALF, TENSOR, assert_clean
+from tests.kernels.compiled import ARCHS, LAYOUTS, assert_clean
+from tests.kernels.precisions import SINGLE_HALF, TENSOR
 
 
 @pytest.fixture(params=ARCHS, scope="module")
@@ -103,17 +103,10 @@ def wgmma_plans(precision: str) -> list[WgmmaPlan]:
 
 def ways_to_store(precision: str, plan: WgmmaPlan) -> list[WgmmaPlan]:
     """The plan, and with results through shared memory, and behind a head, where they can."""
+    row, arch = PRECISIONS[precision], ARCHS[TARGET]
     staged = [replace(plan, staged=True, rows_fast=rows_fast) for rows_fast in (False, True)]
     ahead = [replace(x, head=x.stages - 1) for x in staged]
-    return [plan, *(x for x in (*staged, *ahead) if is_legal(precision, x))]
-
-
-def is_legal(precision: str, plan: WgmmaPlan) -> bool:
-    try:
-        check_wgmma_plan(plan, PRECISIONS[precision], ARCHS[TARGET])
-    except PlanError:
-        return False
-    return True
+    return [plan, *(x for x in (*staged, *ahead) if is_legal(x, row, arch))]
 
 
 # The largest tile takes the most registers, so it alone is compiled in every layout.

@@ -16,7 +16,8 @@ from argand.dft_plan import Plan, ProductPlan, dft_source
 from argand.dft_plan import kernel_name as dft_name
 from argand.gemm_plan import PlanError
 
-from tests.kernels.compiled import ARCHS, TENSOR, assert_clean
+from tests.kernels.compiled import ARCHS, assert_clean
+from tests.kernels.precisions import TENSOR
 
 
 @pytest.fixture(params=ARCHS, scope="module")

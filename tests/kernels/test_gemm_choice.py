@@ -20,14 +20,11 @@ from argand.gemm_choice import (
 from argand.gemm_plan import PlanError
 from argand.wgmma_plan import TARGET, WgmmaPlan, check_wgmma_plan
 
+from tests.kernels.precisions import SCALED, SINGLE_HALF, TENSOR
+
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
 OTHERS = [arch for arch in ARCHITECTURES if arch.target != TARGET]
 CORES = 132  # multiprocessors of an H200
-TENSOR = [name for name, row in PRECISIONS.items() if not row.exact_operands]
-SCALED = [name for name in TENSOR if PRECISIONS[name].scaled]
-SINGLE_HALF = [
-    name for name in TENSOR if PRECISIONS[name].terms == 1 and PRECISIONS[name].operand.bytes == 2
-]
 LARGE = GemmSizes(1, 4096, 4096, 4096)
 A, B = OperandTraits(k_fast=True), OperandTraits(k_fast=False)
 """Row-major operands."""

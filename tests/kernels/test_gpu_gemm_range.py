@@ -10,11 +10,9 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, gemm
 
+from tests.kernels.precisions import SCALED, SPLIT, TENSOR
 from tests.kernels.product_cases import (
     POWERS,
-    SCALED,
-    SPLIT,
-    TENSOR,
     assert_contained,
     assert_within,
     check,

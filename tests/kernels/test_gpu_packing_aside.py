@@ -11,10 +11,9 @@ from argand import gemm
 from argand.gemm_choice import GemmSizes
 
 from tests.kernels.product_cases import normal
-from tests.kernels.test_gpu_wgmma import _hopper, choices, forced
+from tests.kernels.wgmma_cases import choices, forced
 
-pytestmark = pytest.mark.gpu
-__all__ = ["_hopper"]
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
 
 
 @pytest.mark.parametrize(

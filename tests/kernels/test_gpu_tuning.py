@@ -8,16 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import PRECISIONS, choice_table, gemm, pack, pairs, to_pairs, tune, tuning
+from argand import choice_table, gemm, pack, pairs, to_pairs, tune, tuning
 from argand.gemm_choice import GemmChoice, candidates
 from argand.tune import Measured, main
 
-from tests.kernels.product_cases import OPS, TENSOR, check, normal, stored
+from tests.kernels.precisions import SINGLE_HALF, TENSOR
+from tests.kernels.product_cases import OPS, check, normal, stored
 
 pytestmark = pytest.mark.gpu
-SINGLE_HALF = [
-    name for name in TENSOR if PRECISIONS[name].terms == 1 and PRECISIONS[name].operand.bytes == 2
-]
 
 
 @pytest.fixture(autouse=True)

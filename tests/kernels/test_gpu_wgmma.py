@@ -8,34 +8,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from argand import PRECISIONS, gemm
+from argand import gemm
 from argand.gemm_choice import GemmSizes
 from argand.tile_division import divide
-from argand.wgmma_plan import TARGET
 
-from tests.kernels.product_cases import (
-    OPS,
-    SHAPES,
-    TENSOR,
-    check,
-    normal,
-    repeats_bit_for_bit,
-    stored,
-)
+from tests.kernels.precisions import TENSOR
+from tests.kernels.product_cases import OPS, SHAPES, check, normal, repeats_bit_for_bit, stored
 from tests.kernels.wgmma_cases import choices, first_choices, forced
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
 Array = npt.NDArray[Any]
-HALF = [name for name in TENSOR if PRECISIONS[name].operand.bytes == 2]
-SINGLE_HALF = [name for name in HALF if PRECISIONS[name].terms == 1]
-
-
-@pytest.fixture(autouse=True)
-def _hopper(cp: Any) -> None:
-    from argand.device import gpu
-
-    if gpu(cp.cuda.Device().id).target != TARGET:
-        pytest.skip(f"the wgmma family needs {TARGET}")
 
 
 @pytest.mark.parametrize("precision", TENSOR)

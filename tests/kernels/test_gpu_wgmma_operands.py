@@ -10,12 +10,11 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, gemm, pack, pairs, to_pairs
 from argand.gemm_choice import GemmSizes
-from argand.wgmma_plan import TARGET
 
+from tests.kernels.precisions import SINGLE_HALF, TENSOR
 from tests.kernels.product_cases import (
     OPS,
     POWERS,
-    TENSOR,
     assert_contained,
     assert_within,
     long_operands,
@@ -31,18 +30,8 @@ from tests.kernels.product_cases import (
 from tests.kernels.wgmma_cases import first_choices, forced
 from workflow.accuracy.bounds import rounded_once
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
 Array = npt.NDArray[Any]
-HALF = [name for name in TENSOR if PRECISIONS[name].operand.bytes == 2]
-SINGLE_HALF = [name for name in HALF if PRECISIONS[name].terms == 1]
-
-
-@pytest.fixture(autouse=True)
-def _hopper(cp: Any) -> None:
-    from argand.device import gpu
-
-    if gpu(cp.cuda.Device().id).target != TARGET:
-        pytest.skip(f"the wgmma family needs {TARGET}")
 
 
 @pytest.mark.parametrize("precision", TENSOR)

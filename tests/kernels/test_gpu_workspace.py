@@ -12,9 +12,9 @@ from argand.gemm_choice import GemmChoice
 from argand.wgmma_plan import WgmmaPlan
 
 from benchmarks.shapes import SUITES, Shape
+from tests.kernels.precisions import TENSOR
 
 pytestmark = pytest.mark.gpu
-TENSOR = [name for name, row in PRECISIONS.items() if not row.exact_operands]
 
 
 @pytest.mark.parametrize("precision", TENSOR)

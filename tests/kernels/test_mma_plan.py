@@ -14,7 +14,8 @@ from argand.gemm_plan import (
     plan_gemm,
 )
 
-from tests.kernels.compiled import ARCHS, LAYOUTS, TENSOR
+from tests.kernels.compiled import ARCHS, LAYOUTS
+from tests.kernels.precisions import TENSOR
 
 
 @pytest.mark.parametrize("arch_row", ARCHITECTURES, ids=lambda row: row.target)

@@ -5,25 +5,9 @@ import pytest
 from argand import PRECISIONS, gemm
 from argand.rounding import power_of_two, scale_exponents, split
 
+from tests.kernels.numpy_product_cases import check, normal
+from tests.kernels.precisions import SCALED
 from workflow.accuracy import assess_product, bounds, product_reference
-
-OPS = ["N", "T", "C"]
-SCALED = [name for name, row in PRECISIONS.items() if row.scaled]
-
-
-def normal(rng, *shape, dtype=np.complex64):
-    return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
-
-
-def check(a, b, c=None, *, precision, rounding=None, out=None, **kw):
-    """gemm is within its a-priori bound of SciPy in fp64."""
-    row = PRECISIONS[precision].with_rounding(rounding)
-    reference = product_reference(a, b, c, **kw)
-    got = gemm(a, b, c, precision=precision, rounding=rounding, out=out, **kw)
-    assert got.dtype == row.output
-    accuracy = assess_product(reference, got, row, backend="cpu")
-    assert accuracy.verified, accuracy.reason
-    return got
 
 
 def test_the_split_keeps_three_products_and_adds_the_small_ones_first():

@@ -11,7 +11,7 @@ from typing import Any
 
 import argand
 import pytest
-from argand import PRECISIONS, Device, DeviceError, choice_table, softmax_tuning
+from argand import PRECISIONS, DeviceError, softmax_tuning
 from argand.device import ARCHITECTURES
 from argand.softmax_choice import EVERY_WAY, SoftmaxWay, plan_softmax, ways
 from argand.softmax_plan import SoftmaxForm, check_row
@@ -24,12 +24,7 @@ WAY = SoftmaxWay(384, 4, lag=4, writers=128)
 DEVICE = 0
 
 
-@pytest.fixture(autouse=True)
-def _card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A GPU that nothing runs on, and an empty cache."""
-    monkeypatch.setenv("ARGAND_CACHE", str(tmp_path))
-    card = Device("cuda", "NVIDIA H200", DEVICE, HOPPER, 132, driver="CUDA 13.0")
-    monkeypatch.setattr(choice_table, "gpu", lambda index: card)
+pytestmark = pytest.mark.usefixtures("card_without_tables")
 
 
 def keep(way: SoftmaxWay = WAY, form: SoftmaxForm = FORM) -> Path:

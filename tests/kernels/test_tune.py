@@ -4,34 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import argand
 import pytest
-from argand import PRECISIONS, Device, DeviceError, choice_table
-from argand.device import ARCHITECTURES
-from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits
+from argand import DeviceError
+from argand.gemm_choice import GemmChoice
 from argand.tune import main, ranked, tune
-from argand.wgmma_plan import TARGET, WgmmaPlan
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
-TF32 = PRECISIONS["tf32"]
-SIZES = GemmSizes(1, 4096, 4096, 4096)
-A, B = OperandTraits(), OperandTraits(k_fast=False)
-WAY = GemmChoice(WgmmaPlan(2, 64, 32, 4, k_fast=True))
-DEVICE = 0
+from tests.kernels.tuning_cases import WAY, card
 
-
-def card(name: str = "NVIDIA H200", driver: str = "CUDA 13.0") -> Device:
-    return Device("cuda", name, DEVICE, HOPPER, 132, driver=driver)
-
-
-@pytest.fixture(autouse=True)
-def _card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A GPU that nothing runs on, and an empty cache."""
-    monkeypatch.setenv("ARGAND_CACHE", str(tmp_path))
-    monkeypatch.setattr(choice_table, "gpu", lambda index: card())
+pytestmark = pytest.mark.usefixtures("card_without_tables")
 
 
 def test_ways_are_ranked_by_their_medians_and_hopeless_ones_called_once() -> None:

@@ -9,28 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from argand import PRECISIONS, Device, choice_table, tuning
-from argand.device import ARCHITECTURES
+from argand import PRECISIONS, choice_table, tuning
 from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, candidates
-from argand.wgmma_plan import TARGET, WgmmaPlan
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
-TF32 = PRECISIONS["tf32"]
-SIZES = GemmSizes(1, 4096, 4096, 4096)
-A, B = OperandTraits(), OperandTraits(k_fast=False)
-WAY = GemmChoice(WgmmaPlan(2, 64, 32, 4, k_fast=True))
-DEVICE = 0
+from tests.kernels.tuning_cases import DEVICE, HOPPER, SIZES, TF32, WAY, A, B, card
 
-
-def card(name: str = "NVIDIA H200", driver: str = "CUDA 13.0") -> Device:
-    return Device("cuda", name, DEVICE, HOPPER, 132, driver=driver)
-
-
-@pytest.fixture(autouse=True)
-def _card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A GPU that nothing runs on, and an empty cache."""
-    monkeypatch.setenv("ARGAND_CACHE", str(tmp_path))
-    monkeypatch.setattr(choice_table, "gpu", lambda index: card())
+pytestmark = pytest.mark.usefixtures("card_without_tables")
 
 
 def kept(choice: GemmChoice = WAY, sizes: GemmSizes = SIZES) -> Path:

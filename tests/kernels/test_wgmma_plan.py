@@ -19,13 +19,15 @@ from argand.wgmma_plan import (
     Storage,
     WgmmaPlan,
     check_wgmma_plan,
+    is_legal,
     wgmma_function,
     wgmma_kernel_name,
     wgmma_source,
 )
 
+from tests.kernels.precisions import TENSOR
+
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
-TENSOR = [name for name, row in PRECISIONS.items() if not row.exact_operands]
 STORAGES: tuple[Storage, ...] = ("fp32", "half", "planar")
 LARGE = WgmmaPlan(2, 128, 32, 3)
 SPLIT = WgmmaPlan(2, 128, 16, 3)
@@ -38,17 +40,9 @@ def legal_tiles() -> list[tuple[str, WgmmaPlan]]:
         for storage in STORAGES:
             for tile in wgmma_tiles(PRECISIONS[name], storage):
                 plan = replace(tile, k_fast=storage != "planar")
-                if is_legal(plan, name):
+                if is_legal(plan, PRECISIONS[name], HOPPER):
                     found.append((name, plan))
     return found
-
-
-def is_legal(plan: WgmmaPlan, precision: str) -> bool:
-    try:
-        check_wgmma_plan(plan, PRECISIONS[precision], HOPPER)
-    except PlanError:
-        return False
-    return True
 
 
 def test_tiles_that_fit_are_legal() -> None:
@@ -56,7 +50,7 @@ def test_tiles_that_fit_are_legal() -> None:
     check_wgmma_plan(SPLIT, PRECISIONS["3xtf32"], HOPPER)
     for name in TENSOR:
         planar = wgmma_tiles(PRECISIONS[name], "planar")
-        assert all(is_legal(plan, name) for plan in planar), name
+        assert all(is_legal(plan, PRECISIONS[name], HOPPER) for plan in planar), name
 
 
 @pytest.mark.parametrize(

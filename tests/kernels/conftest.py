@@ -1,0 +1,17 @@
+"""Fixtures of the kernels' tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from argand import choice_table
+
+from tests.kernels.tuning_cases import card
+
+
+@pytest.fixture
+def card_without_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An H200 that nothing runs on, and an empty cache."""
+    monkeypatch.setenv("ARGAND_CACHE", str(tmp_path))
+    monkeypatch.setattr(choice_table, "gpu", lambda index: card())

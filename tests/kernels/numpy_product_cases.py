@@ -1,0 +1,23 @@
+"""What tests of the CPU's products share: operands, and the comparison with fp64."""
+
+import numpy as np
+from argand import PRECISIONS, gemm
+
+from workflow.accuracy import assess_product, product_reference
+
+OPS = ["N", "T", "C"]
+
+
+def normal(rng, *shape, dtype=np.complex64):
+    return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
+
+
+def check(a, b, c=None, *, precision, rounding=None, out=None, **kw):
+    """gemm is within its a-priori bound of SciPy in fp64."""
+    row = PRECISIONS[precision].with_rounding(rounding)
+    reference = product_reference(a, b, c, **kw)
+    got = gemm(a, b, c, precision=precision, rounding=rounding, out=out, **kw)
+    assert got.dtype == row.output
+    accuracy = assess_product(reference, got, row, backend="cpu")
+    assert accuracy.verified, accuracy.reason
+    return got

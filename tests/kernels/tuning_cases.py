@@ -1,0 +1,19 @@
+"""A card that nothing runs on, and products for its table of measured choices."""
+
+from __future__ import annotations
+
+from argand import PRECISIONS, Device
+from argand.device import ARCHITECTURES
+from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits
+from argand.wgmma_plan import TARGET, WgmmaPlan
+
+HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
+TF32 = PRECISIONS["tf32"]
+SIZES = GemmSizes(1, 4096, 4096, 4096)
+A, B = OperandTraits(), OperandTraits(k_fast=False)
+WAY = GemmChoice(WgmmaPlan(2, 64, 32, 4, k_fast=True))
+DEVICE = 0
+
+
+def card(name: str = "NVIDIA H200", driver: str = "CUDA 13.0") -> Device:
+    return Device("cuda", name, DEVICE, HOPPER, 132, driver=driver)
