@@ -73,8 +73,8 @@ def test_costs_are_measured_on_the_card(
     assert plan_circuit(24, gates, device=gpu).measured
     found = gate_costs(row, gpu, 24)
     assert kept_costs(row, gpu) == {24: found}
-    # A table of another card is off by a factor of three; others may use this one meanwhile.
-    assert 1 / 3 < found.seconds(24, range(6), 8) / table.seconds(24, range(6), 8) < 100
+    # A table of another card of the kind is off by little, by a factor of three on any.
+    assert 1 / 3 < found.seconds(24, range(6), 8) / table.seconds(24, range(6), 8) < 3
     assert run_circuit(cp.ones(2**12, cp.complex64), gates).plan.measured
     assert set(kept_costs(row, gpu)) == {12, 24}
     assert plan_circuit(24, gates, device=gpu).predicted_seconds == found.of_form(
