@@ -10,9 +10,9 @@ from workflow.output.recorded import Rows, read_rows, shown_columns
 from workflow.output.wanted_gates import judged_gates
 
 GATES = "h200-gates.csv"
-"""Of 28 qubits: single gates, and the circuits that this run came to."""
+"""Single gates on 28 qubits."""
 CIRCUITS = ("h200-circuits.csv", "h200-gates-20.csv", "h200-gates-20-alone.csv")
-"""The other circuits, and those of 20 qubits, which a CPU can run too."""
+"""Circuits on 28 qubits, and on 20, which a CPU can run too."""
 
 
 def _gates_and_circuits(data: Path) -> Rows:
