@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from argand import Device
-from argand.gpu_timing import Queued, queued, queued_seconds
+from argand.gpu_timing import Queued, call_for, queued, queued_seconds
 
 Call = Callable[[], object]
 
@@ -21,8 +21,6 @@ _ENERGY_SECONDS = 0.3
 """NVML's energy counter moves every few tens of milliseconds: shorter regions say nothing."""
 _MOST_CALLS_FOR_ENERGY = 5000
 """Shorter calls than this many in a region wait for the host: their energy would be idling's."""
-_WAIT_SECONDS = 0.01
-"""Calls of a sustained region are waited for about this often, so that it ends when it should."""
 _MEMORY_SHARE = 4
 """Copies of the inputs take at most this fraction (one in) of a device's memory."""
 
@@ -97,7 +95,7 @@ def _quantiles(times: list[float]) -> tuple[float, float, float]:
 def _on_cpu(
     calls: Sequence[Call], repeats: int, seconds: float, sustain: float, max_seconds: float
 ) -> list[float]:
-    _sustain(calls, sustain, lambda: None)
+    call_for(calls, sustain, lambda: None)
     times: list[float] = []
     while not _enough(len(times), sum(times), repeats, seconds, max_seconds):
         started = time.perf_counter()
@@ -114,19 +112,6 @@ def _enough(done: int, spent: float, repeats: int, seconds: float, max_seconds: 
     return done >= repeats or spent >= seconds
 
 
-def _sustain(calls: Sequence[Call], seconds: float, wait: Callable[[], object]) -> int:
-    """Call for this long and return how often; ``wait`` returns when the device has done it all."""
-    done, step, started = 0, 1, time.perf_counter()
-    while (before := time.perf_counter()) - started < seconds:
-        for index in range(done, done + step):
-            calls[index % len(calls)]()
-        wait()
-        done += step
-        if time.perf_counter() - before < _WAIT_SECONDS:
-            step *= 2
-    return done
-
-
 def _on_gpu(
     calls: Sequence[Call], device: Device, repeats: int, seconds: float, sustain: float,
     max_seconds: float, held: bool,
@@ -141,7 +126,7 @@ def _on_gpu(
 
     with cupy.cuda.Device(device.index):
         with _energy(cupy, device) as sustained:
-            done = _sustain(calls, sustain, cupy.cuda.get_current_stream().synchronize)
+            done = call_for(calls, sustain, cupy.cuda.get_current_stream().synchronize)
         single = queued(calls[-1:], 1, held=held)
         count = _repeats(single.seconds[0], repeats, seconds, max_seconds)
         with _energy(cupy, device) as joules:

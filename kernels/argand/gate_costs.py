@@ -23,7 +23,7 @@ Widths = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True)
 class GateCosts:
-    """Predicted times of passes over a state.
+    """Predicted times of passes over a state, of a card at the clock that such passes leave it.
 
     Attributes:
         bytes_per_second: of a copy of the state, read and written (`copy_rate`).
@@ -105,6 +105,11 @@ def gate_costs(precision: Precision, device: Device, qubits: int) -> GateCosts:
     found = kept_costs(precision, device)
     if found:
         return found[min(found, key=lambda size: (abs(size - qubits), size))]
+    return table_costs(precision, device)
+
+
+def table_costs(precision: Precision, device: Device) -> GateCosts:
+    """Costs where nothing was measured: those of an H200, counted in this device's copies."""
     if device.backend == "cpu":
         return GateCosts(copy_rate(device), _CPU, 1e-4, measured=False)
     return GateCosts(copy_rate(device), _DEFAULT[precision.name], _CALL_SECONDS, measured=False)

@@ -22,6 +22,9 @@ _LEAST_QUBITS, _MOST_QUBITS = 10, 26
 _STATES = 4
 """States that measuring takes the memory of, at most."""
 _CALLS, _TIMES = 8, 7
+SETTLE_SECONDS = 0.3
+"""Of calls before a pass is timed: circuits run passes without a pause, and what their power leaves
+of an H200's clock makes those of 7 qubits a fifth slower than after a rest."""
 _LEAST_COPIES = 1e-3
 """Of a pass, in copies of the state: launches alone may take all of its time."""
 
@@ -51,31 +54,41 @@ def _fits(precision: Precision, device: Device, qubits: int) -> bool:
 
 
 def measure_gate_costs(
-    precision: str | Precision, device: Device, *, qubits: int = _MOST_QUBITS
+    precision: str | Precision,
+    device: Device,
+    *,
+    qubits: int = _MOST_QUBITS,
+    settle: float = SETTLE_SECONDS,
 ) -> GateCosts:
     """Time random gates of each width on a state of so many qubits, and keep the costs.
 
     Plans for states of about that size use them from then on, in later processes too, until the
     device, its driver or the kernels change. On a GPU a plan measures by itself where nothing was.
 
-    Takes four states' memory at most. Raises ValueError for fewer qubits than the widest gate has,
-    and OSError where the table cannot be written.
+    Each pass is timed after ``settle`` seconds of it, so that a GPU whose power limits it has the
+    clock that it has in circuits; not where the last-level cache holds the state: such passes wait
+    for launches. Takes four states' memory at most.
+
+    Raises ValueError for fewer qubits than the widest gate has and for a negative ``settle``, and
+    OSError where the table cannot be written.
     """
     if qubits < MOST_WIDTH:
         raise ValueError(f"qubits must be at least {MOST_WIDTH}, got {qubits}")
+    if settle < 0:
+        raise ValueError(f"settle must not be negative, got {settle}")
     row = get_precision(precision)
     if device.backend == "cpu":
-        found = _measured(row, device, qubits, np)
+        found = _measured(row, device, qubits, np, 0.0)
     else:
         import cupy
 
         with cupy.cuda.Device(device.index):
-            found = _measured(row, device, qubits, cupy)
+            found = _measured(row, device, qubits, cupy, settle)
     keep_costs(found, row, device, qubits)
     return found
 
 
-def _measured(row: Precision, device: Device, qubits: int, module: Any) -> GateCosts:
+def _measured(row: Precision, device: Device, qubits: int, module: Any, settle: float) -> GateCosts:
     """The costs on the current device; ``module`` makes its arrays."""
     rng = np.random.default_rng(1)
     normal = module.random.default_rng(1).standard_normal((2**qubits, 2), dtype=np.float32)
@@ -93,9 +106,13 @@ def _measured(row: Precision, device: Device, qubits: int, module: Any) -> GateC
     if device.backend == "cuda":
         _compile(row, device, qubits, forms)
     least = state[:2].copy()
-    call = _seconds(partial(prepared_gate(least, flip, row), least), device)
+    call = _seconds(partial(prepared_gate(least, flip, row), least), device, 0.0)
     rate = copy_rate(device)
-    passes = [_seconds(partial(prepared_gate(state, form, row), state), device) for form in forms]
+    if state.nbytes <= device.cache_bytes:
+        settle = 0.0
+    passes = [
+        _seconds(partial(prepared_gate(state, form, row), state), device, settle) for form in forms
+    ]
     copies = [
         max(_LEAST_COPIES, (seconds - call) * rate / (2 * state.nbytes)) for seconds in passes
     ]
@@ -111,8 +128,8 @@ def _compile(row: Precision, device: Device, qubits: int, forms: list[GateForm])
     compile_all((gate_source(plan), device.target) for plan in plans if plan is not None)
 
 
-def _seconds(call: Callable[[], object], device: Device) -> float:
-    """Of one call: the median of some runs of several, after a first that is not counted."""
+def _seconds(call: Callable[[], object], device: Device, settle: float) -> float:
+    """Of one call: the median of some runs of several, after those that are not counted."""
 
     def calls() -> None:
         for _ in range(_CALLS):
@@ -120,8 +137,11 @@ def _seconds(call: Callable[[], object], device: Device) -> float:
 
     call()
     if device.backend == "cuda":
-        from argand.gpu_timing import queued_seconds
+        import cupy
 
+        from argand.gpu_timing import call_for, queued_seconds
+
+        call_for([call], settle, cupy.cuda.get_current_stream().synchronize)
         return float(np.median(queued_seconds([calls], _TIMES))) / _CALLS
     times = []
     for _ in range(_TIMES):

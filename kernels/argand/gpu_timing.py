@@ -13,6 +13,8 @@ Calls = Sequence[Callable[[], object]]
 
 _AT_ONCE = 25
 """Calls that are queued behind a held stream: the driver takes about a thousand launches."""
+_WAIT_SECONDS = 0.01
+"""Calls of a sustained region are waited for about this often, so that it ends when it should."""
 _LONGEST_SECONDS = 0.5
 """For which a stream is held, should the host never let it go on."""
 HOLD_KERNEL = "hold_stream"
@@ -43,6 +45,22 @@ class Queued:
     seconds: list[float]
     host_seconds: list[float]
     held: bool = False
+
+
+def call_for(calls: Calls, seconds: float, wait: Callable[[], object]) -> int:
+    """Make calls in turn for this long and return how many, ``wait`` until the device has done all.
+
+    A card that its power limits then has the clock that these calls leave it.
+    """
+    done, step, started = 0, 1, time.perf_counter()
+    while (before := time.perf_counter()) - started < seconds:
+        for index in range(done, done + step):
+            calls[index % len(calls)]()
+        wait()
+        done += step
+        if time.perf_counter() - before < _WAIT_SECONDS:
+            step *= 2
+    return done
 
 
 def queued_seconds(calls: Calls, count: int) -> list[float]:

@@ -193,6 +193,8 @@ def test_costs_are_measured_and_kept(tmp_path: Any, monkeypatch: pytest.MonkeyPa
     path.write_text(text)
     with pytest.raises(ValueError, match="qubits must be at least 7, got 6"):
         measure_gate_costs("fp32", cpu(), qubits=6)
+    with pytest.raises(ValueError, match="settle must not be negative, got -1"):
+        measure_gate_costs("fp32", cpu(), qubits=8, settle=-1)
     wide = measured.seconds(20, range(9), 8)
     assert wide > measured.seconds(20, range(7), 8)
 
