@@ -29,6 +29,7 @@ from argand.dft_method import is_prime, method_for
 from argand.dft_plan import dft_source
 from argand.nvrtc import compile_all
 
+from benchmarks.cases import add_cases, asked_cases
 from benchmarks.measuring import (
     Bench,
     Candidate,
@@ -41,7 +42,6 @@ from benchmarks.measuring import (
 )
 from benchmarks.rows import Report
 from benchmarks.samples import on_host, sampled_rows
-from benchmarks.shapes import two_sizes
 from workflow.accuracy import Accuracy, assess_spectrum, spectrum_reference
 
 PEERS = ("scipy", "cufft")
@@ -77,10 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the benchmark; the exit status is 1 where a result of ours did not verify."""
     found = _parser()
     arguments = found.parse_args(argv)
-    cases = [Case(*shape) for shape in arguments.shape]
-    cases += SUITES[arguments.suite] if arguments.suite else []
-    if not cases:
-        found.error("one of --shape and --suite is needed")
+    cases = asked_cases(found, arguments, (Case(*shape) for shape in arguments.shape), SUITES)
     device = chosen_device(arguments.device)
     bench = Bench.of(device, measure_ceilings(device), arguments)
     report = Report(arguments.csv)
@@ -102,9 +99,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     found = parser(__doc__, PEERS)
-    found.formatter_class = argparse.RawDescriptionHelpFormatter
-    found.add_argument("--shape", type=two_sizes("BATCHxLENGTH"), action="append", default=[])
-    found.add_argument("--suite", choices=SUITES, help="2^27 elements at many lengths")
+    add_cases(found, "BATCHxLENGTH", SUITES, suite="2^27 elements at many lengths")
     found.add_argument("--ours", action="store_true", help="our kernels in place of cuFFT's")
     return found
 

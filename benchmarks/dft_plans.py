@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,10 +24,9 @@ from argand.dft_fragments import mean_cut
 from argand.dft_limits import wide_fits
 from argand.dft_method import Method, method_for
 from argand.dft_plan import Plan, depth, dft_source
-from argand.gpu_timing import queued_seconds
 from argand.nvrtc import compile_all
 
-from benchmarks.rows import write_rows
+from benchmarks.plans import Table, median_seconds, parser
 from workflow.accuracy.transform_bounds import dft_bound
 
 _LENGTHS = (32, 67, 97, 127, 131, 163, 199, 251, 257, 383, 509, 1009, 2039, 4093, 8191, 10_007)
@@ -51,9 +49,9 @@ class Case:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure; the exit status is 1 where a plan's result was wrong."""
+    arguments = _parser().parse_args(argv)
     import cupy
 
-    arguments = _parser().parse_args(argv)
     arch, precision = gpu(0).require_arch(), PRECISIONS[arguments.precision]
     plans = {
         length: _plans(method_for(length), precision, arch, arguments.best)
@@ -65,23 +63,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     rng = cupy.random.default_rng(1)
     numbers = rng.standard_normal(2 * arguments.values, dtype=cupy.float32).view(cupy.complex64)
     place = cupy.empty_like(numbers)
-    found: list[dict[str, Any]] = []
+    table = Table(arguments.csv)
     for length in arguments.lengths:
         case = _case(length, precision, numbers, place, arguments.repeats)
         wide = wide_fits(case.method.kind, length, length)
         taken = choose(case.method, precision, arch, wide=wide).plan
         rows = [_measured(case, plan, plan == taken, arguments.repeats) for plan in plans[length]]
         _print(case, rows)
-        found += rows
-        if arguments.csv and found:
-            write_rows(arguments.csv, found)
-    return int(any(not row["right"] for row in found))
+        table.add(rows)
+    return int(any(not row["right"] for row in table.rows))
 
 
 def _parser() -> argparse.ArgumentParser:
-    found = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    found = parser(__doc__)
     ours = [name for name, row in PRECISIONS.items() if not row.exact_operands]
     found.add_argument(
         "--lengths", type=lambda text: [int(part) for part in text.split(",")],
@@ -91,7 +85,6 @@ def _parser() -> argparse.ArgumentParser:
     found.add_argument("--values", type=int, default=1 << 27, help="numbers at each length")
     found.add_argument("--best", type=int, default=1000, help="plans of a length, by estimate")
     found.add_argument("--repeats", type=int, default=5)
-    found.add_argument("--csv", type=Path)
     return found
 
 
@@ -108,9 +101,9 @@ def _case(length: int, precision: Precision, numbers: Any, place: Any, repeats: 
     x, out = (array[: count * length].reshape(count, length) for array in (numbers, place))
     rows = cupy.linspace(0, count - 1, min(count, _CHECKED_ROWS)).astype(int)
     exact = cupy.fft.fft(x[rows].astype(cupy.complex128))
-    copied = _seconds(lambda: cupy.copyto(out, x), repeats)
+    copied = median_seconds(lambda: cupy.copyto(out, x), repeats)
     with forced.to(None):
-        library = _seconds(lambda: dft(x, out=out), repeats)
+        library = median_seconds(lambda: dft(x, out=out), repeats)
     return Case(method_for(length), precision, x, out, rows, exact, copied, library)
 
 
@@ -120,7 +113,9 @@ def _measured(case: Case, plan: Plan, taken: bool, repeats: int) -> dict[str, An
 
     case.out.fill(np.nan)
     with forced.to(plan):
-        seconds = _seconds(lambda: dft(case.x, precision=case.precision, out=case.out), repeats)
+        seconds = median_seconds(
+            lambda: dft(case.x, precision=case.precision, out=case.out), repeats
+        )
     got = case.out[case.rows].astype(cupy.complex128)
     error = float(cupy.linalg.norm(got - case.exact) / cupy.linalg.norm(case.exact))
     whole = bool(cupy.isfinite(case.out.view(cupy.float32)).all())
@@ -136,12 +131,6 @@ def _measured(case: Case, plan: Plan, taken: bool, repeats: int) -> dict[str, An
         "of_cufft": case.library / seconds, "error": error, "lost_a_slice": lost,
         "right": whole and error <= dft_bound(case.precision, case.method, "cuda"),
     }  # fmt: skip
-
-
-def _seconds(call: Callable[[], object], repeats: int) -> float:
-    """The median of queued calls after one."""
-    call()
-    return float(np.median(queued_seconds([call], repeats)))
 
 
 def _print(case: Case, found: list[dict[str, Any]]) -> None:

@@ -17,14 +17,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
-from pathlib import Path
 
 from argand import PRECISIONS, Device, Precision, measure_gate_costs
 from argand.gate_costs import table_costs
 from argand.gate_measuring import SETTLE_SECONDS
 
 from benchmarks.measuring import chosen_device
-from benchmarks.rows import write_rows
+from benchmarks.plans import Table, parser
 
 _QUBITS = (20, 26)
 
@@ -58,29 +57,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure every precision."""
     arguments = _parser().parse_args(argv)
     device = chosen_device("cuda")
-    rows: list[CostRow] = []
+    table = Table(arguments.csv)
     for name, qubits, settle in product(arguments.precisions, arguments.qubits, arguments.settle):
         found = list(measured(PRECISIONS[name], device, qubits, settle))
-        rows += found
         each = [f"{outside.copies:.2f}/{inside.copies:.2f}" for outside, inside in
                 zip(found[::2], found[1::2], strict=True)]  # fmt: skip
         print(f"{name:7} {qubits} qubits: {' '.join(each)} copies after {settle:g} s", flush=True)
-        if arguments.csv is not None:
-            write_rows(arguments.csv, [asdict(row) for row in rows])
+        table.add(map(asdict, found))
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    found = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    found = parser(__doc__)
     found.add_argument("--precisions", nargs="+", choices=list(PRECISIONS), default=[*PRECISIONS])
     found.add_argument("--qubits", nargs="+", type=int, default=_QUBITS, help="of the state")
     found.add_argument(
         "--settle", nargs="+", type=float, default=[SETTLE_SECONDS],
         help="seconds of a pass before it is timed",
     )  # fmt: skip
-    found.add_argument("--csv", type=Path, help="where the rows go")
     return found
 
 

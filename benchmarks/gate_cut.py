@@ -15,7 +15,6 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from argand.gate_plan import MOST_WIDTH, GatePlan, product_plans, widest_product
 
 from benchmarks.gate_circuits import random_unitary
 from benchmarks.measuring import chosen_device
-from benchmarks.rows import write_rows
+from benchmarks.plans import Table, parser
 
 _LEAST_WIDTH = 4
 _MOST_LEFT = 2.0**-24 / 8
@@ -61,9 +60,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure every kernel of split precisions that this device has."""
     arguments = _parser().parse_args(argv)
     device = chosen_device("cuda")
-    rows = []
+    table, small = Table(arguments.csv), True
     for row in measured(device, arguments.qubits, arguments.seed):
-        rows.append(row)
         print(
             f"{row.precision:7} {row.kind:6} {row.width} {'inside' if row.inside else 'outside':7} "
             f"cut {row.own:.2e} + {row.further:.2e} a step (misfit {row.misfit:.0e}); "
@@ -71,18 +69,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"norm {row.drift:+.2e} -> {row.drift_left:+.2e}",
             flush=True,
         )
-        if arguments.csv is not None:
-            write_rows(arguments.csv, [asdict(one) for one in rows])
-    return int(not all(abs(row.drift_left) <= _MOST_LEFT for row in rows))
+        table.add([asdict(row)])
+        small &= abs(row.drift_left) <= _MOST_LEFT
+    return int(not small)
 
 
 def _parser() -> argparse.ArgumentParser:
-    found = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    found = parser(__doc__)
     found.add_argument("--qubits", type=int, default=24, help="of the state")
     found.add_argument("--seed", type=int, default=1)
-    found.add_argument("--csv", type=Path, help="where the rows go")
     return found
 
 

@@ -86,7 +86,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     found = parser(__doc__, PEERS)
-    found.formatter_class = argparse.RawDescriptionHelpFormatter
     found.add_argument("--qubits", type=int, default=28)
     found.add_argument("--widths", type=_widths, default=list(range(1, 8)), help="of single gates")
     found.add_argument("--circuits", type=_circuits, default=list(CIRCUITS), help="or none")

@@ -19,6 +19,7 @@ from argand import PRECISIONS
 from argand.ceilings import measure_ceilings
 
 from benchmarks import gemm_ours, gemm_peers
+from benchmarks.cases import add_cases, asked_cases
 from benchmarks.measuring import Bench, Candidate, Work, chosen, chosen_device, parser
 from benchmarks.operands import random_operands
 from benchmarks.product_check import ProductCheck
@@ -56,20 +57,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     found = parser(__doc__, gemm_peers.PEERS)
-    found.formatter_class = argparse.RawDescriptionHelpFormatter
-    found.add_argument(
-        "--shape", type=Shape.parse, action="append", default=[], help="MxNxK or BATCHxMxNxK"
-    )
-    found.add_argument("--suite", choices=SUITES, help="its shapes, after those of --shape")
+    add_cases(
+        found, "MxNxK or BATCHxMxNxK", SUITES,
+        suite="large, batched or small products, or all", parse=Shape.parse,
+    )  # fmt: skip
     found.add_argument(
         "--inputs", nargs="+", choices=gemm_ours.INPUTS, default=list(gemm_ours.INPUTS),
         help="what ours is given, where it is not complex128",
     )  # fmt: skip
     found.add_argument("--ceilings", type=Path, help="where the measured ceilings go, as JSON")
     arguments = found.parse_args(argv)
-    arguments.shape += SUITES.get(arguments.suite, ())
-    if not arguments.shape:
-        found.error("one of --shape and --suite is needed")
+    arguments.shape = asked_cases(found, arguments, arguments.shape, SUITES)
     return arguments
 
 

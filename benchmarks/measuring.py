@@ -1,4 +1,4 @@
-"""What both benchmarks share: their arguments, and a candidate's way to a row."""
+"""What benchmarks beside peers share: their arguments, and a candidate's way to a row."""
 
 from __future__ import annotations
 
@@ -83,8 +83,10 @@ class Work:
 
 
 def parser(description: str | None, peers: Sequence[str]) -> argparse.ArgumentParser:
-    """Arguments that both benchmarks have."""
-    found = argparse.ArgumentParser(description=description)
+    """Arguments that all benchmarks beside peers have."""
+    found = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     found.add_argument(
         "--precisions", type=_names(list(PRECISIONS), "precisions"), default=list(PRECISIONS),
         help=f"of {', '.join(PRECISIONS)}, separated by commas",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Self
@@ -43,18 +43,6 @@ class Shape:
     def flops(self) -> int:
         """8 batch m n k: four real multiplications and four additions a complex one."""
         return 8 * self.batch * self.m * self.n * self.k
-
-
-def two_sizes(form: str) -> Callable[[str], tuple[int, int]]:
-    """A parser of two positive numbers, which messages call by ``form``, as ROWSxCOLUMNS."""
-
-    def parse(text: str) -> tuple[int, int]:
-        parts = text.split("x")
-        if len(parts) != 2 or not all(part.isdecimal() and int(part) > 0 for part in parts):
-            raise ArgumentTypeError(f"shape must be {form} of positive numbers, got {text!r}")
-        return int(parts[0]), int(parts[1])
-
-    return parse
 
 
 _LARGE = (

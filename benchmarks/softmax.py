@@ -31,6 +31,7 @@ from argand.softmax_formats import (
 )
 from scipy import special
 
+from benchmarks.cases import add_cases, asked_cases
 from benchmarks.measuring import (
     Bench,
     Candidate,
@@ -42,7 +43,6 @@ from benchmarks.measuring import (
 )
 from benchmarks.rows import Report
 from benchmarks.samples import on_host, sampled_rows
-from benchmarks.shapes import two_sizes
 from workflow.accuracy import Accuracy, Rounded, assess_softmax, softmax_reference
 
 PEERS = ("scipy", "torch", "triton")
@@ -96,10 +96,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the benchmark; the exit status is 1 where a result of ours did not verify."""
     found = _parser()
     arguments = found.parse_args(argv)
-    cases = [Case(*shape, kind) for shape in arguments.shape for kind in arguments.kinds]
-    cases += SUITES[arguments.suite] if arguments.suite else []
-    if not cases:
-        found.error("one of --shape and --suite is needed")
+    shapes = (Case(*shape, kind) for shape in arguments.shape for kind in arguments.kinds)
+    cases = asked_cases(found, arguments, shapes, SUITES)
     device = chosen_device(arguments.device)
     bench = Bench.of(device, measure_ceilings(device), arguments)
     report = Report(arguments.csv)
@@ -117,9 +115,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     found = parser(__doc__, PEERS)
-    found.formatter_class = argparse.RawDescriptionHelpFormatter
-    found.add_argument("--shape", type=two_sizes("ROWSxCOLUMNS"), action="append", default=[])
-    found.add_argument("--suite", choices=SUITES, help="2^29 elements at many widths and kinds")
+    add_cases(found, "ROWSxCOLUMNS", SUITES, suite="2^29 elements at many widths and kinds")
     found.add_argument(
         "--kinds", type=_kinds, default=["fp32"], help=f"of {', '.join(KINDS)}, with --shape"
     )

@@ -11,22 +11,20 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from argand import PRECISIONS
 from argand.device import Arch, gpu
-from argand.gpu_timing import queued_seconds
 from argand.nvrtc import compile_all
 from argand.softmax_choice import candidates, choose_vector, plan_softmax
 from argand.softmax_formats import COMPLEX_KINDS, ELEMENT_BYTES, REAL_KINDS
 from argand.softmax_plan import SoftmaxForm, SoftmaxPlan, vector_for
 from argand.softmax_source import softmax_source
 
-from benchmarks.rows import write_rows
+from benchmarks.plans import Table, median_seconds, parser
 
 _WIDTHS = (
     16, 17, 33, 64, 100, 256, 1000, 1024, 2048, 4096, 8192, 12289, 16384, 32768, 50257, 65536,
@@ -87,18 +85,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     arch = gpu(0).require_arch()
     ways = {way for case in cases for way in _ways(case, arch, arguments.held)}
     compile_all((softmax_source(form, plan), arch.target) for form, plan in ways)
-    rows: list[dict[str, Any]] = []
+    table = Table(arguments.csv)
     for case in cases:
-        rows += _measured(case, arch, arguments.repeats, arguments.held)
-        if arguments.csv:
-            write_rows(arguments.csv, rows)
-    return int(any(not row["right"] for row in rows))
+        table.add(_measured(case, arch, arguments.repeats, arguments.held))
+    return int(any(not row["right"] for row in table.rows))
 
 
 def _parser() -> argparse.ArgumentParser:
-    found = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    found = parser(__doc__)
 
     def numbers(text: str) -> list[int]:
         return [int(part) for part in text.split(",")]
@@ -111,7 +105,6 @@ def _parser() -> argparse.ArgumentParser:
     found.add_argument(
         "--held", choices=HELD, nargs="+", default=list(HELD), help="only plans that hold rows so"
     )
-    found.add_argument("--csv", type=Path)
     return found
 
 
@@ -142,7 +135,7 @@ def _measured(case: Case, arch: Arch, repeats: int, held: Sequence[str]) -> list
         out[...] = 0xFFFF if out.dtype.kind == "u" else np.nan
         with forced.to((plan, form.vector)):
             try:
-                seconds = _seconds(lambda: run(case, x, out), repeats)
+                seconds = median_seconds(lambda: run(case, x, out), repeats)
             except RuntimeError as error:  # of the driver too: more blocks than run at a time
                 print(f"{plan}: {error}")
                 continue
@@ -186,7 +179,7 @@ def _copy_rate(x: Any, repeats: int) -> float:
     import cupy
 
     target = cupy.empty_like(x)
-    return 2 * x.nbytes / _seconds(lambda: cupy.copyto(target, x), repeats)
+    return 2 * x.nbytes / median_seconds(lambda: cupy.copyto(target, x), repeats)
 
 
 def run(case: Case, x: Any, out: Any) -> None:
@@ -219,12 +212,6 @@ def right(case: Case, x: Any, out: Any) -> tuple[bool, float]:
     worst = float((cupy.abs(got.astype(cupy.float64) - e) / (ulp * e + floor)).max())
     finite = bool(cupy.isfinite(out.view(cupy.float16) if case.kind == "fp16" else got).all())
     return worst <= 1 and finite, worst
-
-
-def _seconds(call: Callable[[], None], repeats: int) -> float:
-    """The median of queued calls after one."""
-    call()
-    return float(np.median(queued_seconds([call], repeats)))
 
 
 def _print(case: Case, copied: float, found: list[dict[str, Any]]) -> None:
