@@ -1,4 +1,4 @@
-"""Pieces of a selection: together they are the selection, each within its size."""
+"""Selections: what is none, and their pieces, together the selection, each within its size."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
+from workflow.config.file_input import DatasetRef, FileInput
 from workflow.storage.selections import pick
 
 SHAPE = (6, 5, 40)
@@ -20,6 +22,24 @@ SELECTIONS: list[Any] = [
     [3, 4, 39],
     [[1], "0:1", ":"],
 ]
+
+
+class TwoOperands(FileInput):
+    x: DatasetRef
+    y: DatasetRef | None = None
+
+
+@pytest.mark.parametrize("entry", ["a:b", "::-1", "1", "", True, 1.5, "1:2:3:4"])
+def test_malformed_entries_are_refused_by_the_model(entry: Any) -> None:
+    with pytest.raises(ValidationError):
+        TwoOperands(file=Path("x.h5"), x="/x", select={"x": [entry]})
+
+
+def test_select_names_an_operand() -> None:
+    with pytest.raises(ValidationError, match=r"select\.z must be one of \['x', 'y'\], got 'z'"):
+        TwoOperands(file=Path("x.h5"), x="/x", select={"z": [":"]})
+    with pytest.raises(ValidationError, match=r"select\.y: there is no y"):
+        TwoOperands(file=Path("x.h5"), x="/x", select={"y": [":"]})
 
 
 @pytest.mark.parametrize("entries", SELECTIONS)
