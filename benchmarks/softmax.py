@@ -86,8 +86,8 @@ SUITES = {
         *_wide("fp32", _WIDTHS), *(Case(rows, 1 << 20) for rows in (1, 8, 64)),
         *_wide("fp16", _WIDTHS),
         *_wide("complex64", (64, 256, 1024, 4096)),
-        *_wide("bf16", (256, 4096, 65536, 131072, 1 << 20)),
-        *_wide("fp32", (16, 17, 33, 64)), *_wide("fp16", (16, 17, 33, 64)),
+        *_wide("bf16", _WIDTHS),
+        *(case for kind in ("fp32", "fp16", "bf16") for case in _wide(kind, (16, 17, 33, 64))),
     ],
 }  # fmt: skip
 
