@@ -92,8 +92,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             candidate(PRECISIONS[name], device, case, ours=arguments.ours)
             for name in arguments.precisions
         ]
-        every = [*ours, *chosen(available(device), arguments)]
-        report.add([bench.run(one, work(case, one.precision), [x], assess) for one in every])
+        every = [*chosen(available(device), arguments), *ours]
+        report.add(bench.run(one, work(case, one.precision), [x], assess) for one in every)
     return report.status
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -39,6 +39,7 @@ from benchmarks.measuring import (
 from benchmarks.rows import Report
 from benchmarks.samples import on_host
 from workflow.accuracy import Accuracy, assess_state, state_reference
+from workflow.records import BenchmarkRecord
 
 PEERS = ("custatevec", "aer")
 _COLUMNS = 1 << 12
@@ -110,21 +111,20 @@ def _circuits(text: str) -> list[str]:
 def _run(
     bench: Bench, arguments: argparse.Namespace, label: str, gates: list[Gate],
     rows: Sequence[Precision],
-) -> list[Any]:  # fmt: skip
-    """The rows of one gate or circuit, on the same random state."""
+) -> Iterator[BenchmarkRecord]:  # fmt: skip
+    """The rows of one gate or circuit, on the same random state, each measured when it is asked."""
     qubits, device = arguments.qubits, bench.device
     state = random_state(qubits, device, arguments.seed)
     exact = cache(partial(evolved, state, gates))
     assess = partial(check, state, gates, device.backend, exact=exact)
-    found = []
-    for row in rows:
-        plan = plan_circuit(qubits, gates, precision=row, device=device)
-        found.append(bench.run(ours(row, plan), _work(label, qubits, plan, gates), [state], assess))
-    peers = chosen(available(device, qubits, gates), arguments)
     # The same nominal work as ours, so that speedups are of times.
     plan = plan_circuit(qubits, gates, device=device)
     work = _work(label, qubits, plan, gates)
-    return found + [bench.run(peer, work, [state], assess) for peer in peers]
+    for peer in chosen(available(device, qubits, gates), arguments):
+        yield bench.run(peer, work, [state], assess)
+    for row in rows:
+        plan = plan_circuit(qubits, gates, precision=row, device=device)
+        yield bench.run(ours(row, plan), _work(label, qubits, plan, gates), [state], assess)
 
 
 def evolved(state: Any, gates: Sequence[Gate]) -> Any:

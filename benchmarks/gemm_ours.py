@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +13,8 @@ from argand import Device, Precision, gemm, pack, to_pairs
 
 from benchmarks.measuring import Candidate, array_module
 
+_AT_ONCE = 4
+"""Candidates whose operands and results are in the device's memory together."""
 INPUTS = ("complex64", "complex-half", "packed")
 """What ours can be given: interleaved complex64, pairs of 16-bit parts, or a packed B."""
 
@@ -84,6 +88,23 @@ def _half(precision: Precision, device: Device, output: str) -> Candidate:
         _itself if output != "complex-half" else lambda x: x.to_complex64(),
         input="complex-half", output=output,
     )  # fmt: skip
+
+
+def call_once(candidates: Sequence[Candidate], a: Any, b: Any) -> None:
+    """Call each on operands (CuPy), several at once: their kernels compile side by side.
+
+    One that fails says why where it is measured.
+    """
+    import cupy
+
+    def call(one: Candidate) -> None:
+        with suppress(Exception):
+            one.compute(*one.prepare(a, b))
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        list(pool.map(call, candidates))
+    cupy.cuda.Device().synchronize()
+    cupy.get_default_memory_pool().free_all_blocks()
 
 
 def unscaled(precision: Precision) -> Precision:

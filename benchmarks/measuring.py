@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -185,14 +186,15 @@ class Bench:
         operands: Sequence[Any],
         assess: Callable[[Any, Candidate], Accuracy],
         *,
-        beside_real: bool = False,
+        sampled: Callable[[Any], Any] | None = None,
     ) -> BenchmarkRecord:
         """Compute, check and time one candidate; a row with the reason where that cannot be done.
 
-        ``beside_real`` measures the real product of the operand type right after.
+        ``sampled`` takes from a product what ``assess`` looks at. Then the real product of the
+        operand type is measured right after the clock stopped, while the host assesses.
         """
         try:
-            return self._measured(candidate, work, operands, assess, beside_real)
+            return self._measured(candidate, work, operands, assess, sampled)
         except CannotRunError as error:
             return _row(candidate, work, self.device, reason=f"{NOT_RUN}{error}")
         # One that breaks must not take the rows of the others with it.
@@ -204,11 +206,14 @@ class Bench:
 
     def _measured(
         self, candidate: Candidate, work: Work, operands: Sequence[Any],
-        assess: Callable[[Any, Candidate], Accuracy], beside_real: bool,
+        assess: Callable[[Any, Candidate], Accuracy], sampled: Callable[[Any], Any] | None,
     ) -> BenchmarkRecord:  # fmt: skip
         inputs = candidate.prepare(*operands)
         found, allocated = with_allocations(partial(candidate.compute, *inputs), self.device)
-        accuracy = assess(candidate.result(found), candidate)
+        if sampled is None:
+            judged = partial(_itself, assess(candidate.result(found), candidate))
+        else:
+            judged = partial(assess, sampled(candidate.result(found)), candidate)
         del found
         copies = rotations(self.device, sum(x.nbytes for x in operands), allocated)
         every = [inputs, *(candidate.prepare(*operands) for _ in range(copies - 1))]
@@ -221,12 +226,19 @@ class Bench:
                 sustain=self.sustain, held=True,
             )  # fmt: skip
         spent = time.perf_counter() - started
-        real = self.real.tflops(candidate.precision.operand.name, spent) if beside_real else None
+        with ThreadPoolExecutor(1) as host:
+            accuracy = host.submit(judged)
+            name = candidate.precision.operand.name
+            real = None if sampled is None else self.real.tflops(name, spent)
         return _row(
             candidate, work, self.device, chosen=candidate.chosen(*inputs), real_tflops=real,
             **_rates(work, candidate.precision, timing, self.ceilings, real),
-            **asdict(timing), **asdict(accuracy), **asdict(samples.conditions),
+            **asdict(timing), **asdict(accuracy.result()), **asdict(samples.conditions),
         )  # fmt: skip
+
+
+def _itself(found: Accuracy) -> Accuracy:
+    return found
 
 
 def seconds_to_choose_by(call: Callable[[], Any]) -> float:

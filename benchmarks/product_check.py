@@ -92,6 +92,14 @@ class Sample:
         return np.stack(parts)
 
 
+@dataclass(frozen=True)
+class Taken:
+    """The sampled ``values`` of a result, and how many of all its elements are not finite."""
+
+    values: Array
+    bad: int
+
+
 class ProductCheck:
     """Judges every candidate's result for one pair of operands against one reference."""
 
@@ -107,18 +115,25 @@ class ProductCheck:
 
         Raises ValueError for another shape.
         """
+        return self.judge(self.taken(result), candidate)
+
+    def taken(self, result: Any) -> Taken:
+        """What is judged of a result, in the host's memory. Raises ValueError as a call does."""
         expected = (*self._shape.leading, self._shape.m, self._shape.n)
         if tuple(result.shape) != expected:
             raise ValueError(f"result.shape must be {expected}, got {tuple(result.shape)}")
+        # NumPy's functions compute CuPy's arrays on their device.
+        return Taken(self._sample.of_result(result), int((~np.isfinite(result)).sum()))
+
+    def judge(self, taken: Taken, candidate: Candidate) -> Accuracy:
+        """Judge a candidate by what was taken of its result."""
         assess = _assess_half if candidate.output == "complex-half" else assess_product
-        values = self._sample.of_result(result)
-        found = assess(self._reference, values, candidate.precision, backend=self._backend)
+        found = assess(self._reference, taken.values, candidate.precision, backend=self._backend)
         if not self._sample.whole:
             found = replace(found, reference="sampled")
-        # NumPy's functions compute CuPy's arrays on their device.
-        bad = int((~np.isfinite(result)).sum())
-        if bad:
-            found = replace(found, verified=False, reason=f"{bad} elements are not finite")
+        if taken.bad:
+            reason = f"{taken.bad} elements are not finite"
+            found = replace(found, verified=False, reason=reason)
         return found
 
 

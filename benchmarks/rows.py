@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -38,30 +38,34 @@ def with_speedups(records: Sequence[BenchmarkRecord]) -> list[BenchmarkRecord]:
     return found
 
 
-def show(records: Sequence[BenchmarkRecord]) -> None:
-    """Print the columns that matter, a line a record."""
+def show_head() -> None:
+    """Print the names of the columns that `show` prints."""
     print(
         f"{'workload':34} {'who':15} {'precision':9} {'operands':12} {'p50 us':>11} {'host us':>8} "
         f"{'TFLOP/s':>9} "
         f"{'GB/s':>8} {'limit':>6} {'real':>6} {'MHz':>5} {'W':>4} {'speedup':>7} {'error':>9}  "
-        "verified  algorithm"
+        "verified  algorithm",
+        flush=True,
     )
-    for record in records:
-        verdict = "yes" if record.verified else f"NO: {record.reason}"
-        how = record.algorithm
-        if record.predicted_us is not None:
-            how += f", predicted {record.predicted_us:.1f} us"
-        print(
-            f"{record.workload:34} {record.implementation:15} {record.precision:9} "
-            f"{_ways(record):12} {_cell(record.time_us_p50, '11.1f')} "
-            f"{_cell(record.host_us, '8.1f')} {_cell(record.tflops, '9.3f')} "
-            f"{_cell(record.gbytes_per_s, '8.1f')} "
-            f"{_cell(record.limit_fraction, '6.1%')} {_cell(record.fraction_of_real, '6.1%')} "
-            f"{_cell(record.clock_mhz, '5.0f')} {_cell(record.power_w, '4.0f')} "
-            f"{_cell(record.speedup, '7.2f')} {_cell(record.rel_frobenius, '9.2e')}  "
-            f"{verdict:8}  {how}",
-            flush=True,
-        )
+
+
+def show(record: BenchmarkRecord) -> None:
+    """Print the columns that matter on a line."""
+    verdict = "yes" if record.verified else f"NO: {record.reason}"
+    how = record.algorithm
+    if record.predicted_us is not None:
+        how += f", predicted {record.predicted_us:.1f} us"
+    print(
+        f"{record.workload:34} {record.implementation:15} {record.precision:9} "
+        f"{_ways(record):12} {_cell(record.time_us_p50, '11.1f')} "
+        f"{_cell(record.host_us, '8.1f')} {_cell(record.tflops, '9.3f')} "
+        f"{_cell(record.gbytes_per_s, '8.1f')} "
+        f"{_cell(record.limit_fraction, '6.1%')} {_cell(record.fraction_of_real, '6.1%')} "
+        f"{_cell(record.clock_mhz, '5.0f')} {_cell(record.power_w, '4.0f')} "
+        f"{_cell(record.speedup, '7.2f')} {_cell(record.rel_frobenius, '9.2e')}  "
+        f"{verdict:8}  {how}",
+        flush=True,
+    )
 
 
 def _ways(record: BenchmarkRecord) -> str:
@@ -92,19 +96,27 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 class Report:
-    """Prints and writes the records case by case, so that an interrupt loses one case at most."""
+    """Prints and writes each record when it is measured, so that an interrupt loses none."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._records: list[BenchmarkRecord] = []
 
-    def add(self, records: Sequence[BenchmarkRecord]) -> None:
-        """The records of one case."""
-        records = with_speedups(records)
-        show(records)
-        self._records += records
-        if self._path is not None:
-            write_csv(self._path, self._records)
+    def add(self, records: Iterable[BenchmarkRecord]) -> None:
+        """The records of one case, taken one by one: a generator measures each when it is asked.
+
+        What is printed has its speedup over the peers before it, what is written over all so far;
+        in the file ours stand before the peers.
+        """
+        before, case = self._records, list[BenchmarkRecord]()
+        show_head()
+        for record in records:
+            case = with_speedups([*case, record])
+            show(case[-1])
+            own = [one for one in case if one.implementation == "argand"]
+            self._records = [*before, *own, *(one for one in case if one not in own)]
+            if self._path is not None:
+                write_csv(self._path, self._records)
 
     @property
     def status(self) -> int:

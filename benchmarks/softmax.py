@@ -108,8 +108,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         assess = partial(check, reference, sample, device.backend, kind=case.output, lost=lost)
         precisions = arguments.precisions if case.kind == "fp32" else ["fp32"]
         ours = [candidate(PRECISIONS[name], device, case) for name in precisions]
-        every = [*ours, *chosen(available(device, case), arguments)]
-        report.add([bench.run(one, work(case, one.precision), [x], assess) for one in every])
+        every = [*chosen(available(device, case), arguments), *ours]
+        report.add(bench.run(one, work(case, one.precision), [x], assess) for one in every)
     return report.status
 
 

@@ -138,6 +138,30 @@ def test_what_cannot_run_is_a_row_with_the_reason(
     assert not left_out["time_us_p50"] + left_out["tflops"]
 
 
+def test_an_interrupt_keeps_what_was_measured_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ours come after the peers, so that the first of ours has its speedup when it is printed."""
+    right = gemm_ours.gemm
+
+    def until_fp32(*args: object, **kwargs: object) -> object:
+        if kwargs["precision"] is PRECISIONS["fp32"]:
+            raise KeyboardInterrupt
+        return right(*args, **kwargs)
+
+    monkeypatch.setattr(gemm_ours, "gemm", until_fp32)
+    out = tmp_path / "gemm.csv"
+    with pytest.raises(KeyboardInterrupt):
+        gemm.main(["--shape", "3x4x5", "--precisions", "fp64,fp32", "--csv", str(out), *PLAIN])
+    ours, *peers = rows(out)
+    assert (ours["implementation"], ours["precision"]) == ("argand", "fp64")
+    assert [row["implementation"] for row in peers] == ["numpy", "numpy"]
+    assert ours["verified"] == "True"
+    printed = capsys.readouterr().out.splitlines()
+    assert len(printed) == 2 + 3
+    assert f"{float(ours['speedup']):7.2f}" in printed[-1]
+
+
 @pytest.mark.parametrize(
     ("error", "status"), [(CannotRunError("no"), 0), (RuntimeError("broken"), 1)]
 )
