@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from qiskit import QuantumCircuit
 from qiskit.quantum_info import Statevector
 
-from workflow.methods import evolution
+from workflow.methods import exact_evolution
 from workflow.methods.circuits import CircuitError, check_unitary, fuse, load_circuit, named_circuit
-from workflow.methods.evolution import evolve, evolve_in_fp64, plan_evolution
+from workflow.methods.evolution import evolve, plan_evolution
+from workflow.methods.exact_evolution import evolve_in_fp64
 from workflow.methods.peers import numpy_product
 
 HEADER = 'OPENQASM 2.0;\ninclude "qelib1.inc";\nqreg q[3];\ncreg c[3];\n'
@@ -57,7 +58,7 @@ def test_the_reference_is_the_same_in_blocks(block, width, monkeypatch):
     state = rng.normal(size=256) + 1j * rng.normal(size=256)
     before = state.copy()
     whole = evolve_in_fp64(state, matrices, widths, flat)
-    monkeypatch.setattr(evolution, "BLOCK_QUBITS", block)
+    monkeypatch.setattr(exact_evolution, "BLOCK_QUBITS", block)
     found = evolve_in_fp64(state, matrices, widths, flat)
     by_steps = evolve(state, matrices, plan_evolution(8, targets), numpy_product)
     # 12 gates of at most 64 terms each are fewer roundings than those that FP64 allows for.
