@@ -226,7 +226,7 @@ class _Factors:
             for part, factor in factors.get(tuple(index[axis] for axis in axes), ()):
                 together[part] = together.get(part, 1) * factor
         for (order, bits), factor in together.items():
-            values = block.transpose(order)[bits]
+            values = block.transpose(order)[(*bits, ...)]
             np.multiply(values, factor, out=values)
 
 
@@ -246,9 +246,10 @@ class _Sums:
         for column in {column for _, entries in self.rows for column, _ in entries}:
             before[column] = parts[column]
         for row, ((first, factor), *others) in self.rows:
-            np.multiply(before[first], factor, out=parts[row])
+            changed = parts[(*row, ...)]
+            np.multiply(before[first], factor, out=changed)
             for column, entry in others:
-                parts[row] += np.multiply(before[column], entry, out=summand[column])
+                changed += np.multiply(before[column], entry, out=summand[(*column, ...)])
 
 
 @dataclass(frozen=True)
