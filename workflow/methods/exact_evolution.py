@@ -155,6 +155,11 @@ def _steps(sweep: _Sweep, outer: Sequence[int]) -> list[_Step]:
     return steps
 
 
+def _at(bits: Bits) -> Any:
+    """The index of a part of a block that can be changed in place, of a single amplitude too."""
+    return (*bits, ...)
+
+
 def _order(qubits: Sequence[int], inner: Sequence[int]) -> tuple[int, ...]:
     """The axes of a block, those of some qubits first."""
     first = [inner.index(qubit) for qubit in qubits]
@@ -226,7 +231,7 @@ class _Factors:
             for part, factor in factors.get(tuple(index[axis] for axis in axes), ()):
                 together[part] = together.get(part, 1) * factor
         for (order, bits), factor in together.items():
-            values = block.transpose(order)[(*bits, ...)]
+            values = block.transpose(order)[_at(bits)]
             np.multiply(values, factor, out=values)
 
 
@@ -246,10 +251,10 @@ class _Sums:
         for column in {column for _, entries in self.rows for column, _ in entries}:
             before[column] = parts[column]
         for row, ((first, factor), *others) in self.rows:
-            changed = parts[(*row, ...)]
+            changed = parts[_at(row)]
             np.multiply(before[first], factor, out=changed)
             for column, entry in others:
-                changed += np.multiply(before[column], entry, out=summand[(*column, ...)])
+                changed += np.multiply(before[column], entry, out=summand[_at(column)])
 
 
 @dataclass(frozen=True)
