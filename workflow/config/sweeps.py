@@ -15,8 +15,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from workflow.config.annotations import alternatives, models_in
 from workflow.config.file_input import FileInput, WorkloadInput
-from workflow.config.mistakes import StudyError, alternatives, models_in, show
+from workflow.config.mistakes import StudyError, show
 
 _LISTS = (list, tuple, set, frozenset, collections.abc.Sequence)
 _SCALARS = (int, float, str, bool)

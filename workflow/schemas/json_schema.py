@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from workflow.config.mistakes import models_in
+from workflow.config.annotations import models_in
 from workflow.config.sweeps import is_input, sweep_of
 from workflow.study import LONGEST_NAME, NAME, Settings
 from workflow.workloads import KINDS

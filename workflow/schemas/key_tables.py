@@ -14,8 +14,8 @@ from typing import Any
 from pydantic import BaseModel, WithJsonSchema
 from pydantic.fields import FieldInfo
 
+from workflow.config.annotations import alternatives, limits, models_within
 from workflow.config.file_input import FileInput
-from workflow.config.mistakes import alternatives, limits, models_within
 from workflow.config.sweeps import is_input, is_list, sweep_of
 from workflow.study import Settings
 from workflow.workloads import KINDS, Case
