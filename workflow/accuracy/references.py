@@ -190,8 +190,8 @@ def _fill(found: ProductReference, part: _Part) -> None:
     if found.k:
         a = found.item(found.a, part.index)[part.chosen].astype(complex)
         b = found.item(found.b, part.index)[:, part.columns].astype(complex)
-        # BLAS is column-major: C^T = B^T A^T, so that no array is transposed in memory. SciPy's lets
-        # no other thread compute meanwhile; the copies and the magnitudes are shared out.
+        # BLAS is column-major: C^T = B^T A^T, so that no array is transposed in memory. In SciPy's
+        # no other thread computes meanwhile; the copies and the magnitudes are shared out.
         found.values[place] = zgemm(found.alpha, np.ascontiguousarray(b).T, a.T).T
         found.magnitude[place] = abs(found.alpha) * (np.abs(a) @ np.abs(b))
     if found.c is not None:
