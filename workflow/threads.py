@@ -9,18 +9,27 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import ctypes
 import os
 import sys
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 Block = TypeVar("Block")
 Found = TypeVar("Found")
 
 _BLAS = ("OMP", "OPENBLAS", "GOTO", "MKL", "BLIS")
+_SETTERS = (
+    *(f"{own}openblas_set_num_threads{bits}" for own in ("", "scipy_") for bits in ("", "64_")),
+    "MKL_Set_Num_Threads",
+    "bli_thread_set_num_threads",
+)
+"""What the libraries themselves call it: OpenBLAS, NumPy's and SciPy's own builds of it, others."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +103,32 @@ def stretches(length: int, step: int) -> list[slice]:
 def hold_blas() -> None:
     """Have BLAS compute on the thread that calls it, in this process and those it starts.
 
-    Raises RuntimeError where NumPy is there already: its BLAS has read the environment then.
+    To be called before NumPy is imported, whose BLAS reads the environment then. Where it has been,
+    each BLAS that is loaded is told so; a warning says where none can be.
     """
-    if "numpy" in sys.modules:
-        raise RuntimeError("BLAS is held to one thread before NumPy is imported, not after")
     for library in _BLAS:
         os.environ[f"{library}_NUM_THREADS"] = "1"
     os.environ["VECLIB_MAXIMUM_THREADS"] = "1"
+    if "numpy" in sys.modules and not _held():
+        warnings.warn("BLAS may take more threads than the job asked for", stacklevel=2)
+
+
+def _held() -> bool:
+    """Tell the libraries that are loaded; whether there is one that knows how."""
+    import scipy.linalg.blas  # noqa: F401  (SciPy may bring a BLAS of its own)
+
+    try:
+        lines = Path("/proc/self/maps").read_text().splitlines()
+    except OSError:
+        return False
+    loaded = {line.split(maxsplit=5)[-1] for line in lines}
+    found = [
+        getattr(ctypes.CDLL(path), name)
+        for path in sorted(loaded)
+        if any(word in path.rpartition("/")[2] for word in ("blas", "mkl_rt", "blis"))
+        for name in _SETTERS
+        if hasattr(ctypes.CDLL(path), name)
+    ]
+    for setter in found:
+        setter(1)
+    return bool(found)

@@ -66,19 +66,41 @@ def test_stretches_cover_a_length() -> None:
 
 
 HELD = """
+import sys
 from workflow.threads import hold_blas
-hold_blas()
+if sys.argv[1] == "before":
+    hold_blas()
 import threading
 from pathlib import Path
 import numpy as np
+from scipy.linalg.blas import dgemm
 x = np.ones((2000, 2000))
+if sys.argv[1] == "after":
+    hold_blas()
+
+def computing():
+    ticks = [Path(task, "stat").read_text().rpartition(")")[2].split() for task in tasks]
+    return [int(one[11]) + int(one[12]) for one in ticks]
+
+tasks = sorted(Path("/proc/self/task").iterdir())
+before = computing()
 x @ x
-print(len(list(Path("/proc/self/task").iterdir())))
+dgemm(1.0, x, x)
+print(sum(then > now for now, then in zip(before, computing(), strict=True)))
 """
 
 
-def test_blas_is_held_to_the_thread_that_calls_it(tmp_path: Path, root: Path) -> None:
-    ended = run_python(HELD, tmp_path, root)
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_blas_is_held_to_the_thread_that_calls_it(when: str, tmp_path: Path, root: Path) -> None:
+    """Before NumPy is imported, and after."""
+    ended = run_python(HELD, tmp_path, root, when)
     assert ended.stdout.split() == ["1"], ended.stderr
-    with pytest.raises(RuntimeError, match="before NumPy is imported"):
+
+
+def test_a_blas_that_cannot_be_held_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OMP", "OPENBLAS", "GOTO", "MKL", "BLIS"):
+        monkeypatch.setenv(f"{name}_NUM_THREADS", "2")
+    monkeypatch.setenv("VECLIB_MAXIMUM_THREADS", "2")
+    monkeypatch.setattr("workflow.threads._SETTERS", ("no_such_function",))
+    with pytest.warns(UserWarning, match="more threads than the job asked for"):
         hold_blas()
