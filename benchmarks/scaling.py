@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -65,35 +65,37 @@ def main() -> None:
         "workloads": {NAME: case},
     }  # fmt: skip
     folder = Path(tempfile.mkdtemp(dir=options.folder))
+    report = {
+        "runs": [], "study": content, "devices": [gpu.name for gpu in gpus],
+        "cores": os.cpu_count(), "versions": versions(), "timestamp": timestamp(),
+    }  # fmt: skip
     try:
-        report = measure(content, folder, len(gpus), options.alone or options.shards)
-        if options.leases:
-            shutil.copy(folder / LEASE_LOG, options.leases)
+        for row in measure(content, folder, len(gpus), options.alone or options.shards):
+            report["runs"].append(row)
+            print(", ".join(f"{key} {_short(value)}" for key, value in row.items()), flush=True)
+            if options.json:
+                options.json.write_text(json.dumps(report, indent=2) + "\n")
+            if options.leases:
+                shutil.copy(folder / LEASE_LOG, options.leases)
     finally:
         shutil.rmtree(folder)
-    report |= {
-        "study": content, "devices": [gpu.name for gpu in gpus], "cores": os.cpu_count(),
-        "versions": versions(), "timestamp": timestamp(),
-    }  # fmt: skip
-    if options.json:
-        options.json.write_text(json.dumps(report, indent=2) + "\n")
-    for row in report["runs"]:
-        print(", ".join(f"{key} {_short(value)}" for key, value in row.items()))
 
 
-def measure(content: Mapping[str, Any], folder: Path, gpus: int, alone: int) -> dict[str, Any]:
-    """The runs with one GPU and with all, after one shard that compiles what all need."""
+def measure(
+    content: Mapping[str, Any], folder: Path, gpus: int, alone: int
+) -> Iterator[dict[str, Any]]:
+    """A row of the run with one GPU and one with all, after a shard that compiles for them."""
     study = load_study(content)
     (folder / "study.yaml").write_text(yaml.safe_dump(dict(content)))
     staged = folder / "results" / "staged" / f"{NAME}.h5"
     staged.parent.mkdir(parents=True)
     write_operands(staged, study.workload(NAME).case)
-    runs = [_run(study, folder, count, shards) for count, shards in ((1, 1), (1, alone))]
-    runs.append(_run(study, folder, gpus, len(study.shards(NAME))))
-    _, one, every = runs
-    every["speedup"] = every["shards_per_s"] / one["shards_per_s"]
-    every["efficiency"] = every["speedup"] / gpus
-    return {"runs": [one, every]}
+    _run(study, folder, 1, 1)
+    one = _run(study, folder, 1, alone)
+    yield one
+    every = _run(study, folder, gpus, len(study.shards(NAME)))
+    speedup = every["shards_per_s"] / one["shards_per_s"]
+    yield {**every, "speedup": speedup, "efficiency": speedup / gpus}
 
 
 def _run(study: Study, folder: Path, gpus: int, shards: int) -> dict[str, Any]:

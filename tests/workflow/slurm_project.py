@@ -60,6 +60,7 @@ class Project:
         return self.start(
             "--workflow-profile", str(self.root / "profiles" / "slurm"),
             "--set-threads", "run=1", "calibrate=1", "growth_of_errors=1",
+            "verify=1", "verify_shard=1",
             "--slurm-init-seconds-before-status-checks", "8", *flags,
         )  # fmt: skip
 

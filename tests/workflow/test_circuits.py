@@ -5,12 +5,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from qiskit import QuantumCircuit
+from qiskit.circuit.library import (
+    CCZGate,
+    CPhaseGate,
+    CXGate,
+    HGate,
+    IGate,
+    RXXGate,
+    RZGate,
+    SwapGate,
+)
 from qiskit.quantum_info import Statevector
 
-from workflow.methods import evolution
-from workflow.methods.circuits import CircuitError, check_unitary, fuse, load_circuit, named_circuit
-from workflow.methods.evolution import evolve, evolve_in_fp64, plan_evolution
+from workflow.methods import exact_evolution, fused_gates
+from workflow.methods.circuits import (
+    CircuitError,
+    check_unitary,
+    fuse,
+    gates_of,
+    load_circuit,
+    named_circuit,
+)
+from workflow.methods.evolution import evolve, plan_evolution
+from workflow.methods.exact_evolution import evolve_in_fp64
 from workflow.methods.peers import numpy_product
+from workflow.threads import by_threads
 
 HEADER = 'OPENQASM 2.0;\ninclude "qelib1.inc";\nqreg q[3];\ncreg c[3];\n'
 # Qiskit and we apply at most 1000 gates of two qubits, each with under 4 roundings of an amplitude,
@@ -57,7 +76,7 @@ def test_the_reference_is_the_same_in_blocks(block, width, monkeypatch):
     state = rng.normal(size=256) + 1j * rng.normal(size=256)
     before = state.copy()
     whole = evolve_in_fp64(state, matrices, widths, flat)
-    monkeypatch.setattr(evolution, "BLOCK_QUBITS", block)
+    monkeypatch.setattr(exact_evolution, "BLOCK_QUBITS", block)
     found = evolve_in_fp64(state, matrices, widths, flat)
     by_steps = evolve(state, matrices, plan_evolution(8, targets), numpy_product)
     # 12 gates of at most 64 terms each are fewer roundings than those that FP64 allows for.
@@ -65,6 +84,38 @@ def test_the_reference_is_the_same_in_blocks(block, width, monkeypatch):
     assert np.linalg.norm(found - whole) <= allowed
     assert np.linalg.norm(by_steps - whole) <= allowed
     assert np.array_equal(state, before)
+
+
+@pytest.mark.parametrize("block", [1, 2, 4, 6])
+def test_factors_and_permutations_reach_beyond_a_block(block, monkeypatch):
+    rng = np.random.default_rng(block)
+    circuit = QuantumCircuit(8)
+    for number in range(60):
+        one, other, third = map(int, rng.permutation(8)[:3])
+        angle = float(rng.uniform(0, 6))
+        gate, qubits = [
+            (CPhaseGate(angle), [one, other]),
+            (RZGate(angle), [one]),
+            (CCZGate(), [one, other, third]),
+            (HGate(), [one]),
+            (SwapGate(), [one, other]),
+            (CXGate(), [one, other]),
+            (IGate(), [one]),
+            (RXXGate(angle), [one, other]),
+        ][number % 8]
+        circuit.append(gate, qubits)
+    gates = gates_of(circuit, 3)
+    operands = fused_gates.as_operands(gates)
+    state = rng.normal(size=256) + 1j * rng.normal(size=256)
+    names = ("matrices", "widths", "targets")
+    monkeypatch.setattr(exact_evolution, "BLOCK_QUBITS", block)
+    with by_threads(3):
+        found = evolve_in_fp64(state, *(operands[name] for name in names))
+    exact = Statevector(state).evolve(circuit).data
+    assert np.abs(found - exact).max() <= FP64 * np.abs(state).max()
+    with by_threads(1):
+        alone = evolve_in_fp64(state, *(operands[name] for name in names))
+    assert np.array_equal(found, alone)
 
 
 @settings(max_examples=25, deadline=None)

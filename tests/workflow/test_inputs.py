@@ -5,8 +5,8 @@ import hashlib
 import h5py
 import numpy as np
 import pytest
+from input_files import OneInput, compound, parts, put, read, refused
 
-from workflow.config.file_input import DatasetRef, FileInput
 from workflow.storage.input_operand import COMPONENT_TYPES
 from workflow.storage.inputs import (
     InputError,
@@ -16,57 +16,10 @@ from workflow.storage.inputs import (
     source_checksum,
 )
 
-AXES = ("chan", "ant", "time")
-
-
-class OneInput(FileInput):
-    x: DatasetRef
-    y: DatasetRef | None = None
-
 
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "run.h5"
-
-
-def parts(shape, dtype, seed=1):
-    rng = np.random.default_rng(seed)
-    re, im = rng.integers(-100, 100, (2, *shape))
-    return re.astype(dtype), im.astype(dtype)
-
-
-def compound(re, im, dtype):
-    data = np.empty(re.shape, [("r", dtype), ("i", dtype)])
-    data["r"], data["i"] = re, im
-    return data
-
-
-def put(path, **datasets):
-    with h5py.File(path, "w") as file:
-        for name, data in datasets.items():
-            file[name] = data
-    return path
-
-
-def read(path, ref="/x", select=None, rank=3, real=False):
-    """Read, and check that the headers promised what came."""
-    source = OneInput(file=path, x=ref, select={} if select is None else {"x": select})
-    header = describe_operand(source, "x", rank=rank, axes=AXES[-rank:], real=real)
-    data = read_operand(source, "x", rank=rank, axes=AXES[-rank:], real=real)
-    assert (data.shape, data.dtype.name) == (header.shape, header.dtype)
-    assert data.flags.c_contiguous
-    assert data.dtype.isnative
-    return data
-
-
-def refused(path, ref="/x", select=None, rank=3, real=False):
-    source = OneInput(file=path, x=ref, select={} if select is None else {"x": select})
-    with pytest.raises(InputError) as described:
-        describe_operand(source, "x", rank=rank, axes=AXES[-rank:], real=real)
-    with pytest.raises(InputError) as told:
-        read_operand(source, "x", rank=rank, axes=AXES[-rank:], real=real)
-    assert str(described.value) == str(told.value)
-    return str(told.value)
 
 
 def wide(dtype):
@@ -133,46 +86,6 @@ def test_missing_leading_axes_count_as_one(path):
     put(path, x=np.ones((3, 4), np.complex64), line=np.ones(4, np.complex64))
     assert read(path).shape == (1, 3, 4)
     assert read(path, "/line").shape == (1, 1, 4)
-
-
-@pytest.mark.parametrize(
-    ("select", "index"),
-    [
-        ([":", ":", ":"], np.s_[:, :, :]),
-        (["1:3", "::2", "-3:-1"], np.s_[1:3, ::2, -3:-1]),
-        ([0, ":", -1], np.s_[0, :, -1]),
-        ([":", [4, 0, 0], "2:"], np.s_[:, [4, 0, 0], 2:]),
-        ([[3, 1], [0, 2], 1], (*np.ix_([3, 1], [0, 2]), 1)),
-        ([" 0 : 4 : 3 ", "1:", ":1"], np.s_[0:4:3, 1:, :1]),
-    ],
-)
-def test_selections_are_numpys(path, select, index):
-    re, im = parts((4, 5, 6), "int16")
-    x = re + 1j * im.astype(np.float32)
-    put(path, x=compound(re, im, "int16"), re=re, im=im)
-    expected = x[index]
-    for ref in ("/x", {"real": "/re", "imag": "/im"}):
-        data = read(path, ref, select)
-        np.testing.assert_array_equal(data.reshape(expected.shape), expected)
-
-
-@pytest.mark.parametrize(
-    ("select", "message"),
-    [
-        ([":", ":"], "/x has 3 axes of shape (4, 5, 6), so 3 entries are needed, got 2"),
-        ([4, 0, ":"], "axis 0 has length 4: an index must be within -4 to 3, got 4"),
-        ([[0, -5], ":", ":"], "axis 0 has length 4: an index must be within -4 to 3, got -5"),
-        ([":", "0:9", ":"], "axis 1 has length 5: a bound must be within -5 to 5, got 9"),
-        ([":", "3:2", ":"], "axis 1 has length 5: '3:2' takes nothing of it"),
-        ([":", "::0", ":"], "axis 1: the step must be at least 1, got '::0'"),
-        ([":", [], ":"], "axis 1: the list of indices is empty"),
-    ],
-)
-def test_selections_that_do_not_fit(path, select, message):
-    put(path, x=np.zeros((4, 5, 6), np.complex64))
-    told = refused(path, select=select)
-    assert told.startswith("input.select.x: ")
-    assert message in told
 
 
 class TestRefusals:

@@ -121,7 +121,7 @@ case = {"kind": "softmax", "rows": int(sys.argv[1]), "columns": 1000}
 study = {"precisions": ["fp32"], "baselines": "none", "workloads": {"w": case}}
 workload = load_study(study).workload("w")
 staged, run, log = Path("staged.h5"), Path("run.h5"), logging.getLogger()
-records = verify(workload, staged, run, Ceilings("another", 10.0, {}), log)
+records = verify(workload, staged, run, Ceilings("another", 10.0, {}), log, threads=4)
 verified = peak_bytes()
 deliver(workload, None, staged, run, records, records, Path("product.h5"), log)
 print(json.dumps([verified / 2**20, peak_bytes() / 2**20]))

@@ -9,9 +9,10 @@ import pytest
 from argand import PRECISIONS
 from pydantic import BaseModel
 
+from workflow.config.annotations import models_within
 from workflow.config.file_input import FileInput
 from workflow.config.loading import load_study
-from workflow.config.mistakes import StudyError, models_within
+from workflow.config.mistakes import StudyError
 from workflow.config.study_file import read_study_file
 from workflow.schemas.generate import COMMAND, ROOT, SCHEMA, generated
 from workflow.schemas.key_tables import fill_tables

@@ -1,4 +1,4 @@
-"""Selections: what is none, and their pieces, together the selection, each within its size."""
+"""Selections are NumPy's; pieces of one are together the selection, each within its size."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from input_files import OneInput, compound, parts, put, read, refused
 from pydantic import ValidationError
 
-from workflow.config.file_input import DatasetRef, FileInput
 from workflow.storage.selections import pick
 
 SHAPE = (6, 5, 40)
@@ -22,24 +22,6 @@ SELECTIONS: list[Any] = [
     [3, 4, 39],
     [[1], "0:1", ":"],
 ]
-
-
-class TwoOperands(FileInput):
-    x: DatasetRef
-    y: DatasetRef | None = None
-
-
-@pytest.mark.parametrize("entry", ["a:b", "::-1", "1", "", True, 1.5, "1:2:3:4"])
-def test_malformed_entries_are_refused_by_the_model(entry: Any) -> None:
-    with pytest.raises(ValidationError):
-        TwoOperands(file=Path("x.h5"), x="/x", select={"x": [entry]})
-
-
-def test_select_names_an_operand() -> None:
-    with pytest.raises(ValidationError, match=r"select\.z must be one of \['x', 'y'\], got 'z'"):
-        TwoOperands(file=Path("x.h5"), x="/x", select={"z": [":"]})
-    with pytest.raises(ValidationError, match=r"select\.y: there is no y"):
-        TwoOperands(file=Path("x.h5"), x="/x", select={"y": [":"]})
 
 
 @pytest.mark.parametrize("entries", SELECTIONS)
@@ -67,3 +49,57 @@ def test_the_axis_of_most_chunks_is_cut() -> None:
         (slice(0, 8), slice(0, 500)),
         (slice(0, 8), slice(500, 1000)),
     ]
+
+
+@pytest.mark.parametrize(
+    ("select", "index"),
+    [
+        ([":", ":", ":"], np.s_[:, :, :]),
+        (["1:3", "::2", "-3:-1"], np.s_[1:3, ::2, -3:-1]),
+        ([0, ":", -1], np.s_[0, :, -1]),
+        ([":", [4, 0, 0], "2:"], np.s_[:, [4, 0, 0], 2:]),
+        ([[3, 1], [0, 2], 1], (*np.ix_([3, 1], [0, 2]), 1)),
+        ([" 0 : 4 : 3 ", "1:", ":1"], np.s_[0:4:3, 1:, :1]),
+    ],
+)
+def test_selections_are_numpys(tmp_path: Path, select: Any, index: Any) -> None:
+    path = tmp_path / "run.h5"
+    re, im = parts((4, 5, 6), "int16")
+    x = re + 1j * im.astype(np.float32)
+    put(path, x=compound(re, im, "int16"), re=re, im=im)
+    expected = x[index]
+    for ref in ("/x", {"real": "/re", "imag": "/im"}):
+        data = read(path, ref, select)
+        np.testing.assert_array_equal(data.reshape(expected.shape), expected)
+
+
+@pytest.mark.parametrize(
+    ("select", "message"),
+    [
+        ([":", ":"], "/x has 3 axes of shape (4, 5, 6), so 3 entries are needed, got 2"),
+        ([4, 0, ":"], "axis 0 has length 4: an index must be within -4 to 3, got 4"),
+        ([[0, -5], ":", ":"], "axis 0 has length 4: an index must be within -4 to 3, got -5"),
+        ([":", "0:9", ":"], "axis 1 has length 5: a bound must be within -5 to 5, got 9"),
+        ([":", "3:2", ":"], "axis 1 has length 5: '3:2' takes nothing of it"),
+        ([":", "::0", ":"], "axis 1: the step must be at least 1, got '::0'"),
+        ([":", [], ":"], "axis 1: the list of indices is empty"),
+    ],
+)
+def test_selections_that_do_not_fit(tmp_path: Path, select: Any, message: str) -> None:
+    path = put(tmp_path / "run.h5", x=np.zeros((4, 5, 6), np.complex64))
+    told = refused(path, select=select)
+    assert told.startswith("input.select.x: ")
+    assert message in told
+
+
+@pytest.mark.parametrize("entry", ["a:b", "::-1", "1", "", True, 1.5, "1:2:3:4"])
+def test_malformed_selections_are_refused_by_the_model(entry: Any) -> None:
+    with pytest.raises(ValidationError):
+        OneInput(file=Path("x.h5"), x="/x", select={"x": [entry]})
+
+
+def test_select_names_an_operand() -> None:
+    with pytest.raises(ValidationError, match=r"select\.z must be one of \['x', 'y'\], got 'z'"):
+        OneInput(file=Path("x.h5"), x="/x", select={"z": [":"]})
+    with pytest.raises(ValidationError, match=r"select\.y: there is no y"):
+        OneInput(file=Path("x.h5"), x="/x", select={"y": [":"]})

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from argand.ceilings import Ceilings, operand_formats
 from argand.device import cpu
+from streamed_runs import run_python
 
 from workflow.config.loading import load_study
 from workflow.steps.execute import execute
@@ -56,3 +57,47 @@ def test_the_record_of_a_circuit_says_what_became_of_time_and_norm(tmp_path: Pat
         assert record.norm_drift <= record.bound
         assert record.fidelity == pytest.approx(1, abs=1e-9)
         assert (record.predicted_us is not None) is (record.implementation == "argand")
+
+
+THREADS = """
+import sys
+from workflow.threads import hold_blas
+hold_blas()
+import logging
+from pathlib import Path
+from argand.ceilings import Ceilings
+from workflow.config.loading import load_study
+from workflow.records import write_records
+from workflow.steps.verification import verify
+study, log = load_study(Path("study.yaml")), logging.getLogger()
+for name in study.names:
+    for threads in (1, 2, 5):
+        staged, run = Path(f"{name}-staged.h5"), Path(f"{name}-run.h5")
+        ceilings = Ceilings("another", 10.0, {})
+        found = verify(study.workload(name), staged, run, ceilings, log, threads=threads)
+        write_records(Path(f"{name}-{threads}.jsonl"), found)
+"""
+
+
+def test_records_are_the_same_for_any_number_of_threads(tmp_path: Path, root: Path) -> None:
+    (tmp_path / "study.yaml").write_text(
+        "precisions: [fp64, fp32, 3xfp16]\nbaselines: none\nworkloads:\n"
+        "  product: {kind: gemm, m: 600, n: 500, k: 70, beta: 1}\n"
+        "  wide: {kind: gemm, m: 200, n: 900, k: 60, op_a: T}\n"
+        "  products: {kind: gemm, batch: 60, m: 40, n: 90, k: 30}\n"
+        "  beams: {kind: beamforming, channels: 6, beams: 70, antennas: 30, samples: 500}\n"
+        "  spectra: {kind: dft, length: 1009, batch: 250, window: hann}\n"
+        "  logits: {kind: softmax, rows: 300, columns: 1000}\n"
+        "  state: {kind: statevector, circuit: {name: random, qubits: 18, depth: 3}}\n"
+    )
+    study = load_study(tmp_path / "study.yaml")
+    for name in study.names:
+        staged, run = tmp_path / f"{name}-staged.h5", tmp_path / f"{name}-run.h5"
+        stage(study.workload(name), [], staged, LOG)
+        execute(study.workload(name), staged, run, replace(cpu(), cache_bytes=0), LOG)
+    ended = run_python(THREADS, tmp_path, root)
+    assert ended.returncode == 0, ended.stderr
+    for name in study.names:
+        alone, *others = [(tmp_path / f"{name}-{n}.jsonl").read_text() for n in (1, 2, 5)]
+        assert others == [alone, alone]
+        assert alone.count('"verified": true') == 3

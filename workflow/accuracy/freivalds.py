@@ -37,24 +37,28 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 from argand import Precision
 
 from workflow.accuracy import bounds
-from workflow.accuracy.judgement import finite, finite_lines
+from workflow.accuracy.judgement import finite
 from workflow.accuracy.references import Array, ProductReference
 from workflow.accuracy.suspects import BLOCK, Sides, inspect, operand_terms
+from workflow.threads import each, for_each, stretches, thread_count
 
 SUSPECTS = 16
 """Residuals that are inspected element by element."""
 FALSE_ALARM = 1e-9
 """Probability that a whole correct result is called wrong."""
-_CHUNK_VALUES = 1 << 21
-"""Complex values of an operand converted to fp64 at a time."""
+_BLOCK_VALUES = 1 << 17
+"""Complex values of an operand converted to fp64 at a time, more where rows are long."""
+_LEAST_ROWS = 64
+"""Fewer would not pay for what BLAS does with the other factor."""
 
 
 @dataclass(frozen=True)
@@ -80,22 +84,23 @@ def freivalds(
     tests = reference.batch * sides.rows * math.ceil(sides.columns / BLOCK)
     strength = math.sqrt(2 * math.log(2 * 2 * max(tests, 1) / FALSE_ALARM))
     rng = np.random.default_rng([reference.seed, 0xF4E1])
-    found: list[Suspect] = []
+    phases = np.exp(2j * np.pi * rng.random((reference.batch, sides.columns)))
+    groups = _groups(sides)
     with np.errstate(all="ignore"):
-        for batch, row, residual, error in _residuals(sides, result, rng):
-            size = np.maximum(np.abs(residual.real), np.abs(residual.imag))
-            over = np.where(size == 0, 0, size / (strength * error))
-            over[np.isnan(over)] = np.inf
-            found = heapq.nlargest(SUSPECTS, found + _largest(over, batch, row))
+        # Many groups are shared out, of few each.
+        share = each if len(groups) >= 2 * thread_count() else map
+        seen = share(partial(_suspects, sides, result, phases, strength), groups)
+        found = heapq.nlargest(SUSPECTS, chain.from_iterable(seen))
         worst = found[0].over if found else 0.0
         if not worst <= 1:
             return Verdict(worst, f"Freivalds residual is {worst:.3g} times its threshold in "
                 f"{sides.place(found[0].batch, found[0].row, found[0].block)}")  # fmt: skip
-        for suspect in found:
-            reason = inspect(sides, result, suspect.batch, suspect.row, suspect.block)
-            if reason:
-                return Verdict(worst, reason)
-    return Verdict(worst, "")
+
+        def look(suspect: Suspect) -> str:
+            return inspect(sides, result, suspect.batch, suspect.row, suspect.block)
+
+        reasons = list(filter(None, each(look, found)))
+    return Verdict(worst, reasons[0] if reasons else "")
 
 
 class Suspect(NamedTuple):
@@ -119,37 +124,42 @@ def _largest(over: Array, batch: int, row: int) -> list[Suspect]:
     ]
 
 
-def _residuals(
-    sides: Sides, result: Array, rng: np.random.Generator
-) -> Iterator[tuple[int, int, Array, Array]]:
-    """(first product, first row, r, F) with r and F of shape (products, rows, blocks)."""
-    reference = sides.reference
-    if 0 in reference.shape:
-        return
-    largest = max(sides.rows, 1) * max(reference.k, sides.columns, 1)
-    group = max(1, _CHUNK_VALUES // largest)
-    for start in range(0, reference.batch, group):
-        stop = min(start + group, reference.batch)
-        phases = np.exp(2j * np.pi * rng.random((stop - start, sides.columns)))
-        right = _Right(sides, start, stop, phases) if reference.k else None
-        step = max(1, _CHUNK_VALUES // max(reference.k, sides.columns, 1))
-        left = sides.left(start, stop) if right else None
-        computed = sides.result(result, start, stop)
-        addend = None if reference.c is None else sides.result(reference.c, start, stop)
-        for row in range(0, sides.rows, step):
-            rows = slice(row, row + step)
-            yield (
-                start, row,
-                *_block_of_rows(
-                    sides, phases, right, None if left is None else left[:, rows],
-                    computed[:, rows], None if addend is None else addend[:, rows],
-                ),
-            )  # fmt: skip
+def _groups(sides: Sides) -> list[slice]:
+    """Products that are looked at together."""
+    if 0 in sides.reference.shape:
+        return []
+    largest = sides.rows * max(sides.reference.k, sides.columns)
+    return stretches(sides.reference.batch, max(1, _BLOCK_VALUES // largest))
+
+
+def _suspects(
+    sides: Sides, result: Array, phases: Array, strength: float, group: slice
+) -> list[Suspect]:
+    """The blocks of some products that stand out most."""
+    reference, span = sides.reference, (group.start, group.stop)
+    own = phases[group]
+    right = _Right(sides, group, own) if reference.k else None
+    left = sides.left(*span) if right else None
+    computed = sides.result(result, *span)
+    addend = None if reference.c is None else sides.result(reference.c, *span)
+
+    def look(rows: slice) -> list[Suspect]:
+        residual, error = _block_of_rows(
+            sides, group, rows, own, right, None if left is None else left[:, rows],
+            computed[:, rows], None if addend is None else addend[:, rows],
+        )  # fmt: skip
+        size = np.maximum(np.abs(residual.real), np.abs(residual.imag))
+        over = np.where(size == 0, 0, size / (strength * error))
+        over[np.isnan(over)] = np.inf
+        return _largest(over, group.start, rows.start)
+
+    step = max(_LEAST_ROWS, _BLOCK_VALUES // max(reference.k, sides.columns, 1))
+    return heapq.nlargest(SUSPECTS, chain.from_iterable(each(look, stretches(sides.rows, step))))
 
 
 def _block_of_rows(
-    sides: Sides, phases: Array, right: _Right | None, left: Array | None, computed: Array,
-    addend: Array | None,
+    sides: Sides, group: slice, rows: slice, phases: Array, right: _Right | None,
+    left: Array | None, computed: Array, addend: Array | None,
 ) -> tuple[Array, Array]:  # fmt: skip
     """r and F for some rows of some products."""
     reference, precision = sides.reference, sides.precision
@@ -157,13 +167,14 @@ def _block_of_rows(
     good = np.ones((*computed.shape[:2], 1), bool)
     known = np.ones(computed.shape, bool)
     if left is not None and right is not None:
-        good = finite_lines(left, -1, keepdims=True)
+        good = sides.finite_rows(group.start, group.stop)[:, rows]
         known = good & right.good
-        left = np.where(good, left, 0)
+        left = left if good.all() else np.where(good, left, 0)
     if addend is not None:
         known = known & finite(addend)
         addend = np.where(known, addend, 0).astype(complex)
-    computed = np.where(known, computed, 0).astype(complex)
+    computed = computed if known.all() else np.where(known, computed, 0)
+    computed = computed.astype(complex)
     # Also what alpha and beta may be off by when they underflow in the output's type.
     lost = 2 * bounds.underflow(precision, sides.backend).result
     residual = _per_block(computed * phases[:, None, :])
@@ -187,21 +198,22 @@ def _block_of_rows(
 class _Right:
     """The right operands of some products, reduced to blocks: B_q x, s_J and ||B_J||_F."""
 
-    def __init__(self, sides: Sides, start: int, stop: int, phases: Array) -> None:
+    def __init__(self, sides: Sides, group: slice, phases: Array) -> None:
         self.sides = sides
-        right = sides.right(start, stop)
-        self.good = finite_lines(right, -2, keepdims=True)
-        right = np.where(self.good, right, 0)
-        columns = range(0, sides.columns, BLOCK)
+        right = sides.right(group.start, group.stop)
+        self.good = sides.finite_columns(group.start, group.stop)
+        columns = stretches(sides.columns, BLOCK)
         terms = sides.precision.terms
-        shape = (stop - start, sides.reference.k, len(columns))
+        shape = (group.stop - group.start, sides.reference.k, len(columns))
         self.sums = [np.empty(shape, complex) for _ in range(terms)]
-        self.spectral = np.empty((stop - start, 1, len(columns)))
+        self.spectral = np.empty((shape[0], 1, len(columns)))
         self.frobenius = np.empty_like(self.spectral)
-        for index, column in enumerate(columns):
-            block = slice(column, column + BLOCK)
-            values = right[:, :, block]
-            x = np.where(self.good[:, 0, block], phases[:, block], 0)[:, :, None]
+
+        def fill(index: int) -> None:
+            block = columns[index]
+            good = self.good[:, :, block]
+            values = right[:, :, block] if good.all() else np.where(good, right[:, :, block], 0)
+            x = np.where(good[:, 0], phases[:, block], 0)[:, :, None]
             for total, term in zip(
                 self.sums, operand_terms(values, sides.precision, -2), strict=True
             ):
@@ -209,6 +221,8 @@ class _Right:
             wide = values.astype(complex)
             self.spectral[:, 0, index] = spectral_bound(wide)
             self.frobenius[:, 0, index] = np.sqrt((np.abs(wide) ** 2).sum(axis=(-2, -1)))
+
+        for_each(fill, range(len(columns)))
 
     def size(self, left: Array) -> Array:
         """||a_i||_2 s_J: at least the 2-norm of either part of any partial sum."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from argand import Precision
@@ -11,22 +12,34 @@ from argand.scaling_range import product_range
 
 from workflow.accuracy import bounds
 from workflow.accuracy.freivalds import freivalds
-from workflow.accuracy.judgement import Accuracy, Checks, finite, finite_lines, ratio, same_shape
+from workflow.accuracy.judgement import Accuracy, Checks, finite, ratio, same_shape
 from workflow.accuracy.references import Array, ProductReference
+from workflow.threads import each, stretches
 
-_CHUNK_VALUES = 1 << 21
-"""Values compared at a time."""
+_BLOCK_VALUES = 1 << 16
+"""Values compared at a time: what is made of them stays in a core's cache."""
 
 
 @dataclass
 class _Worst:
-    """Running maxima over the reference's rows."""
+    """Maxima and sums over some elements; ``where`` the largest excess of each part is."""
 
     squared_error: float = 0.0
     squared_size: float = 0.0
     componentwise: tuple[float, float] = (0.0, 0.0)
     excess: tuple[float, float] = (0.0, 0.0)
     where: tuple[str, str] = ("", "")
+
+    def add(self, other: _Worst) -> None:
+        """Take in what later elements have."""
+        self.squared_error += other.squared_error
+        self.squared_size += other.squared_size
+        first, second = zip(self.componentwise, other.componentwise, strict=True)
+        self.componentwise = max(first), max(second)
+        later = [b > a for a, b in zip(self.excess, other.excess, strict=True)]
+        pairs = [(self, other)[use] for use in later]
+        self.where = pairs[0].where[0], pairs[1].where[1]
+        self.excess = pairs[0].excess[0], pairs[1].excess[1]
 
 
 def assess_product(
@@ -57,8 +70,9 @@ def assess_product(
     checks.require(np.isfinite(bound), f"no bound exists at k = {reference.k} (k u >= 1)")
     with np.errstate(all="ignore"):
         misplaced = _misplaced_nonfinite(reference, result)
-        for rows in _groups(reference, result):
-            _compare(rows, reference, precision, backend, bound, worst)
+        compare = partial(_compare, reference, result, precision, backend, bound)
+        for found in each(compare, _blocks(reference)):
+            worst.add(found)
         size, error = np.sqrt(worst.squared_size), np.sqrt(worst.squared_error)
     checks.require(misplaced == 0, f"{misplaced} elements are finite or not where C is the other")
     for part, name in enumerate(("componentwise_re", "componentwise_im")):
@@ -91,74 +105,83 @@ def _misplaced_nonfinite(reference: ProductReference, result: Array) -> int:
     A row of A or a column of B with a NaN or an infinity makes every element of that row or column
     of C not finite (even times 0), and so does such an element of the addend.
     """
-    lost = np.zeros((1, 1), bool)
-    if reference.k:
-        lost = ~finite_lines(reference.a, -1)[..., :, None]
-        lost = lost | ~finite_lines(reference.b, -2)[..., None, :]
-    if reference.c is not None:
-        lost = lost | ~finite(reference.c)
-    return int(np.count_nonzero(lost == finite(result)))
+
+    def misplaced(block: tuple[slice, slice]) -> int:
+        products, rows = block
+        lost = np.zeros((1, 1), bool)
+        span = products.start, products.stop
+        if reference.k:
+            lost = ~reference.items(reference.rows_of_a.finite, *span)[:, rows]
+            lost = lost | ~reference.items(reference.columns_of_b.finite, *span)
+        if reference.c is not None:
+            lost = lost | ~finite(reference.items(reference.c, *span)[:, rows])
+        return int(np.count_nonzero(lost == finite(reference.items(result, *span)[:, rows])))
+
+    m, n = reference.m, max(reference.n, 1)
+    together = stretches(reference.batch, max(1, _BLOCK_VALUES // max(m * n, 1)))
+    apart = stretches(m, max(1, _BLOCK_VALUES // n))
+    return sum(each(misplaced, ((some, rows) for some in together for rows in apart)))
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """Some rows of some products: operands, the result and the truth, each (products, ., .).
+class _Block:
+    """Rows of some products that are compared with the reference together.
 
-    ``first`` is the number of the first product, ``chosen`` the rows' numbers in each.
+    ``products`` are in the batch, ``chosen`` the rows of each, ``where`` these lie in the
+    reference's rows.
     """
 
-    first: int
+    products: slice
     chosen: Array
-    a: Array
-    b: Array
-    got: Array
-    exact: Array
-    magnitude: Array
+    where: slice
 
 
-def _groups(reference: ProductReference, result: Array) -> Iterator[_Rows]:
-    """The reference's rows: whole products several at a time, or one product's sampled rows."""
-    if reference.sampled:
-        for index, where, chosen in reference.rows_by_batch():
-            a, got = reference.item(reference.a, index), reference.item(result, index)
-            yield _Rows(
-                index, chosen, a[chosen][None], reference.item(reference.b, index)[None],
-                got[chosen][None], reference.values[where][None], reference.magnitude[where][None],
-            )  # fmt: skip
-        return
+def _blocks(reference: ProductReference) -> Iterator[_Block]:
+    """The reference's rows: whole products several at a time, or rows of one."""
     if 0 in reference.shape:
         return
-    m, n, chosen = reference.m, reference.n, np.arange(reference.m)
-    step = max(1, _CHUNK_VALUES // (m * n))
-    for start in range(0, reference.batch, step):
-        stop = min(start + step, reference.batch)
-        exact, magnitude = (
-            x[start * m : stop * m].reshape(-1, m, n)
-            for x in (reference.values, reference.magnitude)
-        )
-        a, b, got = (reference.items(x, start, stop) for x in (reference.a, reference.b, result))
-        yield _Rows(start, chosen, a, b, got, exact, magnitude)
+    m, n = reference.m, reference.n
+    together = _BLOCK_VALUES // (m * n)
+    if together > 1 and not reference.sampled:
+        for products in stretches(reference.batch, together):
+            where = slice(products.start * m, products.stop * m)
+            yield _Block(products, np.arange(m), where)
+        return
+    for index, where, chosen in reference.rows_by_batch():
+        for some in stretches(len(chosen), max(1, _BLOCK_VALUES // n)):
+            there = slice(where.start + some.start, where.start + some.stop)
+            yield _Block(slice(index, index + 1), chosen[some], there)
 
 
 def _compare(
-    rows: _Rows, reference: ProductReference, precision: Precision, backend: str, bound: float,
-    worst: _Worst,
-) -> None:  # fmt: skip
-    """Take some rows into the maxima."""
-    exact, magnitude = rows.exact, rows.magnitude
-    error = rows.got - exact
+    reference: ProductReference, result: Array, precision: Precision, backend: str, bound: float,
+    block: _Block,
+) -> _Worst:  # fmt: skip
+    """The maxima of a block."""
+    first, stop = block.products.start, block.products.stop
+    shape = (stop - first, len(block.chosen), reference.n)
+    exact, magnitude = (
+        x[block.where].reshape(shape) for x in (reference.values, reference.magnitude)
+    )
+    error = reference.items(result, first, stop)[:, block.chosen] - exact
     known = finite(exact) & finite(magnitude)
     if not known.all():
         error, exact = np.where(known, error, 0), np.where(known, exact, 0)
-    worst.squared_error += _squared(error)
-    worst.squared_size += _squared(exact)
     allowed = (bound + _lost_scalars(reference, precision, backend)) * magnitude
-    allowed += _lost(rows, reference, precision, backend)
+    allowed += _lost(reference, block, precision, backend)
     allowed[magnitude == 0] = 0
-    for part, values in enumerate((np.abs(error.real), np.abs(error.imag))):
-        relative, excess, place = _worst_part(values, magnitude, allowed)
-        where = f"({rows.first + place[0]}, {rows.chosen[place[1]]}, {place[2]})"
-        _raise(worst, part, relative, excess, where)
+    parts = [
+        _worst_part(values, magnitude, allowed)
+        for values in (np.abs(error.real), np.abs(error.imag))
+    ]
+    (re, re_excess, _), (im, im_excess, _) = parts
+    places = [
+        f"({first + product}, {block.chosen[row]}, {column})"
+        for _, _, (product, row, column) in parts
+    ]
+    return _Worst(
+        _squared(error), _squared(exact), (re, im), (re_excess, im_excess), (places[0], places[1])
+    )
 
 
 def _squared(x: Array) -> float:
@@ -178,19 +201,8 @@ def _worst_part(
     return float(relative.max()), float(excess.max()), (int(product), int(row), int(column))
 
 
-def _raise(worst: _Worst, part: int, relative: float, excess: float, place: str) -> None:
-    if relative > worst.componentwise[part]:
-        values = list(worst.componentwise)
-        values[part] = relative
-        worst.componentwise = (values[0], values[1])
-    if excess > worst.excess[part]:
-        excesses, places = list(worst.excess), list(worst.where)
-        excesses[part], places[part] = excess, place
-        worst.excess, worst.where = (excesses[0], excesses[1]), (places[0], places[1])
-
-
 def _lost(
-    rows: _Rows, reference: ProductReference, precision: Precision, backend: str
+    reference: ProductReference, block: _Block, precision: Precision, backend: str
 ) -> Array | float:
     """(products, rows, n): the absolute error that underflow may cause; see `bounds.underflow`.
 
@@ -205,14 +217,14 @@ def _lost(
     operations = terms.result * 4 * (1 + abs(reference.beta))
     if not k:
         return operations
-    a, b = rows.a, rows.b
-    lost_a: Array | float = terms.operand
-    lost_b: Array | float = terms.operand
-    if terms.of_largest:
-        lost_a = lost_a + terms.of_largest * _largest(a, -1)
-        lost_b = lost_b + terms.of_largest * _largest(b, -2)
-    sum_a = np.abs(a).sum(axis=-1, keepdims=True, dtype=float)
-    sum_b = np.abs(b).sum(axis=-2, keepdims=True, dtype=float)
+    span = block.products.start, block.products.stop
+    rows, columns = reference.rows_of_a, reference.columns_of_b
+    sum_a, largest_a = (
+        reference.items(x, *span)[:, block.chosen] for x in (rows.sums, rows.largest)
+    )
+    sum_b, largest_b = (reference.items(x, *span) for x in (columns.sums, columns.largest))
+    lost_a = terms.operand + terms.of_largest * largest_a
+    lost_b = terms.operand + terms.of_largest * largest_b
     operands = np.sqrt(2) * (lost_a * sum_b + sum_a * lost_b) + 2 * k * lost_a * lost_b
     inner = 2 * operands + 2 * k * products * terms.result
     return np.asarray(bounds.spread(reference.alpha) * abs(reference.alpha) * inner + operations)
@@ -222,9 +234,3 @@ def _lost_scalars(reference: ProductReference, precision: Precision, backend: st
     """What alpha and beta lose when they underflow in the output's type, relative to magnitude."""
     lost = 2 * bounds.underflow(precision, backend).result
     return sum(lost / abs(scalar) for scalar in (reference.alpha, reference.beta) if scalar)
-
-
-def _largest(x: Array, axis: int) -> Array:
-    """Largest finite real or imaginary component along an axis, which is kept."""
-    parts = np.maximum(np.abs(x.real), np.abs(x.imag))
-    return np.asarray(np.where(finite(parts), parts, 0).max(axis=axis, keepdims=True), float)

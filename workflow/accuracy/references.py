@@ -6,11 +6,16 @@ SciPy together costs a fifth of a second.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
+
+from workflow.accuracy.lines import Lines, lines_of
+from workflow.threads import for_each, stretches
 
 Array = npt.NDArray[Any]
 
@@ -20,8 +25,10 @@ FLOP_BUDGET = 4e10
 """Flops of a product's full reference: about a second of zgemm on two cores."""
 _MOST_ELEMENTS = 1 << 24
 """Elements of a reference kept in memory (384 MiB with their magnitudes)."""
-_CHUNK_VALUES = 1 << 22
-"""Values converted to fp64 at a time."""
+_BLOCK_VALUES = 1 << 16
+"""Values transformed at a time: what is made of them stays in a core's cache."""
+_FACTOR_VALUES = 1 << 20
+"""Values of each factor of a product that are multiplied at a time: enough for BLAS."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,16 @@ class ProductReference:
     def shape(self) -> tuple[int, ...]:
         """The shape of a result."""
         return (*self.batch_shape, self.m, self.n)
+
+    @cached_property
+    def rows_of_a(self) -> Lines:
+        """What is said of the rows of op(A), (..., m, 1)."""
+        return lines_of(self.a, -1)
+
+    @cached_property
+    def columns_of_b(self) -> Lines:
+        """What is said of the columns of op(B), (..., 1, n)."""
+        return lines_of(self.b, -2)
 
     def item(self, operand: Array, index: int) -> Array:
         """One product's matrix of an operand whose leading axes may have been broadcast."""
@@ -127,8 +144,7 @@ def product_reference(
         np.zeros((len(rows), n)), len(rows) < total, seed,
     )  # fmt: skip
     with np.errstate(all="ignore"):
-        for index, where, chosen in found.rows_by_batch():
-            _fill(found, index, where, chosen)
+        for_each(partial(_fill, found), _parts(found))
     return found
 
 
@@ -148,19 +164,40 @@ def sample_rows(total: int, count: int, seed: int) -> npt.NDArray[np.int64]:
     return np.unique(np.concatenate([[0], inner, [total - 1]]))
 
 
-def _fill(found: ProductReference, index: int, where: slice, chosen: Array) -> None:
+@dataclass(frozen=True)
+class _Part:
+    """Rows and columns of one product: ``where`` in the reference's rows, ``chosen`` in its own."""
+
+    index: int
+    where: slice
+    chosen: Array
+    columns: slice
+
+
+def _parts(found: ProductReference) -> Iterator[_Part]:
+    for index, where, chosen in found.rows_by_batch():
+        columns = stretches(found.n, max(1, _FACTOR_VALUES // max(found.k, 1)))
+        rows = stretches(len(chosen), max(1, _FACTOR_VALUES // max(found.k, 1)))
+        for some in rows:
+            there = slice(where.start + some.start, where.start + some.stop)
+            yield from (_Part(index, there, chosen[some], each_of) for each_of in columns)
+
+
+def _fill(found: ProductReference, part: _Part) -> None:
     from scipy.linalg.blas import zgemm
 
-    if found.k and found.n:
-        a = found.item(found.a, index)[chosen].astype(complex)
-        b = found.item(found.b, index).astype(complex)
-        # BLAS is column-major: C^T = B^T A^T, so that no array is transposed in memory.
-        found.values[where] = zgemm(found.alpha, np.ascontiguousarray(b).T, a.T).T
-        found.magnitude[where] = abs(found.alpha) * (np.abs(a) @ np.abs(b))
+    place = part.where, part.columns
+    if found.k:
+        a = found.item(found.a, part.index)[part.chosen].astype(complex)
+        b = found.item(found.b, part.index)[:, part.columns].astype(complex)
+        # BLAS is column-major: C^T = B^T A^T, so that no array is transposed in memory. In SciPy's
+        # no other thread computes meanwhile; the copies and the magnitudes are shared out.
+        found.values[place] = zgemm(found.alpha, np.ascontiguousarray(b).T, a.T).T
+        found.magnitude[place] = abs(found.alpha) * (np.abs(a) @ np.abs(b))
     if found.c is not None:
-        c = found.item(found.c, index)[chosen].astype(complex)
-        found.values[where] += found.beta * c
-        found.magnitude[where] += abs(found.beta) * np.abs(c)
+        c = found.item(found.c, part.index)[part.chosen, part.columns].astype(complex)
+        found.values[place] += found.beta * c
+        found.magnitude[place] += abs(found.beta) * np.abs(c)
 
 
 @dataclass(frozen=True)
@@ -187,14 +224,16 @@ def spectrum_reference(
     rows = x.reshape(-1, x.shape[-1])
     values, sizes = np.empty(rows.shape, complex), np.empty(len(rows))
     transform = fft.ifft if inverse else fft.fft
-    step = max(1, _CHUNK_VALUES // x.shape[-1])
+
+    def fill(some: slice) -> None:
+        wide = rows[some].astype(complex)
+        values[some] = transform(wide, norm=scaling)
+        sizes[some] = scale * np.abs(wide).sum(axis=-1)
+
     with np.errstate(all="ignore"):
         # The transform of a unit impulse says what the norm scales by.
         scale = float(np.abs(transform(np.eye(1, x.shape[-1])[0], norm=scaling)[0]))
-        for start in range(0, len(rows), step):
-            chunk = rows[start : start + step].astype(complex)
-            values[start : start + step] = transform(chunk, norm=scaling)
-            sizes[start : start + step] = scale * np.abs(chunk).sum(axis=-1)
+        for_each(fill, stretches(len(rows), max(1, _BLOCK_VALUES // x.shape[-1])))
     return SpectrumReference(values.reshape(x.shape), sizes.reshape(x.shape[:-1]))
 
 
@@ -232,9 +271,10 @@ def softmax_reference(x: Array) -> SoftmaxReference:
     x = np.asarray(x)
     rows = x.reshape(-1, x.shape[-1])
     values = np.empty(rows.shape)
-    step = max(1, _CHUNK_VALUES // x.shape[-1])
+
+    def fill(some: slice) -> None:
+        values[some] = special.softmax(rows[some].astype(np.float64), axis=-1)
+
     with np.errstate(all="ignore"):
-        for start in range(0, len(rows), step):
-            chunk = rows[start : start + step].astype(np.float64)
-            values[start : start + step] = special.softmax(chunk, axis=-1)
+        for_each(fill, stretches(len(rows), max(1, _BLOCK_VALUES // x.shape[-1])))
     return SoftmaxReference(x, values.reshape(x.shape))

@@ -12,9 +12,10 @@ from argand.precision import FP64
 from workflow.accuracy import bounds
 from workflow.accuracy.judgement import Accuracy, Checks, ratio, same_shape
 from workflow.accuracy.references import Array, SoftmaxReference
+from workflow.threads import each, stretches
 
-_CHUNK_VALUES = 1 << 21
-"""Values compared at a time."""
+_BLOCK_VALUES = 1 << 16
+"""Values compared at a time: what is made of them stays in a core's cache."""
 EXP_ROUNDINGS = 4
 """Roundings' worth of error of exp: NumPy documents under 4 ulp, ex2.approx has 2 ulp."""
 ARGUMENT_ROUNDINGS = 3
@@ -27,7 +28,7 @@ _SMALLEST_TILE = 256
 
 @dataclass
 class _Worst:
-    """Running maxima over chunks of rows."""
+    """Maxima and sums over some rows."""
 
     squared_error: float = 0.0
     squared_size: float = 0.0
@@ -38,6 +39,18 @@ class _Worst:
     sum_excess: float = 0.0
     bound: float = 0.0
     misplaced: int = 0
+
+    def add(self, other: _Worst) -> None:
+        """Take in what later rows have."""
+        self.squared_error += other.squared_error
+        self.squared_size += other.squared_size
+        self.ulp = max(self.ulp, other.ulp, key=_nan_last)
+        if other.excess > self.excess:
+            self.excess, self.row = other.excess, other.row
+        self.sum_error = max(self.sum_error, other.sum_error, key=_nan_last)
+        self.sum_excess = max(self.sum_excess, other.sum_excess, key=_nan_last)
+        self.bound = max(self.bound, other.bound)
+        self.misplaced += other.misplaced
 
 
 def rounding_bound(precision: Precision, columns: int, backend: str) -> tuple[float, float]:
@@ -101,11 +114,13 @@ def assess_softmax(
     columns = result.shape[-1]
     exact, got, x = (y.reshape(-1, columns) for y in (reference.values, result, reference.x))
     worst, checks = _Worst(), Checks()
-    step = max(1, _CHUNK_VALUES // columns)
+
+    def compare(rows: slice) -> _Worst:
+        return _compare(x[rows], exact[rows], got[rows], precision, backend, rows.start, rounded)
+
     with np.errstate(all="ignore"):
-        for start in range(0, len(exact), step):
-            rows = slice(start, start + step)
-            _compare(worst, x[rows], exact[rows], got[rows], precision, backend, start, rounded)
+        for found in each(compare, stretches(len(exact), max(1, _BLOCK_VALUES // columns))):
+            worst.add(found)
     checks.require(worst.misplaced == 0, f"{worst.misplaced} values are not NaN or 0 as they must")
     checks.require(
         worst.excess <= 1,
@@ -128,17 +143,18 @@ def assess_softmax(
 
 
 def _compare(
-    worst: _Worst, x: Array, exact: Array, got: Array, precision: Precision, backend: str,
-    first_row: int, rounded: Rounded,
-) -> None:  # fmt: skip
-    """Take some rows into the maxima."""
+    x: Array, exact: Array, got: Array, precision: Precision, backend: str, first_row: int,
+    rounded: Rounded,
+) -> _Worst:  # fmt: skip
+    """The maxima of some rows."""
+    worst = _Worst()
     real = np.dtype(precision.real_output).type
     nan = np.isnan(exact)
     worst.misplaced += int(np.count_nonzero(nan != np.isnan(got)))
     worst.misplaced += int(np.count_nonzero(np.isneginf(x) & ~nan & (got != 0)))
     rows = ~nan.any(axis=-1)
     if not rows.any():
-        return
+        return worst
     x, exact, got = x[rows].astype(float), exact[rows], got[rows].astype(float)
     below = x.max(axis=-1, keepdims=True) - x
     base, slope = rounding_bound(precision, x.shape[-1], backend)
@@ -150,20 +166,19 @@ def _compare(
     error = np.abs(got - exact)
     excess = np.where(error == 0, 0, error / (relative * exact + floor))
     excess[np.isnan(excess)] = np.inf
-    if excess.max() > worst.excess:
-        worst.excess = float(excess.max())
-        local = int(excess.max(axis=-1).argmax())
-        worst.row = first_row + int(np.flatnonzero(rows)[local])
+    worst.excess = float(excess.max())
+    local = int(excess.max(axis=-1).argmax())
+    worst.row = first_row + int(np.flatnonzero(rows)[local])
     normal = exact >= float(np.finfo(real).smallest_normal)
-    worst.bound = max(worst.bound, float(relative[normal].max(initial=0)))
-    ulp = float((error / np.spacing(exact.astype(real))).max())
-    worst.ulp = max(worst.ulp, ulp, key=_nan_last)
-    worst.squared_error += float((error**2).sum())
-    worst.squared_size += float((exact**2).sum())
+    worst.bound = float(relative[normal].max(initial=0))
+    worst.ulp = float((error / np.spacing(exact.astype(real))).max())
+    worst.squared_error = float((error**2).sum())
+    worst.squared_size = float((exact**2).sum())
     sums = np.abs(got.sum(axis=-1) - 1)
     weighted = base + slope * math.log(x.shape[-1]) + floor * x.shape[-1] + rounded.relative
-    worst.sum_error = max(worst.sum_error, float(sums.max()), key=_nan_last)
-    worst.sum_excess = max(worst.sum_excess, float(sums.max()) / weighted, key=_nan_last)
+    worst.sum_error = float(sums.max())
+    worst.sum_excess = float(sums.max()) / weighted
+    return worst
 
 
 def _nan_last(value: float) -> float:

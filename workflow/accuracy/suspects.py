@@ -59,6 +59,16 @@ class Sides:
         found = self.reference.a if self.transposed else self.reference.b
         return self._turned(self.reference.items(found, start, stop))
 
+    def finite_rows(self, start: int, stop: int) -> Array:
+        """(products, rows, 1): which rows of the left operand are finite."""
+        found = self.reference.columns_of_b if self.transposed else self.reference.rows_of_a
+        return self._turned(self.reference.items(found.finite, start, stop))
+
+    def finite_columns(self, start: int, stop: int) -> Array:
+        """(products, 1, columns): which columns of the right operand are finite."""
+        found = self.reference.rows_of_a if self.transposed else self.reference.columns_of_b
+        return self._turned(self.reference.items(found.finite, start, stop))
+
     def result(self, x: Array, start: int, stop: int) -> Array:
         """(products, rows, columns) of C^ or of the addend C."""
         return self._turned(self.reference.items(x, start, stop))

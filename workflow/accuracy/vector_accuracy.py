@@ -14,9 +14,10 @@ from workflow.accuracy.gate_bounds import evolution_bound
 from workflow.accuracy.judgement import Accuracy, Checks, finite_lines, ratio, same_shape
 from workflow.accuracy.references import Array, SpectrumReference, StateReference
 from workflow.accuracy.transform_bounds import dft_bound
+from workflow.threads import each, stretches
 
-_CHUNK_VALUES = 1 << 22
-"""Complex values compared at a time."""
+_BLOCK_VALUES = 1 << 16
+"""Complex values compared at a time: what is made of them stays in a core's cache."""
 
 
 def assess_spectrum(
@@ -52,20 +53,24 @@ def assess_spectrum(
     lost = stages * 4.0 * length**2 * (terms.operand + terms.result)
     checks = Checks()
     rows = reference.values.reshape(-1, length), result.reshape(-1, length)
-    sizes, errors, parts = np.zeros(0), np.zeros(0), np.zeros((2, 0))
-    misplaced = 0
-    step = max(1, _CHUNK_VALUES // length)
+    count = len(rows[0])
+    sizes, errors, parts = np.zeros(count), np.zeros(count), np.zeros((2, count))
+    magnitude = reference.magnitude.reshape(-1)
+
+    def compare(some: slice) -> int:
+        """Fill in the measures of some rows; how many are finite or not against the truth."""
+        exact, got = (x[some] for x in rows)
+        known = finite_lines(exact, -1)
+        error = np.where(known[:, None], got - exact, 0)
+        largest = np.abs([error.real, error.imag]).max(axis=-1)
+        parts[:, some] = np.where(largest == 0, 0, largest / magnitude[some])
+        sizes[some] = np.linalg.norm(np.where(known[:, None], exact, 0), axis=-1)
+        errors[some] = np.linalg.norm(error, axis=-1)
+        return int(np.count_nonzero(known != finite_lines(got, -1)))
+
     with np.errstate(all="ignore"):
-        for start in range(0, len(rows[0]), step):
-            exact, got = (x[start : start + step] for x in rows)
-            known = finite_lines(exact, -1)
-            misplaced += int(np.count_nonzero(known != finite_lines(got, -1)))
-            error = np.where(known[:, None], got - exact, 0)
-            scale = reference.magnitude.reshape(-1)[start : start + step]
-            largest = np.abs([error.real, error.imag]).max(axis=-1)
-            parts = np.append(parts, np.where(largest == 0, 0, largest / scale), axis=1)
-            sizes = np.append(sizes, np.linalg.norm(np.where(known[:, None], exact, 0), axis=-1))
-            errors = np.append(errors, np.linalg.norm(error, axis=-1))
+        blocks = stretches(count, max(1, _BLOCK_VALUES // max(length, 1)))
+        misplaced = sum(each(compare, blocks))
         allowed = np.where(sizes == 0, 0, bound * sizes + lost)
         relative = np.where(errors == 0, 0, errors / sizes)
         excess = np.where(errors == 0, 0, errors / allowed)
@@ -109,16 +114,18 @@ def assess_state(
     result = np.asarray(result)
     same_shape(result, reference.values.shape)
     bound, checks = evolution_bound(precision, widths, backend), Checks()
-    square = lost = 0.0
-    overlap = 0j
+
+    def compare(some: slice) -> tuple[float, complex, float]:
+        """<got, got>, <exact, got> and <error, error> of some amplitudes."""
+        got, exact = result[some].astype(complex), reference.values[some]
+        square, overlap = float(np.vdot(got, got).real), complex(np.vdot(exact, got))
+        got -= exact
+        return square, overlap, float(np.vdot(got, got).real)
+
     with np.errstate(all="ignore"):
-        for start in range(0, result.size, _CHUNK_VALUES):
-            got = result[start : start + _CHUNK_VALUES].astype(complex)
-            exact = reference.values[start : start + _CHUNK_VALUES]
-            square += float(np.vdot(got, got).real)
-            overlap += complex(np.vdot(exact, got))
-            got -= exact
-            lost += float(np.vdot(got, got).real)
+        square, overlap, lost = 0.0, 0j, 0.0
+        for found in each(compare, stretches(result.size, _BLOCK_VALUES)):
+            square, overlap, lost = square + found[0], overlap + found[1], lost + found[2]
         norm = math.sqrt(square)
         error = ratio(math.sqrt(lost), reference.norm)
         fidelity = (

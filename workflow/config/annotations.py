@@ -1,4 +1,4 @@
-"""What the type of a config's key allows: the members of unions, the models, the range."""
+"""What a field's type allows: the members of unions, models in it, the range of numbers."""
 
 from __future__ import annotations
 

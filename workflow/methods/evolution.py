@@ -7,15 +7,11 @@ the front by one copy and stay there, and only at the end is the canonical order
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
 import numpy.typing as npt
-from argand.device import available_cores
 
 Array = npt.NDArray[Any]
 Multiply = Callable[..., Any]
@@ -23,10 +19,6 @@ Multiply = Callable[..., Any]
 
 MIN_COLUMNS = 64
 """Narrower batched products cost more in calls than the copy that avoids them."""
-BLOCK_QUBITS = 24
-"""Of the reference: 256 MiB, as much as pays for the calls that share it out."""
-_COPIED_APART = 6
-"""Axes of length 2 whose entries are copied by different threads."""
 
 
 @dataclass(frozen=True)
@@ -131,49 +123,3 @@ def evolve(state: Any, matrices: Any, evolution: Evolution, multiply: Multiply) 
 
 def _moved(state: Any, move: Move | None) -> Any:
     return state if move is None else state.reshape(move.shape).transpose(move.axes)
-
-
-def evolve_in_fp64(
-    state: Array, matrices: Array, widths: Sequence[int] | Array, targets: Sequence[int] | Array
-) -> Array:
-    """The state after all gates in complex128 by `numpy.matmul`: no plan, no `argand.gemm`.
-
-    Beside the state it takes two blocks of it, of `BLOCK_QUBITS` qubits, or of a gate's if more.
-    """
-    qubits = int(state.size).bit_length() - 1
-    final = np.array(state, np.complex128)
-    psi = final.reshape((2,) * qubits)
-    most = max([BLOCK_QUBITS, *map(int, widths)])
-    room = np.empty((2, 2 ** min(qubits, most)), np.complex128)
-    used = start = 0
-    with ThreadPoolExecutor(available_cores()) as threads:
-        for width in map(int, widths):
-            order = 2**width
-            gate = matrices[start : start + order * order].reshape(order, order)
-            # Axis 0 of the state is qubit n - 1, and the first bit of a row the gate's last target.
-            axes = [qubits - 1 - int(target) for target in reversed(targets[used : used + width])]
-            rest = [axis for axis in range(qubits) if axis not in axes]
-            apart = rest[: max(0, qubits - BLOCK_QUBITS)]
-            blocks = psi.transpose(*apart, *axes, *rest[len(apart) :])
-            for block in np.ndindex(*blocks.shape[: len(apart)]):
-                _apply(gate, blocks[block], room, threads)
-            start += order * order
-            used += width
-    return final
-
-
-def _apply(gate: Array, part: Array, room: Array, threads: ThreadPoolExecutor) -> None:
-    """Multiply a part of a state, its axes the gate's and then others, in place."""
-    columns, product = room[:, : part.size].reshape(2, len(gate), -1)
-    _copy(part, columns.reshape(part.shape), threads)
-    np.matmul(gate, columns, out=product)
-    _copy(product.reshape(part.shape), part, threads)
-
-
-def _copy(source: Array, to: Array, threads: ThreadPoolExecutor) -> None:
-    """Copy by threads; the product takes those of BLAS, which only one at a time may use."""
-
-    def copy(index: tuple[int, ...]) -> None:
-        to[index] = source[index]
-
-    deque(threads.map(copy, np.ndindex(*source.shape[:_COPIED_APART])), maxlen=0)

@@ -18,7 +18,7 @@ from argand import Gate as StateGate
 from argand.circuits import cheapest_passes
 from argand.gate_fusion import Pass
 
-from workflow.methods.evolution import evolve_in_fp64
+from workflow.methods.exact_evolution import evolve_in_fp64
 
 Array = npt.NDArray[Any]
 AXES = {"matrices": ("entry",), "widths": ("gate",), "targets": ("target",)}

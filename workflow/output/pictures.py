@@ -32,13 +32,20 @@ def decibels(powers: Array) -> Array:
 def draw_likeliest(axes: Axes, probability: Array, most: int) -> None:
     """The probabilities of the likeliest basis states as bars, in the order of their numbers."""
     shown = min(most, probability.size)
-    likeliest = np.sort(np.argsort(-probability, kind="stable")[:shown])
+    likeliest = np.sort(_largest(probability, shown))
     axes.bar(np.arange(shown), probability[likeliest])
     axes.set_xticks(
         np.arange(shown), [f"|{number}⟩" for number in likeliest], rotation=60, ha="right"
     )
     axes.set_xlabel(f"basis state (the {shown} likeliest of {probability.size})")
     axes.set_ylabel("probability")
+
+
+def _largest(values: Array, count: int) -> Array:
+    """Where the largest ``count`` of (n,) values are, the first of equal ones; NaN come last."""
+    least = np.partition(-values, count - 1)[count - 1]
+    near = np.flatnonzero(~(-values > least))  # a state has far more amplitudes than these
+    return np.asarray(near[np.argsort(-values[near], kind="stable")[:count]])
 
 
 def block_means(values: Array, most: int) -> Array:

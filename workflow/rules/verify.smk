@@ -1,3 +1,14 @@
+# Results are judged by threads, several workloads at once. Beside timings on GPUs they keep to the
+# cores that those leave, less some for what takes one core: a GPU never waits for a verification to
+# end, although that comes first when it frees the disk. On a cluster the profile says how many
+# threads (set-threads).
+PROOF_THREADS = 1 if ON_CLUSTER else max(1, workflow.cores // 8)
+PROOFS = 0
+if RUNS_HERE and GPUS:
+    PROOFS = max(PROOF_THREADS, workflow.cores - GPUS * TIMING_THREADS - PROOF_THREADS)
+    workflow.register_resource("proof", PROOFS)
+
+
 rule verify:
     """One record for each implementation and precision: errors, bound, verdict. Needs no GPU."""
     input:
@@ -13,8 +24,10 @@ rule verify:
     priority: 10 * GPU_PER_JOB  # the results of a run are large, and gone once this is done
     conda:
         "../../envs/environment.yaml"
+    threads: PROOF_THREADS
     resources:
         **asks("verify"),
+        proof=lambda wildcards, threads: threads if PROOFS else 0,
     params:
         case=case_of_part,
     message:

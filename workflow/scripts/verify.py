@@ -1,14 +1,18 @@
 """Verify one workload: its results against fp64, as records."""
 
-from pathlib import Path
+from workflow.threads import hold_blas
 
-from argand.ceilings import Ceilings
+hold_blas()  # before anything imports NumPy: the job's threads are ours to share work out to
 
-from workflow.methods.shards import split_part
-from workflow.records import write_records
-from workflow.steps.joblog import job_log
-from workflow.steps.verification import verify
-from workflow.study import workload_from_json
+from pathlib import Path  # noqa: E402
+
+from argand.ceilings import Ceilings  # noqa: E402
+
+from workflow.methods.shards import split_part  # noqa: E402
+from workflow.records import write_records  # noqa: E402
+from workflow.steps.joblog import job_log  # noqa: E402
+from workflow.steps.verification import verify  # noqa: E402
+from workflow.study import workload_from_json  # noqa: E402
 
 with job_log(snakemake.log[0]) as log:
     records = verify(
@@ -18,5 +22,6 @@ with job_log(snakemake.log[0]) as log:
         Ceilings.from_json(Path(snakemake.input.ceilings).read_text()),
         log,
         split_part(snakemake.wildcards.part)[1],
+        snakemake.threads,
     )
     write_records(Path(snakemake.output.records), records)

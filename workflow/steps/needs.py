@@ -40,13 +40,16 @@ _MARGIN = 3.0
 _COPIES: dict[Step, float] = {
     "stage": 2,
     "run": 3,
-    "verify": 8,
+    "verify": 2,
     "deliver": 2.5,
     "gather": 1,
     "draw": 2.5,
 }
 """Peak memory of a step over the volume of the workload, rounded up from what was seen with volumes
-of 200 to 350 MB of every kind: at most 1, 2.1, 6.2, 1.6 and 1.8."""
+of 200 to 350 MB of every kind: at most 1, 2.1, 1.6 by one thread, 1.6 and 1.8."""
+_COPIES_OF_A_THREAD, _MOST_OF_THREADS = 0.4, 6.0
+"""What each thread of a verification adds, seen with up to 16 threads: at most 0.3, where rows of
+2^20 make large blocks; all together they have no more than the blocks that there are."""
 _OF_A_PART: tuple[Step, ...] = ("run", "verify", "deliver")
 """Steps that each shard of a workload has for itself."""
 _IN_PIECES: tuple[Step, ...] = ("verify", "deliver")
@@ -80,7 +83,7 @@ FIXED = Needs(2 * _BASE_MB + _CUDA_MB, 30)
 """Of the jobs that no workload sizes: ceilings (1.1 GiB on a CPU), growth of errors (80 MiB)."""
 
 
-def needs(study: Study, name: str, step: Step, *, gpu: bool = False) -> Needs:
+def needs(study: Study, name: str, step: Step, *, gpu: bool = False, threads: int = 1) -> Needs:
     """What one step of a workload needs.
 
     Args:
@@ -88,6 +91,7 @@ def needs(study: Study, name: str, step: Step, *, gpu: bool = False) -> Needs:
         name: the workload's.
         step: which.
         gpu: whether the run step computes on a GPU.
+        threads: of the verify step, which hold blocks beside its data.
     """
     upstream = study.upstream(name)
     shape, volume, piece = _sizes(study.case_json(name), upstream and study.case_json(upstream))
@@ -99,7 +103,10 @@ def needs(study: Study, name: str, step: Step, *, gpu: bool = False) -> Needs:
         held = 0.0  # a file alone is read whole
     if step == "draw":
         volume = held = min(volume, 2 * MOST_DRAWN_BYTES)
-    taken = HOST_BYTES if step == "run" and _is_streamed(study, name) else _COPIES[step] * held
+    copies = _COPIES[step]
+    if step == "verify":
+        copies += min(_COPIES_OF_A_THREAD * threads, _MOST_OF_THREADS)
+    taken = HOST_BYTES if step == "run" and _is_streamed(study, name) else copies * held
     memory = _BASE_MB + _CUDA_MB * cuda + taken / 1e6
     implementations = len(study.workloads[name].precisions or ()) + _PEERS
     seconds = volume / _FILE_RATE
@@ -114,19 +121,19 @@ def needs(study: Study, name: str, step: Step, *, gpu: bool = False) -> Needs:
 
 
 def asked(study: Study, step: Step | None = None, *, gpu: bool = False) -> dict[str, Any]:
-    """The resources ``mem_mb`` and ``runtime`` of a rule, as functions of wildcards and attempt.
+    """The resources ``mem_mb`` and ``runtime`` of a rule, as functions of a job's attributes.
 
     A job's wildcard ``part`` or ``workload`` says of what it is; without ``step`` no workload sizes
     the rule's jobs.
     """
 
     def of(quantity: str) -> Callable[..., int]:
-        def value(wildcards: Any, attempt: int) -> int:
+        def value(wildcards: Any, attempt: int, threads: int = 1) -> int:
             if step is None:
                 found = FIXED
             else:
                 part = getattr(wildcards, "part", None) or wildcards.workload
-                found = needs(study, split_part(part)[0], step, gpu=gpu)
+                found = needs(study, split_part(part)[0], step, gpu=gpu, threads=threads)
             return int(getattr(found.again(attempt), quantity))
 
         return value

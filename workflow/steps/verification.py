@@ -18,6 +18,7 @@ from workflow.steps.pieces import Piece, pieces_of
 from workflow.steps.progress import Bar
 from workflow.storage.datasets import Result, RunFile, open_run
 from workflow.storage.staged import StagedFile, open_staged
+from workflow.threads import by_threads
 from workflow.workloads.base import Shape, Staged, Workload
 
 
@@ -28,13 +29,17 @@ def verify(
     ceilings: Ceilings,
     log: Logger,
     shard: Shard | None = None,
+    threads: int = 1,
 ) -> list[Record]:
     """One record for each result of a run file, in its order.
 
     The run is of the whole workload, or of one shard, which is judged by itself. What is large is
-    judged in pieces (`workflow.steps.pieces`), of which the worst counts.
+    judged in pieces (`workflow.steps.pieces`), of which the worst counts. The work on a piece is
+    shared out to ``threads``; the records do not depend on how many, if BLAS has one for itself
+    (`workflow.threads.hold_blas`).
     """
     with (
+        by_threads(threads),
         open_staged(staged_path, workload.splits, shard) as staged,
         open_run(run_path) as run,
     ):

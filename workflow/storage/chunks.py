@@ -20,6 +20,7 @@ import numpy.typing as npt
 from argand.device import available_cores
 
 from workflow.storage.checksum import fletcher32
+from workflow.threads import thread_count
 
 Bytes = npt.NDArray[np.uint8]
 CHUNK_BYTES = 1 << 20
@@ -138,7 +139,7 @@ def read_chunked(dataset: h5py.Dataset, part: Sequence[slice] | None = None) -> 
         to, of = overlap(ranges, offset, inside)
         data[to] = chunk[of]
 
-    with ThreadPoolExecutor(available_cores()) as pool:
+    with ThreadPoolExecutor(thread_count(available_cores())) as pool:
         ahead: deque[Future[None]] = deque()
         for offset in chunk_offsets(ranges, shape):
             if dataset.id.get_chunk_info_by_coord(offset).byte_offset is None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from argand import Device, Precision, plan_circuit
 from argand.circuits import prepared_gates
-from argand.device import cpu
 from argand.gate_forms import gate_form
 from argand.gate_measuring import measured_costs
 from argand.gate_plan import MOST_WIDTH
@@ -22,7 +21,8 @@ from workflow.config.case import Case
 from workflow.config.circuit import Circuit
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.methods import fused_gates, matrix_product, operands, peers
-from workflow.methods.evolution import evolve, evolve_in_fp64, plan_evolution
+from workflow.methods.evolution import evolve, plan_evolution
+from workflow.methods.exact_evolution import evolve_in_fp64
 from workflow.methods.fused_gates import TargetedGate
 from workflow.methods.initial_states import random_state, zero_state
 from workflow.methods.operands import Operand
@@ -252,14 +252,9 @@ class Statevector(Workload):
         )
 
     def reference(self, staged: Staged) -> accuracy.StateReference:
-        """The same gates in fp64 by `numpy.tensordot`."""
-        given = staged.operands
-        if self.case.fuse == "auto":
-            gates = fused_gates.gates_in(given)
-            fused = fused_gates.fused_for_products(_qubits(staged), gates, cpu())
-            given = {**given, **fused_gates.as_operands(fused)}
+        """The staged gates one by one in fp64 by NumPy."""
         names = ("state", "matrices", "widths", "targets")
-        return accuracy.state_reference(evolve_in_fp64(*(given[name] for name in names)))
+        return accuracy.state_reference(evolve_in_fp64(*(staged.operands[name] for name in names)))
 
     def assess(
         self,

@@ -1,0 +1,106 @@
+"""Work shared out by threads: order, context, errors, and BLAS on one thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamed_runs import run_python
+
+from workflow.threads import by_threads, each, for_each, hold_blas, stretches, thread_count
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_what_is_found_comes_in_order(threads: int) -> None:
+    with by_threads(threads):
+        assert list(each(lambda x: x * x, range(100))) == [x * x for x in range(100)]
+        assert thread_count() == threads
+    assert thread_count() == 1
+    assert thread_count(5) == 5
+
+
+def test_all_threads_take_part_and_only_a_few_blocks_are_ahead() -> None:
+    together, asked = threading.Barrier(3, timeout=20), []
+
+    def blocks() -> Iterator[int]:
+        for number in range(90):
+            asked.append(number)
+            yield number
+
+    with by_threads(3):
+        for number, _ in enumerate(each(lambda _: together.wait(), blocks())):
+            assert len(asked) <= number + 6
+    assert len(asked) == 90
+
+
+def test_a_thread_has_the_callers_context_and_shares_out_nothing() -> None:
+    def inner(x: int) -> tuple[float, int, str]:
+        with np.errstate(invalid="raise"):
+            pass
+        name = threading.current_thread().name
+        nested = set(each(lambda _: threading.current_thread().name, range(4)))
+        assert nested == {name}
+        return float(np.float64(x) / 0.0), thread_count(9), name
+
+    with by_threads(2), np.errstate(divide="ignore"):
+        found = list(each(inner, range(1, 9)))
+    assert {one[:2] for one in found} == {(np.inf, 1)}
+    assert threading.current_thread().name not in {name for *_, name in found}
+
+
+def test_an_error_reaches_the_caller() -> None:
+    def fail(x: int) -> None:
+        if x == 3:
+            raise ValueError("three")
+
+    with by_threads(2), pytest.raises(ValueError, match="three"):
+        for_each(fail, range(1000))
+
+
+def test_stretches_cover_a_length() -> None:
+    assert stretches(7, 3) == [slice(0, 3), slice(3, 6), slice(6, 7)]
+    assert stretches(0, 3) == []
+
+
+HELD = """
+import sys
+from workflow.threads import hold_blas
+if sys.argv[1] == "before":
+    hold_blas()
+import threading
+from pathlib import Path
+import numpy as np
+from scipy.linalg.blas import dgemm
+x = np.ones((2000, 2000))
+if sys.argv[1] == "after":
+    hold_blas()
+
+def computing():
+    ticks = [Path(task, "stat").read_text().rpartition(")")[2].split() for task in tasks]
+    return [int(one[11]) + int(one[12]) for one in ticks]
+
+tasks = sorted(Path("/proc/self/task").iterdir())
+before = computing()
+x @ x
+dgemm(1.0, x, x)
+print(sum(then > now for now, then in zip(before, computing(), strict=True)))
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_blas_is_held_to_the_thread_that_calls_it(when: str, tmp_path: Path, root: Path) -> None:
+    """Before NumPy is imported, and after."""
+    ended = run_python(HELD, tmp_path, root, when)
+    assert ended.stdout.split() == ["1"], ended.stderr
+
+
+def test_a_blas_that_cannot_be_held_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OMP", "OPENBLAS", "GOTO", "MKL", "BLIS"):
+        monkeypatch.setenv(f"{name}_NUM_THREADS", "2")
+    monkeypatch.setenv("VECLIB_MAXIMUM_THREADS", "2")
+    monkeypatch.setattr("workflow.threads._SETTERS", ("no_such_function",))
+    with pytest.warns(UserWarning, match="more threads than the job asked for"):
+        hold_blas()

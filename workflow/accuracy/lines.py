@@ -1,0 +1,56 @@
+"""What the assessments of all results of a product need of each row of A and each column of B."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from workflow.threads import for_each, stretches
+
+Array = npt.NDArray[Any]
+
+_BLOCK_VALUES = 1 << 16
+"""Values looked at together: what is made of them stays in a core's cache."""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Rows or columns of matrices: arrays of the operand's shape, with 1 for the length of a line.
+
+    Attributes:
+        sums: of the moduli.
+        largest: real or imaginary component that is finite.
+        finite: whether every value is.
+    """
+
+    sums: Array
+    largest: Array
+    finite: Array
+
+
+def lines_of(x: Array, axis: int) -> Lines:
+    """The rows (``axis`` -1) or the columns (-2) of matrices (..., rows, columns)."""
+    matrices = x.reshape(-1, *x.shape[-2:])
+    length, lines = matrices.shape[axis], matrices.shape[-3 - axis]
+    shape = (len(matrices), lines)
+    sums, largest, finite = np.zeros(shape), np.zeros(shape), np.ones(shape, bool)
+
+    def look(block: tuple[slice, slice]) -> None:
+        some, own = block
+        values = matrices[some, own] if axis == -1 else matrices[some, :, own]
+        sums[block] = np.abs(values).sum(axis=axis, dtype=float)
+        parts = np.maximum(np.abs(values.real), np.abs(values.imag))
+        known = np.isfinite(parts)
+        largest[block] = np.where(known, parts, 0).max(axis=axis, initial=0)
+        finite[block] = known.all(axis=axis)
+
+    together = max(1, _BLOCK_VALUES // max(lines * length, 1))
+    apart = stretches(lines, max(1, _BLOCK_VALUES // max(length, 1)))
+    blocks = [(some, own) for some in stretches(len(matrices), together) for own in apart]
+    with np.errstate(all="ignore"):
+        for_each(look, blocks)
+    kept = (*x.shape[:-2], lines, 1) if axis == -1 else (*x.shape[:-2], 1, lines)
+    return Lines(*(found.reshape(kept) for found in (sums, largest, finite)))

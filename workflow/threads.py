@@ -1,0 +1,134 @@
+"""Work shared out by threads in blocks that do not depend on how many threads there are.
+
+Results come in the blocks' order, so what is made of them is the same to the last bit for any
+number of threads. NumPy, BLAS and pocketfft let others compute while they do; BLAS itself is held
+to one thread (`hold_blas`), or both numbers would multiply.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import ctypes
+import os
+import sys
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+Block = TypeVar("Block")
+Found = TypeVar("Found")
+
+_BLAS = ("OMP", "OPENBLAS", "GOTO", "MKL", "BLIS")
+_SETTERS = (
+    *(f"{own}openblas_set_num_threads{bits}" for own in ("", "scipy_") for bits in ("", "64_")),
+    "MKL_Set_Num_Threads",
+    "bli_thread_set_num_threads",
+)
+"""What the libraries themselves call it: OpenBLAS, NumPy's and SciPy's own builds of it, others."""
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """Threads to share work out to; no pool where it is not shared."""
+
+    pool: ThreadPoolExecutor | None
+    count: int
+
+
+_THREADS: contextvars.ContextVar[_Shared | None] = contextvars.ContextVar("threads", default=None)
+
+
+@contextlib.contextmanager
+def by_threads(count: int) -> Iterator[None]:
+    """Within the block, `each` shares its work out to ``count`` threads."""
+    with contextlib.ExitStack() as stack:
+        pool = stack.enter_context(ThreadPoolExecutor(count)) if count > 1 else None
+        token = _THREADS.set(_Shared(pool, count))
+        try:
+            yield
+        finally:
+            _THREADS.reset(token)
+
+
+def thread_count(otherwise: int = 1) -> int:
+    """How many threads work may take here, ``otherwise`` outside of `by_threads`."""
+    shared = _THREADS.get()
+    return shared.count if shared else otherwise
+
+
+def each(function: Callable[[Block], Found], blocks: Iterable[Block]) -> Iterator[Found]:
+    """What a function gives for each block, in order, a few blocks ahead of who asks for it.
+
+    Called by one of the threads it does everything itself. A thread has the context of the caller
+    (`numpy.errstate`, for one).
+    """
+    shared = _THREADS.get()
+    if shared is None or shared.pool is None:
+        yield from map(function, blocks)
+        return
+    ahead: deque[Future[Found]] = deque()
+    try:
+        for block in blocks:
+            context = contextvars.copy_context()
+            ahead.append(shared.pool.submit(context.run, _alone, function, block))
+            if len(ahead) == 2 * shared.count:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+    finally:
+        for future in ahead:
+            future.cancel()
+
+
+def for_each(function: Callable[[Block], object], blocks: Iterable[Block]) -> None:
+    """The same where a function gives nothing: it returns when all blocks are done."""
+    deque(each(function, blocks), maxlen=0)
+
+
+def _alone(function: Callable[[Block], Found], block: Block) -> Found:
+    _THREADS.set(_Shared(None, 1))
+    return function(block)
+
+
+def stretches(length: int, step: int) -> list[slice]:
+    """Slices of ``step`` that cover a length."""
+    return [slice(start, min(start + step, length)) for start in range(0, length, step)]
+
+
+def hold_blas() -> None:
+    """Have BLAS compute on the thread that calls it, in this process and those it starts.
+
+    To be called before NumPy is imported, whose BLAS reads the environment then. Where it has been,
+    each BLAS that is loaded is told so; a warning says where none can be.
+    """
+    for library in _BLAS:
+        os.environ[f"{library}_NUM_THREADS"] = "1"
+    os.environ["VECLIB_MAXIMUM_THREADS"] = "1"
+    if "numpy" in sys.modules and not _held():
+        warnings.warn("BLAS may take more threads than the job asked for", stacklevel=2)
+
+
+def _held() -> bool:
+    """Tell the libraries that are loaded; whether there is one that knows how."""
+    import scipy.linalg.blas  # noqa: F401  (SciPy may bring a BLAS of its own)
+
+    try:
+        lines = Path("/proc/self/maps").read_text().splitlines()
+    except OSError:
+        return False
+    loaded = {line.split(maxsplit=5)[-1] for line in lines}
+    found = [
+        getattr(ctypes.CDLL(path), name)
+        for path in sorted(loaded)
+        if any(word in path.rpartition("/")[2] for word in ("blas", "mkl_rt", "blis"))
+        for name in _SETTERS
+        if hasattr(ctypes.CDLL(path), name)
+    ]
+    for setter in found:
+        setter(1)
+    return bool(found)
