@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from argand import Device, Precision, gemm, pack, to_pairs
+from argand import Device, Precision, gemm, launched, pack, to_pairs
 
 from benchmarks.measuring import Candidate, array_module
 
@@ -50,7 +50,7 @@ def _plain(precision: Precision, device: Device) -> Candidate:
 
     return Candidate(
         "argand", precision, _algorithm(precision, device), prepare, compute, _itself,
-        input=dtype, output=dtype,
+        input=dtype, output=dtype, chosen=_kernels_of(compute),
     )  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def _packed(precision: Precision, device: Device) -> Candidate:
         left, out = arrays.array(a, precision.output), _place(arrays, a, b, precision.output)
         return left, pack(b, precision, side="b"), out
 
-    return replace(plain, prepare=prepare, input="packed", algorithm=f"{plain.algorithm}, B packed")
+    return replace(plain, prepare=prepare, input="packed")
 
 
 def _half(precision: Precision, device: Device, output: str) -> Candidate:
@@ -82,8 +82,19 @@ def _half(precision: Precision, device: Device, output: str) -> Candidate:
     return Candidate(
         "argand", unscaled(precision), _algorithm(precision, device), prepare, compute,
         _itself if output != "complex-half" else lambda x: x.to_complex64(),
-        input="complex-half", output=output,
+        input="complex-half", output=output, chosen=_kernels_of(compute),
     )  # fmt: skip
+
+
+def _kernels_of(compute: Callable[..., Any]) -> Callable[..., str]:
+    """What says which kernels a call of these operands runs: it makes that call once more."""
+
+    def said(*operands: Any) -> str:
+        with launched() as names:
+            compute(*operands)
+        return "; ".join(names)
+
+    return said
 
 
 def unscaled(precision: Precision) -> Precision:

@@ -15,6 +15,7 @@ from argand.cuda_pack import PackLaunch, PackSource, Planes
 from argand.cuda_workspace import zeroed
 from argand.device import gpu
 from argand.gemm import GemmProblem
+from argand.kernel_families import Family, check_family
 from argand.operands import Op, Side
 from argand.pairs import Pairs, to_pairs
 from argand.precision import Precision
@@ -22,12 +23,11 @@ from argand.wgmma_plan import TARGET
 
 
 def gemm_algorithm(precision: Precision) -> str:
-    """What `gemm` runs for a precision, for the record; on Hopper the sizes decide the family."""
+    """How `gemm` computes at a precision, for the record; `argand.launched` names the kernels."""
     if precision.exact_operands:
         return cuda_cublas.algorithm(precision.name)
-    family = "wgmma or mma.sync" if _on_hopper() else "mma.sync"
     products = "" if len(precision.products) == 1 else f" ({len(precision.products)} products)"
-    return f"{family} {precision.operand.name} 4M{products}"
+    return f"{precision.operand.name} 4M{products}"
 
 
 def _on_hopper() -> bool:
@@ -54,11 +54,13 @@ class PackedOperand:
         return (self.copy if self.planes is None else self.planes.memory).device
 
 
-def pack(x: Any, op: Op, precision: Precision, side: Side) -> PackedOperand:
+def pack(
+    x: Any, op: Op, precision: Precision, side: Side, kernels: Family | None = None
+) -> PackedOperand:
     """What `gemm` takes in place of x, in memory of its own; arguments as in `argand.pack`."""
     batch_shape = tuple(x.shape[:-2])
     with place(x):
-        if precision.exact_operands or not _on_hopper():
+        if precision.exact_operands or not _on_hopper() or kernels == "mma.sync":
             kept = x.to_complex64() if isinstance(x, Pairs) else x
             return PackedOperand(None, kept.astype(precision.output, copy=True), op, batch_shape)
         lines = _lines(x, op, side, batch_shape)
@@ -105,13 +107,15 @@ def gemm(
         out: an array, `Pairs` where the problem's output is complex-half, or None.
         key: under which calls of this form are to be remembered.
 
-    Raises PlanError where the architecture has no legal tile, CompileError where NVRTC fails.
+    Raises PlanError where the architecture has no legal tile, CompileError where NVRTC fails,
+    ValueError where it has not the problem's family of kernels.
     """
     problem, a, b = _unwrapped(problem, a, b)
     if problem.precision.exact_operands:
         return cuda_cublas.gemm(problem, a, b, c, out, problem.precision.name, key)
     with place(a):
-        if isinstance(a, Pairs) != isinstance(b, Pairs) or not _takes_pairs():
+        check_family(problem.kernels, problem.precision, gpu(cupy.cuda.Device().id).arch)
+        if isinstance(a, Pairs) != isinstance(b, Pairs) or not _has_wgmma(problem):
             # One scaled and the other not: as if neither were rounded yet, which is exact.
             key = None if isinstance(a, Pairs) or isinstance(b, Pairs) else key
             a, b = (x.to_complex64() if isinstance(x, Pairs) else x for x in (a, b))
@@ -155,10 +159,10 @@ def _unwrapped(problem: GemmProblem, a: Any, b: Any) -> tuple[GemmProblem, Any, 
     return problem, a, b
 
 
-def _takes_pairs() -> bool:
-    """Whether pairs of 16 bits are read as they are: by the wgmma family, unless told otherwise."""
-    choice = forced.value
-    return _on_hopper() and (choice is None or choice.plan is not None)
+def _has_wgmma(problem: GemmProblem) -> bool:
+    """Whether the wgmma family may take a product: it alone reads and writes pairs of 16 bits."""
+    family = problem.kernels if forced.value is None else forced.value.family
+    return _on_hopper() and family in (None, "wgmma")
 
 
 def _half_result(
@@ -173,7 +177,7 @@ def _half_result(
     """The product as pairs of 16 bits: stored so by the kernel where it can, else rounded after."""
     name = problem.precision.operand.name
     target: Pairs
-    if _on_hopper() and problem.k and problem.alpha != 0:
+    if _has_wgmma(problem) and problem.k and problem.alpha != 0:
         others = [x.array if isinstance(x, Pairs) else x for x in (a, b)]
         inputs = [c, *(x for x in others if not isinstance(x, PackedOperand))]
         if out is not None and _in_words(out) and writable(out.array, inputs):

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from argand import gemm_memory
 from argand.device import Arch
 from argand.gemm_memory import OperandMemory
-from argand.gemm_plan import MOST_TO_LOOK_AT, PlanError
+from argand.gemm_plan import MOST_TO_LOOK_AT, GemmPlan, PlanError
+from argand.kernel_families import Family
 from argand.precision import Precision
 from argand.tile_division import Division, divide
 from argand.wgmma_plan import TARGET, Storage, WgmmaPlan, is_legal
@@ -63,20 +64,26 @@ class GemmSizes:
 class GemmChoice:
     """A way to solve a product.
 
-    ``plan`` is that of the wgmma family; None leaves the product to the mma.sync family.
-    ``swapped`` computes C^T = B^T A^T, so that B is the row operand. ``parts`` is into how many k
-    is cut.
+    ``plan`` is that of the wgmma family; None leaves the product to the mma.sync family, which
+    finds its own unless ``tile`` says which. ``swapped`` computes C^T = B^T A^T, so that B is the
+    row operand. ``parts`` is into how many k is cut.
     """
 
     plan: WgmmaPlan | None = None
     swapped: bool = False
     parts: int = 1
+    tile: GemmPlan | None = None
+
+    @property
+    def family(self) -> Family:
+        """Of the kernel that multiplies."""
+        return "mma.sync" if self.plan is None else "wgmma"
 
     @property
     def name(self) -> str:
-        """In words, for a record's algorithm column."""
+        """In words, for tables of choices; `gemm_names` says what became of it in a launch."""
         if self.plan is None:
-            return "mma.sync"
+            return "mma.sync" + (f" {self.tile.name}" if self.tile else "")
         order = "B^T A^T" if self.swapped else "A B"
         cut = f", k in {self.parts} parts" if self.parts > 1 else ""
         aside = ", packed aside" if self.plan.packs else ""
@@ -185,13 +192,18 @@ def choose(
     sizes: GemmSizes,
     a: OperandTraits,
     b: OperandTraits,
+    family: Family | None = None,
 ) -> GemmChoice:
-    """The candidate of the least estimated time. Raises PlanError where there is none."""
+    """The candidate of the least estimated time, of a family where one is asked for.
+
+    Raises PlanError where there is none.
+    """
     every = candidates(precision, arch, sizes, a, b)
+    every = [choice for choice in every if family in (None, choice.family)]
     if not every:
         raise PlanError(
-            f"no kernel for {precision.name} on {arch.name} with packed operands, pairs of 16 bits "
-            f"or 16-bit results: those need {TARGET}"
+            f"no {family or 'kernel'} for {precision.name} on {arch.name} with packed operands, "
+            f"pairs of 16 bits or 16-bit results: those need wgmma on {TARGET}"
         )
     return min(every, key=lambda choice: estimate(choice, precision, cores, sizes, a, b))
 
