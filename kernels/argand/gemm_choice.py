@@ -123,8 +123,6 @@ def candidates(
         return found
     for swapped in (False, True):
         rows, columns = (b, a) if swapped else (a, b)
-        if rows.packed and not columns.packed:
-            continue  # what is packed can only be the column operand
         for storage in _storages(precision, rows, columns):
             for plan in wgmma_tiles(precision, storage):
                 plan = replace(
@@ -226,6 +224,8 @@ _JOINING = 8e-6
 """What leaving and adding up pieces of a tile takes."""
 _SHARE = {(2, 128): 0.90, (2, 96): 0.86, (2, 64): 0.76, (2, 32): 0.5, (1, 64): 0.52, (1, 32): 0.35}
 """Of the tensor cores' rate that a tile reaches, by warpgroups and columns."""
+_EXPOSED = 0.1
+"""Of the shorter of products and traffic, which does not disappear behind the longer."""
 _SPLITTING = 1.05
 """What splitting in registers costs, every column tile anew, over a packed row operand."""
 _MMA_STEP = {4: 0.5e-6, 2: 0.34e-6}
@@ -289,4 +289,5 @@ def estimate(
         division = divide(tiles, cores, stages, plan.depth, pieces if tiles < cores else None)
     if division.share:
         total += _JOINING
-    return total + max(division.turns(stages) * one, moved)
+    spent = division.turns(stages) * one
+    return total + max(spent, moved) + _EXPOSED * min(spent, moved)
