@@ -12,6 +12,7 @@ from argand import cuda_calls, cuda_cublas
 from argand.cuda_arrays import Batched, batched, place, result_place, writable
 from argand.cuda_launch import OperandForm, forced, planes_for, prepare
 from argand.cuda_pack import PackLaunch, PackSource, Planes
+from argand.cuda_pairs import as_halves, in_words, words
 from argand.cuda_workspace import zeroed
 from argand.device import gpu
 from argand.gemm import GemmProblem
@@ -63,6 +64,7 @@ def pack(
         if precision.exact_operands or not _on_hopper() or kernels == "mma.sync":
             kept = x.to_complex64() if isinstance(x, Pairs) else x
             return PackedOperand(None, kept.astype(precision.output, copy=True), op, batch_shape)
+        x = as_halves(x, precision.operand.name) if isinstance(x, Pairs) else x
         lines = _lines(x, op, side, batch_shape)
         source = PackSource(lines.layout, half=isinstance(x, Pairs), flip=op == "C")
         device = gpu(cupy.cuda.Device().id)
@@ -77,22 +79,9 @@ def pack(
 
 def _lines(x: Any, op: Op, side: Side, batch_shape: tuple[int, ...]) -> Batched:
     """An operand by the kernels' lines (rows of op(A), columns of op(B)) and k."""
-    array = _words(x) if isinstance(x, Pairs) else x.astype("complex64", copy=False)
+    array = words(x) if isinstance(x, Pairs) else x.astype("complex64", copy=False)
     found = batched(array, batch_shape)
     return found.transposed if (op == "N") == (side == "b") else found
-
-
-def _words(x: Pairs) -> Any:
-    """Pairs of 16 bits as one uint32 each, in place where each is an aligned word."""
-    parts = x.array if _in_words(x) else x.array.copy(order="C")
-    return parts.view("uint32")[..., 0]
-
-
-def _in_words(x: Pairs) -> bool:
-    """Whether real and imaginary part lie together, at multiples of 4 bytes."""
-    parts = x.array
-    together = parts.strides[-1] == parts.itemsize
-    return bool(together and not (parts.data.ptr % 4 or any(s % 4 for s in parts.strides[:-1])))
 
 
 def gemm(
@@ -102,7 +91,7 @@ def gemm(
 
     Args:
         problem: what is asked for.
-        a, b: arrays, `Pairs` of the precision's format, or `PackedOperand`.
+        a, b: arrays, `Pairs` of the precision's format or of int8, or `PackedOperand`.
         c: an array or None.
         out: an array, `Pairs` where the problem's output is complex-half, or None.
         key: under which calls of this form are to be remembered.
@@ -119,6 +108,10 @@ def gemm(
             # One scaled and the other not: as if neither were rounded yet, which is exact.
             key = None if isinstance(a, Pairs) or isinstance(b, Pairs) else key
             a, b = (x.to_complex64() if isinstance(x, Pairs) else x for x in (a, b))
+        elif isinstance(a, Pairs):
+            halves = [as_halves(x, problem.precision.operand.name) for x in (a, b)]
+            key = key if halves[0] is a and halves[1] is b else None
+            a, b = halves
         given_c = c
         if c is not None:
             c = c.astype("complex64", copy=False) if problem.beta != 0 else None
@@ -180,14 +173,14 @@ def _half_result(
     if _has_wgmma(problem) and problem.k and problem.alpha != 0:
         others = [x.array if isinstance(x, Pairs) else x for x in (a, b)]
         inputs = [c, *(x for x in others if not isinstance(x, PackedOperand))]
-        if out is not None and _in_words(out) and writable(out.array, inputs):
+        if out is not None and in_words(out) and writable(out.array, inputs):
             target = out
         else:
             target = cuda_calls.empty(problem.shape, name)
         if target.array.size:
-            words = batched(_words(target), problem.batch_shape)
+            place_ = batched(words(target), problem.batch_shape)
             key = key if target is out or out is None else None
-            _solve(problem, a, b, c, words, key, (a, b, given_c, out), name)
+            _solve(problem, a, b, c, place_, key, (a, b, given_c, out), name)
     else:
         target = to_pairs(gemm(replace(problem, output="complex64"), a, b, c, None), name)
     if out is None or target is out:
