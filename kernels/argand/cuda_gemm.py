@@ -16,7 +16,7 @@ from argand.cuda_pairs import as_halves, in_words, words
 from argand.cuda_workspace import zeroed
 from argand.device import gpu
 from argand.gemm import GemmProblem
-from argand.kernel_families import Family, check_family
+from argand.kernel_families import Family, require_family
 from argand.operands import Op, Side
 from argand.pairs import Pairs, to_pairs
 from argand.precision import Precision
@@ -97,13 +97,13 @@ def gemm(
         key: under which calls of this form are to be remembered.
 
     Raises PlanError where the architecture has no legal tile, CompileError where NVRTC fails,
-    ValueError where it has not the problem's family of kernels.
+    DeviceError where it has not the problem's family of kernels.
     """
     problem, a, b = _unwrapped(problem, a, b)
     if problem.precision.exact_operands:
         return cuda_cublas.gemm(problem, a, b, c, out, problem.precision.name, key)
     with place(a):
-        check_family(problem.kernels, problem.precision, gpu(cupy.cuda.Device().id).arch)
+        require_family(problem.kernels, gpu(cupy.cuda.Device().id))
         if isinstance(a, Pairs) != isinstance(b, Pairs) or not _has_wgmma(problem):
             # One scaled and the other not: as if neither were rounded yet, which is exact.
             key = None if isinstance(a, Pairs) or isinstance(b, Pairs) else key

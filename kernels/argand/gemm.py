@@ -15,8 +15,8 @@ from typing import Any, Literal
 import numpy as np
 
 from argand import numpy_backend
-from argand.device import Backend
-from argand.kernel_families import Family, check_family
+from argand.device import Backend, cpu
+from argand.kernel_families import Family, check_family, require_family
 from argand.operands import OPS, Op, as_operand, native_pairs, on_gpu, oriented_shape, type_name
 from argand.packing import Packed, check_packed
 from argand.pairs import HALF_FORMATS, Pairs, to_pairs
@@ -184,8 +184,8 @@ def gemm(
 
     Raises:
         ValueError: shapes that do not fit, an unknown precision, op, rounding or output, a wrong
-            ``out``, an operand packed for another call, kernels that the device or the precision
-            does not have.
+            ``out``, an operand packed for another call, kernels that the precision does not have.
+        DeviceError: kernels that the device does not have.
         TypeError: some operands on a GPU and others not.
     """
     key = None
@@ -208,8 +208,8 @@ def gemm(
         alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision=row, output=output,
         a_format=_format(a), b_format=_format(b), kernels=kernels,
     )  # fmt: skip
-    if kernels is not None and backend == "cpu":
-        raise ValueError(f"kernels are a GPU's: on the CPU they must be None, got {kernels!r}")
+    if backend == "cpu":
+        require_family(kernels, cpu())
     half = row.operand.name if problem.output == "complex-half" else None
     check_out(out, problem.shape, f"Pairs of {half}" if half else problem.output)
     a, b = (x.backend_data if isinstance(x, Packed) else native_pairs(row, x, backend)

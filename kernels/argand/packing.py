@@ -8,7 +8,7 @@ from typing import Any
 
 from argand import numpy_backend
 from argand.device import Device, cpu, gpu
-from argand.kernel_families import Family, check_family
+from argand.kernel_families import Family, check_family, require_family
 from argand.operands import SIDES, Op, Side, as_operand, native_pairs, on_gpu, oriented_shape
 from argand.precision import Precision, get_precision
 
@@ -65,7 +65,8 @@ def pack(
 
     Raises:
         ValueError: an unknown precision, rounding, side or op, fewer than two axes, kernels that
-            the device or the precision does not have.
+            the precision does not have.
+        DeviceError: kernels that the device does not have.
     """
     row = get_precision(precision, rounding)
     if side not in SIDES:
@@ -74,15 +75,14 @@ def pack(
         raise ValueError("x is packed already; pack the array that it was made of")
     x = as_operand(x)
     device = gpu(x.device.id) if on_gpu(x) else cpu()
-    check_family(kernels, row, device.arch)
+    check_family(kernels, row)
+    require_family(kernels, device)
     shape = (*x.shape[:-2], *oriented_shape(x.shape, op, name="x"))
     data: Any
     if device.backend == "cuda":
         from argand import cuda_backend
 
         data = cuda_backend.pack(native_pairs(row, x, "cuda"), op, row, side, kernels)
-    elif kernels is not None:
-        raise ValueError(f"kernels are a GPU's: on the CPU they must be None, got {kernels!r}")
     else:
         data = numpy_backend.pack(native_pairs(row, x, "cpu"), op, row, side)
     return Packed(shape, row, side, device, data.nbytes, data)

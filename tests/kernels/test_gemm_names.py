@@ -7,20 +7,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import PRECISIONS, gemm, launched, launches, pack
+from argand import PRECISIONS, Device, DeviceError, gemm, launched, launches, pack
 from argand.device import ARCHITECTURES
 from argand.gemm import gemm_problem
 from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, candidates, choose
 from argand.gemm_names import mma_name, wgmma_name
 from argand.gemm_plan import PlanError, plan_gemm
-from argand.kernel_families import families_of
+from argand.kernel_families import families_of, require_family
 from argand.tile_division import Division, divide
 from argand.wgmma_plan import TARGET, WgmmaPlan
 
 from tests.kernels.precisions import TENSOR
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
-AMPERE = ARCHITECTURES[0]
 A, B = OperandTraits(), OperandTraits(k_fast=False)
 PACKED, HALF = OperandTraits(packed=True), OperandTraits(half=True)
 SIZES = GemmSizes(1, 4096, 4096, 4096)
@@ -105,8 +104,12 @@ def test_what_mma_sync_cannot_read_is_refused() -> None:
 
 def test_families_by_precision_and_card() -> None:
     assert families_of(PRECISIONS["tf32"]) == ("wgmma", "mma.sync")
-    assert families_of(PRECISIONS["tf32"], AMPERE) == ("mma.sync",)
-    assert families_of(PRECISIONS["fp32"], HOPPER) == ("cublas",)
+    assert families_of(PRECISIONS["fp32"]) == ("cublas",)
+    older = Device("cuda", "a card", arch=ARCHITECTURES[0])
+    for family in (None, "mma.sync", "cublas"):
+        require_family(family, older)  # type: ignore[arg-type]
+    with pytest.raises(DeviceError, match="wgmma needs sm_90a, and a card is sm_80"):
+        require_family("wgmma", older)
 
 
 @pytest.mark.parametrize(
@@ -129,5 +132,7 @@ def test_a_family_that_a_precision_has_not(precision: str, kernels: Any, message
 def test_the_cpu_has_no_families() -> None:
     for call in (lambda: gemm(np.eye(3), np.eye(3), precision="tf32", kernels="mma.sync"),
                  lambda: pack(np.eye(3), "tf32", kernels="mma.sync")):  # fmt: skip
-        with pytest.raises(ValueError, match=r"on the CPU they must be None, got 'mma\.sync'"):
+        with pytest.raises(
+            DeviceError, match=r"kernels are a GPU's: on .* there is no 'mma\.sync'"
+        ):
             call()
