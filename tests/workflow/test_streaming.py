@@ -141,6 +141,18 @@ def test_the_record_names_the_kernels_of_every_chunk(
         assert not any("kernel" in peer.algorithm for peer in peers)
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("kernels", [{}, {"3xfp16": "mma.sync"}], ids=str)
+def test_the_record_names_the_family_that_ran(
+    gpu: Device, tmp_path: Path, kernels: dict[str, str]
+) -> None:
+    case = sized("rows", gpu) | {"kernels": kernels}
+    for name, given in (("streamed", case), ("whole", without_bound(case))):
+        (record, *_) = Ran(tmp_path / name, workload_of(given, "3xfp16"), gpu).records()
+        family = "mma[.]sync" if kernels else "(wgmma|mma[.]sync)"
+        assert re.match(rf"fp16 4M \(3 products\), {family} \d+x\d+x\d+ ", record.algorithm)
+
+
 PEAK = """
 import logging, sys
 from pathlib import Path
