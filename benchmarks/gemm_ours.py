@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from argand import Device, Precision, gemm, pack, to_pairs
+from argand import Device, Precision, gemm, launched, pack, to_pairs
 
 from benchmarks.measuring import Candidate, array_module
 
@@ -54,7 +54,7 @@ def _plain(precision: Precision, device: Device) -> Candidate:
 
     return Candidate(
         "argand", precision, _algorithm(precision, device), prepare, compute, _itself,
-        input=dtype, output=dtype,
+        input=dtype, output=dtype, chosen=_kernels_of(compute),
     )  # fmt: skip
 
 
@@ -67,7 +67,7 @@ def _packed(precision: Precision, device: Device) -> Candidate:
         left, out = arrays.array(a, precision.output), _place(arrays, a, b, precision.output)
         return left, pack(b, precision, side="b"), out
 
-    return replace(plain, prepare=prepare, input="packed", algorithm=f"{plain.algorithm}, B packed")
+    return replace(plain, prepare=prepare, input="packed")
 
 
 def _half(precision: Precision, device: Device, output: str) -> Candidate:
@@ -86,7 +86,7 @@ def _half(precision: Precision, device: Device, output: str) -> Candidate:
     return Candidate(
         "argand", unscaled(precision), _algorithm(precision, device), prepare, compute,
         _itself if output != "complex-half" else lambda x: x.to_complex64(),
-        input="complex-half", output=output,
+        input="complex-half", output=output, chosen=_kernels_of(compute),
     )  # fmt: skip
 
 
@@ -105,6 +105,17 @@ def call_once(candidates: Sequence[Candidate], a: Any, b: Any) -> None:
         list(pool.map(call, candidates))
     cupy.cuda.Device().synchronize()
     cupy.get_default_memory_pool().free_all_blocks()
+
+
+def _kernels_of(compute: Callable[..., Any]) -> Callable[..., str]:
+    """What says which kernels a call of these operands runs: it makes that call once more."""
+
+    def said(*operands: Any) -> str:
+        with launched() as names:
+            compute(*operands)
+        return "; ".join(names)
+
+    return said
 
 
 def unscaled(precision: Precision) -> Precision:

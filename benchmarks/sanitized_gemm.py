@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 from argand import PRECISIONS, Precision, gemm, pack, to_pairs
-from argand.device import gpu
+from argand.device import ARCHITECTURES, gpu
 from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, candidates
+from argand.gemm_plan import candidates as mma_tiles
 from argand.operands import OPS
 
 from benchmarks.gemm_ours import unscaled
@@ -29,6 +30,8 @@ SHAPES = (
     Shape(1, 300, 40), Shape(300, 1, 40), Shape(64, 64, 1000), Shape(33, 20, 47, batch=3),
 )  # fmt: skip
 """One-sized, prime, one line on either side, tall k, a batch; none a multiple of a tile."""
+TILED_SHAPES = (Shape(131, 139, 45), Shape(34, 20, 302, batch=3))
+"""One more than a tile either way, and less than one."""
 HOPPER_SHAPES = (Shape(65, 34, 18), Shape(130, 132, 1100), Shape(34, 20, 46, batch=3))
 """Ragged, with pitches that the copy engine reads; the second has k to cut."""
 IN_TURNS = Shape(1540, 1500, 308)
@@ -47,8 +50,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     cupy.cuda.set_allocator(None)
     wrong = 0
     for name, accuracy in itertools.chain(
-        products(precision, cupy), hopper_products(precision), products_in_turns(precision)
-    ):
+        products(precision, cupy), products_by_tile(precision), hopper_products(precision),
+        products_in_turns(precision),
+    ):  # fmt: skip
         if not accuracy.verified:
             wrong += 1
             print(f"{name}: {accuracy.reason}")
@@ -88,6 +92,24 @@ def products(precision: Precision, arrays: Any) -> Iterator[tuple[str, Accuracy]
                 reference, on_host(result), unscaled(precision), backend=backend
             )
             yield f"gemm {shape} complex-half", judged
+
+
+def products_by_tile(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
+    """(call, its result's judgement): every tile of the mma.sync family, with stages for an A100.
+
+    Scaled precisions look for their scales in the one k, and scan in the other.
+    """
+    if precision.exact_operands:
+        return
+    for shape in TILED_SHAPES:
+        a, b = random_operands(shape, _SEED)
+        c = np.ones((*shape.leading, shape.m, shape.n), precision.output)
+        reference = product_reference(a, b, c, alpha=_ALPHA, beta=_BETA, seed=_SEED)
+        for tile in mma_tiles(precision, ARCHITECTURES[0]):
+            choice = GemmChoice(tile=tile)
+            result = _forced(choice, precision, a, b, c, alpha=_ALPHA, beta=_BETA)
+            judged = assess_product(reference, result, precision, backend="cuda")
+            yield f"gemm {shape} {choice.name}", judged
 
 
 def hopper_products(precision: Precision) -> Iterator[tuple[str, Accuracy]]:

@@ -8,6 +8,7 @@ from argand.gate_measuring import measure_gate_costs
 from argand.gate_order import Gate
 from argand.gates import apply_gate
 from argand.gemm import GemmProblem, gemm
+from argand.launches import launched
 from argand.packing import Packed, pack
 from argand.pairs import Pairs, pairs, to_pairs
 from argand.precision import PRECISIONS, Precision, get_precision
@@ -37,6 +38,7 @@ __all__ = [
     "fft_backend",
     "gemm",
     "get_precision",
+    "launched",
     "log_softmax",
     "logsumexp",
     "measure_gate_costs",

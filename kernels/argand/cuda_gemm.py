@@ -12,9 +12,11 @@ from argand import cuda_calls, cuda_cublas
 from argand.cuda_arrays import Batched, batched, place, result_place, writable
 from argand.cuda_launch import OperandForm, forced, planes_for, prepare
 from argand.cuda_pack import PackLaunch, PackSource, Planes
+from argand.cuda_pairs import as_halves, in_words, words
 from argand.cuda_workspace import zeroed
 from argand.device import gpu
 from argand.gemm import GemmProblem
+from argand.kernel_families import Family, require_family
 from argand.operands import Op, Side
 from argand.pairs import Pairs, to_pairs
 from argand.precision import Precision
@@ -22,12 +24,11 @@ from argand.wgmma_plan import TARGET
 
 
 def gemm_algorithm(precision: Precision) -> str:
-    """What `gemm` runs for a precision, for the record; on Hopper the sizes decide the family."""
+    """How `gemm` computes at a precision, for the record; `argand.launched` names the kernels."""
     if precision.exact_operands:
         return cuda_cublas.algorithm(precision.name)
-    family = "wgmma or mma.sync" if _on_hopper() else "mma.sync"
     products = "" if len(precision.products) == 1 else f" ({len(precision.products)} products)"
-    return f"{family} {precision.operand.name} 4M{products}"
+    return f"{precision.operand.name} 4M{products}"
 
 
 def _on_hopper() -> bool:
@@ -54,13 +55,16 @@ class PackedOperand:
         return (self.copy if self.planes is None else self.planes.memory).device
 
 
-def pack(x: Any, op: Op, precision: Precision, side: Side) -> PackedOperand:
+def pack(
+    x: Any, op: Op, precision: Precision, side: Side, kernels: Family | None = None
+) -> PackedOperand:
     """What `gemm` takes in place of x, in memory of its own; arguments as in `argand.pack`."""
     batch_shape = tuple(x.shape[:-2])
     with place(x):
-        if precision.exact_operands or not _on_hopper():
+        if precision.exact_operands or not _on_hopper() or kernels == "mma.sync":
             kept = x.to_complex64() if isinstance(x, Pairs) else x
             return PackedOperand(None, kept.astype(precision.output, copy=True), op, batch_shape)
+        x = as_halves(x, precision.operand.name) if isinstance(x, Pairs) else x
         lines = _lines(x, op, side, batch_shape)
         source = PackSource(lines.layout, half=isinstance(x, Pairs), flip=op == "C")
         device = gpu(cupy.cuda.Device().id)
@@ -75,22 +79,9 @@ def pack(x: Any, op: Op, precision: Precision, side: Side) -> PackedOperand:
 
 def _lines(x: Any, op: Op, side: Side, batch_shape: tuple[int, ...]) -> Batched:
     """An operand by the kernels' lines (rows of op(A), columns of op(B)) and k."""
-    array = _words(x) if isinstance(x, Pairs) else x.astype("complex64", copy=False)
+    array = words(x) if isinstance(x, Pairs) else x.astype("complex64", copy=False)
     found = batched(array, batch_shape)
     return found.transposed if (op == "N") == (side == "b") else found
-
-
-def _words(x: Pairs) -> Any:
-    """Pairs of 16 bits as one uint32 each, in place where each is an aligned word."""
-    parts = x.array if _in_words(x) else x.array.copy(order="C")
-    return parts.view("uint32")[..., 0]
-
-
-def _in_words(x: Pairs) -> bool:
-    """Whether real and imaginary part lie together, at multiples of 4 bytes."""
-    parts = x.array
-    together = parts.strides[-1] == parts.itemsize
-    return bool(together and not (parts.data.ptr % 4 or any(s % 4 for s in parts.strides[:-1])))
 
 
 def gemm(
@@ -100,21 +91,27 @@ def gemm(
 
     Args:
         problem: what is asked for.
-        a, b: arrays, `Pairs` of the precision's format, or `PackedOperand`.
+        a, b: arrays, `Pairs` of the precision's format or of int8, or `PackedOperand`.
         c: an array or None.
         out: an array, `Pairs` where the problem's output is complex-half, or None.
         key: under which calls of this form are to be remembered.
 
-    Raises PlanError where the architecture has no legal tile, CompileError where NVRTC fails.
+    Raises PlanError where the architecture has no legal tile, CompileError where NVRTC fails,
+    DeviceError where it has not the problem's family of kernels.
     """
     problem, a, b = _unwrapped(problem, a, b)
     if problem.precision.exact_operands:
         return cuda_cublas.gemm(problem, a, b, c, out, problem.precision.name, key)
     with place(a):
-        if isinstance(a, Pairs) != isinstance(b, Pairs) or not _takes_pairs():
+        require_family(problem.kernels, gpu(cupy.cuda.Device().id))
+        if isinstance(a, Pairs) != isinstance(b, Pairs) or not _has_wgmma(problem):
             # One scaled and the other not: as if neither were rounded yet, which is exact.
             key = None if isinstance(a, Pairs) or isinstance(b, Pairs) else key
             a, b = (x.to_complex64() if isinstance(x, Pairs) else x for x in (a, b))
+        elif isinstance(a, Pairs):
+            halves = [as_halves(x, problem.precision.operand.name) for x in (a, b)]
+            key = key if halves[0] is a and halves[1] is b else None
+            a, b = halves
         given_c = c
         if c is not None:
             c = c.astype("complex64", copy=False) if problem.beta != 0 else None
@@ -155,10 +152,10 @@ def _unwrapped(problem: GemmProblem, a: Any, b: Any) -> tuple[GemmProblem, Any, 
     return problem, a, b
 
 
-def _takes_pairs() -> bool:
-    """Whether pairs of 16 bits are read as they are: by the wgmma family, unless told otherwise."""
-    choice = forced.value
-    return _on_hopper() and (choice is None or choice.plan is not None)
+def _has_wgmma(problem: GemmProblem) -> bool:
+    """Whether the wgmma family may take a product: it alone reads and writes pairs of 16 bits."""
+    family = problem.kernels if forced.value is None else forced.value.family
+    return _on_hopper() and family in (None, "wgmma")
 
 
 def _half_result(
@@ -173,17 +170,17 @@ def _half_result(
     """The product as pairs of 16 bits: stored so by the kernel where it can, else rounded after."""
     name = problem.precision.operand.name
     target: Pairs
-    if _on_hopper() and problem.k and problem.alpha != 0:
+    if _has_wgmma(problem) and problem.k and problem.alpha != 0:
         others = [x.array if isinstance(x, Pairs) else x for x in (a, b)]
         inputs = [c, *(x for x in others if not isinstance(x, PackedOperand))]
-        if out is not None and _in_words(out) and writable(out.array, inputs):
+        if out is not None and in_words(out) and writable(out.array, inputs):
             target = out
         else:
             target = cuda_calls.empty(problem.shape, name)
         if target.array.size:
-            words = batched(_words(target), problem.batch_shape)
+            place_ = batched(words(target), problem.batch_shape)
             key = key if target is out or out is None else None
-            _solve(problem, a, b, c, words, key, (a, b, given_c, out), name)
+            _solve(problem, a, b, c, place_, key, (a, b, given_c, out), name)
     else:
         target = to_pairs(gemm(replace(problem, output="complex64"), a, b, c, None), name)
     if out is None or target is out:

@@ -10,7 +10,7 @@ from typing import Any
 
 import cupy
 
-from argand import tuning
+from argand import launches, tuning
 from argand.cuda_arrays import Layout, k_fast
 from argand.cuda_kernel import BoundKernel
 from argand.cuda_mma import MmaLaunch
@@ -23,6 +23,8 @@ from argand.device import Device, gpu
 from argand.forced import Forced
 from argand.gemm import GemmProblem
 from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, choose, room
+from argand.gemm_names import mma_name, wgmma_name
+from argand.kernel_families import Family
 from argand.precision import Precision
 from argand.tile_division import Memory, OwnPlanes
 from argand.wgmma_plan import WgmmaPlan
@@ -86,18 +88,24 @@ def _prepared(
     _generation: int,
 ) -> GemmLaunch:
     sizes = GemmSizes(problem.batch, problem.m, problem.n, problem.k, out.item == 4)
-    choice = choice_for(problem.precision, sizes, a.traits, b.traits, device)
+    choice = choice_for(problem.precision, sizes, a.traits, b.traits, device, problem.kernels)
     return GemmLaunch(problem, a, b, c, out, choice, gpu(device))
 
 
 def choice_for(
-    precision: Precision, sizes: GemmSizes, a: OperandTraits, b: OperandTraits, device: int
+    precision: Precision,
+    sizes: GemmSizes,
+    a: OperandTraits,
+    b: OperandTraits,
+    device: int,
+    family: Family | None = None,
 ) -> GemmChoice:
-    """What the device's measured table says, else the least estimate."""
+    """What the device's measured table says, else the least estimate; of a family where given."""
     found = gpu(device)
-    return tuning.lookup(precision, sizes, a, b, device) or choose(
-        precision, found.require_arch(), found.cores, sizes, a, b
-    )
+    measured = tuning.lookup(precision, sizes, a, b, device)
+    if measured is not None and family in (None, measured.family):
+        return measured
+    return choose(precision, found.require_arch(), found.cores, sizes, a, b, family)
 
 
 def _adapted(choice: GemmChoice, a: OperandTraits, b: OperandTraits) -> GemmChoice:
@@ -134,7 +142,9 @@ class GemmLaunch:
         if choice.plan is None:
             assert a.lines is not None
             assert b.lines is not None
-            self._mma = MmaLaunch(problem, a.lines, b.lines, addend, out, device)
+            self._mma = MmaLaunch(problem, a.lines, b.lines, addend, out, device, choice.tile)
+            #: What it is, for records.
+            self.name = mma_name(self._mma.plan, problem.precision)
             return
         plan, precision = choice.plan, problem.precision
         rows, columns, lines_m, lines_n = a, b, problem.m, problem.n
@@ -180,6 +190,8 @@ class GemmLaunch:
             columns.lines if plan.packs else None, columns.conjugated != flip_result,
             Memory(packed, left, self._own_planes(plan, precision)),
         )  # fmt: skip
+        made = self._multiply
+        self.name = wgmma_name(choice, made.plan, made.division, a.traits, b.traits)
         self._swapped = choice.swapped
         own = self._pack.planes(0) if self._pack else []
         #: Of what is packed here: bytes before its planes, and before what scales results back.
@@ -212,6 +224,8 @@ class GemmLaunch:
 
     def __call__(self, a: int | Planes, b: int | Planes, c: int, out: int) -> None:
         """Launch on these addresses or planes; c is not read where beta is 0."""
+        if launches.watching:
+            launches.note(self.name)
         if self._mma is not None:
             assert isinstance(a, int)
             assert isinstance(b, int)

@@ -16,6 +16,7 @@ from argand.device import Device
 from argand.gemm import GemmProblem
 from argand.gemm_plan import (
     ARGUMENTS,
+    GemmPlan,
     gemm_source,
     kernel_name,
     plan_gemm,
@@ -31,7 +32,7 @@ class MmaLaunch:
 
     ``left`` has the rows of op(A), ``right`` the columns of op(B) as its rows, each by k, not yet
     conjugated; ``c`` is out's layout where there is no C. A batch larger than a grid takes several
-    launches.
+    launches. ``tile`` is taken instead of the one that costs least.
     """
 
     def __init__(
@@ -42,13 +43,16 @@ class MmaLaunch:
         c: Layout,
         out: Layout,
         device: Device,
+        tile: GemmPlan | None = None,
     ) -> None:
         plan = plan_gemm(
             problem.precision, device.require_arch(), cores=device.cores,
             batch=problem.batch, m=problem.m, n=problem.n, k=problem.k,
             a_k_fast=k_fast(left), b_k_fast=k_fast(right),
-            vector=2 if _whole_pairs(left) and _whole_pairs(right) else 1,
+            vector=2 if _whole_pairs(left) and _whole_pairs(right) else 1, tile=tile,
         )  # fmt: skip
+        #: The kernel.
+        self.plan = plan
         kernel = nvrtc.load(
             gemm_source(problem.precision, plan), device.target,
             kernel_name(problem.precision, plan), plan.shared_bytes,

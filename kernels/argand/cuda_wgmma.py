@@ -74,7 +74,8 @@ class WgmmaLaunch:
         plan, arranged = arrange_with_head(
             plan, precision, problem, tiles, most, memory, device.require_arch()
         )
-        self._plan = plan
+        #: The kernel, with how results leave and tiles follow each other here.
+        self.plan = plan
         shared_bytes = plan.shared_bytes(precision)
         kernel = nvrtc.load(
             wgmma_source(precision, plan), device.target, wgmma_kernel_name(precision, plan),
@@ -82,6 +83,8 @@ class WgmmaLaunch:
         )  # fmt: skip
         multiplying = plan.threads - WARPGROUP
         division = arranged.division
+        #: How tiles are divided among blocks.
+        self.division = division
         #: Bytes that sums of pieces take, and planes of what is packed on the way.
         self.nbytes = arranged.nbytes
         self._pieces_at = memory.taken if arranged.over is None else arranged.over
@@ -159,7 +162,7 @@ class WgmmaLaunch:
         where beta is 0.
         """
         source = planes = 0
-        if self._plan.packs:
+        if self.plan.packs:
             source, columns = columns, memory + self._planes_at
             planes = columns
         pointers = (
@@ -170,12 +173,12 @@ class WgmmaLaunch:
         with self._lock:
             y_map = y_maps.at(columns)
             # A kernel that stores directly does not look at the third map.
-            maps = x_maps.at(rows), y_map, out_maps.at(out) if self._plan.staged else y_map
+            maps = x_maps.at(rows), y_map, out_maps.at(out) if self.plan.staged else y_map
             for kernel in self.kernels:
                 kernel.launch(stream, pointers, maps=maps)
 
     def _interleaved_map(self, address: int) -> TensorMap:
-        x, plan = self._x, self._plan
+        x, plan = self._x, self.plan
         assert x is not None
         item = plan.x_item(self._precision)
         fast, slow, stride, box = (
@@ -192,7 +195,7 @@ class WgmmaLaunch:
     def _out_map(self, address: int) -> TensorMap:
         out = self._out
         fast, slow, stride = (
-            (out.rows, out.columns, out.column_stride) if self._plan.rows_fast
+            (out.rows, out.columns, out.column_stride) if self.plan.rows_fast
             else (out.columns, out.rows, out.row_stride)
         )  # fmt: skip
         products = self._problem.batch * self._problem.parts
@@ -204,11 +207,11 @@ class WgmmaLaunch:
 
     def _x_planes_map(self, address: int) -> TensorMap:
         problem = self._problem
-        return self._planes_map(address, problem.rows, problem.x_batched, self._plan.block_m)
+        return self._planes_map(address, problem.rows, problem.x_batched, self.plan.block_m)
 
     def _y_map(self, address: int) -> TensorMap:
         problem = self._problem
-        return self._planes_map(address, problem.columns, problem.y_batched, self._plan.block_n)
+        return self._planes_map(address, problem.columns, problem.y_batched, self.plan.block_n)
 
     def _planes_map(self, address: int, lines: int, batched: bool, of_tile: int) -> TensorMap:
         item = self._precision.operand.bytes
@@ -219,5 +222,5 @@ class WgmmaLaunch:
         return tensor_map(
             address, item, (pitch, lines, planes, batches),
             (line, lines * line, planes * lines * line),
-            (self._plan.depth, of_tile, planes, 1), self._plan.line_bytes(self._precision),
+            (self.plan.depth, of_tile, planes, 1), self.plan.line_bytes(self._precision),
         )  # fmt: skip

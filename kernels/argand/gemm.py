@@ -15,7 +15,8 @@ from typing import Any, Literal
 import numpy as np
 
 from argand import numpy_backend
-from argand.device import Backend
+from argand.device import Backend, cpu
+from argand.kernel_families import Family, check_family, require_family
 from argand.operands import OPS, Op, as_operand, native_pairs, on_gpu, oriented_shape, type_name
 from argand.packing import Packed, check_packed
 from argand.pairs import HALF_FORMATS, Pairs, to_pairs
@@ -51,7 +52,8 @@ class GemmProblem:
 
     op(A) is ``batch_shape + (m, k)``, op(B) ``batch_shape + (k, n)``, C ``batch_shape + (m, n)``;
     leading axes are broadcast as in ``numpy.matmul``. ``a_format`` and ``b_format`` are what the
-    caller gave. Raises ValueError for an output that the precision does not have.
+    caller gave; ``kernels`` is the family of a GPU's kernels that is to compute it, None whichever
+    is fastest. Raises ValueError for an output or a family that the precision does not have.
     """
 
     batch_shape: tuple[int, ...]
@@ -66,8 +68,10 @@ class GemmProblem:
     output: Output = "complex64"
     a_format: OperandFormat = "complex"
     b_format: OperandFormat = "complex"
+    kernels: Family | None = None
 
     def __post_init__(self) -> None:
+        check_family(self.kernels, self.precision)
         if self.output == self.precision.output:
             return
         allowed = allowed_outputs(self.precision)
@@ -107,12 +111,13 @@ def gemm_problem(
     output: Output | None = None,
     a_format: OperandFormat = "complex",
     b_format: OperandFormat = "complex",
+    kernels: Family | None = None,
 ) -> GemmProblem:
     """The problem that a call of these shapes poses; output None is the precision's own.
 
     Raises ValueError where the inner dimensions differ, the leading axes do not broadcast, C does
     not have the result's shape, beta is not 0 and there is no C, or the precision does not have
-    this output.
+    this output or these kernels.
     """
     m, k = oriented_shape(a_shape, op_a, name="a", op_name="op_a")
     k_b, n = oriented_shape(b_shape, op_b, name="b", op_name="op_b")
@@ -130,7 +135,7 @@ def gemm_problem(
     row = get_precision(precision, rounding)
     problem = GemmProblem(
         batch_shape, m, n, k, op_a, op_b, complex(alpha), complex(beta), row,
-        row.output if output is None else output, a_format, b_format,
+        row.output if output is None else output, a_format, b_format, kernels,
     )  # fmt: skip
     if beta != 0 and c_shape is None:
         raise ValueError(f"beta is {beta}, so c must be given")
@@ -152,6 +157,7 @@ def gemm(
     rounding: Sequence[str] | str | None = None,
     output: Output | None = None,
     out: Any = None,
+    kernels: Family | None = None,
 ) -> Any:
     """alpha op(a) op(b) + beta c, at a precision.
 
@@ -168,6 +174,9 @@ def gemm(
         output: the type of the result; at fp16 and bf16 also ``complex-half``, the fp32 sums
             rounded once to nearest, ties to even (what is too large becomes an infinity).
         out: where the result goes; it may be c. Its type must be the output's.
+        kernels: the family of kernels that is to compute it on a GPU: ``wgmma`` (sm_90a),
+            ``mma.sync`` (sm_80 and newer) or, at fp64 and fp32, ``cublas``; None is whichever is
+            fastest. What is packed for wgmma can only be multiplied there (`argand.pack`).
 
     Returns:
         ``(..., m, n)``, complex128 at fp64 and complex64 otherwise; `Pairs` of the precision's
@@ -175,13 +184,14 @@ def gemm(
 
     Raises:
         ValueError: shapes that do not fit, an unknown precision, op, rounding or output, a wrong
-            ``out``, an operand packed for another call.
+            ``out``, an operand packed for another call, kernels that the precision does not have.
+        DeviceError: kernels that the device does not have.
         TypeError: some operands on a GPU and others not.
     """
     key = None
     if _ARRAYS_ON_CUDA.get(type(a)) or _on_cuda(a):
         cuda_calls = _cuda_calls()
-        options = (alpha, beta, op_a, op_b, precision, rounding, output)
+        options = (alpha, beta, op_a, op_b, precision, rounding, output, kernels)
         key = cuda_calls.key_of((a, b, c, out), options)
         found = None if key is None else cuda_calls.repeat(key, a, b, c, out)
         if found is not None:
@@ -196,8 +206,10 @@ def gemm(
     problem = gemm_problem(
         a.shape, b.shape, None if c is None else c.shape,
         alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision=row, output=output,
-        a_format=_format(a), b_format=_format(b),
+        a_format=_format(a), b_format=_format(b), kernels=kernels,
     )  # fmt: skip
+    if backend == "cpu":
+        require_family(kernels, cpu())
     half = row.operand.name if problem.output == "complex-half" else None
     check_out(out, problem.shape, f"Pairs of {half}" if half else problem.output)
     a, b = (x.backend_data if isinstance(x, Packed) else native_pairs(row, x, backend)

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from argand import gemm_memory
 from argand.device import Arch
 from argand.gemm_memory import OperandMemory
-from argand.gemm_plan import MOST_TO_LOOK_AT, PlanError
+from argand.gemm_plan import MOST_TO_LOOK_AT, GemmPlan, PlanError
+from argand.kernel_families import Family
 from argand.precision import Precision
 from argand.tile_division import Division, divide
 from argand.wgmma_plan import TARGET, Storage, WgmmaPlan, is_legal
@@ -63,20 +64,26 @@ class GemmSizes:
 class GemmChoice:
     """A way to solve a product.
 
-    ``plan`` is that of the wgmma family; None leaves the product to the mma.sync family.
-    ``swapped`` computes C^T = B^T A^T, so that B is the row operand. ``parts`` is into how many k
-    is cut.
+    ``plan`` is that of the wgmma family; None leaves the product to the mma.sync family, which
+    finds its own unless ``tile`` says which. ``swapped`` computes C^T = B^T A^T, so that B is the
+    row operand. ``parts`` is into how many k is cut.
     """
 
     plan: WgmmaPlan | None = None
     swapped: bool = False
     parts: int = 1
+    tile: GemmPlan | None = None
+
+    @property
+    def family(self) -> Family:
+        """Of the kernel that multiplies."""
+        return "mma.sync" if self.plan is None else "wgmma"
 
     @property
     def name(self) -> str:
-        """In words, for a record's algorithm column."""
+        """In words, for tables of choices; `gemm_names` says what became of it in a launch."""
         if self.plan is None:
-            return "mma.sync"
+            return "mma.sync" + (f" {self.tile.name}" if self.tile else "")
         order = "B^T A^T" if self.swapped else "A B"
         cut = f", k in {self.parts} parts" if self.parts > 1 else ""
         aside = ", packed aside" if self.plan.packs else ""
@@ -116,8 +123,6 @@ def candidates(
         return found
     for swapped in (False, True):
         rows, columns = (b, a) if swapped else (a, b)
-        if rows.packed and not columns.packed:
-            continue  # what is packed can only be the column operand
         for storage in _storages(precision, rows, columns):
             for plan in wgmma_tiles(precision, storage):
                 plan = replace(
@@ -185,13 +190,18 @@ def choose(
     sizes: GemmSizes,
     a: OperandTraits,
     b: OperandTraits,
+    family: Family | None = None,
 ) -> GemmChoice:
-    """The candidate of the least estimated time. Raises PlanError where there is none."""
+    """The candidate of the least estimated time, of a family where one is asked for.
+
+    Raises PlanError where there is none.
+    """
     every = candidates(precision, arch, sizes, a, b)
+    every = [choice for choice in every if family in (None, choice.family)]
     if not every:
         raise PlanError(
-            f"no kernel for {precision.name} on {arch.name} with packed operands, pairs of 16 bits "
-            f"or 16-bit results: those need {TARGET}"
+            f"no {family or 'kernel'} for {precision.name} on {arch.name} with packed operands, "
+            f"pairs of 16 bits or 16-bit results: those need wgmma on {TARGET}"
         )
     return min(every, key=lambda choice: estimate(choice, precision, cores, sizes, a, b))
 
@@ -214,6 +224,8 @@ _JOINING = 8e-6
 """What leaving and adding up pieces of a tile takes."""
 _SHARE = {(2, 128): 0.90, (2, 96): 0.86, (2, 64): 0.76, (2, 32): 0.5, (1, 64): 0.52, (1, 32): 0.35}
 """Of the tensor cores' rate that a tile reaches, by warpgroups and columns."""
+_EXPOSED = 0.1
+"""Of the shorter of products and traffic, which does not disappear behind the longer."""
 _SPLITTING = 1.05
 """What splitting in registers costs, every column tile anew, over a packed row operand."""
 _MMA_STEP = {4: 0.5e-6, 2: 0.34e-6}
@@ -277,4 +289,5 @@ def estimate(
         division = divide(tiles, cores, stages, plan.depth, pieces if tiles < cores else None)
     if division.share:
         total += _JOINING
-    return total + max(division.turns(stages) * one, moved)
+    spent = division.turns(stages) * one
+    return total + max(spent, moved) + _EXPOSED * min(spent, moved)

@@ -175,15 +175,16 @@ def plan_gemm(
     a_k_fast: bool = True,
     b_k_fast: bool = False,
     vector: int = 1,
+    tile: GemmPlan | None = None,
 ) -> GemmPlan:
     """The tile for a product of this shape on ``cores`` multiprocessors, checked.
 
     It takes the one that costs least: waves of blocks over the multiprocessors, each as long as a
-    multiprocessor needs for a tile's products and for its operands' way through shared memory.
-    Raises PlanError where none is legal.
+    multiprocessor needs for a tile's products and for its operands' way through shared memory; or
+    ``tile``, in the operands' layout. Raises PlanError where none is legal.
     """
     fitted = []
-    for plan in candidates(precision, arch):
+    for plan in candidates(precision, arch) if tile is None else [tile]:
         plan = replace(plan, a_k_fast=a_k_fast, b_k_fast=b_k_fast, vector=vector)
         fitted.append(plan if whole_passes(plan) else replace(plan, vector=1))
     best = min(fitted, key=lambda plan: _cost(plan, batch, m, n, k, cores))

@@ -41,13 +41,14 @@ def on_gpu(x: Any) -> bool:
 def native_pairs(precision: Precision, x: Any, backend: Backend) -> Any:
     """x as a backend takes it: arrays as they are, pairs as they are only where its kernels do so.
 
-    Those are pairs of the 16-bit format of which the precision multiplies one term
-    (``READS_PAIRS``); all others become complex64, which holds each of them exactly.
+    Those are pairs of the 16-bit format of which the precision multiplies one term, and of int8,
+    which each of these formats holds (``READS_PAIRS``); all others become complex64, which holds
+    each of them exactly.
     """
     if not isinstance(x, Pairs):
         return x
     native = (
-        READS_PAIRS[backend] and x.format == precision.operand.name
+        READS_PAIRS[backend] and x.format in (precision.operand.name, "int8")
         and precision.operand.bytes == 2 and precision.terms == 1
     )  # fmt: skip
     return x if native else x.to_complex64()

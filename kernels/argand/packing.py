@@ -8,6 +8,7 @@ from typing import Any
 
 from argand import numpy_backend
 from argand.device import Device, cpu, gpu
+from argand.kernel_families import Family, check_family, require_family
 from argand.operands import SIDES, Op, Side, as_operand, native_pairs, on_gpu, oriented_shape
 from argand.precision import Precision, get_precision
 
@@ -45,6 +46,7 @@ def pack(
     side: Side = "a",
     op: Op = "N",
     rounding: Sequence[str] | str | None = None,
+    kernels: Family | None = None,
 ) -> Packed:
     """Prepare an operand that many products share, so that each `gemm` need not do it again.
 
@@ -55,12 +57,16 @@ def pack(
         precision, rounding: those of the products.
         side: ``a`` for a left operand, ``b`` for a right one.
         op: of x, as ``op_a`` and ``op_b`` of `argand.gemm`; the products take it with op N.
+        kernels: the family of the products' kernels, as of `argand.gemm`. Only ``wgmma`` multiplies
+            what is packed as such; for the others a copy is kept.
 
     Returns:
         What `argand.gemm` takes in x's place. On the CPU the result has the bits that x gives.
 
     Raises:
-        ValueError: an unknown precision, rounding, side or op, fewer than two axes.
+        ValueError: an unknown precision, rounding, side or op, fewer than two axes, kernels that
+            the precision does not have.
+        DeviceError: kernels that the device does not have.
     """
     row = get_precision(precision, rounding)
     if side not in SIDES:
@@ -68,15 +74,16 @@ def pack(
     if isinstance(x, Packed):
         raise ValueError("x is packed already; pack the array that it was made of")
     x = as_operand(x)
+    device = gpu(x.device.id) if on_gpu(x) else cpu()
+    check_family(kernels, row)
+    require_family(kernels, device)
     shape = (*x.shape[:-2], *oriented_shape(x.shape, op, name="x"))
     data: Any
-    if on_gpu(x):
+    if device.backend == "cuda":
         from argand import cuda_backend
 
-        device = gpu(x.device.id)
-        data = cuda_backend.pack(native_pairs(row, x, "cuda"), op, row, side)
+        data = cuda_backend.pack(native_pairs(row, x, "cuda"), op, row, side, kernels)
     else:
-        device = cpu()
         data = numpy_backend.pack(native_pairs(row, x, "cpu"), op, row, side)
     return Packed(shape, row, side, device, data.nbytes, data)
 

@@ -81,7 +81,9 @@ class Pairs:
         """The same numbers as complex64, exactly; fp32 without a copy where it is contiguous."""
         with _device_of(self.array):
             if self.format == BF16.name:
-                parts = (self.array.astype("uint32", order="C") << 16).view("float32")
+                bits = self.array.astype("uint32", order="C")
+                bits <<= 16  # in place: a second array would take as much again
+                parts = bits.view("float32")
             else:
                 parts = self.array.astype("float32", order="C", copy=False)
             return parts.view("complex64")[..., 0]

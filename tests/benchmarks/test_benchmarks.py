@@ -9,10 +9,11 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from argand import PRECISIONS
+from argand import PRECISIONS, launches
 from argand.device import cpu
 
 from benchmarks import gemm, gemm_ours, gemm_peers, measuring, softmax
@@ -81,6 +82,24 @@ def test_gemm_takes_every_kind_of_operand(tmp_path: Path) -> None:
         ("bf16", "complex64", "complex64"), ("bf16", "packed", "complex64"),
         ("bf16", "complex-half", "complex64"), ("bf16", "complex-half", "complex-half"),
     }  # fmt: skip
+
+
+def test_rows_name_the_kernels_that_ran(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Of the call with these operands; a stand-in launches what a GPU would."""
+    original = gemm_ours.gemm
+
+    def named(a: Any, b: Any, **how: Any) -> Any:
+        launches.note(f"kernel for {type(b).__name__}")
+        return original(a, b, **how)
+
+    monkeypatch.setattr(gemm_ours, "gemm", named)
+    out = tmp_path / "gemm.csv"
+    arguments = ["--shape", "9x12x30", "--precisions", "bf16", "--peers", "none"]
+    assert gemm.main([*arguments, "--csv", str(out), *QUICK]) == 0
+    assert [(row["input"], row["algorithm"]) for row in rows(out)] == [
+        ("complex64", "cgemm, kernel for ndarray"), ("packed", "cgemm, kernel for Packed"),
+        ("complex-half", "cgemm, kernel for Pairs"), ("complex-half", "cgemm, kernel for Pairs"),
+    ]  # fmt: skip
 
 
 def test_several_shapes_are_measured_in_one_run(tmp_path: Path) -> None:

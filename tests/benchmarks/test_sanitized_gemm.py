@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from argand import PRECISIONS
+from argand.device import ARCHITECTURES
+from argand.gemm_plan import MOST_TO_LOOK_AT, candidates
 
 from benchmarks import sanitized_gemm
 from benchmarks.sanitized_gemm import SHAPES, products
@@ -28,3 +30,12 @@ def test_shapes_are_ragged() -> None:
     assert any(shape.batch > 1 for shape in SHAPES)
     assert any(1 in (shape.m, shape.n) for shape in SHAPES)
     assert sum(shape.k % 8 != 0 for shape in SHAPES) >= 4
+
+
+def test_shapes_of_tiles_are_ragged_and_of_both_ways_to_scale() -> None:
+    depths = [shape.k for shape in sanitized_gemm.TILED_SHAPES]
+    assert min(depths) <= MOST_TO_LOOK_AT < max(depths)
+    tiles = candidates(PRECISIONS["tf32"], ARCHITECTURES[0])
+    largest = max(max(tile.block_m, tile.block_n) for tile in tiles)
+    assert any(min(s.m, s.n) > largest for s in sanitized_gemm.TILED_SHAPES)
+    assert all(s.m % 16 and s.n % 8 for s in sanitized_gemm.TILED_SHAPES)

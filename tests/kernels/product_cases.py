@@ -47,8 +47,8 @@ def parts(x: Array) -> Array:
 
 def check(cp: Any, a: Array, b: Array, c: Array | None = None, **how: Any) -> None:
     """Compare with the model and with fp64; every element, none of them left unwritten."""
-    precision = get_precision(how.get("precision", "fp32"))
-    model = gemm(a, b, c, **how)
+    precision = get_precision(how.get("precision", "fp32"), how.get("rounding"))
+    model = gemm(a, b, c, **{k: v for k, v in how.items() if k != "kernels"})
     out = cp.full(model.shape, np.nan, model.dtype)
     returned = gemm(cp.asarray(a), cp.asarray(b), None if c is None else cp.asarray(c),
                     out=out, **how)  # fmt: skip

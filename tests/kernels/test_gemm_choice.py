@@ -20,7 +20,7 @@ from argand.gemm_choice import (
 from argand.gemm_plan import PlanError
 from argand.wgmma_plan import TARGET, WgmmaPlan, check_wgmma_plan
 
-from tests.kernels.precisions import SCALED, SINGLE_HALF, TENSOR
+from tests.kernels.precisions import SCALED, SINGLE_HALF, SPLIT, TENSOR
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
 OTHERS = [arch for arch in ARCHITECTURES if arch.target != TARGET]
@@ -67,12 +67,24 @@ def test_either_operand_may_be_the_row_operand(precision: str) -> None:
 
 
 @pytest.mark.parametrize("precision", TENSOR)
-def test_a_packed_operand_is_the_column_operand(precision: str) -> None:
-    for a, b, swapped in ((A, PACKED, False), (PACKED, B, True)):
+def test_a_packed_operand_may_have_either_role(precision: str) -> None:
+    """As the row operand it is in planes, and the other one is packed."""
+    for a, b, is_columns in ((A, PACKED, False), (PACKED, B, True)):
         found = ways(precision, a, b)
-        assert found
-        assert {choice.swapped for choice in found} == {swapped}
+        assert {choice.swapped for choice in found} == {False, True}
         assert all(choice.plan is not None for choice in found)
+        for choice, plan in wgmma(found):
+            assert plan.storage == "planar" or choice.swapped == is_columns
+            assert not plan.packs
+
+
+@pytest.mark.parametrize("precision", ["tf32", *SPLIT, "fp16"])
+def test_a_long_packed_operand_is_the_row_operand(precision: str) -> None:
+    """Samples packed before, by 64 x 64 weights that are not: tiles are 128 of the samples."""
+    choice = choose(PRECISIONS[precision], HOPPER, CORES, GemmSizes(256, 64, 4096, 64), A, PACKED)
+    assert choice.plan is not None
+    assert (choice.swapped, choice.plan.storage) == (True, "planar")
+    assert (choice.plan.block_m, choice.plan.block_n) == (128, 64)
 
 
 @pytest.mark.parametrize("precision", TENSOR)
@@ -195,7 +207,7 @@ def test_k_is_cut_where_it_is_long_and_tiles_are_few(
 
 @pytest.mark.parametrize("precision", TENSOR)
 @pytest.mark.parametrize("sizes", [(1, 16, 16, 1024), (1, 512, 512, 2048), (60, 100, 90, 5000)])
-@pytest.mark.parametrize("traits", [(A, B), (A, PACKED), (PACKED, PACKED)], ids=str)
+@pytest.mark.parametrize("traits", [(A, B), (A, PACKED), (PACKED, B), (PACKED, PACKED)], ids=str)
 def test_sums_of_parts_and_planes_are_at_most_twice_the_operands(
     precision: str, sizes: tuple[int, ...], traits: tuple[OperandTraits, OperandTraits]
 ) -> None:

@@ -63,7 +63,7 @@ def test_roundings_are_the_models(
         np.testing.assert_array_equal(found, model)
     else:  # big + small has 22 bits: a truncating sum may lose the last of 24
         np.testing.assert_allclose(found, model, rtol=2.0**-22)
-    check(cp, normal(rng, 40, 100), normal(rng, 100, 24), precision=precision)
+    check(cp, normal(rng, 40, 100), normal(rng, 100, 24), precision=precision, rounding=rounding)
 
 
 def test_the_two_fp16_terms_are_the_models(cp: Any, rng: np.random.Generator) -> None:
@@ -107,10 +107,13 @@ def views(cp: Any, x: Array) -> dict[str, Callable[[], Any]]:
 def test_layouts_give_the_same_bits(
     cp: Any, rng: np.random.Generator, precision: str, layout: str
 ) -> None:
+    """cuBLAS alone has other kernels for other layouts, so there it is the same to rounding."""
     a, b = normal(rng, 67, 90), normal(rng, 90, 131)
     plain = gemm(cp.asarray(a), cp.asarray(b), precision=precision).get()
     moved = gemm(views(cp, a)[layout](), views(cp, b)[layout](), precision=precision).get()
-    assert np.abs(moved - plain).max() <= summation(90, precision) * magnitude(a, b, None).max()
+    if not PRECISIONS[precision].exact_operands:
+        np.testing.assert_array_equal(moved, plain)
+    assert_within(moved, plain, 2 * summation(90, precision) * magnitude(a, b, None))
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from argand import PRECISIONS, gemm, pack, pairs, to_pairs
-from argand.gemm_choice import GemmSizes
+from argand import PRECISIONS, gemm, launched, pack, pairs, to_pairs
+from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, candidates
 
 from tests.kernels.precisions import SINGLE_HALF, TENSOR
 from tests.kernels.product_cases import (
@@ -134,3 +134,34 @@ def test_packed_operands(
     found = gemm(left, right, precision=precision, **ops)
     size = magnitude(a.astype(complex), b.astype(complex), None)
     assert_within(found.get(), plain.get(), 2 * summation(66, precision) * size)
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_a_packed_operand_in_every_role(
+    cp: Any, rng: np.random.Generator, precision: str, side: str
+) -> None:
+    """The column operand, and the row operand beside one that is packed in the call."""
+    from argand.device import gpu
+
+    row, arch = PRECISIONS[precision], gpu(cp.cuda.Device().id).require_arch()
+    a, b = normal(rng, 3, 70, 66), normal(rng, 66, 90)
+    size = magnitude(a.astype(complex), b.astype(complex), None)
+    model = gemm(a, b, precision=precision)
+    left, right = cp.asarray(a), cp.asarray(b)
+    traits = {"a": OperandTraits(), "b": OperandTraits(k_fast=False)}
+    traits[side] = OperandTraits(packed=True)
+    if side == "a":
+        left = pack(left, precision, side="a")
+    else:
+        right = pack(right, precision, side="b")
+    ways: dict[Any, GemmChoice] = {}
+    for choice in candidates(row, arch, GemmSizes(3, 70, 90, 66), traits["a"], traits["b"]):
+        assert choice.plan is not None
+        ways.setdefault((choice.swapped, choice.plan.storage), choice)
+    assert {swapped for swapped, _ in ways} == {False, True}
+    for choice in ways.values():
+        with forced(choice), launched() as names:
+            found = gemm(left, right, precision=precision)
+        assert f"{side.upper()} packed before" in names[0]
+        assert_within(found.get(), model, summation(66, precision) * size)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from argand import PRECISIONS, gemm
+from argand import PRECISIONS, gemm, pack, pairs, to_pairs
 from argand.gemm import gemm_problem
 from argand.gemm_choice import GemmChoice
+from argand.pairs import HALF_FORMATS, PAIR_FORMATS
 from argand.wgmma_plan import WgmmaPlan
 
 from benchmarks.shapes import SUITES, Shape
-from tests.kernels.precisions import TENSOR
+from tests.kernels.precisions import SINGLE_HALF, TENSOR
 
 pytestmark = pytest.mark.gpu
 
@@ -72,3 +74,71 @@ def test_pieces_over_planes_give_the_same_bits(
     first, *others = (x.view(cp.uint32) for x in results)
     assert bool((first == others[1]).all())
     assert bool((others[0] == others[2]).all())
+
+
+def most_allocated(cp: Any, call: Callable[[], object]) -> int:
+    """Bytes that a call and its temporaries take at most, beside what is there before."""
+
+    class Counted(cp.cuda.MemoryHook):  # type: ignore[name-defined, misc]
+        name = "Counted"
+        now = most = 0
+
+        def malloc_postprocess(self, *, mem_size: int, **_: object) -> None:
+            self.now += mem_size
+            self.most = max(self.most, self.now)
+
+        def free_postprocess(self, *, mem_size: int, **_: object) -> None:
+            self.now -= mem_size
+
+    call()  # counters of the stream, which stay
+    with Counted() as counted:
+        call()
+    return int(counted.most)
+
+
+@pytest.mark.usefixtures("wgmma")
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize("format", ["complex64", *PAIR_FORMATS])
+def test_what_a_call_of_pairs_takes(
+    cp: Any, rng: np.random.Generator, precision: str, format: str
+) -> None:
+    """A copy as kernels read it where they do not read the pairs, and twice that, counted."""
+    m, n, k = 600, 700, 1024
+    operands = []
+    for shape in ((m, k), (k, n)):
+        integers = rng.integers(-100, 100, (*shape, 2)).astype(np.int8)
+        if format == "complex64":
+            operands.append(cp.asarray(integers.astype(np.float32).view(np.complex64)[..., 0]))
+        elif format in HALF_FORMATS:
+            wide = integers.astype(np.float32).view(np.complex64)[..., 0]
+            operands.append(to_pairs(cp.asarray(wide), format))
+        else:
+            operands.append(pairs(cp.asarray(integers.astype(PAIR_FORMATS[format]))))
+    a, b = operands
+    out = cp.empty((m, n), cp.complex64)
+    most = most_allocated(cp, lambda: gemm(a, b, precision=precision, out=out))
+    single_half = precision in SINGLE_HALF
+    native = format in ("complex64", "fp32") or (single_half and format == precision)
+    read = 4 if single_half and format in (precision, "int8") else 8
+    copied = 0 if native else read * k * (m + n)
+    assert most <= copied + 2 * read * k * (m + n) + 8 * 512  # memory is given in pieces
+    assert copied == 0 or most >= copied
+
+
+@pytest.mark.parametrize("precision", SINGLE_HALF)
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_int8_has_the_bits_of_complex64(
+    cp: Any, rng: np.random.Generator, precision: str, side: str
+) -> None:
+    """Every number of the format, both ways to the kernel, also packed and where it lies apart."""
+    every = np.arange(-128, 128, dtype=np.int8)
+    a = pairs(cp.asarray(rng.permuted(np.tile(every, (66, 2)), axis=1).reshape(66, 256, 2)))
+    b = pairs(cp.asarray(rng.choice(every, (256, 2, 70, 2)))[:, 1])
+    wide = a.to_complex64(), b.to_complex64()
+    expected = wide[0].get().astype(np.complex128) @ wide[1].get().astype(np.complex128)
+    assert abs(expected.view(float)).max() < 2**24  # then sums are exact, whatever their order
+    for _ in range(2):
+        np.testing.assert_array_equal(gemm(a, b, precision=precision).get(), expected)
+    packed = pack(a if side == "a" else b, precision, side=side)
+    left, right = (packed, b) if side == "a" else (a, packed)
+    np.testing.assert_array_equal(gemm(left, right, precision=precision).get(), expected)

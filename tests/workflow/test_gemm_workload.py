@@ -1,7 +1,7 @@
 import h5py
 import numpy as np
 import pytest
-from argand import PRECISIONS
+from argand import PRECISIONS, DeviceError
 from argand.device import cpu
 from pydantic import ValidationError
 
@@ -154,3 +154,23 @@ def test_acoustic_cross_spectra(real_data):
     assert np.abs(matrix).max() > 0
     # The file holds the matrix in fp32: off Hermitian by its roundings at most.
     assert np.abs(matrix - matrix.conj().T).max() <= 2.0**-22 * np.abs(matrix).max()
+
+
+def test_kernels_are_asked_for_by_precision():
+    one = gemm(m=3, n=5, k=7, kernels={"tf32": "mma.sync"})
+    computed(one, "bf16")
+    with pytest.raises(DeviceError, match="kernels are a GPU's"):
+        computed(one, "tf32")
+
+
+@pytest.mark.parametrize(
+    ("kernels", "message"),
+    [
+        ({"tf32": "mma"}, r"Input should be 'wgmma', 'mma\.sync' or 'cublas'"),
+        ({"fp32": "wgmma"}, r"kernels at fp32 must be one of \['cublas'\], got 'wgmma'"),
+        ({"tf23": "wgmma"}, "must be one of"),
+    ],
+)
+def test_kernels_that_there_are_not(kernels, message):
+    with pytest.raises(ValidationError, match=message):
+        gemm(m=3, n=5, k=7, kernels=kernels)

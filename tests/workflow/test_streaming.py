@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from argand import PRECISIONS, Device
+from argand import PRECISIONS, Device, launches
 from argand.device import cpu
 from streamed_runs import (
     CASES,
@@ -19,6 +21,7 @@ from streamed_runs import (
 )
 
 from workflow.config.mistakes import StudyError
+from workflow.methods import matrix_product
 from workflow.methods.shards import Shard
 from workflow.steps import streaming
 from workflow.storage.staged import write_staged
@@ -111,6 +114,43 @@ def test_what_turns_out_not_to_fit_whole_is_streamed(
     assert record.verified
     assert record.chunks > 1
     assert "out of memory with all of it on the device: in chunks (out of" in caplog.text
+
+
+def test_the_record_names_the_kernels_of_every_chunk(
+    device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stand-in launches one for the rows that it has; the peer's library leaves no name."""
+    original = matrix_product.gemm
+
+    def named(a: Any, b: Any, **how: Any) -> Any:
+        launches.note(f"kernel of {a.shape[-1]} rows")
+        return original(a, b, **how)
+
+    monkeypatch.setattr(matrix_product, "gemm", named)
+    case = sized("rows", device)
+    for name, given in (("streamed", case), ("whole", without_bound(case))):
+        ran = Ran(tmp_path / name, workload_of(given, "fp32"), device)
+        ours, *peers = ran.records()
+        steps = sorted(int(rows) for rows in re.findall(r"kernel of (\d+) rows", ours.algorithm))
+        if name == "whole":
+            assert steps == [given["m"]]
+        else:
+            assert len(steps) == 2
+            assert given["m"] % steps[1] == steps[0]
+        assert peers
+        assert not any("kernel" in peer.algorithm for peer in peers)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("kernels", [{}, {"3xfp16": "mma.sync"}], ids=str)
+def test_the_record_names_the_family_that_ran(
+    gpu: Device, tmp_path: Path, kernels: dict[str, str]
+) -> None:
+    case = sized("rows", gpu) | {"kernels": kernels}
+    for name, given in (("streamed", case), ("whole", without_bound(case))):
+        (record, *_) = Ran(tmp_path / name, workload_of(given, "3xfp16"), gpu).records()
+        family = "mma[.]sync" if kernels else "(wgmma|mma[.]sync)"
+        assert re.match(rf"fp16 4M \(3 products\), {family} \d+x\d+x\d+ ", record.algorithm)
 
 
 PEAK = """

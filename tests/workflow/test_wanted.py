@@ -12,6 +12,7 @@ def row(implementation: str, precision: str, microseconds: float, **other: Any) 
     return sizes | {
         "implementation": implementation, "precision": precision, "input": "complex64",
         "output": "complex64", "verified": "True", "time_us_p50": microseconds,
+        "rel_frobenius": 1e-7, "limit_fraction": 0.5,
     } | other  # fmt: skip
 
 
@@ -28,9 +29,28 @@ def test_a_ratio_is_the_peers_time_over_ours() -> None:
 
 
 def test_a_time_is_held_to_its_limit() -> None:
+    wide = {"batch": 256.0, "m": 256.0, "n": 4096.0, "k": 256.0}
+    for time, met in ((1800.0, "yes"), (1801.0, "no")):
+        assert line([row("argand", "tf32", time, **wide)], "at most 1.8 ms")["met"] == met
+
+
+def test_traffic_is_held_to_the_copy_of_its_own_run() -> None:
+    """Of the fastest row, whatever the others reached by other copies."""
     thin = {"batch": 256.0, "m": 64.0, "n": 4096.0, "k": 64.0}
-    assert judged([row("argand", "tf32", 318.0, **thin)])[0]["met"] == "yes"
-    assert judged([row("argand", "tf32", 319.0, **thin)])[0]["met"] == "no"
+    slower = row("argand", "tf32", 400.0, **thin, limit_fraction=0.99)
+    for reached, met in ((0.8, "yes"), (0.79, "no")):
+        rows = [row("argand", "tf32", 300.0, **thin, limit_fraction=reached), slower]
+        found = line(rows, "0.80 of the copy floor")
+        assert (found["measured"], found["met"]) == (f"{reached:.3g}", met)
+    assert judged([row("argand", "tf32", 300.0, **thin, limit_fraction=None)]) == []
+
+
+def test_the_worst_error_is_held_to_its_limit() -> None:
+    for error, met in ((5e-7, "yes"), (5.1e-7, "no")):
+        rows = [row("argand", "3xfp16", 1.0), row("argand", "3xfp16", 2.0, rel_frobenius=error)]
+        found = line(rows, "error at most 5e-07")
+        assert (found["measured"], found["met"]) == (f"{error:.3g}", met)
+    assert line([row("argand", "tf32", 1.0, rel_frobenius=3e-4)], "error at most 0.00031")
 
 
 def test_rows_that_do_not_count() -> None:
@@ -44,7 +64,5 @@ def test_rows_that_do_not_count() -> None:
     assert judged([ours | {"verified": "False"}, planar]) == []
 
 
-def test_every_want_is_one_or_the_other() -> None:
-    for want in WANTS:
-        assert (want.most_ms is None) != (want.least_ratio is None)
-        assert (want.peer is None) == (want.least_ratio is None)
+def test_wants_are_there_once() -> None:
+    assert len(set(WANTS)) == len(WANTS)

@@ -11,6 +11,7 @@ from argand import Device, GemmProblem, Precision, gemm, numpy_backend
 from argand.gemm import gemm_problem
 
 from workflow.config.case import Case
+from workflow.config.product_case import ProductCase
 from workflow.methods import operands
 from workflow.methods import peers as libraries
 from workflow.storage.inputs import InputError
@@ -42,14 +43,16 @@ def shape(problem: GemmProblem, read: Iterable[Array]) -> Shape:
 
 
 def ours(
-    precision: Precision, device: Device, names: Sequence[str], scalars: Mapping[str, Any]
-) -> Implementation:
+    case: ProductCase, precision: Precision, device: Device, names: Sequence[str],
+    scalars: Mapping[str, Any],
+) -> Implementation:  # fmt: skip
     """`argand.gemm` of the operands ``names`` (those that there are) at a precision."""
+    how = {**scalars, "precision": precision, "kernels": case.kernels.get(precision.name)}
     return Implementation(
         "argand",
         precision,
         gemm_algorithm(precision, device),
-        _computation(gemm, names, {**scalars, "precision": precision}),
+        _computation(gemm, names, how),
         lambda staged: operands.cast(staged, precision),
     )
 

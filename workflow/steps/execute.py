@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from logging import Logger
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from argand import Device, DeviceError, get_precision
+from argand import Device, DeviceError, get_precision, launched
 from argand.nvrtc import kernel_digest
 
 from workflow.methods.shards import Shard
@@ -113,7 +113,11 @@ class _Job:
         if not exceeds(self.workload, self.operands.file.outline, one.precision, room):
             try:
                 device = replace(self.device, memory_bytes=memory)
-                result = _timed(blank, one, self.operands.whole(), device, self.operands.read_us)
+                with launched() as names:
+                    result = _timed(
+                        blank, one, self.operands.whole(), device, self.operands.read_us
+                    )
+                result = replace(result, algorithm=_with_kernels(one, names))
                 _write(self.writer, result)
                 return replace(result, data=None)  # so that two results are never in memory
             except DeviceError as error:
@@ -129,22 +133,29 @@ class _Job:
     def _streamed(self, blank: Result, one: Implementation, memory: int) -> Result:
         self.writer.add(blank)
         try:
-            result, _ = stream_result(
-                self.workload, one, self.operands.file, blank, self.writer, self.device, memory,
-                self.log,
-            )  # fmt: skip
+            with launched() as names:
+                result, _ = stream_result(
+                    self.workload, one, self.operands.file, blank, self.writer, self.device, memory,
+                    self.log,
+                )  # fmt: skip
         except (DeviceError, MemoryError) as error:
             reason = f"{type(error).__name__}: {error}"
             self.writer.amend(blank, reason=reason)
             return replace(blank, reason=reason)
-        names = ("time_us_p50", "end_to_end_us", "iterations", "chunks")
-        self.writer.amend(blank, **{name: getattr(result, name) for name in names})
+        result = replace(result, algorithm=_with_kernels(one, names))
+        found = ("time_us_p50", "end_to_end_us", "iterations", "chunks", "algorithm")
+        self.writer.amend(blank, **{name: getattr(result, name) for name in found})
         return result
 
     def _unable(self, blank: Result, reason: str) -> Result:
         result = replace(blank, reason=reason)
         self.writer.add(result)
         return result
+
+
+def _with_kernels(implementation: Implementation, names: Sequence[str]) -> str:
+    """The record's algorithm: how it computes, and on which kernels it did."""
+    return ", ".join([implementation.algorithm, *(["; ".join(names)] if names else [])])
 
 
 def blank_result(workload: Workload, implementation: Implementation, device: Device) -> Result:

@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 from workflow import accuracy
 from workflow.config.antenna_array import AntennaArray, Frequencies, Source
 from workflow.config.file_input import DatasetRef, FileInput
+from workflow.config.product_case import ProductCase
 from workflow.methods import antennas, matrix_product, operands
 from workflow.methods.operands import Operand
 from workflow.methods.plane_waves import Wave, received, steering_weights
@@ -49,7 +50,7 @@ class BeamformingInput(FileInput):
     samples: DatasetRef
 
 
-class BeamformingCase(Case):
+class BeamformingCase(ProductCase):
     """Beams towards a grid of directions from the samples of an antenna array.
 
     The beams lie on a regular grid of direction cosines: l from -extent to extent for a linear
@@ -183,7 +184,7 @@ class Beamforming(Workload):
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
         """`argand.gemm`."""
-        return matrix_product.ours(precision, device, NAMES, {})
+        return matrix_product.ours(self.case, precision, device, NAMES, {})
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
         """NumPy on the CPU, cuBLAS on a GPU."""

@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from workflow import accuracy
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
+from workflow.config.product_case import ProductCase
 from workflow.methods import matrix_product, operands
 from workflow.methods.noise import Init, draw
 from workflow.methods.operands import Operand
@@ -57,7 +58,7 @@ class GemmInput(FileInput):
     c: DatasetRef | None = Field(None, description="Path of C; needed where beta is not 0.")
 
 
-class GemmCase(Case):
+class GemmCase(ProductCase):
     """C = alpha op(A) op(B) + beta C, for a batch of matrices.
 
     A is stored as (batch, m, k) or, where op_a is T or C, (batch, k, m); B as (batch, k, n) or
@@ -175,7 +176,7 @@ class Gemm(Workload):
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
         """`argand.gemm`."""
-        return matrix_product.ours(precision, device, ("a", "b", "c"), self.scalars)
+        return matrix_product.ours(self.case, precision, device, ("a", "b", "c"), self.scalars)
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
         """NumPy on the CPU, cuBLAS on a GPU."""

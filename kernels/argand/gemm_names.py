@@ -1,0 +1,54 @@
+"""What a launch of a product is called: its family, tile and operands, for records.
+
+Nothing here needs a GPU or CuPy.
+"""
+
+from __future__ import annotations
+
+from argand.gemm_choice import GemmChoice, OperandTraits
+from argand.gemm_plan import GemmPlan
+from argand.precision import Precision
+from argand.tile_division import Division
+from argand.wgmma_plan import WgmmaPlan
+
+
+def mma_name(plan: GemmPlan, precision: Precision) -> str:
+    """``mma.sync 64x64x16 4 stages: A and B in place, scaled after a look``."""
+    scaling = ""
+    if precision.scaled:
+        scaling = ", each block looks for scales" if plan.looks else ", scales from a launch before"
+    return f"mma.sync {plan.name}: A and B in place{scaling}"
+
+
+def wgmma_name(
+    choice: GemmChoice, plan: WgmmaPlan, division: Division, a: OperandTraits, b: OperandTraits
+) -> str:
+    """``wgmma 128x128x32 3 stages: A in place, B packed aside, 28 of 1024 tiles split``.
+
+    The row operand stands first. ``plan`` is what became of the choice's, ``division`` how its
+    tiles are divided.
+    """
+    (row, rows), (column, columns) = ("A", a), ("B", b)
+    if choice.swapped:
+        (row, rows), (column, columns) = ("B", b), ("A", a)
+    packs_columns = "packed aside" if plan.packs else "packed"
+    parts = [
+        f"{row} {_way(rows, 'packed' if plan.storage == 'planar' else 'in place')}",
+        f"{column} {_way(columns, packs_columns)}",
+    ]
+    if plan.prescaled:
+        parts.append("unscaled")
+    if choice.parts > 1:
+        parts.append(f"k in {choice.parts} parts")
+    if division.split:
+        parts.append(f"{division.split} of {division.whole + division.split} tiles split")
+    if plan.head:
+        parts.append(f"a head of {plan.head} stages")
+    return f"wgmma {plan.name()}: {', '.join(parts)}"
+
+
+def _way(operand: OperandTraits, otherwise: str) -> str:
+    """How an operand comes to the kernel."""
+    if operand.packed:
+        return "packed before"
+    return f"{otherwise} from pairs" if operand.half else otherwise

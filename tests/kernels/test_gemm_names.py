@@ -1,0 +1,138 @@
+"""What launches of products are called, and the families of kernels that may be asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import PRECISIONS, Device, DeviceError, gemm, launched, launches, pack
+from argand.device import ARCHITECTURES
+from argand.gemm import gemm_problem
+from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, candidates, choose
+from argand.gemm_names import mma_name, wgmma_name
+from argand.gemm_plan import PlanError, plan_gemm
+from argand.kernel_families import families_of, require_family
+from argand.tile_division import Division, divide
+from argand.wgmma_plan import TARGET, WgmmaPlan
+
+from tests.kernels.precisions import TENSOR
+
+HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
+A, B = OperandTraits(), OperandTraits(k_fast=False)
+PACKED, HALF = OperandTraits(packed=True), OperandTraits(half=True)
+SIZES = GemmSizes(1, 4096, 4096, 4096)
+WHOLE = Division(132, 1024)
+
+
+def test_a_name_says_how_each_operand_came_and_what_was_cut() -> None:
+    plan = WgmmaPlan(2, 128, 32, 3, packs=True)
+    found = wgmma_name(GemmChoice(plan), plan, divide(1024, 132, 128, 32), A, B)
+    assert found == (
+        "wgmma 128x128x32 3 stages: A in place, B packed aside, 100 of 1024 tiles split"
+    )
+    planar = replace(plan, storage="planar", packs=False, head=2)
+    assert wgmma_name(GemmChoice(planar), planar, WHOLE, A, PACKED) == (
+        "wgmma 128x128x32 3 stages: A packed, B packed before, a head of 2 stages"
+    )
+    half = replace(planar, storage="half", head=0, prescaled=True)
+    assert wgmma_name(GemmChoice(half, swapped=True, parts=4), half, WHOLE, HALF, HALF) == (
+        "wgmma 128x128x32 3 stages: B in place from pairs, A packed from pairs, unscaled, "
+        "k in 4 parts"
+    )
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_different_ways_have_different_names(precision: str) -> None:
+    row = PRECISIONS[precision]
+    ways = candidates(row, HOPPER, GemmSizes(1, 64, 64, 100_000), A, B)
+    names = [
+        wgmma_name(way, way.plan, WHOLE, A, B) if way.plan else mma_name(small_plan(row), row)
+        for way in ways
+    ]
+    assert len(set(names)) == len(names) > 10
+
+
+def small_plan(row: Any, k: int = 64) -> Any:
+    return plan_gemm(row, HOPPER, batch=1, m=64, n=64, k=k, cores=132)
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_a_name_of_mma_sync_says_its_tile_and_how_it_scales(precision: str) -> None:
+    row = PRECISIONS[precision]
+    for k in (64, 4096):
+        plan = small_plan(row, k)
+        found = mma_name(plan, row)
+        assert found.startswith(f"mma.sync {plan.block_m}x{plan.block_n}x{plan.block_k} ")
+        assert ("each block looks" in found) == (row.scaled and k == 64)
+        assert ("a launch before" in found) == (row.scaled and k == 4096)
+
+
+def test_contexts_list_each_launch_once_and_may_be_nested() -> None:
+    with launched() as outer:
+        launches.note("one")
+        with launched() as inner:
+            launches.note("two")
+            launches.note("two")
+        launches.note("one")
+    launches.note("three")
+    assert (outer, inner) == (["one", "two"], ["two"])
+    assert not launches.watching
+
+
+def test_the_cpu_leaves_no_name() -> None:
+    with launched() as names:
+        gemm(np.eye(3), np.eye(3), precision="tf32")
+    assert names == []
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize("family", ["wgmma", "mma.sync"])
+def test_the_family_that_is_asked_for_is_chosen(precision: str, family: Any) -> None:
+    row = PRECISIONS[precision]
+    for sizes in (SIZES, GemmSizes(1, 20, 30, 40), GemmSizes(1, 16, 16, 100_000)):
+        assert choose(row, HOPPER, 132, sizes, A, B, family).family == family
+
+
+def test_what_mma_sync_cannot_read_is_refused() -> None:
+    row = PRECISIONS["fp16"]
+    for a, b in ((A, PACKED), (HALF, HALF)):
+        with pytest.raises(PlanError, match=r"no mma.sync for fp16 on Hopper.* with packed"):
+            choose(row, HOPPER, 132, SIZES, a, b, "mma.sync")
+
+
+def test_families_by_precision_and_card() -> None:
+    assert families_of(PRECISIONS["tf32"]) == ("wgmma", "mma.sync")
+    assert families_of(PRECISIONS["fp32"]) == ("cublas",)
+    older = Device("cuda", "a card", arch=ARCHITECTURES[0])
+    for family in (None, "mma.sync", "cublas"):
+        require_family(family, older)  # type: ignore[arg-type]
+    with pytest.raises(DeviceError, match="wgmma needs sm_90a, and a card is sm_80"):
+        require_family("wgmma", older)
+
+
+@pytest.mark.parametrize(
+    ("precision", "kernels", "message"),
+    [
+        ("tf32", "cublas", r"kernels at tf32 must be one of \['wgmma', 'mma.sync'\], got 'cublas'"),
+        ("fp32", "mma.sync", r"kernels at fp32 must be one of \['cublas'\], got 'mma.sync'"),
+        ("bf16", "mma", r"kernels at bf16 must be one of .* got 'mma'"),
+    ],
+)
+def test_a_family_that_a_precision_has_not(precision: str, kernels: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        gemm_problem((3, 3), (3, 3), precision=precision, kernels=kernels)
+    with pytest.raises(ValueError, match=message):
+        gemm(np.eye(3), np.eye(3), precision=precision, kernels=kernels)
+    with pytest.raises(ValueError, match=message):
+        pack(np.eye(3), precision, kernels=kernels)
+
+
+def test_the_cpu_has_no_families() -> None:
+    for call in (lambda: gemm(np.eye(3), np.eye(3), precision="tf32", kernels="mma.sync"),
+                 lambda: pack(np.eye(3), "tf32", kernels="mma.sync")):  # fmt: skip
+        with pytest.raises(
+            DeviceError, match=r"kernels are a GPU's: on .* there is no 'mma\.sync'"
+        ):
+            call()

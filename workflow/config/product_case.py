@@ -1,0 +1,26 @@
+"""What the kinds that are one matrix product have in common in a config."""
+
+from __future__ import annotations
+
+from argand import get_precision
+from argand.kernel_families import Family, check_family
+from pydantic import Field, field_validator
+
+from workflow.config.case import Case, known_precisions
+
+
+class ProductCase(Case):
+    """A case whose results are products of `argand.gemm`."""
+
+    kernels: dict[str, Family] = Field(
+        default_factory=dict,
+        description="Family of a GPU's kernels, by precision; the fastest where none is given.",
+    )
+
+    @field_validator("kernels")
+    @classmethod
+    def _kernels_exist(cls, kernels: dict[str, Family]) -> dict[str, Family]:
+        for name, family in kernels.items():
+            known_precisions((name,))
+            check_family(family, get_precision(name))
+        return kernels
