@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 ALIGNMENT = 16
 """Bytes to which the copy engine wants addresses and strides."""
+_BYTES = 128
+"""Of a tensor map."""
+
+
+@cache
+def _driver() -> Any:
+    """Imported once: the statement itself takes more than a microsecond."""
+    from cuda.bindings import driver
+
+    return driver
 
 
 class TensorMapError(RuntimeError):
@@ -28,20 +40,27 @@ class TensorMap:
         """Describe the array at this address. Raises TensorMapError where the driver refuses."""
         if address == self._address:
             return
-        from cuda.bindings import driver
-
-        error = driver.cuTensorMapReplaceAddress(self._found, address)[0]
+        error = _driver().cuTensorMapReplaceAddress(self._found, address)[0]
         if error:
             raise TensorMapError(
                 f"the driver refuses to move a tensor map ({error.name}) to {address:#x}"
             )
         self._address = address
 
+    def another(self, address: int) -> TensorMap:
+        """One of its own for the array at this address. Raises TensorMapError as `move` does."""
+        found = _driver().CUtensorMap()
+        ctypes.memmove(int(found.getPtr()), self.place, _BYTES)
+        copy = TensorMap(found, self._address)
+        copy.move(address)
+        return copy
+
 
 class MapsOfForm:
     """The tensor maps of arrays of one form, which differ in their address only.
 
-    ``make(address)`` describes one. The latest few are kept; others are moved to new addresses.
+    ``make(address)`` describes the first. The latest few are kept; others are moved to new
+    addresses.
     """
 
     _MOST = 8
@@ -54,8 +73,10 @@ class MapsOfForm:
         """The place of the map of the array there, until so many other arrays have been there."""
         found = self._kept.get(address)
         if found is None:
-            if len(self._kept) < self._MOST:
+            if not self._kept:
                 found = self._make(address)
+            elif len(self._kept) < self._MOST:
+                found = next(iter(self._kept.values())).another(address)
             else:
                 found = self._kept.pop(next(iter(self._kept)))
                 found.move(address)
@@ -83,8 +104,7 @@ def tensor_map(
 
     Raises TensorMapError where the driver refuses.
     """
-    from cuda.bindings import driver
-
+    driver = _driver()
     kinds = driver.CUtensorMapDataType
     kind = {
         2: kinds.CU_TENSOR_MAP_DATA_TYPE_UINT16,

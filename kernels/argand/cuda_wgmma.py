@@ -30,7 +30,9 @@ from argand.wgmma_plan import (
 )
 
 _DTYPE = arguments_dtype(WGMMA_ARGUMENTS)
-_PACKING = ("y_pitch", "y_flip", "pack_lines", "pack_round", "y_line", "y_batch")
+_PACKING = (
+    "y_pitch", "y_flip", "pack_lines", "pack_round", "pack_lead", "y_line", "y_batch",
+)  # fmt: skip
 """Arguments of packing on the way."""
 _POINTERS = [name for kind, name in WGMMA_ARGUMENTS if kind.endswith("*")]
 """c, out, what scales rows and columns back, pieces, their counters, Y, its planes, their counters:
@@ -104,6 +106,7 @@ class WgmmaLaunch:
                 "y_flip": y_flip,
                 "pack_lines": aside.lines,
                 "pack_round": aside.round,
+                "pack_lead": aside.lead,
                 "y_line": y.row_stride,
                 "y_batch": y.batch_stride,
             }

@@ -134,6 +134,8 @@ def planes_bytes(precision: Precision, lines: int, k: int, batches: int) -> int:
 _ASIDE_DEPTH = 256
 _ASIDE_WARPS = 3
 """As in gemm_wgmma_aside.cuh."""
+_LEAD = 2
+"""Chunks of 256 k that packing is ahead of loading in batches, at most a tile's."""
 
 
 @dataclass(frozen=True)
@@ -141,12 +143,14 @@ class Aside:
     """How a column operand is packed while others multiply.
 
     Of ``strips`` (one for each column of tiles) those of a ``round`` are wanted by one turn of
-    tiles; a warp packs ``lines`` lines by 256 k at once. ``counters`` are 4 bytes each.
+    tiles; a warp packs ``lines`` lines by 256 k at once, at most ``lead`` such chunks of k before
+    its block loads them. ``counters`` are 4 bytes each.
     """
 
     strips: int
     round: int
     lines: int
+    lead: int
     counters: int
 
 
@@ -168,4 +172,6 @@ def pack_aside(
     lines = 8
     while lines > 1 and units // lines < blocks * _ASIDE_WARPS:
         lines //= 2
-    return Aside(strips, together, lines, strips * chunks + 1)
+    # The planes of one product stay for all of its turns: how early they come makes no difference.
+    lead = chunks if batches == 1 else min(_LEAD, chunks)
+    return Aside(strips, together, lines, lead, strips * chunks + 1)

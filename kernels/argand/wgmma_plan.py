@@ -175,7 +175,7 @@ WGMMA_ARGUMENTS: tuple[tuple[str, str], ...] = (
     *(("int", name) for name in (
         "rows", "columns", "k", "batches", "x_batched", "y_batched", "parts", "part_steps",
         "first_tile", "whole_tiles", "split_tiles", "share", "period",
-        "y_pitch", "y_flip", "pack_lines", "pack_round",
+        "y_pitch", "y_flip", "pack_lines", "pack_round", "pack_lead",
     )),
     ("int64", "y_line"),
     ("int64", "y_batch"),

@@ -175,6 +175,9 @@ def test_a_tensor_map_that_was_moved_is_that_of_the_new_place(cp: Any) -> None:
     form = (8, (64, 64, 1), (512, 64 * 512), (16, 64, 1), 128)
     moved, fresh = (tensor_map(x.data.ptr, *form) for x in (first, second))
     assert string_at(moved.place, 128) != string_at(fresh.place, 128)
+    copied = moved.another(second.data.ptr)
+    assert string_at(copied.place, 128) == string_at(fresh.place, 128)
+    assert string_at(moved.place, 128) != string_at(fresh.place, 128)
     moved.move(second.data.ptr)
     assert string_at(moved.place, 128) == string_at(fresh.place, 128)
 

@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 from argand.pack_plan import Aside, pack_aside, pitch_of
+from argand.tile_division import Division, Tiles, divide
 from argand.wgmma_plan import WgmmaPlan
 
 DEPTH = 256  # k that are counted together: gemm_wgmma_aside.cuh
@@ -44,6 +45,94 @@ def test_units(plan: WgmmaPlan, rows: int, columns: int, k: int, batches: int, b
     assert set(counted.values()) == {parts}
     assert len(counted) == aside.strips * chunks
     assert len(set(found)) == len(found)
+
+
+class Loading:
+    """What one block loads: (turn, strip, chunk of k), tile after tile, and how far it is."""
+
+    def __init__(self, block: int, tiles: Tiles, division: Division, steps: int, of_chunk: int):
+        self.chunks = -(-steps // of_chunk)
+        self.entries: list[tuple[int, int, int]] = []
+        works = [
+            (index, 0, steps) for index in range(block, division.whole, division.blocks)
+        ]  # fmt: skip
+        begin = block * division.share
+        end = min(begin + division.share, division.split * steps)
+        if begin < end:  # what is left to others comes first: find_work
+            first, last = begin // steps, (end - 1) // steps
+            pieces = [last, first] if last > first else [first]
+            works += [
+                (
+                    division.whole + tile,
+                    max(begin - tile * steps, 0),
+                    min(end - tile * steps, steps),
+                )
+                for tile in pieces
+            ]
+        for turn, (index, first_step, last_step) in enumerate(works):
+            product, _, column = tiles.place(index)
+            strip = product * tiles.columns + column
+            for chunk in range(first_step // of_chunk, (last_step - 1) // of_chunk + 1):
+                self.entries.append((turn, strip, chunk))
+        self.at = 0
+
+    @property
+    def told(self) -> int:
+        """In chunks of its tiles; without end when it is over."""
+        if self.at == len(self.entries):
+            return 1 << 30
+        turn, _, chunk = self.entries[self.at]
+        return turn * self.chunks + chunk
+
+
+@pytest.mark.parametrize("blocks", [7, 128, 132])
+@pytest.mark.parametrize(
+    ("rows", "columns", "k", "batches"),
+    [(1024, 1024, 1024, 12), (4096, 256, 256, 12), (8192, 512, 512, 9), (2048, 1100, 4096, 1),
+     (70, 900, 600, 40), (300, 300, 1100, 30), (1024, 700, 520, 11), (600, 1700, 256, 12),
+     (600, 1700, 512, 12), (2048, 1700, 256, 8)],
+)  # fmt: skip
+def test_loading_and_packing_never_wait_for_each_other(
+    rows: int, columns: int, k: int, batches: int, blocks: int
+) -> None:
+    """Whoever is ready goes on until nobody is: then all is loaded.
+
+    Whom it is the turn of decides nothing, because what holds once holds ever after.
+    """
+    plan = WgmmaPlan(2, 128, 32, 3)
+    tiles = Tiles(-(-rows // plan.block_m), -(-columns // plan.block_n), batches)
+    steps, of_chunk = -(-k // plan.depth), DEPTH // plan.depth
+    division = divide(tiles.count, blocks, steps, plan.depth, shortest=2)
+    aside = pack_aside(plan, rows, columns, k, batches, division.blocks)
+    chunks, parts = -(-pitch_of(k) // DEPTH), plan.block_n // aside.lines
+    height = min(tiles.rows, 1 if tiles.columns <= 4 else 16)  # tile_group
+    loading = [Loading(block, tiles, division, steps, of_chunk) for block in range(division.blocks)]
+    every, workers = units(aside, plan, k), division.blocks * WARPS
+    warps = list(range(workers))  # the unit that each is at
+    packed: Counter[tuple[int, int]] = Counter()
+    moved = True
+    while moved:
+        moved = False
+        for block, own in enumerate(loading):
+            while own.at < len(own.entries) and packed[own.entries[own.at][1:]] == parts:
+                own.at += 1
+                moved = True
+            for warp in range(WARPS * block, WARPS * (block + 1)):
+                while warps[warp] < len(every):
+                    number, strip, chunk, _ = every[warps[warp]]
+                    first = number * aside.round
+                    tile = (
+                        first // tiles.columns * tiles.rows * tiles.columns
+                        + first % tiles.columns * height
+                    )
+                    wanted = tile // division.blocks * chunks + chunk
+                    if own.told < wanted - aside.lead:
+                        break
+                    packed[strip, chunk] += 1
+                    warps[warp] += workers
+                    moved = True
+    assert all(own.at == len(own.entries) for own in loading)
+    assert min(warps) >= len(every)
 
 
 @pytest.mark.parametrize("blocks", [1, 7, 64, 132])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+import ctypes
 
 import pytest
 from argand import cuda_tensor_map
@@ -10,41 +10,56 @@ from argand.cuda_tensor_map import MapsOfForm, TensorMap
 
 
 class Described:
-    """In place of the driver's: where it lies, and what it describes."""
+    """In place of the driver's: 128 bytes, of which the first eight are the address."""
 
-    def __init__(self, place: int) -> None:
-        self.place = place
+    def __init__(self, address: int = 0) -> None:
+        self.bytes = (ctypes.c_uint64 * 16)(address, *range(15))
 
     def getPtr(self) -> int:  # noqa: N802
-        return self.place
+        return ctypes.addressof(self.bytes)
 
 
-@pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """(place, address) of what is described anew or moved, in order."""
-    found: list[tuple[int, int]] = []
+class Driver:
+    """As much of the driver as moves maps; it counts how often."""
 
-    def move(self: Any, address: int) -> None:
-        found.append((self.place, address))
+    CUtensorMap = Described
 
-    monkeypatch.setattr(cuda_tensor_map.TensorMap, "move", move)
-    return found
+    def __init__(self) -> None:
+        self.moved = 0
+
+    def cuTensorMapReplaceAddress(self, found: Described, address: int) -> tuple[int]:  # noqa: N802
+        self.moved += 1
+        found.bytes[0] = address
+        return (0,)
 
 
-def test_an_array_that_was_there_before_costs_nothing(made: list[tuple[int, int]]) -> None:
+def words(place: int) -> list[int]:
+    """What lies at a map's place."""
+    return list((ctypes.c_uint64 * 16).from_address(place))
+
+
+def test_an_array_that_was_there_before_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver, made = Driver(), []
+
     def make(address: int) -> TensorMap:
-        made.append((1000 + address, address))
-        return TensorMap(Described(1000 + address), address)
+        made.append(address)
+        return TensorMap(Described(address), address)
 
+    monkeypatch.setattr(cuda_tensor_map, "_driver", lambda: driver)
     maps = MapsOfForm(make)
     addresses = range(16, 16 * 9, 16)  # as many as are kept
-    assert [maps.at(address) for address in addresses] == [1000 + a for a in addresses]
-    assert [maps.at(address) for address in addresses] == [1000 + a for a in addresses]
-    assert made == [(1000 + a, a) for a in addresses]
+    places = [maps.at(address) for address in addresses]
+    assert len(set(places)) == len(places)
+    # One is described, the others are copies of it that were moved.
+    assert (made, driver.moved) == ([16], len(places) - 1)
+    for _ in range(2):
+        assert [maps.at(address) for address in addresses] == places
+        assert [words(place) for place in places] == [[a, *range(15)] for a in addresses]
+    assert (made, driver.moved) == ([16], len(places) - 1)
     # One more takes the place of the first, which then is another's.
-    assert maps.at(512) == 1016
-    assert made[-1] == (1016, 512)
-    assert maps.at(16) == 1032
-    assert made[-1] == (1032, 16)
-    assert maps.at(512) == 1016
-    assert len(made) == 10
+    assert maps.at(512) == places[0]
+    assert words(places[0])[0] == 512
+    assert maps.at(16) == places[1]
+    assert words(places[1])[0] == 16
+    assert maps.at(512) == places[0]
+    assert (made, driver.moved) == ([16], len(places) + 1)

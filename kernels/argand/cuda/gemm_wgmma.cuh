@@ -23,7 +23,6 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
         const int y_batch = args.y_batched ? tile.batch : 0;
         const uint32 strip = y_batch * Strips<plan>(args).a_product + tile.column / plan.block_n;
         int packed = -1;  // the chunk of k that is known to be
-        if constexpr (plan.packs) tell_turn(ring.turn(), turn);
         for (int step = 0; step < tile.steps; ++step) {
             const int k = (tile.first_step + step) * plan.depth;
             barrier_wait(ring.empty(), ring.parity);
@@ -46,6 +45,7 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
             if constexpr (plan.packs) {
                 if (k / kAsideDepth != packed) {
                     packed = k / kAsideDepth;
+                    tell_loading(ring.loading(), turn * Strips<plan>(args).chunks + packed);
                     wait_for_planes<plan>(args, strip, packed);
                 }
             }
@@ -53,7 +53,7 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
             ring.advance();
         }
     }
-    if constexpr (plan.packs) tell_turn(ring.turn(), kNoMoreTurns);
+    if constexpr (plan.packs) tell_loading(ring.loading(), kNoMoreChunks);
 }
 
 template <bool condition, typename Then, typename Else>
@@ -194,7 +194,7 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
             ring.advance();
         }
         barrier_init_fence();
-        if constexpr (plan.packs) tell_turn(ring.turn(), 0);
+        if constexpr (plan.packs) tell_loading(ring.loading(), 0);
         prefetch_map(x_map);
         prefetch_map(y_map);
         if constexpr (plan.staged) prefetch_map(out_map);
@@ -209,7 +209,7 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
             if (threadIdx.x % kWarpgroup < kWarp) {
                 leave_counters<plan>(args);
             } else {
-                pack_aside<plan>(args, Ring<plan>(base, 0).turn());
+                pack_aside<plan>(args, Ring<plan>(base, 0).loading());
             }
         }
     } else {

@@ -98,6 +98,7 @@ struct WgmmaArguments {
     int share, period;
     int y_pitch, y_flip;         // of planes; whether Y is conjugated
     int pack_lines, pack_round;  // lines of a unit, strips of a round
+    int pack_lead;               // chunks of 256 k that packing may be ahead of loading
     int64 y_line, y_batch;
     int64 c_row, c_column, c_batch;
     int64 out_row, out_column, out_batch;
@@ -119,8 +120,8 @@ struct Ring {
         return base + plan.stages * plan.stage_bytes() + plan.staging_bytes() + 8 * stage;
     }
     __device__ __forceinline__ uint32 empty() const { return full() + 8 * plan.stages; }
-    // Where the loading thread leaves the turn that it is at.
-    __device__ __forceinline__ uint32 turn() const {
+    // Where the loading thread leaves how far it is.
+    __device__ __forceinline__ uint32 loading() const {
         return base + plan.stages * (plan.stage_bytes() + 16) + plan.staging_bytes();
     }
     __device__ __forceinline__ uint32 rows() const { return base + stage * plan.stage_bytes(); }
