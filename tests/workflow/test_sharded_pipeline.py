@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rule_jobs import running_job
+from slurm_project import CLOCK
 
 from workflow.storage.datasets import DataError
 from workflow.storage.products import read_product
@@ -61,6 +62,14 @@ class Project:
         with (self.results / "tables" / f"{name}.csv").open() as file:
             return list(csv.DictReader(file))
 
+    def judged(self) -> list[dict[str, str]]:
+        """The tables but for what a clock says."""
+        return [
+            {key: value for key, value in row.items() if not key.startswith(CLOCK)}
+            for name in ("performance", "shards")
+            for row in self.table(name)
+        ]
+
 
 @pytest.fixture(scope="module")
 def whole(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
@@ -74,6 +83,11 @@ def sharded(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
     project = Project(root, tmp_path_factory.mktemp("sharded"), 3)
     project.run()
     return project
+
+
+@pytest.fixture(scope="module")
+def undisturbed(sharded: Project) -> list[dict[str, str]]:
+    return sharded.judged()
 
 
 def assert_same(project: Project, other: Project) -> None:
@@ -103,7 +117,9 @@ def test_nothing_is_done_twice(sharded: Project) -> None:
     assert "Nothing to be done" in sharded.run()
 
 
-def test_a_source_that_is_lost_is_an_error_and_made_again(sharded: Project, whole: Project) -> None:
+def test_a_source_that_is_lost_is_an_error_and_made_again(
+    sharded: Project, whole: Project, undisturbed: list[dict[str, str]]
+) -> None:
     lost = sharded.results / "products" / "beams" / "2-of-3.h5"
     lost.unlink()
     with pytest.raises(DataError, match=r"beams\.h5: its source .*2-of-3\.h5 is missing"):
@@ -111,10 +127,13 @@ def test_a_source_that_is_lost_is_an_error_and_made_again(sharded: Project, whol
     sharded.run()
     assert lost.is_file()
     assert_same(sharded, whole)
+    assert sharded.judged() == undisturbed
 
 
 @pytest.mark.parametrize("rule", ["run", "verify"])
-def test_a_killed_job_of_a_shard(rule: str, root: Path, tmp_path: Path, whole: Project) -> None:
+def test_a_killed_job_of_a_shard(
+    rule: str, root: Path, tmp_path: Path, whole: Project, undisturbed: list[dict[str, str]]
+) -> None:
     project = Project(root, tmp_path, 3)
     with project.start() as process:
         os.kill(running_job(tmp_path, rule), signal.SIGKILL)
@@ -123,6 +142,7 @@ def test_a_killed_job_of_a_shard(rule: str, root: Path, tmp_path: Path, whole: P
     assert not (project.results / "products" / "beams.h5").exists()
     project.run()
     assert_same(project, whole)
+    assert project.judged() == undisturbed
     assert not list(project.results.rglob("*.part"))
 
 

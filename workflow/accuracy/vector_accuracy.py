@@ -19,6 +19,9 @@ from workflow.threads import each, stretches
 _BLOCK_VALUES = 1 << 16
 """Complex values compared at a time: what is made of them stays in a core's cache."""
 
+_AMPLITUDES = 1 << 18
+"""Of a state: more, since little is done with each, and threads hand the interpreter around."""
+
 
 def assess_spectrum(
     reference: SpectrumReference,
@@ -124,7 +127,7 @@ def assess_state(
 
     with np.errstate(all="ignore"):
         square, overlap, lost = 0.0, 0j, 0.0
-        for found in each(compare, stretches(result.size, _BLOCK_VALUES)):
+        for found in each(compare, stretches(result.size, _AMPLITUDES)):
             square, overlap, lost = square + found[0], overlap + found[1], lost + found[2]
         norm = math.sqrt(square)
         error = ratio(math.sqrt(lost), reference.norm)

@@ -2,13 +2,13 @@
 
 A state of 28 qubits is 4 GiB and a gate does little with an amplitude, so as many gates in a row as
 act on few qubits are applied to one block of the state after another while it is in the core's
-cache: a sweep. Blocks do not depend on each other and are shared out to threads. A diagonal gate
+cache: a sweep. Blocks do not depend on each other and are shared out to processes. A diagonal gate
 may act on any qubits, because those that number the blocks have one value in each.
 """
 
 from __future__ import annotations
 
-import threading
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, product
@@ -17,7 +17,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from workflow.threads import for_each
+from workflow.processes import shared_array, shared_out
+from workflow.threads import thread_count
 
 Array = npt.NDArray[Any]
 Bits = tuple[int, ...]
@@ -80,29 +81,36 @@ def evolve_in_fp64(
 ) -> Array:
     """The state after all gates, in complex128: no plan of ours, no fusion, no `argand.gemm`.
 
-    Beside the state each thread (`workflow.threads`) takes a few blocks of `BLOCK_QUBITS` qubits,
-    or of a gate's if more.
+    By as many processes as there are threads here (`workflow.threads`). Beside the state each takes
+    three blocks of `BLOCK_QUBITS` qubits, or of a gate's if more.
 
     Args:
         state: (2^qubits,), not changed.
         matrices, widths, targets: flat, as in `workflow.methods.fused_gates`.
     """
-    final = np.array(state, np.complex128)
-    qubits = int(final.size).bit_length() - 1
+    qubits = int(state.size).bit_length() - 1
+    shared = qubits > BLOCK_QUBITS and thread_count() > 1
+    final = (shared_array if shared else np.empty)(state.shape, np.complex128)
+    final[...] = state
     psi = final.reshape((2,) * qubits)
     for sweep in _sweeps(qubits, _gates(matrices, widths, targets)):
         outer = [qubit for qubit in reversed(range(qubits)) if qubit not in sweep.inner]
         blocks = psi.transpose([qubits - 1 - qubit for qubit in (*outer, *sweep.inner)])
         steps = _steps(sweep, outer)
 
-        def apply(index: Bits, blocks: Array = blocks, steps: Sequence[_Step] = steps) -> None:
-            block, *spare = _SCRATCH.take(blocks[index].shape)
-            block[...] = blocks[index]
-            for step in steps:
-                step.apply(block, index, spare)
-            blocks[index] = block
+        def apply(
+            indices: Sequence[Bits], blocks: Array = blocks, steps: Sequence[_Step] = steps
+        ) -> Iterator[None]:
+            for index in indices:
+                block, *spare = _SCRATCH.take(blocks[index].shape)
+                block[...] = blocks[index]
+                for step in steps:
+                    step.apply(block, index, spare)
+                blocks[index] = block
+                yield
 
-        for_each(apply, np.ndindex(*blocks.shape[: len(outer)]))
+        every = list(np.ndindex(*blocks.shape[: len(outer)]))
+        deque(shared_out(apply, every, thread_count() if shared else 1), maxlen=0)
     return final
 
 
@@ -185,8 +193,8 @@ def _factors(gates: Sequence[_Gate], inner: Sequence[int], outer: Sequence[int])
     return _Factors(everywhere if len(some) < len(gates) else None, tuple(some))
 
 
-class _Scratch(threading.local):
-    """Blocks of each thread's own: fresh memory for every gate would cost more than the gate."""
+class _Scratch:
+    """Blocks that are used again: fresh memory for every gate would cost more than the gate."""
 
     def __init__(self) -> None:
         self._room = np.empty((3, 0), np.complex128)

@@ -9,11 +9,13 @@ from pathlib import Path  # noqa: E402
 from argand.ceilings import Ceilings  # noqa: E402
 
 from workflow.methods.shards import split_part  # noqa: E402
+from workflow.processes import keep_freed_memory  # noqa: E402
 from workflow.records import write_records  # noqa: E402
 from workflow.steps.joblog import job_log  # noqa: E402
 from workflow.steps.verification import verify  # noqa: E402
 from workflow.study import workload_from_json  # noqa: E402
 
+keep_freed_memory()
 with job_log(snakemake.log[0]) as log:
     records = verify(
         workload_from_json(snakemake.params.case),

@@ -6,6 +6,7 @@ little longer, one that asks for too little is killed. A further attempt asks fo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -104,8 +105,10 @@ def needs(study: Study, name: str, step: Step, *, gpu: bool = False, threads: in
     if step == "draw":
         volume = held = min(volume, 2 * MOST_DRAWN_BYTES)
     copies = _COPIES[step]
-    if step == "verify":
-        copies += min(_COPIES_OF_A_THREAD * threads, _MOST_OF_THREADS)
+    if step == "verify":  # by a process for each piece, with threads where pieces are fewer
+        processes = max(1, min(threads, math.ceil(volume / max(piece, 1))))
+        copies += min(_COPIES_OF_A_THREAD * threads / processes, _MOST_OF_THREADS)
+        copies *= processes
     taken = HOST_BYTES if step == "run" and _is_streamed(study, name) else copies * held
     memory = _BASE_MB + _CUDA_MB * cuda + taken / 1e6
     implementations = len(study.workloads[name].precisions or ()) + _PEERS

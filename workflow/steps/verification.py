@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict
+from functools import partial
 from logging import Logger
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ from argand.ceilings import Ceilings
 
 from workflow.accuracy import Accuracy, worst_of
 from workflow.methods.shards import Shard
+from workflow.processes import shared_out
 from workflow.records import Record
 from workflow.steps.pieces import Piece, pieces_of
 from workflow.steps.progress import Bar
@@ -34,22 +38,18 @@ def verify(
     """One record for each result of a run file, in its order.
 
     The run is of the whole workload, or of one shard, which is judged by itself. What is large is
-    judged in pieces (`workflow.steps.pieces`), of which the worst counts. The work on a piece is
-    shared out to ``threads``; the records do not depend on how many, if BLAS has one for itself
-    (`workflow.threads.hold_blas`).
+    judged in pieces (`workflow.steps.pieces`), of which the worst counts, by as many processes as
+    ``threads``; where pieces are fewer the work on each is shared out to threads. The records do
+    not depend on how many, if BLAS has one for itself (`workflow.threads.hold_blas`).
     """
-    with (
-        by_threads(threads),
-        open_staged(staged_path, workload.splits, shard) as staged,
-        open_run(run_path) as run,
-    ):
-        described, judged = _judge(workload, staged, run, log)
-        records = []
-        for result, accuracies in zip(run.results, judged, strict=True):
-            record = _record(workload, shard, described, result, accuracies, ceilings)
-            records.append(record)
-            verdict = "verified" if record.verified else f"NOT verified: {record.reason}"
-            log.info("%-8s %-7s %s", record.implementation, record.precision, verdict)
+    opened = partial(_opened, workload, staged_path, run_path, shard)
+    results, described, judged = _judge(workload, opened, threads, log)
+    records = []
+    for result, accuracies in zip(results, judged, strict=True):
+        record = _record(workload, shard, described, result, accuracies, ceilings)
+        records.append(record)
+        verdict = "verified" if record.verified else f"NOT verified: {record.reason}"
+        log.info("%-8s %-7s %s", record.implementation, record.precision, verdict)
     passed = sum(record.verified for record in records)
     log.info("%s", f"{passed} of {len(records)} results verified against fp64")
     return records
@@ -57,35 +57,65 @@ def verify(
 
 Judged = list[dict[str, Accuracy]]
 """Of each result, the accuracy of each piece by the piece's name; none where it has no data."""
+Opened = Callable[[], AbstractContextManager[tuple[StagedFile, RunFile]]]
+
+
+@contextlib.contextmanager
+def _opened(
+    workload: Workload, staged_path: Path, run_path: Path, shard: Shard | None
+) -> Iterator[tuple[StagedFile, RunFile]]:
+    with (
+        open_staged(staged_path, workload.splits, shard) as staged,
+        open_run(run_path) as run,
+    ):
+        yield staged, run
 
 
 def _judge(
-    workload: Workload, staged: StagedFile, run: RunFile, log: Logger
-) -> tuple[Staged, Judged]:
-    """What is verified, for its shape, and the accuracy of all pieces of all results."""
-    # Without an axis to split the operands are read whole: their values may describe the work.
-    whole = staged.outline if workload.splits else staged.read()
-    pieces = pieces_of(workload, whole)
-    found: Judged = [{} for _ in run.results]
-    shared = {name: staged.operand(name) for name in pieces.shared}
-    if pieces.axis is None:
-        operands = staged.read() if workload.splits else whole
-        _judge_piece(workload, operands, run, next(iter(pieces)), found)
-        return whole, found
+    workload: Workload, opened: Opened, threads: int, log: Logger
+) -> tuple[list[Result], Staged, Judged]:
+    """The results, what is verified, for its shape, and the accuracy of all pieces of all."""
+    with opened() as (staged, run):
+        # Without an axis to split the operands are read whole: their values may describe the work.
+        whole = staged.outline if workload.splits else staged.read()
+        pieces, results = pieces_of(workload, whole), run.results
+        if pieces.axis is None:
+            with by_threads(threads):
+                operands = staged.read() if workload.splits else whole
+                return results, whole, _judge_piece(workload, operands, run, next(iter(pieces)))
+    # No file is open when processes begin: each opens its own.
+    processes = min(threads, len(pieces))
+    judge = partial(_judge_pieces, workload, opened, pieces.shared, threads // processes)
+    found: Judged = [{} for _ in results]
     with Bar(f"verify {workload.name}", pieces.length) as bar:
-        for piece in pieces:
-            _judge_piece(workload, piece.of(staged).read(shared), run, piece, found)
+        for piece, judged in zip(pieces, shared_out(judge, list(pieces), processes), strict=True):
+            for accuracies, more in zip(found, judged, strict=True):
+                accuracies.update(more)
             bar.show(piece.stop)
     log.info("in %d pieces along axis %s", len(pieces), pieces.axis)
-    return whole, found
+    return results, whole, found
 
 
-def _judge_piece(
-    workload: Workload, operands: Staged, run: RunFile, piece: Piece, found: Judged
-) -> None:
-    """Add the accuracy of a piece of every result; what it takes is free again afterwards."""
+def _judge_pieces(
+    workload: Workload,
+    opened: Opened,
+    shared: frozenset[str],
+    threads: int,
+    pieces: Sequence[Piece],
+) -> Iterator[Judged]:
+    """The accuracies of one piece after another, which have operands in common."""
+    with opened() as (staged, run), by_threads(threads):
+        known = {name: staged.operand(name) for name in shared}
+        for piece in pieces:
+            yield _judge_piece(workload, piece.of(staged).read(known), run, piece)
+
+
+def _judge_piece(workload: Workload, operands: Staged, run: RunFile, piece: Piece) -> Judged:
+    """The accuracy of a piece of every result; what it takes is free again afterwards."""
     reference = workload.reference(operands)
-    for result, accuracies in zip(run.results, found, strict=True):
+    found: Judged = []
+    for result in run.results:
+        accuracies: dict[str, Accuracy] = {}
         outline = run.outline(result)
         if outline is not None:
             axes = workload.product(operands, outline).axes
@@ -94,6 +124,8 @@ def _judge_piece(
             accuracies[str(piece)] = workload.assess(
                 computed, reference, data, precision_of(result), result.backend
             )
+        found.append(accuracies)
+    return found
 
 
 def precision_of(result: Result) -> Precision:
