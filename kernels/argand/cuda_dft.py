@@ -13,6 +13,7 @@ from cupy.cuda import cufft
 
 from argand import nvrtc
 from argand.cuda_arrays import one_stride, place
+from argand.cuda_dft_passes import by_passes
 from argand.cuda_kernel import BoundKernel, clusters_at_once
 from argand.cuda_workspace import zeroed
 from argand.device import gpu
@@ -24,6 +25,7 @@ from argand.dft_cluster import ClusterPlan, cluster_tables
 from argand.dft_fragments import fragments, fused_twiddles, mean_cut
 from argand.dft_hankel import HankelPlan, cores, places
 from argand.dft_limits import WIDE_BYTES, check_dft_plan, wide_fits
+from argand.dft_passes import PassesPlan
 from argand.dft_plan import (
     ARGUMENTS,
     DensePlan,
@@ -208,6 +210,9 @@ def _launch(problem: DftProblem, plan: Plan, x: Any, target: Any) -> None:
     strides = tuple(
         problem.length if problem.rows <= 1 else int(_rows(array) or 0) for array in (x, target)
     )
+    if isinstance(plan, PassesPlan):
+        by_passes(problem, plan, x, target, strides)
+        return
     launch = _prepared(problem, plan, strides, x.device.id)
     launch.kernel({"x": x.data.ptr, "out": target.data.ptr, "counter": zeroed(4)})
 

@@ -1,14 +1,16 @@
-"""Which butterflies are worth measuring, and what orders them. Needs no GPU."""
+"""Which plans of butterflies are worth measuring, and what orders them. Needs no GPU."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import product
+from math import prod
 
 from argand.dft_butterfly import STAGES, ButterflyPlan
 from argand.dft_cluster import LARGEST_CLUSTER, ClusterPlan
 from argand.dft_method import is_prime, prime_factors
+from argand.dft_passes import PassesPlan
 from argand.dft_whole import WholePlan
 
 _RADICES = (4, 8, 10, 12, 16, 20, 24, 32)
@@ -20,6 +22,8 @@ _SPARE = 1.2
 """By how much a convolution of a chirp may be longer than it has to."""
 _WARPS = (1, 2, 4, 8, 12, 16)
 _GROUPS = 8
+_LARGEST_BUTTERFLY = 29_000
+"""Numbers of a convolution for which a block has room on any device."""
 _CLUSTERS = {
     1 << 14: ((8, 16, 8, 16),),
     1 << 15: ((8, 16, 16, 16),),
@@ -27,9 +31,21 @@ _CLUSTERS = {
     1 << 17: ((16, 16, 32, 16), (16, 16, 16, 32)),
 }
 
+_COLUMNS = ((8, 8), (8, 16), (16, 16), (16, 32), (32, 32))
+_WIDTHS = (16, 32)
+"""Columns of a tile: 128 and 256 bytes of a line."""
+_LEAST_LINE, _LARGEST_LINE = 128, 8192
+_BLOCK_WARPS = 8
+_CYCLES_A_BYTE = 0.055
+"""Of one of 132 multiprocessors at 1.7 GHz, which read and write 4.1 TB/s together."""
+_HIDDEN = 0.6
+"""Of what is issued, what is not beside reads and writes."""
+
 
 def butterfly_plans(length: int) -> Iterator[ButterflyPlan]:
     """By Bluestein, and of a prime by Rader where the radices allow."""
+    if length > _LARGEST_BUTTERFLY:
+        return
     splits = [(False, radices) for radices in _chirp_splits(length)]
     if is_prime(length) and max(prime_factors(length - 1)) <= _LARGEST_PRIME:
         splits += [
@@ -47,6 +63,30 @@ def large_plans(length: int) -> Iterator[WholePlan | ClusterPlan]:
     for radices, cluster in product(_CLUSTERS.get(length, ()), (2, 4, LARGEST_CLUSTER)):
         for warps, blocks in ((16, 1), (8, 2)):
             yield ClusterPlan(radices, cluster, warps, blocks)
+
+
+def passes_plans(length: int) -> Iterator[PassesPlan]:
+    """By Bluestein through global memory, of the shortest convolution that columns and lines give.
+
+    Every number has a thread in every stage of a line, or two where a stage has few butterflies.
+    """
+    for columns, width in product(_COLUMNS, _WIDTHS):
+        lines = prod(columns)
+        least = -(-(2 * length - 1) // lines)
+        least = max(_LEAST_LINE, -(-least // width) * width)
+        splits: list[tuple[int, ...]] = []
+        for size in range(least, min(_LARGEST_LINE, int(least * _SPARE)) + 1, width):
+            found = [split for stages in (2, 3) for split in _splits(size, stages, _RADICES)]
+            splits += found
+            if found and size > 1.05 * least:
+                break
+        for radices in splits:
+            smallest = prod(radices) // max(radices)
+            warps = max(1, min(_WARPS[-1], smallest // 32))
+            warps = max(w for w in _WARPS if w <= warps)
+            tile = width * min(columns) // 32
+            groups = max(1, _BLOCK_WARPS // warps)
+            yield PassesPlan(length, columns, radices, width, tile, warps, groups)
 
 
 @lru_cache(maxsize=256)
@@ -93,6 +133,21 @@ def butterfly_cycles(plan: ButterflyPlan) -> float:
     more, line = max(0, len(plan.radices) - 3), plan.radices[-1]
     slower *= (1 + 0.2 * more) * (1.12 if line & (line - 1) else 1)
     return float(issued / 4 * (1 + 4 / warps) * slower)
+
+
+def passes_cycles(plan: PassesPlan) -> float:
+    """Of a multiprocessor for a transform: what the three kernels read and write, and issue.
+
+    Fitted to what was measured on an H200; it only has to rank.
+    """
+    size, line = plan.size, plan.line
+    moved = 8 * (4 * size + 2 * plan.length)
+    columns = 0.0
+    for radix in plan.columns:
+        each = 2 * (_instructions(radix) + 8 * radix + 4 * radix + 25)
+        columns += size / radix / 32 * each
+    issued = plan.lines * butterfly_cycles(line) + columns / 4
+    return _CYCLES_A_BYTE * moved + _HIDDEN * issued
 
 
 @lru_cache(maxsize=64)

@@ -9,7 +9,13 @@ from itertools import chain, product
 
 from argand.device import Arch
 from argand.dft_butterfly import ButterflyPlan
-from argand.dft_butterfly_choice import butterfly_cycles, butterfly_plans, large_plans
+from argand.dft_butterfly_choice import (
+    butterfly_cycles,
+    butterfly_plans,
+    large_plans,
+    passes_cycles,
+    passes_plans,
+)
 from argand.dft_cluster import ClusterPlan
 from argand.dft_hankel import TURNS, HankelPlan
 from argand.dft_limits import is_legal
@@ -19,6 +25,7 @@ from argand.dft_method import (
     Method,
     prime_factors,
 )
+from argand.dft_passes import PassesPlan
 from argand.dft_plan import DensePlan, Plan, ProductPlan, depth, folded_tiles
 from argand.dft_whole import WholePlan
 from argand.precision import TF32, Precision
@@ -106,8 +113,8 @@ def candidates(method: Method, precision: Precision, arch: Arch, *, wide: bool) 
     every: Iterator[Plan] = iter(())
     if not _cut_too_often(method, precision):
         every = _by_products(method, wide)
-    if method.kind in ("rader", "bluestein"):
-        every = chain(every, butterfly_plans(method.length))
+    if method.kind != "dense" and max(prime_factors(method.length)) > FAST_PRIME:
+        every = chain(every, butterfly_plans(method.length), passes_plans(method.length))
     elif wide:
         every = chain(every, large_plans(method.length))
     found = {plan: None for plan in every if is_legal(plan, precision, arch)}
@@ -178,6 +185,8 @@ def estimate(plan: Plan) -> tuple[float, ...]:
     """
     if isinstance(plan, ButterflyPlan):
         return (butterfly_cycles(plan),)
+    if isinstance(plan, PassesPlan):
+        return (passes_cycles(plan),)
     if isinstance(plan, WholePlan | ClusterPlan):
         return (plan.kind != "whole", plan.warps, getattr(plan, "cluster", 1))
     if isinstance(plan, HankelPlan):

@@ -15,6 +15,7 @@ from argand.dft_butterfly import (
 from argand.dft_cluster import LARGEST_CLUSTER, LARGEST_STAGE, ClusterPlan
 from argand.dft_hankel import LARGEST_COLUMNS, TURNS, HankelPlan
 from argand.dft_method import LARGEST_FUSED, is_prime
+from argand.dft_passes import LARGEST_LINE, PassesPlan
 from argand.dft_plan import (
     LARGEST_REGISTERS,
     Plan,
@@ -61,6 +62,8 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
         _check_cluster(plan, arch)
     elif isinstance(plan, ProductPlan):
         _check_product(plan)
+    elif isinstance(plan, PassesPlan):
+        _check_passes(plan)
     blocks = plan.blocks if isinstance(plan, ClusterPlan) else 1
     have = registers(blocks * plan.threads)
     if arch.sm < ENGINE_SM:
@@ -161,6 +164,23 @@ def _check_product(plan: ProductPlan) -> None:
         )
 
 
+def _check_passes(plan: PassesPlan) -> None:
+    line, width = plan.line, plan.width
+    wrong = [radix for radix in (*plan.columns, *plan.radices) if not 2 <= radix <= LARGEST_RADIX]
+    if wrong or not 2 <= len(plan.radices) <= STAGES:
+        raise PlanError(
+            f"radices must be two of columns and 2 to {STAGES} of lines from 2 to {LARGEST_RADIX}, "
+            f"got {plan.columns} and {plan.radices}"
+        )
+    if plan.size < 2 * plan.length - 1:
+        raise PlanError(f"the convolution's length must be at least {2 * plan.length - 1}")
+    if line.size > LARGEST_LINE or line.size % width or 32 * plan.tile_warps % width:
+        raise PlanError(
+            f"lines of at most {LARGEST_LINE} numbers, and whole tiles and threads of {width} "
+            f"columns are needed, got lines of {line.size} and {32 * plan.tile_warps} threads"
+        )
+
+
 def wide_fits(kind: str, length: int, stride: int) -> bool:
     """Whether rows whose first one begins on 16 bytes can be copied by 16 bytes.
 
@@ -178,7 +198,7 @@ def besides(precision: Precision, plan: Plan) -> int:
     """Registers a thread beside its sums, with which no kernel spills (the tests compile all)."""
     if isinstance(plan, HankelPlan):
         return 48 + 16 * precision.terms + 8 * (not plan.wide) + 8 * (plan.sharing > 1)
-    if isinstance(plan, ButterflyPlan | ClusterPlan | WholePlan):
+    if isinstance(plan, ButterflyPlan | ClusterPlan | WholePlan | PassesPlan):
         return plan.besides
     base, have = 32 + 40 * precision.terms, registers(plan.threads)
     found = base + 8 * (not plan.wide) - 16 * (plan.sums <= 48)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from argand.dft_butterfly import STAGES, ButterflyPlan
 from argand.dft_cluster import ClusterPlan
 from argand.dft_hankel import HankelPlan
+from argand.dft_passes import PassesPlan, passes_source
 from argand.dft_whole import WholePlan
 from argand.kernel_arguments import Fields, size_check
 from argand.precision import Precision
@@ -154,7 +155,7 @@ class ProductPlan:
         return self.groups
 
 
-Plan = DensePlan | HankelPlan | ProductPlan | ButterflyPlan | ClusterPlan | WholePlan
+Plan = DensePlan | HankelPlan | ProductPlan | ButterflyPlan | ClusterPlan | WholePlan | PassesPlan
 
 
 def folded_tiles(length: int, warps: int) -> int:
@@ -194,7 +195,9 @@ def kernel_name(plan: Plan, precision: Precision) -> str:
 
 
 def dft_source(plan: Plan, precision: Precision) -> str:
-    """The CUDA C++ of one kernel of the family."""
+    """The CUDA C++ of one kernel of the family, or of the three of a plan in passes."""
+    if isinstance(plan, PassesPlan):
+        return passes_source(plan, precision)
     members: dict[str, Any] = {field.name: getattr(plan, field.name) for field in fields(plan)}
     if isinstance(plan, DensePlan):
         members["unrolled_tiles"] = plan.unrolled_tiles
