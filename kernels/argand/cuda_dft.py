@@ -29,6 +29,7 @@ from argand.dft_passes import PassesPlan
 from argand.dft_plan import (
     ARGUMENTS,
     DensePlan,
+    KernelPlan,
     Plan,
     dft_source,
     kernel_name,
@@ -226,7 +227,9 @@ class _Launch:
 
 
 @lru_cache(maxsize=1024)
-def _prepared(problem: DftProblem, plan: Plan, strides: tuple[int, ...], device: int) -> _Launch:
+def _prepared(
+    problem: DftProblem, plan: KernelPlan, strides: tuple[int, ...], device: int
+) -> _Launch:
     precision = problem.precision
     arch, cores = gpu(device).require_arch(), gpu(device).cores
     shared = plan.shared_bytes(precision)

@@ -31,6 +31,8 @@ _CLUSTERS = {
     1 << 17: ((16, 16, 32, 16), (16, 16, 16, 32)),
 }
 
+_LEAST_PASSES = 8000
+"""From here on three passes are worth measuring: butterflies of one block are faster below."""
 _COLUMNS = ((8, 8), (8, 16), (16, 16), (16, 32), (32, 32))
 _WIDTHS = (16, 32)
 """Columns of a tile: 128 and 256 bytes of a line."""
@@ -70,6 +72,8 @@ def passes_plans(length: int) -> Iterator[PassesPlan]:
 
     Every number has a thread in every stage of a line, or two where a stage has few butterflies.
     """
+    if length < _LEAST_PASSES:
+        return
     for columns, width in product(_COLUMNS, _WIDTHS):
         lines = prod(columns)
         least = -(-(2 * length - 1) // lines)

@@ -82,7 +82,9 @@ class PassesPlan:
 
     def pass_bytes(self, which: str, precision: Precision) -> int:
         """Dynamic shared memory of a block of one of `PASSES`."""
-        return self.line.shared_bytes(precision) if which == "lines" else 8 * self.lines * self.width
+        return (
+            self.line.shared_bytes(precision) if which == "lines" else 8 * self.lines * self.width
+        )
 
     def pass_blocks(self, which: str, rows: int) -> int:
         """The grid of one of `PASSES` for so many transforms."""
@@ -108,7 +110,7 @@ class PassesPlan:
         """A thread of one of `PASSES` needs, with which it does not spill."""
         if which == "lines":
             largest = max(self.radices)
-            return 2 * largest + (80 if largest > 16 else 64)
+            return 2 * largest + (64 if largest <= 16 else 80 if largest == 32 else 96)
         return 2 * max(self.columns) + 48
 
     @property

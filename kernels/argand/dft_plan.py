@@ -155,7 +155,9 @@ class ProductPlan:
         return self.groups
 
 
-Plan = DensePlan | HankelPlan | ProductPlan | ButterflyPlan | ClusterPlan | WholePlan | PassesPlan
+KernelPlan = DensePlan | HankelPlan | ProductPlan | ButterflyPlan | ClusterPlan | WholePlan
+"""Of one kernel."""
+Plan = KernelPlan | PassesPlan
 
 
 def folded_tiles(length: int, warps: int) -> int:
@@ -184,7 +186,7 @@ def registers(threads: int) -> int:
     return min(LARGEST_REGISTERS, _REGISTERS // (4 * WARP * warps) // 8 * 8)
 
 
-def kernel_name(plan: Plan, precision: Precision) -> str:
+def kernel_name(plan: KernelPlan, precision: Precision) -> str:
     """The kernel's symbol."""
     values = [getattr(plan, field.name) for field in fields(plan)]
     numbers = "_".join(

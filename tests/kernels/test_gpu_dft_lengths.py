@@ -1,4 +1,4 @@
-"""Our GPU transforms of awkward lengths against fp64: a large prime factor, a convolution of any."""
+"""Our GPU transforms of awkward lengths, of large prime factors, against fp64."""
 
 from __future__ import annotations
 
@@ -108,7 +108,9 @@ def test_passes_have_the_range_of_fp32(cp: Any, gpu: Device, rng: np.random.Gene
     whole = check(cp, x, plan)
     for power in (-90, 90):
         found = check(cp, np.ldexp(x.view(np.float32), power).view(np.complex64), plan)
-        np.testing.assert_array_equal(found, np.ldexp(whole.view(np.float32), power).view(np.complex64))
+        np.testing.assert_array_equal(
+            found, np.ldexp(whole.view(np.float32), power).view(np.complex64)
+        )
 
 
 def test_any_length(cp: Any, rng: np.random.Generator) -> None:

@@ -1,4 +1,4 @@
-"""A-priori error bounds of transforms by butterflies, which are fp32's whatever precision is named.
+"""A-priori error bounds of what runs on a GPU: by butterflies in fp32, or as a plan says.
 
 Relative 2-norm errors of one transform, u = 2^-24. Every stage is sqrt(R) times unitary, so errors
 before it reach its output with the same relative size, and those of stages compound.
@@ -11,13 +11,19 @@ from functools import lru_cache
 
 from argand.dft_butterfly import ButterflyPlan
 from argand.dft_cluster import ClusterPlan
-from argand.dft_method import prime_factors
+from argand.dft_method import dense, prime_factors, product
 from argand.dft_passes import PassesPlan
+from argand.dft_plan import Plan, ProductPlan
 from argand.dft_whole import WholePlan
-from argand.precision import PRECISIONS
+from argand.precision import PRECISIONS, Precision
 
-from workflow.accuracy.bounds import gamma, roundings
-from workflow.accuracy.transform_bounds import amplification, folded_bound, reference_error
+from workflow.accuracy.bounds import gamma, roundings, transform_bound
+from workflow.accuracy.transform_bounds import (
+    amplification,
+    dft_bound,
+    folded_bound,
+    reference_error,
+)
 
 FastPlan = ButterflyPlan | WholePlan | ClusterPlan | PassesPlan
 """Plans whose sums are fp32's."""
@@ -37,6 +43,22 @@ def radix_bound(radix: int) -> float:
     primes = prime_factors(radix)
     each = [_U if prime == 2 else folded_bound(_FP32, prime, "cpu") for prime in primes]
     return math.expm1(sum(map(math.log1p, each)) + (len(primes) - 1) * math.log1p(TWIDDLE))
+
+
+def plan_bound(plan: Plan | None, precision: Precision, length: int) -> float:
+    """Relative error of one transform on a GPU by what ran; a plan of None is cuFFT, in fp32.
+
+    Tensor cores' products have the precision, butterflies and cuFFT are fp32's at every one but
+    fp64. Of cuFFT nothing but a dense stage for each prime factor is assumed.
+    """
+    if plan is None:
+        ran = precision if precision.exact_operands else PRECISIONS["fp32"]
+        return transform_bound(ran, prime_factors(length), "cuda")
+    if isinstance(plan, FastPlan):
+        return butterfly_bound(plan)
+    if isinstance(plan, ProductPlan):
+        return dft_bound(precision, product(plan.first, plan.second), "cuda")
+    return dft_bound(precision, dense(plan.length), "cuda")
 
 
 def butterfly_bound(plan: FastPlan) -> float:
