@@ -22,12 +22,14 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, Device, Precision, dft
 from argand.ceilings import measure_ceilings
-from argand.device import Arch, gpu, is_cuda_array
-from argand.dft_choice import choose, own_plan
+from argand.device import gpu, is_cuda_array
+from argand.dft import DftProblem
+from argand.dft_choice import own_plan
 from argand.dft_limits import wide_fits
 from argand.dft_method import is_prime, method_for
 from argand.dft_plan import Plan, dft_source
 from argand.dft_plan_words import plan_words
+from argand.dft_tuning import chosen as chosen_plan
 from argand.nvrtc import compile_all
 
 from benchmarks.measuring import (
@@ -128,19 +130,20 @@ def compile_ours(cases: Sequence[Case], precisions: Sequence[Precision], ours: b
     for case, precision in product(cases, precisions):
         if precision.exact_operands:
             continue
-        plan = running(case, precision, arch, ours)
+        plan = running(case, precision, gpu(0), ours)
         if plan is not None:
             jobs.append((dft_source(plan, precision), arch.target))
     compile_all(jobs)
 
 
-def running(case: Case, precision: Precision, arch: Arch, ours: bool) -> Plan | None:
+def running(case: Case, precision: Precision, device: Device, ours: bool) -> Plan | None:
     """The plan of a case, None where cuFFT computes it."""
+    if not ours:
+        problem = DftProblem(case.batch, case.length, False, "backward", precision)
+        return chosen_plan(problem, device).plan
     method = method_for(case.length)
     wide = wide_fits(method.kind, case.length, case.length)
-    if ours:
-        return own_plan(method, precision, arch, wide=wide)
-    return choose(method, precision, arch, wide=wide).plan
+    return own_plan(method, precision, device.require_arch(), wide=wide)
 
 
 def ran(device: Device, case: Case, ours: bool, candidate: Candidate) -> str:
@@ -148,7 +151,7 @@ def ran(device: Device, case: Case, ours: bool, candidate: Candidate) -> str:
     precision = candidate.precision
     if candidate.name != "argand" or precision.exact_operands or device.backend == "cpu":
         return ""
-    return plan_words(running(case, precision, device.require_arch(), ours))
+    return plan_words(running(case, precision, device, ours))
 
 
 def samples(case: Case, seed: int, device: Device) -> Any:
@@ -238,7 +241,7 @@ def _own_plan(precision: Precision, case: Case) -> Iterator[None]:
     """Our own kernel runs, also where cuFFT is faster. Raises CannotRunError without one."""
     from argand.cuda_dft import forced
 
-    plan = running(case, precision, gpu(0).require_arch(), ours=True)
+    plan = running(case, precision, gpu(0), ours=True)
     if plan is None:
         raise CannotRunError("no kernel of ours has this length")
     with forced.to(plan):

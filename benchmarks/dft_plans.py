@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, Precision, dft
 from argand.device import Arch, gpu
-from argand.dft_choice import candidates, choose, estimate
+from argand.dft_choice import best_of_each_kind, candidates, choose
 from argand.dft_fragments import mean_cut
 from argand.dft_limits import wide_fits
 from argand.dft_method import Method, method_for
@@ -97,10 +97,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _plans(method: Method, precision: Precision, arch: Arch, most: int) -> list[Plan]:
     wide = wide_fits(method.kind, method.length, method.length)
-    kinds: dict[str, list[Plan]] = {}
-    for plan in sorted(candidates(method, precision, arch, wide=wide), key=estimate):
-        kinds.setdefault(plan.kind, []).append(plan)
-    return [plan for some in kinds.values() for plan in some[:most]]
+    return best_of_each_kind(candidates(method, precision, arch, wide=wide), most)
 
 
 def _case(length: int, precision: Precision, numbers: Any, place: Any, repeats: int) -> Case:

@@ -11,7 +11,7 @@ import cupy
 import numpy as np
 from cupy.cuda import cufft
 
-from argand import nvrtc
+from argand import dft_tuning, nvrtc
 from argand.cuda_arrays import one_stride, place
 from argand.cuda_dft_passes import by_passes
 from argand.cuda_kernel import BoundKernel, clusters_at_once
@@ -20,7 +20,7 @@ from argand.device import gpu
 from argand.dft import DftProblem, fitted
 from argand.dft import dft as transform
 from argand.dft_butterfly import ButterflyPlan, butterfly_tables
-from argand.dft_choice import Choice, choose
+from argand.dft_choice import Choice
 from argand.dft_cluster import ClusterPlan, cluster_tables
 from argand.dft_fragments import fragments, fused_twiddles, mean_cut
 from argand.dft_hankel import HankelPlan, cores, places
@@ -110,7 +110,7 @@ def _choice(problem: DftProblem, x: Any, target: Any) -> Choice:
             if plan.wide and not wide:
                 raise ValueError("wide copies need even strides on 16 bytes")
         return Choice(plan, "as it was forced")
-    return choose(method, problem.precision, arch, wide=wide)
+    return dft_tuning.chosen(problem, gpu(x.device.id), wide=wide)
 
 
 def _rows(x: Any) -> int | None:

@@ -48,7 +48,7 @@ def by_passes(
             kernel(addresses)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=16)
 def _prepared(
     problem: DftProblem, plan: PassesPlan, rows: int, strides: tuple[int, ...], device: int
 ) -> tuple[list[BoundKernel], dict[str, Any]]:

@@ -31,7 +31,7 @@ _CLUSTERS = {
     1 << 17: ((16, 16, 32, 16), (16, 16, 16, 32)),
 }
 
-_LEAST_PASSES = 8000
+_LEAST_PASSES = 4096
 """From here on three passes are worth measuring: butterflies of one block are faster below."""
 _COLUMNS = ((8, 8), (8, 16), (16, 16), (16, 32), (32, 32))
 _WIDTHS = (16, 32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, product
@@ -176,6 +176,14 @@ def _most_groups(plans: list[Plan]) -> list[Plan]:
         if key not in found or found[key].groups < plan.groups:
             found[key] = plan
     return list(found.values())
+
+
+def best_of_each_kind(plans: Iterable[Plan], most: int) -> list[Plan]:
+    """So many of each kind, the best first."""
+    kinds: dict[str, list[Plan]] = {}
+    for plan in sorted(plans, key=estimate):
+        kinds.setdefault(plan.kind, []).append(plan)
+    return [plan for some in kinds.values() for plan in some[:most]]
 
 
 def estimate(plan: Plan) -> tuple[float, ...]:

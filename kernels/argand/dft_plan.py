@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from argand.dft_butterfly import STAGES, ButterflyPlan
 from argand.dft_cluster import ClusterPlan
 from argand.dft_hankel import HankelPlan
-from argand.dft_passes import PassesPlan, passes_source
+from argand.dft_passes import PASSES, PassesPlan, passes_kernel_name, passes_source
 from argand.dft_whole import WholePlan
 from argand.kernel_arguments import Fields, size_check
 from argand.precision import Precision
@@ -194,6 +194,13 @@ def kernel_name(plan: KernelPlan, precision: Precision) -> str:
         for value in values
     )
     return f"dft_{plan.kind}_{precision.symbol}_{numbers}"
+
+
+def kernel_names(plan: Plan, precision: Precision) -> tuple[str, ...]:
+    """The symbols of all kernels that a plan launches."""
+    if isinstance(plan, PassesPlan):
+        return tuple(passes_kernel_name(plan, which) for which in PASSES)
+    return (kernel_name(plan, precision),)
 
 
 def dft_source(plan: Plan, precision: Precision) -> str:

@@ -5,14 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from argand import PRECISIONS
-from argand.device import ARCHITECTURES
+from argand.device import ARCHITECTURES, Arch
 from argand.dft_butterfly import ButterflyPlan
-from argand.dft_choice import candidates, choose, own_plan
+from argand.dft_choice import (
+    FAST_PRIME,
+    best_of_each_kind,
+    candidates,
+    choose,
+    estimate,
+    own_plan,
+)
 from argand.dft_cluster import ClusterPlan
 from argand.dft_fragments import fragments, fused_twiddles, mean_cut
 from argand.dft_hankel import HankelPlan
 from argand.dft_limits import wide_fits
-from argand.dft_method import method_for
+from argand.dft_method import method_for, prime_factors
 from argand.dft_plan import (
     DensePlan,
     ProductPlan,
@@ -21,6 +28,7 @@ from argand.dft_plan import (
     padded,
     registers,
 )
+from argand.dft_plan_words import plan_in, plan_words
 from argand.dft_tables import folded_matrices, twiddles
 from argand.dft_whole import WholePlan
 
@@ -164,13 +172,43 @@ def test_where_the_kernels_are_ours() -> None:
 def test_candidates_of_convolutions_fit() -> None:
     row = PRECISIONS["3xfp16"]
     for length, most in ((1009, 3), (10_007, 1)):
-        found = candidates(method_for(length), row, HOPPER, wide=False)
+        every = candidates(method_for(length), row, HOPPER, wide=False)
+        found = [plan for plan in every if isinstance(plan, ButterflyPlan)]
         assert {plan.groups for plan in found} >= {most}
         for plan in found:
-            assert isinstance(plan, ButterflyPlan)
             assert plan.size == length - 1 if plan.rader else plan.size >= 2 * length - 1
             assert plan.method.length == length
-    rader = {plan.rader for plan in candidates(method_for(1009), row, HOPPER, wide=False)}
-    assert rader == {False, True}
-    # 10006 is 2 times a prime.
-    assert not any(plan.rader for plan in found if isinstance(plan, ButterflyPlan))
+        # 10006 is 2 times a prime.
+        assert {plan.rader for plan in found} == ({False, True} if length == 1009 else {False})
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES, ids=lambda arch: arch.target)
+def test_no_length_up_to_a_million_lacks_a_plan(rng: np.random.Generator, arch: Arch) -> None:
+    """Lengths of a prime factor above cuFFT's radices, which cuFFT convolves too."""
+    row = PRECISIONS["3xfp16"]
+    lengths = [
+        254, 262, 508, 1018, 2018, 13_003, 14_009, 16_382, 20_014, 57_337, 65_537, 262_139,
+        524_287, 1_000_003, 1_048_573, *rng.integers(769, 1 << 20, 60),
+        *rng.integers(129, 4000, 60),
+    ]  # fmt: skip
+    for length in map(int, lengths):
+        if max(prime_factors(length)) > FAST_PRIME:
+            plan = own_plan(method_for(length), row, arch, wide=False)
+            assert plan is not None, length
+            assert plan.length == length
+
+
+def test_the_best_of_each_kind() -> None:
+    plans = candidates(method_for(1009), PRECISIONS["3xfp16"], HOPPER, wide=False)
+    plans += candidates(method_for(14_009), PRECISIONS["3xfp16"], HOPPER, wide=False)
+    found = best_of_each_kind(plans, 2)
+    assert [plan.kind for plan in found] == ["butterfly", "butterfly", "passes", "passes"]
+    assert found[0] == min(plans, key=estimate)
+
+
+@pytest.mark.parametrize("length", [7, 131, 255, 1024, 1009, 14_009, 16_384, 65_536])
+def test_plans_come_back_from_words(length: int) -> None:
+    method = method_for(length)
+    plan = own_plan(method, PRECISIONS["3xfp16"], HOPPER, wide=length % 2 == 0)
+    assert plan_in(plan_words(plan)) == plan
+    assert plan_in(plan_words(None)) is None

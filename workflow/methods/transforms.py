@@ -5,21 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from argand import PRECISIONS, Device, Precision
-from argand.dft_choice import choose
-from argand.dft_limits import wide_fits
+from argand.dft import DftProblem
 from argand.dft_method import method_for, prime_factors
 from argand.dft_plan_words import plan_in, plan_words
+from argand.dft_tuning import chosen
 
 from workflow.accuracy import Accuracy, SpectrumReference, assess_spectrum
 
 
-def algorithm(length: int, precision: Precision, device: Device) -> tuple[str, str]:
+def algorithm(rows: int, length: int, precision: Precision, device: Device) -> tuple[str, str]:
     """What `argand.dft` does with contiguous rows in words, and on a GPU its plan for `judged`."""
-    method = None if precision.exact_operands else method_for(length)
+    problem = DftProblem(rows, length, False, "backward", precision)
     if device.backend == "cpu":
-        return "pocketfft" if method is None else str(method), ""
-    wide = method is not None and wide_fits(method.kind, length, length)
-    choice = choose(method, precision, device.require_arch(), wide=wide)
+        return "pocketfft" if problem.method is None else str(problem.method), ""
+    choice = chosen(problem, device)
     return str(choice), plan_words(choice.plan)
 
 

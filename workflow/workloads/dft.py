@@ -199,8 +199,9 @@ class Dft(Workload):
         def compute(given: Mapping[str, Any]) -> Any:
             return dft(_windowed(given), inverse=case.inverse, norm=case.norm, precision=precision)
 
-        length = staged.operands["samples"].shape[-1]
-        algorithm, steps = transforms.algorithm(length, precision, device)
+        *leading, length = staged.operands["samples"].shape
+        rows = int(np.prod(leading))
+        algorithm, steps = transforms.algorithm(rows, length, precision, device)
         return Implementation(
             "argand", precision, algorithm, compute, partial(operands.cast, precision=precision),
             steps=steps,
