@@ -79,7 +79,8 @@ def passes_plans(length: int) -> Iterator[PassesPlan]:
         least = -(-(2 * length - 1) // lines)
         least = max(_LEAST_LINE, -(-least // width) * width)
         splits: list[tuple[int, ...]] = []
-        for size in range(least, min(_LARGEST_LINE, int(least * _SPARE)) + 1, width):
+        most = min(_LARGEST_LINE, int((2 * length - 1) * _SPARE) // lines)
+        for size in range(least, most + 1, width):
             found = [split for stages in (2, 3) for split in _splits(size, stages, _RADICES)]
             splits += found
             if found and size > 1.05 * least:
