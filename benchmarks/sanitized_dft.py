@@ -26,11 +26,12 @@ from workflow.accuracy.butterfly_bounds import plan_bound
 _METHODS = (
     dense(7), dense(24), dense(67), dense(509), product(6, 5), product(24, 16),
     rader(31, product(6, 5)), rader(113, product(16, 7)), rader(397, product(44, 9)),
-    bluestein(20, product(8, 5)), bluestein(300, product(30, 20)), method_for(16_384),
+    bluestein(20, product(8, 5)), bluestein(300, product(30, 20)), method_for(4099),
+    method_for(16_384),
 )  # fmt: skip
 """Small ones: a tool looks at every access."""
 _ROWS = 5
-_SIZES = ("length", "first", "second", "groups", "radices")
+_SIZES = ("length", "first", "second", "groups", "radices", "columns", "width")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

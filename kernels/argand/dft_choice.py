@@ -31,8 +31,8 @@ from argand.dft_whole import WholePlan
 from argand.precision import TF32, Precision
 
 FAST_PRIME = 23
-"""cuFFT is faster at lengths of prime factors up to here: measured at 16 to 1000 and 1024, 4095 and
-4096 (7, 11, 13, 23). Others were measured as primes alone."""
+"""cuFFT is faster at lengths of prime factors up to here: measured on an H200 at 16 to 1000 and at
+1024, 4095 and 4096 (7, 11, 13, 23). Another card is measured by `argand.tune_dft`."""
 SLOW_LENGTHS = (32, 12_000, 1 << 14, 1 << 15, 1 << 16, 1 << 17)
 """But not at these, where ours is (at 9000, 10080 and 14400 it is slower)."""
 DENSE_BY_THREADS = 512
@@ -68,28 +68,33 @@ class Choice:
 def choose(method: Method | None, precision: Precision, arch: Arch, *, wide: bool) -> Choice:
     """The plan of a transform; ``wide`` says whether its rows can be copied by 16 bytes."""
     if method is None:
-        return Choice(None, f"{precision.name} has no tensor-core products")
+        return Choice(None, f"no kernel of ours: {precision.name} has no tensor-core products")
     if method.length == 1:
-        return Choice(None, "one number is its own transform")
-    if (why := _library_is_faster(method)) is not None:
-        return Choice(None, why)
+        return Choice(None, "nothing to compute: one number is its own transform")
     plan = own_plan(method, precision, arch, wide=wide)
-    if plan is None and _cut_too_often(method, precision):
-        return Choice(None, f"the sums of {method} at {precision.name} would be off by over 1e-6")
     if plan is None:
-        return Choice(None, f"no plan fits {method} at {precision.name} on {arch.target}")
-    if plan.kind == "dense" and method.length > DENSE_BY_THREADS:
-        return Choice(None, f"faster than dense primes over {DENSE_BY_THREADS} without wgmma")
+        return Choice(None, f"no kernel of ours: {_lacking(method, precision, arch)}")
+    if (why := _library_is_faster(plan)) is not None:
+        return Choice(None, f"faster {why}")
     if isinstance(plan, ButterflyPlan | WholePlan | ClusterPlan):
         return Choice(plan, f"{plan.stages} in fp32")
     return Choice(plan, f"{method} at {precision.name}")
 
 
-def _library_is_faster(method: Method) -> str | None:
-    """Why cuFFT is taken although there may be a plan of ours; None where it is not."""
-    length = method.length
+def _lacking(method: Method, precision: Precision, arch: Arch) -> str:
+    """Why there is no plan."""
+    if _cut_too_often(method, precision):
+        return f"the sums of {method} at {precision.name} would be off by over 1e-6"
+    return f"no plan fits {method} at {precision.name} on {arch.target}"
+
+
+def _library_is_faster(plan: Plan) -> str | None:
+    """Where cuFFT is taken although there is a plan of ours; None where it is not."""
+    length = plan.length
     if max(prime_factors(length)) <= FAST_PRIME and length not in SLOW_LENGTHS:
-        return f"faster at lengths of prime factors up to {FAST_PRIME}, and in fp32"
+        return f"at lengths of prime factors up to {FAST_PRIME}, and in fp32"
+    if plan.kind == "dense" and length > DENSE_BY_THREADS:
+        return f"than dense primes over {DENSE_BY_THREADS} without wgmma"
     return None
 
 

@@ -151,8 +151,10 @@ def test_where_the_kernels_are_ours() -> None:
         method = method_for(length)
         wide = wide_fits(method.kind, length, length)
         assert isinstance(choose(method, row, HOPPER, wide=wide).plan, kind), length
-    for length in (64, 100, 128, 1000, 1024, 4096, 8192):
+    for length in (64, 100, 128, 1000, 1024, 4096):
         assert "cufft: faster" in str(choose(method_for(length), row, HOPPER, wide=True))
+    for length in (8192, 1 << 18, 1 << 20, 15 << 16):
+        assert "cufft: no kernel of ours" in str(choose(method_for(length), row, HOPPER, wide=True))
     ampere = next(arch for arch in ARCHITECTURES if arch.target == "sm_80")
     assert isinstance(choose(method_for(509), row, ampere, wide=True).plan, DensePlan)
     assert "without wgmma" in str(choose(method_for(521), row, ampere, wide=True))

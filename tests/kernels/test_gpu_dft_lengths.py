@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from argand import PRECISIONS, dft
+from argand import PRECISIONS, choice_table, dft, dft_tuning, tune_dft
 from argand.device import Device
 from argand.dft_choice import candidates, estimate
 from argand.dft_method import method_for
@@ -122,3 +123,25 @@ def test_any_length(cp: Any, rng: np.random.Generator) -> None:
         expected = np.fft.fft(x.astype(complex))
         error = np.linalg.norm(out.get() - expected) / np.linalg.norm(expected)
         assert error <= 1e-6, length
+
+
+def test_the_fastest_is_kept_and_taken(
+    cp: Any, rng: np.random.Generator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from argand.cuda_dft import plan_of
+
+    monkeypatch.setattr(choice_table, "cache_folder", lambda: tmp_path)
+    dft_tuning.TABLE.changed()
+    x = normal(rng, 64, 1018)
+    try:
+        found = tune_dft(64, 1018, most=2)
+        assert [time for _, time in found] == sorted(time for _, time in found)
+        assert None in [plan for plan, _ in found]
+        choice = plan_of(cp.asarray(x))
+        assert choice.plan == found[0][0]
+        assert "measured on this device" in choice.why
+        expected = np.fft.fft(x.astype(complex))
+        error = np.linalg.norm(dft(cp.asarray(x)).get() - expected) / np.linalg.norm(expected)
+        assert error <= 1e-6
+    finally:
+        dft_tuning.TABLE.changed()
