@@ -76,7 +76,7 @@ def test_the_plan_of_a_transform(arch: Arch, precision: str, length: int) -> Non
     for wide in {False, wide_fits(method.kind, length, length)}:
         plan = own_plan(method, row, arch, wide=wide)
         assert plan is not None
-        assert plan.wide == wide
+        assert plan.wide == (wide and plan.kind != "butterfly")
         for name in kernel_names(plan, row):
             assert_clean(dft_source(plan, row), arch.target, name)
 
