@@ -42,8 +42,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     found = argparse.ArgumentParser(description=__doc__)
     ours = [name for name, row in PRECISIONS.items() if not row.exact_operands]
     found.add_argument("precision", choices=ours)
-    precision = PRECISIONS[found.parse_args(argv).precision]
-    plans = _plans(precision)
+    found.add_argument(
+        "--kinds", type=lambda text: text.split(","), help="of plans, separated by commas; all"
+    )
+    given = found.parse_args(argv)
+    precision = PRECISIONS[given.precision]
+    plans = {
+        method: [plan for plan in some if given.kinds is None or plan.kind in given.kinds]
+        for method, some in _plans(precision).items()
+    }
     target = gpu(0).require_arch().target
     compile_all((dft_source(plan, precision), target) for some in plans.values() for plan in some)
     cupy.cuda.set_allocator(None)
