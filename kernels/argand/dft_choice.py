@@ -118,7 +118,8 @@ def candidates(method: Method, precision: Precision, arch: Arch, *, wide: bool) 
     every: Iterator[Plan] = iter(())
     if not _cut_too_often(method, precision):
         every = _by_products(method, wide)
-    if method.kind != "dense" and max(prime_factors(method.length)) > FAST_PRIME:
+    awkward = method.kind == "product" and max(prime_factors(method.length)) > FAST_PRIME
+    if awkward or method.kind in ("rader", "bluestein"):
         every = chain(every, butterfly_plans(method.length), passes_plans(method.length))
     elif wide:
         every = chain(every, large_plans(method.length))
