@@ -16,8 +16,9 @@ import numpy as np
 from argand import PRECISIONS, Precision, dft
 from argand.device import gpu
 from argand.dft_choice import candidates, estimate
-from argand.dft_limits import wide_fits
+from argand.dft_limits import check_dft_plan, wide_fits
 from argand.dft_method import Method, bluestein, dense, method_for, product, rader
+from argand.dft_passes import PassesPlan
 from argand.dft_plan import ButterflyPlan, Plan, dft_source
 from argand.nvrtc import compile_all
 
@@ -26,12 +27,15 @@ from workflow.accuracy.butterfly_bounds import plan_bound
 _METHODS = (
     dense(7), dense(24), dense(67), dense(509), product(6, 5), product(24, 16),
     rader(31, product(6, 5)), rader(113, product(16, 7)), rader(397, product(44, 9)),
-    bluestein(20, product(8, 5)), bluestein(300, product(30, 20)), method_for(4099),
-    method_for(16_384),
+    bluestein(20, product(8, 5)), bluestein(300, product(30, 20)), method_for(16_384),
 )  # fmt: skip
 """Small ones: a tool looks at every access."""
+_PASSES = (
+    PassesPlan(300, (4, 8), (4, 8), 16, 2, 1, 8), PassesPlan(1000, (4, 4), (4, 8, 4), 32, 3, 2, 4),
+)  # fmt: skip
+"""Those that are worth measuring are longer."""
 _ROWS = 5
-_SIZES = ("length", "first", "second", "groups", "radices", "columns", "width")
+_SIZES = ("length", "first", "second", "groups", "radices")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -91,6 +95,9 @@ def _plans(precision: Precision) -> dict[Method, list[Plan]]:
                 if new or index == 0:
                     seen |= new
                     some.append(plan)
+    for plan in _PASSES:
+        check_dft_plan(plan, precision, arch)
+        found[plan.method] = [plan]
     return found
 
 
