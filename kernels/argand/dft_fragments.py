@@ -7,25 +7,13 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from argand.dft_plan import WARP, depth, folded_tiles
+from argand.dft_cut import cut_of
+from argand.dft_plan import depth, folded_tiles
+from argand.dft_registers import WARP
 from argand.dft_tables import folded_matrices, roots
 from argand.numpy_dft import table_exponent
 from argand.precision import FP16, TF32, Precision
 from argand.rounding import Array, split
-
-_CUT_A_SLICE = 4.8e-8
-"""What sums of two fp16 terms lose on average in a slice of 16 k, relatively, 0.8 of 2^-24: on an
-H200 4.8e-8 at 251 and 509, 5.5e-8 at 67, 5.0e-8 at 719 (``python -m benchmarks.dft_plans``)."""
-
-
-def mean_cut(precision: Precision, slices: int) -> float:
-    """What tensor cores take from a sum of so many slices on average, relative to it.
-
-    They cut what they add towards zero. The tables are larger by as much, so that a sum is cut to
-    what it should be; what remains has no sign of its own.
-    """
-    return _CUT_A_SLICE * slices if precision.operand is FP16 and precision.terms == 2 else 0.0
-
 
 @lru_cache(maxsize=64)
 def fragments(length: int, warps: int, precision: Precision) -> npt.NDArray[np.uint32]:
@@ -44,7 +32,7 @@ def fragments(length: int, warps: int, precision: Precision) -> npt.NDArray[np.u
     words = []
     for matrix in folded_matrices(length):
         whole = np.zeros((slices * step, tiles * 8))
-        whole[:half, :half] = matrix * (1 + mean_cut(precision, slices))
+        whole[:half, :half] = matrix * (1 + cut_of(precision))
         scaled = np.ldexp(whole, table_exponent(precision))
         for term in split(scaled, precision):
             held = term[k[:, None], n.reshape(tiles, WARP)[None, :, :, None]]

@@ -15,12 +15,8 @@ from argand.dft_butterfly import (
 from argand.dft_cluster import LARGEST_CLUSTER, LARGEST_STAGE, ClusterPlan
 from argand.dft_hankel import LARGEST_COLUMNS, TURNS, HankelPlan
 from argand.dft_method import LARGEST_FUSED, is_prime
-from argand.dft_plan import (
-    LARGEST_REGISTERS,
-    Plan,
-    ProductPlan,
-    registers,
-)
+from argand.dft_plan import Plan, ProductPlan
+from argand.dft_registers import LARGEST_REGISTERS, registers
 from argand.dft_whole import WholePlan
 from argand.gemm_plan import PlanError
 from argand.precision import Precision
@@ -177,7 +173,7 @@ def wide_fits(kind: str, length: int, stride: int) -> bool:
 def besides(precision: Precision, plan: Plan) -> int:
     """Registers a thread beside its sums, with which no kernel spills (the tests compile all)."""
     if isinstance(plan, HankelPlan):
-        return 48 + 16 * precision.terms + 8 * (not plan.wide) + 8 * (plan.sharing > 1)
+        return plan.besides(precision)
     if isinstance(plan, ButterflyPlan | ClusterPlan | WholePlan):
         return plan.besides
     base, have = 32 + 40 * precision.terms, registers(plan.threads)

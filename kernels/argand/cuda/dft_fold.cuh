@@ -120,11 +120,27 @@ __device__ __forceinline__ void make_fragment(Fragment<fold.products>& fragment,
         }
 }
 
-// The products of a slice with the warp's own columns of the table.
+// The products of a fragment of two terms with eight columns, added to four sums, small ones first.
+template <Products products>
+__device__ __forceinline__ void multiply_terms(float (&sums)[4][4], const Fragment<products>& fragment,
+                                               const uint32 (&big)[2][2],
+                                               const uint32 (&small)[2][2]) {
+#pragma unroll
+    for (int product = 0; product < 3; ++product)
+#pragma unroll
+        for (int q = 0; q < 4; ++q) {
+            const auto& words = fragment.words[product == 0][q];
+            mma<products.operand>(sums[q], words[0], words[1], product == 1 ? small[q / 2] : big[q / 2]);
+        }
+}
+
+// The products of a slice with the warp's own columns of the table. Tensor cores cut what they add
+// towards zero, by a part of the last place of the sum. So a slice of two terms has a sum of its own,
+// which is added in fp32; that of the first one is where the others are added.
 template <Fold fold, bool Resident>
 __device__ __forceinline__ void multiply(float (&parts)[fold.tiles()][4][4],
                                          const Fragment<fold.products>& fragment,
-                                         const uint4* table) {
+                                         const uint4* table, bool first) {
     constexpr Products products = fold.products;
     constexpr int kTerms = products.terms;
     const int lane = threadIdx.x % kWarp;
@@ -132,31 +148,31 @@ __device__ __forceinline__ void multiply(float (&parts)[fold.tiles()][4][4],
 #pragma unroll
     for (int n = 0; n < fold.tiles(); ++n) {
         const int at = n * kTerms * kWarp + lane;
-        uint32 big[2][2], small[2][2];
+        uint32 big[2][2];
         if constexpr (kTerms == 2) {
+            uint32 small[2][2];
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
                 const uint4 found = load(at + i * kWarp);
                 big[i][0] = found.x, big[i][1] = found.y;
                 small[i][0] = found.z, small[i][1] = found.w;
             }
-            // The small products first: they are not lost in the sum of the large ones.
+            if (first) {
+                multiply_terms(parts[n], fragment, big, small);
+            } else {
+                float own[4][4] = {};
+                multiply_terms(own, fragment, big, small);
 #pragma unroll
-            for (int q = 0; q < 4; ++q)
-                mma<products.operand>(parts[n][q], fragment.words[1][q][0], fragment.words[1][q][1],
-                                      big[q / 2]);
-#pragma unroll
-            for (int q = 0; q < 4; ++q)
-                mma<products.operand>(parts[n][q], fragment.words[0][q][0], fragment.words[0][q][1],
-                                      small[q / 2]);
+                for (int i = 0; i < 16; ++i) parts[n][i / 4][i % 4] += own[i / 4][i % 4];
+            }
         } else {
             const uint4 found = load(at);
             big[0][0] = found.x, big[0][1] = found.y, big[1][0] = found.z, big[1][1] = found.w;
-        }
 #pragma unroll
-        for (int q = 0; q < 4; ++q)
-            mma<products.operand>(parts[n][q], fragment.words[0][q][0], fragment.words[0][q][1],
-                                  big[q / 2]);
+            for (int q = 0; q < 4; ++q)
+                mma<products.operand>(parts[n][q], fragment.words[0][q][0], fragment.words[0][q][1],
+                                      big[q / 2]);
+        }
     }
 }
 
@@ -189,16 +205,19 @@ __device__ __forceinline__ void folded_product(FoldedSums<fold, Rows>& sums, Rea
         sums.total[m][0] = sums.total[m][1] = {0.0f, 0.0f};
         clear(sums.parts[m]);
     }
-#pragma unroll(fold.unrolled(Rows) ? fold.slices() : 1)
-    for (int slice = 0; slice < fold.slices(); ++slice)
+    auto add = [&](int slice, bool first) {
 #pragma unroll
         for (int m = 0; m < Rows; ++m) {
             Fragment<fold.products> fragment;
             make_fragment<fold>(
                 fragment, sums.total[m], [&](int row, int k) { return read(m, row, k); }, scale[m],
                 slice);
-            multiply<fold, Resident>(sums.parts[m], fragment, table + slice * kSlice);
+            multiply<fold, Resident>(sums.parts[m], fragment, table + slice * kSlice, first);
         }
+    };
+    add(0, true);
+#pragma unroll(fold.unrolled(Rows) ? fold.slices() : 1)
+    for (int slice = 1; slice < fold.slices(); ++slice) add(slice, false);
 #pragma unroll
     for (int m = 0; m < Rows; ++m)
 #pragma unroll

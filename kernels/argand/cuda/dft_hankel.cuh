@@ -83,28 +83,46 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
         const uint32 table = shared_address(shared) + share * (kColumns / 8) * 128;
         HankelSums<plan> sums;
         HankelRows<plan.products> even[2], odd[2];
+        constexpr int kHeld = plan.held;
+        HankelRows<plan.products> held_even[kHeld ? kHeld : 1], held_odd[kHeld ? kHeld : 1];
         float2 total = {0.0f, 0.0f};
         HankelPairs pairs;
-#pragma unroll 1
-        for (int slice = 0; slice + 1 < kSlices; slice += 2) {
 #pragma unroll
-            for (int i = 0; i < 2; ++i) {
-                pairs.read<plan>(bytes, taken, slice + i, t);
-                wgmma_wait<1>();  // the products of the slice before the last: of these rows
-                pairs.fold(even[i], odd[i], total, scale);
-                sums.multiply(even[i], odd[i], table, slice + i);
-            }
+        for (int slice = 0; slice < kHeld; ++slice) {
+            pairs.read<plan>(bytes, taken, slice, t);
+            wgmma_wait<1>();
+            pairs.fold(held_even[slice], held_odd[slice], total, scale);
+            sums.multiply(held_even[slice], held_odd[slice], table, slice);
         }
-        if constexpr (kSlices % 2) {
-            pairs.read<plan>(bytes, taken, kSlices - 1, t);
-            wgmma_wait<0>();  // else the compiler has all products wait for each other
-            pairs.fold(even[0], odd[0], total, scale);
-            sums.multiply(even[0], odd[0], table, kSlices - 1);
+        each_slice<kHeld, kSlices>([&](auto rows, int slice) {
+            pairs.read<plan>(bytes, taken, slice, t);
+            wgmma_wait<rows.pending>();  // the products of the slice before the last: of these rows
+            pairs.fold(even[rows.index], odd[rows.index], total, scale);
+            sums.multiply(even[rows.index], odd[rows.index], table, slice);
+        });
+        if constexpr (plan.products.terms == 2) {
+#pragma unroll
+            for (int slice = 0; slice < kHeld; ++slice)
+                sums.multiply_large(held_even[slice], held_odd[slice], table, slice);
+            auto again = [&](auto rows, int slice) {
+                pairs.read<plan>(bytes, taken, slice, t);
+                wgmma_wait<rows.pending>();
+                pairs.fold_first(even[rows.index], odd[rows.index], scale);
+                sums.multiply_large(even[rows.index], odd[rows.index], table, slice,
+                                    slice != plan.joint);
+            };
+            constexpr int kJoint = plan.joint ? plan.joint : kSlices;
+            each_slice<kHeld, kJoint>(again);
+            if constexpr (plan.joint) {
+                sums.put_aside();
+                each_slice<kJoint, kSlices>(again);
+            }
         }
         const float2 x = line[0];
         const float2 first = {x.x * scale * args.unit, x.y * scale * args.unit};
         total = of_four_lanes(total);
         sums.finish();
+        if constexpr (plan.joint) sums.join(1.0f - 16 * (kSlices - plan.joint) * args.growth);
         // All of the lines has been read: results take their place.
         if constexpr (plan.sharing * plan.turns == 1) {
             __syncwarp();
@@ -120,6 +138,9 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
         const int left = min(plan.shift(), kHalf - skipped) - column;
         const float sign = args.sign;
         unsigned char* const results = reinterpret_cast<unsigned char*>(line);
+        // What the table is larger by grows along its diagonals: what is left goes with the column.
+        const float step = 8 * args.growth * args.factor;
+        const float factor = fmaf(step, static_cast<float>(column / 8), args.factor);
         const auto& p = sums.p;
         const auto& q = sums.q;
         uint32 pairs_given[kColumns / 8];  // all at once: results could lie where they do
@@ -129,13 +150,14 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
         for (int n = 0; n < kColumns / 8; ++n) {
 #pragma unroll
             for (int c = 0; c < 2; ++c) {
+                const float own_factor = fmaf(step, static_cast<float>(n), factor);
                 const uint32 at = c ? pairs_given[n] >> 16 : pairs_given[n] & 0xffffu;
                 const int i = 4 * n + c;
                 const float re = sign * q[i], im = sign * q[i + 2];
-                const float2 below = {fmaf(p[i] + re, args.factor, first.x) * undo,
-                                      fmaf(p[i + 2] - im, args.factor, first.y) * undo};
-                const float2 above = {fmaf(p[i] - re, args.factor, first.x) * undo,
-                                      fmaf(p[i + 2] + im, args.factor, first.y) * undo};
+                const float2 below = {fmaf(p[i] + re, own_factor, first.x) * undo,
+                                      fmaf(p[i + 2] - im, own_factor, first.y) * undo};
+                const float2 above = {fmaf(p[i] - re, own_factor, first.x) * undo,
+                                      fmaf(p[i + 2] + im, own_factor, first.y) * undo};
                 if (8 * n + 2 * t + c < left) {
                     *reinterpret_cast<float2*>(results + at) = below;
                     *reinterpret_cast<float2*>(results + (8 * kLength - at)) = above;

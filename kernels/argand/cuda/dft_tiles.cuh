@@ -192,15 +192,17 @@ struct Ring {
     // The same of a lone warp, with tiles from a counter of all: some multiprocessors are slower at memory
     // than others. The first few are dealt out, and the next number is asked for long before it is needed.
     template <typename Work>
-    __device__ __forceinline__ void share(int64 first, int64 groups, int64 tiles, uint32* counter,
+    __device__ __forceinline__ void share(int first, int groups, int tiles, uint32* counter,
                                           Work work) const {
         static_assert(kShares, "a warp's first lane asks the engine for all");
         constexpr int kAhead = Buffers == 2 ? 1 : Buffers;
-        const int64 dealt = groups * kAhead;
-        auto draw = [&] { return group.thread == 0 ? dealt + atomicAdd(counter, 1u) : 0; };
-        int64 numbers[Buffers], drawn = draw();
+        const int dealt = groups * kAhead;
+        auto draw = [&] {
+            return group.thread == 0 ? dealt + static_cast<int>(atomicAdd(counter, 1u)) : 0;
+        };
+        int numbers[Buffers], drawn = draw();
         auto take = [&](int b) {
-            const int64 tile = drawn;
+            const int tile = drawn;
             request(tile, tiles, b);
             if (tile < tiles) drawn = draw();
             return tile;
@@ -216,7 +218,7 @@ struct Ring {
                 drained();
                 numbers[1] = take(b ^ 1);
             }
-            const int64 tile = __shfl_sync(0xffffffffu, numbers[0], 0);
+            const int tile = __shfl_sync(0xffffffffu, numbers[0], 0);
             if (tile >= tiles) break;
 #pragma unroll
             for (int i = 1; i < Buffers; ++i) numbers[i - 1] = numbers[i];
@@ -241,7 +243,7 @@ struct Ring {
         if (group.thread == 0) {
             wait_stores_read<0>();
             // Every warp draws one number that is too large; who has the last one leaves the counter zero.
-            const int64 right = tiles > dealt ? tiles - dealt : 0;
+            const int right = tiles > dealt ? tiles - dealt : 0;
             if (drawn - dealt == right + groups - 1) *counter = 0;
         }
     }

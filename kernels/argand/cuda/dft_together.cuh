@@ -59,8 +59,7 @@ __device__ __forceinline__ void product_in_place(FoldedSums<fold, Rows>& sums, L
     const int t = threadIdx.x % 4;
 #pragma unroll
     for (int m = 0; m < Rows; ++m) clear(sums.parts[m]);
-#pragma unroll 1
-    for (int slice = 0; slice < fold.slices(); ++slice)
+    auto add = [&](int slice, bool first) {
 #pragma unroll
         for (int m = 0; m < Rows; ++m) {
             Fragment<fold.products> fragment;
@@ -86,6 +85,10 @@ __device__ __forceinline__ void product_in_place(FoldedSums<fold, Rows>& sums, L
                         pair_halves(odd[0].y, odd[1].y, words[1][2][row][word], words[1][3][row][word]);
                     }
                 }
-            multiply<fold, Resident>(sums.parts[m], fragment, table + slice * kSlice);
+            multiply<fold, Resident>(sums.parts[m], fragment, table + slice * kSlice, first);
         }
+    };
+    add(0, true);
+#pragma unroll 1
+    for (int slice = 1; slice < fold.slices(); ++slice) add(slice, false);
 }
