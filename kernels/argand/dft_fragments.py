@@ -17,10 +17,10 @@ from argand.rounding import Array, split
 
 @lru_cache(maxsize=64)
 def fragments(length: int, warps: int, precision: Precision) -> npt.NDArray[np.uint32]:
-    """(slices, tiles, vectors, lanes, 4) words of 32 bits; see ``cuda/dft_fold.cuh``.
+    """(slices, tiles, terms, lanes, 4) words of 32 bits; see ``cuda/dft_fold.cuh``.
 
-    Vectors are cosines and sines: of two terms each has one of its own with the words of its first
-    and of its second term, of one term they share one.
+    Of each term a lane has two words of the cosines, then two of the sines. Slices are larger by
+    what will be cut of their large products, by their own instruction and by those after it.
     """
     half, step = length // 2, depth(precision)
     slices, tiles = -(-half // step), folded_tiles(length, warps) * warps
@@ -29,18 +29,18 @@ def fragments(length: int, warps: int, precision: Precision) -> npt.NDArray[np.u
     n = (8 * np.arange(tiles)[:, None] + (column // 2 + 4 * (column % 2))[None, :]).ravel()
     # Which k stand in a lane's two words, in order.
     k = np.arange(slices)[:, None, None] * step + t[:, None] + 4 * np.arange(step // 4)
+    given = 1 + cut_of(precision) * (slices - np.arange(slices)).repeat(step)[:half, None]
     words = []
     for matrix in folded_matrices(length):
         whole = np.zeros((slices * step, tiles * 8))
-        whole[:half, :half] = matrix * (1 + cut_of(precision))
+        whole[:half, :half] = matrix * given
         scaled = np.ldexp(whole, table_exponent(precision))
-        for term in split(scaled, precision):
-            held = term[k[:, None], n.reshape(tiles, WARP)[None, :, :, None]]
-            words.append(_words(held, precision))  # (slices, tiles, lanes, 2)
-    vectors = [
-        np.concatenate(words[first : first + 2], axis=-1) for first in range(0, len(words), 2)
-    ]
-    return np.ascontiguousarray(np.stack(vectors, axis=2))
+        held = [
+            term[k[:, None], n.reshape(tiles, WARP)[None, :, :, None]]
+            for term in split(scaled, precision)
+        ]
+        words.append(np.stack([_words(term, precision) for term in held], axis=2))
+    return np.ascontiguousarray(np.concatenate(words, axis=-1))
 
 
 @lru_cache(maxsize=64)

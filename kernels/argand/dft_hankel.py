@@ -28,6 +28,9 @@ _ONE_SUM = 10
 """Slices up to which large products have one sum."""
 _HELD_REGISTERS = 8
 """The first terms of a slice: real and imaginary parts of e and o."""
+_HELD_BESIDES = 8
+"""Registers that the assembler wants beside them."""
+_MOST_HELD = 7
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,10 @@ class HankelPlan:
 
         Short sums are cut seldom, and two take twice the registers.
         """
-        return (self.slices + 1) // 2 if precision.terms == 2 and self.slices > _ONE_SUM else 0
+        if precision.terms == 1 or self.slices <= _ONE_SUM:
+            return 0
+        half = (self.slices + 1) // 2
+        return half + (self.slices - half) % 2
 
     @property
     def sums(self) -> int:
@@ -126,9 +132,11 @@ class HankelPlan:
         """Slices whose first terms wait in registers for their turn; others are folded anew."""
         if precision.terms == 1:
             return 0
-        left = registers(self.threads) - self.sums - self.besides(precision)
-        most = self.joint(precision) or self.slices
-        return max(0, min(most, left // _HELD_REGISTERS))
+        left = registers(self.threads) - self.sums - self.besides(precision) - _HELD_BESIDES
+        most = min(self.joint(precision) or self.slices, _MOST_HELD)
+        found = max(0, min(most, left // _HELD_REGISTERS))
+        # An odd number of others would be a lone slice: two are under way at a time.
+        return max(0, found - (self.slices - found) % 2)
 
     def growth(self, precision: Precision) -> float:
         """What a table's numbers lose from one to the next, relatively.

@@ -87,6 +87,11 @@ def _check_hankel(plan: HankelPlan, precision: Precision, arch: Arch) -> None:
             f"{plan.groups} groups need as many buffers each, or more and wide copies, got "
             f"{plan.buffers} in all"
         )
+    if precision.terms == 2 and not plan.held(precision):
+        raise PlanError(
+            f"{plan.threads} threads with {plan.sums} sums have no registers for a slice's first "
+            "terms, without which the compiler has products wait for each other"
+        )
     if plan.columns > LARGEST_COLUMNS:
         raise PlanError(f"a warpgroup has at most {LARGEST_COLUMNS} columns, got {plan.columns}")
 
