@@ -66,6 +66,11 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
             f"{plan.sums} sums a thread and {besides(precision, plan)} registers beside them are "
             f"more than the {have} that {plan.threads} threads have"
         )
+    if isinstance(plan, HankelPlan) and precision.terms == 2 and not plan.held(precision):
+        raise PlanError(
+            f"{plan.threads} threads with {plan.sums} sums have no registers for a slice's first "
+            "terms, without which the compiler has products wait for each other"
+        )
     if blocks * (plan.shared_bytes(precision) + _RESERVED) - _RESERVED > arch.shared_bytes:
         raise PlanError(
             f"shared memory of {plan.shared_bytes(precision)} bytes for each of {blocks} is more "
@@ -86,11 +91,6 @@ def _check_hankel(plan: HankelPlan, precision: Precision, arch: Arch) -> None:
         raise PlanError(
             f"{plan.groups} groups need as many buffers each, or more and wide copies, got "
             f"{plan.buffers} in all"
-        )
-    if precision.terms == 2 and not plan.held(precision):
-        raise PlanError(
-            f"{plan.threads} threads with {plan.sums} sums have no registers for a slice's first "
-            "terms, without which the compiler has products wait for each other"
         )
     if plan.columns > LARGEST_COLUMNS:
         raise PlanError(f"a warpgroup has at most {LARGEST_COLUMNS} columns, got {plan.columns}")

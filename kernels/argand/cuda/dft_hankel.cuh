@@ -39,11 +39,6 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
     static_assert(!plan.relayed() || (Tiles::kEngineLoads && plan.buffers > plan.groups),
                   "the copy engine brings tiles of other groups");
     extern __shared__ __align__(128) unsigned char shared[];
-    for (int i = threadIdx.x; i < plan.table_bytes() / 16; i += plan.threads())
-        reinterpret_cast<uint4*>(shared)[i] = __ldg(args.table + i);
-    uint32* const places = reinterpret_cast<uint32*>(shared + plan.table_bytes());
-    for (int i = threadIdx.x; i < plan.places() / 2; i += plan.threads())
-        places[i] = __ldg(reinterpret_cast<const uint32*>(args.takes) + i);
     const auto group = Group<plan.warps()>::here();
     unsigned char* const memory = shared + plan.table_bytes() + plan.place_bytes();
     unsigned char* const barriers = memory + plan.buffers * Tiles::kBytes;
@@ -56,7 +51,15 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
         {args.out, lines.count * args.out_stride, args.out_stride, args.rows},
         reinterpret_cast<float2*>(memory + first * Tiles::kBytes),
         shared_address(barriers + first * 8)};
+    const int64 tiles = (args.rows + lines.count - 1) / lines.count;
     if (!plan.relayed() || group.index == 0) ring.start();
+    if constexpr (plan.relayed())
+        if (threadIdx.x == 0) ring.deal(static_cast<int>(tiles), numbers);
+    for (int i = threadIdx.x; i < plan.table_bytes() / 16; i += plan.threads())
+        reinterpret_cast<uint4*>(shared)[i] = __ldg(args.table + i);
+    uint32* const places = reinterpret_cast<uint32*>(shared + plan.table_bytes());
+    for (int i = threadIdx.x; i < plan.places() / 2; i += plan.threads())
+        places[i] = __ldg(reinterpret_cast<const uint32*>(args.takes) + i);
     copy_engine_fence();  // wgmma reads the table as the copy engine would
     __syncthreads();
 
@@ -165,7 +168,6 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
             }
         }
     };
-    const int64 tiles = (args.rows + lines.count - 1) / lines.count;
     if constexpr (plan.relayed()) {
         ring.template relay<plan.groups>(static_cast<int>(tiles), args.counter, numbers, work);
     } else {

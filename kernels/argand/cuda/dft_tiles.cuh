@@ -248,31 +248,35 @@ struct Ring {
         }
     }
 
-    // `work(buffer, between)` for tiles of this group, where `Groups` take a block's buffers in turn. The
-    // first tiles are dealt out; for each that it has done a group draws another one's number and has it
-    // brought to the buffer that it had, maybe for another group: by `between`, which is called where what
-    // was stored last has long been read. `numbers` say which tile a buffer has; one that is too large is
-    // the last for its group, as numbers only grow.
+    // Says which tile a buffer has, and has it brought; one that is too large is the last.
+    __device__ __forceinline__ void place(int tile, int tiles, int b, volatile int* numbers) const {
+        numbers[b] = tile;
+        if (tile < tiles) {
+            request(tile, tiles, b);
+        } else {
+            barrier_arrive(barriers + 8 * b);
+        }
+    }
+
+    // The first tiles of a block, by one thread: as early as can be.
+    __device__ __forceinline__ void deal(int tiles, volatile int* numbers) const {
+        for (int b = 0; b < Buffers; ++b) place(b * gridDim.x + blockIdx.x, tiles, b, numbers);
+    }
+
+    // `work(buffer, between)` for tiles of this group, where `Groups` take a block's buffers in turn, after
+    // `deal`. For each tile that it has done a group draws another one's number and has it brought to the
+    // buffer that it had, maybe for another group: by `between`, which is called where what was stored last
+    // has long been read. `numbers` say which tile a buffer has; they only grow.
     template <int Groups, typename Work>
     __device__ __forceinline__ void relay(int tiles, uint32* counter, volatile int* numbers,
                                           Work work) const {
         static_assert(kEngineLoads && kEngineStores && Buffers > Groups, "others' tiles come by engine");
         const int dealt = gridDim.x * Buffers;
-        auto place = [&](int tile, int b) {
-            numbers[b] = tile;
-            if (tile < tiles) {
-                request(tile, tiles, b);
-            } else {
-                barrier_arrive(barriers + 8 * b);
-            }
-        };
-        if (group.index == 0 && group.thread == 0)
-            for (int b = 0; b < Buffers; ++b) place(b * gridDim.x + blockIdx.x, b);
         int b = group.index, parity = 0, stored = -1, owed = 0;
         auto pay = [&] {
             if (stored < 0 || group.thread != 0) return;
             wait_stores_read<0>();
-            place(owed, stored);
+            place(owed, tiles, stored, numbers);
             // As many numbers are drawn as there are tiles: who has the last one is the last to draw.
             if (owed == dealt + tiles - 1) *counter = 0;
         };
@@ -297,6 +301,6 @@ struct Ring {
         group.sync();  // all know that it was the last
         pay();
         // Who waits for the buffer that had none has to know, too.
-        if (group.thread == 0) place(tiles, b);
+        if (group.thread == 0) place(tiles, tiles, b, numbers);
     }
 };
