@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import product
 
-from argand.dft_butterfly import STAGES, ButterflyPlan
+from argand.dft_butterfly import LARGEST_SIZE, STAGES, ButterflyPlan
 from argand.dft_cluster import LARGEST_CLUSTER, ClusterPlan
 from argand.dft_method import is_prime, prime_factors
 from argand.dft_whole import WholePlan
@@ -29,7 +29,9 @@ _CLUSTERS = {
 
 
 def butterfly_plans(length: int) -> Iterator[ButterflyPlan]:
-    """By Bluestein, and of a prime by Rader where the radices allow."""
+    """By Bluestein, and of a prime by Rader where the radices allow; none of what has no places."""
+    if length > LARGEST_SIZE:
+        return
     splits = [(False, radices) for radices in _chirp_splits(length)]
     if is_prime(length) and max(prime_factors(length - 1)) <= _LARGEST_PRIME:
         splits += [

@@ -7,21 +7,22 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, product
 
-from argand.device import Arch
+from argand.device import Arch, arch_for
 from argand.dft_butterfly import ButterflyPlan
 from argand.dft_butterfly_choice import butterfly_cycles, butterfly_plans, large_plans
 from argand.dft_cluster import ClusterPlan
 from argand.dft_hankel import TURNS, HankelPlan
-from argand.dft_limits import is_legal
+from argand.dft_limits import ENGINE_SM, is_legal
 from argand.dft_method import (
     LARGEST_DENSE,
     LARGEST_FACTOR,
     Method,
+    method_for,
     prime_factors,
 )
 from argand.dft_plan import DensePlan, Plan, ProductPlan, depth, folded_tiles
 from argand.dft_whole import WholePlan
-from argand.precision import TF32, Precision
+from argand.precision import PRECISIONS, TF32, Precision
 
 FAST_PRIME = 23
 """cuFFT is faster at lengths of prime factors up to here: measured at 16 to 1000 and 1024, 4095 and
@@ -76,6 +77,19 @@ def choose(method: Method | None, precision: Precision, arch: Arch, *, wide: boo
     if isinstance(plan, ButterflyPlan | WholePlan | ClusterPlan):
         return Choice(plan, f"{plan.stages} in fp32")
     return Choice(plan, f"{method} at {precision.name}")
+
+
+@lru_cache(maxsize=1024)
+def butterflies_for(length: int) -> ButterflyPlan | None:
+    """The butterflies that convolve for a length on Hopper, which the CPU computes too.
+
+    None where a length takes no convolution, or one that no block has room for.
+    """
+    method = method_for(length)
+    if method.kind not in ("rader", "bluestein"):
+        return None
+    plan = own_plan(method, PRECISIONS["3xfp16"], arch_for(ENGINE_SM), wide=False)
+    return plan if isinstance(plan, ButterflyPlan) else None
 
 
 def _library_is_faster(method: Method) -> str | None:

@@ -1,11 +1,11 @@
 """What tensor cores cut from the sums of transforms, and how tables give it back. Needs no GPU.
 
-A tensor core adds products and a sum with two bits below the last place of the largest, and cuts the
-result towards zero to fp32's places: 3/8 of its last place on average. (So it is on an H200: the
-tests' model of such sums has the errors that its transforms have.) What is cut of a sum again and
-again is not small beside what two terms of fp16 hold, so the kernels sum small products apart from
-large ones, or start anew for every slice of k and add in fp32; and the tables are larger by what is
-still cut on average.
+A tensor core adds products and a sum with two bits below the last place of the largest, and cuts
+the result towards zero to fp32's places: 3/8 of its last place on average (so it is on an H200: the
+tests' model of such sums has the errors of its transforms). Every instruction cuts again, and two
+terms of fp16 have 22 bits. So the kernels take the small products of all k first, while sums have
+small places, and long sums of large ones as two; and a large product is larger, in the table, by
+what its own instruction and those after it cut on average.
 """
 
 from __future__ import annotations

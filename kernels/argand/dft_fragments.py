@@ -15,6 +15,7 @@ from argand.numpy_dft import table_exponent
 from argand.precision import FP16, TF32, Precision
 from argand.rounding import Array, split
 
+
 @lru_cache(maxsize=64)
 def fragments(length: int, warps: int, precision: Precision) -> npt.NDArray[np.uint32]:
     """(slices, tiles, terms, lanes, 4) words of 32 bits; see ``cuda/dft_fold.cuh``.

@@ -124,7 +124,7 @@ class HankelPlan:
         return self.columns
 
     def besides(self, precision: Precision) -> int:
-        """Registers beside these and held rows, with which no kernel spills (tests compile some)."""
+        """Registers beside these and held rows, with which no kernel spills (see the tests)."""
         found = 48 + 16 * precision.terms + 8 * (not self.wide) + 8 * (self.sharing > 1)
         return found + self.columns * (self.joint(precision) > 0)
 

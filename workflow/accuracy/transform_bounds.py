@@ -10,7 +10,9 @@ import math
 
 import numpy as np
 from argand import Precision
-from argand.dft_method import Method
+from argand.dft_butterfly import ButterflyPlan
+from argand.dft_choice import butterflies_for
+from argand.dft_method import Method, method_for, prime_factors
 from argand.dft_tables import convolutions
 from argand.numpy_dft import HEADROOM
 from argand.precision import PRECISIONS
@@ -69,18 +71,53 @@ def dft_bound(precision: Precision, method: Method, backend: str) -> float:
 
     Scaled precisions lose at most half of fp16's smallest number in each of a stage's numbers
     (`_lost`).
+
+    A length that butterflies convolve for has their bound, whatever the precision.
     """
     u = accumulator_roundoff(precision)
-    twiddle = roundings(1, u) + math.sqrt(2) * gamma(2, u)
+    if method == method_for(method.length):
+        plan = butterflies_for(method.length)
+        if plan is not None:
+            return butterfly_bound(plan)
+    twiddle = _twiddle(u)
     stages = method.stages
     compound = math.expm1(
         sum(math.log1p(folded_bound(precision, stage, backend)) for stage in stages)
         + (len(stages) + 2) * math.log1p(twiddle)
     )
-    total = compound + _lost(precision, method)
+    return _whole(method, compound + _lost(precision, method), u)
+
+
+def butterfly_bound(plan: ButterflyPlan) -> float:
+    """Relative error of one transform by a convolution in fp32, its fp64 reference included.
+
+    A butterfly of a prime P that is folded sums e_k and o_k times rounded roots: each part of X_n
+    has at most P / 2 + 5 roundings of sum |x_k| <= sqrt(P) |x|, so |X| is off by sqrt(2) P gamma
+    |x|, which is sqrt(2 P) gamma relative to |X| = sqrt(P) |x|; a butterfly of 2 is one addition.
+    Each prime of the convolution's length is passed there and back, with a twiddle at most before
+    each; the spectrum and a chirp before and after are such products too. Scales are powers of two,
+    and fp32's range is wider than what a transform's numbers span.
+    """
+    u = PRECISIONS["fp32"].u
+    primes = [prime for radix in plan.radices for prime in prime_factors(radix)]
+    there = sum(math.log1p(_prime_bound(prime, u)) + math.log1p(_twiddle(u)) for prime in primes)
+    return _whole(plan.method, math.expm1(2 * there + 3 * math.log1p(_twiddle(u))), u)
+
+
+def _prime_bound(prime: int, u: float) -> float:
+    return roundings(1, u) if prime == 2 else math.sqrt(2 * prime) * gamma(prime // 2 + 5, u)
+
+
+def _twiddle(u: float) -> float:
+    """Of a product with a rounded complex number of a table."""
+    return roundings(1, u) + math.sqrt(2) * gamma(2, u)
+
+
+def _whole(method: Method, inner: float, u: float) -> float:
+    """Of what is in a method, with its norm and the fp64 reference."""
     levels = 3 * (math.log2(max(1, method.length)) + 3)
     reference = gamma(7 * levels, PRECISIONS["fp64"].u)
-    return _amplification(method) * (total + (1 + total) * roundings(4, u)) + reference
+    return _amplification(method) * (inner + (1 + inner) * roundings(4, u)) + reference
 
 
 def _amplification(method: Method) -> float:
