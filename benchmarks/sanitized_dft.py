@@ -22,10 +22,10 @@ from argand.dft_passes import PassesPlan
 from argand.dft_plan import ButterflyPlan, Plan, dft_source
 from argand.nvrtc import compile_all
 
-from workflow.accuracy.butterfly_bounds import plan_bound
+from workflow.accuracy.transform_bounds import plan_bound
 
 _METHODS = (
-    dense(7), dense(24), dense(67), dense(509), product(6, 5), product(24, 16),
+    dense(7), dense(24), dense(67), dense(251), dense(509), product(6, 5), product(24, 16),
     rader(31, product(6, 5)), rader(113, product(16, 7)), rader(397, product(44, 9)),
     bluestein(20, product(8, 5)), bluestein(300, product(30, 20)), method_for(16_384),
 )  # fmt: skip

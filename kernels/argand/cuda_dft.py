@@ -22,7 +22,7 @@ from argand.dft import dft as transform
 from argand.dft_butterfly import ButterflyPlan, butterfly_tables
 from argand.dft_choice import Choice
 from argand.dft_cluster import ClusterPlan, cluster_tables
-from argand.dft_fragments import fragments, fused_twiddles, mean_cut
+from argand.dft_fragments import fragments, fused_twiddles
 from argand.dft_hankel import HankelPlan, cores, places
 from argand.dft_limits import WIDE_BYTES, check_dft_plan, wide_fits
 from argand.dft_passes import PassesPlan
@@ -173,8 +173,9 @@ def _table(lengths: tuple[int, ...], warps: int, precision: Precision, device: i
 @lru_cache(maxsize=256)
 def _hankel(plan: HankelPlan, precision: Precision, device: int) -> dict[str, Any]:
     """The members of ``DftArguments`` with a plan's core matrices and places, on a device."""
-    table = cores(plan, precision, mean_cut(precision, plan.slices))
-    return {"table": cupy.asarray(table), "takes": cupy.asarray(places(plan))}
+    return {
+        "table": cupy.asarray(cores(plan, precision)), "takes": cupy.asarray(places(plan))
+    }  # fmt: skip
 
 
 @lru_cache(maxsize=256)
@@ -250,6 +251,7 @@ def _prepared(
     elif isinstance(plan, HankelPlan):
         tables |= _hankel(plan, precision, device)
         factor *= 2.0**-exponent
+        values["growth"] = plan.growth(precision)
     elif isinstance(plan, ButterflyPlan):
         scaled, more = _butterfly(plan, problem.inverse, device)
         tables |= more

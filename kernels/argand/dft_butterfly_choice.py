@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import product
 from math import prod
 
-from argand.dft_butterfly import STAGES, ButterflyPlan
+from argand.dft_butterfly import LARGEST_SIZE, STAGES, ButterflyPlan
 from argand.dft_cluster import LARGEST_CLUSTER, ClusterPlan
 from argand.dft_method import is_prime, prime_factors
 from argand.dft_passes import PassesPlan
@@ -45,8 +45,8 @@ _HIDDEN = 0.6
 
 
 def butterfly_plans(length: int) -> Iterator[ButterflyPlan]:
-    """By Bluestein, and of a prime by Rader where the radices allow."""
-    if length > _LARGEST_BUTTERFLY:
+    """By Bluestein, and of a prime by Rader where the radices allow; none of what has no places."""
+    if length > LARGEST_SIZE:
         return
     splits = [(False, radices) for radices in _chirp_splits(length)]
     if is_prime(length) and max(prime_factors(length - 1)) <= _LARGEST_PRIME:

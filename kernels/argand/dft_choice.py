@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, product
 
-from argand.device import Arch
+from argand.device import Arch, arch_for
 from argand.dft_butterfly import ButterflyPlan
 from argand.dft_butterfly_choice import (
     butterfly_cycles,
@@ -18,17 +18,18 @@ from argand.dft_butterfly_choice import (
 )
 from argand.dft_cluster import ClusterPlan
 from argand.dft_hankel import TURNS, HankelPlan
-from argand.dft_limits import is_legal
+from argand.dft_limits import ENGINE_SM, is_legal
 from argand.dft_method import (
     LARGEST_DENSE,
     LARGEST_FACTOR,
     Method,
+    method_for,
     prime_factors,
 )
 from argand.dft_passes import PassesPlan
 from argand.dft_plan import DensePlan, Plan, ProductPlan, depth, folded_tiles
 from argand.dft_whole import WholePlan
-from argand.precision import TF32, Precision
+from argand.precision import PRECISIONS, TF32, Precision
 
 FAST_PRIME = 23
 """cuFFT is faster at lengths of prime factors up to here: measured on an H200 at 16 to 1000 and at
@@ -76,9 +77,22 @@ def choose(method: Method | None, precision: Precision, arch: Arch, *, wide: boo
         return Choice(None, f"no kernel of ours: {_lacking(method, precision, arch)}")
     if (why := _library_is_faster(plan)) is not None:
         return Choice(None, f"faster {why}")
-    if isinstance(plan, ButterflyPlan | WholePlan | ClusterPlan):
+    if isinstance(plan, ButterflyPlan | WholePlan | ClusterPlan | PassesPlan):
         return Choice(plan, f"{plan.stages} in fp32")
     return Choice(plan, f"{method} at {precision.name}")
+
+
+@lru_cache(maxsize=1024)
+def butterflies_for(length: int) -> ButterflyPlan | PassesPlan | None:
+    """The butterflies that convolve for a length on Hopper, which the CPU computes too.
+
+    None where a length takes no convolution.
+    """
+    method = method_for(length)
+    if not _convolved(method):
+        return None
+    plan = own_plan(method, PRECISIONS["3xfp16"], arch_for(ENGINE_SM), wide=False)
+    return plan if isinstance(plan, ButterflyPlan | PassesPlan) else None
 
 
 def _lacking(method: Method, precision: Precision, arch: Arch) -> str:
@@ -118,8 +132,7 @@ def candidates(method: Method, precision: Precision, arch: Arch, *, wide: bool) 
     every: Iterator[Plan] = iter(())
     if not _cut_too_often(method, precision):
         every = _by_products(method, wide)
-    awkward = method.kind == "product" and max(prime_factors(method.length)) > FAST_PRIME
-    if awkward or method.kind in ("rader", "bluestein"):
+    if _convolved(method):
         every = chain(every, butterfly_plans(method.length), passes_plans(method.length))
     elif wide:
         every = chain(every, large_plans(method.length))
@@ -131,6 +144,12 @@ def candidates(method: Method, precision: Precision, arch: Arch, *, wide: bool) 
         if not isinstance(plan, DensePlan) or (plan.resident and plan.groups > 1)
     ]
     return _most_groups(held or list(found))
+
+
+def _convolved(method: Method) -> bool:
+    """Whether butterflies convolve for it, perhaps beside products on tensor cores."""
+    awkward = method.kind == "product" and max(prime_factors(method.length)) > FAST_PRIME
+    return awkward or method.kind in ("rader", "bluestein")
 
 
 def _by_products(method: Method, wide: bool) -> Iterator[Plan]:

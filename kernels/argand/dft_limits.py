@@ -16,12 +16,8 @@ from argand.dft_cluster import LARGEST_CLUSTER, LARGEST_STAGE, ClusterPlan
 from argand.dft_hankel import LARGEST_COLUMNS, TURNS, HankelPlan
 from argand.dft_method import LARGEST_FUSED, is_prime
 from argand.dft_passes import LARGEST_LINE, PassesPlan
-from argand.dft_plan import (
-    LARGEST_REGISTERS,
-    Plan,
-    ProductPlan,
-    registers,
-)
+from argand.dft_plan import Plan, ProductPlan
+from argand.dft_registers import LARGEST_REGISTERS, registers
 from argand.dft_whole import WholePlan
 from argand.gemm_plan import PlanError
 from argand.precision import Precision
@@ -72,6 +68,11 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
         raise PlanError(
             f"{plan.sums} sums a thread and {besides(precision, plan)} registers beside them are "
             f"more than the {have} that {plan.threads} threads have"
+        )
+    if isinstance(plan, HankelPlan) and precision.terms == 2 and not plan.held(precision):
+        raise PlanError(
+            f"{plan.threads} threads with {plan.sums} sums have no registers for a slice's first "
+            "terms, without which the compiler has products wait for each other"
         )
     if blocks * (plan.shared_bytes(precision) + _RESERVED) - _RESERVED > arch.shared_bytes:
         raise PlanError(
@@ -197,7 +198,7 @@ def wide_fits(kind: str, length: int, stride: int) -> bool:
 def besides(precision: Precision, plan: Plan) -> int:
     """Registers a thread beside its sums, with which no kernel spills (the tests compile all)."""
     if isinstance(plan, HankelPlan):
-        return 48 + 16 * precision.terms + 8 * (not plan.wide) + 8 * (plan.sharing > 1)
+        return plan.besides(precision)
     if isinstance(plan, ButterflyPlan | ClusterPlan | WholePlan | PassesPlan):
         return plan.besides
     base, have = 32 + 40 * precision.terms, registers(plan.threads)

@@ -16,7 +16,8 @@ from argand.dft_choice import (
     own_plan,
 )
 from argand.dft_cluster import ClusterPlan
-from argand.dft_fragments import fragments, fused_twiddles, mean_cut
+from argand.dft_cut import CUT, cut_of
+from argand.dft_fragments import fragments, fused_twiddles
 from argand.dft_hankel import HankelPlan
 from argand.dft_limits import wide_fits
 from argand.dft_method import method_for, prime_factors
@@ -26,9 +27,9 @@ from argand.dft_plan import (
     depth,
     folded_bytes,
     padded,
-    registers,
 )
 from argand.dft_plan_words import plan_in, plan_words
+from argand.dft_registers import registers
 from argand.dft_tables import folded_matrices, twiddles
 from argand.dft_whole import WholePlan
 
@@ -59,18 +60,15 @@ def test_fragments_hold_the_folded_matrices(length: int, warps: int, precision: 
         g, t = lane // 4, lane % 4
         n = 8 * np.arange(tiles) + g // 2 + 4 * (g % 2)
         for which in range(2):
-            if row.terms == 2:
-                held = found[:, :, which, lane]
-                terms = [np.ascontiguousarray(held[..., :2]), np.ascontiguousarray(held[..., 2:])]
-            else:
-                terms = [np.ascontiguousarray(found[:, :, 0, lane, 2 * which : 2 * which + 2])]
-            for term in terms:
-                numbers = values(term, precision)
+            for term in range(row.terms):
+                held = np.ascontiguousarray(found[:, :, term, lane, 2 * which : 2 * which + 2])
+                numbers = values(held, precision)
                 for j in range(step // 4):
                     k = step * np.arange(slices) + t + 4 * j
                     seen[which][np.ix_(k, n)] += numbers[..., j]
     for matrix, table in zip(folded_matrices(length), seen, strict=True):
-        grown = matrix * (1 + mean_cut(row, slices)) * scale
+        cuts = (slices - np.arange(half) // step)[:, None]
+        grown = matrix * (1 + cut_of(row) * cuts) * scale
         np.testing.assert_allclose(
             table[:half, :half], grown, rtol=1.01 * row.u, atol=2.0**-24 * scale
         )
@@ -79,10 +77,9 @@ def test_fragments_hold_the_folded_matrices(length: int, warps: int, precision: 
 
 
 def test_what_is_given_back_for_truncation_is_less_than_the_bound_of_it() -> None:
-    row = PRECISIONS["3xfp16"]
-    for slices in range(1, 17):
-        assert 0 < mean_cut(row, slices) < 3 * 16 * slices * 2.0**-24
-    assert mean_cut(PRECISIONS["fp16"], 3) == mean_cut(PRECISIONS["3xtf32"], 3) == 0
+    assert 0 < CUT < 2.0**-23
+    assert cut_of(PRECISIONS["3xfp16"]) == cut_of(PRECISIONS["3xtf32"]) == CUT
+    assert cut_of(PRECISIONS["fp16"]) == 0
 
 
 def test_twiddles_stand_where_lanes_look() -> None:

@@ -16,7 +16,7 @@ from argand.dft_method import Method, bluestein, dense, method_for, product, rad
 from argand.dft_plan import Plan, dft_source
 from argand.nvrtc import compile_all
 
-from workflow.accuracy.butterfly_bounds import plan_bound
+from workflow.accuracy.transform_bounds import plan_bound
 
 pytestmark = pytest.mark.gpu
 Array = npt.NDArray[Any]

@@ -12,11 +12,10 @@ from argand.dft_method import Method
 from argand.dft_plan import Plan
 
 from workflow.accuracy import bounds
-from workflow.accuracy.butterfly_bounds import plan_bound
 from workflow.accuracy.gate_bounds import evolution_bound
 from workflow.accuracy.judgement import Accuracy, Checks, finite_lines, ratio, same_shape
 from workflow.accuracy.references import Array, SpectrumReference, StateReference
-from workflow.accuracy.transform_bounds import dft_bound
+from workflow.accuracy.transform_bounds import dft_bound, plan_bound
 
 _MOST_STAGES = 2 * (STAGES + 2)
 """Of any plan: a convolution in passes has two of columns and those of a line, there and back."""
@@ -38,7 +37,7 @@ def assess_spectrum(
 
     ``factors`` are the lengths of the dense stages, with product N. Where there is a ``method`` of
     `argand.dft`, it is `transform_bounds.dft_bound` of it, and where there is the ``plan`` that ran
-    on a GPU, `butterfly_bounds.plan_bound` of it. A row of zeros must be exactly zero, a row whose
+    on a GPU, `transform_bounds.plan_bound` of it. A row of zeros must be exactly zero, a row whose
     reference is not finite must not be finite. Below the accumulator's range each of the 2 N
     operations of a value may lose `bounds.Underflow`; a stage's table and sums amplify that by at
     most N.

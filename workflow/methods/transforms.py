@@ -6,6 +6,7 @@ from typing import Any
 
 from argand import PRECISIONS, Device, Precision
 from argand.dft import DftProblem
+from argand.dft_choice import butterflies_for
 from argand.dft_method import method_for, prime_factors
 from argand.dft_plan_words import plan_in, plan_words
 from argand.dft_tuning import chosen
@@ -17,6 +18,9 @@ def algorithm(rows: int, length: int, precision: Precision, device: Device) -> t
     """What `argand.dft` does with contiguous rows in words, and on a GPU its plan for `judged`."""
     problem = DftProblem(rows, length, False, "backward", precision)
     if device.backend == "cpu":
+        plan = None if problem.method is None else butterflies_for(length)
+        if plan is not None:
+            return f"{plan.stages} in fp32", ""
         return "pocketfft" if problem.method is None else str(problem.method), ""
     choice = chosen(problem, device)
     return str(choice), plan_words(choice.plan)
