@@ -38,10 +38,9 @@ _WIDTHS = (16, 32)
 """Columns of a tile: 128 and 256 bytes of a line."""
 _LEAST_LINE, _LARGEST_LINE = 128, 8192
 _BLOCK_WARPS = 8
-_CYCLES_A_BYTE = 0.055
-"""Of one of 132 multiprocessors at 1.7 GHz, which read and write 4.1 TB/s together."""
-_HIDDEN = 0.6
-"""Of what is issued, what is not beside reads and writes."""
+_SHORT = 1 << 10
+_LARGE_TILE = 48 * 1024
+"""Bytes of a tile of columns."""
 
 
 def butterfly_plans(length: int) -> Iterator[ButterflyPlan]:
@@ -70,7 +69,7 @@ def large_plans(length: int) -> Iterator[WholePlan | ClusterPlan]:
 def passes_plans(length: int) -> Iterator[PassesPlan]:
     """By Bluestein through global memory, of the shortest convolution that columns and lines give.
 
-    Every number has a thread in every stage of a line, or two where a stage has few butterflies.
+    Every number of a line has a thread in every stage, or every second where there are many.
     """
     if length < _LEAST_PASSES:
         return
@@ -87,11 +86,11 @@ def passes_plans(length: int) -> Iterator[PassesPlan]:
                 break
         for radices in splits:
             smallest = prod(radices) // max(radices)
-            warps = max(1, min(_WARPS[-1], smallest // 32))
-            warps = max(w for w in _WARPS if w <= warps)
+            most = max(warps for warps in _WARPS if warps <= max(1, smallest // 32))
             tile = width * min(columns) // 32
-            groups = max(1, _BLOCK_WARPS // warps)
-            yield PassesPlan(length, columns, radices, width, tile, warps, groups)
+            for warps in sorted({max(1, most // 2), most}):
+                groups = max(1, _BLOCK_WARPS // warps)
+                yield PassesPlan(length, columns, radices, width, tile, warps, groups)
 
 
 @lru_cache(maxsize=256)
@@ -137,22 +136,27 @@ def butterfly_cycles(plan: ButterflyPlan) -> float:
     # A fourth stage passes memory twice more; lines of a last stage are best a power of two.
     more, line = max(0, len(plan.radices) - 3), plan.radices[-1]
     slower *= (1 + 0.2 * more) * (1.12 if line & (line - 1) else 1)
+    if plan.length < plan.size <= _SHORT and len(plan.radices) > 2:
+        slower *= 1.05  # so does a third of a chirp's short one
     return float(issued / 4 * (1 + 4 / warps) * slower)
 
 
 def passes_cycles(plan: PassesPlan) -> float:
-    """Of a multiprocessor for a transform: what the three kernels read and write, and issue.
+    """Of a multiprocessor for a transform: what the three kernels move, and what holds them up.
 
-    Fitted to what was measured on an H200; it only has to rank.
+    Fitted to what was measured on an H200 (to 6%); it only has to rank.
     """
-    size, line = plan.size, plan.line
-    moved = 8 * (4 * size + 2 * plan.length)
-    columns = 0.0
-    for radix in plan.columns:
-        each = 2 * (_instructions(radix) + 8 * radix + 4 * radix + 25)
-        columns += size / radix / 32 * each
-    issued = plan.lines * butterfly_cycles(line) + columns / 4
-    return _CYCLES_A_BYTE * moved + _HIDDEN * issued
+    line, largest, two = plan.line, max(plan.radices), len(plan.radices) == 2
+    turns = -(-line.size // min(plan.radices) // (32 * plan.warps))
+    a_number = (
+        1.77 + 0.89 * plan.length / plan.size  # memory: two passes of the convolution, one of both
+        + 0.39 * butterfly_cycles(line) / line.size
+        # Butterflies of many numbers and large tiles leave room for few threads.
+        + 0.31 * (min(plan.columns) > 16) + 0.28 * (8 * plan.width * plan.lines >= _LARGE_TILE)
+        + (0.17 if two else 0.28) * (largest >= 20)
+        + 0.28 * (two and plan.radices[-1] == 16) + 0.025 * max(0, turns - 2)
+    )  # fmt: skip
+    return plan.size * a_number
 
 
 @lru_cache(maxsize=64)
