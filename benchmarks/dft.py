@@ -46,7 +46,7 @@ from benchmarks.rows import Report
 from benchmarks.samples import on_host, sampled_rows
 from benchmarks.shapes import two_sizes
 from workflow.accuracy import Accuracy, spectrum_reference
-from workflow.methods.transforms import judged
+from workflow.methods.transforms import algorithm, judged
 
 PEERS = ("scipy", "cufft")
 LIBRARY = ("fp32", "fp64")
@@ -229,7 +229,7 @@ def candidate(precision: Precision, device: Device, case: Case, *, ours: bool = 
 
     method = ""
     if device.backend == "cpu":
-        method = "library" if precision.exact_operands else str(method_for(case.length))
+        method, _ = algorithm(case.batch, case.length, precision, device)
     return Candidate(
         "argand", precision, method, prepare, compute, lambda out: out, chosen=said,
         input=precision.output, output=precision.output,
