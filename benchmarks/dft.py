@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,11 +22,14 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, Device, Precision, dft
 from argand.ceilings import measure_ceilings
-from argand.device import is_cuda_array
-from argand.dft_choice import choose, own_plan
+from argand.device import gpu, is_cuda_array
+from argand.dft import DftProblem
+from argand.dft_choice import own_plan
 from argand.dft_limits import wide_fits
 from argand.dft_method import is_prime, method_for
-from argand.dft_plan import dft_source
+from argand.dft_plan import Plan, dft_source
+from argand.dft_plan_words import plan_words
+from argand.dft_tuning import chosen as chosen_plan
 from argand.nvrtc import compile_all
 
 from benchmarks.cases import add_cases, asked_cases
@@ -42,7 +45,8 @@ from benchmarks.measuring import (
 )
 from benchmarks.rows import Report
 from benchmarks.samples import on_host, sampled_rows
-from workflow.accuracy import Accuracy, assess_spectrum, spectrum_reference
+from workflow.accuracy import Accuracy, spectrum_reference
+from workflow.methods.transforms import algorithm, judged
 
 PEERS = ("scipy", "cufft")
 LIBRARY = ("fp32", "fp64")
@@ -70,6 +74,14 @@ SUITES = {
     "primes": [
         Case(_VALUES // length, length) for length in range(67, 510) if is_prime(length)
     ],
+    "awkward": [
+        Case(_VALUES // length, length)
+        for length in (
+            254, 262, 508, 762, 899, 1018, 1517, 2018, 3022, 4078, 5003, 8186, 10_609, 12_013,
+            13_003, 14_009, 16_382, 20_011, 20_014, 30_011, 57_337, 65_537, 100_003, 262_139,
+            524_287, 1_000_003, 1_048_573,
+        )
+    ],
 }  # fmt: skip
 
 
@@ -87,7 +99,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         x = samples(case, arguments.seed, device)
         rows = sampled_rows(case.batch, max(4, min(_CHECKED_ROWS, _CHECKED_VALUES // case.length)))
         reference = spectrum_reference(on_host(x[rows]))
-        assess = partial(check, reference, rows, device.backend)
+        assess = partial(
+            check, reference, rows, device.backend, partial(ran, device, case, arguments.ours)
+        )
         ours = [
             candidate(PRECISIONS[name], device, case, ours=arguments.ours)
             for name in arguments.precisions
@@ -106,22 +120,33 @@ def _parser() -> argparse.ArgumentParser:
 
 def compile_ours(cases: Sequence[Case], precisions: Sequence[Precision], ours: bool) -> None:
     """All kernels of ours before anything is measured, by all cores."""
-    from argand.device import gpu
-
     arch = gpu(0).require_arch()
     jobs = []
     for case, precision in product(cases, precisions):
         if precision.exact_operands:
             continue
-        method = method_for(case.length)
-        wide = wide_fits(method.kind, case.length, case.length)
-        plan = (
-            own_plan(method, precision, arch, wide=wide)
-            if ours else choose(method, precision, arch, wide=wide).plan
-        )  # fmt: skip
+        plan = running(case, precision, gpu(0), ours)
         if plan is not None:
             jobs.append((dft_source(plan, precision), arch.target))
     compile_all(jobs)
+
+
+def running(case: Case, precision: Precision, device: Device, ours: bool) -> Plan | None:
+    """The plan of a case, None where cuFFT computes it."""
+    if not ours:
+        problem = DftProblem(case.batch, case.length, False, "backward", precision)
+        return chosen_plan(problem, device).plan
+    method = method_for(case.length)
+    wide = wide_fits(method.kind, case.length, case.length)
+    return own_plan(method, precision, device.require_arch(), wide=wide)
+
+
+def ran(device: Device, case: Case, ours: bool, candidate: Candidate) -> str:
+    """The plan by which a result is judged, in words: of ours on a GPU, and no library's."""
+    precision = candidate.precision
+    if candidate.name != "argand" or precision.exact_operands or device.backend == "cpu":
+        return ""
+    return plan_words(running(case, precision, device, ours))
 
 
 def samples(case: Case, seed: int, device: Device) -> Any:
@@ -133,14 +158,19 @@ def samples(case: Case, seed: int, device: Device) -> Any:
 
 
 def check(
-    reference: Any, rows: np.ndarray[Any, Any], backend: str, result: Any, candidate: Candidate
+    reference: Any,
+    rows: np.ndarray[Any, Any],
+    backend: str,
+    ran: Callable[[Candidate], str],
+    result: Any,
+    candidate: Candidate,
 ) -> Accuracy:
-    """Sampled rows against fp64; every element must be finite, so none was left unwritten."""
-    precision, length = candidate.precision, int(result.shape[-1])
-    bound: dict[str, Any] = {"factors": (length,)}
-    if not precision.exact_operands:
-        bound = {"method": method_for(length)}
-    found = assess_spectrum(reference, on_host(result[rows]), precision, backend=backend, **bound)
+    """Sampled rows against fp64, by the bound of the plan that ran.
+
+    Every element must be finite, so none was left unwritten.
+    """
+    given, precision = on_host(result[rows]), candidate.precision
+    found = judged(reference, given, precision, backend=backend, ran=ran(candidate))
     if len(rows) < len(result):
         found = replace(found, reference="sampled")
     # A sum of squares is finite where all of them are, and takes no memory of the result's size.
@@ -192,7 +222,9 @@ def candidate(precision: Precision, device: Device, case: Case, *, ours: bool = 
         with context():
             return str(plan_of(x, precision=precision, out=out))
 
-    method = "library" if precision.exact_operands else str(method_for(case.length))
+    method = ""
+    if device.backend == "cpu":
+        method, _ = algorithm(case.batch, case.length, precision, device)
     return Candidate(
         "argand", precision, method, prepare, compute, lambda out: out, chosen=said,
         input=precision.output, output=precision.output,
@@ -203,9 +235,8 @@ def candidate(precision: Precision, device: Device, case: Case, *, ours: bool = 
 def _own_plan(precision: Precision, case: Case) -> Iterator[None]:
     """Our own kernel runs, also where cuFFT is faster. Raises CannotRunError without one."""
     from argand.cuda_dft import forced
-    from argand.device import gpu
 
-    plan = own_plan(method_for(case.length), precision, gpu(0).require_arch(), wide=True)
+    plan = running(case, precision, gpu(0), ours=True)
     if plan is None:
         raise CannotRunError("no kernel of ours has this length")
     with forced.to(plan):

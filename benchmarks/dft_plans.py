@@ -3,9 +3,9 @@
     python -m benchmarks.dft_plans --lengths 97,251,1009 --csv out.csv
 
 A line is one length: the copy rate of the same bytes, cuFFT, and the fastest plans. Results are
-held to their bound on some rows, and every element must be finite. The CSV has each plan, and of
-dense ones how much a slice of k loses, relatively: what `argand.dft_fragments.mean_cut` gives back,
-found as the part of the exact result that is missing, with what was given back added.
+held to their bound on some rows, and every element must be finite. The CSV has each plan, and the
+part of the exact result that is missing from its own, relatively: what `argand.dft_cut` should give
+back.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, Precision, dft
 from argand.device import Arch, gpu
-from argand.dft_choice import candidates, choose, estimate
-from argand.dft_fragments import mean_cut
+from argand.dft_choice import best_of_each_kind, candidates, choose
 from argand.dft_limits import wide_fits
 from argand.dft_method import Method, method_for
-from argand.dft_plan import Plan, depth, dft_source
+from argand.dft_plan import Plan, dft_source
 from argand.nvrtc import compile_all
 
 from benchmarks.plans import Table, median_seconds, parser
-from workflow.accuracy.transform_bounds import dft_bound
+from workflow.accuracy.transform_bounds import plan_bound
 
 _LENGTHS = (32, 67, 97, 127, 131, 163, 199, 251, 257, 383, 509, 1009, 2039, 4093, 8191, 10_007)
 _CHECKED_ROWS = 64
@@ -83,14 +82,14 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     found.add_argument("--precision", choices=ours, default="3xfp16")
     found.add_argument("--values", type=int, default=1 << 27, help="numbers at each length")
-    found.add_argument("--best", type=int, default=1000, help="plans of a length, by estimate")
+    found.add_argument("--best", type=int, default=1000, help="of a kind, by estimate")
     found.add_argument("--repeats", type=int, default=5)
     return found
 
 
 def _plans(method: Method, precision: Precision, arch: Arch, most: int) -> list[Plan]:
     wide = wide_fits(method.kind, method.length, method.length)
-    return sorted(candidates(method, precision, arch, wide=wide), key=estimate)[:most]
+    return best_of_each_kind(candidates(method, precision, arch, wide=wide), most)
 
 
 def _case(length: int, precision: Precision, numbers: Any, place: Any, repeats: int) -> Case:
@@ -119,17 +118,13 @@ def _measured(case: Case, plan: Plan, taken: bool, repeats: int) -> dict[str, An
     got = case.out[case.rows].astype(cupy.complex128)
     error = float(cupy.linalg.norm(got - case.exact) / cupy.linalg.norm(case.exact))
     whole = bool(cupy.isfinite(case.out.view(cupy.float32)).all())
-    lost = None
-    if case.method.kind == "dense":
-        slices = -(-(case.method.length // 2) // depth(case.precision))
-        kept = (cupy.vdot(case.exact, got) / cupy.vdot(case.exact, case.exact)).real
-        lost = (1 - float(kept) + mean_cut(case.precision, slices)) / slices
+    kept = float((cupy.vdot(case.exact, got) / cupy.vdot(case.exact, case.exact)).real)
     return {
         "length": case.method.length, "method": str(case.method), "plan": str(plan),
         "taken": taken, "time_us": 1e6 * seconds,
         "gbytes_per_s": 2 * case.x.nbytes / seconds / 1e9, "of_copy": case.copied / seconds,
-        "of_cufft": case.library / seconds, "error": error, "lost_a_slice": lost,
-        "right": whole and error <= dft_bound(case.precision, case.method, "cuda"),
+        "of_cufft": case.library / seconds, "error": error, "lost": 1 - kept,
+        "right": whole and error <= plan_bound(plan, case.precision, case.method.length),
     }  # fmt: skip
 
 

@@ -277,7 +277,7 @@ def _row(
     return BenchmarkRecord(
         workload=work.name, kind=work.operation, implementation=candidate.name,
         precision=candidate.precision.name,
-        algorithm=f"{candidate.algorithm}, {chosen}" if chosen else candidate.algorithm,
+        algorithm=", ".join(part for part in (candidate.algorithm, chosen) if part),
         device=device.name, kernel_digest=digest, versions=versions(), timestamp=timestamp(),
         input=candidate.input, output=candidate.output, predicted_us=candidate.predicted_us,
         **work.sizes, **found,

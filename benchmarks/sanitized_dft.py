@@ -16,19 +16,24 @@ import numpy as np
 from argand import PRECISIONS, Precision, dft
 from argand.device import gpu
 from argand.dft_choice import candidates, estimate
-from argand.dft_limits import wide_fits
+from argand.dft_limits import check_dft_plan, wide_fits
 from argand.dft_method import Method, bluestein, dense, method_for, product, rader
+from argand.dft_passes import PassesPlan
 from argand.dft_plan import ButterflyPlan, Plan, dft_source
 from argand.nvrtc import compile_all
 
-from workflow.accuracy.transform_bounds import dft_bound
+from workflow.accuracy.transform_bounds import plan_bound
 
 _METHODS = (
-    dense(7), dense(24), dense(67), dense(509), product(6, 5), product(24, 16),
+    dense(7), dense(24), dense(67), dense(251), dense(509), product(6, 5), product(24, 16),
     rader(31, product(6, 5)), rader(113, product(16, 7)), rader(397, product(44, 9)),
     bluestein(20, product(8, 5)), bluestein(300, product(30, 20)), method_for(16_384),
 )  # fmt: skip
 """Small ones: a tool looks at every access."""
+_PASSES = (
+    PassesPlan(300, (4, 8), (4, 8), 16, 2, 1, 8), PassesPlan(1000, (4, 4), (4, 8, 4), 32, 3, 2, 4),
+)  # fmt: skip
+"""Those that are worth measuring are longer."""
 _ROWS = 5
 _SIZES = ("length", "first", "second", "groups", "radices")
 
@@ -41,8 +46,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     found = argparse.ArgumentParser(description=__doc__)
     ours = [name for name, row in PRECISIONS.items() if not row.exact_operands]
     found.add_argument("precision", choices=ours)
-    precision = PRECISIONS[found.parse_args(argv).precision]
-    plans = _plans(precision)
+    found.add_argument(
+        "--kinds", type=lambda text: text.split(","), help="of plans, separated by commas; all"
+    )
+    given = found.parse_args(argv)
+    precision = PRECISIONS[given.precision]
+    plans = {
+        method: [plan for plan in some if given.kinds is None or plan.kind in given.kinds]
+        for method, some in _plans(precision).items()
+    }
     target = gpu(0).require_arch().target
     compile_all((dft_source(plan, precision), target) for some in plans.values() for plan in some)
     cupy.cuda.set_allocator(None)
@@ -52,12 +64,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         parts = rng.standard_normal((_ROWS, method.length, 2), dtype=np.float32)
         x = parts.view(np.complex64)[..., 0]
         exact = np.fft.fft(x.astype(complex))
-        bound = dft_bound(precision, method, "cuda")
         for plan in some:
             out = cupy.full(x.shape, np.nan, np.complex64)
             with forced.to(plan):
                 dft(cupy.asarray(x), precision=precision, out=out)
             error = np.linalg.norm(out.get() - exact, axis=-1) / np.linalg.norm(exact, axis=-1)
+            bound = plan_bound(plan, precision, method.length)
             calls += 1
             if not (error <= bound).all():
                 wrong += 1
@@ -83,6 +95,9 @@ def _plans(precision: Precision) -> dict[Method, list[Plan]]:
                 if new or index == 0:
                     seen |= new
                     some.append(plan)
+    for plan in _PASSES:
+        check_dft_plan(plan, precision, arch)
+        found[plan.method] = [plan]
     return found
 
 

@@ -3,6 +3,7 @@
 from argand.circuits import CircuitPlan, CircuitRecord, plan_circuit, run_circuit
 from argand.device import Device, DeviceError, devices
 from argand.dft import DftProblem, dft
+from argand.dft_tune import tune_dft
 from argand.fft_backend import FftBackend, fft_backend
 from argand.gate_measuring import measure_gate_costs
 from argand.gate_order import Gate
@@ -49,5 +50,6 @@ __all__ = [
     "softmax",
     "to_pairs",
     "tune",
+    "tune_dft",
     "tune_softmax",
 ]

@@ -11,22 +11,25 @@ import cupy
 import numpy as np
 from cupy.cuda import cufft
 
-from argand import nvrtc
+from argand import dft_tuning, nvrtc
 from argand.cuda_arrays import one_stride, place
+from argand.cuda_dft_passes import by_passes
 from argand.cuda_kernel import BoundKernel, clusters_at_once
 from argand.cuda_workspace import zeroed
 from argand.device import gpu
 from argand.dft import DftProblem, fitted
 from argand.dft import dft as transform
 from argand.dft_butterfly import ButterflyPlan, butterfly_tables
-from argand.dft_choice import Choice, choose
+from argand.dft_choice import Choice
 from argand.dft_cluster import ClusterPlan, cluster_tables
-from argand.dft_fragments import fragments, fused_twiddles, mean_cut
+from argand.dft_fragments import fragments, fused_twiddles
 from argand.dft_hankel import HankelPlan, cores, places
 from argand.dft_limits import WIDE_BYTES, check_dft_plan, wide_fits
+from argand.dft_passes import PassesPlan
 from argand.dft_plan import (
     ARGUMENTS,
     DensePlan,
+    KernelPlan,
     Plan,
     dft_source,
     kernel_name,
@@ -107,7 +110,7 @@ def _choice(problem: DftProblem, x: Any, target: Any) -> Choice:
             if plan.wide and not wide:
                 raise ValueError("wide copies need even strides on 16 bytes")
         return Choice(plan, "as it was forced")
-    return choose(method, problem.precision, arch, wide=wide)
+    return dft_tuning.chosen(problem, gpu(x.device.id), wide=wide)
 
 
 def _rows(x: Any) -> int | None:
@@ -170,8 +173,9 @@ def _table(lengths: tuple[int, ...], warps: int, precision: Precision, device: i
 @lru_cache(maxsize=256)
 def _hankel(plan: HankelPlan, precision: Precision, device: int) -> dict[str, Any]:
     """The members of ``DftArguments`` with a plan's core matrices and places, on a device."""
-    table = cores(plan, precision, mean_cut(precision, plan.slices))
-    return {"table": cupy.asarray(table), "takes": cupy.asarray(places(plan))}
+    return {
+        "table": cupy.asarray(cores(plan, precision)), "takes": cupy.asarray(places(plan))
+    }  # fmt: skip
 
 
 @lru_cache(maxsize=256)
@@ -208,6 +212,9 @@ def _launch(problem: DftProblem, plan: Plan, x: Any, target: Any) -> None:
     strides = tuple(
         problem.length if problem.rows <= 1 else int(_rows(array) or 0) for array in (x, target)
     )
+    if isinstance(plan, PassesPlan):
+        by_passes(problem, plan, x, target, strides)
+        return
     launch = _prepared(problem, plan, strides, x.device.id)
     launch.kernel({"x": x.data.ptr, "out": target.data.ptr, "counter": zeroed(4)})
 
@@ -221,7 +228,9 @@ class _Launch:
 
 
 @lru_cache(maxsize=1024)
-def _prepared(problem: DftProblem, plan: Plan, strides: tuple[int, ...], device: int) -> _Launch:
+def _prepared(
+    problem: DftProblem, plan: KernelPlan, strides: tuple[int, ...], device: int
+) -> _Launch:
     precision = problem.precision
     arch, cores = gpu(device).require_arch(), gpu(device).cores
     shared = plan.shared_bytes(precision)
@@ -242,6 +251,7 @@ def _prepared(problem: DftProblem, plan: Plan, strides: tuple[int, ...], device:
     elif isinstance(plan, HankelPlan):
         tables |= _hankel(plan, precision, device)
         factor *= 2.0**-exponent
+        values["growth"] = plan.growth(precision)
     elif isinstance(plan, ButterflyPlan):
         scaled, more = _butterfly(plan, problem.inverse, device)
         tables |= more

@@ -11,8 +11,12 @@ import numpy as np
 
 from argand import numpy_dft
 from argand.device import is_cuda_array
+from argand.dft_choice import butterflies_for
 from argand.dft_method import Method, check_length, method_for
+from argand.dft_passes import PassesPlan
 from argand.gemm import check_out
+from argand.numpy_butterflies import butterfly_dft
+from argand.numpy_passes import passes_dft
 from argand.precision import Precision, get_precision
 
 Norm = Literal["backward", "ortho", "forward"]
@@ -105,7 +109,13 @@ def dft(
         return cuda_dft.dft(problem, x, axis, out)
     turned = np.moveaxis(fitted(x, axis, length), axis, -1)
     rows = turned.reshape(problem.rows, length).astype(row.output, copy=False)
-    found = numpy_dft.dft(problem, rows, problem.method)
+    plan = None if row.exact_operands else butterflies_for(length)
+    if plan is None:
+        found = numpy_dft.dft(problem, rows, problem.method)
+    elif isinstance(plan, PassesPlan):
+        found = passes_dft(problem, rows, plan)
+    else:
+        found = butterfly_dft(problem, rows, plan)
     found = np.moveaxis(found.reshape(turned.shape), -1, axis)
     if out is None:
         return found

@@ -1,14 +1,16 @@
-"""Which butterflies are worth measuring, and what orders them. Needs no GPU."""
+"""Which plans of butterflies are worth measuring, and what orders them. Needs no GPU."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import product
+from math import prod
 
-from argand.dft_butterfly import STAGES, ButterflyPlan
+from argand.dft_butterfly import LARGEST_SIZE, STAGES, ButterflyPlan
 from argand.dft_cluster import LARGEST_CLUSTER, ClusterPlan
 from argand.dft_method import is_prime, prime_factors
+from argand.dft_passes import PassesPlan
 from argand.dft_whole import WholePlan
 
 _RADICES = (4, 8, 10, 12, 16, 20, 24, 32)
@@ -20,6 +22,8 @@ _SPARE = 1.2
 """By how much a convolution of a chirp may be longer than it has to."""
 _WARPS = (1, 2, 4, 8, 12, 16)
 _GROUPS = 8
+_LARGEST_BUTTERFLY = 29_000
+"""Numbers of a convolution for which a block has room on any device."""
 _CLUSTERS = {
     1 << 14: ((8, 16, 8, 16),),
     1 << 15: ((8, 16, 16, 16),),
@@ -27,9 +31,22 @@ _CLUSTERS = {
     1 << 17: ((16, 16, 32, 16), (16, 16, 16, 32)),
 }
 
+_LEAST_PASSES = 4096
+"""From here on three passes are worth measuring: butterflies of one block are faster below."""
+_COLUMNS = ((8, 8), (8, 16), (16, 16), (16, 32), (32, 32))
+_WIDTHS = (16, 32)
+"""Columns of a tile: 128 and 256 bytes of a line."""
+_LEAST_LINE, _LARGEST_LINE = 128, 8192
+_BLOCK_WARPS = 8
+_SHORT = 1 << 10
+_LARGE_TILE = 48 * 1024
+"""Bytes of a tile of columns."""
+
 
 def butterfly_plans(length: int) -> Iterator[ButterflyPlan]:
-    """By Bluestein, and of a prime by Rader where the radices allow."""
+    """By Bluestein, and of a prime by Rader where the radices allow; none of what has no places."""
+    if length > LARGEST_SIZE:
+        return
     splits = [(False, radices) for radices in _chirp_splits(length)]
     if is_prime(length) and max(prime_factors(length - 1)) <= _LARGEST_PRIME:
         splits += [
@@ -47,6 +64,33 @@ def large_plans(length: int) -> Iterator[WholePlan | ClusterPlan]:
     for radices, cluster in product(_CLUSTERS.get(length, ()), (2, 4, LARGEST_CLUSTER)):
         for warps, blocks in ((16, 1), (8, 2)):
             yield ClusterPlan(radices, cluster, warps, blocks)
+
+
+def passes_plans(length: int) -> Iterator[PassesPlan]:
+    """By Bluestein through global memory, of the shortest convolution that columns and lines give.
+
+    Every number of a line has a thread in every stage, or every second where there are many.
+    """
+    if length < _LEAST_PASSES:
+        return
+    for columns, width in product(_COLUMNS, _WIDTHS):
+        lines = prod(columns)
+        least = -(-(2 * length - 1) // lines)
+        least = max(_LEAST_LINE, -(-least // width) * width)
+        splits: list[tuple[int, ...]] = []
+        most = min(_LARGEST_LINE, int((2 * length - 1) * _SPARE) // lines)
+        for size in range(least, most + 1, width):
+            found = [split for stages in (2, 3) for split in _splits(size, stages, _RADICES)]
+            splits += found
+            if found and size > 1.05 * least:
+                break
+        for radices in splits:
+            smallest = prod(radices) // max(radices)
+            most = max(warps for warps in _WARPS if warps <= max(1, smallest // 32))
+            tile = width * min(columns) // 32
+            for warps in sorted({max(1, most // 2), most}):
+                groups = max(1, _BLOCK_WARPS // warps)
+                yield PassesPlan(length, columns, radices, width, tile, warps, groups)
 
 
 @lru_cache(maxsize=256)
@@ -92,7 +136,27 @@ def butterfly_cycles(plan: ButterflyPlan) -> float:
     # A fourth stage passes memory twice more; lines of a last stage are best a power of two.
     more, line = max(0, len(plan.radices) - 3), plan.radices[-1]
     slower *= (1 + 0.2 * more) * (1.12 if line & (line - 1) else 1)
+    if plan.length < plan.size <= _SHORT and len(plan.radices) > 2:
+        slower *= 1.05  # so does a third of a chirp's short one
     return float(issued / 4 * (1 + 4 / warps) * slower)
+
+
+def passes_cycles(plan: PassesPlan) -> float:
+    """Of a multiprocessor for a transform: what the three kernels move, and what holds them up.
+
+    Fitted to what was measured on an H200 (to 6%); it only has to rank.
+    """
+    line, largest, two = plan.line, max(plan.radices), len(plan.radices) == 2
+    turns = -(-line.size // min(plan.radices) // (32 * plan.warps))
+    a_number = (
+        1.77 + 0.89 * plan.length / plan.size  # memory: two passes of the convolution, one of both
+        + 0.39 * butterfly_cycles(line) / line.size
+        # Butterflies of many numbers and large tiles leave room for few threads.
+        + 0.31 * (min(plan.columns) > 16) + 0.28 * (8 * plan.width * plan.lines >= _LARGE_TILE)
+        + (0.17 if two else 0.28) * (largest >= 20)
+        + 0.28 * (two and plan.radices[-1] == 16) + 0.025 * max(0, turns - 2)
+    )  # fmt: skip
+    return plan.size * a_number
 
 
 @lru_cache(maxsize=64)

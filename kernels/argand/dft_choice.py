@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, product
 
-from argand.device import Arch
+from argand.device import Arch, arch_for
 from argand.dft_butterfly import ButterflyPlan
-from argand.dft_butterfly_choice import butterfly_cycles, butterfly_plans, large_plans
+from argand.dft_butterfly_choice import (
+    butterfly_cycles,
+    butterfly_plans,
+    large_plans,
+    passes_cycles,
+    passes_plans,
+)
 from argand.dft_cluster import ClusterPlan
 from argand.dft_hankel import TURNS, HankelPlan
-from argand.dft_limits import is_legal
+from argand.dft_limits import ENGINE_SM, is_legal
 from argand.dft_method import (
     LARGEST_DENSE,
     LARGEST_FACTOR,
     Method,
+    method_for,
     prime_factors,
 )
+from argand.dft_passes import PassesPlan
 from argand.dft_plan import DensePlan, Plan, ProductPlan, depth, folded_tiles
 from argand.dft_whole import WholePlan
-from argand.precision import TF32, Precision
+from argand.precision import PRECISIONS, TF32, Precision
 
 FAST_PRIME = 23
-"""cuFFT is faster at lengths of prime factors up to here: measured at 16 to 1000 and 1024, 4095 and
-4096 (7, 11, 13, 23). Others were measured as primes alone."""
+"""cuFFT is faster at lengths of prime factors up to here: measured on an H200 at 16 to 1000 and at
+1024, 4095 and 4096 (7, 11, 13, 23). Another card is measured by `argand.tune_dft`."""
 SLOW_LENGTHS = (32, 12_000, 1 << 14, 1 << 15, 1 << 16, 1 << 17)
 """But not at these, where ours is (at 9000, 10080 and 14400 it is slower)."""
 DENSE_BY_THREADS = 512
-"""Up to here a dense prime is worth it without wgmma."""
+"""Up to here a dense prime is worth it without wgmma: on an H200 butterflies have 0.39 of the copy
+rate at 719, cuFFT has 0.27."""
 _WARPS = ((160, 2), (224, 4), (264, 2), (LARGEST_DENSE, 4))
 """Without wgmma: up to which dense length so many warps share a tile, measured at 131, 191, 251 and
 257, 383 and 509."""
@@ -61,28 +70,38 @@ class Choice:
 def choose(method: Method | None, precision: Precision, arch: Arch, *, wide: bool) -> Choice:
     """The plan of a transform; ``wide`` says whether its rows can be copied by 16 bytes."""
     if method is None:
-        return Choice(None, f"{precision.name} has no tensor-core products")
+        return Choice(None, f"no kernel of ours: {precision.name} has no tensor-core products")
     if method.length == 1:
-        return Choice(None, "one number is its own transform")
-    if (why := _library_is_faster(method)) is not None:
-        return Choice(None, why)
+        return Choice(None, "nothing to compute: one number is its own transform")
     plan = own_plan(method, precision, arch, wide=wide)
-    if plan is None and _cut_too_often(method, precision):
-        return Choice(None, f"the sums of {method} at {precision.name} would be off by over 1e-6")
     if plan is None:
-        return Choice(None, f"no plan fits {method} at {precision.name} on {arch.target}")
-    if plan.kind == "dense" and method.length > DENSE_BY_THREADS:
-        return Choice(None, f"faster than dense primes over {DENSE_BY_THREADS} without wgmma")
-    if isinstance(plan, ButterflyPlan | WholePlan | ClusterPlan):
+        lacking = f"no plan fits {method} at {precision.name} on {arch.target}"
+        return Choice(None, f"no kernel of ours: {lacking}")
+    if (why := _library_is_faster(plan)) is not None:
+        return Choice(None, f"faster {why}")
+    if isinstance(plan, ButterflyPlan | WholePlan | ClusterPlan | PassesPlan):
         return Choice(plan, f"{plan.stages} in fp32")
     return Choice(plan, f"{method} at {precision.name}")
 
 
-def _library_is_faster(method: Method) -> str | None:
-    """Why cuFFT is taken although there may be a plan of ours; None where it is not."""
-    length = method.length
+@lru_cache(maxsize=1024)
+def butterflies_for(length: int) -> ButterflyPlan | PassesPlan | None:
+    """The butterflies that convolve for a length on Hopper, which the CPU computes too.
+
+    None where a length takes no convolution.
+    """
+    method = method_for(length)
+    if not _convolved(method):
+        return None
+    plan = own_plan(method, PRECISIONS["3xfp16"], arch_for(ENGINE_SM), wide=False)
+    return plan if isinstance(plan, ButterflyPlan | PassesPlan) else None
+
+
+def _library_is_faster(plan: Plan) -> str | None:
+    """Where cuFFT is taken although there is a plan of ours; None where it is not."""
+    length = plan.length
     if max(prime_factors(length)) <= FAST_PRIME and length not in SLOW_LENGTHS:
-        return f"faster at lengths of prime factors up to {FAST_PRIME}, and in fp32"
+        return f"at lengths of prime factors up to {FAST_PRIME}, and in fp32"
     return None
 
 
@@ -106,11 +125,15 @@ def candidates(method: Method, precision: Precision, arch: Arch, *, wide: bool) 
     every: Iterator[Plan] = iter(())
     if not _cut_too_often(method, precision):
         every = _by_products(method, wide)
-    if method.kind in ("rader", "bluestein"):
-        every = chain(every, butterfly_plans(method.length))
+    if _convolved(method):
+        every = chain(every, butterfly_plans(method.length), passes_plans(method.length))
     elif wide:
         every = chain(every, large_plans(method.length))
     found = {plan: None for plan in every if is_legal(plan, precision, arch)}
+    if not found and method.kind == "dense":
+        # A prime whose sums are cut too often, or that wgmma does not take.
+        every = butterfly_plans(method.length)
+        found = {plan: None for plan in every if is_legal(plan, precision, arch)}
     # Tables are streamed where they leave no room for two tiles beside them.
     held = [
         plan
@@ -120,10 +143,17 @@ def candidates(method: Method, precision: Precision, arch: Arch, *, wide: bool) 
     return _most_groups(held or list(found))
 
 
+def _convolved(method: Method) -> bool:
+    """Whether butterflies convolve for it, perhaps beside products on tensor cores."""
+    awkward = method.kind == "product" and max(prime_factors(method.length)) > FAST_PRIME
+    return awkward or method.kind in ("rader", "bluestein")
+
+
 def _by_products(method: Method, wide: bool) -> Iterator[Plan]:
     """Of tensor cores, with tables."""
     if method.kind == "dense":
-        return chain(_dense(method.length, wide), _hankel(method.length, wide))
+        threads = _dense(method.length, wide) if method.length <= DENSE_BY_THREADS else ()
+        return chain(threads, _hankel(method.length, wide))
     if method.kind == "product" and all(part.kind == "dense" for part in method.parts):
         first, second = (part.length for part in method.parts)
         return _product(first, second, wide)
@@ -171,6 +201,14 @@ def _most_groups(plans: list[Plan]) -> list[Plan]:
     return list(found.values())
 
 
+def best_of_each_kind(plans: Iterable[Plan], most: int) -> list[Plan]:
+    """So many of each kind, the best first."""
+    kinds: dict[str, list[Plan]] = {}
+    for plan in sorted(plans, key=estimate):
+        kinds.setdefault(plan.kind, []).append(plan)
+    return [plan for some in kinds.values() for plan in some[:most]]
+
+
 def estimate(plan: Plan) -> tuple[float, ...]:
     """What orders plans, the best first: cycles of a convolution, ranks of the others.
 
@@ -178,6 +216,8 @@ def estimate(plan: Plan) -> tuple[float, ...]:
     """
     if isinstance(plan, ButterflyPlan):
         return (butterfly_cycles(plan),)
+    if isinstance(plan, PassesPlan):
+        return (passes_cycles(plan),)
     if isinstance(plan, WholePlan | ClusterPlan):
         return (plan.kind != "whole", plan.warps, getattr(plan, "cluster", 1))
     if isinstance(plan, HankelPlan):

@@ -7,32 +7,21 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from argand.dft_plan import WARP, depth, folded_tiles
+from argand.dft_cut import cut_of
+from argand.dft_plan import depth, folded_tiles
+from argand.dft_registers import WARP
 from argand.dft_tables import folded_matrices, roots
 from argand.numpy_dft import table_exponent
 from argand.precision import FP16, TF32, Precision
 from argand.rounding import Array, split
 
-_CUT_A_SLICE = 4.8e-8
-"""What sums of two fp16 terms lose on average in a slice of 16 k, relatively, 0.8 of 2^-24: on an
-H200 4.8e-8 at 251 and 509, 5.5e-8 at 67, 5.0e-8 at 719 (``python -m benchmarks.dft_plans``)."""
-
-
-def mean_cut(precision: Precision, slices: int) -> float:
-    """What tensor cores take from a sum of so many slices on average, relative to it.
-
-    They cut what they add towards zero. The tables are larger by as much, so that a sum is cut to
-    what it should be; what remains has no sign of its own.
-    """
-    return _CUT_A_SLICE * slices if precision.operand is FP16 and precision.terms == 2 else 0.0
-
 
 @lru_cache(maxsize=64)
 def fragments(length: int, warps: int, precision: Precision) -> npt.NDArray[np.uint32]:
-    """(slices, tiles, vectors, lanes, 4) words of 32 bits; see ``cuda/dft_fold.cuh``.
+    """(slices, tiles, terms, lanes, 4) words of 32 bits; see ``cuda/dft_fold.cuh``.
 
-    Vectors are cosines and sines: of two terms each has one of its own with the words of its first
-    and of its second term, of one term they share one.
+    Of each term a lane has two words of the cosines, then two of the sines. Slices are larger by
+    what will be cut of their large products, by their own instruction and by those after it.
     """
     half, step = length // 2, depth(precision)
     slices, tiles = -(-half // step), folded_tiles(length, warps) * warps
@@ -41,18 +30,18 @@ def fragments(length: int, warps: int, precision: Precision) -> npt.NDArray[np.u
     n = (8 * np.arange(tiles)[:, None] + (column // 2 + 4 * (column % 2))[None, :]).ravel()
     # Which k stand in a lane's two words, in order.
     k = np.arange(slices)[:, None, None] * step + t[:, None] + 4 * np.arange(step // 4)
+    given = 1 + cut_of(precision) * (slices - np.arange(slices)).repeat(step)[:half, None]
     words = []
     for matrix in folded_matrices(length):
         whole = np.zeros((slices * step, tiles * 8))
-        whole[:half, :half] = matrix * (1 + mean_cut(precision, slices))
+        whole[:half, :half] = matrix * given
         scaled = np.ldexp(whole, table_exponent(precision))
-        for term in split(scaled, precision):
-            held = term[k[:, None], n.reshape(tiles, WARP)[None, :, :, None]]
-            words.append(_words(held, precision))  # (slices, tiles, lanes, 2)
-    vectors = [
-        np.concatenate(words[first : first + 2], axis=-1) for first in range(0, len(words), 2)
-    ]
-    return np.ascontiguousarray(np.stack(vectors, axis=2))
+        held = [
+            term[k[:, None], n.reshape(tiles, WARP)[None, :, :, None]]
+            for term in split(scaled, precision)
+        ]
+        words.append(np.stack([_words(term, precision) for term in held], axis=2))
+    return np.ascontiguousarray(np.concatenate(words, axis=-1))
 
 
 @lru_cache(maxsize=64)

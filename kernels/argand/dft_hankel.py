@@ -9,7 +9,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from argand.dft_cut import cut_of
 from argand.dft_method import generator
+from argand.dft_registers import registers
 from argand.dft_tables import roots
 from argand.numpy_dft import table_exponent
 from argand.precision import FP16, Precision
@@ -22,6 +24,13 @@ TURNS = (1, 2, 4)
 """Four warps have rows of 32 transforms, 16 or 8."""
 LARGEST_COLUMNS = 256
 """Of one instruction."""
+_ONE_SUM = 10
+"""Slices up to which large products have one sum."""
+_HELD_REGISTERS = 8
+"""The first terms of a slice: real and imaginary parts of e and o."""
+_HELD_BESIDES = 8
+"""Registers that the assembler wants beside them."""
+_MOST_HELD = 7
 
 
 @dataclass(frozen=True)
@@ -99,10 +108,42 @@ class HankelPlan:
     def _lookers(self, precision: Precision) -> int:
         return self.turns * self.sharing if precision.scaled else 1
 
+    def joint(self, precision: Precision) -> int:
+        """Slices of the first of two sums of large products; 0 where there is one sum.
+
+        Short sums are cut seldom, and two take twice the registers.
+        """
+        if precision.terms == 1 or self.slices <= _ONE_SUM:
+            return 0
+        half = (self.slices + 1) // 2
+        return half + (self.slices - half) % 2
+
     @property
     def sums(self) -> int:
-        """Registers a thread that hold sums."""
+        """Registers a thread that hold a sum of each column."""
         return self.columns
+
+    def besides(self, precision: Precision) -> int:
+        """Registers beside these and held rows, with which no kernel spills (see the tests)."""
+        found = 48 + 16 * precision.terms + 8 * (not self.wide) + 8 * (self.sharing > 1)
+        return found + self.columns * (self.joint(precision) > 0)
+
+    def held(self, precision: Precision) -> int:
+        """Slices whose first terms wait in registers for their turn; others are folded anew."""
+        if precision.terms == 1:
+            return 0
+        left = registers(self.threads) - self.sums - self.besides(precision) - _HELD_BESIDES
+        most = min(self.joint(precision) or self.slices, _MOST_HELD)
+        found = max(0, min(most, left // _HELD_REGISTERS))
+        # An odd number of others would be a lone slice: two are under way at a time.
+        return max(0, found - (self.slices - found) % 2)
+
+    def growth(self, precision: Precision) -> float:
+        """What a table's numbers lose from one to the next, relatively.
+
+        A large product is cut by every instruction from its own slice on.
+        """
+        return cut_of(precision) / _DEPTH
 
     @property
     def transforms(self) -> int:
@@ -142,21 +183,24 @@ def places(plan: HankelPlan) -> npt.NDArray[np.uint16]:
     return (8 * powers(plan.length)[0][order % (plan.length - 1)]).astype(np.uint16)
 
 
-def cores(plan: HankelPlan, precision: Precision, cut: float = 0.0) -> npt.NDArray[np.uint16]:
+def cores(plan: HankelPlan, precision: Precision) -> npt.NDArray[np.uint16]:
     """(2 terms, cores, 8, 8) numbers of 16 bits: of the cosines, then of the sines.
 
-    Number (r, c) of core matrix m is that of g^(8 m + r + c), from twice the offset on, times 1 +
-    ``cut``.
+    Number (r, c) of core matrix m is that of g^(8 m + r + c), from twice the offset on, times what
+    gives back the cuts of its products' sums in column 0. Column j has exp(-growth j) times that,
+    which the kernel undoes.
     """
     numbers, offset = powers(plan.length)
-    index = 8 * np.arange(plan.cores)[:, None, None] + np.arange(8)[:, None] + np.arange(8) + offset
-    found = roots(numbers, plan.length) * (1 + cut)
+    index = 8 * np.arange(plan.cores)[:, None, None] + np.arange(8)[:, None] + np.arange(8)
+    middle = _DEPTH * plan.slices + (_DEPTH - 1) / 2
+    given = np.exp(plan.growth(precision) * (middle - index))
+    found = roots(numbers, plan.length)[(index + offset) % (plan.length - 1)] * given
     terms = [
         _halves(term, precision)
-        for sequence in (found.real, -found.imag)
-        for term in split(np.ldexp(sequence, table_exponent(precision)), precision)
+        for part in (found.real, -found.imag)
+        for term in split(np.ldexp(part, table_exponent(precision)), precision)
     ]
-    return np.ascontiguousarray(np.stack(terms)[:, index % (plan.length - 1)])
+    return np.ascontiguousarray(np.stack(terms))
 
 
 def _halves(values: Array, precision: Precision) -> npt.NDArray[np.uint16]:

@@ -15,12 +15,9 @@ from argand.dft_butterfly import (
 from argand.dft_cluster import LARGEST_CLUSTER, LARGEST_STAGE, ClusterPlan
 from argand.dft_hankel import LARGEST_COLUMNS, TURNS, HankelPlan
 from argand.dft_method import LARGEST_FUSED, is_prime
-from argand.dft_plan import (
-    LARGEST_REGISTERS,
-    Plan,
-    ProductPlan,
-    registers,
-)
+from argand.dft_passes import LARGEST_LINE, PassesPlan
+from argand.dft_plan import Plan, ProductPlan
+from argand.dft_registers import LARGEST_REGISTERS, registers
 from argand.dft_whole import WholePlan
 from argand.gemm_plan import PlanError
 from argand.precision import Precision
@@ -61,6 +58,8 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
         _check_cluster(plan, arch)
     elif isinstance(plan, ProductPlan):
         _check_product(plan)
+    elif isinstance(plan, PassesPlan):
+        _check_passes(plan)
     blocks = plan.blocks if isinstance(plan, ClusterPlan) else 1
     have = registers(blocks * plan.threads)
     if arch.sm < ENGINE_SM:
@@ -69,6 +68,11 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
         raise PlanError(
             f"{plan.sums} sums a thread and {besides(precision, plan)} registers beside them are "
             f"more than the {have} that {plan.threads} threads have"
+        )
+    if isinstance(plan, HankelPlan) and precision.terms == 2 and not plan.held(precision):
+        raise PlanError(
+            f"{plan.threads} threads with {plan.sums} sums have no registers for a slice's first "
+            "terms, without which the compiler has products wait for each other"
         )
     if blocks * (plan.shared_bytes(precision) + _RESERVED) - _RESERVED > arch.shared_bytes:
         raise PlanError(
@@ -161,6 +165,23 @@ def _check_product(plan: ProductPlan) -> None:
         )
 
 
+def _check_passes(plan: PassesPlan) -> None:
+    line, width = plan.line, plan.width
+    wrong = [radix for radix in (*plan.columns, *plan.radices) if not 2 <= radix <= LARGEST_RADIX]
+    if wrong or not 2 <= len(plan.radices) <= STAGES:
+        raise PlanError(
+            f"radices must be two of columns and 2 to {STAGES} of lines from 2 to {LARGEST_RADIX}, "
+            f"got {plan.columns} and {plan.radices}"
+        )
+    if plan.size < 2 * plan.length - 1:
+        raise PlanError(f"the convolution's length must be at least {2 * plan.length - 1}")
+    if line.size > LARGEST_LINE or line.size % width or 32 * plan.tile_warps % width:
+        raise PlanError(
+            f"lines of at most {LARGEST_LINE} numbers, and whole tiles and threads of {width} "
+            f"columns are needed, got lines of {line.size} and {32 * plan.tile_warps} threads"
+        )
+
+
 def wide_fits(kind: str, length: int, stride: int) -> bool:
     """Whether rows whose first one begins on 16 bytes can be copied by 16 bytes.
 
@@ -177,8 +198,8 @@ def wide_fits(kind: str, length: int, stride: int) -> bool:
 def besides(precision: Precision, plan: Plan) -> int:
     """Registers a thread beside its sums, with which no kernel spills (the tests compile all)."""
     if isinstance(plan, HankelPlan):
-        return 48 + 16 * precision.terms + 8 * (not plan.wide) + 8 * (plan.sharing > 1)
-    if isinstance(plan, ButterflyPlan | ClusterPlan | WholePlan):
+        return plan.besides(precision)
+    if isinstance(plan, ButterflyPlan | ClusterPlan | WholePlan | PassesPlan):
         return plan.besides
     base, have = 32 + 40 * precision.terms, registers(plan.threads)
     found = base + 8 * (not plan.wide) - 16 * (plan.sums <= 48)

@@ -9,15 +9,14 @@ from typing import Any, ClassVar
 from argand.dft_butterfly import STAGES, ButterflyPlan
 from argand.dft_cluster import ClusterPlan
 from argand.dft_hankel import HankelPlan
+from argand.dft_passes import PASSES, PassesPlan, passes_kernel_name, passes_source
+from argand.dft_registers import WARP, registers
 from argand.dft_whole import WholePlan
 from argand.kernel_arguments import Fields, size_check
 from argand.precision import Precision
 from argand.wgmma_plan import wgmma_function
 
-WARP = 32
 _ELEMENT = 8
-_REGISTERS = 64 * 1024
-LARGEST_REGISTERS = 255
 
 ARGUMENTS: Fields = (
     ("const void*", "x"), ("void*", "out"), ("const void*", "table"), ("const void*", "twiddles"),
@@ -25,6 +24,7 @@ ARGUMENTS: Fields = (
     ("const void*", "takes"), ("const void*", "gives"), ("void*", "counter"),
     ("int64", "rows"), ("int64", "x_stride"), ("int64", "out_stride"),
     ("float", "factor"), ("float", "unit"), ("float", "sign"),
+    ("float", "growth"),
 )  # fmt: skip
 """Members of ``DftArguments`` in ``cuda/dft_plan.cuh``."""
 
@@ -154,7 +154,9 @@ class ProductPlan:
         return self.groups
 
 
-Plan = DensePlan | HankelPlan | ProductPlan | ButterflyPlan | ClusterPlan | WholePlan
+KernelPlan = DensePlan | HankelPlan | ProductPlan | ButterflyPlan | ClusterPlan | WholePlan
+"""Of one kernel."""
+Plan = KernelPlan | PassesPlan
 
 
 def folded_tiles(length: int, warps: int) -> int:
@@ -174,16 +176,7 @@ def folded_bytes(length: int, warps: int, precision: Precision) -> int:
     return slices * folded_tiles(length, warps) * warps * precision.terms * WARP * 16
 
 
-def registers(threads: int) -> int:
-    """A thread of a block of so many can have.
-
-    Warps are dealt out to four schedulers, each with a quarter of a multiprocessor's.
-    """
-    warps = -(-threads // (4 * WARP))
-    return min(LARGEST_REGISTERS, _REGISTERS // (4 * WARP * warps) // 8 * 8)
-
-
-def kernel_name(plan: Plan, precision: Precision) -> str:
+def kernel_name(plan: KernelPlan, precision: Precision) -> str:
     """The kernel's symbol."""
     values = [getattr(plan, field.name) for field in fields(plan)]
     numbers = "_".join(
@@ -193,8 +186,17 @@ def kernel_name(plan: Plan, precision: Precision) -> str:
     return f"dft_{plan.kind}_{precision.symbol}_{numbers}"
 
 
+def kernel_names(plan: Plan, precision: Precision) -> tuple[str, ...]:
+    """The symbols of all kernels that a plan launches."""
+    if isinstance(plan, PassesPlan):
+        return tuple(passes_kernel_name(plan, which) for which in PASSES)
+    return (kernel_name(plan, precision),)
+
+
 def dft_source(plan: Plan, precision: Precision) -> str:
-    """The CUDA C++ of one kernel of the family."""
+    """The CUDA C++ of one kernel of the family, or of the three of a plan in passes."""
+    if isinstance(plan, PassesPlan):
+        return passes_source(plan, precision)
     members: dict[str, Any] = {field.name: getattr(plan, field.name) for field in fields(plan)}
     if isinstance(plan, DensePlan):
         members["unrolled_tiles"] = plan.unrolled_tiles
@@ -203,6 +205,7 @@ def dft_source(plan: Plan, precision: Precision) -> str:
     if isinstance(plan, HankelPlan):
         function = wgmma_function(precision.operand.name, plan.columns)
         before = f'#include "device/warpgroup.cuh"\n{function}'
+        members |= {"held": plan.held(precision), "joint": plan.joint(precision)}
     bounds = f"__launch_bounds__({plan.threads}, 1)"
     if isinstance(plan, ButterflyPlan):
         members["radices"] = (*plan.radices, *(1,) * (STAGES - len(plan.radices)))

@@ -84,7 +84,7 @@ class Convolution:
     rest: int
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=16)
 def convolutions(method: Method, *, inverse: bool = False) -> tuple[Convolution, ...]:
     """The constants of a method of the kind rader or bluestein, whose results are added up."""
     if method.kind == "rader":

@@ -12,8 +12,7 @@ from argand.dft_choice import estimate, own_plan
 from argand.dft_limits import check_dft_plan, wide_fits
 from argand.dft_method import Method, dense, method_for
 from argand.dft_method import product as dft_product
-from argand.dft_plan import Plan, ProductPlan, dft_source
-from argand.dft_plan import kernel_name as dft_name
+from argand.dft_plan import Plan, ProductPlan, dft_source, kernel_names
 from argand.gemm_plan import PlanError
 
 from tests.kernels.compiled import ARCHS, assert_clean
@@ -27,7 +26,10 @@ def arch(request: pytest.FixtureRequest) -> Arch:
 
 DENSE = (2, 64, 97, 127, 163, 251, 383, 509, 719)
 PRODUCTS = ((16, 16), (40, 25), (32, 32))
-CONVOLVED = (521, 1009, 2039, 4093, 8191, 10_007, 16_384, 65_536)
+CONVOLVED = (
+    254, 521, 1009, 1018, 2039, 4093, 8191, 10_007, 14_009, 16_384, 57_337, 65_536, 262_139,
+    1_000_003,
+)  # fmt: skip
 EVERY = [
     *map(dense, DENSE),
     *(dft_product(*pair) for pair in PRODUCTS),
@@ -36,7 +38,7 @@ EVERY = [
 OF_EACH_KIND = [
     *map(dense, (2, 127, 509)),
     dft_product(16, 16),
-    *map(method_for, (1009, 10_007, 16_384, 65_536)),
+    *map(method_for, (1009, 10_007, 14_009, 16_384, 65_536)),
 ]
 
 
@@ -63,18 +65,20 @@ def test_every_transform(arch: Arch, precision: str, method: Method) -> None:
             for plan in (some[0], some[len(some) // 2], max(some, key=lambda plan: plan.sums))
         }:  # fmt: skip
             check_dft_plan(plan, row, arch)
-            assert_clean(dft_source(plan, row), arch.target, dft_name(plan, row))
+            for name in kernel_names(plan, row):
+                assert_clean(dft_source(plan, row), arch.target, name)
 
 
 @pytest.mark.parametrize("precision", TENSOR)
-@pytest.mark.parametrize("length", [64, 97, 127, 251, 1009, 1024])
+@pytest.mark.parametrize("length", [64, 97, 127, 251, 254, 1009, 1024, 20_011])
 def test_the_plan_of_a_transform(arch: Arch, precision: str, length: int) -> None:
     row, method = PRECISIONS[precision], method_for(length)
     for wide in {False, wide_fits(method.kind, length, length)}:
         plan = own_plan(method, row, arch, wide=wide)
         assert plan is not None
-        assert plan.wide == wide
-        assert_clean(dft_source(plan, row), arch.target, dft_name(plan, row))
+        assert plan.wide == (wide and plan.kind != "butterfly")
+        for name in kernel_names(plan, row):
+            assert_clean(dft_source(plan, row), arch.target, name)
 
 
 @pytest.mark.parametrize(

@@ -5,22 +5,31 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from argand import PRECISIONS
-from argand.device import ARCHITECTURES
+from argand.device import ARCHITECTURES, Arch
 from argand.dft_butterfly import ButterflyPlan
-from argand.dft_choice import candidates, choose, own_plan
+from argand.dft_choice import (
+    FAST_PRIME,
+    best_of_each_kind,
+    candidates,
+    choose,
+    estimate,
+    own_plan,
+)
 from argand.dft_cluster import ClusterPlan
-from argand.dft_fragments import fragments, fused_twiddles, mean_cut
+from argand.dft_cut import CUT, cut_of
+from argand.dft_fragments import fragments, fused_twiddles
 from argand.dft_hankel import HankelPlan
 from argand.dft_limits import wide_fits
-from argand.dft_method import method_for
+from argand.dft_method import method_for, prime_factors
 from argand.dft_plan import (
     DensePlan,
     ProductPlan,
     depth,
     folded_bytes,
     padded,
-    registers,
 )
+from argand.dft_plan_words import plan_in, plan_words
+from argand.dft_registers import registers
 from argand.dft_tables import folded_matrices, twiddles
 from argand.dft_whole import WholePlan
 
@@ -51,18 +60,15 @@ def test_fragments_hold_the_folded_matrices(length: int, warps: int, precision: 
         g, t = lane // 4, lane % 4
         n = 8 * np.arange(tiles) + g // 2 + 4 * (g % 2)
         for which in range(2):
-            if row.terms == 2:
-                held = found[:, :, which, lane]
-                terms = [np.ascontiguousarray(held[..., :2]), np.ascontiguousarray(held[..., 2:])]
-            else:
-                terms = [np.ascontiguousarray(found[:, :, 0, lane, 2 * which : 2 * which + 2])]
-            for term in terms:
-                numbers = values(term, precision)
+            for term in range(row.terms):
+                held = np.ascontiguousarray(found[:, :, term, lane, 2 * which : 2 * which + 2])
+                numbers = values(held, precision)
                 for j in range(step // 4):
                     k = step * np.arange(slices) + t + 4 * j
                     seen[which][np.ix_(k, n)] += numbers[..., j]
     for matrix, table in zip(folded_matrices(length), seen, strict=True):
-        grown = matrix * (1 + mean_cut(row, slices)) * scale
+        cuts = (slices - np.arange(half) // step)[:, None]
+        grown = matrix * (1 + cut_of(row) * cuts) * scale
         np.testing.assert_allclose(
             table[:half, :half], grown, rtol=1.01 * row.u, atol=2.0**-24 * scale
         )
@@ -71,10 +77,9 @@ def test_fragments_hold_the_folded_matrices(length: int, warps: int, precision: 
 
 
 def test_what_is_given_back_for_truncation_is_less_than_the_bound_of_it() -> None:
-    row = PRECISIONS["3xfp16"]
-    for slices in range(1, 17):
-        assert 0 < mean_cut(row, slices) < 3 * 16 * slices * 2.0**-24
-    assert mean_cut(PRECISIONS["fp16"], 3) == mean_cut(PRECISIONS["3xtf32"], 3) == 0
+    assert 0 < CUT < 2.0**-23
+    assert cut_of(PRECISIONS["3xfp16"]) == cut_of(PRECISIONS["3xtf32"]) == CUT
+    assert cut_of(PRECISIONS["fp16"]) == 0
 
 
 def test_twiddles_stand_where_lanes_look() -> None:
@@ -143,17 +148,19 @@ def test_where_the_kernels_are_ours() -> None:
         method = method_for(length)
         wide = wide_fits(method.kind, length, length)
         assert isinstance(choose(method, row, HOPPER, wide=wide).plan, kind), length
-    for length in (64, 100, 128, 1000, 1024, 4096, 8192):
+    for length in (64, 100, 128, 1000, 1024, 4096):
         assert "cufft: faster" in str(choose(method_for(length), row, HOPPER, wide=True))
+    for length in (8192, 1 << 18, 1 << 20, 15 << 16):
+        assert "cufft: no kernel of ours" in str(choose(method_for(length), row, HOPPER, wide=True))
     ampere = next(arch for arch in ARCHITECTURES if arch.target == "sm_80")
     assert isinstance(choose(method_for(509), row, ampere, wide=True).plan, DensePlan)
-    assert "without wgmma" in str(choose(method_for(521), row, ampere, wide=True))
+    assert isinstance(choose(method_for(521), row, ampere, wide=True).plan, ButterflyPlan)
     # Nothing is given back for what tensor cores take from 3xtf32.
-    assert own_plan(method_for(251), PRECISIONS["3xtf32"], HOPPER, wide=True) is not None
+    assert isinstance(own_plan(method_for(251), PRECISIONS["3xtf32"], HOPPER, wide=True), DensePlan)
     for length in (509, 719):
-        assert own_plan(method_for(length), PRECISIONS["3xtf32"], HOPPER, wide=False) is None
         choice = choose(method_for(length), PRECISIONS["3xtf32"], HOPPER, wide=False)
-        assert "would be off by over 1e-6" in str(choice)
+        assert isinstance(choice.plan, ButterflyPlan)
+        assert str(choice).endswith("in fp32")
     butterflies = own_plan(method_for(8191), PRECISIONS["3xtf32"], HOPPER, wide=False)
     assert isinstance(butterflies, ButterflyPlan)
     for length in (64, 100, 128, 1000, 1024, 4096, 2039, 4093):
@@ -164,13 +171,43 @@ def test_where_the_kernels_are_ours() -> None:
 def test_candidates_of_convolutions_fit() -> None:
     row = PRECISIONS["3xfp16"]
     for length, most in ((1009, 3), (10_007, 1)):
-        found = candidates(method_for(length), row, HOPPER, wide=False)
+        every = candidates(method_for(length), row, HOPPER, wide=False)
+        found = [plan for plan in every if isinstance(plan, ButterflyPlan)]
         assert {plan.groups for plan in found} >= {most}
         for plan in found:
-            assert isinstance(plan, ButterflyPlan)
             assert plan.size == length - 1 if plan.rader else plan.size >= 2 * length - 1
             assert plan.method.length == length
-    rader = {plan.rader for plan in candidates(method_for(1009), row, HOPPER, wide=False)}
-    assert rader == {False, True}
-    # 10006 is 2 times a prime.
-    assert not any(plan.rader for plan in found if isinstance(plan, ButterflyPlan))
+        # 10006 is 2 times a prime.
+        assert {plan.rader for plan in found} == ({False, True} if length == 1009 else {False})
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES, ids=lambda arch: arch.target)
+def test_no_length_up_to_a_million_lacks_a_plan(rng: np.random.Generator, arch: Arch) -> None:
+    """Lengths of a prime factor above cuFFT's radices, which cuFFT convolves too."""
+    row = PRECISIONS["3xfp16"]
+    lengths = [
+        254, 262, 508, 1018, 2018, 13_003, 14_009, 16_382, 20_014, 57_337, 65_537, 262_139,
+        524_287, 1_000_003, 1_048_573, *rng.integers(769, 1 << 20, 60),
+        *rng.integers(129, 4000, 60),
+    ]  # fmt: skip
+    for length in map(int, lengths):
+        if max(prime_factors(length)) > FAST_PRIME:
+            plan = own_plan(method_for(length), row, arch, wide=False)
+            assert plan is not None, length
+            assert plan.length == length
+
+
+def test_the_best_of_each_kind() -> None:
+    plans = candidates(method_for(1009), PRECISIONS["3xfp16"], HOPPER, wide=False)
+    plans += candidates(method_for(14_009), PRECISIONS["3xfp16"], HOPPER, wide=False)
+    found = best_of_each_kind(plans, 2)
+    assert [plan.kind for plan in found] == ["butterfly", "butterfly", "passes", "passes"]
+    assert found[0] == min(plans, key=estimate)
+
+
+@pytest.mark.parametrize("length", [7, 131, 255, 1024, 1009, 14_009, 16_384, 65_536])
+def test_plans_come_back_from_words(length: int) -> None:
+    method = method_for(length)
+    plan = own_plan(method, PRECISIONS["3xfp16"], HOPPER, wide=length % 2 == 0)
+    assert plan_in(plan_words(plan)) == plan
+    assert plan_in(plan_words(None)) is None

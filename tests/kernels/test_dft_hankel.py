@@ -39,6 +39,10 @@ def test_tables_and_places_make_a_transform(
     assert held.shape == (2 * ROW.terms, plan.cores, 8, 8)
     assert plan.shared_bytes(ROW) > held.size * 2
     cosines, sines = (matrix(held[i] + held[i + 1], plan) for i in (0, 2))
+    # What is given back falls from the first product on, and along the columns.
+    diagonal = np.add.outer(np.arange(len(cosines)), np.arange(cosines.shape[1]))
+    given = np.exp(plan.growth(ROW) * (16 * plan.slices + 7.5 - diagonal))
+    cosines, sines = cosines / given, sines / given
     where = places(plan).astype(int) // 8
     assert len(where) % 2 == plan.shift % 2 == 0  # two places are one word
     x = rng.standard_normal(length) + 1j * rng.standard_normal(length)
@@ -76,6 +80,7 @@ def test_orders_have_few_conflicts() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"groups": 3, "length": 293, "buffers": 5}, "no registers for a slice's first terms"),
         ({"length": 255}, "need an odd prime, got 255"),
         ({"turns": 3}, r"turns must be one of \[1, 2, 4\], got 3"),
         ({"buffers": 2}, "3 groups need as many buffers"),
@@ -90,6 +95,17 @@ def test_an_illegal_plan_says_why(change: dict[str, int], message: str) -> None:
     check_dft_plan(PLAN, ROW, HOPPER)
     with pytest.raises(PlanError, match=message):
         check_dft_plan(replace(PLAN, **change), ROW, HOPPER)
+
+
+@pytest.mark.parametrize("length", [3, 67, 131, 199, 251, 283, 307, 349, 449, 509, 719])
+def test_slices_wait_in_registers_or_go_in_pairs(length: int) -> None:
+    for plan in candidates(dense(length), ROW, HOPPER, wide=True):
+        if isinstance(plan, HankelPlan):
+            held, joint = plan.held(ROW), plan.joint(ROW)
+            assert 1 <= held <= (joint or plan.slices)
+            assert (plan.slices - held) % 2 == 0
+            assert joint == 0 or (plan.slices - joint) % 2 == 0
+            assert plan.held(PRECISIONS["fp16"]) == plan.joint(PRECISIONS["fp16"]) == 0
 
 
 def test_wgmma_is_needed() -> None:

@@ -1,9 +1,4 @@
-"""What is given back of the sums of gates, on tensor cores as they are known to add.
-
-An instruction aligns its 16 products and the sum to the largest exponent, cuts each there, adds,
-and cuts the sum to 24 bits (Fasi, Higham, Mikaitis, Pranesh 2021). With two more bits kept in
-between the errors come out to two digits as `benchmarks.gate_cut` measured them on an H200.
-"""
+"""What is given back of the sums of gates, on tensor cores as they are known to add."""
 
 from __future__ import annotations
 
@@ -18,35 +13,16 @@ from argand.gate_cut import Cut, cut_of, grown, steps_of
 from argand.gate_plan import GatePlan, product_plans
 
 from tests.kernels.gate_cases import random_unitary
+from tests.kernels.tensor_core_sums import added
 
 Array = npt.NDArray[Any]
 ARCH = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
-EXTRA_BITS = 2
 
 
 def plan_for(kind: str, width: int, *, inside: bool = False, precision: str = "3xfp16") -> GatePlan:
     """The plan of a kind."""
     plans = product_plans(PRECISIONS[precision], ARCH, width=width, inside=inside)
     return next(plan for plan in plans if plan.kind == kind)
-
-
-def cut_to(x: Array, spacing: Array) -> Array:
-    """Towards zero."""
-    return np.asarray(np.trunc(x / spacing) * spacing)
-
-
-def exponents(x: Array) -> Array:
-    """Of each number; far below all others for 0."""
-    return np.where(x == 0, -900, np.frexp(x)[1] - 1)
-
-
-def added(sums: Array, rows: Array, columns: Array) -> Array:
-    """One instruction: (m, n) += (m, 16) @ (16, n)."""
-    products = rows[:, :, None] * columns[None]
-    largest = np.maximum(exponents(sums), exponents(products).max(axis=1))
-    spacing = np.ldexp(1.0, largest - 23 - EXTRA_BITS)
-    total = cut_to(sums, spacing) + cut_to(products, spacing[:, None]).sum(axis=1)
-    return cut_to(total, np.ldexp(1.0, exponents(total) - 23))
 
 
 def two_terms(x: Array) -> tuple[Array, Array]:

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 import scipy.fft
 import scipy.signal
-from argand import PRECISIONS
+from argand import PRECISIONS, choice_table
 from argand.device import Device, arch_for, cpu
 from argand.dft_method import method_for, prime_factors
 from pydantic import ValidationError
@@ -92,14 +92,17 @@ def test_an_inverse_has_samples_as_its_axis():
     assert one.product(staged, computed(one, staged, "fp32")).axes == ("batch", "sample")
 
 
-def test_algorithm_names_the_factors():
+def test_algorithm_names_the_factors(tmp_path, monkeypatch):
+    monkeypatch.setenv("ARGAND_CACHE", str(tmp_path))
     one = dft(length=1000)
     implementation = one.argand(one.stage(), PRECISIONS["tf32"], cpu())
     assert implementation.algorithm == "40 x 25"
     assert one.argand(one.stage(), PRECISIONS["fp64"], cpu()).algorithm == "pocketfft"
     hopper = Device("cuda", "H200", arch=arch_for(90))
+    monkeypatch.setattr(choice_table, "gpu", lambda index: hopper)
     for precision, length, found in (
-        ("3xfp16", 1000, "cufft: faster"), ("3xfp16", 97, "dense: 97"), ("fp32", 97, "cufft: fp32"),
+        ("3xfp16", 1000, "cufft: faster"), ("3xfp16", 97, "dense: 97"),
+        ("fp32", 97, "cufft: no kernel of ours: fp32"),
         ("3xfp16", 1009, "butterfly: rader(7 x 9 x 16) in fp32"),
     ):  # fmt: skip
         one = dft(length=length)

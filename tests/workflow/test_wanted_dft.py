@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from workflow.output.wanted_dft import judged_dft, judged_dft_errors
+from workflow.output.wanted_dft import beside_cufft, judged_dft, judged_dft_errors
 
 
 def row(implementation: str, length: int, **other: Any) -> dict[str, Any]:
@@ -63,6 +63,28 @@ def test_errors_at_composite_lengths_and_anywhere() -> None:
     rows[0]["rel_frobenius"], rows[2]["rel_frobenius"] = 2e-7, 1e-6
     assert [line["met"] for line in judged_dft_errors(rows)] == ["yes", "yes"]
     assert judged_dft_errors([]) == []
+
+
+def test_cufft_is_not_compared_with_itself() -> None:
+    rows = [
+        row("argand", 64, rel_frobenius=1e-7, algorithm="cufft: faster at some, and in fp32"),
+        row("argand", 128, rel_frobenius=2e-7, algorithm="8 x 16, cufft: faster"),
+        row("argand", 254, rel_frobenius=3e-7, algorithm="butterfly: bluestein(8 x 8 x 8)"),
+        *(row("cufft", n, rel_frobenius=1e-7) for n in (64, 128, 254)),
+    ]
+    ours, theirs, largest = judged_dft_errors(rows)
+    assert (ours["lengths"], ours["by"], ours["met"]) == ("254", "ours", "no")
+    assert (theirs["lengths"], theirs["by"]) == ("2 more, most at 128", "cuFFT")
+    assert theirs["met"] == "no comparison"
+    assert largest["by"] == "ours"
+
+
+def test_ours_beside_cufft() -> None:
+    ours = row("argand", 254, rel_frobenius=2e-7, bound=1e-5, algorithm="butterfly: some")
+    theirs = row("cufft", 254, rel_frobenius=1e-7, time_us_p50=250.0)
+    (line,) = beside_cufft([ours, theirs, row("argand", 255)])
+    assert (line["length"], line["by"], line["x cuFFT"]) == ("254", "ours", "2.50")
+    assert (line["what ran"], line["bound"]) == ("butterfly: some", "1.00e-05")
 
 
 @pytest.mark.parametrize(("power", "met"), [(0.9, "yes"), (1.1, "no")])

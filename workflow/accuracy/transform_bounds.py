@@ -10,8 +10,14 @@ import math
 
 import numpy as np
 from argand import Precision
-from argand.dft_method import Method
+from argand.dft_butterfly import ButterflyPlan
+from argand.dft_choice import butterflies_for
+from argand.dft_cluster import ClusterPlan
+from argand.dft_method import Method, dense, method_for, prime_factors, product
+from argand.dft_passes import PassesPlan
+from argand.dft_plan import Plan, ProductPlan
 from argand.dft_tables import convolutions
+from argand.dft_whole import WholePlan
 from argand.numpy_dft import HEADROOM
 from argand.precision import PRECISIONS
 
@@ -22,8 +28,11 @@ from workflow.accuracy.bounds import (
     on_tensor_cores,
     operand_roundoff,
     roundings,
+    transform_bound,
 )
 
+FastPlan = ButterflyPlan | WholePlan | ClusterPlan | PassesPlan
+"""Plans whose sums are fp32's."""
 _INSTRUCTION = 16
 """Most products that one instruction of our transforms' kernels sums."""
 
@@ -69,18 +78,88 @@ def dft_bound(precision: Precision, method: Method, backend: str) -> float:
 
     Scaled precisions lose at most half of fp16's smallest number in each of a stage's numbers
     (`_lost`).
+
+    A length that butterflies convolve for has their bound, whatever the precision.
     """
     u = accumulator_roundoff(precision)
-    twiddle = roundings(1, u) + math.sqrt(2) * gamma(2, u)
+    if method == method_for(method.length):
+        plan = butterflies_for(method.length)
+        if plan is not None:
+            return butterfly_bound(plan)
+    twiddle = _twiddle(u)
     stages = method.stages
     compound = math.expm1(
         sum(math.log1p(folded_bound(precision, stage, backend)) for stage in stages)
         + (len(stages) + 2) * math.log1p(twiddle)
     )
-    total = compound + _lost(precision, method)
+    return _whole(method, compound + _lost(precision, method), u)
+
+
+def plan_bound(plan: Plan | None, precision: Precision, length: int) -> float:
+    """Relative error of one transform on a GPU by what ran; a plan of None is cuFFT, in fp32.
+
+    Tensor cores' products have the precision, butterflies and cuFFT are fp32's at every one but
+    fp64. Of cuFFT nothing but a dense stage for each prime factor is assumed.
+    """
+    if plan is None:
+        ran = precision if precision.exact_operands else PRECISIONS["fp32"]
+        return transform_bound(ran, prime_factors(length), "cuda")
+    if isinstance(plan, FastPlan):
+        return butterfly_bound(plan)
+    if isinstance(plan, ProductPlan):
+        return dft_bound(precision, product(plan.first, plan.second), "cuda")
+    return dft_bound(precision, dense(plan.length), "cuda")
+
+
+def butterfly_bound(plan: FastPlan) -> float:
+    """Relative error of one transform by butterflies in fp32, its fp64 reference included.
+
+    A butterfly of a prime P that is folded sums e_k and o_k times rounded roots: each part of X_n
+    has at most P / 2 + 5 roundings of sum |x_k| <= sqrt(P) |x|, so |X| is off by sqrt(2) P gamma
+    |x|, which is sqrt(2 P) gamma relative to |X| = sqrt(P) |x|; a butterfly of 2 is one addition.
+    There is a twiddle at most before each prime. Where a kernel multiplies table entries to make
+    one, each counts as a twiddle of its own: up to log2 R of a whole transform's powers, two
+    between the columns and the lines of clusters and passes.
+
+    A convolution passes each prime of its length there and back; the spectrum and a chirp before
+    and after are such products too. Scales are powers of two, and fp32's range is wider than what a
+    transform's numbers span.
+    """
+    u = PRECISIONS["fp32"].u
+    radices, made = _radices(plan)
+    primes = [prime for radix in radices for prime in prime_factors(radix)]
+    each = [_prime_bound(prime, u) for prime in primes]
+    twiddle = math.log1p(_twiddle(u))
+    there = sum(map(math.log1p, each)) + (len(primes) + made) * twiddle
+    if isinstance(plan, ButterflyPlan | PassesPlan):
+        return _whole(plan.method, math.expm1(2 * there + 3 * twiddle), u)
+    return _whole(dense(plan.length), math.expm1(there), u)
+
+
+def _radices(plan: FastPlan) -> tuple[tuple[int, ...], int]:
+    """Of a transform's stages, and how many table entries are made of others beyond them."""
+    if isinstance(plan, WholePlan):
+        powers = (plan.radix - 1).bit_length()
+        return (plan.radix, plan.radix, plan.last), 2 * (powers - 1)
+    if isinstance(plan, PassesPlan):
+        return (*plan.columns, *plan.radices), 1
+    return plan.radices, int(isinstance(plan, ClusterPlan))
+
+
+def _prime_bound(prime: int, u: float) -> float:
+    return roundings(1, u) if prime == 2 else math.sqrt(2 * prime) * gamma(prime // 2 + 5, u)
+
+
+def _twiddle(u: float) -> float:
+    """Of a product with a rounded complex number of a table."""
+    return roundings(1, u) + math.sqrt(2) * gamma(2, u)
+
+
+def _whole(method: Method, inner: float, u: float) -> float:
+    """Of what is in a method, with its norm and the fp64 reference."""
     levels = 3 * (math.log2(max(1, method.length)) + 3)
     reference = gamma(7 * levels, PRECISIONS["fp64"].u)
-    return _amplification(method) * (total + (1 + total) * roundings(4, u)) + reference
+    return _amplification(method) * (inner + (1 + inner) * roundings(4, u)) + reference
 
 
 def _amplification(method: Method) -> float:

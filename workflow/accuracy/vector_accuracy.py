@@ -7,18 +7,21 @@ from collections.abc import Sequence
 
 import numpy as np
 from argand import Precision
+from argand.dft_butterfly import STAGES
 from argand.dft_method import Method
+from argand.dft_plan import Plan
 
 from workflow.accuracy import bounds
 from workflow.accuracy.gate_bounds import evolution_bound
 from workflow.accuracy.judgement import Accuracy, Checks, finite_lines, ratio, same_shape
 from workflow.accuracy.references import Array, SpectrumReference, StateReference
-from workflow.accuracy.transform_bounds import dft_bound
+from workflow.accuracy.transform_bounds import dft_bound, plan_bound
 from workflow.threads import each, stretches
 
+_MOST_STAGES = 2 * (STAGES + 2)
+"""Of any plan: a convolution in passes has two of columns and those of a line, there and back."""
 _BLOCK_VALUES = 1 << 16
 """Complex values compared at a time: what is made of them stays in a core's cache."""
-
 _AMPLITUDES = 1 << 18
 """Of a state: more, since little is done with each, and threads hand the interpreter around."""
 
@@ -31,28 +34,31 @@ def assess_spectrum(
     backend: str,
     factors: Sequence[int] = (),
     method: Method | None = None,
+    plan: Plan | None = None,
 ) -> Accuracy:
     """Hold each spectrum of (..., N) to `bounds.transform_bound` in the 2-norm.
 
     ``factors`` are the lengths of the dense stages, with product N. Where there is a ``method`` of
-    `argand.dft`, it is `transform_bounds.dft_bound` of it. A row of zeros must be exactly zero, a
-    row whose reference is not finite must not be finite. Below the accumulator's range each of the
-    2 N operations of a value may lose `bounds.Underflow`; a stage's table and sums amplify that by
-    at most N.
+    `argand.dft`, it is `transform_bounds.dft_bound` of it, and where there is the ``plan`` that ran
+    on a GPU, `transform_bounds.plan_bound` of it. A row of zeros must be exactly zero, a row whose
+    reference is not finite must not be finite. Below the accumulator's range each of the 2 N
+    operations of a value may lose `bounds.Underflow`; a stage's table and sums amplify that by at
+    most N.
 
     Raises ValueError where the shape differs or the factors do not make up N.
     """
     result = np.asarray(result)
     same_shape(result, reference.values.shape)
     length = int(result.shape[-1])
-    if method is None and int(np.prod(factors, dtype=np.int64)) != length:
-        raise ValueError(f"factors must have the product {length}, got {list(factors)}")
-    if method is None:
-        bound = bounds.transform_bound(precision, factors, backend)
+    if plan is not None:
+        bound, stages = plan_bound(plan, precision, length), _MOST_STAGES
+    elif method is not None:
+        bound, stages = dft_bound(precision, method, backend), len(method.stages)
+    elif int(np.prod(factors, dtype=np.int64)) == length:
+        bound, stages = bounds.transform_bound(precision, factors, backend), len(factors)
     else:
-        bound = dft_bound(precision, method, backend)
+        raise ValueError(f"factors must have the product {length}, got {list(factors)}")
     terms = bounds.underflow(precision, backend)
-    stages = len(factors if method is None else method.stages)
     lost = stages * 4.0 * length**2 * (terms.operand + terms.result)
     checks = Checks()
     rows = reference.values.reshape(-1, length), result.reshape(-1, length)

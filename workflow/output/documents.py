@@ -26,10 +26,10 @@ from workflow.output.gate_tables import (
 )
 from workflow.output.measured import measured_products
 from workflow.output.readable import PERFORMANCE, Column, markdown_table, number
-from workflow.output.recorded import Rows, read_rows, shown_columns
+from workflow.output.recorded import read_rows, shown_columns
 from workflow.output.scale_tables import scaling_table, streaming_table
+from workflow.output.transform_documents import TRANSFORM_TABLES
 from workflow.output.wanted import judged
-from workflow.output.wanted_dft import judged_dft, judged_dft_errors
 from workflow.output.wanted_softmax import judged_softmax
 from workflow.records import NOT_RUN
 
@@ -183,29 +183,6 @@ def wanted_softmax_table(data: Path) -> str:
     return _wanted(judged_softmax(read_rows(data / "h200-softmax.csv")))
 
 
-def wanted_dft_table(data: Path) -> str:
-    """The benchmark of transforms against what was wanted of it."""
-    return _wanted(judged_dft(_transforms(data)))
-
-
-def dft_errors_table(data: Path) -> str:
-    """The errors of transforms against what was wanted of them."""
-    return _wanted(judged_dft_errors(_transforms(data)))
-
-
-def transforms_table(data: Path) -> str:
-    """The benchmark of transforms."""
-    return markdown_table(shown_columns(), [row for row in _transforms(data) if row["time_us_p50"]])
-
-
-def _transforms(data: Path) -> Rows:
-    """The suite of transforms and that of primes, without what both have."""
-    rows = read_rows(data / "h200-dft.csv")
-    seen = {row["workload"] for row in rows}
-    primes = read_rows(data / "h200-dft-primes.csv")
-    return rows + [row for row in primes if row["workload"] not in seen]
-
-
 def headline_table(data: Path) -> str:
     """Products of 4096^3, ours and what users would otherwise pick."""
     columns = [
@@ -281,9 +258,7 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "h200-gemm-left-out": left_out_table,
     "h200-gemm-wanted": wanted_table,
     "h200-gemm-back-to-back": back_to_back_table,
-    "h200-dft": transforms_table,
-    "h200-dft-wanted": wanted_dft_table,
-    "h200-dft-errors": dft_errors_table,
+    **TRANSFORM_TABLES,
     "h200-gates": gates_table,
     "h200-gates-wanted": wanted_gates_table,
     "h200-gate-costs": gate_costs_table,

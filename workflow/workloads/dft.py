@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -10,16 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from argand import PRECISIONS, Device, Precision, dft
 from argand.dft import Norm
-from argand.dft_choice import choose
-from argand.dft_limits import wide_fits
-from argand.dft_method import method_for, prime_factors
 from pydantic import Field, model_validator
 
 from workflow import accuracy
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.model import Model
-from workflow.methods import operands, peers
+from workflow.methods import operands, peers, transforms
 from workflow.methods.noise import complex_normal
 from workflow.methods.operands import Operand
 from workflow.output import pictures
@@ -40,6 +38,8 @@ from workflow.workloads.base import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_RAN = "plan"
+"""The attribute with the plan that ran, in words."""
 OPERANDS = (
     Operand("samples", ("axis_0", "axis_1", "batch", "sample")),
     Operand("window", ("sample",), real=True),
@@ -199,18 +199,17 @@ class Dft(Workload):
         def compute(given: Mapping[str, Any]) -> Any:
             return dft(_windowed(given), inverse=case.inverse, norm=case.norm, precision=precision)
 
+        *leading, length = staged.operands["samples"].shape
+        rows = int(np.prod(leading))
+        algorithm, steps = transforms.algorithm(rows, length, precision, device)
         return Implementation(
-            "argand", precision, self._algorithm(staged, precision, device), compute,
-            partial(operands.cast, precision=precision),
+            "argand", precision, algorithm, compute, partial(operands.cast, precision=precision),
+            steps=steps,
         )  # fmt: skip
 
-    def _algorithm(self, staged: Staged, precision: Precision, device: Device) -> str:
-        length = staged.operands["samples"].shape[-1]
-        method = None if precision.exact_operands else method_for(length)
-        if device.backend == "cpu":
-            return "pocketfft" if method is None else str(method)
-        wide = method is not None and wide_fits(method.kind, length, length)
-        return str(choose(method, precision, device.require_arch(), wide=wide))
+    def as_computed(self, staged: Staged, steps: str) -> Staged:
+        """With the plan that ran."""
+        return replace(staged, attributes={**staged.attributes, _RAN: steps}) if steps else staged
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
         """scipy.fft on the CPU, cuFFT through CuPy on a GPU."""
@@ -252,15 +251,9 @@ class Dft(Workload):
         precision: Precision,
         device: str,
     ) -> accuracy.Accuracy:
-        """See `accuracy.assess_spectrum`; fp32 and fp64 are a library's, of prime factors."""
-        length = staged.operands["samples"].shape[-1]
-        if precision.exact_operands:
-            return accuracy.assess_spectrum(
-                reference, result, precision, factors=prime_factors(length), backend=device
-            )
-        return accuracy.assess_spectrum(
-            reference, result, precision, method=method_for(length), backend=device
-        )
+        """See `transforms.judged`, by what ran."""
+        ran = staged.attributes.get(_RAN, "")
+        return transforms.judged(reference, result, precision, backend=device, ran=ran)
 
     def product(self, staged: Staged, result: Array) -> Product:
         """The transforms; the last axis is frequency in cycles per sample, from 0 to 1."""

@@ -167,7 +167,9 @@ __device__ __forceinline__ void dft_dense(const DftArguments& args) {
     const int64 groups = static_cast<int64>(gridDim.x) * plan.groups;
     const int64 first_tile = static_cast<int64>(blockIdx.x) * plan.groups + group.index;
     if constexpr (Tiles::kShares) {
-        ring.share(first_tile, groups, tiles, args.counter, work);
+        // Numbers of tiles are below 2^31: more would not fit a device.
+        ring.share(static_cast<int>(first_tile), static_cast<int>(groups), static_cast<int>(tiles),
+                   args.counter, work);
     } else {
         ring.run(first_tile, groups, tiles, work);
     }

@@ -81,8 +81,14 @@ __device__ __forceinline__ void fold_pair(float2 x, float2 y, float scale, float
     }
 }
 
-// Folds and splits a slice of one row tile as it is needed. `read(row, k)` is element k of a row.
-template <Fold fold, typename Read>
+// Which products of two terms are taken. Tensor cores cut what they add towards zero, by a part of the
+// last place of the sum: so the small ones of all slices are summed before the first large one, while
+// sums have small places. Of one term there are only large ones.
+enum class Size { small, large };
+
+// Folds and splits a slice of one row tile as it is needed. `read(row, k)` is element k of a row. The sum
+// of e is taken beside the large products.
+template <Fold fold, Size size, typename Read>
 __device__ __forceinline__ void make_fragment(Fragment<fold.products>& fragment, float2 (&total)[2],
                                               Read read, const float (&scale)[2], int slice) {
     constexpr Products products = fold.products;
@@ -103,8 +109,8 @@ __device__ __forceinline__ void make_fragment(Fragment<fold.products>& fragment,
                     if (kLength % 2 || 2 * k != kLength) y = read(row, kLength - k);
                 }
                 fold_pair<products>(x, y, scale[row], even[c], odd[c]);
-                total[row].x += even[c].x;
-                total[row].y += even[c].y;
+                if constexpr (size == Size::large)
+                    total[row] = {total[row].x + even[c].x, total[row].y + even[c].y};
             }
             if constexpr (kPairs == 2) {
                 fragment.template put<0>(row, word, even[0].x, even[1].x);
@@ -121,42 +127,33 @@ __device__ __forceinline__ void make_fragment(Fragment<fold.products>& fragment,
 }
 
 // The products of a slice with the warp's own columns of the table.
-template <Fold fold, bool Resident>
+template <Fold fold, bool Resident, Size size>
 __device__ __forceinline__ void multiply(float (&parts)[fold.tiles()][4][4],
                                          const Fragment<fold.products>& fragment,
                                          const uint4* table) {
     constexpr Products products = fold.products;
     constexpr int kTerms = products.terms;
     const int lane = threadIdx.x % kWarp;
-    auto load = [&](int at) { return Resident ? table[at] : __ldg(table + at); };
-#pragma unroll
-    for (int n = 0; n < fold.tiles(); ++n) {
-        const int at = n * kTerms * kWarp + lane;
-        uint32 big[2][2], small[2][2];
-        if constexpr (kTerms == 2) {
-#pragma unroll
-            for (int i = 0; i < 2; ++i) {
-                const uint4 found = load(at + i * kWarp);
-                big[i][0] = found.x, big[i][1] = found.y;
-                small[i][0] = found.z, small[i][1] = found.w;
-            }
-            // The small products first: they are not lost in the sum of the large ones.
-#pragma unroll
-            for (int q = 0; q < 4; ++q)
-                mma<products.operand>(parts[n][q], fragment.words[1][q][0], fragment.words[1][q][1],
-                                      big[q / 2]);
-#pragma unroll
-            for (int q = 0; q < 4; ++q)
-                mma<products.operand>(parts[n][q], fragment.words[0][q][0], fragment.words[0][q][1],
-                                      small[q / 2]);
-        } else {
-            const uint4 found = load(at);
-            big[0][0] = found.x, big[0][1] = found.y, big[1][0] = found.z, big[1][1] = found.w;
-        }
+    auto load = [&](int n, int term) {
+        const int at = (n * kTerms + term) * kWarp + lane;
+        return Resident ? table[at] : __ldg(table + at);
+    };
+    auto add = [&](int n, const uint32 (&rows)[4][2][2], uint4 columns) {
+        const uint32 both[2][2] = {{columns.x, columns.y}, {columns.z, columns.w}};
 #pragma unroll
         for (int q = 0; q < 4; ++q)
-            mma<products.operand>(parts[n][q], fragment.words[0][q][0], fragment.words[0][q][1],
-                                  big[q / 2]);
+            mma<products.operand>(parts[n][q], rows[q][0], rows[q][1], both[q / 2]);
+    };
+#pragma unroll
+    for (int n = 0; n < fold.tiles(); ++n) {
+        const uint4 first = load(n, 0);
+        if constexpr (size == Size::small) {
+            const uint4 second = load(n, 1);
+            add(n, fragment.words[1], first);
+            add(n, fragment.words[0], second);
+        } else {
+            add(n, fragment.words[0], first);
+        }
     }
 }
 
@@ -178,27 +175,38 @@ __device__ __forceinline__ float2 of_four_lanes(float2 total) {
     return total;
 }
 
+// The products of all slices, of one size.
+template <Fold fold, int Rows, bool Resident, Size size, typename Read>
+__device__ __forceinline__ void add_products(FoldedSums<fold, Rows>& sums, Read read,
+                                             const uint4* table, const float (&scale)[Rows][2]) {
+    constexpr int kSlice = fold.tiles() * fold.warps * fold.products.terms * kWarp;
+    // Were both loops of two terms unrolled, the compiler would keep what they have in common.
+    constexpr bool kOnly = size == Size::small || fold.products.terms == 1;
+#pragma unroll(kOnly && fold.unrolled(Rows) ? fold.slices() : 1)
+    for (int slice = 0; slice < fold.slices(); ++slice)
+#pragma unroll
+        for (int m = 0; m < Rows; ++m) {
+            Fragment<fold.products> fragment;
+            make_fragment<fold, size>(
+                fragment, sums.total[m], [&](int row, int k) { return read(m, row, k); }, scale[m],
+                slice);
+            multiply<fold, Resident, size>(sums.parts[m], fragment, table + slice * kSlice);
+        }
+}
+
 // `read(row tile, row, k)` is element k of a transform; `table` begins at the warp's own columns;
 // `scale` are powers of two, one for each row that the lane holds.
 template <Fold fold, int Rows, bool Resident, typename Read>
 __device__ __forceinline__ void folded_product(FoldedSums<fold, Rows>& sums, Read read,
                                                const uint4* table, const float (&scale)[Rows][2]) {
-    constexpr int kSlice = fold.tiles() * fold.warps * fold.products.terms * kWarp;
 #pragma unroll
     for (int m = 0; m < Rows; ++m) {
         sums.total[m][0] = sums.total[m][1] = {0.0f, 0.0f};
         clear(sums.parts[m]);
     }
-#pragma unroll(fold.unrolled(Rows) ? fold.slices() : 1)
-    for (int slice = 0; slice < fold.slices(); ++slice)
-#pragma unroll
-        for (int m = 0; m < Rows; ++m) {
-            Fragment<fold.products> fragment;
-            make_fragment<fold>(
-                fragment, sums.total[m], [&](int row, int k) { return read(m, row, k); }, scale[m],
-                slice);
-            multiply<fold, Resident>(sums.parts[m], fragment, table + slice * kSlice);
-        }
+    if constexpr (fold.products.terms == 2)
+        add_products<fold, Rows, Resident, Size::small>(sums, read, table, scale);
+    add_products<fold, Rows, Resident, Size::large>(sums, read, table, scale);
 #pragma unroll
     for (int m = 0; m < Rows; ++m)
 #pragma unroll

@@ -39,11 +39,6 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
     static_assert(!plan.relayed() || (Tiles::kEngineLoads && plan.buffers > plan.groups),
                   "the copy engine brings tiles of other groups");
     extern __shared__ __align__(128) unsigned char shared[];
-    for (int i = threadIdx.x; i < plan.table_bytes() / 16; i += plan.threads())
-        reinterpret_cast<uint4*>(shared)[i] = __ldg(args.table + i);
-    uint32* const places = reinterpret_cast<uint32*>(shared + plan.table_bytes());
-    for (int i = threadIdx.x; i < plan.places() / 2; i += plan.threads())
-        places[i] = __ldg(reinterpret_cast<const uint32*>(args.takes) + i);
     const auto group = Group<plan.warps()>::here();
     unsigned char* const memory = shared + plan.table_bytes() + plan.place_bytes();
     unsigned char* const barriers = memory + plan.buffers * Tiles::kBytes;
@@ -56,7 +51,15 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
         {args.out, lines.count * args.out_stride, args.out_stride, args.rows},
         reinterpret_cast<float2*>(memory + first * Tiles::kBytes),
         shared_address(barriers + first * 8)};
+    const int64 tiles = (args.rows + lines.count - 1) / lines.count;
     if (!plan.relayed() || group.index == 0) ring.start();
+    if constexpr (plan.relayed())
+        if (threadIdx.x == 0) ring.deal(static_cast<int>(tiles), numbers);
+    for (int i = threadIdx.x; i < plan.table_bytes() / 16; i += plan.threads())
+        reinterpret_cast<uint4*>(shared)[i] = __ldg(args.table + i);
+    uint32* const places = reinterpret_cast<uint32*>(shared + plan.table_bytes());
+    for (int i = threadIdx.x; i < plan.places() / 2; i += plan.threads())
+        places[i] = __ldg(reinterpret_cast<const uint32*>(args.takes) + i);
     copy_engine_fence();  // wgmma reads the table as the copy engine would
     __syncthreads();
 
@@ -83,28 +86,46 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
         const uint32 table = shared_address(shared) + share * (kColumns / 8) * 128;
         HankelSums<plan> sums;
         HankelRows<plan.products> even[2], odd[2];
+        constexpr int kHeld = plan.held;
+        HankelRows<plan.products> held_even[kHeld ? kHeld : 1], held_odd[kHeld ? kHeld : 1];
         float2 total = {0.0f, 0.0f};
         HankelPairs pairs;
-#pragma unroll 1
-        for (int slice = 0; slice + 1 < kSlices; slice += 2) {
 #pragma unroll
-            for (int i = 0; i < 2; ++i) {
-                pairs.read<plan>(bytes, taken, slice + i, t);
-                wgmma_wait<1>();  // the products of the slice before the last: of these rows
-                pairs.fold(even[i], odd[i], total, scale);
-                sums.multiply(even[i], odd[i], table, slice + i);
-            }
+        for (int slice = 0; slice < kHeld; ++slice) {
+            pairs.read<plan>(bytes, taken, slice, t);
+            wgmma_wait<1>();
+            pairs.fold(held_even[slice], held_odd[slice], total, scale);
+            sums.multiply(held_even[slice], held_odd[slice], table, slice);
         }
-        if constexpr (kSlices % 2) {
-            pairs.read<plan>(bytes, taken, kSlices - 1, t);
-            wgmma_wait<0>();  // else the compiler has all products wait for each other
-            pairs.fold(even[0], odd[0], total, scale);
-            sums.multiply(even[0], odd[0], table, kSlices - 1);
+        each_slice<kHeld, kSlices>([&](auto rows, int slice) {
+            pairs.read<plan>(bytes, taken, slice, t);
+            wgmma_wait<rows.pending>();  // the products of the slice before the last: of these rows
+            pairs.fold(even[rows.index], odd[rows.index], total, scale);
+            sums.multiply(even[rows.index], odd[rows.index], table, slice);
+        });
+        if constexpr (plan.products.terms == 2) {
+#pragma unroll
+            for (int slice = 0; slice < kHeld; ++slice)
+                sums.multiply_large(held_even[slice], held_odd[slice], table, slice);
+            auto again = [&](auto rows, int slice) {
+                pairs.read<plan>(bytes, taken, slice, t);
+                wgmma_wait<rows.pending>();
+                pairs.fold_first(even[rows.index], odd[rows.index], scale);
+                sums.multiply_large(even[rows.index], odd[rows.index], table, slice,
+                                    slice != plan.joint);
+            };
+            constexpr int kJoint = plan.joint ? plan.joint : kSlices;
+            each_slice<kHeld, kJoint>(again);
+            if constexpr (plan.joint) {
+                sums.put_aside();
+                each_slice<kJoint, kSlices>(again);
+            }
         }
         const float2 x = line[0];
         const float2 first = {x.x * scale * args.unit, x.y * scale * args.unit};
         total = of_four_lanes(total);
         sums.finish();
+        if constexpr (plan.joint) sums.join(1.0f - 16 * (kSlices - plan.joint) * args.growth);
         // All of the lines has been read: results take their place.
         if constexpr (plan.sharing * plan.turns == 1) {
             __syncwarp();
@@ -120,6 +141,9 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
         const int left = min(plan.shift(), kHalf - skipped) - column;
         const float sign = args.sign;
         unsigned char* const results = reinterpret_cast<unsigned char*>(line);
+        // What the table is larger by grows along its diagonals: what is left goes with the column.
+        const float step = 8 * args.growth * args.factor;
+        const float factor = fmaf(step, static_cast<float>(column / 8), args.factor);
         const auto& p = sums.p;
         const auto& q = sums.q;
         uint32 pairs_given[kColumns / 8];  // all at once: results could lie where they do
@@ -129,13 +153,14 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
         for (int n = 0; n < kColumns / 8; ++n) {
 #pragma unroll
             for (int c = 0; c < 2; ++c) {
+                const float own_factor = fmaf(step, static_cast<float>(n), factor);
                 const uint32 at = c ? pairs_given[n] >> 16 : pairs_given[n] & 0xffffu;
                 const int i = 4 * n + c;
                 const float re = sign * q[i], im = sign * q[i + 2];
-                const float2 below = {fmaf(p[i] + re, args.factor, first.x) * undo,
-                                      fmaf(p[i + 2] - im, args.factor, first.y) * undo};
-                const float2 above = {fmaf(p[i] - re, args.factor, first.x) * undo,
-                                      fmaf(p[i + 2] + im, args.factor, first.y) * undo};
+                const float2 below = {fmaf(p[i] + re, own_factor, first.x) * undo,
+                                      fmaf(p[i + 2] - im, own_factor, first.y) * undo};
+                const float2 above = {fmaf(p[i] - re, own_factor, first.x) * undo,
+                                      fmaf(p[i + 2] + im, own_factor, first.y) * undo};
                 if (8 * n + 2 * t + c < left) {
                     *reinterpret_cast<float2*>(results + at) = below;
                     *reinterpret_cast<float2*>(results + (8 * kLength - at)) = above;
@@ -143,7 +168,6 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
             }
         }
     };
-    const int64 tiles = (args.rows + lines.count - 1) / lines.count;
     if constexpr (plan.relayed()) {
         ring.template relay<plan.groups>(static_cast<int>(tiles), args.counter, numbers, work);
     } else {

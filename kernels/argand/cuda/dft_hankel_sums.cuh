@@ -14,6 +14,8 @@ struct HankelPlan {
     int groups;   // tiles worked on at a time
     int buffers;  // of all groups: with wide copies each takes the next one, else each has its own
     bool wide;    // 16 bytes a copy
+    int held;     // slices whose first terms wait in registers
+    int joint;    // slices of the first of two sums of large products, or 0: there is one
 
     constexpr int half() const { return length / 2; }
     constexpr int slices() const { return (half() + 15) / 16; }
@@ -61,10 +63,19 @@ struct HankelRows {
         }
     }
 
+    __device__ __forceinline__ void put_first(int i, float low, float high) {
+        words[0][i] = products.operand == Operand::bf16 ? pack_bf16(low, high) : pack_fp16(low, high);
+    }
+
     // Keeps the compiler from moving what makes them past the products of other slices.
     __device__ __forceinline__ void settle() {
 #pragma unroll
         for (int i = 0; i < 4 * products.terms; ++i) asm volatile("" : "+r"(words[i / 4][i % 4]));
+    }
+
+    __device__ __forceinline__ void settle_first() {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) asm volatile("" : "+r"(words[0][i]));
     }
 };
 
@@ -107,6 +118,25 @@ struct HankelPairs {
         even.settle();
         odd.settle();
     }
+
+    // The first terms alone, of what has been folded before.
+    template <Products products>
+    __device__ __forceinline__ void fold_first(HankelRows<products>& even, HankelRows<products>& odd,
+                                               float scale) const {
+#pragma unroll
+        for (int word = 0; word < 2; ++word) {
+            float2 e[2], o[2];
+#pragma unroll
+            for (int c = 0; c < 2; ++c)
+                fold_pair<products>(x[2 * word + c], y[2 * word + c], scale, e[c], o[c]);
+            even.put_first(2 * word, e[0].x, e[1].x);
+            even.put_first(2 * word + 1, e[0].y, e[1].y);
+            odd.put_first(2 * word, o[0].y, o[1].y);
+            odd.put_first(2 * word + 1, o[0].x, o[1].x);
+        }
+        even.settle_first();
+        odd.settle_first();
+    }
 };
 
 // Tiles of 8 x 8 without gaps: from one to the next 128 bytes, along k and along the columns.
@@ -115,30 +145,45 @@ __device__ __forceinline__ uint64 describe_cores(uint32 address) {
 }
 
 // The sums of a warpgroup's columns: P and Q.
+//
+// Tensor cores cut what they add towards zero, by a part of the last place of the sum. So the small
+// products of all slices are summed before the first large one, while sums have small places, and a
+// long sum of large products is two (`joint`), which are added in fp32.
 template <HankelPlan plan>
 struct HankelSums {
-    static constexpr int kCount = plan.columns() / 2;
+    static constexpr int kCount = plan.columns() / 2, kKept = plan.joint ? kCount : 1;
+    static constexpr int kTerms = plan.products.terms, kPlane = plan.cores() * 128;
+    using Rows = HankelRows<plan.products>;
     float p[kCount], q[kCount];
+    float first_p[kKept], first_q[kKept];
 
-    __device__ __forceinline__ void multiply(const HankelRows<plan.products>& even,
-                                             const HankelRows<plan.products>& odd, uint32 table,
-                                             int slice) {
-        constexpr int kTerms = plan.products.terms, kPlane = plan.cores() * 128;
+    // Of the rows' term `Own` and the table's term `Other`, added to what is there where `keep`.
+    template <int Own, int Other>
+    __device__ __forceinline__ void product(const Rows& even, const Rows& odd, uint32 table, int slice,
+                                            int keep) {
         const uint32 at = table + 256 * slice;
-        auto cosines = [&](int term) { return describe_cores(at + term * kPlane); };
-        auto sines = [&](int term) { return describe_cores(at + (kTerms + term) * kPlane); };
+        wgmma<1>(p, even.words[Own], describe_cores(at + Other * kPlane), keep);
+        wgmma<1>(q, odd.words[Own], describe_cores(at + (kTerms + Other) * kPlane), keep);
+    }
+
+    // What comes first: the small products of two terms, all of one.
+    __device__ __forceinline__ void multiply(const Rows& even, const Rows& odd, uint32 table,
+                                             int slice) {
         const int later = slice != 0;
         wgmma_fence();
         if constexpr (kTerms == 2) {
-            // The small products first: they are not lost in the sum of the large ones.
-            wgmma<1>(p, even.words[1], cosines(0), later);
-            wgmma<1>(q, odd.words[1], sines(0), later);
-            wgmma<1>(p, even.words[0], cosines(1), 1);
-            wgmma<1>(q, odd.words[0], sines(1), 1);
+            product<1, 0>(even, odd, table, slice, later);
+            product<0, 1>(even, odd, table, slice, 1);
+        } else {
+            product<0, 0>(even, odd, table, slice, later);
         }
-        const int keep = kTerms == 2 ? 1 : later;
-        wgmma<1>(p, even.words[0], cosines(0), keep);
-        wgmma<1>(q, odd.words[0], sines(0), keep);
+        wgmma_commit();
+    }
+
+    __device__ __forceinline__ void multiply_large(const Rows& even, const Rows& odd, uint32 table,
+                                                   int slice, int keep = 1) {
+        wgmma_fence();
+        product<0, 0>(even, odd, table, slice, keep);
         wgmma_commit();
     }
 
@@ -147,4 +192,41 @@ struct HankelSums {
         settle(p);
         settle(q);
     }
+
+    // Puts the first sums of large products aside: the next product begins anew.
+    __device__ __forceinline__ void put_aside() {
+        finish();
+#pragma unroll
+        for (int i = 0; i < kKept; ++i) first_p[i] = p[i], first_q[i] = q[i];
+        settle(first_p);
+        settle(first_q);
+    }
+
+    // `share` is what the first sums have to be multiplied by: the table gives back more than was cut.
+    __device__ __forceinline__ void join(float share) {
+#pragma unroll
+        for (int i = 0; i < kKept; ++i) {
+            p[i] = fmaf(first_p[i], share, p[i]);
+            q[i] = fmaf(first_q[i], share, q[i]);
+        }
+    }
 };
+
+// `work(Rows, slice)` for slices from `First` to `Last`, two at a time with rows 0 and 1: rows of one are
+// made while products of the other run. What uses rows waits until all but the latest `Pending` groups
+// of products are done.
+template <int Rows, int Pending>
+struct SliceRows {
+    static constexpr int index = Rows, pending = Pending;
+};
+
+template <int First, int Last, typename Work>
+__device__ __forceinline__ void each_slice(Work work) {
+#pragma unroll 1
+    for (int slice = First; slice + 1 < Last; slice += 2) {
+        work(SliceRows<0, 1>{}, slice);
+        work(SliceRows<1, 1>{}, slice + 1);
+    }
+    // Else the compiler has all products wait for each other.
+    if constexpr ((Last - First) % 2) work(SliceRows<0, 0>{}, Last - 1);
+}

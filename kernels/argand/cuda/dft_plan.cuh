@@ -87,6 +87,7 @@ struct DftArguments {
     float factor;      // of the result, and of the tables back
     float unit;        // of x_0 and of sums without a table
     float sign;        // 1 forward, -1 inverse
+    float growth;      // of a table by Hankel matrices from number to number, relatively, downwards
 };
 
 // The largest magnitude m of a transform gives 2^exponent with 2^exponent m in [2^13, 2^14): folding

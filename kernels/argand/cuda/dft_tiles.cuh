@@ -192,15 +192,17 @@ struct Ring {
     // The same of a lone warp, with tiles from a counter of all: some multiprocessors are slower at memory
     // than others. The first few are dealt out, and the next number is asked for long before it is needed.
     template <typename Work>
-    __device__ __forceinline__ void share(int64 first, int64 groups, int64 tiles, uint32* counter,
+    __device__ __forceinline__ void share(int first, int groups, int tiles, uint32* counter,
                                           Work work) const {
         static_assert(kShares, "a warp's first lane asks the engine for all");
         constexpr int kAhead = Buffers == 2 ? 1 : Buffers;
-        const int64 dealt = groups * kAhead;
-        auto draw = [&] { return group.thread == 0 ? dealt + atomicAdd(counter, 1u) : 0; };
-        int64 numbers[Buffers], drawn = draw();
+        const int dealt = groups * kAhead;
+        auto draw = [&] {
+            return group.thread == 0 ? dealt + static_cast<int>(atomicAdd(counter, 1u)) : 0;
+        };
+        int numbers[Buffers], drawn = draw();
         auto take = [&](int b) {
-            const int64 tile = drawn;
+            const int tile = drawn;
             request(tile, tiles, b);
             if (tile < tiles) drawn = draw();
             return tile;
@@ -216,7 +218,7 @@ struct Ring {
                 drained();
                 numbers[1] = take(b ^ 1);
             }
-            const int64 tile = __shfl_sync(0xffffffffu, numbers[0], 0);
+            const int tile = __shfl_sync(0xffffffffu, numbers[0], 0);
             if (tile >= tiles) break;
 #pragma unroll
             for (int i = 1; i < Buffers; ++i) numbers[i - 1] = numbers[i];
@@ -241,36 +243,40 @@ struct Ring {
         if (group.thread == 0) {
             wait_stores_read<0>();
             // Every warp draws one number that is too large; who has the last one leaves the counter zero.
-            const int64 right = tiles > dealt ? tiles - dealt : 0;
+            const int right = tiles > dealt ? tiles - dealt : 0;
             if (drawn - dealt == right + groups - 1) *counter = 0;
         }
     }
 
-    // `work(buffer, between)` for tiles of this group, where `Groups` take a block's buffers in turn. The
-    // first tiles are dealt out; for each that it has done a group draws another one's number and has it
-    // brought to the buffer that it had, maybe for another group: by `between`, which is called where what
-    // was stored last has long been read. `numbers` say which tile a buffer has; one that is too large is
-    // the last for its group, as numbers only grow.
+    // Says which tile a buffer has, and has it brought; one that is too large is the last.
+    __device__ __forceinline__ void place(int tile, int tiles, int b, volatile int* numbers) const {
+        numbers[b] = tile;
+        if (tile < tiles) {
+            request(tile, tiles, b);
+        } else {
+            barrier_arrive(barriers + 8 * b);
+        }
+    }
+
+    // The first tiles of a block, by one thread: as early as can be.
+    __device__ __forceinline__ void deal(int tiles, volatile int* numbers) const {
+        for (int b = 0; b < Buffers; ++b) place(b * gridDim.x + blockIdx.x, tiles, b, numbers);
+    }
+
+    // `work(buffer, between)` for tiles of this group, where `Groups` take a block's buffers in turn, after
+    // `deal`. For each tile that it has done a group draws another one's number and has it brought to the
+    // buffer that it had, maybe for another group: by `between`, which is called where what was stored last
+    // has long been read. `numbers` say which tile a buffer has; they only grow.
     template <int Groups, typename Work>
     __device__ __forceinline__ void relay(int tiles, uint32* counter, volatile int* numbers,
                                           Work work) const {
         static_assert(kEngineLoads && kEngineStores && Buffers > Groups, "others' tiles come by engine");
         const int dealt = gridDim.x * Buffers;
-        auto place = [&](int tile, int b) {
-            numbers[b] = tile;
-            if (tile < tiles) {
-                request(tile, tiles, b);
-            } else {
-                barrier_arrive(barriers + 8 * b);
-            }
-        };
-        if (group.index == 0 && group.thread == 0)
-            for (int b = 0; b < Buffers; ++b) place(b * gridDim.x + blockIdx.x, b);
         int b = group.index, parity = 0, stored = -1, owed = 0;
         auto pay = [&] {
             if (stored < 0 || group.thread != 0) return;
             wait_stores_read<0>();
-            place(owed, stored);
+            place(owed, tiles, stored, numbers);
             // As many numbers are drawn as there are tiles: who has the last one is the last to draw.
             if (owed == dealt + tiles - 1) *counter = 0;
         };
@@ -295,6 +301,6 @@ struct Ring {
         group.sync();  // all know that it was the last
         pay();
         // Who waits for the buffer that had none has to know, too.
-        if (group.thread == 0) place(tiles, b);
+        if (group.thread == 0) place(tiles, tiles, b, numbers);
     }
 };

@@ -50,20 +50,19 @@ __device__ __forceinline__ void pair_halves(uint32 a, uint32 b, uint32& low, uin
     high = __byte_perm(a, b, 0x7632);
 }
 
-// The same products of what `fold_in_place` left.
-template <Fold fold, int Rows, bool Resident, typename Line>
-__device__ __forceinline__ void product_in_place(FoldedSums<fold, Rows>& sums, Line line,
-                                                 const uint4* table) {
+// The products of all slices, of one size, of what `fold_in_place` left.
+template <Fold fold, int Rows, bool Resident, Size size, typename Line>
+__device__ __forceinline__ void add_in_place(FoldedSums<fold, Rows>& sums, Line line,
+                                             const uint4* table) {
     constexpr int kLength = fold.length, kHalf = fold.half();
     constexpr int kSlice = fold.tiles() * fold.warps * fold.products.terms * kWarp;
     const int t = threadIdx.x % 4;
-#pragma unroll
-    for (int m = 0; m < Rows; ++m) clear(sums.parts[m]);
 #pragma unroll 1
     for (int slice = 0; slice < fold.slices(); ++slice)
 #pragma unroll
         for (int m = 0; m < Rows; ++m) {
             Fragment<fold.products> fragment;
+            auto& words = fragment.words;
 #pragma unroll
             for (int row = 0; row < 2; ++row)
 #pragma unroll
@@ -77,15 +76,24 @@ __device__ __forceinline__ void product_in_place(FoldedSums<fold, Rows>& sums, L
                         if (kLength % 2 || 2 * k != kLength)
                             odd[c] = *reinterpret_cast<const uint2*>(line(m, row) + kLength - k);
                     }
-                    auto& words = fragment.words;
                     pair_halves(even[0].x, even[1].x, words[0][0][row][word], words[0][1][row][word]);
                     pair_halves(odd[0].x, odd[1].x, words[0][2][row][word], words[0][3][row][word]);
-                    if constexpr (fold.products.terms == 2) {
+                    if constexpr (size == Size::small) {
                         pair_halves(even[0].y, even[1].y, words[1][0][row][word],
                                     words[1][1][row][word]);
                         pair_halves(odd[0].y, odd[1].y, words[1][2][row][word], words[1][3][row][word]);
                     }
                 }
-            multiply<fold, Resident>(sums.parts[m], fragment, table + slice * kSlice);
+            multiply<fold, Resident, size>(sums.parts[m], fragment, table + slice * kSlice);
         }
+}
+
+template <Fold fold, int Rows, bool Resident, typename Line>
+__device__ __forceinline__ void product_in_place(FoldedSums<fold, Rows>& sums, Line line,
+                                                 const uint4* table) {
+#pragma unroll
+    for (int m = 0; m < Rows; ++m) clear(sums.parts[m]);
+    if constexpr (fold.products.terms == 2)
+        add_in_place<fold, Rows, Resident, Size::small>(sums, line, table);
+    add_in_place<fold, Rows, Resident, Size::large>(sums, line, table);
 }

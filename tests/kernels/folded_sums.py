@@ -1,0 +1,127 @@
+"""Folded transforms as tensor cores sum them: the GPU's own tables, its order, its cuts.
+
+The CPU backend rounds and splits as kernels do but leaves sums to the library, whose are not cut.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from argand import PRECISIONS
+from argand.dft_fragments import fragments
+from argand.dft_hankel import HankelPlan, cores, places
+from argand.dft_plan import DensePlan, Plan
+from argand.numpy_dft import HEADROOM
+from argand.rounding import power_of_two, scale_exponents, split
+
+from tests.kernels.tensor_core_sums import added
+
+Array = npt.NDArray[Any]
+ROW = PRECISIONS["3xfp16"]
+STEP = 16
+TABLE = 2.0**ROW.operand.scaled_exponent
+
+
+@dataclass(frozen=True)
+class Folded:
+    """What a kernel does of a length: which numbers it takes and gives, and its tables.
+
+    Attributes:
+        taken, given: (K,) and (N,) of 1 to L - 1; numbers from `half` on are zeros.
+        cosines, sines: terms of (K, N), times `TABLE`.
+        undone: (N,) what sums are multiplied by.
+        joint: slices of the first of two sums, or 0; what it is multiplied by is ``share``.
+    """
+
+    taken: Array
+    given: Array
+    cosines: list[Array]
+    sines: list[Array]
+    undone: Array
+    joint: int
+    share: float
+
+
+def folded(plan: Plan) -> Folded:
+    """Of a plan that works by one product; of the first turn and the whole length of Hankel's."""
+    return _hankel(plan) if isinstance(plan, HankelPlan) else _dense(plan)
+
+
+def _dense(plan: Plan) -> Folded:
+    assert isinstance(plan, DensePlan)
+    half = plan.length // 2
+    words = fragments(plan.length, plan.warps, ROW)
+    slices, tiles = words.shape[:2]
+    found = np.zeros((4, slices * STEP, tiles * 8))
+    numbers = words.view(np.float16).astype(float)  # (slices, tiles, terms, lanes, 8)
+    for lane in range(32):
+        n = 8 * np.arange(tiles) + lane // 4 // 2 + 4 * (lane // 4 % 2)
+        for term in range(2):
+            for j in range(4):
+                k = STEP * np.arange(slices) + lane % 4 + 4 * j
+                for which in range(2):
+                    found[2 * which + term][np.ix_(k, n)] = numbers[:, :, term, lane, 4 * which + j]
+    order = 1 + np.arange(half)
+    terms = [matrix[:, :half] for matrix in found]
+    return Folded(order, order, terms[:2], terms[2:], np.ones(half), 0, 1.0)
+
+
+def _hankel(plan: HankelPlan) -> Folded:
+    half, tiles = plan.length // 2, cores(plan, ROW).view(np.float16).astype(float)
+    blocks = plan.sharing * plan.columns // 8
+    terms = [
+        np.block([[term[k + n].T for n in range(blocks)] for k in range(2 * plan.slices)])
+        for term in tiles
+    ]
+    where, shift = places(plan).astype(int) // 8, min(plan.shift, half)
+    growth = plan.growth(ROW)
+    undone = 1 + growth * (np.arange(shift) // 8 * 8)
+    joint = plan.joint(ROW)
+    return Folded(
+        where[plan.before :][:half], where[plan.before :][:shift],
+        [term[:, :shift] for term in terms[:2]], [term[:, :shift] for term in terms[2:]],
+        undone, joint, 1 - STEP * (plan.slices - joint) * growth,
+    )  # fmt: skip
+
+
+def transformed(x: Array, plan: Plan) -> tuple[Array, Array]:
+    """Which of each row's numbers are found, and these: x is (rows, L) of complex64."""
+    made, length = folded(plan), x.shape[1]
+    exponent = scale_exponents(x, -1) - HEADROOM
+    given = x * power_of_two(exponent)
+    low, high = given[:, made.taken], given[:, length - made.taken]
+    p, q = (
+        _sums(part, terms, made)
+        for part, terms in ((low + high, made.cosines), (low - high, made.sines))
+    )
+    # Of odd lengths: X_n and X_(L-n) from P and Q.
+    first = given[:, :1]
+    below, above = first + (p - 1j * q) / TABLE, first + (p + 1j * q) / TABLE
+    found = np.concatenate([below, above], axis=1) * power_of_two(-exponent).astype(float)
+    return np.concatenate([made.given, length - made.given]), found.astype(np.complex64)
+
+
+def _sums(x: Array, terms: list[Array], made: Folded) -> Array:
+    parts = [_real_sums(part, terms, made) for part in (x.real, x.imag)]
+    return np.asarray((parts[0] + 1j * parts[1]) * made.undone)
+
+
+def _real_sums(x: Array, terms: list[Array], made: Folded) -> Array:
+    """Small products of all slices, then large ones, maybe of two sums."""
+    depth = terms[0].shape[0]
+    padded = np.zeros((len(x), depth), np.float32)
+    padded[:, : x.shape[1]] = x
+    own = [term.astype(float) for term in split(padded, ROW)]
+    sums, first = np.zeros((len(x), terms[0].shape[1])), 0.0
+    slices = [slice(start, start + STEP) for start in range(0, depth, STEP)]
+    for k in slices:
+        sums = added(sums, own[1][:, k], terms[0][k])
+        sums = added(sums, own[0][:, k], terms[1][k])
+    for index, k in enumerate(slices):
+        if made.joint and index == made.joint:
+            first, sums = sums * made.share, np.zeros_like(sums)
+        sums = added(sums, own[0][:, k], terms[0][k])
+    return np.asarray((first + sums).astype(np.float32).astype(float))

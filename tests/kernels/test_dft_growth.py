@@ -1,0 +1,86 @@
+"""How errors of folded products grow with the length, summed as tensor cores sum."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from argand import PRECISIONS
+from argand.device import ARCHITECTURES
+from argand.dft_choice import own_plan
+from argand.dft_cut import CUT, cut_of
+from argand.dft_limits import wide_fits
+from argand.dft_method import LARGEST_DENSE, method_for
+from argand.dft_plan import Plan
+
+from tests.kernels.folded_sums import ROW, transformed
+from tests.kernels.tensor_core_sums import added
+
+Array = npt.NDArray[Any]
+HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
+AMPERE = next(arch for arch in ARCHITECTURES if arch.target == "sm_80")
+LENGTHS = (17, 31, 67, 97, 127, 131, 149, 199, 251, 307, 359, 401, 449, 509)
+
+
+def plan_of(length: int, arch: Any) -> Plan:
+    method = method_for(length)
+    plan = own_plan(method, ROW, arch, wide=wide_fits(method.kind, length, length))
+    assert plan is not None
+    return plan
+
+
+@lru_cache(maxsize=64)
+def error(length: int, target: str) -> tuple[float, float]:
+    """Relative, of many transforms of normal numbers; and what of the result is missing."""
+    arch = HOPPER if target == HOPPER.target else AMPERE
+    rng = np.random.default_rng(length)
+    shape = (max(6, 3000 // length), length, 2)
+    x = rng.standard_normal(shape).astype(np.float32).view(np.complex64)[..., 0]
+    which, found = transformed(x, plan_of(length, arch))
+    exact = np.fft.fft(x.astype(complex))[:, which]
+    kept = np.vdot(exact, found) / np.vdot(exact, exact)
+    return float(np.linalg.norm(found - exact) / np.linalg.norm(exact)), 1 - float(kept.real)
+
+
+def exponent_of(lengths: tuple[int, ...], target: str) -> float:
+    """The p of errors that go as (log n)^p."""
+    errors = [error(length, target)[0] for length in lengths]
+    return float(np.polyfit(np.log(np.log(lengths)), np.log(errors), 1)[0])
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_errors_grow_no_faster_than_the_logarithm(target: str) -> None:
+    assert exponent_of(LENGTHS, target) <= 1
+    if target == HOPPER.target:  # of each kind of kernel, too
+        assert exponent_of(tuple(n for n in LENGTHS if n < 128), target) <= 1
+        assert exponent_of(tuple(n for n in LENGTHS if n > 128), target) <= 1
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("length", [67, 127, 251, 509, 719])
+def test_what_is_cut_on_average_is_given_back(length: int, target: str) -> None:
+    """Without it an average sum of S slices would lack S / 2 cuts of its large products."""
+    slices = -(-(length // 2) // 16)
+    assert abs(error(length, target)[1]) < CUT * slices / 4
+
+
+def test_the_longest_is_far_below_what_is_allowed() -> None:
+    assert method_for(719).kind == "dense"
+    assert LARGEST_DENSE < 16 * 64
+    assert error(719, HOPPER.target)[0] < 2e-7
+
+
+def test_an_instruction_cuts_as_much_as_is_given_back(rng: np.random.Generator) -> None:
+    """Of sums that are large beside what is added, of every mantissa, all bits as likely."""
+    sums = np.exp2(rng.uniform(0, 1, (1, 1 << 16))).astype(np.float32).astype(float)
+    small = np.ldexp(rng.integers(-(2**14), 2**14, (16, 1 << 16)), -30).astype(float)
+    exact = sums + small.sum(axis=0)
+    lost = (exact - added(sums, np.ones((1, 16)), small)) / exact
+    spread = lost.std() / np.sqrt(lost.size)
+    # Products that are cut towards zero lose nothing on average: they have both signs.
+    assert abs(lost.mean() - CUT) < 5 * spread
+    assert cut_of(ROW) == CUT
+    assert cut_of(PRECISIONS["fp16"]) == 0

@@ -1,0 +1,147 @@
+"""Our GPU transforms of awkward lengths, of large prime factors, against fp64."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from argand import PRECISIONS, choice_table, dft, dft_tuning, tune_dft
+from argand.device import Device
+from argand.dft_choice import candidates, estimate
+from argand.dft_method import method_for
+from argand.dft_passes import PassesPlan
+from argand.dft_plan import Plan, dft_source
+from argand.nvrtc import compile_all
+
+from workflow.accuracy.transform_bounds import butterfly_bound
+
+pytestmark = pytest.mark.gpu
+Array = npt.NDArray[Any]
+ROW = PRECISIONS["3xfp16"]
+BUTTERFLIES = (254, 262, 508, 1018, 2018, 3022, 8186, 13_001)
+PASSES = (9001, 14_009, 16_382, 20_011, 57_337, 65_537, 100_003, 262_139, 524_287, 1_000_003)
+
+
+def normal(rng: np.random.Generator, *shape: int) -> Array:
+    return rng.standard_normal((*shape, 2)).astype(np.float32).view(np.complex64)[..., 0]
+
+
+def plans(gpu: Device, length: int, kind: str, most: int) -> list[Plan]:
+    """The best plan of a kind and some that are as good as any, compiled."""
+    arch = gpu.require_arch()
+    every = candidates(method_for(length), ROW, arch, wide=False)
+    found = sorted((plan for plan in every if plan.kind == kind), key=estimate)
+    found = found[:: -(-len(found) // most)]
+    compile_all((dft_source(plan, ROW), arch.target) for plan in found)
+    return found
+
+
+def check(cp: Any, x: Array, plan: Any, *, inverse: bool = False, norm: str = "backward") -> Array:
+    """Every row within its bound and 1e-6, and every element written."""
+    from argand.cuda_dft import forced
+
+    out = cp.full(x.shape, np.nan, np.complex64)
+    with forced.to(plan):
+        assert dft(cp.asarray(x), out=out, inverse=inverse, norm=norm) is out
+    found = out.get()
+    expected = (np.fft.ifft if inverse else np.fft.fft)(x.astype(complex), norm=norm)
+    assert np.isfinite(found).all()
+    size = np.linalg.norm(expected, axis=-1)
+    error = np.linalg.norm(found - expected, axis=-1)
+    assert (error <= min(1e-6, butterfly_bound(plan)) * size).all()
+    return found
+
+
+@pytest.mark.parametrize("length", BUTTERFLIES)
+def test_convolutions_of_composite_lengths(
+    cp: Any, gpu: Device, rng: np.random.Generator, length: int
+) -> None:
+    for plan in plans(gpu, length, "butterfly", 3):
+        check(cp, normal(rng, 37, length), plan)
+        check(cp, normal(rng, 3, length), plan, inverse=True)
+
+
+@pytest.mark.parametrize("length", PASSES)
+def test_passes(cp: Any, gpu: Device, rng: np.random.Generator, length: int) -> None:
+    for plan in plans(gpu, length, "passes", 4):
+        x = normal(rng, 5, length)
+        x[0, 1:] = 0
+        check(cp, x, plan)
+        for norm in ("backward", "ortho", "forward"):
+            check(cp, x[:2], plan, inverse=True, norm=norm)
+
+
+def test_passes_in_pieces_in_place_and_of_strides(
+    cp: Any, gpu: Device, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from argand import cuda_dft_passes
+    from argand.cuda_dft import forced
+
+    length = 14_009
+    (plan,) = plans(gpu, length, "passes", 1)
+    assert isinstance(plan, PassesPlan)
+    x = normal(rng, 7, length)
+    whole = check(cp, x, plan)
+    given = cp.full((7, length + 3), np.nan, np.complex64)
+    monkeypatch.setattr(cuda_dft_passes, "WORKSPACE_BYTES", 3 * 8 * plan.size)
+    with forced.to(plan):
+        rows = given[:, 1 : length + 1]
+        rows[...] = cp.asarray(x)
+        assert dft(rows, out=rows) is rows
+        np.testing.assert_array_equal(rows.get(), whole)
+        assert cp.isnan(given[:, :1]).all()
+        assert cp.isnan(given[:, length + 1 :]).all()
+        # A transform depends neither on its neighbours nor on its piece.
+        x[2, 5], x[5, -1] = np.nan, np.inf
+        found = dft(cp.asarray(x)).get()
+    np.testing.assert_array_equal(found[[0, 1, 3, 4, 6]], whole[[0, 1, 3, 4, 6]])
+    assert not np.isfinite(found[[2, 5]]).any()
+
+
+def test_passes_have_the_range_of_fp32(cp: Any, gpu: Device, rng: np.random.Generator) -> None:
+    """Powers of two change nothing while what is between stays within it."""
+    length = 14_009
+    (plan,) = plans(gpu, length, "passes", 1)
+    x = normal(rng, 2, length)
+    whole = check(cp, x, plan)
+    for power in (-90, 90):
+        found = check(cp, np.ldexp(x.view(np.float32), power).view(np.complex64), plan)
+        np.testing.assert_array_equal(
+            found, np.ldexp(whole.view(np.float32), power).view(np.complex64)
+        )
+
+
+def test_any_length(cp: Any, rng: np.random.Generator) -> None:
+    """As the choice has it, of lengths that nobody picked."""
+    for length in rng.integers(129, 40_000, 60):
+        x = normal(rng, 3, length)
+        out = cp.full(x.shape, np.nan, np.complex64)
+        dft(cp.asarray(x), out=out)
+        expected = np.fft.fft(x.astype(complex))
+        error = np.linalg.norm(out.get() - expected) / np.linalg.norm(expected)
+        assert error <= 1e-6, length
+
+
+def test_the_fastest_is_kept_and_taken(
+    cp: Any, rng: np.random.Generator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from argand.cuda_dft import plan_of
+
+    monkeypatch.setattr(choice_table, "cache_folder", lambda: tmp_path)
+    dft_tuning.TABLE.changed()
+    x = normal(rng, 64, 1018)
+    try:
+        found = tune_dft(64, 1018, most=2)
+        assert [time for _, time in found] == sorted(time for _, time in found)
+        assert None in [plan for plan, _ in found]
+        choice = plan_of(cp.asarray(x))
+        assert choice.plan == found[0][0]
+        assert "measured on this device" in choice.why
+        expected = np.fft.fft(x.astype(complex))
+        error = np.linalg.norm(dft(cp.asarray(x)).get() - expected) / np.linalg.norm(expected)
+        assert error <= 1e-6
+    finally:
+        dft_tuning.TABLE.changed()
