@@ -59,7 +59,8 @@ def limited_device_memory(workload: Workload, device: Device) -> Iterator[None]:
 
     pool = cupy.get_default_memory_pool()
     with cupy.cuda.Device(device.index):
-        pool.set_limit(size=memory_for(workload, device))
+        # What this process holds already, such as counters of products, is not the job's.
+        pool.set_limit(size=pool.used_bytes() + memory_for(workload, device))
         try:
             yield
         finally:
