@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex
 
 from workflow.accuracy.grading import GrowthRow
 from workflow.methods.peers import PEERS
-from workflow.output import figures
+from workflow.output import figures, pictures
 from workflow.output.figures import (
     COLOURS,
     draw_growth,
@@ -228,3 +228,12 @@ def test_colours_stay_apart_with_colour_blindness(deficiency):
         seen[name] = lab(np.clip(np.array(DEFICIENCIES[deficiency]) @ linear, 0, 1))
     for one, other in itertools.combinations(seen, 2):
         assert np.linalg.norm(seen[one] - seen[other]) > 10, (one, other)
+
+
+@pytest.mark.parametrize("equal", [0, 1, 40])
+def test_the_likeliest_states_are_the_first_of_equal_ones(equal: int) -> None:
+    values = np.random.default_rng(equal).integers(0, 6, 50).astype(np.float32)
+    values[:equal] = np.nan if equal == 40 else 5
+    wanted = np.argsort(-values, kind="stable")
+    for count in (1, 7, 16, 50):
+        np.testing.assert_array_equal(pictures._largest(values, count), wanted[:count])

@@ -114,11 +114,12 @@ def _judge_piece(workload: Workload, operands: Staged, run: RunFile, piece: Piec
     """The accuracy of a piece of every result; what it takes is free again afterwards."""
     reference = workload.reference(operands)
     found: Judged = []
+    axes: tuple[str, ...] = ()
     for result in run.results:
         accuracies: dict[str, Accuracy] = {}
         outline = run.outline(result)
         if outline is not None:
-            axes = workload.product(operands, outline).axes
+            axes = axes or workload.product(operands, outline).axes  # of all results the same
             data = run.read(result, piece.within(axes, outline.shape))
             computed = workload.as_computed(operands, result.steps)
             accuracies[str(piece)] = workload.assess(
