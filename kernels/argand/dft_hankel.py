@@ -24,13 +24,12 @@ TURNS = (1, 2, 4)
 """Four warps have rows of 32 transforms, 16 or 8."""
 LARGEST_COLUMNS = 256
 """Of one instruction."""
-_ONE_SUM = 10
-"""Slices up to which large products have one sum."""
 _HELD_REGISTERS = 8
 """The first terms of a slice: real and imaginary parts of e and o."""
 _HELD_BESIDES = 8
 """Registers that the assembler wants beside them."""
-_MOST_HELD = 7
+_MOST_HELD, _MOST_OF_MANY = 6, 4
+"""Slices whose first terms wait in registers, where all do and where others do not."""
 
 
 @dataclass(frozen=True)
@@ -108,16 +107,6 @@ class HankelPlan:
     def _lookers(self, precision: Precision) -> int:
         return self.turns * self.sharing if precision.scaled else 1
 
-    def joint(self, precision: Precision) -> int:
-        """Slices of the first of two sums of large products; 0 where there is one sum.
-
-        Short sums are cut seldom, and two take twice the registers.
-        """
-        if precision.terms == 1 or self.slices <= _ONE_SUM:
-            return 0
-        half = (self.slices + 1) // 2
-        return half + (self.slices - half) % 2
-
     @property
     def sums(self) -> int:
         """Registers a thread that hold a sum of each column."""
@@ -125,15 +114,14 @@ class HankelPlan:
 
     def besides(self, precision: Precision) -> int:
         """Registers beside these and held rows, with which no kernel spills (see the tests)."""
-        found = 48 + 16 * precision.terms + 8 * (not self.wide) + 8 * (self.sharing > 1)
-        return found + self.columns * (self.joint(precision) > 0)
+        return 48 + 16 * precision.terms + 8 * (not self.wide) + 8 * (self.sharing > 1)
 
     def held(self, precision: Precision) -> int:
-        """Slices whose first terms wait in registers for their turn; others are folded anew."""
+        """Slices whose first terms wait in registers for their turn, not in the tile or anew."""
         if precision.terms == 1:
             return 0
         left = registers(self.threads) - self.sums - self.besides(precision) - _HELD_BESIDES
-        most = min(self.joint(precision) or self.slices, _MOST_HELD)
+        most = self.slices if self.slices <= _MOST_HELD else _MOST_OF_MANY
         found = max(0, min(most, left // _HELD_REGISTERS))
         # An odd number of others would be a lone slice: two are under way at a time.
         return max(0, found - (self.slices - found) % 2)
@@ -187,12 +175,12 @@ def cores(plan: HankelPlan, precision: Precision) -> npt.NDArray[np.uint16]:
     """(2 terms, cores, 8, 8) numbers of 16 bits: of the cosines, then of the sines.
 
     Number (r, c) of core matrix m is that of g^(8 m + r + c), from twice the offset on, times what
-    gives back the cuts of its products' sums in column 0. Column j has exp(-growth j) times that,
-    which the kernel undoes.
+    gives back the cuts of its products' sums in the last eight columns. Others have more, which the
+    kernel undoes, by factors below 1: fp32 has twice as many of these as above.
     """
     numbers, offset = powers(plan.length)
     index = 8 * np.arange(plan.cores)[:, None, None] + np.arange(8)[:, None] + np.arange(8)
-    middle = _DEPTH * plan.slices + (_DEPTH - 1) / 2
+    middle = _DEPTH * plan.slices + (_DEPTH - 1) / 2 + plan.sharing * plan.columns - 8
     given = np.exp(plan.growth(precision) * (middle - index))
     found = roots(numbers, plan.length)[(index + offset) % (plan.length - 1)] * given
     terms = [

@@ -205,7 +205,7 @@ def dft_source(plan: Plan, precision: Precision) -> str:
     if isinstance(plan, HankelPlan):
         function = wgmma_function(precision.operand.name, plan.columns)
         before = f'#include "device/warpgroup.cuh"\n{function}'
-        members |= {"held": plan.held(precision), "joint": plan.joint(precision)}
+        members["held"] = plan.held(precision)
     bounds = f"__launch_bounds__({plan.threads}, 1)"
     if isinstance(plan, ButterflyPlan):
         members["radices"] = (*plan.radices, *(1,) * (STAGES - len(plan.radices)))

@@ -33,7 +33,6 @@ class Folded:
         taken, given: (K,) and (N,) of 1 to L - 1; numbers from `half` on are zeros.
         cosines, sines: terms of (K, N), times `TABLE`.
         undone: (N,) what sums are multiplied by.
-        joint: slices of the first of two sums, or 0; what it is multiplied by is ``share``.
     """
 
     taken: Array
@@ -41,8 +40,6 @@ class Folded:
     cosines: list[Array]
     sines: list[Array]
     undone: Array
-    joint: int
-    share: float
 
 
 def folded(plan: Plan) -> Folded:
@@ -66,7 +63,7 @@ def _dense(plan: Plan) -> Folded:
                     found[2 * which + term][np.ix_(k, n)] = numbers[:, :, term, lane, 4 * which + j]
     order = 1 + np.arange(half)
     terms = [matrix[:, :half] for matrix in found]
-    return Folded(order, order, terms[:2], terms[2:], np.ones(half), 0, 1.0)
+    return Folded(order, order, terms[:2], terms[2:], np.ones(half))
 
 
 def _hankel(plan: HankelPlan) -> Folded:
@@ -77,13 +74,11 @@ def _hankel(plan: HankelPlan) -> Folded:
         for term in tiles
     ]
     where, shift = places(plan).astype(int) // 8, min(plan.shift, half)
-    growth = plan.growth(ROW)
-    undone = 1 + growth * (np.arange(shift) // 8 * 8)
-    joint = plan.joint(ROW)
+    eights = blocks - 1 - np.arange(shift) // 8
     return Folded(
         where[plan.before :][:half], where[plan.before :][:shift],
         [term[:, :shift] for term in terms[:2]], [term[:, :shift] for term in terms[2:]],
-        undone, joint, 1 - STEP * (plan.slices - joint) * growth,
+        (1 - 8 * plan.growth(ROW) * eights).astype(np.float32).astype(float),
     )  # fmt: skip
 
 
@@ -110,18 +105,16 @@ def _sums(x: Array, terms: list[Array], made: Folded) -> Array:
 
 
 def _real_sums(x: Array, terms: list[Array], made: Folded) -> Array:
-    """Small products of all slices, then large ones, maybe of two sums."""
+    """Small products of all slices, then large ones."""
     depth = terms[0].shape[0]
     padded = np.zeros((len(x), depth), np.float32)
     padded[:, : x.shape[1]] = x
     own = [term.astype(float) for term in split(padded, ROW)]
-    sums, first = np.zeros((len(x), terms[0].shape[1])), 0.0
+    sums = np.zeros((len(x), terms[0].shape[1]))
     slices = [slice(start, start + STEP) for start in range(0, depth, STEP)]
     for k in slices:
         sums = added(sums, own[1][:, k], terms[0][k])
         sums = added(sums, own[0][:, k], terms[1][k])
-    for index, k in enumerate(slices):
-        if made.joint and index == made.joint:
-            first, sums = sums * made.share, np.zeros_like(sums)
+    for k in slices:
         sums = added(sums, own[0][:, k], terms[0][k])
-    return np.asarray((first + sums).astype(np.float32).astype(float))
+    return sums

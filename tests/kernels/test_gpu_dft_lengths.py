@@ -10,8 +10,9 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, choice_table, dft, dft_tuning, tune_dft
 from argand.device import Device
-from argand.dft_choice import candidates, estimate
-from argand.dft_method import method_for
+from argand.dft import DftProblem
+from argand.dft_choice import FAST_PRIME, candidates, estimate
+from argand.dft_method import method_for, prime_factors
 from argand.dft_passes import PassesPlan
 from argand.dft_plan import Plan, dft_source
 from argand.nvrtc import compile_all
@@ -114,9 +115,19 @@ def test_passes_have_the_range_of_fp32(cp: Any, gpu: Device, rng: np.random.Gene
         )
 
 
-def test_any_length(cp: Any, rng: np.random.Generator) -> None:
+def test_any_length(cp: Any, gpu: Device, rng: np.random.Generator) -> None:
     """As the choice has it, of lengths that nobody picked."""
-    for length in rng.integers(129, 40_000, 60):
+    lengths = [*map(int, rng.integers(129, 40_000, 30)), *map(int, rng.integers(129, 2000, 10))]
+    arch, jobs = gpu.require_arch(), []
+    for length in lengths:
+        problem = DftProblem(3, length, False, "backward", ROW)
+        plan = dft_tuning.chosen(problem, gpu).plan
+        if plan is None:
+            assert max(prime_factors(length)) <= FAST_PRIME
+        else:
+            jobs.append((dft_source(plan, ROW), arch.target))
+    compile_all(jobs)
+    for length in lengths:
         x = normal(rng, 3, length)
         out = cp.full(x.shape, np.nan, np.complex64)
         dft(cp.asarray(x), out=out)

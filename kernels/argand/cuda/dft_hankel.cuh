@@ -81,7 +81,8 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
             undo = power_of_two(-exponent);
         }
         between();
-        const unsigned char* const bytes = reinterpret_cast<const unsigned char*>(line);
+        if constexpr (plan.keeps()) __syncwarp();  // all have looked at what is going to be replaced
+        unsigned char* const bytes = reinterpret_cast<unsigned char*>(line);
         const uint32* const taken = places + (plan.before() - turn * plan.shift()) / 2 + t;
         const uint32 table = shared_address(shared) + share * (kColumns / 8) * 128;
         HankelSums<plan> sums;
@@ -101,31 +102,33 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
             pairs.read<plan>(bytes, taken, slice, t);
             wgmma_wait<rows.pending>();  // the products of the slice before the last: of these rows
             pairs.fold(even[rows.index], odd[rows.index], total, scale);
+            if constexpr (plan.keeps())
+                HankelTerms::keep<plan>(bytes, taken, slice, t, even[rows.index], odd[rows.index]);
             sums.multiply(even[rows.index], odd[rows.index], table, slice);
         });
         if constexpr (plan.products.terms == 2) {
 #pragma unroll
             for (int slice = 0; slice < kHeld; ++slice)
                 sums.multiply_large(held_even[slice], held_odd[slice], table, slice);
-            auto again = [&](auto rows, int slice) {
-                pairs.read<plan>(bytes, taken, slice, t);
-                wgmma_wait<rows.pending>();
-                pairs.fold_first(even[rows.index], odd[rows.index], scale);
-                sums.multiply_large(even[rows.index], odd[rows.index], table, slice,
-                                    slice != plan.joint);
-            };
-            constexpr int kJoint = plan.joint ? plan.joint : kSlices;
-            each_slice<kHeld, kJoint>(again);
-            if constexpr (plan.joint) {
-                sums.put_aside();
-                each_slice<kJoint, kSlices>(again);
-            }
+            each_slice<kHeld, kSlices>([&](auto rows, int slice) {
+                auto &own_even = even[rows.index], &own_odd = odd[rows.index];
+                if constexpr (plan.keeps()) {
+                    HankelTerms terms;
+                    terms.read<plan>(bytes, taken, slice, t);
+                    wgmma_wait<rows.pending>();
+                    terms.give(own_even, own_odd);
+                } else {
+                    pairs.read<plan>(bytes, taken, slice, t);
+                    wgmma_wait<rows.pending>();
+                    pairs.fold_first(own_even, own_odd, scale);
+                }
+                sums.multiply_large(own_even, own_odd, table, slice);
+            });
         }
         const float2 x = line[0];
         const float2 first = {x.x * scale * args.unit, x.y * scale * args.unit};
         total = of_four_lanes(total);
         sums.finish();
-        if constexpr (plan.joint) sums.join(1.0f - 16 * (kSlices - plan.joint) * args.growth);
         // All of the lines has been read: results take their place.
         if constexpr (plan.sharing * plan.turns == 1) {
             __syncwarp();
@@ -140,10 +143,8 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
         const uint32* const given = places + (plan.before() + skipped + column) / 2 + t;
         const int left = min(plan.shift(), kHalf - skipped) - column;
         const float sign = args.sign;
-        unsigned char* const results = reinterpret_cast<unsigned char*>(line);
-        // What the table is larger by grows along its diagonals: what is left goes with the column.
+        // What the table is larger by falls along a row: each eight columns are put right by their factor.
         const float step = 8 * args.growth * args.factor;
-        const float factor = fmaf(step, static_cast<float>(column / 8), args.factor);
         const auto& p = sums.p;
         const auto& q = sums.q;
         uint32 pairs_given[kColumns / 8];  // all at once: results could lie where they do
@@ -151,19 +152,20 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
         for (int n = 0; n < kColumns / 8; ++n) pairs_given[n] = given[4 * n];
 #pragma unroll
         for (int n = 0; n < kColumns / 8; ++n) {
+            const int left_over = plan.sharing * kColumns / 8 - 1 - column / 8 - n;
+            const float factor = fmaf(step, static_cast<float>(-left_over), args.factor);
 #pragma unroll
             for (int c = 0; c < 2; ++c) {
-                const float own_factor = fmaf(step, static_cast<float>(n), factor);
                 const uint32 at = c ? pairs_given[n] >> 16 : pairs_given[n] & 0xffffu;
                 const int i = 4 * n + c;
                 const float re = sign * q[i], im = sign * q[i + 2];
-                const float2 below = {fmaf(p[i] + re, own_factor, first.x) * undo,
-                                      fmaf(p[i + 2] - im, own_factor, first.y) * undo};
-                const float2 above = {fmaf(p[i] - re, own_factor, first.x) * undo,
-                                      fmaf(p[i + 2] + im, own_factor, first.y) * undo};
+                const float2 below = {fmaf(p[i] + re, factor, first.x) * undo,
+                                      fmaf(p[i + 2] - im, factor, first.y) * undo};
+                const float2 above = {fmaf(p[i] - re, factor, first.x) * undo,
+                                      fmaf(p[i + 2] + im, factor, first.y) * undo};
                 if (8 * n + 2 * t + c < left) {
-                    *reinterpret_cast<float2*>(results + at) = below;
-                    *reinterpret_cast<float2*>(results + (8 * kLength - at)) = above;
+                    *reinterpret_cast<float2*>(bytes + at) = below;
+                    *reinterpret_cast<float2*>(bytes + (8 * kLength - at)) = above;
                 }
             }
         }

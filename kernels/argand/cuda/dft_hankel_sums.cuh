@@ -15,7 +15,6 @@ struct HankelPlan {
     int buffers;  // of all groups: with wide copies each takes the next one, else each has its own
     bool wide;    // 16 bytes a copy
     int held;     // slices whose first terms wait in registers
-    int joint;    // slices of the first of two sums of large products, or 0: there is one
 
     constexpr int half() const { return length / 2; }
     constexpr int slices() const { return (half() + 15) / 16; }
@@ -37,6 +36,11 @@ struct HankelPlan {
         return taken > given ? taken : given;
     }
     constexpr int place_bytes() const { return (2 * places() + 127) / 128 * 128; }
+    // Whether first terms that do not wait in registers take the place of the numbers that they are made
+    // of: no other lane reads these where a transform is one warp's. Else they are folded a second time.
+    constexpr bool keeps() const {
+        return products.terms == 2 && turns * sharing == 1 && held < slices();
+    }
     constexpr bool relayed() const { return wide && buffers > groups; }
     // Warps that look at the same transforms tell each other the largest magnitude of their part.
     constexpr int lookers() const { return products.scaled ? turns * sharing : 1; }
@@ -139,6 +143,53 @@ struct HankelPairs {
     }
 };
 
+// First terms of a slice in the tile: those of e of a lane's k and k + 1 in the place of x_k, those of o
+// in that of x_(L-k).
+struct HankelTerms {
+    uint2 e[2], o[2];
+
+    // `work(word, x_k's place)` for those that there are.
+    template <HankelPlan plan, typename Work>
+    static __device__ __forceinline__ void each(const uint32* places, int slice, int t, Work work) {
+#pragma unroll
+        for (int word = 0; word < 2; ++word)
+            if (plan.half() % 16 == 0 || 16 * slice + 8 * word + 2 * t < plan.half())
+                work(word, places[8 * slice + 4 * word] & 0xffffu);
+    }
+
+    template <HankelPlan plan>
+    static __device__ __forceinline__ void keep(unsigned char* line, const uint32* places, int slice,
+                                                int t, const HankelRows<plan.products>& even,
+                                                const HankelRows<plan.products>& odd) {
+        each<plan>(places, slice, t, [&](int word, uint32 at) {
+            const auto &e = even.words[0], &o = odd.words[0];
+            *reinterpret_cast<uint2*>(line + at) = {e[2 * word], e[2 * word + 1]};
+            *reinterpret_cast<uint2*>(line + (8 * plan.length - at)) = {o[2 * word], o[2 * word + 1]};
+        });
+    }
+
+    template <HankelPlan plan>
+    __device__ __forceinline__ void read(const unsigned char* line, const uint32* places, int slice,
+                                         int t) {
+        e[0] = e[1] = o[0] = o[1] = {0, 0};
+        each<plan>(places, slice, t, [&](int word, uint32 at) {
+            e[word] = *reinterpret_cast<const uint2*>(line + at);
+            o[word] = *reinterpret_cast<const uint2*>(line + (8 * plan.length - at));
+        });
+    }
+
+    template <Products products>
+    __device__ __forceinline__ void give(HankelRows<products>& even, HankelRows<products>& odd) const {
+#pragma unroll
+        for (int word = 0; word < 2; ++word) {
+            even.words[0][2 * word] = e[word].x, even.words[0][2 * word + 1] = e[word].y;
+            odd.words[0][2 * word] = o[word].x, odd.words[0][2 * word + 1] = o[word].y;
+        }
+        even.settle_first();
+        odd.settle_first();
+    }
+};
+
 // Tiles of 8 x 8 without gaps: from one to the next 128 bytes, along k and along the columns.
 __device__ __forceinline__ uint64 describe_cores(uint32 address) {
     return uint64(8) << 32 | 8u << 16 | (address & 0x3ffff) >> 4;
@@ -147,15 +198,13 @@ __device__ __forceinline__ uint64 describe_cores(uint32 address) {
 // The sums of a warpgroup's columns: P and Q.
 //
 // Tensor cores cut what they add towards zero, by a part of the last place of the sum. So the small
-// products of all slices are summed before the first large one, while sums have small places, and a
-// long sum of large products is two (`joint`), which are added in fp32.
+// products of all slices are summed before the first large one, while sums have small places.
 template <HankelPlan plan>
 struct HankelSums {
-    static constexpr int kCount = plan.columns() / 2, kKept = plan.joint ? kCount : 1;
+    static constexpr int kCount = plan.columns() / 2;
     static constexpr int kTerms = plan.products.terms, kPlane = plan.cores() * 128;
     using Rows = HankelRows<plan.products>;
     float p[kCount], q[kCount];
-    float first_p[kKept], first_q[kKept];
 
     // Of the rows' term `Own` and the table's term `Other`, added to what is there where `keep`.
     template <int Own, int Other>
@@ -181,9 +230,9 @@ struct HankelSums {
     }
 
     __device__ __forceinline__ void multiply_large(const Rows& even, const Rows& odd, uint32 table,
-                                                   int slice, int keep = 1) {
+                                                   int slice) {
         wgmma_fence();
-        product<0, 0>(even, odd, table, slice, keep);
+        product<0, 0>(even, odd, table, slice, 1);
         wgmma_commit();
     }
 
@@ -191,24 +240,6 @@ struct HankelSums {
         wgmma_wait<0>();
         settle(p);
         settle(q);
-    }
-
-    // Puts the first sums of large products aside: the next product begins anew.
-    __device__ __forceinline__ void put_aside() {
-        finish();
-#pragma unroll
-        for (int i = 0; i < kKept; ++i) first_p[i] = p[i], first_q[i] = q[i];
-        settle(first_p);
-        settle(first_q);
-    }
-
-    // `share` is what the first sums have to be multiplied by: the table gives back more than was cut.
-    __device__ __forceinline__ void join(float share) {
-#pragma unroll
-        for (int i = 0; i < kKept; ++i) {
-            p[i] = fmaf(first_p[i], share, p[i]);
-            q[i] = fmaf(first_q[i], share, q[i]);
-        }
     }
 };
 
