@@ -7,7 +7,7 @@ from threading import Lock
 from argand import nvrtc
 from argand.cuda_arrays import Layout
 from argand.cuda_kernel import BoundKernel
-from argand.cuda_tensor_map import MapsOfForm, TensorMap, tensor_map
+from argand.cuda_tensor_map import ALIGNMENT, MapsOfForm, TensorMap, tensor_map
 from argand.cuda_wgmma_form import (
     WgmmaProblem,
     arrange_with_head,
@@ -33,7 +33,7 @@ _DTYPE = arguments_dtype(WGMMA_ARGUMENTS)
 _PACKING = ("y_pitch", "y_flip", "pack_lines", "pack_round", "y_line", "y_batch")
 """Arguments of packing on the way."""
 _POINTERS = [name for kind, name in WGMMA_ARGUMENTS if kind.endswith("*")]
-"""c, out, what scales rows and columns back, pieces, their counters, Y, its planes, their counters:
+"""c, out, totals, what scales rows and columns back, pieces, their counters, Y, its planes, their counters:
 at the structure's beginning."""
 
 
@@ -82,7 +82,7 @@ class WgmmaLaunch:
         )  # fmt: skip
         multiplying = plan.threads - WARPGROUP
         division = arranged.division
-        #: Bytes that sums of pieces take, and planes of what is packed on the way.
+        #: Bytes that sums of pieces take, planes of what is packed on the way, and totals beside C.
         self.nbytes = arranged.nbytes
         self._pieces_at = memory.taken if arranged.over is None else arranged.over
         self._planes_at = memory.taken + self.nbytes
@@ -104,10 +104,18 @@ class WgmmaLaunch:
                 "y_line": y.row_stride,
                 "y_batch": y.batch_stride,
             }
+        totals = out
+        self._totals_at: int | None = None  # they are added up where the result will be
+        part = -(-steps // problem.parts) * plan.depth
+        if problem.beta != 0 and plan.totals_move(precision, part):
+            # C may lie there, which is wanted at the end.
+            self._totals_at = -(-(memory.taken + self.nbytes) // ALIGNMENT) * ALIGNMENT
+            totals = Layout(out.rows, out.columns, out.columns, 1, out.rows * out.columns, 8, 32)
+            self.nbytes = self._totals_at - memory.taken + 8 * problem.batch * out.rows * out.columns
         # As neighbour_rows() of the kernel's plan.
         neighbours = (plan.storage != "planar" and not plan.k_fast) or plan.rows_fast
         values = {
-            "c": 0, "out": 0, "x_unscale": 0, "y_unscale": 0,
+            "c": 0, "out": 0, "totals": 0, "x_unscale": 0, "y_unscale": 0,
             "rows": problem.rows, "columns": problem.columns, "k": problem.k,
             "batches": problem.batch, "x_batched": problem.x_batched,
             "y_batched": problem.y_batched,
@@ -118,6 +126,8 @@ class WgmmaLaunch:
             "c_row": c.row_stride, "c_column": c.column_stride, "c_batch": c.batch_stride,
             "out_row": out.row_stride, "out_column": out.column_stride,
             "out_batch": out.batch_stride,
+            "totals_row": totals.row_stride, "totals_column": totals.column_stride,
+            "totals_batch": totals.batch_stride,
             "alpha_re": problem.alpha.real, "alpha_im": problem.alpha.imag,
             "beta_re": problem.beta.real, "beta_im": problem.beta.imag,
             "flip_result": problem.flip_result,
@@ -163,7 +173,7 @@ class WgmmaLaunch:
             source, columns = columns, memory + self._planes_at
             planes = columns
         pointers = (
-            c, out, *unscale, memory + self._pieces_at, zeros, source, planes,
+            c, out, out if self._totals_at is None else memory + self._totals_at, *unscale, memory + self._pieces_at, zeros, source, planes,
             zeros + self._packed_at,
         )  # fmt: skip
         x_maps, y_maps, out_maps = self._maps
