@@ -114,8 +114,8 @@ __device__ __forceinline__ void move_totals(const WgmmaArguments& args, uint32 t
     if (move % 4 == 3) move_quarter<plan, 3>(place, adds, re, im);
 }
 
-// Adds to the sums what lies there.
-template <WgmmaPlan plan>
+// Adds to the sums what lies there; a piece's place is whole.
+template <WgmmaPlan plan, bool whole>
 __device__ __forceinline__ void add_from(const SumsPlace& place, float (&re)[plan.block_n / 2],
                                          float (&im)[plan.block_n / 2]) {
 #pragma unroll
@@ -124,7 +124,7 @@ __device__ __forceinline__ void add_from(const SumsPlace& place, float (&re)[pla
         for (int h = 0; h < 2; ++h)
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
-                if (!place.has(j, h, e)) continue;
+                if (!whole && !place.has(j, h, e)) continue;
                 const float2 x = __ldcg(place.at(j, h, e));
                 re[4 * j + 2 * h + e] += x.x;
                 im[4 * j + 2 * h + e] += x.y;
@@ -140,7 +140,13 @@ __device__ __forceinline__ void leave_piece(const WgmmaArguments& args, const Wg
     const bool adds = totals_move<plan>(tile.steps);
 #pragma unroll
     for (int i = 0; i < plan.block_n / 2; ++i) {
-        put(place.at(i / 4, i / 2 % 2, i % 2), {re[i], im[i]}, adds);
+        float2* at = place.at(i / 4, i / 2 % 2, i % 2);
+        if constexpr (plan.terms > 1) {
+            put(at, {re[i], im[i]}, adds);
+        } else {  // one by one: there are no registers to bring two side by side
+            __stcg(&at->x, re[i]);
+            __stcg(&at->y, im[i]);
+        }
     }
     // Each lane vouches for itself: a barrier of the warp here makes the assembler spill the sums.
     uint32* ready = args.ready + this_block() * 4 * plan.warpgroups + thread / kWarp;
@@ -159,7 +165,7 @@ __device__ __forceinline__ void add_pieces(const WgmmaArguments& args, const Wgm
         while (there < kWarp) {
             asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(there) : "l"(ready) : "memory");
         }
-        add_from<plan>(piece_place<plan>(args, block, thread), re, im);
+        add_from<plan, true>(piece_place<plan>(args, block, thread), re, im);
         __syncwarp();
         if (thread % kWarp == 0) *ready = 0;  // for the next launch
     }
