@@ -247,3 +247,4 @@ def test_every_plan_promotes_as_often_as_the_bound_says(name):
     assert depths
     assert min(depths) > 0
     assert max(depths) <= bounds.PROMOTED_EVERY
+    assert min(depths) >= bounds.SLICE
