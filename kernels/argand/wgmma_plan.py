@@ -26,7 +26,7 @@ _ALIGNMENT = 1024
 STORE_SIDE = 16
 """Rows and columns of a box of results on its way out."""
 _STORE_BYTES = STORE_SIDE * _SWIZZLE_BYTES
-SEGMENT = 32
+SEGMENT = 64
 """Stages whose promoted sums are added up in registers before the totals move to memory."""
 TARGET = "sm_90a"
 """wgmma and setmaxnreg exist there only."""

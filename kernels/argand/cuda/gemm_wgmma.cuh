@@ -159,7 +159,7 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
         }
         const WgmmaTile& tile = work.tile;
         if (totals_move<plan>(tile.steps)) {
-            add_from<plan, false>(tile_place<plan>(args, tile, thread), sums.re, sums.im);
+            add_from<plan, false>(args, tile_place<plan>(args, tile, thread), sums.re, sums.im);
         }
         add_pieces<plan>(args, work, thread, sums.re, sums.im);
         const int row0 = tile.row + last_warp * 16;

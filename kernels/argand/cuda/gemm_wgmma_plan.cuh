@@ -49,7 +49,8 @@ struct WgmmaPlan {
 
     constexpr int block_m() const { return kWarpgroupRows * warpgroups; }
     constexpr int threads() const { return kWarpgroup * (warpgroups + 1); }
-    constexpr int quarter() const { return segment / 4; }  // of the columns moves after so many
+    // Totals of eight columns move after so many stages, then those of the next eight.
+    constexpr int move_every() const { return segment / (block_n / 8); }
     constexpr int step() const { return operand == Operand::tf32 ? 8 : 16; }
     constexpr int planes() const { return 2 * terms; }
     constexpr int line_bytes() const { return depth * (operand == Operand::tf32 ? 4 : 2); }

@@ -193,6 +193,7 @@ struct AlternateSums {
         clear(re);
         clear(im);
         clear(slice);
+        const Moves<plan> moves(args, turn, steps);
         while (steps > 0) {
             barrier_wait(ring.full(), ring.parity);
             const ColumnTile<plan> y(ring.columns());
@@ -207,8 +208,7 @@ struct AlternateSums {
             if (lane == 0) barrier_arrive(ring.empty());
             add(im, slice);
             ring.advance();
-            --steps;
-            if (steps % plan.quarter() == 0 && steps > 0) move_totals<plan>(args, turn, steps, re, im);
+            moves.after(args, --steps, re, im);
         }
     }
 
