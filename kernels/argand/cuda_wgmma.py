@@ -33,8 +33,8 @@ _DTYPE = arguments_dtype(WGMMA_ARGUMENTS)
 _PACKING = ("y_pitch", "y_flip", "pack_lines", "pack_round", "y_line", "y_batch")
 """Arguments of packing on the way."""
 _POINTERS = [name for kind, name in WGMMA_ARGUMENTS if kind.endswith("*")]
-"""c, out, totals, what scales rows and columns back, pieces, their counters, Y, its planes, their counters:
-at the structure's beginning."""
+"""c, out, totals, what scales rows and columns back, pieces, their counters, Y, its planes, their
+counters: at the structure's beginning."""
 
 
 class WgmmaLaunch:
@@ -111,7 +111,9 @@ class WgmmaLaunch:
             # C may lie there, which is wanted at the end.
             self._totals_at = -(-(memory.taken + self.nbytes) // ALIGNMENT) * ALIGNMENT
             totals = Layout(out.rows, out.columns, out.columns, 1, out.rows * out.columns, 8, 32)
-            self.nbytes = self._totals_at - memory.taken + 8 * problem.batch * out.rows * out.columns
+            self.nbytes = (
+                self._totals_at - memory.taken + 8 * problem.batch * out.rows * out.columns
+            )
         # As neighbour_rows() of the kernel's plan.
         neighbours = (plan.storage != "planar" and not plan.k_fast) or plan.rows_fast
         values = {
@@ -172,8 +174,9 @@ class WgmmaLaunch:
         if self._plan.packs:
             source, columns = columns, memory + self._planes_at
             planes = columns
+        totals = out if self._totals_at is None else memory + self._totals_at
         pointers = (
-            c, out, out if self._totals_at is None else memory + self._totals_at, *unscale, memory + self._pieces_at, zeros, source, planes,
+            c, out, totals, *unscale, memory + self._pieces_at, zeros, source, planes,
             zeros + self._packed_at,
         )  # fmt: skip
         x_maps, y_maps, out_maps = self._maps

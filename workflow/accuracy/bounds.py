@@ -112,9 +112,9 @@ def promotions(k: int) -> float:
     into parts no shorter than a segment, and these too are added up, one rounding each.
 
     mma.sync: fl(y - fl(fl(x + y) - x)), what rounding has lost of x + y, is where the next slice
-    begins. Lost for good are the roundings of the two differences, each of at most u |y| but for u^2
-    |x|: over all slices 2 u of the sum of moduli, and 2 k u^2 / SLICE. The last total's rounding, and
-    three where warps share k, come on top; all of that is less than the above.
+    begins. Lost for good are the roundings of the two differences, each of at most u |y| but for
+    u^2 |x|: over all slices 2 u of the sum of moduli, and 2 k u^2 / SLICE. The last total's
+    rounding, and three where warps share k, come on top; all of that is less than the above.
     """
     slices = math.ceil(k / SLICE)
     segments = math.ceil(slices / SEGMENT)
