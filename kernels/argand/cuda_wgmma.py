@@ -135,6 +135,7 @@ class WgmmaLaunch:
             "flip_result": problem.flip_result,
             "row_pairs": neighbours and out.in_pairs(along_columns=False),
             "column_pairs": out.in_pairs(along_columns=True),
+            "totals_pairs": totals.in_pairs(along_columns=True),
         }  # fmt: skip
         #: The launches of a call.
         self.kernels = [

@@ -191,7 +191,7 @@ WGMMA_ARGUMENTS: tuple[tuple[str, str], ...] = (
         "totals_row", "totals_column", "totals_batch",
     )),
     *(("float", name) for name in ("alpha_re", "alpha_im", "beta_re", "beta_im")),
-    *(("int", name) for name in ("flip_result", "row_pairs", "column_pairs")),
+    *(("int", name) for name in ("flip_result", "row_pairs", "column_pairs", "totals_pairs")),
 )  # fmt: skip
 
 

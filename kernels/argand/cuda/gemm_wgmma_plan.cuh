@@ -110,6 +110,7 @@ struct WgmmaArguments {
     int flip_result;   // X was meant conjugated: conj(X) Y = conj(X conj(Y))
     int row_pairs;     // rows 2 i and 2 i + 1 of one column may be stored at once
     int column_pairs;  // columns 2 j and 2 j + 1 of one row
+    int totals_pairs;  // the same of totals
 };
 
 // Where the stages, their barriers and what else is in shared memory lie.

@@ -109,7 +109,7 @@ __device__ __forceinline__ void move_group(const WgmmaArguments& args, const Sum
         const int i = 4 * j + 2 * h;
         const float2 x = {take_upper(re[i]), take_upper(im[i])};
         const float2 y = {take_upper(re[i + 1]), take_upper(im[i + 1])};
-        if (args.column_pairs && !place.piece && place.has(j, h, 1)) {
+        if (args.totals_pairs && !place.piece && place.has(j, h, 1)) {
             put(place.at(args, j, h, 0), x, y, adds);
         } else {
             if (place.has(j, h, 0)) put(place.at(args, j, h, 0), x, adds);
