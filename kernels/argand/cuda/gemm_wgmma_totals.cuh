@@ -122,6 +122,7 @@ __device__ __forceinline__ void move_group(const WgmmaArguments& args, const Sum
 template <WgmmaPlan plan>
 struct Moves {
     static constexpr int kGroups = plan.block_n / 8;
+    static_assert(plan.segment >= kGroups, "a move of eight columns after a stage or more");
     float2* first;
     uint32 packed;  // from bit 11 on the number of the first move, of which the last is number 1
 
