@@ -22,8 +22,8 @@ import numpy.typing as npt
 from argand import Precision
 from argand.precision import FP64, Format
 from argand.rounding import LARGEST_SHIFT
-from argand.tile_division import MOST_PIECES
-from argand.wgmma_plan import SEGMENT
+
+from workflow.accuracy.promotion import promotions
 
 Array = npt.NDArray[np.float64]
 
@@ -31,8 +31,6 @@ MMA_DEPTH = 4
 """Fewest products that a tensor core sums at once in any of our instructions (tf32 on sm_80)."""
 PROMOTED_EVERY = 64
 """The split precisions' CUDA kernels must move their sums to fp32 registers at least this often."""
-SLICE = 16
-"""Least k between two such moves."""
 
 
 def gamma(n: float, u: float) -> float:
@@ -88,8 +86,7 @@ def accumulation_error(precision: Precision, k: int, backend: str) -> float:
     at most 2 u times the sum of moduli: gamma(P (3 k + 4), 2 u).
 
     The split precisions' kernels add the accumulator to an fp32 register at least every
-    ``PROMOTED_EVERY`` steps of k. Then a product suffers the truncations of its own slice and, on
-    its way to the result, `promotions` fp32 roundings to nearest.
+    ``PROMOTED_EVERY`` steps of k: a product suffers its own slice's truncations, and `promotions`.
     """
     u, count = accumulator_roundoff(precision), len(precision.products)
     if not on_tensor_cores(precision, backend):
@@ -100,26 +97,6 @@ def accumulation_error(precision: Precision, k: int, backend: str) -> float:
     promoted = gamma(count * truncations(min(k, PROMOTED_EVERY)), 2 * u)
     added = gamma(promotions(k), u)
     return min(plain, promoted + added + promoted * added)
-
-
-def promotions(k: int) -> float:
-    """Most fp32 roundings that the sum of a slice of k meets on its way to the result.
-
-    wgmma: it is added up in registers with at most `SEGMENT` slices. Then the totals move to memory
-    but for what is below 2^-11 of them, which stays: so each rounding in registers is of at most
-    the slices since the last move and 2^-11 of all. In memory there is one rounding for each move,
-    and one where the totals come back. A tile has at most `MOST_PIECES` pieces, a long k is cut
-    into parts no shorter than a segment, and these too are added up, one rounding each.
-
-    mma.sync: fl(y - fl(fl(x + y) - x)), what rounding has lost of x + y, is where the next slice
-    begins. Lost for good are the roundings of the two differences, each of at most u |y| but for
-    u^2 |x|: over all slices 2 u of the sum of moduli, and 2 k u^2 / SLICE. The last total's
-    rounding, and three where warps share k, come on top; all of that is less than the above.
-    """
-    slices = math.ceil(k / SLICE)
-    segments = math.ceil(slices / SEGMENT)
-    in_registers = min(slices, SEGMENT) + slices * 2.0**-11
-    return in_registers + 2 * segments + 1 + MOST_PIECES
 
 
 def sum_error(precision: Precision, k: int, backend: str) -> float:
@@ -142,8 +119,7 @@ def sum_error(precision: Precision, k: int, backend: str) -> float:
     plain = gamma(count * truncations(k), each)
     if count == 1:
         return plain
-    slices = math.ceil(k / PROMOTED_EVERY)
-    depth = min(k, PROMOTED_EVERY)
+    slices, depth = math.ceil(k / PROMOTED_EVERY), min(k, PROMOTED_EVERY)
     promoted = gamma(count * truncations(depth), each) * math.sqrt(slices)
     return min(plain, promoted + gamma(slices, u) * (1 + promoted))
 

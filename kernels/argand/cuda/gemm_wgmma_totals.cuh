@@ -1,11 +1,11 @@
 // Sums that wait in memory: those of pieces of tiles, and totals of a long k.
 //
 // A total that is added to again and again is rounded each time, so its error grows with the root of
-// how often. Split precisions therefore add up no more than plan.segment stages in registers: quarter
-// after quarter of a tile's columns moves its totals to memory and begins anew, and at the tile's end
-// what is there comes back. What moves are the upper bits, what they leave stays in the registers: so
-// short numbers are added in memory without an error, and the second-level cache does it
-// (`red`), for nobody waits. Each element belongs to one thread: results repeat bit for bit.
+// how often. Split precisions therefore add up no more than plan.segment stages in registers: totals of
+// eight columns at a time move to memory and begin anew, and at the tile's end they come back. What
+// moves are their upper bits, what these leave stays in the registers: so short numbers are added in
+// memory without an error, and the second-level cache does it (`red`), for nobody waits. Each element
+// belongs to one thread: results repeat bit for bit.
 #pragma once
 #include "gemm_wgmma_rows.cuh"
 #include "gemm_wgmma_work.cuh"
