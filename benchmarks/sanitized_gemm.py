@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS, Precision, gemm, pack, to_pairs
+from argand import PRECISIONS, Precision, gemm, pack, to_pairs, wgmma_plan
 from argand.device import ARCHITECTURES, gpu
 from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, candidates
 from argand.gemm_plan import candidates as mma_tiles
@@ -34,8 +34,13 @@ TILED_SHAPES = (Shape(131, 139, 45), Shape(34, 20, 302, batch=3))
 """One more than a tile either way, and less than one."""
 HOPPER_SHAPES = (Shape(65, 34, 18), Shape(130, 132, 1100), Shape(34, 20, 46, batch=3))
 """Ragged, with pitches that the copy engine reads; the second has k to cut."""
+LONG = Shape(66, 34, 4500)
+"""For split precisions: totals of a long k, and of its pieces, wait in memory."""
 IN_TURNS = Shape(1540, 1500, 308)
 """More tiles than multiprocessors: results leave behind the next head, the last are split."""
+SEGMENT = 16
+"""Stages after which totals of split precisions move to memory, in place of `wgmma_plan.SEGMENT`:
+the least, so that those of these shapes do."""
 _ALPHA, _BETA = 2 - 1j, 0.5j
 _SEED = 1
 
@@ -48,6 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     found.add_argument("precision", choices=PRECISIONS)
     precision = PRECISIONS[found.parse_args(argv).precision]
     cupy.cuda.set_allocator(None)
+    wgmma_plan.SEGMENT = SEGMENT
     wrong = 0
     for name, accuracy in itertools.chain(
         products(precision, cupy), products_by_tile(precision), hopper_products(precision),
@@ -117,7 +123,7 @@ def hopper_products(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
 
     Small products would be left to mma.sync. Nothing on a GPU without the family.
     """
-    for shape in HOPPER_SHAPES:
+    for shape in (*HOPPER_SHAPES, *(LONG,) * (precision.terms > 1)):
         a, b = random_operands(shape, _SEED)
         c = np.ones((*shape.leading, shape.m, shape.n), precision.output)
         reference = product_reference(a, b, c, alpha=_ALPHA, beta=_BETA, seed=_SEED)

@@ -56,12 +56,15 @@ _BATCHED = (
     Shape(1024, 1024, 1024, batch=256),
 )
 _SMALL = tuple(Shape(side, side, side) for side in (256, 512, 1024, 2048))
+_GROWTH = tuple(Shape(512, 512, k) for k in (64, 256, 1024, 4096, 8192, 16384))
 SUITES: Mapping[str, tuple[Shape, ...]] = MappingProxyType(
     {
         "gemm": (*_LARGE, *_BATCHED, *_SMALL),
         "gemm-large": _LARGE,
         "gemm-batched": _BATCHED,
         "gemm-small": _SMALL,
+        "gemm-growth": _GROWTH,
     }
 )
-"""What ``--suite`` may name: large, batched thin to square, and small products, or all of them."""
+"""What ``--suite`` may name: large, batched thin to square, and small products, or all of them; and
+those that show how errors grow with k."""

@@ -7,7 +7,7 @@ from threading import Lock
 from argand import nvrtc
 from argand.cuda_arrays import Layout
 from argand.cuda_kernel import BoundKernel
-from argand.cuda_tensor_map import MapsOfForm, TensorMap, tensor_map
+from argand.cuda_tensor_map import ALIGNMENT, MapsOfForm, TensorMap, tensor_map
 from argand.cuda_wgmma_form import (
     WgmmaProblem,
     arrange_with_head,
@@ -35,8 +35,8 @@ _PACKING = (
 )  # fmt: skip
 """Arguments of packing on the way."""
 _POINTERS = [name for kind, name in WGMMA_ARGUMENTS if kind.endswith("*")]
-"""c, out, what scales rows and columns back, pieces, their counters, Y, its planes, their counters:
-at the structure's beginning."""
+"""c, out, totals, what scales rows and columns back, pieces, their counters, Y, its planes, their
+counters: at the structure's beginning."""
 
 
 class WgmmaLaunch:
@@ -87,7 +87,7 @@ class WgmmaLaunch:
         division = arranged.division
         #: How tiles are divided among blocks.
         self.division = division
-        #: Bytes that sums of pieces take, and planes of what is packed on the way.
+        #: Bytes that sums of pieces take, planes of what is packed on the way, and totals beside C.
         self.nbytes = arranged.nbytes
         self._pieces_at = memory.taken if arranged.over is None else arranged.over
         self._planes_at = memory.taken + self.nbytes
@@ -110,10 +110,20 @@ class WgmmaLaunch:
                 "y_line": y.row_stride,
                 "y_batch": y.batch_stride,
             }
+        totals = out
+        self._totals_at: int | None = None  # they are added up where the result will be
+        part = -(-steps // problem.parts) * plan.depth
+        if problem.beta != 0 and plan.totals_move(precision, part):
+            # C may lie there, which is wanted at the end.
+            self._totals_at = -(-(memory.taken + self.nbytes) // ALIGNMENT) * ALIGNMENT
+            totals = Layout(out.rows, out.columns, out.columns, 1, out.rows * out.columns, 8, 32)
+            self.nbytes = (
+                self._totals_at - memory.taken + 8 * problem.batch * out.rows * out.columns
+            )
         # As neighbour_rows() of the kernel's plan.
         neighbours = (plan.storage != "planar" and not plan.k_fast) or plan.rows_fast
         values = {
-            "c": 0, "out": 0, "x_unscale": 0, "y_unscale": 0,
+            "c": 0, "out": 0, "totals": 0, "x_unscale": 0, "y_unscale": 0,
             "rows": problem.rows, "columns": problem.columns, "k": problem.k,
             "batches": problem.batch, "x_batched": problem.x_batched,
             "y_batched": problem.y_batched,
@@ -124,11 +134,14 @@ class WgmmaLaunch:
             "c_row": c.row_stride, "c_column": c.column_stride, "c_batch": c.batch_stride,
             "out_row": out.row_stride, "out_column": out.column_stride,
             "out_batch": out.batch_stride,
+            "totals_row": totals.row_stride, "totals_column": totals.column_stride,
+            "totals_batch": totals.batch_stride,
             "alpha_re": problem.alpha.real, "alpha_im": problem.alpha.imag,
             "beta_re": problem.beta.real, "beta_im": problem.beta.imag,
             "flip_result": problem.flip_result,
             "row_pairs": neighbours and out.in_pairs(along_columns=False),
             "column_pairs": out.in_pairs(along_columns=True),
+            "totals_pairs": totals.in_pairs(along_columns=True),
         }  # fmt: skip
         #: The launches of a call.
         self.kernels = [
@@ -168,8 +181,9 @@ class WgmmaLaunch:
         if self.plan.packs:
             source, columns = columns, memory + self._planes_at
             planes = columns
+        totals = out if self._totals_at is None else memory + self._totals_at
         pointers = (
-            c, out, *unscale, memory + self._pieces_at, zeros, source, planes,
+            c, out, totals, *unscale, memory + self._pieces_at, zeros, source, planes,
             zeros + self._packed_at,
         )  # fmt: skip
         x_maps, y_maps, out_maps = self._maps

@@ -6,6 +6,7 @@ in the accumulator's type, so what a precision costs in accuracy can be seen wit
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 _BLOCK_VALUES = 1 << 19
 """Values worked on at a time: they stay in the last-level cache."""
+_SEGMENT = 1024
+"""Of k: the longest sums of the largest products. Shorter ones would cost more than they bring, for
+BLAS adds up some hundred products at a time anyway."""
 _K_AXIS = {"a": -1, "b": -2}
 """Where k lies in the operand on each side of the product."""
 
@@ -132,15 +136,30 @@ def _for_blas(x: Array) -> Array:
 def _product(a: Terms, b: Terms, precision: Precision, out: Array) -> None:
     """out = the sum of the products of terms that the precision keeps."""
     partial = np.empty_like(out) if len(precision.products) > 1 else None
-    # The smallest products come first, so that they are not lost in the sum of the large ones.
-    for index, (i, j) in enumerate(precision.products):
+    for index, (left, right) in enumerate(_factors(a, b, precision)):
         if index == 0 or partial is None:
-            np.matmul(a.values[i], b.values[j], out=out)
+            np.matmul(left, right, out=out)
         else:
-            np.matmul(a.values[i], b.values[j], out=partial)
+            np.matmul(left, right, out=partial)
             out += partial
     if a.exponents is not None and b.exponents is not None:
         _unscale(out, a.exponents, b.exponents)
+
+
+def _factors(a: Terms, b: Terms, precision: Precision) -> Iterator[tuple[Array, Array]]:
+    """What BLAS multiplies, in the order in which it is added up.
+
+    The smallest products come first, so that they are not lost in the sum of the large ones. The
+    largest of several is multiplied by segments of k, as the GPU's totals begin anew: the error of
+    a sum grows with its length.
+    """
+    for i, j in precision.products:
+        left, right = a.values[i], b.values[j]
+        whole = len(precision.products) == 1 or (i, j) != (0, 0)
+        step = max(left.shape[-1], 1) if whole else _SEGMENT
+        for start in range(0, left.shape[-1], step):
+            k = slice(start, start + step)
+            yield left[..., k], right[..., k, :]
 
 
 def _unscale(out: Array, rows: Array, columns: Array) -> None:

@@ -26,6 +26,8 @@ _ALIGNMENT = 1024
 STORE_SIDE = 16
 """Rows and columns of a box of results on its way out."""
 _STORE_BYTES = STORE_SIDE * _SWIZZLE_BYTES
+SEGMENT = 64
+"""Stages whose promoted sums are added up in registers before the totals move to memory."""
 TARGET = "sm_90a"
 """wgmma and setmaxnreg exist there only."""
 
@@ -78,6 +80,10 @@ class WgmmaPlan:
     def line_bytes(self, precision: Precision) -> int:
         """Bytes of one line's k of a stage, in one plane."""
         return self.depth * precision.operand.bytes
+
+    def totals_move(self, precision: Precision, k: int) -> bool:
+        """Whether totals of so many k move to memory: those of split operands, where k is long."""
+        return precision.terms > 1 and -(-k // self.depth) > SEGMENT
 
     def stage_bytes(self, precision: Precision) -> int:
         """Shared memory of one stage."""
@@ -165,9 +171,10 @@ def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
 WGMMA_ARGUMENTS: tuple[tuple[str, str], ...] = (
     ("const float2*", "c"),
     ("void*", "out"),
+    ("float2*", "totals"),
     ("const float2*", "x_unscale"),
     ("const float2*", "y_unscale"),
-    ("float*", "pieces"),
+    ("float2*", "pieces"),
     ("uint32*", "ready"),
     ("const float2*", "y_source"),
     ("void*", "y_planes"),
@@ -181,9 +188,10 @@ WGMMA_ARGUMENTS: tuple[tuple[str, str], ...] = (
     ("int64", "y_batch"),
     *(("int64", name) for name in (
         "c_row", "c_column", "c_batch", "out_row", "out_column", "out_batch",
+        "totals_row", "totals_column", "totals_batch",
     )),
     *(("float", name) for name in ("alpha_re", "alpha_im", "beta_re", "beta_im")),
-    *(("int", name) for name in ("flip_result", "row_pairs", "column_pairs")),
+    *(("int", name) for name in ("flip_result", "row_pairs", "column_pairs", "totals_pairs")),
 )  # fmt: skip
 
 
@@ -204,6 +212,7 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
         "block_n": plan.block_n,
         "depth": plan.depth,
         "stages": plan.stages,
+        "segment": SEGMENT,
         "head": plan.head,
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from argand import PRECISIONS, gemm, get_precision
+from argand.wgmma_plan import SEGMENT
 
 Array = npt.NDArray[Any]
 OPS = ("N", "T", "C")
@@ -124,10 +125,35 @@ def assert_contained(found: Array) -> None:
     assert np.isfinite(found[clean]).all()
 
 
+LONG = (64, 256, 1024, 4096, 16384)
+"""Of k, over which the error of promoted sums must not grow."""
+
+
 def long_operands(rng: np.random.Generator) -> Iterator[tuple[Array, Array]]:
     """A (128, k) and B (k, 128) of short to long k."""
-    for k in (256, 4096, 16384):
+    for k in LONG:
         yield normal(rng, 128, k), normal(rng, k, 128)
+
+
+FP32_CLASS = 5e-7
+"""Most that a product of normal numbers may be off by at a split precision, relative, in norm."""
+
+
+def promoted_error(k: int, depth: int) -> float:
+    """What `relative_error` is at most where slices of ``depth`` k are promoted from wgmma.
+
+    Of normal numbers, in units of u = 2^-24. A slice adds large products four times, each time to a
+    quarter more of them (small ones come before, and lose nothing in comparison). Each sum is cut
+    by at most 2 u, on average u: that shrinks the slice by (1/4 + 2/4 + 3/4 + 1) u = 2.5 u, the
+    same in all of them. What varies is independent, so squares add up: of the cuts around their
+    average, at most uniform in 2 u, 2.5 / 3; of partial sums around what their end makes one
+    expect, four steps of a random walk, 5/4; of operands and of the product that is dropped, both
+    of 2^-12 / sqrt 3 squared, 1. Slices are added to totals of n at most, `SEGMENT`, after which
+    totals move to memory exactly but for their end: rounded to nearest each time, uniform in u,
+    1/3, of totals that are half as large on average, n / 6.
+    """
+    n = min(k / depth, SEGMENT)
+    return 2.0**-24 * float(np.sqrt(2.5**2 + 2.5 / 3 + 5 / 4 + 1 + n / 6))
 
 
 def relative_error(found: Array, a: Array, b: Array) -> float:

@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, gemm
+from argand.gemm_choice import GemmChoice
 
 from tests.kernels.precisions import SCALED, SPLIT, TENSOR
 from tests.kernels.product_cases import (
+    FP32_CLASS,
     POWERS,
     assert_contained,
     assert_within,
@@ -26,6 +28,7 @@ from tests.kernels.product_cases import (
     repeats_bit_for_bit,
     summation,
 )
+from tests.kernels.wgmma_cases import forced
 
 pytestmark = pytest.mark.gpu
 Array = npt.NDArray[Any]
@@ -110,10 +113,18 @@ def test_nonfinite_stays_in_its_row_and_column(
 def test_the_error_of_a_split_does_not_grow_with_k(
     cp: Any, rng: np.random.Generator, precision: str
 ) -> None:
-    """Promotion: unpromoted, the truncating tensor core is off by 3e-5 or more at k = 4096."""
-    for a, b in long_operands(rng):
-        found = gemm(cp.asarray(a), cp.asarray(b), precision=precision).get()
-        assert relative_error(found, a, b) < 1e-6
+    """Promotion: unpromoted, the truncating tensor core is off by 3e-5 or more at k = 4096.
+
+    mma.sync keeps what rounding loses of a total for the next slice: the error is that of a slice
+    at every k, but for what varies with the operands, of which there are 2^14 results.
+    """
+    errors = []
+    with forced(GemmChoice(None)):
+        for a, b in long_operands(rng):
+            found = gemm(cp.asarray(a), cp.asarray(b), precision=precision).get()
+            errors.append(relative_error(found, a, b))
+    assert max(errors) < FP32_CLASS
+    assert max(errors) < 1.05 * min(errors)
 
 
 @pytest.mark.parametrize("precision", TENSOR)

@@ -19,25 +19,29 @@ from tests.kernels.precisions import SINGLE_HALF, TENSOR
 pytestmark = pytest.mark.gpu
 
 
+@pytest.mark.parametrize("beta", [0, 1])
 @pytest.mark.parametrize("precision", TENSOR)
 @pytest.mark.parametrize("shape", SUITES["gemm"], ids=str)
-def test_at_most_twice_the_operands(cp: Any, precision: str, shape: Shape) -> None:
+def test_at_most_twice_the_operands(cp: Any, precision: str, shape: Shape, beta: int) -> None:
+    """Where beta is not 0 C is one of them: totals of a long k may wait beside it."""
     from argand.cuda_arrays import Layout
     from argand.cuda_launch import OperandForm, prepare
 
     m, n, k = shape.m, shape.n, shape.k
     batched = shape.batch > 1
     problem = gemm_problem(
-        (*shape.leading, m, k), (*shape.leading, k, n), precision=PRECISIONS[precision]
-    )
+        (*shape.leading, m, k), (*shape.leading, k, n), (*shape.leading, m, n), beta=beta,
+        precision=PRECISIONS[precision],
+    )  # fmt: skip
+    out = Layout(m, n, n, 1, m * n, 8, 32)
     launch = prepare(
         problem,
         OperandForm(Layout(m, k, k, 1, m * k * batched, 8, 32), batched=batched),
         OperandForm(Layout(n, k, 1, n, n * k * batched, 8, 32), batched=batched),
-        None,
-        Layout(m, n, n, 1, m * n, 8, 32),
+        out if beta else None,
+        out,
     )
-    operands = 8 * shape.batch * k * (m + n)
+    operands = 8 * shape.batch * (k * (m + n) + beta * m * n)
     assert launch.nbytes <= 2 * operands
 
 

@@ -119,7 +119,7 @@ def test_neighbours_are_written_at_once() -> None:
 
 @pytest.mark.parametrize(
     ("fields", "first", "count"),
-    [(WGMMA_ARGUMENTS, "c", 9), (ARGUMENTS, "a", 6), (PACK_SOURCE, "x", 5)],
+    [(WGMMA_ARGUMENTS, "c", 10), (ARGUMENTS, "a", 6), (PACK_SOURCE, "x", 5)],
 )
 def test_addresses_follow_one_another(fields: Fields, first: str, count: int) -> None:
     """As launches write them: these and no others are pointers."""

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 from argand import PRECISIONS, gemm
+from argand.numpy_backend import _factors, _unscale, terms_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.kernels.numpy_product_cases import OPS, check, normal
+from tests.kernels.precisions import SPLIT
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -203,3 +205,24 @@ def test_any_call_is_within_its_bound(
     b = normal(rng, *((k, n) if op_b == "N" else (n, k))) * np.float32(10.0 ** exponents[1])
     c = normal(rng, batch, m, n)
     check(a, b, c, precision=precision, op_a=op_a, op_b=op_b, alpha=alpha, beta=beta)
+
+
+@pytest.mark.parametrize("precision", SPLIT)
+def test_sums_of_a_long_k_begin_anew(precision):
+    """Whole sums of so long a k would be off by more: those of its segments are not."""
+    rng = np.random.default_rng(3)
+    row, k = PRECISIONS[precision], 16384
+    a, b = normal(rng, 48, k).astype(np.complex64), normal(rng, k, 48).astype(np.complex64)
+    exact = a.astype(complex) @ b
+
+    def error(found):
+        return np.linalg.norm(found - exact) / np.linalg.norm(exact)
+
+    large, right = (terms_of(x, "N", row, side) for x, side in ((a, "a"), (b, "b")))
+    whole = np.empty((48, 48), np.complex64)
+    segments = list(_factors(large, right, row))
+    assert [left.shape[-1] for left, _ in segments] == [k, k] + 16 * [1024]
+    whole[...] = sum(x @ y for x, y in [*segments[:2], (large.values[0], right.values[0])])
+    if large.exponents is not None:
+        _unscale(whole, large.exponents, right.exponents)
+    assert error(gemm(a, b, precision=precision)) < error(whole)

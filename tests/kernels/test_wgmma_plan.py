@@ -14,6 +14,7 @@ from argand.gemm_choice import wgmma_tiles
 from argand.gemm_plan import MMA_DEPTH, PlanError
 from argand.nvrtc import CompileError, compile_cubin
 from argand.wgmma_plan import (
+    SEGMENT,
     STORE_SIDE,
     TARGET,
     Storage,
@@ -243,3 +244,17 @@ def test_the_instruction_names_every_register(
     assert after in text
     assert f"setp.ne.b32 p, %{sums + 5}, 0;" in text
     assert text.rstrip().endswith('"l"(columns), "r"(keep), "n"(sign));\n}')
+
+
+@pytest.mark.parametrize("name", [name for name in TENSOR if PRECISIONS[name].terms > 1])
+def test_totals_of_a_long_k_move(name: str) -> None:
+    """Of every tile, from the stage after a segment on; of one term none do."""
+    row = PRECISIONS[name]
+    for storage in STORAGES:
+        for plan in wgmma_tiles(row, storage):
+            most = SEGMENT * plan.depth
+            assert not plan.totals_move(row, most)
+            assert plan.totals_move(row, most + 1)
+            assert plan.block_n // 8 <= SEGMENT
+            assert f".segment = {SEGMENT}," in wgmma_source(row, plan)
+    assert not LARGE.totals_move(PRECISIONS["tf32"], 1 << 20)

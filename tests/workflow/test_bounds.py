@@ -14,6 +14,7 @@ from argand.wgmma_plan import Storage
 
 from workflow.accuracy import bounds
 from workflow.accuracy.gate_bounds import evolution_bound, gate_bound
+from workflow.accuracy.promotion import SLICE, promotions
 
 NAMES = list(PRECISIONS)
 
@@ -247,3 +248,11 @@ def test_every_plan_promotes_as_often_as_the_bound_says(name):
     assert depths
     assert min(depths) > 0
     assert max(depths) <= bounds.PROMOTED_EVERY
+    assert min(depths) >= SLICE
+
+
+def test_promotions_grow_by_segments_only():
+    """As slices up to one, then by two for each: 512 slices of 16 are 8 segments of 64."""
+    assert promotions(16) < promotions(64) < promotions(64 * SLICE) < promotions(512 * SLICE)
+    assert promotions(64 * SLICE) - promotions(16 * SLICE) == pytest.approx(48, abs=0.1)
+    assert promotions(512 * SLICE) - promotions(64 * SLICE) == pytest.approx(14, abs=0.3)

@@ -55,6 +55,7 @@ def products(folder: Path, *rows: dict[str, str], name: str = "h200-gemm-large.c
     return folder
 
 
+GROWTH = "h200-gemm-growth.csv"
 MEASURED = {
     "workload": "w", "implementation": "argand", "precision": "tf32", "time_us_p50": "1400",
     "tflops": "390", "input": "complex64", "output": "complex64", "real_tflops": "400",
@@ -99,6 +100,21 @@ def test_what_was_left_out_is_listed_with_its_reason(tmp_path: Path) -> None:
     assert "argand" not in table
     table = fill_tables(PAGE.format("h200-gemm-left-out"), products(tmp_path, MEASURED))
     assert "Nothing was left out." in table
+
+
+def test_errors_stand_by_k_with_their_slopes(tmp_path: Path) -> None:
+    rows = [
+        {"implementation": name, "precision": precision, "k": str(k), "verified": str(k != 9),
+         "rel_frobenius": str(1e-7 * k**power)}
+        for k in (64, 1024, 16384, 9)
+        for name, precision, power in (("argand", "3xtf32", 0.0), ("cublas", "fp32", 0.5))
+    ]  # fmt: skip
+    table = fill_tables(PAGE.format("h200-gemm-growth"), products(tmp_path, *rows, name=GROWTH))
+    head, _, *lines = [line for line in table.splitlines() if line.startswith("|")]
+    assert head == "| k | argand 3xtf32 | cublas fp32 |"
+    assert [line.split(" | ")[0] for line in lines] == ["| 64", "| 1024", "| 16384", "| slope"]
+    assert lines[0] == "| 64 | 1.00e-07 | 8.00e-07 |"
+    assert lines[-1] == "| slope | +0.000 | +0.500 |"
 
 
 def test_the_profile_is_shown_as_it_was_printed(tmp_path: Path) -> None:

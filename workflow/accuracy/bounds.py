@@ -23,6 +23,8 @@ from argand import Precision
 from argand.precision import FP64, Format
 from argand.rounding import LARGEST_SHIFT
 
+from workflow.accuracy.promotion import promotions
+
 Array = npt.NDArray[np.float64]
 
 MMA_DEPTH = 4
@@ -84,8 +86,7 @@ def accumulation_error(precision: Precision, k: int, backend: str) -> float:
     at most 2 u times the sum of moduli: gamma(P (3 k + 4), 2 u).
 
     The split precisions' kernels add the accumulator to an fp32 register at least every
-    ``PROMOTED_EVERY`` steps of k. Then a product suffers the truncations of its own slice and one
-    fp32 rounding (to nearest) for each slice.
+    ``PROMOTED_EVERY`` steps of k: a product suffers its own slice's truncations, and `promotions`.
     """
     u, count = accumulator_roundoff(precision), len(precision.products)
     if not on_tensor_cores(precision, backend):
@@ -94,8 +95,8 @@ def accumulation_error(precision: Precision, k: int, backend: str) -> float:
     if count == 1:
         return plain
     promoted = gamma(count * truncations(min(k, PROMOTED_EVERY)), 2 * u)
-    slices = gamma(math.ceil(k / PROMOTED_EVERY), u)
-    return min(plain, promoted + slices + promoted * slices)
+    added = gamma(promotions(k), u)
+    return min(plain, promoted + added + promoted * added)
 
 
 def sum_error(precision: Precision, k: int, backend: str) -> float:
@@ -118,8 +119,7 @@ def sum_error(precision: Precision, k: int, backend: str) -> float:
     plain = gamma(count * truncations(k), each)
     if count == 1:
         return plain
-    slices = math.ceil(k / PROMOTED_EVERY)
-    depth = min(k, PROMOTED_EVERY)
+    slices, depth = math.ceil(k / PROMOTED_EVERY), min(k, PROMOTED_EVERY)
     promoted = gamma(count * truncations(depth), each) * math.sqrt(slices)
     return min(plain, promoted + gamma(slices, u) * (1 + promoted))
 

@@ -24,6 +24,7 @@ from workflow.output.gate_tables import (
     gates_table,
     wanted_gates_table,
 )
+from workflow.output.growth_table import growth_table
 from workflow.output.measured import measured_products
 from workflow.output.readable import PERFORMANCE, Column, markdown_table, number
 from workflow.output.recorded import read_rows, shown_columns
@@ -225,8 +226,7 @@ def ratios_table(data: Path) -> str:
 
 
 def _ratio_row(row: dict[str, str]) -> dict[str, str]:
-    met = "yes" if row["met"] == "True" else "no"
-    return row | {"ratio": number(float(row["ratio"])), "met": met}
+    return row | {"ratio": number(float(row["ratio"])), "met": ("no", "yes")[row["met"] == "True"]}
 
 
 def conditions(data: Path) -> str:
@@ -255,6 +255,7 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "h200-headline": headline_table,
     "h200-study": _measured("h200-study.csv"),
     "h200-gemm": products_table,
+    "h200-gemm-growth": growth_table,
     "h200-gemm-left-out": left_out_table,
     "h200-gemm-wanted": wanted_table,
     "h200-gemm-back-to-back": back_to_back_table,

@@ -41,12 +41,13 @@ struct Accumulators {
 
     __device__ __forceinline__ void clear() { each([](float& x, float) { x = 0.0f; }, *this); }
 
-    __device__ __forceinline__ void add(const Accumulators& other) {
-        each([](float& x, float y) { x += y; }, other);
+    // Adds what the other has, and leaves there what rounding lost of it.
+    __device__ __forceinline__ void take(Accumulators& other) {
+        each([](float& x, float& y) { const float old = x; x += y; y -= x - old; }, other);
     }
 
-    template <typename Function>
-    __device__ __forceinline__ void each(Function function, const Accumulators& other) {
+    template <typename Function, typename Other>
+    __device__ __forceinline__ void each(Function function, Other& other) {
 #pragma unroll
         for (int i = 0; i < plan.warp_m() / 16; ++i)
 #pragma unroll
@@ -267,7 +268,8 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     }
 
     // Tensor cores truncate when they accumulate: left there, the error of a split operand would
-    // grow with k to 1e-4. Moved into fp32 registers every few steps it stays at fp32's, flat in k.
+    // grow with k to 1e-4. Moved into fp32 registers every few steps it stays at fp32's, flat in k: what
+    // rounding loses of one slice is where the next begins.
     constexpr bool kPromotes = plan.promote_every > 0;
     Accumulators<plan> sum, total;
     sum.clear();
@@ -282,10 +284,7 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
                              share * (plan.block_k / plan.warps_k), a_scale, b_scale, flip_b);
         if constexpr (kPromotes) {
             constexpr int kSteps = plan.promote_every / plan.block_k;
-            if ((step + 1) % kSteps == 0 || step + 1 == steps) {
-                total.add(sum);
-                sum.clear();
-            }
+            if ((step + 1) % kSteps == 0 || step + 1 == steps) total.take(sum);
         }
     }
     Accumulators<plan>& result = kPromotes ? total : sum;

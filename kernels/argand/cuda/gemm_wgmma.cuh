@@ -73,7 +73,7 @@ template <WgmmaPlan plan, int first, int end, int from, int kCount>
 __device__ __forceinline__ void stage_part(const WgmmaArguments& args, const TensorMap& out_map,
                                            const WgmmaTile& tile, uint32 base,
                                            const float (&re)[kCount], const float (&im)[kCount]) {
-    const int thread = forgotten(threadIdx.x), warp = thread / kWarp;
+    const int thread = this_thread(), warp = thread / kWarp;
     const uint32 staging =
         forgotten(base) + plan.stages * plan.stage_bytes() + warp * 2 * kStoreBytes;
     stage_rows<plan, first, end, from>(args, out_map, tile, tile.row + warp * 16, thread % kWarp,
@@ -138,25 +138,30 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
         if (warpgroup == 1) give_turn(1);
     }
     typename Choose<(plan.terms > 1), AlternateSums<plan>, JointSums<plan>>::Type sums;
-    WgmmaWork work;
     SecondHalf<plan> late;
     late.forget(args);
-    for (uint32 turn = 0; find_work<plan>(args, turn, work); ++turn) {
+    for (uint32 turn = 0;; ++turn) {
+        WgmmaWork begun{};
+        if (!find_work<plan>(args, turn, begun)) break;
         if constexpr (plan.head > 0) {
-            sums.run_behind(ring, reader, work.tile.steps, lane,
+            sums.run_behind(ring, reader, begun.tile.steps, lane,
                             Leave<plan>{args, out_map, late, base});
         } else {
-            sums.run(ring, reader, work.tile.steps, lane, warpgroup);
+            sums.run(args, turn, ring, reader, begun.tile.steps, lane, warpgroup);
         }
-        const int thread = forgotten(threadIdx.x), last_warp = thread / kWarp;
+        const int thread = this_thread(), last_warp = thread / kWarp;
+        WgmmaWork work{};  // the same, so that nothing of it is kept in registers
         find_work<plan>(args, forgotten(turn), work);
         if (work.left) {
-            leave_piece<plan>(args, thread, sums.re, sums.im);
+            leave_piece<plan>(args, work.tile, thread, sums.re, sums.im);
             late.forget(args);
             continue;
         }
-        add_pieces<plan>(args, work, thread, sums.re, sums.im);
         const WgmmaTile& tile = work.tile;
+        if (totals_move<plan>(tile.steps)) {
+            add_from<plan, false>(args, tile_place<plan>(args, tile, thread), sums.re, sums.im);
+        }
+        add_pieces<plan>(args, work, thread, sums.re, sums.im);
         const int row0 = tile.row + last_warp * 16;
         if constexpr (plan.head > 0) {
             late.take(args, tile, sums.re, sums.im);

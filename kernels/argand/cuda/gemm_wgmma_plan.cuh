@@ -44,10 +44,13 @@ struct WgmmaPlan {
     bool packs;          // Y comes interleaved, k contiguous, and is packed while others multiply
     int warpgroups;      // that multiply, 64 rows each
     int block_n, depth, stages;
+    int segment;         // stages whose promoted sums are added up in registers before totals move
     int head;            // stages whose products begin while half of the results before leave, or 0
 
     constexpr int block_m() const { return kWarpgroupRows * warpgroups; }
     constexpr int threads() const { return kWarpgroup * (warpgroups + 1); }
+    // Totals of eight columns move after so many stages, then those of the next eight.
+    constexpr int move_every() const { return segment / (block_n / 8); }
     constexpr int step() const { return operand == Operand::tf32 ? 8 : 16; }
     constexpr int planes() const { return 2 * terms; }
     constexpr int line_bytes() const { return depth * (operand == Operand::tf32 ? 4 : 2); }
@@ -75,9 +78,10 @@ struct WgmmaPlan {
 struct WgmmaArguments {
     const float2* c;
     void* out;
+    float2* totals;           // where the sums of a long k wait (gemm_wgmma_totals.cuh)
     const float2* x_unscale;  // (batch, rows): what scales a row's results back
     const float2* y_unscale;  // (batch, columns)
-    float* pieces;            // (pieces that are left, block_n, multiplying threads)
+    float2* pieces;           // (pieces that are left, block_n / 2, multiplying threads)
     uint32* ready;            // (blocks, multiplying warps): lanes whose sums lie there; zeros before, after
     // Where Y is packed on the way (gemm_wgmma_aside.cuh): where it lies and where its planes go;
     // by strip and 256 k how many units are packed, then the blocks that have loaded all: zeros before,
@@ -102,10 +106,12 @@ struct WgmmaArguments {
     int64 y_line, y_batch;
     int64 c_row, c_column, c_batch;
     int64 out_row, out_column, out_batch;
+    int64 totals_row, totals_column, totals_batch;
     float alpha_re, alpha_im, beta_re, beta_im;
     int flip_result;   // X was meant conjugated: conj(X) Y = conj(X conj(Y))
     int row_pairs;     // rows 2 i and 2 i + 1 of one column may be stored at once
     int column_pairs;  // columns 2 j and 2 j + 1 of one row
+    int totals_pairs;  // the same of totals
 };
 
 // Where the stages, their barriers and what else is in shared memory lie.

@@ -4,7 +4,7 @@
 // format and width (argand/wgmma_plan.py).
 #pragma once
 #include "device/warpgroup.cuh"
-#include "gemm_wgmma_rows.cuh"
+#include "gemm_wgmma_totals.cuh"
 
 // Two warpgroups issue their products in turns, by named barriers 1 and 2.
 __device__ __forceinline__ void wait_turn(int warpgroup) {
@@ -52,8 +52,8 @@ struct JointSums {
     static constexpr int kHalf = plan.block_n / 4;  // registers of a part's first or second columns
     float re[plan.block_n / 2], im[plan.block_n / 2];
 
-    __device__ __forceinline__ void run(Ring<plan>& ring, const RowReader<plan>& reader, int steps,
-                                        int lane, int warpgroup) {
+    __device__ __forceinline__ void run(const WgmmaArguments&, uint32, Ring<plan>& ring,
+                                        const RowReader<plan>& reader, int steps, int lane, int) {
         clear(re);
         clear(im);
         sum<kAllColumns>(ring, reader, steps, lane);
@@ -177,22 +177,24 @@ struct JointSums {
     }
 };
 
-// The same with promotion: after every stage sums move into fp32 registers. Tensor cores truncate when
-// they accumulate, and an error that each step adds to would grow with k. The real and then the imaginary
-// part of a stage are summed in the same registers, so that tiles can be wide; while one warpgroup adds,
-// the other multiplies.
+// The same with promotion: after every stage sums move into fp32 registers, and from there to memory
+// where k is long (gemm_wgmma_totals.cuh). Tensor cores truncate when they accumulate, and an error that
+// each step adds to would grow with k. The real and then the imaginary part of a stage are summed in the
+// same registers, so that tiles can be wide; while one warpgroup adds, the other multiplies.
 template <WgmmaPlan plan>
 struct AlternateSums {
     static constexpr int kSteps = plan.depth / plan.step();
     float re[plan.block_n / 2], im[plan.block_n / 2];
 
-    __device__ __forceinline__ void run(Ring<plan>& ring, const RowReader<plan>& reader, int steps,
-                                        int lane, int warpgroup) {
+    __device__ __forceinline__ void run(const WgmmaArguments& args, uint32 turn, Ring<plan>& ring,
+                                        const RowReader<plan>& reader, int steps, int lane,
+                                        int warpgroup) {
         float slice[plan.block_n / 2];
         clear(re);
         clear(im);
         clear(slice);
-        for (; steps > 0; --steps) {
+        const Moves<plan> moves(args, turn, steps);
+        while (steps > 0) {
             barrier_wait(ring.full(), ring.parity);
             const ColumnTile<plan> y(ring.columns());
             RowFragment<plan> x[kSteps];
@@ -206,9 +208,12 @@ struct AlternateSums {
             if (lane == 0) barrier_arrive(ring.empty());
             add(im, slice);
             ring.advance();
+            moves.after(args, --steps, re, im);
         }
     }
 
+    // The small products of all steps come first: what is added before the large ones is not cut as
+    // they are.
     template <int part>
     static __device__ __forceinline__ void multiply(float (&slice)[plan.block_n / 2],
                                                     const RowFragment<plan> (&x)[kSteps],
@@ -216,9 +221,9 @@ struct AlternateSums {
         if constexpr (plan.warpgroups == 2) wait_turn(warpgroup);
         wgmma_fence();
 #pragma unroll
-        for (int i = 0; i < kSteps; ++i)
+        for (int p = 0; p < plan.products; ++p)
 #pragma unroll
-            for (int p = 0; p < plan.products; ++p) {
+            for (int i = 0; i < kSteps; ++i) {
                 const int s = plan.product_x[p], t = plan.product_y[p];
                 wgmma<1>(slice, x[i].re[s], y.at(i, t, part), i + p > 0);
                 wgmma<part ? 1 : -1>(slice, x[i].im[s], y.at(i, t, 1 - part), 1);

@@ -27,6 +27,19 @@ __device__ __forceinline__ uint32 forgotten(uint32 x) {
     return x;
 }
 
+// The thread's and the block's number, read when they are wanted: nothing of them is kept either.
+__device__ __forceinline__ int this_thread() {
+    int thread;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    return thread;
+}
+
+__device__ __forceinline__ uint32 this_block() {
+    uint32 block;
+    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
+    return block;
+}
+
 template <WgmmaPlan plan>
 __device__ __forceinline__ WgmmaTile find_wgmma_tile(const WgmmaArguments& args, uint32 index) {
     const uint32 rows = (forgotten(args.rows) + plan.block_m() - 1) / plan.block_m();
@@ -35,9 +48,10 @@ __device__ __forceinline__ WgmmaTile find_wgmma_tile(const WgmmaArguments& args,
     const uint32 most = tile_group(columns);
     const uint32 group = tile / (most * columns), inside = tile % (most * columns);
     const uint32 height = min(rows - group * most, most);
-    const int part = product % args.parts, steps = (args.k + plan.depth - 1) / plan.depth;
+    const int parts = forgotten(args.parts);
+    const int part = product % parts, steps = (args.k + plan.depth - 1) / plan.depth;
     const int first = part * args.part_steps;
-    return {int(product / args.parts), part,
+    return {int(product / parts), part,
             int(group * most + inside % height) * plan.block_m(),
             int(inside / height) * plan.block_n, first,
             max(0, min(args.part_steps, steps - first))};
@@ -46,22 +60,23 @@ __device__ __forceinline__ WgmmaTile find_wgmma_tile(const WgmmaArguments& args,
 // This block's work number `turn`; false where there is no more.
 template <WgmmaPlan plan>
 __device__ __forceinline__ bool find_work(const WgmmaArguments& args, uint32 turn, WgmmaWork& work) {
-    const uint32 block = forgotten(blockIdx.x), whole = args.whole_tiles;
-    uint32 index = block + turn * gridDim.x;
+    const uint32 block = this_block(), whole = forgotten(args.whole_tiles);
+    const uint32 blocks = forgotten(gridDim.x);
+    uint32 index = block + turn * blocks;
     work.left = false;
     work.first = work.end = 0;
     int piece = 0, piece_end = 0;  // stages of the tile
     if (index >= whole) {
         // Its share's stages, counted from the first split tile's first on.
         const int steps = (forgotten(args.k) + plan.depth - 1) / plan.depth;
-        const int begin = block * args.share;
-        const int end = min(begin + args.share, int(args.split_tiles) * steps);
+        const int share = forgotten(args.share), begin = block * share;
+        const int end = min(begin + share, int(args.split_tiles) * steps);
         if (begin >= end) return false;
         const int first_tile = begin / steps, last_tile = (end - 1) / steps;
         const bool ends_tile = end >= (first_tile + 1) * steps;
         const bool leaves = !ends_tile || last_tile > first_tile;
         // All blocks have equally many whole tiles where others are split.
-        const uint32 later = turn - whole / gridDim.x;
+        const uint32 later = turn - whole / blocks;
         work.left = leaves && later == 0;
         if (!work.left && (!ends_tile || later > leaves)) return false;
         const int tile = work.left ? last_tile : first_tile;
@@ -69,7 +84,7 @@ __device__ __forceinline__ bool find_work(const WgmmaArguments& args, uint32 tur
         piece = max(begin - tile * steps, 0);
         piece_end = min(end - tile * steps, steps);
         if (!work.left) {
-            work.first = tile * steps / args.share;
+            work.first = tile * steps / share;
             work.end = block;
         }
     }
@@ -79,53 +94,4 @@ __device__ __forceinline__ bool find_work(const WgmmaArguments& args, uint32 tur
         work.tile.steps = piece_end - piece;
     }
     return true;
-}
-
-template <WgmmaPlan plan>
-constexpr int kMultiplying = kWarpgroup * plan.warpgroups;  // threads
-
-// Where a thread's sums of a piece lie; neighbouring threads' are neighbours.
-template <WgmmaPlan plan>
-__device__ __forceinline__ float* piece_place(const WgmmaArguments& args, uint32 block, int thread) {
-    const uint32 piece = block - block / args.period;  // shares that end with a tile leave none
-    return args.pieces + int64(piece) * (plan.block_n * kMultiplying<plan>) + thread;
-}
-
-// Leaves a piece's sums to the block that has the tile's end, warp by warp.
-template <WgmmaPlan plan>
-__device__ __forceinline__ void leave_piece(const WgmmaArguments& args, int thread,
-                                            const float (&re)[plan.block_n / 2],
-                                            const float (&im)[plan.block_n / 2]) {
-    float* to = piece_place<plan>(args, blockIdx.x, thread);
-#pragma unroll
-    for (int i = 0; i < plan.block_n / 2; ++i) {
-        __stcg(to + 2 * i * kMultiplying<plan>, re[i]);
-        __stcg(to + (2 * i + 1) * kMultiplying<plan>, im[i]);
-    }
-    // Each lane vouches for itself: a barrier of the warp here makes the assembler spill the sums.
-    uint32* ready = args.ready + blockIdx.x * 4 * plan.warpgroups + thread / kWarp;
-    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(ready) : "memory");
-}
-
-// Adds the sums of a tile's other pieces, which blocks `first` to `end` leave, in this order.
-template <WgmmaPlan plan>
-__device__ __forceinline__ void add_pieces(const WgmmaArguments& args, const WgmmaWork& work,
-                                           int thread, float (&re)[plan.block_n / 2],
-                                           float (&im)[plan.block_n / 2]) {
-#pragma unroll 1
-    for (int block = work.first; block < work.end; ++block) {
-        uint32* ready = args.ready + block * 4 * plan.warpgroups + thread / kWarp;
-        uint32 there = 0;
-        while (there < kWarp) {
-            asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(there) : "l"(ready) : "memory");
-        }
-        const float* from = piece_place<plan>(args, block, thread);
-#pragma unroll
-        for (int i = 0; i < plan.block_n / 2; ++i) {
-            re[i] += __ldcg(from + 2 * i * kMultiplying<plan>);
-            im[i] += __ldcg(from + (2 * i + 1) * kMultiplying<plan>);
-        }
-        __syncwarp();
-        if (thread % kWarp == 0) *ready = 0;  // for the next launch
-    }
 }

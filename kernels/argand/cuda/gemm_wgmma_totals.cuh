@@ -1,0 +1,211 @@
+// Sums that wait in memory: those of pieces of tiles, and totals of a long k.
+//
+// A total that is added to again and again is rounded each time, so its error grows with the root of
+// how often. Split precisions therefore add up no more than plan.segment stages in registers: totals of
+// eight columns at a time move to memory and begin anew, and at the tile's end they come back. What
+// moves are their upper bits, what these leave stays in the registers: so short numbers are added in
+// memory without an error, and the second-level cache does it (`red`), for nobody waits. Each element
+// belongs to one thread: results repeat bit for bit.
+#pragma once
+#include "gemm_wgmma_rows.cuh"
+#include "gemm_wgmma_work.cuh"
+
+constexpr uint32 kUpperBits = 0xfffff000u;  // sign, exponent and 11 bits behind the point
+
+template <WgmmaPlan plan>
+constexpr int kMultiplying = kWarpgroup * plan.warpgroups;  // threads
+
+// Whether totals of so many stages move to memory.
+template <WgmmaPlan plan>
+__device__ __forceinline__ bool totals_move(int steps) {
+    return plan.terms > 1 && steps > plan.segment;
+}
+
+// Where a thread's sums lie: 4 j + 2 h + e of its registers belongs to row h and column 8 j + e. It is
+// kept while products run, so it is small.
+template <WgmmaPlan plan>
+struct SumsPlace {
+    static constexpr int kNext = kMultiplying<plan>;  // of a piece, whose neighbours belong to neighbours
+    float2* first;
+    int columns;  // that there are from the thread's first on, at most block_n
+    int rows;     // of its two, 0 to 2
+    bool piece;
+
+    __device__ __forceinline__ bool has(int j, int h, int e) const {
+        return h < rows && 8 * j + e < columns;
+    }
+    __device__ __forceinline__ float2* at(const WgmmaArguments& args, int j, int h, int e) const {
+        if (piece) return first + (4 * j + 2 * h + e) * kNext;
+        constexpr int kSecond = plan.neighbour_rows() ? 1 : 8;
+        return first + h * kSecond * args.totals_row + (8 * j + e) * args.totals_column;
+    }
+};
+
+// Of a piece that block `block` leaves.
+template <WgmmaPlan plan>
+__device__ __forceinline__ SumsPlace<plan> piece_place(const WgmmaArguments& args, uint32 block,
+                                                       int thread) {
+    const uint32 piece = block - block / forgotten(args.period);  // shares that end with a tile leave none
+    return {args.pieces + int64(piece) * (plan.block_n / 2 * kMultiplying<plan>) + thread, plan.block_n, 2,
+            true};
+}
+
+template <WgmmaPlan plan>
+__device__ __forceinline__ SumsPlace<plan> tile_place(const WgmmaArguments& args,
+                                                      const WgmmaTile& tile, int thread) {
+    const int lane = thread % kWarp, column = tile.column + 2 * (lane % 4);
+    const int row = tile.row + thread / kWarp * 16 + fragment_row<plan>(lane, 0);
+    const int second = tile.row + thread / kWarp * 16 + fragment_row<plan>(lane, 1);
+    const int64 product = int64(tile.batch) + int64(tile.part) * args.batches;
+    return {args.totals + product * args.totals_batch + row * args.totals_row +
+                column * args.totals_column,
+            args.columns - column, (row < args.rows) + (second < args.rows), false};
+}
+
+// Of this block's work number `turn`.
+template <WgmmaPlan plan>
+__device__ __forceinline__ SumsPlace<plan> find_place(const WgmmaArguments& args, uint32 turn) {
+    WgmmaWork work{};
+    find_work<plan>(args, forgotten(turn), work);
+    const int thread = this_thread();
+    return work.left ? piece_place<plan>(args, this_block(), thread)
+                     : tile_place<plan>(args, work.tile, thread);
+}
+
+// Writes sums, or adds them to what this thread has written there before.
+__device__ __forceinline__ void put(float2* at, float2 x, bool adds) {
+    if (adds) {
+        asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %2};" ::"l"(at), "f"(x.x), "f"(x.y)
+                     : "memory");
+    } else {
+        __stcg(at, x);
+    }
+}
+
+__device__ __forceinline__ void put(float2* at, float2 x, float2 y, bool adds) {
+    if (adds) {
+        asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(at), "f"(x.x),
+                     "f"(x.y), "f"(y.x), "f"(y.y)
+                     : "memory");
+    } else {
+        __stcg(reinterpret_cast<float4*>(at), float4{x.x, x.y, y.x, y.y});
+    }
+}
+
+// Takes the upper bits from x and returns them.
+__device__ __forceinline__ float take_upper(float& x) {
+    const float upper = __uint_as_float(__float_as_uint(x) & kUpperBits);
+    x -= upper;
+    return upper;
+}
+
+// Moves the totals of eight columns.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void move_group(const WgmmaArguments& args, const SumsPlace<plan>& place,
+                                           bool adds, int j, float (&re)[plan.block_n / 2],
+                                           float (&im)[plan.block_n / 2]) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+        const int i = 4 * j + 2 * h;
+        const float2 x = {take_upper(re[i]), take_upper(im[i])};
+        const float2 y = {take_upper(re[i + 1]), take_upper(im[i + 1])};
+        if (args.totals_pairs && !place.piece && place.has(j, h, 1)) {
+            put(place.at(args, j, h, 0), x, y, adds);
+        } else {
+            if (place.has(j, h, 0)) put(place.at(args, j, h, 0), x, adds);
+            if (place.has(j, h, 1)) put(place.at(args, j, h, 1), y, adds);
+        }
+    }
+}
+
+// Where a tile's totals move to and when, in three registers.
+template <WgmmaPlan plan>
+struct Moves {
+    static constexpr int kGroups = plan.block_n / 8;
+    static_assert(plan.segment >= kGroups, "a move of eight columns after a stage or more");
+    float2* first;
+    uint32 packed;  // from bit 11 on the number of the first move, of which the last is number 1
+
+    // Of work number `turn`, of so many stages.
+    __device__ __forceinline__ Moves(const WgmmaArguments& args, uint32 turn, int steps) {
+        packed = 0;
+        if (!totals_move<plan>(steps)) return;
+        const SumsPlace<plan> place = find_place<plan>(args, turn);
+        first = place.first;
+        packed = max(0, min(place.columns, plan.block_n)) | place.rows << 8 | place.piece << 10 |
+                 (steps - 1) / plan.move_every() << 11;
+    }
+
+    // After each stage, where `left` are left.
+    __device__ __forceinline__ void after(const WgmmaArguments& args, int left,
+                                          float (&re)[plan.block_n / 2],
+                                          float (&im)[plan.block_n / 2]) const {
+        if (packed == 0 || left % plan.move_every() != 0 || left == 0) return;
+        const uint32 now = forgotten(packed);
+        const SumsPlace<plan> place{first, int(now & 255), int(now >> 8 & 3), (now >> 10 & 1) != 0};
+        const int move = left / plan.move_every(), group = move % kGroups;
+        const bool adds = move <= int(now >> 11) - kGroups;
+#pragma unroll
+        for (int j = 0; j < kGroups; ++j) {
+            if (group == j) move_group<plan>(args, place, adds, j, re, im);
+        }
+    }
+};
+
+// Adds to the sums what lies there; a piece's place is whole.
+template <WgmmaPlan plan, bool whole>
+__device__ __forceinline__ void add_from(const WgmmaArguments& args, const SumsPlace<plan>& place,
+                                         float (&re)[plan.block_n / 2],
+                                         float (&im)[plan.block_n / 2]) {
+#pragma unroll
+    for (int j = 0; j < plan.block_n / 8; ++j)
+#pragma unroll
+        for (int h = 0; h < 2; ++h)
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+                if (!whole && !place.has(j, h, e)) continue;
+                const float2 x = __ldcg(place.at(args, j, h, e));
+                re[4 * j + 2 * h + e] += x.x;
+                im[4 * j + 2 * h + e] += x.y;
+            }
+}
+
+// Leaves a piece's sums to the block that has the tile's end, warp by warp.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void leave_piece(const WgmmaArguments& args, const WgmmaTile& tile,
+                                            int thread, const float (&re)[plan.block_n / 2],
+                                            const float (&im)[plan.block_n / 2]) {
+    const SumsPlace<plan> place = piece_place<plan>(args, this_block(), thread);
+    const bool adds = totals_move<plan>(tile.steps);
+#pragma unroll
+    for (int i = 0; i < plan.block_n / 2; ++i) {
+        float2* at = place.at(args, i / 4, i / 2 % 2, i % 2);
+        if constexpr (plan.terms > 1) {
+            put(at, {re[i], im[i]}, adds);
+        } else {  // one by one: there are no registers to bring two side by side
+            __stcg(&at->x, re[i]);
+            __stcg(&at->y, im[i]);
+        }
+    }
+    // Each lane vouches for itself: a barrier of the warp here makes the assembler spill the sums.
+    uint32* ready = args.ready + this_block() * 4 * plan.warpgroups + thread / kWarp;
+    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(ready) : "memory");
+}
+
+// Adds the sums of a tile's other pieces, which blocks `first` to `end` leave, in this order.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void add_pieces(const WgmmaArguments& args, const WgmmaWork& work,
+                                           int thread, float (&re)[plan.block_n / 2],
+                                           float (&im)[plan.block_n / 2]) {
+#pragma unroll 1
+    for (int block = work.first; block < work.end; ++block) {
+        uint32* ready = args.ready + block * 4 * plan.warpgroups + thread / kWarp;
+        uint32 there = 0;
+        while (there < kWarp) {
+            asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(there) : "l"(ready) : "memory");
+        }
+        add_from<plan, true>(args, piece_place<plan>(args, block, thread), re, im);
+        __syncwarp();
+        if (thread % kWarp == 0) *ready = 0;  // for the next launch
+    }
+}
