@@ -17,7 +17,9 @@ from argand import PRECISIONS, Precision, gemm, pack, to_pairs, wgmma_plan
 from argand.device import ARCHITECTURES, gpu
 from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, candidates
 from argand.gemm_plan import candidates as mma_tiles
+from argand.kernel_families import Family
 from argand.operands import OPS
+from argand.wgmma_plan import TARGET
 
 from benchmarks.gemm_ours import unscaled
 from benchmarks.operands import random_operands
@@ -88,9 +90,11 @@ def products(precision: Precision, arrays: Any) -> Iterator[tuple[str, Accuracy]
             yield f"gemm {shape} {op_a}{op_b}", judged
         reference = product_reference(a, b, seed=_SEED)
         left, right = arrays.array(a), arrays.array(b)
-        result = gemm(left, pack(right, precision, side="b"), precision=precision)
-        judged = assess_product(reference, on_host(result), precision, backend=backend)
-        yield f"gemm {shape} packed", judged
+        for kernels in _families(precision, backend):
+            packed = pack(right, precision, side="b", kernels=kernels)
+            result = gemm(left, packed, precision=precision, kernels=kernels)
+            judged = assess_product(reference, on_host(result), precision, backend=backend)
+            yield f"gemm {shape} packed{f' {kernels}' if kernels else ''}", judged
         if precision.operand.bytes == 2 and precision.terms == 1:
             halves = (to_pairs(x, precision.operand.name) for x in (left, right))
             result = gemm(*halves, precision=precision)
@@ -141,6 +145,16 @@ def products_in_turns(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
         result = _forced(choice, precision, a, b)
         judged = assess_product(reference, result, precision, backend="cuda")
         yield f"gemm {IN_TURNS} {choice.name}", judged
+
+
+def _families(precision: Precision, backend: str) -> Sequence[Family | None]:
+    """Those that there are here for an operand that is packed; None is the only one of the CPU."""
+    if backend == "cpu" or precision.exact_operands:
+        return (None,)
+    import cupy
+
+    hopper = gpu(cupy.cuda.Device().id).target == TARGET
+    return ("wgmma", "mma.sync") if hopper else ("mma.sync",)
 
 
 def _ways(precision: Precision, shape: Shape) -> list[GemmChoice]:

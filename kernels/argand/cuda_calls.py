@@ -63,7 +63,7 @@ def _other_form(x: Any) -> Any:
         planes = getattr(x.backend_data, "planes", None)
         if planes is not None:
             device = planes.memory.data.device_id
-            return x.shape, x.precision, x.side, planes.batches, device
+            return x.shape, x.precision, x.side, planes.batches, planes.copy is None, device
     return None
 
 

@@ -37,7 +37,10 @@ def _on_hopper() -> bool:
 
 @dataclass(frozen=True, eq=False)
 class PackedOperand:
-    """What `pack` keeps on a GPU: planes on Hopper, elsewhere a copy and its op."""
+    """What `pack` keeps on a GPU: planes on Hopper, elsewhere a copy and its op.
+
+    Of small matrices Hopper's planes have a copy beside them, since mma.sync may be the faster.
+    """
 
     planes: Planes | None
     copy: Any
@@ -47,7 +50,10 @@ class PackedOperand:
     @property
     def nbytes(self) -> int:
         """Device memory that it takes."""
-        return int((self.copy if self.planes is None else self.planes.memory).nbytes)
+        if self.planes is None:
+            return int(self.copy.nbytes)
+        beside = 0 if self.planes.copy is None else self.planes.copy.nbytes
+        return int(self.planes.memory.nbytes + beside)
 
     @property
     def device(self) -> Any:
@@ -73,8 +79,17 @@ def pack(
         stream = cupy.cuda.get_current_stream().ptr
         zeros = zeroed(launch.counters, stream)
         launch([lines.array.data.ptr], memory.data.ptr, zeros=zeros, stream=stream)
-        planes = replace(launch.planes(memory.data.ptr)[0], memory=memory)
+        copy = None
+        if kernels is None and not source.half and max(lines.rows, lines.columns) <= _SMALL:
+            turned = x.swapaxes(-1, -2) if (op == "N") == (side == "b") else x
+            turned = turned.astype("complex64", order="C")
+            copy = cupy.conj(turned, out=turned) if op == "C" else turned
+        planes = replace(launch.planes(memory.data.ptr)[0], memory=memory, copy=copy)
         return PackedOperand(planes, None, "N", batch_shape)
+
+
+_SMALL = 512
+"""Lines and k, up to which a product of plain operands may be left to mma.sync."""
 
 
 def _lines(x: Any, op: Op, side: Side, batch_shape: tuple[int, ...]) -> Batched:
@@ -227,7 +242,9 @@ def _placed(x: Any, op: Op, side: Side, batch_shape: tuple[int, ...]) -> tuple[O
     if isinstance(x, PackedOperand):
         assert x.planes is not None
         planes = planes_for(x.planes, x.batch_shape, batch_shape)
-        return OperandForm(None, batched=planes.batches > 1), _Place(planes, planes is x.planes)
+        copy = None if planes.copy is None else batched(planes.copy, batch_shape).layout
+        form = OperandForm(None, batched=planes.batches > 1, copy=copy)
+        return form, _Place(planes, planes is x.planes)
     lines = _lines(x, op, side, batch_shape)
     layout = lines.layout
     form = OperandForm(layout, isinstance(x, Pairs), op == "C", layout.batch_stride != 0)

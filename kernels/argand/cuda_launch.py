@@ -36,19 +36,21 @@ class OperandForm:
 
     ``lines`` are rows of op(A) or columns of op(B), by k; None for planes. ``half`` says that they
     are pairs of 16 bits, ``conjugated`` that they have yet to be conjugated, ``batched`` that each
-    product has its own.
+    product has its own. ``copy`` is how the copy lies that there may be beside planes.
     """
 
     lines: Layout | None
     half: bool = False
     conjugated: bool = False
     batched: bool = True
+    copy: Layout | None = None
 
     @property
     def traits(self) -> OperandTraits:
         """What the choice needs to know."""
         if self.lines is None:
-            return OperandTraits(packed=True, batched=self.batched)
+            copied = self.copy is not None
+            return OperandTraits(packed=True, batched=self.batched, copied=copied)
         return OperandTraits(
             copyable(self.lines), k_fast(self.lines), self.half,
             batched=self.batched, conjugated=self.conjugated,
@@ -140,11 +142,12 @@ class GemmLaunch:
         self._mma: MmaLaunch | None = None
         addend = out if c is None else c
         if choice.plan is None:
-            assert a.lines is not None
-            assert b.lines is not None
-            self._mma = MmaLaunch(problem, a.lines, b.lines, addend, out, device, choice.tile)
+            first, second = a.lines or a.copy, b.lines or b.copy
+            assert first is not None
+            assert second is not None
+            self._mma = MmaLaunch(problem, first, second, addend, out, device, choice.tile)
             #: What it is, for records.
-            self.name = mma_name(self._mma.plan, problem.precision)
+            self.name = mma_name(self._mma.plan, problem.precision, a.traits, b.traits)
             return
         plan, precision = choice.plan, problem.precision
         rows, columns, lines_m, lines_n = a, b, problem.m, problem.n
@@ -227,9 +230,8 @@ class GemmLaunch:
         if launches.watching:
             launches.note(self.name)
         if self._mma is not None:
-            assert isinstance(a, int)
-            assert isinstance(b, int)
-            self._mma(a, b, c, out)
+            left, right = (x.copy.data.ptr if isinstance(x, Planes) else x for x in (a, b))
+            self._mma(left, right, c, out)
             return
         rows, columns = (b, a) if self._swapped else (a, b)
         stream = cupy.cuda.get_current_stream().ptr

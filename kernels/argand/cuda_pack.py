@@ -37,7 +37,7 @@ class Planes:
     ``nbytes`` from ``address`` on. At ``unscale`` lie (batches, lines, 2) fp32 that scale results
     back where lines were scaled, else it is 0. ``batches`` is 1 where one matrix serves a whole
     batch. ``memory`` keeps both alive, an array of bytes for a packed operand; it is None where a
-    caller does.
+    caller does. ``copy`` is the same operand as contiguous complex64, for small products.
     """
 
     address: int
@@ -47,6 +47,7 @@ class Planes:
     pitch: int
     batches: int
     memory: Any = None
+    copy: Any = None
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ class OperandTraits:
     ``copyable`` says that the copy engine can read it where it lies, ``k_fast`` that k is its
     contiguous axis, ``half`` that it holds pairs of 16 bits in the precision's format, ``packed``
     that it is in planes already, ``batched`` that each product has its own, ``conjugated`` that it
-    has yet to be conjugated.
+    has yet to be conjugated, ``copied`` that beside its planes there is a copy for mma.sync.
     """
 
     copyable: bool = True
@@ -35,6 +35,7 @@ class OperandTraits:
     packed: bool = False
     batched: bool = True
     conjugated: bool = False
+    copied: bool = False
 
     def readable(self, beside: OperandTraits) -> bool:
         """Whether it can be a row operand where it lies, next to this column operand.
@@ -115,9 +116,10 @@ def candidates(
 ) -> list[GemmChoice]:
     """Every way to solve a product.
 
-    mma.sync takes any that has neither a packed operand nor pairs, which would have to be widened.
+    mma.sync takes any that has neither planes alone nor pairs, which would have to be widened.
     """
-    beyond = a.packed or b.packed or a.half or b.half or sizes.half_output
+    planes = any(x.packed and not x.copied for x in (a, b))
+    beyond = planes or a.half or b.half or sizes.half_output
     found = [] if beyond else [GemmChoice()]
     if arch.target != TARGET or min(sizes.m, sizes.n, sizes.k) == 0:
         return found

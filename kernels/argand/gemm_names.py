@@ -12,12 +12,13 @@ from argand.tile_division import Division
 from argand.wgmma_plan import WgmmaPlan
 
 
-def mma_name(plan: GemmPlan, precision: Precision) -> str:
-    """``mma.sync 64x64x16 4 stages: A and B in place, scaled after a look``."""
+def mma_name(plan: GemmPlan, precision: Precision, a: OperandTraits, b: OperandTraits) -> str:
+    """``mma.sync 64x64x16 4 stages: A in place, B copied before, each block looks for scales``."""
     scaling = ""
     if precision.scaled:
         scaling = ", each block looks for scales" if plan.looks else ", scales from a launch before"
-    return f"mma.sync {plan.name}: A and B in place{scaling}"
+    left, right = ("copied before" if x.packed else "in place" for x in (a, b))
+    return f"mma.sync {plan.name}: A {left}, B {right}{scaling}"
 
 
 def wgmma_name(

@@ -58,10 +58,14 @@ def pack(
         side: ``a`` for a left operand, ``b`` for a right one.
         op: of x, as ``op_a`` and ``op_b`` of `argand.gemm`; the products take it with op N.
         kernels: the family of the products' kernels, as of `argand.gemm`. Only ``wgmma`` multiplies
-            what is packed as such; for the others a copy is kept.
+            planes; for the others a copy alone is kept.
 
     Returns:
-        What `argand.gemm` takes in x's place. On the CPU the result has the bits that x gives.
+        What `argand.gemm` takes in x's place. On the CPU the result has the bits that x gives. On
+        a Hopper card it holds planes, 4 to 16 bytes a number, and of matrices up to 512 x 512 a
+        complex64 copy beside them (8 bytes more), because small products of plain operands are
+        faster than those of planes. Pack the operand that is read often and is small against the
+        result: docs/performance-h200.md has what it gains.
 
     Raises:
         ValueError: an unknown precision, rounding, side or op, fewer than two axes, kernels that

@@ -48,7 +48,7 @@ def test_different_ways_have_different_names(precision: str) -> None:
     row = PRECISIONS[precision]
     ways = candidates(row, HOPPER, GemmSizes(1, 64, 64, 100_000), A, B)
     names = [
-        wgmma_name(way, way.plan, WHOLE, A, B) if way.plan else mma_name(small_plan(row), row)
+        wgmma_name(way, way.plan, WHOLE, A, B) if way.plan else mma_name(small_plan(row), row, A, B)
         for way in ways
     ]
     assert len(set(names)) == len(names) > 10
@@ -63,8 +63,9 @@ def test_a_name_of_mma_sync_says_its_tile_and_how_it_scales(precision: str) -> N
     row = PRECISIONS[precision]
     for k in (64, 4096):
         plan = small_plan(row, k)
-        found = mma_name(plan, row)
+        found = mma_name(plan, row, A, replace(PACKED, copied=True))
         assert found.startswith(f"mma.sync {plan.block_m}x{plan.block_n}x{plan.block_k} ")
+        assert ": A in place, B copied before" in found
         assert ("each block looks" in found) == (row.scaled and k == 64)
         assert ("a launch before" in found) == (row.scaled and k == 4096)
 
@@ -97,7 +98,9 @@ def test_the_family_that_is_asked_for_is_chosen(precision: str, family: Any) -> 
 
 def test_what_mma_sync_cannot_read_is_refused() -> None:
     row = PRECISIONS["fp16"]
-    for a, b in ((A, PACKED), (HALF, HALF)):
+    copied = replace(PACKED, copied=True)
+    assert choose(row, HOPPER, 132, SIZES, A, copied, "mma.sync") == GemmChoice()
+    for a, b in ((A, PACKED), (copied, PACKED), (HALF, HALF)):
         with pytest.raises(PlanError, match=r"no mma.sync for fp16 on Hopper.* with packed"):
             choose(row, HOPPER, 132, SIZES, a, b, "mma.sync")
 

@@ -122,11 +122,44 @@ def test_pairs_by_mma_sync(cp: Any, rng: np.random.Generator, precision: str) ->
     assert all(name.startswith("mma.sync") for name in names)
 
 
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize("side", ["a", "b"])
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.usefixtures("wgmma")
+def test_small_packed_operands_go_the_faster_way(
+    cp: Any, rng: np.random.Generator, precision: str, side: str, op: str
+) -> None:
+    """A copy beside the planes has the bits of the plain product; the planes multiply too."""
+    a, b = normal(rng, 2, 64, 70), normal(rng, 70, 80)
+    left, right = cp.asarray(stored(a, op)), cp.asarray(stored(b, op))
+    ops = {"op_a": op, "op_b": op}
+    plain = gemm(left, right, precision=precision, **ops)
+    x = left if side == "a" else right
+    packed = pack(x, precision, side=side, op=op)
+    assert packed.nbytes > pack(x, precision, side=side, op=op, kernels="wgmma").nbytes
+    ops[f"op_{side}"] = "N"
+    given = (packed, right) if side == "a" else (left, packed)
+    x[...] = np.nan  # what was packed is kept
+    slack = 2 * summation(70, precision) * magnitude(a, b, None)
+    for kernels in (None, None, "wgmma", "mma.sync"):
+        with launched() as names:
+            found = gemm(*given, precision=precision, kernels=kernels, **ops)
+        assert names[0].startswith(kernels or "mma.sync")
+        if kernels == "wgmma":
+            assert_within(found.get(), plain.get(), slack)
+        else:
+            assert f"{side.upper()} copied before" in names[0]
+            assert bool((found == plain).all())
+
+
 @pytest.mark.usefixtures("wgmma")
 def test_planes_are_wgmmas(cp: Any) -> None:
-    eye = cp.eye(8, dtype=cp.complex64)
-    with pytest.raises(ValueError, match=r"no mma.sync for tf32 on Hopper .* packed operands"):
-        gemm(pack(eye, "tf32"), eye, precision="tf32", kernels="mma.sync")
+    """Those of large matrices, and where they were packed for it alone."""
+    for size, kernels in ((600, None), (8, "wgmma")):
+        eye = cp.eye(size, dtype=cp.complex64)
+        packed = pack(eye, "tf32", kernels=kernels)
+        with pytest.raises(ValueError, match=r"no mma.sync for tf32 on Hopper .* packed operands"):
+            gemm(packed, eye, precision="tf32", kernels="mma.sync")
 
 
 def test_a_family_that_the_card_has_not(cp: Any, monkeypatch: pytest.MonkeyPatch) -> None:

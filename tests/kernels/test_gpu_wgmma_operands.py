@@ -172,7 +172,7 @@ def test_packed_operands(
     if side in ("b", "both"):
         right = pack(right, precision, side="b", op=op)
         ops["op_b"] = "N"
-    found = gemm(left, right, precision=precision, **ops)
+    found = gemm(left, right, precision=precision, kernels="wgmma", **ops)
     size = magnitude(a.astype(complex), b.astype(complex), None)
     assert_within(found.get(), plain.get(), 2 * summation(66, precision) * size)
 

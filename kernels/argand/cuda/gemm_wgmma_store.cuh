@@ -40,6 +40,36 @@ __device__ __forceinline__ float2 scaled_back(float2 x, float2 row, float2 colum
     }
 }
 
+// What scales the columns of a tile back. Each lane reads every 32nd at once, so that memory is waited for
+// once a tile and not before each few columns, and all lanes of a warp tell each other.
+template <WgmmaPlan plan>
+struct ColumnScales {
+    float2 mine[(plan.block_n + kWarp - 1) / kWarp];
+
+    __device__ __forceinline__ ColumnScales(const WgmmaArguments& args, const WgmmaTile& tile,
+                                            int lane) {
+        if constexpr (plan.scaled) {
+            const float2* scales =
+                args.y_unscale + (args.y_batched ? int64(tile.batch) * args.columns : 0);
+#pragma unroll
+            for (int i = 0; i < (plan.block_n + kWarp - 1) / kWarp; ++i) {
+                mine[i] = __ldg(scales + min(tile.column + kWarp * i + lane, args.columns - 1));
+            }
+        }
+    }
+
+    // Of column `first` + `offset` of the tile, of which eight from `first` on are wanted.
+    __device__ __forceinline__ float2 of(int first, int offset) const {
+        if constexpr (plan.scaled) {
+            const float2& held = mine[first / kWarp];
+            const int from = first % kWarp + offset;
+            return {__shfl_sync(~0u, held.x, from), __shfl_sync(~0u, held.y, from)};
+        } else {
+            return {};
+        }
+    }
+};
+
 // Stores a warp's 16 rows straight from its accumulators, at any strides: of each eight columns a lane
 // holds the columns 2 (lane % 4) and the next of its two rows.
 template <WgmmaPlan plan>
@@ -49,14 +79,14 @@ __device__ __forceinline__ void store_rows(const WgmmaArguments& args, const Wgm
                                            const float (&im)[plan.block_n / 2]) {
     const int64 product = int64(tile.batch) + int64(tile.part) * args.batches;
     const int rows[2] = {row0 + fragment_row<plan>(lane, 0), row0 + fragment_row<plan>(lane, 1)};
-    if (rows[0] >= args.rows) return;  // the second row is never above the first
-    const float2* y_unscale =
-        args.y_unscale + (args.y_batched ? int64(tile.batch) * args.columns : 0);
+    const bool first_row = rows[0] < args.rows;  // the second row is never above the first
+    if (!plan.scaled && !first_row) return;  // else its lane tells the others what it read
+    const ColumnScales<plan> scales(args, tile, lane);
     float2 x_unscale[2];
     if constexpr (plan.scaled) {
         const float2* unscale = args.x_unscale + (args.x_batched ? int64(tile.batch) * args.rows : 0);
-        x_unscale[0] = __ldg(unscale + rows[0]);
-        x_unscale[1] = __ldg(unscale + min(rows[1], args.rows - 1));
+#pragma unroll
+        for (int h = 0; h < 2; ++h) x_unscale[h] = __ldg(unscale + min(rows[h], args.rows - 1));
     }
     int64 out_at[2], c_at[2];
 #pragma unroll
@@ -68,19 +98,19 @@ __device__ __forceinline__ void store_rows(const WgmmaArguments& args, const Wgm
 #pragma unroll
     for (int j = 0; j < plan.block_n / 8; ++j) {
         const int column = tile.column + 8 * j + 2 * (lane % 4);
-        if (column >= args.columns) continue;
+        const float2 unscale[2] = {scales.of(8 * j, 2 * (lane % 4)),
+                                   scales.of(8 * j, 2 * (lane % 4) + 1)};
+        if (!first_row || column >= args.columns) continue;
         const bool second_column = column + 1 < args.columns;
         float2 z[2][2];
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
             if (e == 1 && !second_column) continue;
-            float2 unscale;
-            if constexpr (plan.scaled) unscale = __ldg(y_unscale + column + e);
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
                 if (h == 1 && !second_row) continue;
                 const int at = 4 * j + 2 * h + e;
-                const float2 x = scaled_back<plan>({re[at], im[at]}, x_unscale[h], unscale);
+                const float2 x = scaled_back<plan>({re[at], im[at]}, x_unscale[h], unscale[e]);
                 z[h][e] = combine(args, x, args.c + c_at[h] + (column + e) * args.c_column);
             }
         }
@@ -120,8 +150,7 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
     const int product = tile.batch + tile.part * args.batches;
     const int rows[2] = {fragment_row<plan>(lane, 0), fragment_row<plan>(lane, 1)};
     const int64 c_row0 = int64(tile.batch) * args.c_batch + row0 * args.c_row;
-    const float2* y_unscale =
-        args.y_unscale + (args.y_batched ? int64(tile.batch) * args.columns : 0);
+    const ColumnScales<plan> scales(args, tile, lane);
     float2 x_unscale[2];
     if constexpr (plan.scaled) {
         const float2* unscale = args.x_unscale + (args.x_batched ? int64(tile.batch) * args.rows : 0);
@@ -141,8 +170,7 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
                 const int column = min(column0 + 8 * j + 2 * (lane % 4) + e, args.columns - 1);
-                float2 unscale;
-                if constexpr (plan.scaled) unscale = __ldg(y_unscale + column);
+                const float2 unscale = scales.of(box * kStoreSide + 8 * j, 2 * (lane % 4) + e);
 #pragma unroll
                 for (int h = 0; h < 2; ++h) {
                     const int at = 4 * (2 * (box - from_box) + j) + 2 * h + e;
