@@ -110,6 +110,25 @@ def test_algorithm_names_the_factors(tmp_path, monkeypatch):
         assert named.startswith(found), named
 
 
+def test_what_ran_on_a_gpu_decides_the_bound(tmp_path, monkeypatch):
+    """tf32 where cuFFT runs in fp32 is held to fp32's bound; its own products to theirs."""
+    monkeypatch.setenv("ARGAND_CACHE", str(tmp_path))
+    hopper = Device("cuda", "H200", arch=arch_for(90))
+    monkeypatch.setattr(choice_table, "gpu", lambda index: hopper)
+    row = PRECISIONS["tf32"]
+    for length, fits in ((1000, False), (1009, False), (14_009, False), (97, True)):
+        one = dft(length=length, batch=2)
+        staged = one.stage()
+        computed = one.as_computed(staged, one.argand(staged, row, hopper).steps)
+        reference = one.reference(staged)
+        found = (reference.values * (1 + 1e-4)).astype(np.complex64)
+        judged = one.assess(computed, reference, found, row, "cuda")
+        assert judged.verified == fits, (length, judged.bound)
+        exact = reference.values.astype(np.complex64)
+        assert one.assess(computed, reference, exact, row, "cuda").verified
+    assert one.as_computed(staged, "") is staged
+
+
 def test_operations_are_those_of_fast_transforms():
     one = dft(length=1024, batch=10)
     shape = one.shape(one.stage(), PRECISIONS["fp32"])
