@@ -20,7 +20,7 @@ from argand.dft_method import (
     method_for,
     prime_factors,
 )
-from argand.dft_plan import DensePlan, Plan, ProductPlan, depth, folded_tiles
+from argand.dft_plan import DensePlan, Plan, ProductPlan, folded_tiles
 from argand.dft_whole import WholePlan
 from argand.precision import PRECISIONS, TF32, Precision
 
@@ -29,17 +29,18 @@ FAST_PRIME = 23
 4096 (7, 11, 13, 23). Others were measured as primes alone."""
 SLOW_LENGTHS = (32, 12_000, 1 << 14, 1 << 15, 1 << 16, 1 << 17)
 """But not at these, where ours is (at 9000, 10080 and 14400 it is slower)."""
-DENSE_BY_THREADS = 512
-"""Up to here a dense prime is worth it without wgmma."""
+DENSE_BY_THREADS, DENSE_OF_3XTF32 = 512, 128
+"""Up to here a dense prime is worth it without wgmma. (3xtf32 has 5.5 times cuFFT's rate at 127,
+but 0.69, 0.85 and 0.40 times at 251, 307 and 509.)"""
 _WARPS = ((160, 2), (224, 4), (264, 2), (LARGEST_DENSE, 4))
 """Without wgmma: up to which dense length so many warps share a tile, measured at 131, 191, 251 and
 257, 383 and 509."""
-_MOST_CUTS = 20
-"""Slices of a transform at 3xtf32: 18 (4093) leave it below 1e-6, 24 (8191) do not."""
 _ENOUGH_WARPS = 8
 """Of a multiprocessor, that hide each other's latencies."""
 _BETTER = 1.5
 """Warps that a second place for a tile is worth, or that none has to wait for another."""
+LARGEST_SUM = 10
+"""Slices of k of a sum, up to which it is cut seldom enough: longer ones are two warpgroups'."""
 _MOST_WARPS = 16
 _MOST_WARPGROUPS = 6
 
@@ -68,12 +69,12 @@ def choose(method: Method | None, precision: Precision, arch: Arch, *, wide: boo
     if (why := _library_is_faster(method)) is not None:
         return Choice(None, why)
     plan = own_plan(method, precision, arch, wide=wide)
-    if plan is None and _cut_too_often(method, precision):
-        return Choice(None, f"the sums of {method} at {precision.name} would be off by over 1e-6")
     if plan is None:
         return Choice(None, f"no plan fits {method} at {precision.name} on {arch.target}")
-    if plan.kind == "dense" and method.length > DENSE_BY_THREADS:
-        return Choice(None, f"faster than dense primes over {DENSE_BY_THREADS} without wgmma")
+    split = precision.terms == 2 and precision.operand is TF32
+    most = DENSE_OF_3XTF32 if split else DENSE_BY_THREADS
+    if plan.kind == "dense" and method.length > most:
+        return Choice(None, f"faster than dense primes over {most} without wgmma")
     if isinstance(plan, ButterflyPlan | WholePlan | ClusterPlan):
         return Choice(plan, f"{plan.stages} in fp32")
     return Choice(plan, f"{method} at {precision.name}")
@@ -100,26 +101,15 @@ def _library_is_faster(method: Method) -> str | None:
     return None
 
 
-def _cut_too_often(method: Method, precision: Precision) -> bool:
-    """Whether sums of two terms of tf32 lose too much in the tensor cores.
-
-    Nothing is given back for it (`dft_fragments.mean_cut`).
-    """
-    cuts = sum(-(-(stage // 2) // depth(precision)) for stage in method.stages)
-    return precision.terms == 2 and precision.operand is TF32 and cuts > _MOST_CUTS
-
-
 def own_plan(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> Plan | None:
-    """The best of our own plans; None where there is none with an error of at most 1e-6."""
+    """The best of our own plans; None where none fits."""
     found = candidates(method, precision, arch, wide=wide)
     return min(found, key=estimate) if found else None
 
 
 def candidates(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> list[Plan]:
     """Every plan worth measuring."""
-    every: Iterator[Plan] = iter(())
-    if not _cut_too_often(method, precision):
-        every = _by_products(method, wide)
+    every: Iterator[Plan] = _by_products(method, wide)
     if method.kind in ("rader", "bluestein"):
         every = chain(every, butterfly_plans(method.length))
     elif wide:
@@ -157,9 +147,10 @@ def _dense(length: int, wide: bool) -> Iterator[Plan]:
 
 def _hankel(length: int, wide: bool) -> Iterator[Plan]:
     groups = range(1, _MOST_WARPGROUPS + 1)
-    for turns, sharing, count, buffers in product(TURNS, (1, 2, 3), groups, range(1, 9)):
-        if sharing * count <= _MOST_WARPGROUPS:
-            yield HankelPlan(length, turns, sharing, count, buffers, wide)
+    shares = ((1, 1), (2, 1), (3, 1), (1, 2))
+    for turns, (sharing, halves), count, buffers in product(TURNS, shares, groups, range(1, 9)):
+        if sharing * halves * count <= _MOST_WARPGROUPS:
+            yield HankelPlan(length, turns, sharing, count, buffers, wide, halves)
 
 
 def _product(first: int, second: int, wide: bool) -> Iterator[Plan]:
@@ -205,11 +196,13 @@ def estimate(plan: Plan) -> tuple[float, ...]:
 
 
 def _hankel_order(plan: HankelPlan) -> tuple[float, ...]:
-    """Columns of one warpgroup, then a tile on its way beside two, then few turns.
+    """Short sums, columns of one warpgroup, then a tile on its way beside two, then few turns.
 
     Two groups are best with four buffers, but three of small tiles where two more are on their way.
     """
+    halves = 2 if -(-(plan.length // 2) // 16) > LARGEST_SUM else 1
     best = 3 if plan.turns > 1 and plan.buffers >= 5 else 2
-    waits = plan.groups < 2 or plan.buffers < 3
+    waits = plan.groups * plan.halves < 2 or plan.buffers < 3
     spare = abs(plan.buffers - 4) if plan.turns == 1 else -plan.buffers
-    return (plan.sharing, waits, plan.turns, abs(plan.groups - best), spare)
+    apart = abs(plan.groups * plan.halves - best)
+    return (plan.halves != halves, plan.sharing, waits, plan.turns, apart, spare)

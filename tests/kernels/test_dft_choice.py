@@ -145,12 +145,13 @@ def test_where_the_kernels_are_ours() -> None:
     ampere = next(arch for arch in ARCHITECTURES if arch.target == "sm_80")
     assert isinstance(choose(method_for(509), row, ampere, wide=True).plan, DensePlan)
     assert "without wgmma" in str(choose(method_for(521), row, ampere, wide=True))
-    # Nothing is given back for what tensor cores take from 3xtf32.
-    assert own_plan(method_for(251), PRECISIONS["3xtf32"], HOPPER, wide=True) is not None
-    for length in (509, 719):
-        assert own_plan(method_for(length), PRECISIONS["3xtf32"], HOPPER, wide=False) is None
+    assert isinstance(
+        choose(method_for(127), PRECISIONS["3xtf32"], HOPPER, wide=True).plan, DensePlan
+    )
+    for length in (251, 509):
+        assert own_plan(method_for(length), PRECISIONS["3xtf32"], HOPPER, wide=False) is not None
         choice = choose(method_for(length), PRECISIONS["3xtf32"], HOPPER, wide=False)
-        assert "would be off by over 1e-6" in str(choice)
+        assert "cufft: faster than dense primes over 128 without wgmma" in str(choice)
     butterflies = own_plan(method_for(8191), PRECISIONS["3xtf32"], HOPPER, wide=False)
     assert isinstance(butterflies, ButterflyPlan)
     for length in (64, 100, 128, 1000, 1024, 4096, 2039, 4093):

@@ -90,7 +90,7 @@ def test_others_have_none() -> None:
 def test_a_card_without_room_takes_cufft_and_says_so() -> None:
     """10007 needs 20480 numbers at a time in shared memory; sm_80 has 163 KB of it."""
     method = method_for(10_007)
-    for name in ("3xfp16", "fp16", "tf32"):
+    for name in ("3xfp16", "fp16", "3xtf32"):
         found = choose(method, PRECISIONS[name], AMPERE, wide=False)
         assert found.plan is None
         assert str(found) == f"cufft: no plan fits bluestein(112 x 90) at {name} on sm_80"
