@@ -98,15 +98,17 @@ def transformed(x: Array, plan: Plan) -> tuple[Array, Array]:
         for part, terms in ((low + high, made.cosines), (low - high, made.sines))
     )
     # Of odd lengths: X_n and X_(L-n) from P and Q.
-    first = given[:, :1]
-    below, above = first + (p - 1j * q) / TABLE, first + (p + 1j * q) / TABLE
+    below, above = (
+        given[:, :1] + both.astype(np.complex64) * (made.undone / TABLE)
+        for both in (p - 1j * q, p + 1j * q)
+    )
     found = np.concatenate([below, above], axis=1) * power_of_two(-exponent).astype(float)
     return np.concatenate([made.given, length - made.given]), found.astype(np.complex64)
 
 
 def _sums(x: Array, terms: list[Array], made: Folded) -> Array:
     parts = [_real_sums(part, terms, made) for part in (x.real, x.imag)]
-    return np.asarray((parts[0] + 1j * parts[1]) * made.undone)
+    return np.asarray(parts[0] + 1j * parts[1])
 
 
 def _real_sums(x: Array, terms: list[Array], made: Folded) -> Array:
