@@ -101,7 +101,7 @@ def judged_dft_errors(rows: Sequence[Row]) -> list[dict[str, str]]:
         power = np.polyfit(lengths, np.log([row["rel_frobenius"] for row in some]), 1)[0]
         found.append({
             "lengths": f"{way}, {len(some)} lengths", "wanted": "no faster than log n",
-            "measured": f"(log n)^{power:.2f}", "limit": "(log n)^1",
+            "measured": f"(log n)^{power:.2f}", "limit": "(log n)^1", "by": _who(some[0]),
             "met": "yes" if power <= 1 else "no",
         })  # fmt: skip
     return found
@@ -116,7 +116,7 @@ def _judged(lengths: str, limit: float, wanted: str, row: Row) -> dict[str, str]
     error = float(row["rel_frobenius"])
     return {
         "lengths": lengths, "wanted": wanted, "measured": f"{error:.3g}", "limit": f"{limit:.3g}",
-        "met": "yes" if error <= limit else "no",
+        "by": _who(row), "met": "yes" if error <= limit else "no",
     }  # fmt: skip
 
 
