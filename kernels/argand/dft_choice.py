@@ -27,7 +27,7 @@ from argand.dft_method import (
     prime_factors,
 )
 from argand.dft_passes import PassesPlan
-from argand.dft_plan import DensePlan, Plan, ProductPlan, depth, folded_tiles
+from argand.dft_plan import DensePlan, Plan, ProductPlan, folded_tiles
 from argand.dft_whole import WholePlan
 from argand.precision import PRECISIONS, TF32, Precision
 
@@ -36,18 +36,19 @@ FAST_PRIME = 23
 1024, 4095 and 4096 (7, 11, 13, 23). Another card is measured by `argand.tune_dft`."""
 SLOW_LENGTHS = (32, 12_000, 1 << 14, 1 << 15, 1 << 16, 1 << 17)
 """But not at these, where ours is (at 9000, 10080 and 14400 it is slower)."""
-DENSE_BY_THREADS = 512
+DENSE_BY_THREADS, DENSE_OF_3XTF32 = 512, 128
 """Up to here a dense prime is worth it without wgmma: on an H200 butterflies have 0.39 of the copy
-rate at 719, cuFFT has 0.27."""
+rate at 719, cuFFT has 0.27. (3xtf32 has 5.5 times cuFFT's rate at 127, but 0.69, 0.85 and 0.40
+times at 251, 307 and 509, where butterflies are faster than cuFFT.)"""
 _WARPS = ((160, 2), (224, 4), (264, 2), (LARGEST_DENSE, 4))
 """Without wgmma: up to which dense length so many warps share a tile, measured at 131, 191, 251 and
 257, 383 and 509."""
-_MOST_CUTS = 20
-"""Slices of a transform at 3xtf32: 18 (4093) leave it below 1e-6, 24 (8191) do not."""
 _ENOUGH_WARPS = 8
 """Of a multiprocessor, that hide each other's latencies."""
 _BETTER = 1.5
 """Warps that a second place for a tile is worth, or that none has to wait for another."""
+LARGEST_SUM = 10
+"""Slices of k of a sum, up to which it is cut seldom enough: longer ones are two warpgroups'."""
 _MOST_WARPS = 16
 _MOST_WARPGROUPS = 6
 
@@ -105,33 +106,22 @@ def _library_is_faster(plan: Plan) -> str | None:
     return None
 
 
-def _cut_too_often(method: Method, precision: Precision) -> bool:
-    """Whether sums of two terms of tf32 lose too much in the tensor cores.
-
-    Nothing is given back for it (`dft_fragments.mean_cut`).
-    """
-    cuts = sum(-(-(stage // 2) // depth(precision)) for stage in method.stages)
-    return precision.terms == 2 and precision.operand is TF32 and cuts > _MOST_CUTS
-
-
 def own_plan(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> Plan | None:
-    """The best of our own plans; None where there is none with an error of at most 1e-6."""
+    """The best of our own plans; None where none fits."""
     found = candidates(method, precision, arch, wide=wide)
     return min(found, key=estimate) if found else None
 
 
 def candidates(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> list[Plan]:
     """Every plan worth measuring."""
-    every: Iterator[Plan] = iter(())
-    if not _cut_too_often(method, precision):
-        every = _by_products(method, wide)
+    every = _by_products(method, precision, wide)
     if _convolved(method):
         every = chain(every, butterfly_plans(method.length), passes_plans(method.length))
     elif wide:
         every = chain(every, large_plans(method.length))
     found = {plan: None for plan in every if is_legal(plan, precision, arch)}
     if not found and method.kind == "dense":
-        # A prime whose sums are cut too often, or that wgmma does not take.
+        # A prime that wgmma does not take.
         every = butterfly_plans(method.length)
         found = {plan: None for plan in every if is_legal(plan, precision, arch)}
     # Tables are streamed where they leave no room for two tiles beside them.
@@ -149,10 +139,12 @@ def _convolved(method: Method) -> bool:
     return awkward or method.kind in ("rader", "bluestein")
 
 
-def _by_products(method: Method, wide: bool) -> Iterator[Plan]:
+def _by_products(method: Method, precision: Precision, wide: bool) -> Iterator[Plan]:
     """Of tensor cores, with tables."""
     if method.kind == "dense":
-        threads = _dense(method.length, wide) if method.length <= DENSE_BY_THREADS else ()
+        split = precision.terms == 2 and precision.operand is TF32
+        most = DENSE_OF_3XTF32 if split else DENSE_BY_THREADS
+        threads = _dense(method.length, wide) if method.length <= most else ()
         return chain(threads, _hankel(method.length, wide))
     if method.kind == "product" and all(part.kind == "dense" for part in method.parts):
         first, second = (part.length for part in method.parts)
@@ -173,9 +165,10 @@ def _dense(length: int, wide: bool) -> Iterator[Plan]:
 
 def _hankel(length: int, wide: bool) -> Iterator[Plan]:
     groups = range(1, _MOST_WARPGROUPS + 1)
-    for turns, sharing, count, buffers in product(TURNS, (1, 2, 3), groups, range(1, 9)):
-        if sharing * count <= _MOST_WARPGROUPS:
-            yield HankelPlan(length, turns, sharing, count, buffers, wide)
+    shares = ((1, 1), (2, 1), (3, 1), (1, 2))
+    for turns, (sharing, halves), count, buffers in product(TURNS, shares, groups, range(1, 9)):
+        if sharing * halves * count <= _MOST_WARPGROUPS:
+            yield HankelPlan(length, turns, sharing, count, buffers, wide, halves)
 
 
 def _product(first: int, second: int, wide: bool) -> Iterator[Plan]:
@@ -231,11 +224,13 @@ def estimate(plan: Plan) -> tuple[float, ...]:
 
 
 def _hankel_order(plan: HankelPlan) -> tuple[float, ...]:
-    """Columns of one warpgroup, then a tile on its way beside two, then few turns.
+    """Short sums, columns of one warpgroup, then a tile on its way beside two, then few turns.
 
     Two groups are best with four buffers, but three of small tiles where two more are on their way.
     """
+    halves = 2 if -(-(plan.length // 2) // 16) > LARGEST_SUM else 1
     best = 3 if plan.turns > 1 and plan.buffers >= 5 else 2
-    waits = plan.groups < 2 or plan.buffers < 3
+    waits = plan.groups * plan.halves < 2 or plan.buffers < 3
     spare = abs(plan.buffers - 4) if plan.turns == 1 else -plan.buffers
-    return (plan.sharing, waits, plan.turns, abs(plan.groups - best), spare)
+    apart = abs(plan.groups * plan.halves - best)
+    return (plan.halves != halves, plan.sharing, waits, plan.turns, apart, spare)

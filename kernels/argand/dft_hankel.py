@@ -45,6 +45,8 @@ class HankelPlan:
         buffers: places of a tile in shared memory for all groups together. They go from group to
             group, but for copies that are not wide: there each group has its own.
         wide: as in `argand.dft_plan.DensePlan`.
+        halves: 2 where two warpgroups share the k of a tile: each sums half of all products, and in
+            the end has the sums of every other eight columns.
     """
 
     kind: ClassVar[str] = "hankel"
@@ -54,11 +56,12 @@ class HankelPlan:
     groups: int
     buffers: int
     wide: bool
+    halves: int = 1
 
     @property
     def warps(self) -> int:
         """Of a tile."""
-        return 4 * self.sharing
+        return 4 * self.sharing * self.halves
 
     @property
     def threads(self) -> int:
@@ -67,8 +70,8 @@ class HankelPlan:
 
     @property
     def slices(self) -> int:
-        """Of k."""
-        return -(-(self.length // 2) // _DEPTH)
+        """Of k, as many for each of the halves."""
+        return -(-(self.length // 2) // (_DEPTH * self.halves)) * self.halves
 
     @property
     def shift(self) -> int:
@@ -105,7 +108,7 @@ class HankelPlan:
         return table + places + self.buffers * (tile + 16) + board
 
     def _lookers(self, precision: Precision) -> int:
-        return self.turns * self.sharing if precision.scaled else 1
+        return self.turns * self.sharing * self.halves if precision.scaled else 1
 
     @property
     def sums(self) -> int:
@@ -114,17 +117,19 @@ class HankelPlan:
 
     def besides(self, precision: Precision) -> int:
         """Registers beside these and held rows, with which no kernel spills (see the tests)."""
-        return 48 + 16 * precision.terms + 8 * (not self.wide) + 8 * (self.sharing > 1)
+        shared = 8 * (self.sharing > 1) + 16 * (self.halves > 1)
+        return 48 + 16 * precision.terms + 8 * (not self.wide) + shared
 
     def held(self, precision: Precision) -> int:
         """Slices whose first terms wait in registers for their turn, not in the tile or anew."""
         if precision.terms == 1:
             return 0
         left = registers(self.threads) - self.sums - self.besides(precision) - _HELD_BESIDES
-        most = self.slices if self.slices <= _MOST_HELD else _MOST_OF_MANY
+        own = self.slices // self.halves
+        most = own if own <= _MOST_HELD else _MOST_OF_MANY
         found = max(0, min(most, left // _HELD_REGISTERS))
         # An odd number of others would be a lone slice: two are under way at a time.
-        return max(0, found - (self.slices - found) % 2)
+        return max(0, found - (own - found) % 2)
 
     def growth(self, precision: Precision) -> float:
         """What a table's numbers lose from one to the next, relatively.

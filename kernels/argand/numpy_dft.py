@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _BLOCK_VALUES = 1 << 19
 """Complex values worked on at a time: they stay in the last-level cache."""
+_SUMMED = 64
+"""Products that the library sums at once: errors of its long sums in fp32 grow with their root."""
 HEADROOM = 1
 """Powers of two below fp16's scale: folding adds two numbers."""
 
@@ -113,10 +115,12 @@ def _multiply(x: Array, table: list[Array], precision: Precision) -> Array:
     pieces = split(x, precision)
     total: Any = None
     for i, j in precision.products:
-        found = np.empty(x.shape[:-1] + table[j].shape[-1:], x.dtype)
-        found.real = pieces[i].real @ table[j]
-        found.imag = pieces[i].imag @ table[j]
-        total = found if total is None else total + found
+        for start in range(0, len(table[j]), _SUMMED):
+            k = slice(start, start + _SUMMED)
+            found = np.empty(x.shape[:-1] + table[j].shape[-1:], x.dtype)
+            found.real = pieces[i].real[..., k] @ table[j][k]
+            found.imag = pieces[i].imag[..., k] @ table[j][k]
+            total = found if total is None else total + found
     return np.asarray(total)
 
 

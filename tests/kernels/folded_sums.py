@@ -33,6 +33,8 @@ class Folded:
         taken, given: (K,) and (N,) of 1 to L - 1; numbers from `half` on are zeros.
         cosines, sines: terms of (K, N), times `TABLE`.
         undone: (N,) what sums are multiplied by.
+        halves: 2 where two halves of the slices have sums of their own; the first has been given
+            back ``too_much``, relatively.
     """
 
     taken: Array
@@ -40,6 +42,8 @@ class Folded:
     cosines: list[Array]
     sines: list[Array]
     undone: Array
+    halves: int = 1
+    too_much: float = 0.0
 
 
 def folded(plan: Plan) -> Folded:
@@ -79,6 +83,7 @@ def _hankel(plan: HankelPlan) -> Folded:
         where[plan.before :][:half], where[plan.before :][:shift],
         [term[:, :shift] for term in terms[:2]], [term[:, :shift] for term in terms[2:]],
         (1 - 8 * plan.growth(ROW) * eights).astype(np.float32).astype(float),
+        plan.halves, STEP * plan.slices // 2 * plan.growth(ROW),
     )  # fmt: skip
 
 
@@ -93,28 +98,36 @@ def transformed(x: Array, plan: Plan) -> tuple[Array, Array]:
         for part, terms in ((low + high, made.cosines), (low - high, made.sines))
     )
     # Of odd lengths: X_n and X_(L-n) from P and Q.
-    first = given[:, :1]
-    below, above = first + (p - 1j * q) / TABLE, first + (p + 1j * q) / TABLE
+    below, above = (
+        given[:, :1] + both.astype(np.complex64) * (made.undone / TABLE)
+        for both in (p - 1j * q, p + 1j * q)
+    )
     found = np.concatenate([below, above], axis=1) * power_of_two(-exponent).astype(float)
     return np.concatenate([made.given, length - made.given]), found.astype(np.complex64)
 
 
 def _sums(x: Array, terms: list[Array], made: Folded) -> Array:
     parts = [_real_sums(part, terms, made) for part in (x.real, x.imag)]
-    return np.asarray((parts[0] + 1j * parts[1]) * made.undone)
+    return np.asarray(parts[0] + 1j * parts[1])
 
 
 def _real_sums(x: Array, terms: list[Array], made: Folded) -> Array:
-    """Small products of all slices, then large ones."""
+    """Small products of all slices, then large ones, of each half."""
     depth = terms[0].shape[0]
     padded = np.zeros((len(x), depth), np.float32)
     padded[:, : x.shape[1]] = x
     own = [term.astype(float) for term in split(padded, ROW)]
-    sums = np.zeros((len(x), terms[0].shape[1]))
+    found = []
     slices = [slice(start, start + STEP) for start in range(0, depth, STEP)]
-    for k in slices:
-        sums = added(sums, own[1][:, k], terms[0][k])
-        sums = added(sums, own[0][:, k], terms[1][k])
-    for k in slices:
-        sums = added(sums, own[0][:, k], terms[0][k])
-    return sums
+    for some in np.split(np.arange(len(slices)), made.halves):
+        sums = np.zeros((len(x), terms[0].shape[1]))
+        for k in some:
+            sums = added(sums, own[1][:, slices[k]], terms[0][slices[k]])
+            sums = added(sums, own[0][:, slices[k]], terms[1][slices[k]])
+        for k in some:
+            sums = added(sums, own[0][:, slices[k]], terms[0][slices[k]])
+        found.append(sums)
+    if made.halves == 1:
+        return found[0]
+    both = (found[0] + found[1]).astype(np.float32)
+    return np.asarray((both - found[0] * made.too_much).astype(np.float32).astype(float))

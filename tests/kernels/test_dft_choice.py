@@ -155,10 +155,10 @@ def test_where_the_kernels_are_ours() -> None:
     ampere = next(arch for arch in ARCHITECTURES if arch.target == "sm_80")
     assert isinstance(choose(method_for(509), row, ampere, wide=True).plan, DensePlan)
     assert isinstance(choose(method_for(521), row, ampere, wide=True).plan, ButterflyPlan)
-    # Nothing is given back for what tensor cores take from 3xtf32.
-    assert isinstance(own_plan(method_for(251), PRECISIONS["3xtf32"], HOPPER, wide=True), DensePlan)
-    for length in (509, 719):
-        choice = choose(method_for(length), PRECISIONS["3xtf32"], HOPPER, wide=False)
+    split = PRECISIONS["3xtf32"]
+    assert isinstance(choose(method_for(127), split, HOPPER, wide=True).plan, DensePlan)
+    for length in (131, 251, 509, 719):
+        choice = choose(method_for(length), split, HOPPER, wide=False)
         assert isinstance(choice.plan, ButterflyPlan)
         assert str(choice).endswith("in fp32")
     butterflies = own_plan(method_for(8191), PRECISIONS["3xtf32"], HOPPER, wide=False)

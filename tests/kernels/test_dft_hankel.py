@@ -26,14 +26,15 @@ def matrix(tiles: np.ndarray, plan: HankelPlan) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("length", "turns", "sharing"),
-    [(3, 1, 1), (5, 4, 1), (7, 2, 1), (67, 1, 1), (131, 2, 2), (251, 4, 1), (509, 1, 2),
-     (521, 2, 1), (1013, 4, 3)],
+    ("length", "turns", "sharing", "halves"),
+    [(3, 1, 1, 1), (5, 4, 1, 1), (7, 2, 1, 1), (67, 1, 1, 1), (131, 2, 2, 1), (251, 4, 1, 1),
+     (509, 1, 2, 1), (521, 2, 1, 1), (1013, 4, 3, 1), (67, 1, 1, 2), (331, 2, 1, 2),
+     (509, 2, 1, 2)],
 )  # fmt: skip
 def test_tables_and_places_make_a_transform(
-    rng: np.random.Generator, length: int, turns: int, sharing: int
+    rng: np.random.Generator, length: int, turns: int, sharing: int, halves: int
 ) -> None:
-    plan = HankelPlan(length, turns, sharing, 1, 1, wide=True)
+    plan = HankelPlan(length, turns, sharing, 1, 1, wide=True, halves=halves)
     half = length // 2
     held = cores(plan, ROW).view(np.float16).astype(float) * 2.0**-14
     assert held.shape == (2 * ROW.terms, plan.cores, 8, 8)
@@ -83,6 +84,11 @@ def test_orders_have_few_conflicts() -> None:
     [
         ({"groups": 3, "length": 293, "buffers": 5}, "no registers for a slice's first terms"),
         ({"length": 255}, "need an odd prime, got 255"),
+        (
+            {"halves": 2, "sharing": 2, "groups": 1},
+            "2 that share k, 2 that share columns",
+        ),
+        ({"halves": 3, "groups": 1}, "got 3 that share k"),
         ({"turns": 3}, r"turns must be one of \[1, 2, 4\], got 3"),
         ({"buffers": 2}, "3 groups need as many buffers"),
         ({"buffers": 5, "wide": False}, "or more and wide copies, got 5 in all"),
@@ -103,8 +109,9 @@ def test_slices_wait_in_registers_or_go_in_pairs(length: int) -> None:
     for plan in candidates(dense(length), ROW, HOPPER, wide=True):
         if isinstance(plan, HankelPlan):
             held = plan.held(ROW)
-            assert 1 <= held <= plan.slices
-            assert (plan.slices - held) % 2 == 0
+            own = plan.slices // plan.halves
+            assert 1 <= held <= own
+            assert (own - held) % 2 == 0
             assert plan.held(PRECISIONS["fp16"]) == 0
 
 

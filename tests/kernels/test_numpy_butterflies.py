@@ -106,7 +106,7 @@ def test_the_cpu_takes_passes(rng: np.random.Generator, length: int) -> None:
 def test_a_card_without_room_takes_passes_and_says_so() -> None:
     """10007 needs 20480 numbers at a time in shared memory; sm_80 has 163 KB of it."""
     method = method_for(10_007)
-    for name in ("3xfp16", "fp16", "tf32"):
+    for name in ("3xfp16", "fp16", "3xtf32"):
         found = choose(method, PRECISIONS[name], AMPERE, wide=False)
         assert isinstance(found.plan, PassesPlan)
         assert str(found).endswith("in three passes in fp32")

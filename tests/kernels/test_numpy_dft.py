@@ -70,13 +70,40 @@ def test_long_ones(rng: np.random.Generator, length: int) -> None:
     assert error <= min(1e-6, dft_bound(PRECISIONS["3xfp16"], method_for(length), "cpu"))
 
 
-def test_errors_grow_no_faster_than_the_logarithm(rng: np.random.Generator) -> None:
-    lengths = [2**k for k in range(4, 19)]
+OF_EACH_KIND = {
+    "powers of two": [2**k for k in range(4, 19)],
+    "dense": [17, 31, 67, 97, 127, 131, 199, 251, 383, 509, 719],
+    "products": [132, 260, 360, 1000, 1023, 2040, 5000, 10_080, 12_000],
+    "three factors": [20_000, 50_000, 100_000, 200_000],
+    "convolutions": [
+        521 * 2,
+        773,
+        1009,
+        1511,
+        2039,
+        3001,
+        4093,
+        6007,
+        8191,
+        10_007,
+        12_011,
+        13_001,
+    ],
+}
+
+
+@pytest.mark.parametrize("precision", ["3xfp16", "3xtf32"])
+@pytest.mark.parametrize("kind", OF_EACH_KIND)
+def test_errors_grow_no_faster_than_the_logarithm(
+    rng: np.random.Generator, kind: str, precision: str
+) -> None:
+    """The library adds up here; `test_dft_growth` has the sums of tensor cores."""
     errors = []
-    for length in lengths:
-        x = normal(rng, max(1, 4096 // length), length)
-        errors.append(row_errors(dft(x), np.fft.fft(x.astype(complex))).max())
-    slope = np.polyfit(np.log(np.log2(lengths)), np.log(errors), 1)[0]
+    for length in OF_EACH_KIND[kind]:
+        x = normal(rng, max(1, 8192 // length), length)
+        found, exact = dft(x, precision=precision), np.fft.fft(x.astype(complex))
+        errors.append(float(np.linalg.norm(found - exact) / np.linalg.norm(exact)))
+    slope = np.polyfit(np.log(np.log2(OF_EACH_KIND[kind])), np.log(errors), 1)[0]
     assert slope <= 1
 
 

@@ -1,6 +1,6 @@
 // Transforms of one length by one folded product each: tiles of 16 transforms (times `rows`).
 #pragma once
-#include "dft_tiles.cuh"
+#include "dft_counter.cuh"
 #include "dft_together.cuh"
 
 struct DensePlan {
@@ -41,7 +41,7 @@ __device__ __forceinline__ void dft_dense(const DftArguments& args) {
     constexpr Fold fold = plan.fold();
     constexpr Lines lines = plan.lines();
     constexpr int kRows = plan.rows, kLength = plan.length;
-    using Tiles = Ring<plan.warps, plan.buffers, plan.wide, false, lines, lines>;
+    using Tiles = CountedRing<plan.warps, plan.buffers, plan.wide, lines>;
     extern __shared__ __align__(128) unsigned char shared[];
     uint4* const resident = reinterpret_cast<uint4*>(shared);
     if constexpr (plan.resident) {
@@ -52,11 +52,11 @@ __device__ __forceinline__ void dft_dense(const DftArguments& args) {
     unsigned char* const memory = shared + plan.table_bytes();
     constexpr int kOwn = plan.buffers * Tiles::kBytes;
     const Tiles ring{
-        group,
-        {const_cast<float2*>(args.x), lines.count * args.x_stride, args.x_stride, args.rows},
-        {args.out, lines.count * args.out_stride, args.out_stride, args.rows},
-        reinterpret_cast<float2*>(memory + group.index * kOwn),
-        shared_address(memory + plan.groups * kOwn) + group.index * plan.buffers * 8};
+        {group,
+         {const_cast<float2*>(args.x), lines.count * args.x_stride, args.x_stride, args.rows},
+         {args.out, lines.count * args.out_stride, args.out_stride, args.rows},
+         reinterpret_cast<float2*>(memory + group.index * kOwn),
+         shared_address(memory + plan.groups * kOwn) + group.index * plan.buffers * 8}};
     ring.start();
     __syncthreads();
     constexpr int kOther = kOtherLine<lines.pitch>;

@@ -35,7 +35,7 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
     constexpr int kLength = plan.length, kHalf = plan.half(), kSlices = plan.slices();
     constexpr int kColumns = plan.columns();
     constexpr int kBuffers = plan.relayed() ? plan.buffers : plan.buffers / plan.groups;
-    using Tiles = Ring<plan.warps(), kBuffers, plan.wide, false, lines, lines>;
+    using Tiles = CountedRing<plan.warps(), kBuffers, plan.wide, lines>;
     static_assert(!plan.relayed() || (Tiles::kEngineLoads && plan.buffers > plan.groups),
                   "the copy engine brings tiles of other groups");
     extern __shared__ __align__(128) unsigned char shared[];
@@ -46,15 +46,12 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
     float* const boards = reinterpret_cast<float*>(barriers + plan.buffers * 16);
     const int first = plan.relayed() ? 0 : group.index * kBuffers;
     const Tiles ring{
-        group,
-        {const_cast<float2*>(args.x), lines.count * args.x_stride, args.x_stride, args.rows},
-        {args.out, lines.count * args.out_stride, args.out_stride, args.rows},
-        reinterpret_cast<float2*>(memory + first * Tiles::kBytes),
-        shared_address(barriers + first * 8)};
-    const int64 tiles = (args.rows + lines.count - 1) / lines.count;
+        {group,
+         {const_cast<float2*>(args.x), lines.count * args.x_stride, args.x_stride, args.rows},
+         {args.out, lines.count * args.out_stride, args.out_stride, args.rows},
+         reinterpret_cast<float2*>(memory + first * Tiles::kBytes),
+         shared_address(barriers + first * 8)}};
     if (!plan.relayed() || group.index == 0) ring.start();
-    if constexpr (plan.relayed())
-        if (threadIdx.x == 0) ring.deal(static_cast<int>(tiles), numbers);
     for (int i = threadIdx.x; i < plan.table_bytes() / 16; i += plan.threads())
         reinterpret_cast<uint4*>(shared)[i] = __ldg(args.table + i);
     uint32* const places = reinterpret_cast<uint32*>(shared + plan.table_bytes());
@@ -65,7 +62,8 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
 
     auto work = [&](float2* tile, auto between) {
         const auto group = Group<plan.warps()>::here();
-        const int share = group.warp / 4, warp = group.warp % 4;
+        const int warp = group.warp % 4;
+        const int part = plan.halves > 1 ? group.warp / 4 : 0, share = plan.halves > 1 ? 0 : group.warp / 4;
         const int g = group.lane / 4, t = group.lane % 4;
         // Four lines that are read at a time are 4 apart: odd lengths are in different banks there.
         const int turn = warp * plan.turns / 4;
@@ -83,8 +81,11 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
         between();
         if constexpr (plan.keeps()) __syncwarp();  // all have looked at what is going to be replaced
         unsigned char* const bytes = reinterpret_cast<unsigned char*>(line);
-        const uint32* const taken = places + (plan.before() - turn * plan.shift()) / 2 + t;
-        const uint32 table = shared_address(shared) + share * (kColumns / 8) * 128;
+        const uint32* const taken =
+            places + (plan.before() - turn * plan.shift()) / 2 + 8 * kSlices * part + t;
+        const int count = kHalf - 16 * kSlices * part;
+        const uint32 table =
+            shared_address(shared) + share * (kColumns / 8) * 128 + 256 * kSlices * part;
         HankelSums<plan> sums;
         HankelRows<plan.products> even[2], odd[2];
         constexpr int kHeld = plan.held;
@@ -93,17 +94,17 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
         HankelPairs pairs;
 #pragma unroll
         for (int slice = 0; slice < kHeld; ++slice) {
-            pairs.read<plan>(bytes, taken, slice, t);
+            pairs.read<plan>(bytes, taken, slice, t, count);
             wgmma_wait<1>();
             pairs.fold(held_even[slice], held_odd[slice], total, scale);
             sums.multiply(held_even[slice], held_odd[slice], table, slice);
         }
         each_slice<kHeld, kSlices>([&](auto rows, int slice) {
-            pairs.read<plan>(bytes, taken, slice, t);
+            pairs.read<plan>(bytes, taken, slice, t, count);
             wgmma_wait<rows.pending>();  // the products of the slice before the last: of these rows
             pairs.fold(even[rows.index], odd[rows.index], total, scale);
             if constexpr (plan.keeps())
-                HankelTerms::keep<plan>(bytes, taken, slice, t, even[rows.index], odd[rows.index]);
+                HankelTerms::keep<plan>(bytes, taken, slice, t, count, even[rows.index], odd[rows.index]);
             sums.multiply(even[rows.index], odd[rows.index], table, slice);
         });
         if constexpr (plan.products.terms == 2) {
@@ -114,11 +115,11 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
                 auto &own_even = even[rows.index], &own_odd = odd[rows.index];
                 if constexpr (plan.keeps()) {
                     HankelTerms terms;
-                    terms.read<plan>(bytes, taken, slice, t);
+                    terms.read<plan>(bytes, taken, slice, t, count);
                     wgmma_wait<rows.pending>();
                     terms.give(own_even, own_odd);
                 } else {
-                    pairs.read<plan>(bytes, taken, slice, t);
+                    pairs.read<plan>(bytes, taken, slice, t, count);
                     wgmma_wait<rows.pending>();
                     pairs.fold_first(own_even, own_odd, scale);
                 }
@@ -130,12 +131,25 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
         total = of_four_lanes(total);
         sums.finish();
         // All of the lines has been read: results take their place.
-        if constexpr (plan.sharing * plan.turns == 1) {
+        if constexpr (plan.warps() == 4 && plan.turns == 1) {
             __syncwarp();
         } else {
             group.sync();
         }
-        if (share == 0 && turn == 0 && t == 0)
+        if constexpr (plan.halves == 2) {
+            const int thread = group.thread % 128;
+            float4* const board = reinterpret_cast<float4*>(tile);
+            float2* const totals = reinterpret_cast<float2*>(board + 128 * (kColumns / 8));
+            static_assert(128 * (kColumns / 8) * 16 + 128 * 8 <= Tiles::kBytes, "a tile's place");
+            const float too_much = 16 * kSlices * args.growth;
+            if (part) totals[thread] = total;
+            add_halves<plan>(sums.p, board, part, thread, too_much, group);
+            add_halves<plan>(sums.q, board, part, thread, too_much, group);
+            const float2 other = totals[thread];
+            if (part == 0) total = {total.x + other.x, total.y + other.y};
+            group.sync();
+        }
+        if (part == 0 && share == 0 && turn == 0 && t == 0)
             line[0] = {fmaf(total.x, args.unit, first.x) * undo,
                        fmaf(total.y, args.unit, first.y) * undo};
         const int column = share * kColumns;
@@ -152,6 +166,7 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
         for (int n = 0; n < kColumns / 8; ++n) pairs_given[n] = given[4 * n];
 #pragma unroll
         for (int n = 0; n < kColumns / 8; ++n) {
+            if (!has_columns<plan>(part, n)) continue;
             const int left_over = plan.sharing * kColumns / 8 - 1 - column / 8 - n;
             const float factor = fmaf(step, static_cast<float>(-left_over), args.factor);
 #pragma unroll
@@ -170,6 +185,7 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
             }
         }
     };
+    const int64 tiles = (args.rows + lines.count - 1) / lines.count;
     if constexpr (plan.relayed()) {
         ring.template relay<plan.groups>(static_cast<int>(tiles), args.counter, numbers, work);
     } else {

@@ -4,7 +4,7 @@
 #pragma once
 #include "device/warpgroup.cuh"
 #include "dft_fold.cuh"
-#include "dft_tiles.cuh"
+#include "dft_counter.cuh"
 
 struct HankelPlan {
     Products products;
@@ -14,25 +14,29 @@ struct HankelPlan {
     int groups;   // tiles worked on at a time
     int buffers;  // of all groups: with wide copies each takes the next one, else each has its own
     bool wide;    // 16 bytes a copy
+    int halves;   // warpgroups that share a tile's k
     int held;     // slices whose first terms wait in registers
 
     constexpr int half() const { return length / 2; }
-    constexpr int slices() const { return (half() + 15) / 16; }
+    // Of a warpgroup.
+    constexpr int slices() const { return ((half() + 15) / 16 + halves - 1) / halves; }
+    // Whether there are k beyond the last one.
+    constexpr bool ragged() const { return 16 * halves * slices() != half(); }
     // Columns of a turn: even, so that two places are one word.
     constexpr int shift() const { return (half() + 2 * turns - 1) / (2 * turns) * 2; }
     // Columns of all turns before the last.
     constexpr int before() const { return (turns - 1) * shift(); }
     // Of a warpgroup.
     constexpr int columns() const { return ((shift() + 7) / 8 + sharing - 1) / sharing * 8; }
-    constexpr int warps() const { return 4 * sharing; }
+    constexpr int warps() const { return 4 * sharing * halves; }
     constexpr int threads() const { return groups * warps() * kWarp; }
     constexpr Lines lines() const { return {32 / turns, length, length}; }
     // Tiles of 8 x 8 of a term of the cosines or sines.
-    constexpr int cores() const { return 2 * slices() + sharing * columns() / 8 - 1; }
+    constexpr int cores() const { return 2 * halves * slices() + sharing * columns() / 8 - 1; }
     constexpr int table_bytes() const { return 2 * products.terms * cores() * 128; }
     // Of k = g^(i - before()), 2 bytes each.
     constexpr int places() const {
-        const int taken = 16 * slices() + before(), given = sharing * columns() + 2 * before();
+        const int taken = 16 * halves * slices() + before(), given = sharing * columns() + 2 * before();
         return taken > given ? taken : given;
     }
     constexpr int place_bytes() const { return (2 * places() + 127) / 128 * 128; }
@@ -43,7 +47,7 @@ struct HankelPlan {
     }
     constexpr bool relayed() const { return wide && buffers > groups; }
     // Warps that look at the same transforms tell each other the largest magnitude of their part.
-    constexpr int lookers() const { return products.scaled ? turns * sharing : 1; }
+    constexpr int lookers() const { return products.scaled ? turns * sharing * halves : 1; }
     constexpr int board_bytes() const { return lookers() > 1 ? groups * warps() * 8 * 4 : 0; }
     constexpr int shared_bytes() const {
         return table_bytes() + place_bytes() + buffers * (lines().bytes() + 16) + board_bytes();
@@ -87,17 +91,17 @@ struct HankelRows {
 struct HankelPairs {
     float2 x[4], y[4];
 
-    // `places` are those of the lane's first two k.
+    // `places` are those of the lane's first two k, of which there are `count` in all.
     template <HankelPlan plan>
     __device__ __forceinline__ void read(const unsigned char* line, const uint32* places, int slice,
-                                         int t) {
+                                         int t, int count) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             const uint32 pair = places[8 * slice + 4 * (i / 2)];
             const uint32 at = i % 2 ? pair >> 16 : pair & 0xffffu;
             x[i] = *reinterpret_cast<const float2*>(line + at);
             y[i] = *reinterpret_cast<const float2*>(line + (8 * plan.length - at));
-            if (plan.half() % 16 && 16 * slice + 8 * (i / 2) + 2 * t + i % 2 >= plan.half())
+            if (plan.ragged() && 16 * slice + 8 * (i / 2) + 2 * t + i % 2 >= count)
                 x[i] = y[i] = {0.0f, 0.0f};
         }
     }
@@ -150,18 +154,20 @@ struct HankelTerms {
 
     // `work(word, x_k's place)` for those that there are.
     template <HankelPlan plan, typename Work>
-    static __device__ __forceinline__ void each(const uint32* places, int slice, int t, Work work) {
+    static __device__ __forceinline__ void each(const uint32* places, int slice, int t, int count,
+                                                Work work) {
 #pragma unroll
         for (int word = 0; word < 2; ++word)
-            if (plan.half() % 16 == 0 || 16 * slice + 8 * word + 2 * t < plan.half())
+            if (!plan.ragged() || 16 * slice + 8 * word + 2 * t < count)
                 work(word, places[8 * slice + 4 * word] & 0xffffu);
     }
 
     template <HankelPlan plan>
     static __device__ __forceinline__ void keep(unsigned char* line, const uint32* places, int slice,
-                                                int t, const HankelRows<plan.products>& even,
+                                                int t, int count,
+                                                const HankelRows<plan.products>& even,
                                                 const HankelRows<plan.products>& odd) {
-        each<plan>(places, slice, t, [&](int word, uint32 at) {
+        each<plan>(places, slice, t, count, [&](int word, uint32 at) {
             const auto &e = even.words[0], &o = odd.words[0];
             *reinterpret_cast<uint2*>(line + at) = {e[2 * word], e[2 * word + 1]};
             *reinterpret_cast<uint2*>(line + (8 * plan.length - at)) = {o[2 * word], o[2 * word + 1]};
@@ -170,9 +176,9 @@ struct HankelTerms {
 
     template <HankelPlan plan>
     __device__ __forceinline__ void read(const unsigned char* line, const uint32* places, int slice,
-                                         int t) {
+                                         int t, int count) {
         e[0] = e[1] = o[0] = o[1] = {0, 0};
-        each<plan>(places, slice, t, [&](int word, uint32 at) {
+        each<plan>(places, slice, t, count, [&](int word, uint32 at) {
             e[word] = *reinterpret_cast<const uint2*>(line + at);
             o[word] = *reinterpret_cast<const uint2*>(line + (8 * plan.length - at));
         });
@@ -242,6 +248,36 @@ struct HankelSums {
         settle(q);
     }
 };
+
+// Whether a warpgroup has the sums of a tile of columns in the end, of two that have had a half of k.
+template <HankelPlan plan>
+__device__ __forceinline__ bool has_columns(int part, int tile) {
+    return plan.halves == 1 || tile % 2 == part;
+}
+
+// Adds up what two warpgroups have of P (or Q), for each its own columns. `board` has 16 bytes for each
+// thread of a warpgroup and tile of columns. What the first half was given back too much is taken back.
+template <HankelPlan plan, int Count>
+__device__ __forceinline__ void add_halves(float (&sums)[Count], float4* board, int part, int thread,
+                                           float too_much, const Group<plan.warps()>& group) {
+#pragma unroll
+    for (int n = 0; n < Count / 4; ++n)
+        if (!has_columns<plan>(part, n))
+            board[128 * n + thread] = {sums[4 * n], sums[4 * n + 1], sums[4 * n + 2], sums[4 * n + 3]};
+    group.sync();
+#pragma unroll
+    for (int n = 0; n < Count / 4; ++n)
+        if (has_columns<plan>(part, n)) {
+            const float4 found = board[128 * n + thread];
+            const float other[4] = {found.x, found.y, found.z, found.w};
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                float& own = sums[4 * n + i];
+                own = fmaf(part ? other[i] : own, -too_much, own + other[i]);
+            }
+        }
+    group.sync();
+}
 
 // `work(Rows, slice)` for slices from `First` to `Last`, two at a time with rows 0 and 1: rows of one are
 // made while products of the other run. What uses rows waits until all but the latest `Pending` groups
