@@ -66,7 +66,7 @@ def choose(method: Method | None, precision: Precision, arch: Arch, *, wide: boo
         return Choice(None, f"{precision.name} has no tensor-core products")
     if method.length == 1:
         return Choice(None, "one number is its own transform")
-    if (why := _library_is_faster(method)) is not None:
+    if (why := library_is_faster(method)) is not None:
         return Choice(None, why)
     plan = own_plan(method, precision, arch, wide=wide)
     if plan is None:
@@ -93,8 +93,8 @@ def butterflies_for(length: int) -> ButterflyPlan | None:
     return plan if isinstance(plan, ButterflyPlan) else None
 
 
-def _library_is_faster(method: Method) -> str | None:
-    """Why cuFFT is taken although there may be a plan of ours; None where it is not."""
+def library_is_faster(method: Method) -> str | None:
+    """Why cuFFT is taken on any card although there may be a plan of ours; None where it is not."""
     length = method.length
     if max(prime_factors(length)) <= FAST_PRIME and length not in SLOW_LENGTHS:
         return f"faster at lengths of prime factors up to {FAST_PRIME}, and in fp32"

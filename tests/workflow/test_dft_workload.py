@@ -41,6 +41,18 @@ def test_every_length_verifies_at_every_precision(length, precision, inverse):
     assert judged.verified, judged.reason
 
 
+def test_what_cufft_computes_is_held_to_fp32():
+    """At 1000, whatever the precision; 97 is our own kernel's, at its precision."""
+    for length, verified in ((1000, False), (97, True)):
+        one = dft(length=length, batch=3, noise=1)
+        staged = one.stage()
+        reference, coarse = one.reference(staged), computed(one, staged, "fp16")
+        found = one.assess(staged, reference, coarse, PRECISIONS["fp16"], "cuda")
+        assert found.verified == verified
+        exact = computed(one, staged, "fp32")
+        assert one.assess(staged, reference, exact, PRECISIONS["fp16"], "cuda").verified
+
+
 @pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_inverse_brings_the_samples_back(tmp_path, norm, precision):
