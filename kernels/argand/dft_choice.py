@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, product
+from math import inf
 
 from argand.device import Arch, arch_for
 from argand.dft_butterfly import ButterflyPlan
@@ -40,6 +41,9 @@ DENSE_BY_THREADS, DENSE_OF_3XTF32 = 512, 128
 """Up to here a dense prime is worth it without wgmma: on an H200 butterflies have 0.39 of the copy
 rate at 719, cuFFT has 0.27. (3xtf32 has 5.5 times cuFFT's rate at 127, but 0.69, 0.85 and 0.40
 times at 251, 307 and 509, where butterflies are faster than cuFFT.)"""
+_ODD_PRODUCTS = range(1024, 8192)
+"""Where butterflies are faster than two factors without wide copies, measured at 1517 and 6241 (not
+at 899 and 10609)."""
 _WARPS = ((160, 2), (224, 4), (264, 2), (LARGEST_DENSE, 4))
 """Without wgmma: up to which dense length so many warps share a tile, measured at 131, 191, 251 and
 257, 383 and 509."""
@@ -215,6 +219,8 @@ def estimate(plan: Plan) -> tuple[float, ...]:
         return (plan.kind != "whole", plan.warps, getattr(plan, "cluster", 1))
     if isinstance(plan, HankelPlan):
         return (plan.length <= LARGEST_FACTOR, *_hankel_order(plan))
+    if isinstance(plan, ProductPlan) and plan.length % 2 and plan.length in _ODD_PRODUCTS:
+        return (inf, plan.warps, -plan.groups, -plan.buffers)
     warps = min(plan.groups * plan.warps, _ENOUGH_WARPS)
     if isinstance(plan, DensePlan) and plan.length > LARGEST_FACTOR:
         best = next(warps for limit, warps in _WARPS if plan.length <= limit)
