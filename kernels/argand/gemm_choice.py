@@ -260,9 +260,12 @@ def estimate(
             scans = 1.5 * _LAUNCH + 8 * batch * k * (m + n) / _SCANNING
         elif precision.scaled:
             scans = waves * k / 256 * _LOOKING
-        return max(spent + _FILL, 1.3 * moved) + _LAUNCH + scans
+        spent, moved = spent + _FILL, 1.3 * moved
+        return max(spent, moved) + _EXPOSED * min(spent, moved) + _LAUNCH + scans
     rows, columns = (n, m) if choice.swapped else (m, n)
     row_traits, column_traits = (b, a) if choice.swapped else (a, b)
+    items = rows * plan.x_item(precision) + columns * 2 * precision.terms * precision.operand.bytes
+    moved = batch * (items * k + (4 if sizes.half_output else 8) * m * n) / _MEMORY
     packing = 0.0
     for lines, traits, packs in (
         (columns, column_traits, not plan.packs), (rows, row_traits, plan.storage == "planar"),

@@ -20,7 +20,7 @@ from argand.gemm_choice import (
 from argand.gemm_plan import PlanError
 from argand.wgmma_plan import TARGET, WgmmaPlan, check_wgmma_plan
 
-from tests.kernels.precisions import SCALED, SINGLE_HALF, SPLIT, TENSOR
+from tests.kernels.precisions import SCALED, SINGLE_HALF, TENSOR
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
 OTHERS = [arch for arch in ARCHITECTURES if arch.target != TARGET]
@@ -78,7 +78,7 @@ def test_a_packed_operand_may_have_either_role(precision: str) -> None:
             assert not plan.packs
 
 
-@pytest.mark.parametrize("precision", ["tf32", *SPLIT, "fp16"])
+@pytest.mark.parametrize("precision", TENSOR)
 def test_a_long_packed_operand_is_the_row_operand(precision: str) -> None:
     """Samples packed before, by 64 x 64 weights that are not: tiles are 128 of the samples."""
     choice = choose(PRECISIONS[precision], HOPPER, CORES, GemmSizes(256, 64, 4096, 64), A, PACKED)
