@@ -23,6 +23,10 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
         const int y_batch = args.y_batched ? tile.batch : 0;
         const uint32 strip = y_batch * Strips<plan>(args).a_product + tile.column / plan.block_n;
         int packed = -1;  // the chunk of k that is known to be
+        if constexpr (plan.packs) {
+            tell_loading(ring.loading(), turn * Strips<plan>(args).chunks +
+                                             tile.first_step * plan.depth / kAsideDepth);
+        }
         for (int step = 0; step < tile.steps; ++step) {
             const int k = (tile.first_step + step) * plan.depth;
             barrier_wait(ring.empty(), ring.parity);
