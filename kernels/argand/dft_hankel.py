@@ -29,7 +29,7 @@ _HELD_REGISTERS = 8
 _HELD_BESIDES = 8
 """Registers that the assembler wants beside them."""
 _MOST_HELD, _MOST_OF_MANY = 6, 4
-"""Slices whose first terms wait in registers, where all do and where others do not."""
+"""Slices whose first terms wait in registers; the latter of more than the former in turns."""
 
 
 @dataclass(frozen=True)
@@ -121,13 +121,13 @@ class HankelPlan:
         return 48 + 16 * precision.terms + 8 * (not self.wide) + shared
 
     def held(self, precision: Precision) -> int:
-        """Slices whose first terms wait in registers for their turn, not in the tile or anew."""
+        """Slices whose first terms wait in registers for their turn; others are folded anew."""
         if precision.terms == 1:
             return 0
         left = registers(self.threads) - self.sums - self.besides(precision) - _HELD_BESIDES
         own = self.slices // self.halves
-        most = own if own <= _MOST_HELD else _MOST_OF_MANY
-        found = max(0, min(most, left // _HELD_REGISTERS))
+        most = _MOST_HELD if own <= _MOST_HELD or self.turns == 1 else _MOST_OF_MANY
+        found = max(0, min(own, most, left // _HELD_REGISTERS))
         # An odd number of others would be a lone slice: two are under way at a time.
         return max(0, found - (own - found) % 2)
 

@@ -79,7 +79,6 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
             undo = power_of_two(-exponent);
         }
         between();
-        if constexpr (plan.keeps()) __syncwarp();  // all have looked at what is going to be replaced
         unsigned char* const bytes = reinterpret_cast<unsigned char*>(line);
         const uint32* const taken =
             places + (plan.before() - turn * plan.shift()) / 2 + 8 * kSlices * part + t;
@@ -103,8 +102,6 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
             pairs.read<plan>(bytes, taken, slice, t, count);
             wgmma_wait<rows.pending>();  // the products of the slice before the last: of these rows
             pairs.fold(even[rows.index], odd[rows.index], total, scale);
-            if constexpr (plan.keeps())
-                HankelTerms::keep<plan>(bytes, taken, slice, t, count, even[rows.index], odd[rows.index]);
             sums.multiply(even[rows.index], odd[rows.index], table, slice);
         });
         if constexpr (plan.products.terms == 2) {
@@ -112,18 +109,10 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
             for (int slice = 0; slice < kHeld; ++slice)
                 sums.multiply_large(held_even[slice], held_odd[slice], table, slice);
             each_slice<kHeld, kSlices>([&](auto rows, int slice) {
-                auto &own_even = even[rows.index], &own_odd = odd[rows.index];
-                if constexpr (plan.keeps()) {
-                    HankelTerms terms;
-                    terms.read<plan>(bytes, taken, slice, t, count);
-                    wgmma_wait<rows.pending>();
-                    terms.give(own_even, own_odd);
-                } else {
-                    pairs.read<plan>(bytes, taken, slice, t, count);
-                    wgmma_wait<rows.pending>();
-                    pairs.fold_first(own_even, own_odd, scale);
-                }
-                sums.multiply_large(own_even, own_odd, table, slice);
+                pairs.read<plan>(bytes, taken, slice, t, count);
+                wgmma_wait<rows.pending>();
+                pairs.fold_first(even[rows.index], odd[rows.index], scale);
+                sums.multiply_large(even[rows.index], odd[rows.index], table, slice);
             });
         }
         const float2 x = line[0];

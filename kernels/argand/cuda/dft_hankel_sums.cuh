@@ -40,11 +40,6 @@ struct HankelPlan {
         return taken > given ? taken : given;
     }
     constexpr int place_bytes() const { return (2 * places() + 127) / 128 * 128; }
-    // Whether first terms that do not wait in registers take the place of the numbers that they are made
-    // of: no other lane reads these where a transform is one warp's. Else they are folded a second time.
-    constexpr bool keeps() const {
-        return products.terms == 2 && turns * sharing == 1 && held < slices();
-    }
     constexpr bool relayed() const { return wide && buffers > groups; }
     // Warps that look at the same transforms tell each other the largest magnitude of their part.
     constexpr int lookers() const { return products.scaled ? turns * sharing * halves : 1; }
@@ -141,55 +136,6 @@ struct HankelPairs {
             even.put_first(2 * word + 1, e[0].y, e[1].y);
             odd.put_first(2 * word, o[0].y, o[1].y);
             odd.put_first(2 * word + 1, o[0].x, o[1].x);
-        }
-        even.settle_first();
-        odd.settle_first();
-    }
-};
-
-// First terms of a slice in the tile: those of e of a lane's k and k + 1 in the place of x_k, those of o
-// in that of x_(L-k).
-struct HankelTerms {
-    uint2 e[2], o[2];
-
-    // `work(word, x_k's place)` for those that there are.
-    template <HankelPlan plan, typename Work>
-    static __device__ __forceinline__ void each(const uint32* places, int slice, int t, int count,
-                                                Work work) {
-#pragma unroll
-        for (int word = 0; word < 2; ++word)
-            if (!plan.ragged() || 16 * slice + 8 * word + 2 * t < count)
-                work(word, places[8 * slice + 4 * word] & 0xffffu);
-    }
-
-    template <HankelPlan plan>
-    static __device__ __forceinline__ void keep(unsigned char* line, const uint32* places, int slice,
-                                                int t, int count,
-                                                const HankelRows<plan.products>& even,
-                                                const HankelRows<plan.products>& odd) {
-        each<plan>(places, slice, t, count, [&](int word, uint32 at) {
-            const auto &e = even.words[0], &o = odd.words[0];
-            *reinterpret_cast<uint2*>(line + at) = {e[2 * word], e[2 * word + 1]};
-            *reinterpret_cast<uint2*>(line + (8 * plan.length - at)) = {o[2 * word], o[2 * word + 1]};
-        });
-    }
-
-    template <HankelPlan plan>
-    __device__ __forceinline__ void read(const unsigned char* line, const uint32* places, int slice,
-                                         int t, int count) {
-        e[0] = e[1] = o[0] = o[1] = {0, 0};
-        each<plan>(places, slice, t, count, [&](int word, uint32 at) {
-            e[word] = *reinterpret_cast<const uint2*>(line + at);
-            o[word] = *reinterpret_cast<const uint2*>(line + (8 * plan.length - at));
-        });
-    }
-
-    template <Products products>
-    __device__ __forceinline__ void give(HankelRows<products>& even, HankelRows<products>& odd) const {
-#pragma unroll
-        for (int word = 0; word < 2; ++word) {
-            even.words[0][2 * word] = e[word].x, even.words[0][2 * word + 1] = e[word].y;
-            odd.words[0][2 * word] = o[word].x, odd.words[0][2 * word + 1] = o[word].y;
         }
         even.settle_first();
         odd.settle_first();
