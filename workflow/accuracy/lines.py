@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +34,7 @@ class Lines:
 
 def lines_of(x: Array, axis: int) -> Lines:
     """The rows (``axis`` -1) or the columns (-2) of matrices (..., rows, columns)."""
-    matrices = x.reshape(-1, *x.shape[-2:])
+    matrices = x.reshape(math.prod(x.shape[:-2]), *x.shape[-2:])  # there may be no element
     length, lines = matrices.shape[axis], matrices.shape[-3 - axis]
     shape = (len(matrices), lines)
     sums, largest, finite = np.zeros(shape), np.zeros(shape), np.ones(shape, bool)
