@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 
-from argand.device import Arch, DeviceError, gpu
+from argand.device import Arch, gpu
 from argand.dft import dft
 from argand.dft_choice import best_of_each_kind, candidates
 from argand.dft_limits import wide_fits
@@ -15,6 +14,7 @@ from argand.dft_plan import Plan, dft_source
 from argand.gpu_timing import queued_seconds
 from argand.nvrtc import compile_all
 from argand.precision import PRECISIONS, Precision, get_precision
+from argand.row_tuning import print_table, two_sizes
 from argand.tune import ranked, require_gpu
 
 # `argand.dft_tuning` is imported where it is used: it is run as a command.
@@ -99,31 +99,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m argand.dft_tuning",
         description="Measure the fastest plan of transforms on this GPU, and keep it.",
     )
-    parser.add_argument("shapes", nargs="+", metavar="ROWSxLENGTH", type=_shape)
+    parser.add_argument("shapes", nargs="+", metavar="ROWSxLENGTH", type=two_sizes("ROWSxLENGTH"))
     tensor = [name for name, row in PRECISIONS.items() if not row.exact_operands]
     parser.add_argument("--precision", choices=tensor, default="3xfp16")
     parser.add_argument("--most", type=int, default=MOST, help="plans of a kind")
     given = parser.parse_args(arguments)
-    lines = []
-    try:
-        for rows, length in given.shapes:
-            found = tune_dft(rows, length, precision=given.precision, most=given.most)
-            (best, time), following = found[0], found[1:2]
-            after = f"{following[0][1]:.1f}" if following else ""
-            name = "cuFFT" if best is None else str(best)
-            lines.append(f"| {rows}x{length} | {name} | {time:.1f} | {after} | {len(found)} |")
-            print(lines[-1], file=sys.stderr, flush=True)
-    except (ValueError, DeviceError, OSError) as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 2
-    heading = ["| rows x length | fastest | time (us) | next (us) | ways |",
-               "| --- | --- | ---: | ---: | ---: |"]  # fmt: skip
-    print("\n".join([*heading, *lines]))
-    return 0
 
+    def tuned(rows: int, length: int) -> list[tuple[str, float]]:
+        found = tune_dft(rows, length, precision=given.precision, most=given.most)
+        return [("cuFFT" if plan is None else str(plan), time) for plan, time in found]
 
-def _shape(text: str) -> tuple[int, int]:
-    parts = text.split("x")
-    if len(parts) != 2 or not all(part.isdecimal() and int(part) for part in parts):
-        raise argparse.ArgumentTypeError(f"must be ROWSxLENGTH, positive integers, got {text!r}")
-    return int(parts[0]), int(parts[1])
+    return print_table(parser.prog, "length", given.shapes, tuned)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from argand.device import DeviceError, gpu
+from argand.device import gpu
 from argand.gpu_timing import queued_seconds
 from argand.nvrtc import compile_all
 from argand.precision import PRECISIONS, Precision, get_precision
+from argand.row_tuning import print_table, two_sizes
 from argand.softmax import SoftmaxProblem
 from argand.softmax_choice import SoftmaxWay, ways
 from argand.softmax_formats import (
@@ -130,32 +130,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m argand.softmax_tuning",
         description="Measure the fastest way to hold rows of softmaxes on this GPU, and keep it.",
     )
-    parser.add_argument("shapes", nargs="+", metavar="ROWSxCOLUMNS", type=_shape)
+    parser.add_argument("shapes", nargs="+", metavar="ROWSxCOLUMNS", type=two_sizes("ROWSxCOLUMNS"))
     parser.add_argument("--operation", choices=OPERATIONS, default="softmax")
     parser.add_argument("--precision", choices=list(PRECISIONS), default="fp32")
     parser.add_argument("--input", choices=list(ELEMENT_BYTES), default="fp32")
     parser.add_argument("--output", choices=list(REAL_KINDS))
     given = parser.parse_args(arguments)
     how = {name: getattr(given, name) for name in ("operation", "precision", "input", "output")}
-    lines = []
-    try:
-        for rows, columns in given.shapes:
-            found = tune_softmax(rows, columns, **how)
-            (best, time), following = found[0], found[1:2]
-            after = f"{following[0][1]:.1f}" if following else ""
-            lines.append(f"| {rows}x{columns} | {best} | {time:.1f} | {after} | {len(found)} |")
-            print(lines[-1], file=sys.stderr, flush=True)
-    except (ValueError, DeviceError, OSError) as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 2
-    heading = ["| rows x columns | fastest | time (us) | next (us) | ways |",
-               "| --- | --- | ---: | ---: | ---: |"]  # fmt: skip
-    print("\n".join([*heading, *lines]))
-    return 0
-
-
-def _shape(text: str) -> tuple[int, int]:
-    parts = text.split("x")
-    if len(parts) != 2 or not all(part.isdecimal() and int(part) for part in parts):
-        raise argparse.ArgumentTypeError(f"must be ROWSxCOLUMNS, positive integers, got {text!r}")
-    return int(parts[0]), int(parts[1])
+    return print_table(parser.prog, "columns", given.shapes, partial(tune_softmax, **how))
