@@ -128,3 +128,34 @@ def test_the_same_command_completes_with_equal_tables(
         assert not list(project.results.rglob("*.part"))
     project.finish(project.start("--cores", "2"))
     assert project.rows() == finished.rows()
+
+
+@contextlib.contextmanager
+def read_only(path: Path) -> Iterator[None]:
+    """Nobody may write the file: by its mode, and for root by a mount of it on itself."""
+    path.chmod(0o444)
+    if os.geteuid():
+        yield
+        return
+    if subprocess.run(["mount", "--bind", path, path], capture_output=True, check=False).returncode:
+        pytest.skip("a root that may not mount may write every file")
+    try:
+        subprocess.run(["mount", "-o", "remount,ro,bind", path], check=True)
+        with pytest.raises(OSError, match="Read-only"):
+            path.open("r+b")
+        yield
+    finally:
+        subprocess.run(["umount", "-l", path], check=True)
+
+
+def test_a_read_only_input_gives_equal_tables(
+    root: Path, tmp_path: Path, finished: Project
+) -> None:
+    shutil.copytree(finished.folder, tmp_path, dirs_exist_ok=True)
+    project, given = project_in(root, tmp_path), tmp_path / "in.h5"
+    shutil.rmtree(project.results)
+    before = given.read_bytes()
+    with read_only(given):
+        project.finish(project.start("--cores", "2"))
+    assert given.read_bytes() == before
+    assert project.rows() == finished.rows()
