@@ -14,24 +14,16 @@ import numpy as np
 from argand.dft_butterfly import ButterflyPlan, frequencies, stage_twiddles
 from argand.dft_method import prime_factors
 from argand.dft_tables import convolutions, roots
-from argand.numpy_dft import HEADROOM
+from argand.numpy_dft import HEADROOM, in_blocks
 from argand.rounding import Array, power_of_two, scale_exponents
 
 if TYPE_CHECKING:
     from argand.dft import DftProblem
 
-_BLOCK_VALUES = 1 << 19
-"""Complex values worked on at a time: they stay in the last-level cache."""
-
 
 def butterfly_dft(problem: DftProblem, x: Array, plan: ButterflyPlan) -> Array:
     """Transforms of the rows of x, (rows, N) of complex64, by a plan's convolution."""
-    out = np.empty_like(x, order="C")
-    step = max(1, _BLOCK_VALUES // plan.size)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for start in range(0, len(x), step):
-            out[start : start + step] = _rows(problem, x[start : start + step], plan)
-    return out
+    return in_blocks(x, plan.size, lambda rows: _rows(problem, rows, plan))
 
 
 def _rows(problem: DftProblem, x: Array, plan: ButterflyPlan) -> Array:

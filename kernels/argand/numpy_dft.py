@@ -7,6 +7,7 @@ never leaves the range of fp16, whatever the numbers are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -37,11 +38,16 @@ def dft(problem: DftProblem, x: Array, method: Method | None) -> Array:
         library = np.fft.ifft if problem.inverse else np.fft.fft
         found = library(x, norm=problem.norm)
         return found.astype(problem.precision.output, copy=False)
+    return in_blocks(x, problem.length, lambda rows: _rows(problem, rows, method))
+
+
+def in_blocks(x: Array, values: int, transform: Callable[[Array], Array]) -> Array:
+    """Transforms of the rows of x, some rows at a time, where each takes so many complex values."""
     out = np.empty_like(x, order="C")
-    step = max(1, _BLOCK_VALUES // problem.length)
+    step = max(1, _BLOCK_VALUES // values)
     with np.errstate(over="ignore", invalid="ignore"):
         for start in range(0, len(x), step):
-            out[start : start + step] = _rows(problem, x[start : start + step], method)
+            out[start : start + step] = transform(x[start : start + step])
     return out
 
 
