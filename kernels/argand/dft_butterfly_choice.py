@@ -22,8 +22,6 @@ _SPARE = 1.2
 """By how much a convolution of a chirp may be longer than it has to."""
 _WARPS = (1, 2, 4, 8, 12, 16)
 _GROUPS = 8
-_LARGEST_BUTTERFLY = 29_000
-"""Numbers of a convolution for which a block has room on any device."""
 _CLUSTERS = {
     1 << 14: ((8, 16, 8, 16),),
     1 << 15: ((8, 16, 16, 16),),
