@@ -51,8 +51,6 @@ _ENOUGH_WARPS = 8
 """Of a multiprocessor, that hide each other's latencies."""
 _BETTER = 1.5
 """Warps that a second place for a tile is worth, or that none has to wait for another."""
-LARGEST_SUM = 10
-"""Slices of k of a sum, up to which it is cut seldom enough: longer ones are two warpgroups'."""
 _MOST_WARPS = 16
 _MOST_WARPGROUPS = 6
 
@@ -169,10 +167,9 @@ def _dense(length: int, wide: bool) -> Iterator[Plan]:
 
 def _hankel(length: int, wide: bool) -> Iterator[Plan]:
     groups = range(1, _MOST_WARPGROUPS + 1)
-    shares = ((1, 1), (2, 1), (3, 1), (1, 2))
-    for turns, (sharing, halves), count, buffers in product(TURNS, shares, groups, range(1, 9)):
-        if sharing * halves * count <= _MOST_WARPGROUPS:
-            yield HankelPlan(length, turns, sharing, count, buffers, wide, halves)
+    for turns, sharing, count, buffers in product(TURNS, (1, 2, 3), groups, range(1, 9)):
+        if sharing * count <= _MOST_WARPGROUPS:
+            yield HankelPlan(length, turns, sharing, count, buffers, wide)
 
 
 def _product(first: int, second: int, wide: bool) -> Iterator[Plan]:
@@ -230,13 +227,12 @@ def estimate(plan: Plan) -> tuple[float, ...]:
 
 
 def _hankel_order(plan: HankelPlan) -> tuple[float, ...]:
-    """Short sums, columns of one warpgroup, then a tile on its way beside two, then few turns.
+    """Columns of one warpgroup, then a tile on its way beside two, then few turns.
 
     Two groups are best with four buffers, but three of small tiles where two more are on their way.
     """
-    halves = 2 if -(-(plan.length // 2) // 16) > LARGEST_SUM else 1
     best = 3 if plan.turns > 1 and plan.buffers >= 5 else 2
-    waits = plan.groups * plan.halves < 2 or plan.buffers < 3
+    waits = plan.groups < 2 or plan.buffers < 3
     spare = abs(plan.buffers - 4) if plan.turns == 1 else -plan.buffers
-    apart = abs(plan.groups * plan.halves - best)
-    return (plan.halves != halves, plan.sharing, waits, plan.turns, apart, spare)
+    apart = abs(plan.groups - best)
+    return (plan.sharing, waits, plan.turns, apart, spare)
