@@ -3,9 +3,9 @@
     python -m benchmarks.dft_plans --lengths 97,251,1009 --csv out.csv
 
 A line is one length: the copy rate of the same bytes, cuFFT, and the fastest plans. Results are
-held to their bound on some rows, and every element must be finite. The CSV has each plan, and the
-part of the exact result that is missing from its own, relatively: what `argand.dft_cut` should give
-back.
+held to their bound on some rows, and every element must be finite. The CSV has cuFFT and each plan,
+whether `choose` takes it, and the part of the exact result that is missing from its own,
+relatively: what `argand.dft_cut` should give back.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         case = _case(length, precision, numbers, place, arguments.repeats)
         wide = wide_fits(case.method.kind, length, length)
         taken = choose(case.method, precision, arch, wide=wide).plan
-        rows = [_measured(case, plan, plan == taken, arguments.repeats) for plan in plans[length]]
+        every = [None, *plans[length]]
+        rows = [_measured(case, plan, plan == taken, arguments.repeats) for plan in every]
         _print(case, rows)
         table.add(rows)
     return int(any(not row["right"] for row in table.rows))
@@ -106,7 +107,7 @@ def _case(length: int, precision: Precision, numbers: Any, place: Any, repeats: 
     return Case(method_for(length), precision, x, out, rows, exact, copied, library)
 
 
-def _measured(case: Case, plan: Plan, taken: bool, repeats: int) -> dict[str, Any]:
+def _measured(case: Case, plan: Plan | None, taken: bool, repeats: int) -> dict[str, Any]:
     import cupy
     from argand.cuda_dft import forced
 
@@ -120,7 +121,7 @@ def _measured(case: Case, plan: Plan, taken: bool, repeats: int) -> dict[str, An
     whole = bool(cupy.isfinite(case.out.view(cupy.float32)).all())
     kept = float((cupy.vdot(case.exact, got) / cupy.vdot(case.exact, case.exact)).real)
     return {
-        "length": case.method.length, "method": str(case.method), "plan": str(plan),
+        "length": case.method.length, "method": str(case.method), "plan": str(plan or "cufft"),
         "taken": taken, "time_us": 1e6 * seconds,
         "gbytes_per_s": 2 * case.x.nbytes / seconds / 1e9, "of_copy": case.copied / seconds,
         "of_cufft": case.library / seconds, "error": error, "lost": 1 - kept,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, product
@@ -41,6 +41,10 @@ DENSE_BY_THREADS, DENSE_OF_3XTF32 = 512, 128
 """Up to here a dense prime is worth it without wgmma: on an H200 butterflies have 0.39 of the copy
 rate at 719, cuFFT has 0.27. (3xtf32 has 5.5 times cuFFT's rate at 127, but 0.69, 0.85 and 0.40
 times at 251, 307 and 509, where butterflies are faster than cuFFT.)"""
+LIBRARY_PRIME = 127
+"""cuFFT has butterflies of primes up to here; of larger ones it convolves."""
+_ONCE_PRIME = 31
+"""Powers of the primes from 29 to here take cuFFT no longer than the prime does."""
 _ODD_PRODUCTS = range(1024, 8192)
 """Where butterflies are faster than two factors without wide copies, measured at 1517 and 6241 (not
 at 899 and 10609)."""
@@ -51,8 +55,6 @@ _ENOUGH_WARPS = 8
 """Of a multiprocessor, that hide each other's latencies."""
 _BETTER = 1.5
 """Warps that a second place for a tile is worth, or that none has to wait for another."""
-LARGEST_SUM = 10
-"""Slices of k of a sum, up to which it is cut seldom enough: longer ones are two warpgroups'."""
 _MOST_WARPS = 16
 _MOST_WARPGROUPS = 6
 
@@ -104,10 +106,25 @@ def butterflies_for(length: int) -> ButterflyPlan | PassesPlan | None:
 
 def _library_is_faster(plan: Plan) -> str | None:
     """Where cuFFT is taken although there is a plan of ours; None where it is not."""
-    length = plan.length
-    if max(prime_factors(length)) <= FAST_PRIME and length not in SLOW_LENGTHS:
+    length, primes = plan.length, prime_factors(plan.length)
+    if max(primes) <= FAST_PRIME and length not in SLOW_LENGTHS:
         return f"at lengths of prime factors up to {FAST_PRIME}, and in fp32"
+    if isinstance(plan, PassesPlan) and _library_cycles(primes) * length < passes_cycles(plan):
+        return "at this length, whose prime factors it has butterflies of, and in fp32"
     return None
+
+
+def _library_cycles(primes: Sequence[int]) -> float:
+    """What several kernels of cuFFT's take for a number of a length of such factors.
+
+    As `passes_cycles` counts. Fitted to 98 lengths from 12416 to 1040384 on an H200; the faster of
+    both is taken at all but three of these, where the other has 0.86 to 0.92 of its time.
+    """
+    if max(primes) > LIBRARY_PRIME:
+        return inf
+    often = sum(prime for prime in primes if prime > _ONCE_PRIME)
+    once = sum({prime for prime in primes if FAST_PRIME < prime <= _ONCE_PRIME})
+    return 3.37 + 0.0344 * (often + once)
 
 
 def own_plan(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> Plan | None:
@@ -169,10 +186,9 @@ def _dense(length: int, wide: bool) -> Iterator[Plan]:
 
 def _hankel(length: int, wide: bool) -> Iterator[Plan]:
     groups = range(1, _MOST_WARPGROUPS + 1)
-    shares = ((1, 1), (2, 1), (3, 1), (1, 2))
-    for turns, (sharing, halves), count, buffers in product(TURNS, shares, groups, range(1, 9)):
-        if sharing * halves * count <= _MOST_WARPGROUPS:
-            yield HankelPlan(length, turns, sharing, count, buffers, wide, halves)
+    for turns, sharing, count, buffers in product(TURNS, (1, 2, 3), groups, range(1, 9)):
+        if sharing * count <= _MOST_WARPGROUPS:
+            yield HankelPlan(length, turns, sharing, count, buffers, wide)
 
 
 def _product(first: int, second: int, wide: bool) -> Iterator[Plan]:
@@ -230,13 +246,12 @@ def estimate(plan: Plan) -> tuple[float, ...]:
 
 
 def _hankel_order(plan: HankelPlan) -> tuple[float, ...]:
-    """Short sums, columns of one warpgroup, then a tile on its way beside two, then few turns.
+    """Columns of one warpgroup, then a tile on its way beside two, then few turns.
 
     Two groups are best with four buffers, but three of small tiles where two more are on their way.
     """
-    halves = 2 if -(-(plan.length // 2) // 16) > LARGEST_SUM else 1
     best = 3 if plan.turns > 1 and plan.buffers >= 5 else 2
-    waits = plan.groups * plan.halves < 2 or plan.buffers < 3
+    waits = plan.groups < 2 or plan.buffers < 3
     spare = abs(plan.buffers - 4) if plan.turns == 1 else -plan.buffers
-    apart = abs(plan.groups * plan.halves - best)
-    return (plan.halves != halves, plan.sharing, waits, plan.turns, apart, spare)
+    apart = abs(plan.groups - best)
+    return (plan.sharing, waits, plan.turns, apart, spare)

@@ -4,8 +4,8 @@ A tensor core adds products and a sum with two bits below the last place of the 
 the result towards zero to fp32's places: 3/8 of its last place on average (so it is on an H200: the
 tests' model of such sums has the errors of its transforms). Every instruction cuts again, and two
 terms of fp16 have 22 bits. So the kernels take the small products of all k first, while sums have
-small places, and long sums of large ones as two; and a large product is larger, in the table, by
-what its own instruction and those after it cut on average.
+small places; they put long sums of large ones aside half way, so that they begin anew; and a large
+product is larger, in the table, by what its own instruction and those after it cut on average.
 """
 
 from __future__ import annotations

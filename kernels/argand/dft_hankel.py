@@ -28,8 +28,12 @@ _HELD_REGISTERS = 8
 """The first terms of a slice: real and imaginary parts of e and o."""
 _HELD_BESIDES = 8
 """Registers that the assembler wants beside them."""
+LARGEST_SUM = 10
+"""Slices of k of a sum, up to which it is cut seldom enough: longer ones are put aside once."""
 _MOST_HELD, _MOST_OF_MANY = 6, 4
 """Slices whose first terms wait in registers; the latter of more than the former in turns."""
+_MOST_BESIDE_ASIDE = ((88, 6), (112, 4), (128, 2))
+"""The same where sums are put aside, up to so many columns."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +49,6 @@ class HankelPlan:
         buffers: places of a tile in shared memory for all groups together. They go from group to
             group, but for copies that are not wide: there each group has its own.
         wide: as in `argand.dft_plan.DensePlan`.
-        halves: 2 where two warpgroups share the k of a tile: each sums half of all products, and in
-            the end has the sums of every other eight columns.
     """
 
     kind: ClassVar[str] = "hankel"
@@ -56,12 +58,11 @@ class HankelPlan:
     groups: int
     buffers: int
     wide: bool
-    halves: int = 1
 
     @property
     def warps(self) -> int:
         """Of a tile."""
-        return 4 * self.sharing * self.halves
+        return 4 * self.sharing
 
     @property
     def threads(self) -> int:
@@ -70,8 +71,13 @@ class HankelPlan:
 
     @property
     def slices(self) -> int:
-        """Of k, as many for each of the halves."""
-        return -(-(self.length // 2) // (_DEPTH * self.halves)) * self.halves
+        """Of k."""
+        return -(-(self.length // 2) // _DEPTH)
+
+    @property
+    def long(self) -> bool:
+        """Whether sums of two terms are put aside once."""
+        return self.slices > LARGEST_SUM
 
     @property
     def shift(self) -> int:
@@ -108,7 +114,7 @@ class HankelPlan:
         return table + places + self.buffers * (tile + 16) + board
 
     def _lookers(self, precision: Precision) -> int:
-        return self.turns * self.sharing * self.halves if precision.scaled else 1
+        return self.turns * self.sharing if precision.scaled else 1
 
     @property
     def sums(self) -> int:
@@ -117,19 +123,32 @@ class HankelPlan:
 
     def besides(self, precision: Precision) -> int:
         """Registers beside these and held rows, with which no kernel spills (see the tests)."""
-        shared = 8 * (self.sharing > 1) + 16 * (self.halves > 1)
-        return 48 + 16 * precision.terms + 8 * (not self.wide) + shared
+        found = 48 + 16 * precision.terms + 8 * (not self.wide) + 8 * (self.sharing > 1)
+        if precision.terms > 1 and self.long:
+            found += 12 + 40 * (self.sharing > 1)
+        return found
 
     def held(self, precision: Precision) -> int:
         """Slices whose first terms wait in registers for their turn; others are folded anew."""
         if precision.terms == 1:
             return 0
         left = registers(self.threads) - self.sums - self.besides(precision) - _HELD_BESIDES
-        own = self.slices // self.halves
-        most = _MOST_HELD if own <= _MOST_HELD or self.turns == 1 else _MOST_OF_MANY
-        found = max(0, min(own, most, left // _HELD_REGISTERS))
+        most = _MOST_HELD if self.slices <= _MOST_HELD or self.turns == 1 else _MOST_OF_MANY
+        if self.long:
+            most = next((most for limit, most in _MOST_BESIDE_ASIDE if self.columns <= limit), 0)
+        found = max(0, min(self.slices, most, left // _HELD_REGISTERS))
         # An odd number of others would be a lone slice: two are under way at a time.
-        return max(0, found - (own - found) % 2)
+        return max(0, found - (self.slices - found) % 2)
+
+    def aside(self, precision: Precision) -> int:
+        """Slices after whose large products the sums are put aside: half of them, of long sums.
+
+        0 where they are not. Those that are folded anew come in pairs before and after.
+        """
+        if precision.terms == 1 or not self.long:
+            return 0
+        held = self.held(precision)
+        return held + (self.slices - 2 * held + 3) // 4 * 2
 
     def growth(self, precision: Precision) -> float:
         """What a table's numbers lose from one to the next, relatively.

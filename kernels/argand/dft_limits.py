@@ -90,16 +90,6 @@ def _check_hankel(plan: HankelPlan, precision: Precision, arch: Arch) -> None:
         raise PlanError(f"Hankel matrices need an odd prime, got {plan.length}")
     if plan.turns not in TURNS:
         raise PlanError(f"turns must be one of {list(TURNS)}, got {plan.turns}")
-    if plan.halves > 2 or (plan.halves == 2 and (plan.sharing > 1 or precision.terms == 1)):
-        raise PlanError(
-            "two warpgroups share k where columns are one's and sums of two terms, got "
-            f"{plan.halves} that share k, {plan.sharing} that share columns, {precision.name}"
-        )
-    exchanged, tile = 256 * plan.columns + 1024, 32 // plan.turns * plan.length * 8
-    if plan.halves == 2 and exchanged > tile:
-        raise PlanError(
-            f"the {exchanged} bytes that two warpgroups exchange need a tile's place, got {tile}"
-        )
     if plan.buffers < plan.groups or (plan.buffers % plan.groups and not plan.wide):
         raise PlanError(
             f"{plan.groups} groups need as many buffers each, or more and wide copies, got "

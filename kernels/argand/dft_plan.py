@@ -206,6 +206,7 @@ def dft_source(plan: Plan, precision: Precision) -> str:
         function = wgmma_function(precision.operand.name, plan.columns)
         before = f'#include "device/warpgroup.cuh"\n{function}'
         members["held"] = plan.held(precision)
+        members["aside"] = plan.aside(precision)
     bounds = f"__launch_bounds__({plan.threads}, 1)"
     if isinstance(plan, ButterflyPlan):
         members["radices"] = (*plan.radices, *(1,) * (STAGES - len(plan.radices)))

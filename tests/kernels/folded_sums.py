@@ -33,8 +33,8 @@ class Folded:
         taken, given: (K,) and (N,) of 1 to L - 1; numbers from `half` on are zeros.
         cosines, sines: terms of (K, N), times `TABLE`.
         undone: (N,) what sums are multiplied by.
-        halves: 2 where two halves of the slices have sums of their own; the first has been given
-            back ``too_much``, relatively.
+        aside: slices after whose large products sums are put aside, having been given back
+            ``too_much``, relatively; 0 where they are not.
     """
 
     taken: Array
@@ -42,7 +42,7 @@ class Folded:
     cosines: list[Array]
     sines: list[Array]
     undone: Array
-    halves: int = 1
+    aside: int = 0
     too_much: float = 0.0
 
 
@@ -83,7 +83,7 @@ def _hankel(plan: HankelPlan) -> Folded:
         where[plan.before :][:half], where[plan.before :][:shift],
         [term[:, :shift] for term in terms[:2]], [term[:, :shift] for term in terms[2:]],
         (1 - 8 * plan.growth(ROW) * eights).astype(np.float32).astype(float),
-        plan.halves, STEP * plan.slices // 2 * plan.growth(ROW),
+        plan.aside(ROW), STEP * (plan.slices - plan.aside(ROW)) * plan.growth(ROW),
     )  # fmt: skip
 
 
@@ -112,22 +112,25 @@ def _sums(x: Array, terms: list[Array], made: Folded) -> Array:
 
 
 def _real_sums(x: Array, terms: list[Array], made: Folded) -> Array:
-    """Small products of all slices, then large ones, of each half."""
+    """Small products of all slices, then large ones."""
     depth = terms[0].shape[0]
     padded = np.zeros((len(x), depth), np.float32)
     padded[:, : x.shape[1]] = x
     own = [term.astype(float) for term in split(padded, ROW)]
-    found = []
     slices = [slice(start, start + STEP) for start in range(0, depth, STEP)]
-    for some in np.split(np.arange(len(slices)), made.halves):
-        sums = np.zeros((len(x), terms[0].shape[1]))
-        for k in some:
-            sums = added(sums, own[1][:, slices[k]], terms[0][slices[k]])
-            sums = added(sums, own[0][:, slices[k]], terms[1][slices[k]])
-        for k in some:
-            sums = added(sums, own[0][:, slices[k]], terms[0][slices[k]])
-        found.append(sums)
-    if made.halves == 1:
-        return found[0]
-    both = (found[0] + found[1]).astype(np.float32)
-    return np.asarray((both - found[0] * made.too_much).astype(np.float32).astype(float))
+    sums, aside = np.zeros((2, len(x), terms[0].shape[1]))
+    for k in slices:
+        sums = added(sums, own[1][:, k], terms[0][k])
+        sums = added(sums, own[0][:, k], terms[1][k])
+    for index, k in enumerate(slices):
+        if made.aside and index == made.aside:
+            aside = _powers_of_four(sums)
+            sums = sums - aside
+        sums = added(sums, own[0][:, k], terms[0][k])
+    return np.asarray((aside * (1 - made.too_much) + sums).astype(np.float32).astype(float))
+
+
+def _powers_of_four(x: Array) -> Array:
+    """Twice the one below each number, with its sign: the first byte of fp32."""
+    bits = x.astype(np.float32).view(np.uint32) & np.uint32(0xFF000000) | np.uint32(0x00800000)
+    return bits.view(np.float32).astype(float)

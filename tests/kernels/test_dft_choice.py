@@ -197,6 +197,19 @@ def test_no_length_up_to_a_million_lacks_a_plan(rng: np.random.Generator, arch: 
             assert plan.length == length
 
 
+@pytest.mark.parametrize(
+    ("length", "ours"),
+    [(14_848, False), (24_389, False), (41_984, False), (49_664, True), (79_507, True),
+     (115_168, True), (229_616, True), (999_424, False), (1_040_384, True)],
+)  # fmt: skip
+def test_cufft_has_butterflies_of_some_primes(length: int, ours: bool) -> None:
+    """Long lengths as they were measured: of 29, 29^3, 41, 97, 43^3, 59 x 61, 113 x 127."""
+    found = choose(method_for(length), PRECISIONS["3xfp16"], HOPPER, wide=False)
+    assert (found.plan is not None) == ours
+    if not ours:
+        assert "prime factors it has butterflies of" in str(found)
+
+
 def test_the_best_of_each_kind() -> None:
     plans = candidates(method_for(1009), PRECISIONS["3xfp16"], HOPPER, wide=False)
     plans += candidates(method_for(14_009), PRECISIONS["3xfp16"], HOPPER, wide=False)

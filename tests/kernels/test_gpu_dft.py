@@ -23,8 +23,8 @@ Array = npt.NDArray[Any]
 OURS = [name for name, row in PRECISIONS.items() if not row.exact_operands]
 LENGTHS = (
     1, 2, 3, 5, 8, 16, 17, 31, 33, 48, 64, 67, 97, 100, 127, 128, 129, 131, 191, 251, 256, 257, 360,
-    375, 383, 509, 512, 521, 1000, 1009, 1024, 2039, 4093, 4095, 8191, 10007, 16384, 32768, 65536,
-    131072,
+    331, 375, 383, 457, 509, 512, 521, 1000, 1009, 1024, 2039, 4093, 4095, 8191, 10007, 16384,
+    32768, 65536, 131072,
 )  # fmt: skip
 CONVOLUTIONS = [
     rader(31, product(6, 5)),
@@ -110,7 +110,7 @@ def test_lengths(
 @pytest.mark.parametrize("precision", ["3xfp16", "3xtf32"])
 @pytest.mark.parametrize(
     "method",
-    [dense(n) for n in (2, 13, 64, 67, 251, 509)]
+    [dense(n) for n in (2, 13, 64, 67, 251, 331, 509)]
     + [product(*n) for n in ((2, 3), (16, 16), (24, 15), (40, 25), (120, 100))]
     + CONVOLUTIONS
     + LARGE,
@@ -144,7 +144,9 @@ def test_every_plan(
             np.testing.assert_array_equal(other, found[0])
 
 
-@pytest.mark.parametrize("length", [29, 97, 116, 127, 251, 29 * 31, 1009, 8191, 1 << 14, 1 << 15])
+@pytest.mark.parametrize(
+    "length", [29, 97, 116, 127, 251, 509, 29 * 31, 1009, 8191, 1 << 14, 1 << 15]
+)
 def test_a_transform_does_not_depend_on_its_neighbours(
     cp: Any, rng: np.random.Generator, length: int
 ) -> None:
@@ -161,7 +163,7 @@ def test_a_transform_does_not_depend_on_its_neighbours(
 
 
 @pytest.mark.parametrize("precision", ["3xfp16", "fp16"])
-@pytest.mark.parametrize("length", [29, 97, 116, 251, 29 * 31, 1009, 8191, 10_007])
+@pytest.mark.parametrize("length", [29, 97, 116, 251, 509, 29 * 31, 1009, 8191, 10_007])
 def test_amplitude_does_not_matter(
     cp: Any, rng: np.random.Generator, length: int, precision: str
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 from argand import PRECISIONS, choice_table, dft, dft_tuning, tune_dft
 from argand.device import Device
 from argand.dft import DftProblem
-from argand.dft_choice import FAST_PRIME, candidates, estimate
+from argand.dft_choice import LIBRARY_PRIME, candidates, estimate
 from argand.dft_method import method_for, prime_factors
 from argand.dft_passes import PassesPlan
 from argand.dft_plan import Plan, dft_source
@@ -123,7 +123,7 @@ def test_any_length(cp: Any, gpu: Device, rng: np.random.Generator) -> None:
         problem = DftProblem(3, length, False, "backward", ROW)
         plan = dft_tuning.chosen(problem, gpu).plan
         if plan is None:
-            assert max(prime_factors(length)) <= FAST_PRIME
+            assert max(prime_factors(length)) <= LIBRARY_PRIME
         else:
             jobs.append((dft_source(plan, ROW), arch.target))
     compile_all(jobs)

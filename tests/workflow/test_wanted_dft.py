@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from workflow.output.wanted_dft import beside_cufft, judged_dft, judged_dft_errors
+from workflow.output.wanted_dft import (
+    beside_cufft,
+    judged_dft,
+    judged_dft_errors,
+    plans_beside_cufft,
+)
 
 
 def row(implementation: str, length: int, **other: Any) -> dict[str, Any]:
@@ -20,6 +25,7 @@ def row(implementation: str, length: int, **other: Any) -> dict[str, Any]:
 def test_a_share_of_the_copy_rate() -> None:
     (found, _) = judged_dft([row("argand", 251), row("cufft", 251)])
     assert (found["wanted"], found["measured"], found["met"]) == ("0.57 of copy", "0.600", "yes")
+    assert found["wanted of copy"] == "0.570"
     (found,) = judged_dft([row("argand", 251, limit_fraction=0.569)])
     assert found["met"] == "no"
 
@@ -41,6 +47,7 @@ def test_more_than_a_copy_has() -> None:
     theirs = row("cufft", 131, time_us_p50=200.0, limit_fraction=0.3)
     (found,) = judged_dft([row("argand", 131), theirs])
     assert (found["a copy"], found["met"]) == ("3.33 x", "no copy does")
+    assert found["wanted of copy"] == "1.200"
 
 
 def test_what_is_not_there_is_not_judged() -> None:
@@ -97,3 +104,18 @@ def test_growth_of_errors(power: float, met: str) -> None:
     assert (line["lengths"], line["met"]) == ("cufft, 6 lengths", met)
     assert line["by"] == "cuFFT"
     assert line["measured"] == f"(log n)^{power:.2f}"
+
+
+def test_plans_beside_cufft() -> None:
+    """The fastest of ours, and whose the choice takes."""
+    rows = [
+        {"length": "928", "plan": plan, "taken": taken, "time_us": time_us, "error": "1e-7"}
+        for plan, taken, time_us in (
+            ("cufft", "True", "500"), ("product", "False", "900"), ("butterfly", "False", "800"),
+        )
+    ]  # fmt: skip
+    (found,) = plans_beside_cufft([*rows, rows[0] | {"length": "997"}])
+    assert (found["length"], found["factors"], found["by"]) == ("928", "2^5 x 29", "cuFFT")
+    assert (found["ours (µs)"], found["ours x cuFFT"]) == ("800", "0.62")
+    rows[0]["taken"], rows[1]["taken"] = "False", "True"
+    assert plans_beside_cufft(rows)[0]["by"] == "ours"

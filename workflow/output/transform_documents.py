@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from pathlib import Path
 
 from workflow.output.readable import Column, markdown_table
 from workflow.output.recorded import Rows, read_rows, shown_columns
-from workflow.output.wanted_dft import beside_cufft, judged_dft, judged_dft_errors
+from workflow.output.wanted_dft import (
+    beside_cufft,
+    judged_dft,
+    judged_dft_errors,
+    plans_beside_cufft,
+)
 
 
 def _table(rows: list[dict[str, str]]) -> str:
@@ -35,6 +41,12 @@ def awkward_table(data: Path) -> str:
     return _table(beside_cufft(read_rows(data / "h200-dft-awkward.csv")))
 
 
+def factors_table(data: Path) -> str:
+    """Lengths of primes that cuFFT has butterflies of, as `benchmarks.dft_plans` measured them."""
+    with (data / "h200-dft-factors.csv").open(encoding="utf-8") as file:
+        return _table(plans_beside_cufft(list(csv.DictReader(file))))
+
+
 def _suites(data: Path, *more: str) -> Rows:
     """The suite of transforms, that of primes, and more, each length from the first that has it."""
     found = read_rows(data / "h200-dft.csv")
@@ -50,4 +62,5 @@ TRANSFORM_TABLES: dict[str, Callable[[Path], str]] = {
     "h200-dft-wanted": wanted_table,
     "h200-dft-errors": errors_table,
     "h200-dft-awkward": awkward_table,
+    "h200-dft-factors": factors_table,
 }

@@ -7,11 +7,11 @@ result is right; the rows are verified.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from argand.dft_method import is_prime
+from argand.dft_method import is_prime, prime_factors
 
 from workflow.output.recorded import Row, timed_rows
 
@@ -65,13 +65,15 @@ def judged_dft(rows: Sequence[Row]) -> list[dict[str, str]]:
                 if want.ratio > limit:
                     met = "no copy does"
                 wanted, measured = f"{want.ratio:g} x cuFFT", f"{ratio:.3g} x"
-                most = f"{limit:.3g} x"
+                most, least = f"{limit:.3g} x", want.ratio / limit
             else:
+                least = want.share
                 met = "yes" if share >= want.share else "no"
                 wanted, measured = f"{want.share:g} of copy", f"{share:.3f}"
             found.append({
-                "length": f"{length:.0f}", "wanted": wanted, "measured": measured,
-                "of copy": f"{share:.3f}", "a copy": most, "by": _who(row), "met": met,
+                "length": f"{length:.0f}", "wanted": wanted, "measured": measured, "a copy": most,
+                "of copy": f"{share:.3f}", "wanted of copy": f"{least:.3f}", "by": _who(row),
+                "met": met,
             })  # fmt: skip
     return found
 
@@ -134,6 +136,40 @@ def beside_cufft(rows: Sequence[Row]) -> list[dict[str, str]]:
         for length in sorted(theirs.keys() & ours.keys())
         for own, other in [(ours[length], theirs[length])]
     ]  # fmt: skip
+
+
+def plans_beside_cufft(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    """A line for each length of `benchmarks.dft_plans`: the fastest plan of ours beside cuFFT.
+
+    "by" is whose the choice takes.
+    """
+    found: dict[int, list[Mapping[str, str]]] = {}
+    for row in rows:
+        found.setdefault(int(row["length"]), []).append(row)
+    lines = []
+    for length, some in sorted(found.items()):
+        theirs = [row for row in some if row["plan"] == _LIBRARY.lower()]
+        ours = [row for row in some if row not in theirs]
+        if not (theirs and ours):
+            continue
+        other, own = theirs[0], min(ours, key=lambda row: float(row["time_us"]))
+        taken = [row for row in some if row["taken"] == "True"]
+        lines.append({
+            "length": f"{length}", "factors": _powers(length),
+            "ours (µs)": f"{float(own['time_us']):.0f}",
+            "cuFFT (µs)": f"{float(other['time_us']):.0f}",
+            "ours x cuFFT": f"{float(other['time_us']) / float(own['time_us']):.2f}",
+            "error": f"{float(own['error']):.2e}", "cuFFT's": f"{float(other['error']):.2e}",
+            "by": _LIBRARY if taken == theirs else "ours",
+        })  # fmt: skip
+    return lines
+
+
+def _powers(length: int) -> str:
+    """Its prime factors."""
+    primes = prime_factors(length)
+    each = [(prime, primes.count(prime)) for prime in dict.fromkeys(primes)]
+    return " x ".join(f"{prime}^{power}" if power > 1 else f"{prime}" for prime, power in each)
 
 
 _TWICE, _LARGEST = 2, 1e-6

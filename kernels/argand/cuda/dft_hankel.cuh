@@ -33,7 +33,7 @@ template <HankelPlan plan>
 __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
     constexpr Lines lines = plan.lines();
     constexpr int kLength = plan.length, kHalf = plan.half(), kSlices = plan.slices();
-    constexpr int kColumns = plan.columns();
+    constexpr int kColumns = plan.columns(), kTerms = plan.products.terms;
     constexpr int kBuffers = plan.relayed() ? plan.buffers : plan.buffers / plan.groups;
     using Tiles = CountedRing<plan.warps(), kBuffers, plan.wide, lines>;
     static_assert(!plan.relayed() || (Tiles::kEngineLoads && plan.buffers > plan.groups),
@@ -63,7 +63,7 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
     auto work = [&](float2* tile, auto between) {
         const auto group = Group<plan.warps()>::here();
         const int warp = group.warp % 4;
-        const int part = plan.halves > 1 ? group.warp / 4 : 0, share = plan.halves > 1 ? 0 : group.warp / 4;
+        const int share = group.warp / 4;
         const int g = group.lane / 4, t = group.lane % 4;
         // Four lines that are read at a time are 4 apart: odd lengths are in different banks there.
         const int turn = warp * plan.turns / 4;
@@ -81,10 +81,8 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
         between();
         unsigned char* const bytes = reinterpret_cast<unsigned char*>(line);
         const uint32* const taken =
-            places + (plan.before() - turn * plan.shift()) / 2 + 8 * kSlices * part + t;
-        const int count = kHalf - 16 * kSlices * part;
-        const uint32 table =
-            shared_address(shared) + share * (kColumns / 8) * 128 + 256 * kSlices * part;
+            places + (plan.before() - turn * plan.shift()) / 2 + t;
+        const uint32 table = shared_address(shared) + share * (kColumns / 8) * 128;
         HankelSums<plan> sums;
         HankelRows<plan.products> even[2], odd[2];
         constexpr int kHeld = plan.held;
@@ -93,25 +91,27 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
         HankelPairs pairs;
 #pragma unroll
         for (int slice = 0; slice < kHeld; ++slice) {
-            pairs.read<plan>(bytes, taken, slice, t, count);
+            pairs.read<plan>(bytes, taken, slice, t);
             wgmma_wait<1>();
-            pairs.fold(held_even[slice], held_odd[slice], total, scale);
+            pairs.fold<kTerms>(held_even[slice], held_odd[slice], total, scale);
             sums.multiply(held_even[slice], held_odd[slice], table, slice);
         }
         each_slice<kHeld, kSlices>([&](auto rows, int slice) {
-            pairs.read<plan>(bytes, taken, slice, t, count);
+            pairs.read<plan>(bytes, taken, slice, t);
             wgmma_wait<rows.pending>();  // the products of the slice before the last: of these rows
-            pairs.fold(even[rows.index], odd[rows.index], total, scale);
+            pairs.fold<kTerms>(even[rows.index], odd[rows.index], total, scale);
             sums.multiply(even[rows.index], odd[rows.index], table, slice);
         });
-        if constexpr (plan.products.terms == 2) {
+        if constexpr (kTerms == 2) {
 #pragma unroll
             for (int slice = 0; slice < kHeld; ++slice)
                 sums.multiply_large(held_even[slice], held_odd[slice], table, slice);
             each_slice<kHeld, kSlices>([&](auto rows, int slice) {
-                pairs.read<plan>(bytes, taken, slice, t, count);
+                if constexpr (plan.aside && rows.index == 0)
+                    if (slice == plan.aside) sums.start_anew();
+                pairs.read<plan>(bytes, taken, slice, t);
                 wgmma_wait<rows.pending>();
-                pairs.fold_first(even[rows.index], odd[rows.index], scale);
+                pairs.fold<1>(even[rows.index], odd[rows.index], total, scale);
                 sums.multiply_large(even[rows.index], odd[rows.index], table, slice);
             });
         }
@@ -119,26 +119,15 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
         const float2 first = {x.x * scale * args.unit, x.y * scale * args.unit};
         total = of_four_lanes(total);
         sums.finish();
+        if constexpr (plan.aside)
+            sums.add_aside(1.0f - 16 * (kSlices - plan.aside) * args.growth);
         // All of the lines has been read: results take their place.
         if constexpr (plan.warps() == 4 && plan.turns == 1) {
             __syncwarp();
         } else {
             group.sync();
         }
-        if constexpr (plan.halves == 2) {
-            const int thread = group.thread % 128;
-            float4* const board = reinterpret_cast<float4*>(tile);
-            float2* const totals = reinterpret_cast<float2*>(board + 128 * (kColumns / 8));
-            static_assert(128 * (kColumns / 8) * 16 + 128 * 8 <= Tiles::kBytes, "a tile's place");
-            const float too_much = 16 * kSlices * args.growth;
-            if (part) totals[thread] = total;
-            add_halves<plan>(sums.p, board, part, thread, too_much, group);
-            add_halves<plan>(sums.q, board, part, thread, too_much, group);
-            const float2 other = totals[thread];
-            if (part == 0) total = {total.x + other.x, total.y + other.y};
-            group.sync();
-        }
-        if (part == 0 && share == 0 && turn == 0 && t == 0)
+        if (share == 0 && turn == 0 && t == 0)
             line[0] = {fmaf(total.x, args.unit, first.x) * undo,
                        fmaf(total.y, args.unit, first.y) * undo};
         const int column = share * kColumns;
@@ -155,7 +144,6 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
         for (int n = 0; n < kColumns / 8; ++n) pairs_given[n] = given[4 * n];
 #pragma unroll
         for (int n = 0; n < kColumns / 8; ++n) {
-            if (!has_columns<plan>(part, n)) continue;
             const int left_over = plan.sharing * kColumns / 8 - 1 - column / 8 - n;
             const float factor = fmaf(step, static_cast<float>(-left_over), args.factor);
 #pragma unroll

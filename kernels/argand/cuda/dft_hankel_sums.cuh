@@ -14,35 +14,35 @@ struct HankelPlan {
     int groups;   // tiles worked on at a time
     int buffers;  // of all groups: with wide copies each takes the next one, else each has its own
     bool wide;    // 16 bytes a copy
-    int halves;   // warpgroups that share a tile's k
     int held;     // slices whose first terms wait in registers
+    int aside;    // slices after whose large products sums are put aside; 0 where they are not
 
     constexpr int half() const { return length / 2; }
     // Of a warpgroup.
-    constexpr int slices() const { return ((half() + 15) / 16 + halves - 1) / halves; }
+    constexpr int slices() const { return (half() + 15) / 16; }
     // Whether there are k beyond the last one.
-    constexpr bool ragged() const { return 16 * halves * slices() != half(); }
+    constexpr bool ragged() const { return 16 * slices() != half(); }
     // Columns of a turn: even, so that two places are one word.
     constexpr int shift() const { return (half() + 2 * turns - 1) / (2 * turns) * 2; }
     // Columns of all turns before the last.
     constexpr int before() const { return (turns - 1) * shift(); }
     // Of a warpgroup.
     constexpr int columns() const { return ((shift() + 7) / 8 + sharing - 1) / sharing * 8; }
-    constexpr int warps() const { return 4 * sharing * halves; }
+    constexpr int warps() const { return 4 * sharing; }
     constexpr int threads() const { return groups * warps() * kWarp; }
     constexpr Lines lines() const { return {32 / turns, length, length}; }
     // Tiles of 8 x 8 of a term of the cosines or sines.
-    constexpr int cores() const { return 2 * halves * slices() + sharing * columns() / 8 - 1; }
+    constexpr int cores() const { return 2 * slices() + sharing * columns() / 8 - 1; }
     constexpr int table_bytes() const { return 2 * products.terms * cores() * 128; }
     // Of k = g^(i - before()), 2 bytes each.
     constexpr int places() const {
-        const int taken = 16 * halves * slices() + before(), given = sharing * columns() + 2 * before();
+        const int taken = 16 * slices() + before(), given = sharing * columns() + 2 * before();
         return taken > given ? taken : given;
     }
     constexpr int place_bytes() const { return (2 * places() + 127) / 128 * 128; }
     constexpr bool relayed() const { return wide && buffers > groups; }
     // Warps that look at the same transforms tell each other the largest magnitude of their part.
-    constexpr int lookers() const { return products.scaled ? turns * sharing * halves : 1; }
+    constexpr int lookers() const { return products.scaled ? turns * sharing : 1; }
     constexpr int board_bytes() const { return lookers() > 1 ? groups * warps() * 8 * 4 : 0; }
     constexpr int shared_bytes() const {
         return table_bytes() + place_bytes() + buffers * (lines().bytes() + 16) + board_bytes();
@@ -54,31 +54,25 @@ template <Products products>
 struct HankelRows {
     uint32 words[products.terms][4];
 
+    // The first `Terms` of them.
+    template <int Terms>
     __device__ __forceinline__ void put(int i, float low, float high) {
         if constexpr (products.operand == Operand::bf16) {
             words[0][i] = pack_bf16(low, high);
         } else {
             words[0][i] = pack_fp16(low, high);
-            if constexpr (products.terms == 2) {
+            if constexpr (Terms == 2) {
                 const float2 big = fp16_values(words[0][i]);
                 words[1][i] = pack_fp16(low - big.x, high - big.y);
             }
         }
     }
 
-    __device__ __forceinline__ void put_first(int i, float low, float high) {
-        words[0][i] = products.operand == Operand::bf16 ? pack_bf16(low, high) : pack_fp16(low, high);
-    }
-
     // Keeps the compiler from moving what makes them past the products of other slices.
+    template <int Terms>
     __device__ __forceinline__ void settle() {
 #pragma unroll
-        for (int i = 0; i < 4 * products.terms; ++i) asm volatile("" : "+r"(words[i / 4][i % 4]));
-    }
-
-    __device__ __forceinline__ void settle_first() {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) asm volatile("" : "+r"(words[0][i]));
+        for (int i = 0; i < 4 * Terms; ++i) asm volatile("" : "+r"(words[i / 4][i % 4]));
     }
 };
 
@@ -86,22 +80,23 @@ struct HankelRows {
 struct HankelPairs {
     float2 x[4], y[4];
 
-    // `places` are those of the lane's first two k, of which there are `count` in all.
+    // `places` are those of the lane's first two k.
     template <HankelPlan plan>
     __device__ __forceinline__ void read(const unsigned char* line, const uint32* places, int slice,
-                                         int t, int count) {
+                                         int t) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             const uint32 pair = places[8 * slice + 4 * (i / 2)];
             const uint32 at = i % 2 ? pair >> 16 : pair & 0xffffu;
             x[i] = *reinterpret_cast<const float2*>(line + at);
             y[i] = *reinterpret_cast<const float2*>(line + (8 * plan.length - at));
-            if (plan.ragged() && 16 * slice + 8 * (i / 2) + 2 * t + i % 2 >= count)
+            if (plan.ragged() && 16 * slice + 8 * (i / 2) + 2 * t + i % 2 >= plan.half())
                 x[i] = y[i] = {0.0f, 0.0f};
         }
     }
 
-    template <Products products>
+    // The first `Terms` of e and o; one of two where they are folded once more. `total` is e's sum.
+    template <int Terms, Products products>
     __device__ __forceinline__ void fold(HankelRows<products>& even, HankelRows<products>& odd,
                                          float2& total, float scale) const {
 #pragma unroll
@@ -110,35 +105,18 @@ struct HankelPairs {
 #pragma unroll
             for (int c = 0; c < 2; ++c) {
                 fold_pair<products>(x[2 * word + c], y[2 * word + c], scale, e[c], o[c]);
-                total.x += e[c].x;
-                total.y += e[c].y;
+                if constexpr (Terms == products.terms) {
+                    total.x += e[c].x;
+                    total.y += e[c].y;
+                }
             }
-            even.put(2 * word, e[0].x, e[1].x);
-            even.put(2 * word + 1, e[0].y, e[1].y);
-            odd.put(2 * word, o[0].y, o[1].y);
-            odd.put(2 * word + 1, o[0].x, o[1].x);
+            even.template put<Terms>(2 * word, e[0].x, e[1].x);
+            even.template put<Terms>(2 * word + 1, e[0].y, e[1].y);
+            odd.template put<Terms>(2 * word, o[0].y, o[1].y);
+            odd.template put<Terms>(2 * word + 1, o[0].x, o[1].x);
         }
-        even.settle();
-        odd.settle();
-    }
-
-    // The first terms alone, of what has been folded before.
-    template <Products products>
-    __device__ __forceinline__ void fold_first(HankelRows<products>& even, HankelRows<products>& odd,
-                                               float scale) const {
-#pragma unroll
-        for (int word = 0; word < 2; ++word) {
-            float2 e[2], o[2];
-#pragma unroll
-            for (int c = 0; c < 2; ++c)
-                fold_pair<products>(x[2 * word + c], y[2 * word + c], scale, e[c], o[c]);
-            even.put_first(2 * word, e[0].x, e[1].x);
-            even.put_first(2 * word + 1, e[0].y, e[1].y);
-            odd.put_first(2 * word, o[0].y, o[1].y);
-            odd.put_first(2 * word + 1, o[0].x, o[1].x);
-        }
-        even.settle_first();
-        odd.settle_first();
+        even.template settle<Terms>();
+        odd.template settle<Terms>();
     }
 };
 
@@ -193,37 +171,38 @@ struct HankelSums {
         settle(p);
         settle(q);
     }
-};
 
-// Whether a warpgroup has the sums of a tile of columns in the end, of two that have had a half of k.
-template <HankelPlan plan>
-__device__ __forceinline__ bool has_columns(int part, int tile) {
-    return plan.halves == 1 || tile % 2 == part;
-}
+    // The power of four below what has been summed so far, twice: 8 bits of each sum, four in a word. Sums
+    // go on with what is left.
+    uint32 put_aside[plan.aside ? kCount / 2 : 1];
 
-// Adds up what two warpgroups have of P (or Q), for each its own columns. `board` has 16 bytes for each
-// thread of a warpgroup and tile of columns. What the first half was given back too much is taken back.
-template <HankelPlan plan, int Count>
-__device__ __forceinline__ void add_halves(float (&sums)[Count], float4* board, int part, int thread,
-                                           float too_much, const Group<plan.warps()>& group) {
+    __device__ __forceinline__ void start_anew() {
+        finish();
 #pragma unroll
-    for (int n = 0; n < Count / 4; ++n)
-        if (!has_columns<plan>(part, n))
-            board[128 * n + thread] = {sums[4 * n], sums[4 * n + 1], sums[4 * n + 2], sums[4 * n + 3]};
-    group.sync();
+        for (int i = 0; i < kCount; i += 2)
+            put_aside[i / 2] = __byte_perm(__byte_perm(take(p[i]), take(p[i + 1]), 0x0073),
+                                           __byte_perm(take(q[i]), take(q[i + 1]), 0x0073), 0x5410);
+    }
+
+    // What was put aside is added again, less by what it was given back too much.
+    __device__ __forceinline__ void add_aside(float factor) {
 #pragma unroll
-    for (int n = 0; n < Count / 4; ++n)
-        if (has_columns<plan>(part, n)) {
-            const float4 found = board[128 * n + thread];
-            const float other[4] = {found.x, found.y, found.z, found.w};
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                float& own = sums[4 * n + i];
-                own = fmaf(part ? other[i] : own, -too_much, own + other[i]);
-            }
+        for (int i = 0; i < kCount; i += 2) {
+            const uint32 word = put_aside[i / 2];
+            p[i] = fmaf(__uint_as_float(__byte_perm(word, 0x00800000u, 0x0654)), factor, p[i]);
+            p[i + 1] = fmaf(__uint_as_float(__byte_perm(word, 0x00800000u, 0x1654)), factor, p[i + 1]);
+            q[i] = fmaf(__uint_as_float(__byte_perm(word, 0x00800000u, 0x2654)), factor, q[i]);
+            q[i + 1] = fmaf(__uint_as_float(__byte_perm(word, 0x00800000u, 0x3654)), factor, q[i + 1]);
         }
-    group.sync();
-}
+    }
+
+    // A sum's sign and the upper bits of its exponent are the first of its bytes.
+    static __device__ __forceinline__ uint32 take(float& sum) {
+        const uint32 bits = __float_as_uint(sum);
+        sum -= __uint_as_float((bits & 0xff000000u) | 0x00800000u);
+        return bits;
+    }
+};
 
 // `work(Rows, slice)` for slices from `First` to `Last`, two at a time with rows 0 and 1: rows of one are
 // made while products of the other run. What uses rows waits until all but the latest `Pending` groups
