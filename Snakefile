@@ -107,6 +107,10 @@ onstart:
         run_folder.remove_leftovers()
     except run_folder.FolderHeldError as error:
         raise WorkflowError(str(error)) from None
+    if RUNS_HERE:
+        # Each time it looks for jobs, the limiter has Snakemake look again a second later, so after n
+        # jobs it would do so n times a second. Here the cores limit how many start.
+        workflow.scheduler.job_rate_limiter = None
 
 
 include: "workflow/rules/common.smk"
