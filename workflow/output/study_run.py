@@ -27,9 +27,14 @@ class _Step:
 
 
 def steps_table(data: Path) -> str:
-    """Of each step its jobs, what they took and when the last one ended."""
+    """Of each step its jobs, what they took and when the last one ended; first, on what they ran.
+
+    The file has what Snakemake printed, and lines that begin with # about the machine.
+    """
+    text = (data / "h200-study-progress.txt").read_text(encoding="utf-8")
+    about = [line[1:].strip() for line in text.splitlines() if line.startswith("#")]
     steps: dict[str, list[_Step]] = defaultdict(list)
-    for step in _told((data / "h200-study-progress.txt").read_text(encoding="utf-8")):
+    for step in _told(text):
         steps[step.name].append(step)
     every = [step for jobs in steps.values() for step in jobs]
     # Clocks go past midnight; a study does not take half a day.
@@ -45,7 +50,7 @@ def steps_table(data: Path) -> str:
             "longest (s)": number(longest.seconds), "of": longest.of,
             "last ended after (s)": f"{ended:.0f}",
         })  # fmt: skip
-    return _table(rows, text=("step", "of"))
+    return "\n".join(about) + "\n\n" + _table(rows, text=("step", "of"))
 
 
 def _told(text: str) -> Iterable[_Step]:
