@@ -22,7 +22,7 @@ from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.methods.shards import split_part
-from workflow.steps.gpu_devices import study_gpus
+from workflow.steps.gpu_devices import study_gpus, tell_jobs
 from workflow.steps.needs import asked, urgency
 from workflow.steps.progress import attach
 from workflow.storage import run_folder
@@ -74,6 +74,8 @@ SHARDS = [part for name in SHARDED for part in study.parts(name)]
 GPUS = 0 if study.device == "cpu" else 1
 if RUNS_HERE:
     try:
+        if GPUS:
+            tell_jobs()
         GPUS = study_gpus(study.device)
     except DeviceError as error:
         raise WorkflowError(str(error)) from None
@@ -107,6 +109,10 @@ onstart:
         run_folder.remove_leftovers()
     except run_folder.FolderHeldError as error:
         raise WorkflowError(str(error)) from None
+    if RUNS_HERE:
+        # Each time it looks for jobs, the limiter has Snakemake look again a second later, so after n
+        # jobs it would do so n times a second. Here the cores limit how many start.
+        workflow.scheduler.job_rate_limiter = None
 
 
 include: "workflow/rules/common.smk"

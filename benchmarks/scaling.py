@@ -1,10 +1,12 @@
 """How a study in shards gains from more GPUs on one host: ``python -m benchmarks.scaling``.
 
 Beams of many channels in ``--shards`` shards, each a job of its own that Snakemake starts and that
-leases a device: with one of the host's GPUs, then with all of them, from the same staged file. A
-row has the wall time of Snakemake and, by the lease log, from the first lease to the last one given
-back, how long devices were held, and what passed between two jobs of a device. Speed-up compares
-shards a second between the first and the last lease. Nothing is asserted.
+leases a device: with all of the host's GPUs, then with one, from the same staged file, after a
+shard on each of them that is thrown away (it compiles, and touches memory that a virtual machine is
+slow to give for the first time). A row has the wall time of Snakemake and, by the lease log, from
+the first lease to the last one given back, how long devices were held, and what passed between two
+jobs of a device. Speed-up compares shards a second between the first and the last lease. A job has
+as many threads with one GPU as with all. Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -36,6 +38,8 @@ from workflow.versions import timestamp, versions
 
 ROOT = Path(__file__).parents[1]
 NAME = "beams"
+THREADS_SHARE = 4
+"""The jobs on all GPUs together have this fraction (one in) of the cores, as in a study."""
 Lease = dict[str, Any]
 
 
@@ -60,19 +64,19 @@ def main() -> None:
         "polarizations": POLARIZATIONS, "beams": options.beams, "antennas": ANTENNAS,
         "samples": options.samples, "shards": options.shards,
     }  # fmt: skip
-    content = {
+    content: dict[str, Any] = {
         "precisions": options.precisions, "baselines": "none", "keep_runs": True,
         "workloads": {NAME: case},
     }  # fmt: skip
     folder = Path(tempfile.mkdtemp(dir=options.folder))
-    report = {
+    report: dict[str, Any] = {
         "runs": [], "study": content, "devices": [gpu.name for gpu in gpus],
         "cores": os.cpu_count(), "versions": versions(), "timestamp": timestamp(),
     }  # fmt: skip
     try:
         for row in measure(content, folder, len(gpus), options.alone or options.shards):
-            report["runs"].append(row)
             print(", ".join(f"{key} {_short(value)}" for key, value in row.items()), flush=True)
+            report["runs"] = compared([row, *report["runs"]])
             if options.json:
                 options.json.write_text(json.dumps(report, indent=2) + "\n")
             if options.leases:
@@ -84,21 +88,29 @@ def main() -> None:
 def measure(
     content: Mapping[str, Any], folder: Path, gpus: int, alone: int
 ) -> Iterator[dict[str, Any]]:
-    """A row of the run with one GPU and one with all, after a shard that compiles for them."""
+    """A row of the run with all GPUs, then one of the run with one."""
     study = load_study(content)
     (folder / "study.yaml").write_text(yaml.safe_dump(dict(content)))
     staged = folder / "results" / "staged" / f"{NAME}.h5"
     staged.parent.mkdir(parents=True)
     write_operands(staged, study.workload(NAME).case)
-    _run(study, folder, 1, 1)
-    one = _run(study, folder, 1, alone)
-    yield one
-    every = _run(study, folder, gpus, len(study.shards(NAME)))
-    speedup = every["shards_per_s"] / one["shards_per_s"]
-    yield {**every, "speedup": speedup, "efficiency": speedup / gpus}
+    threads = max(1, (os.cpu_count() or 1) // THREADS_SHARE // gpus)
+    _run(study, folder, gpus, gpus, threads)
+    yield _run(study, folder, gpus, len(study.shards(NAME)), threads)
+    yield _run(study, folder, 1, alone, threads)
 
 
-def _run(study: Study, folder: Path, gpus: int, shards: int) -> dict[str, Any]:
+def compared(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows, all but the first with their gain over the first, which is of one GPU."""
+    first, *others = runs
+    gains = [run["shards_per_s"] / first["shards_per_s"] for run in others]
+    return [first] + [
+        {**run, "speedup": gain, "efficiency": gain * first["gpus"] / run["gpus"]}
+        for run, gain in zip(others, gains, strict=True)
+    ]
+
+
+def _run(study: Study, folder: Path, gpus: int, shards: int, threads: int) -> dict[str, Any]:
     """Compute the first shards on so many GPUs; their results are removed again."""
     log = folder / LEASE_LOG
     before = len(leases(log))
@@ -106,7 +118,7 @@ def _run(study: Study, folder: Path, gpus: int, shards: int) -> dict[str, Any]:
     command = [
         sys.executable, "-m", "snakemake", *targets, "--snakefile", str(ROOT / "Snakefile"),
         "--directory", str(folder), "--cores", "all", "--resources", f"gpu={gpus}",
-        "--config", f"study={folder / 'study.yaml'}",
+        "--set-threads", f"run={threads}", "--config", f"study={folder / 'study.yaml'}",
     ]  # fmt: skip
     started = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -13,6 +13,15 @@ if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
   exit 1
 fi
 
+# A link to a folder of packages on another disk is fine. One to another tree's .venv is not: what is
+# installed there would be this tree's locks, and its argand this tree's.
+venv=$(readlink -f .venv) || venv=$(pwd -P)/.venv
+owner=$(dirname "$venv")
+if [ "$owner" != "$(pwd -P)" ] && [ -e "$owner/envs/setup.sh" ]; then
+  echo ".venv is a link to that of $owner, which would be changed: remove the link." >&2
+  exit 1
+fi
+
 locks=(envs/cpu.txt)
 if [ "$purpose" = dev ]; then locks=(envs/dev.txt envs/slurm.txt); fi
 if [ -n "${2:-}" ]; then

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import ctypes
 import os
 import sys
 import warnings
@@ -17,19 +16,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
+
+from threadpoolctl import threadpool_limits
 
 Block = TypeVar("Block")
 Found = TypeVar("Found")
 
 _BLAS = ("OMP", "OPENBLAS", "GOTO", "MKL", "BLIS")
-_SETTERS = (
-    *(f"{own}openblas_set_num_threads{bits}" for own in ("", "scipy_") for bits in ("", "64_")),
-    "MKL_Set_Num_Threads",
-    "bli_thread_set_num_threads",
-)
-"""What the libraries themselves call it: OpenBLAS, NumPy's and SciPy's own builds of it, others."""
 
 
 @dataclass(frozen=True)
@@ -103,32 +97,15 @@ def stretches(length: int, step: int) -> list[slice]:
 def hold_blas() -> None:
     """Have BLAS compute on the thread that calls it, in this process and those it starts.
 
-    To be called before NumPy is imported, whose BLAS reads the environment then. Where it has been,
-    each BLAS that is loaded is told so; a warning says where none can be.
+    To be called before NumPy is imported, whose BLAS reads the environment then and starts no
+    threads. Where it has been, each BLAS that is loaded is told so; a warning says where none can
+    be.
     """
     for library in _BLAS:
         os.environ[f"{library}_NUM_THREADS"] = "1"
     os.environ["VECLIB_MAXIMUM_THREADS"] = "1"
-    if "numpy" in sys.modules and not _held():
-        warnings.warn("BLAS may take more threads than the job asked for", stacklevel=2)
+    if "numpy" in sys.modules:
+        import scipy.linalg.blas  # noqa: F401  (SciPy may bring a BLAS of its own)
 
-
-def _held() -> bool:
-    """Tell the libraries that are loaded; whether there is one that knows how."""
-    import scipy.linalg.blas  # noqa: F401  (SciPy may bring a BLAS of its own)
-
-    try:
-        lines = Path("/proc/self/maps").read_text().splitlines()
-    except OSError:
-        return False
-    loaded = {line.split(maxsplit=5)[-1] for line in lines}
-    found = [
-        getattr(ctypes.CDLL(path), name)
-        for path in sorted(loaded)
-        if any(word in path.rpartition("/")[2] for word in ("blas", "mkl_rt", "blis"))
-        for name in _SETTERS
-        if hasattr(ctypes.CDLL(path), name)
-    ]
-    for setter in found:
-        setter(1)
-    return bool(found)
+        if not threadpool_limits(1, user_api="blas").get_original_num_threads()["blas"]:
+            warnings.warn("BLAS may take more threads than the job asked for", stacklevel=2)

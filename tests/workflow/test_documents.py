@@ -150,3 +150,29 @@ def test_scaling_is_told_against_one_gpu(tmp_path: Path) -> None:
     table = fill_tables(PAGE.format("h200-scaling"), tmp_path)
     assert "| 1 | 16 | 30.0 | 24.0 | 0.667 | 1.00 | 100 | 1.00 | 0.500 | 66.7 |" in table
     assert "| 2 | 64 | 30.0 | 24.0 | 0.667 | 1.50 | 75.0 | 1.00 | 0.500 | 66.7 |" in table
+
+
+def test_how_the_study_ran_past_midnight(tmp_path: Path) -> None:
+    (tmp_path / "h200-study-progress.txt").write_text(
+        "# Two cards.\nBuilding DAG of jobs...\n"
+        "23:59:50  [ 1/45]  calibrate: what this device can do    4.0 s  copies at 4 TB/s\n"
+        "23:59:58  [ 2/45]  run      square-8192                 10.0 s  7 precisions\n"
+        "00:00:06  [ 3/45]  run      headline                     2.5 s  5.5 s\n"
+        "00:00:07  [ 4/45]  tabulate results/tables               1.0 s\n"
+    )
+    text = fill_tables(PAGE.format("h200-study-steps"), tmp_path)
+    assert "\nTwo cards.\n\n| step |" in text
+    assert "| calibrate | 1 | 4.00 | 4.00 | what this device can do | 4 |" in text
+    assert "| run | 2 | 12.5 | 10.0 | square-8192 | 20 |" in text
+    assert "| tabulate | 1 | 1.00 | 1.00 | results/tables | 21 |" in text
+
+
+def test_who_had_which_gpu_in_the_study(tmp_path: Path) -> None:
+    lines = [
+        {"time": f"2026-01-01T00:00:{second}+00:00", "event": event, "job": "run headline",
+         "pid": 7, "gpus": [{"index": 3, "uuid": "GPU-3"}], "host_peak_bytes": 3 << 29}
+        for second, event in (("01.000", "taken"), ("05.500", "given back"))
+    ]  # fmt: skip
+    (tmp_path / "h200-study-leases.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    text = fill_tables(PAGE.format("h200-study-leases"), tmp_path)
+    assert "| headline | 3 | 0 | 4.50 | 1.50 |" in text

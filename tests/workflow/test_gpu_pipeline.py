@@ -44,6 +44,11 @@ def lost(workload, *rest):
 execute.execute = lost
 """
 """A card that falls off the bus in one job, once: test_gpu_lost has real ones that fail."""
+TIMERS = """
+import threading
+threading.Timer.start = lambda self: open("timers", "a").close()
+"""
+"""Says whether Snakemake has itself woken up a while later."""
 TIMED = ("results/records/ceilings.json", "results/records/growth.json")
 
 
@@ -125,6 +130,13 @@ def test_gpu_jobs_run_together_each_with_its_own_device(machine: Machine) -> Non
     assert ": taken GPU " in log
     assert ": given back; the job had " in log
     assert log.splitlines()[-1].startswith("2 precisions, ")
+
+
+def test_snakemake_looks_for_jobs_only_when_one_has_ended(machine: Machine) -> None:
+    (machine.folder / "sitecustomize.py").write_text(MACHINE + TIMERS)
+    done = machine.run(*TIMED)
+    assert done.returncode == 0, done.stderr
+    assert not (machine.folder / "timers").exists()
 
 
 @pytest.mark.parametrize(

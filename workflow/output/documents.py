@@ -29,6 +29,7 @@ from workflow.output.measured import measured_products
 from workflow.output.readable import PERFORMANCE, Column, markdown_table, number
 from workflow.output.recorded import read_rows, shown_columns
 from workflow.output.scale_tables import scaling_table, streaming_table
+from workflow.output.study_run import leases_table, steps_table
 from workflow.output.transform_documents import TRANSFORM_TABLES
 from workflow.output.wanted import judged
 from workflow.output.wanted_softmax import judged_softmax
@@ -254,6 +255,8 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "cpu-headline": _measured("cpu-study.csv", _of("station-beams")),
     "h200-headline": headline_table,
     "h200-study": _measured("h200-study.csv"),
+    "h200-study-leases": leases_table,
+    "h200-study-steps": steps_table,
     "h200-gemm": products_table,
     "h200-gemm-growth": growth_table,
     "h200-gemm-left-out": left_out_table,

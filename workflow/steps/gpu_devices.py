@@ -13,11 +13,13 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from argand import DeviceError
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+_LISTED = "ARGAND_GPUS"
+"""Where a run tells its jobs what GPUs the machine has."""
 _NONE = ("", "-1", "NoDevFiles")
 """CUDA takes no device from here on; the last is what Slurm writes for a job without GPUs."""
 
@@ -46,11 +48,25 @@ class Gpu:
 
 
 def machine_gpus() -> list[Gpu]:
-    """Every GPU that the driver lets this process see: from NVML, else from CUDA by CuPy."""
+    """Every GPU that the driver lets this process see: from NVML, else from CUDA by CuPy.
+
+    A job takes the list of its run (`tell_jobs`).
+    """
+    if listed := os.environ.get(_LISTED):
+        return [Gpu(*fields) for fields in json.loads(listed)]
     found = _from_nvml()
     if found is None:
         return _from_cuda() if _has_cupy() else []
     return found
+
+
+def tell_jobs() -> None:
+    """List the machine's GPUs for the jobs of this run.
+
+    NVML asks each device, which takes a quarter of a second for eight H200s: as long as some jobs.
+    """
+    os.environ.pop(_LISTED, None)
+    os.environ[_LISTED] = json.dumps([astuple(gpu) for gpu in machine_gpus()])
 
 
 def _has_cupy() -> bool:

@@ -1,0 +1,63 @@
+"""envs/setup.sh, as far as it goes without installing anything."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def tree(root: Path, tmp_path: Path) -> Path:
+    """A copy of what the script reads."""
+    tree = tmp_path / "tree"
+    shutil.copytree(root / "envs", tree / "envs")
+    shutil.copy(root / "pyproject.toml", tree)
+    return tree
+
+
+def installed(tree: Path, venv: Path) -> None:
+    """A folder of packages in which everything is said to be there."""
+    (venv / "bin").mkdir(parents=True)
+    (venv / "bin" / "python").symlink_to(sys.executable)
+    shutil.copy(tree / "envs" / "cpu.txt", venv / ".installed-cpu")
+    shutil.copy(tree / "pyproject.toml", venv / ".installed-argand")
+
+
+def set_up(tree: Path) -> subprocess.CompletedProcess[str]:
+    """Run the script, which is not to look for a GPU."""
+    (tree / "bin").mkdir()
+    (tree / "bin" / "nvidia-smi").write_text("#!/bin/sh\nexit 1\n")
+    (tree / "bin" / "nvidia-smi").chmod(0o755)
+    path = os.pathsep.join((str(tree / "bin"), os.environ["PATH"]))
+    environ = {key: value for key, value in os.environ.items() if key != "ARGAND_CUDA"}
+    return subprocess.run(
+        ["bash", tree / "envs" / "setup.sh", "run"], cwd=tree, text=True, capture_output=True,
+        env=environ | {"PATH": path, "PYTHON": sys.executable}, check=False,
+    )  # fmt: skip
+
+
+def test_packages_of_another_tree_are_not_touched(tree: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(tree, other)
+    (other / ".venv").mkdir()
+    (tree / ".venv").symlink_to(other / ".venv")
+    done = set_up(tree)
+    assert done.returncode == 1
+    assert done.stderr == (
+        f".venv is a link to that of {other}, which would be changed: remove the link.\n"
+    )
+    assert not list((other / ".venv").iterdir())
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_packages_may_lie_on_another_disk(tree: Path, tmp_path: Path, linked: bool) -> None:
+    if linked:
+        (tree / ".venv").symlink_to(tmp_path / "disk" / "venv")
+    installed(tree, tmp_path / "disk" / "venv" if linked else tree / ".venv")
+    done = set_up(tree)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -1,0 +1,90 @@
+"""How the study of docs/data/ ran: steps by Snakemake's progress, jobs on GPUs by their leases."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from workflow.output.readable import Column, markdown_table, number
+
+_LINE = re.compile(r"(\d\d):(\d\d):(\d\d)  \[ *\d+/\d+\]  ([a-z]+):? +(.*?) +([\d.]+) s(?:  |$)")
+_DAY = 86400
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A job as `workflow.steps.progress` told of it, in seconds of the day."""
+
+    name: str
+    of: str
+    ended: float
+    seconds: float
+
+
+def steps_table(data: Path) -> str:
+    """Of each step its jobs, what they took and when the last one ended; first, on what they ran.
+
+    The file has what Snakemake printed, and lines that begin with # about the machine.
+    """
+    text = (data / "h200-study-progress.txt").read_text(encoding="utf-8")
+    about = [line[1:].strip() for line in text.splitlines() if line.startswith("#")]
+    steps: dict[str, list[_Step]] = defaultdict(list)
+    for step in _told(text):
+        steps[step.name].append(step)
+    every = [step for jobs in steps.values() for step in jobs]
+    # Clocks go past midnight; a study does not take half a day.
+    latest = every[-1].ended
+    began = min(_since(latest - _DAY / 2, step.ended) - step.seconds for step in every)
+    rows = []
+    for name, jobs in steps.items():
+        longest = max(jobs, key=lambda job: job.seconds)
+        ended = max(_since(latest - _DAY / 2, job.ended) for job in jobs) - began
+        rows.append({
+            "step": name, "jobs": str(len(jobs)),
+            "together (s)": number(sum(job.seconds for job in jobs)),
+            "longest (s)": number(longest.seconds), "of": longest.of,
+            "last ended after (s)": f"{ended:.0f}",
+        })  # fmt: skip
+    return "\n".join(about) + "\n\n" + _table(rows, text=("step", "of"))
+
+
+def _told(text: str) -> Iterable[_Step]:
+    for line in text.splitlines():
+        if found := _LINE.match(line):
+            hours, minutes, seconds, name, of, took = found.groups()
+            ended = 3600 * int(hours) + 60 * int(minutes) + int(seconds)
+            yield _Step(name, of, ended, float(took))
+
+
+def _since(start: float, clock: float) -> float:
+    """Seconds from a time of the day to the next time that it is ``clock``."""
+    return (clock - start) % _DAY
+
+
+def leases_table(data: Path) -> str:
+    """Of each job that had a GPU: when, how long, and the most of the host's memory that it had."""
+    text = (data / "h200-study-leases.jsonl").read_text(encoding="utf-8")
+    lines = [json.loads(line) for line in text.splitlines()]
+    back = {line["pid"]: line for line in lines if line["event"] == "given back"}
+    taken = [line for line in lines if line["event"] == "taken"]
+    began = min(datetime.fromisoformat(line["time"]) for line in taken)
+    rows = []
+    for line in taken:
+        start, end = (datetime.fromisoformat(x["time"]) for x in (line, back[line["pid"]]))
+        rows.append({
+            "job": line["job"].removeprefix("run "), "GPU": str(line["gpus"][0]["index"]),
+            "from (s)": f"{(start - began).total_seconds():.0f}",
+            "held (s)": number((end - start).total_seconds()),
+            "host memory (GiB)": number(back[line["pid"]]["host_peak_bytes"] / 2**30),
+        })  # fmt: skip
+    return _table(rows, text=("job",))
+
+
+def _table(rows: list[dict[str, str]], text: Iterable[str]) -> str:
+    names: Mapping[str, str] = rows[0]
+    return markdown_table([Column(name, name, numeric=name not in text) for name in names], rows)
