@@ -40,8 +40,8 @@ LONG = Shape(66, 34, 4500)
 """For split precisions: totals of a long k, and of its pieces, wait in memory."""
 IN_TURNS = Shape(1540, 1500, 308)
 """More tiles than multiprocessors: results leave behind the next head, the last are split."""
-SEGMENT = 512
-"""Of k, after which totals of split precisions move to memory, in place of `wgmma_plan.SEGMENT`:
+SEGMENT = 8
+"""Stages after which totals of split precisions move to memory, in place of `wgmma_plan.SEGMENT`:
 the least that all tiles allow, so that those of these shapes do."""
 _ALPHA, _BETA = 2 - 1j, 0.5j
 _SEED = 1

@@ -26,8 +26,8 @@ _ALIGNMENT = 1024
 STORE_SIDE = 16
 """Rows and columns of a box of results on its way out."""
 _STORE_BYTES = STORE_SIDE * _SWIZZLE_BYTES
-SEGMENT = 8192
-"""Of k: the promoted sums that are added up in registers before the totals move to memory."""
+SEGMENT = 32
+"""Stages whose promoted sums are added up in registers before the totals move to memory."""
 TARGET = "sm_90a"
 """wgmma and setmaxnreg exist there only."""
 
@@ -83,7 +83,7 @@ class WgmmaPlan:
 
     def totals_move(self, precision: Precision, k: int) -> bool:
         """Whether totals of so many k move to memory: those of split operands, where k is long."""
-        return precision.terms > 1 and -(-k // self.depth) > SEGMENT // self.depth
+        return precision.terms > 1 and -(-k // self.depth) > SEGMENT
 
     def stage_bytes(self, precision: Precision) -> int:
         """Shared memory of one stage."""
@@ -212,7 +212,7 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
         "block_n": plan.block_n,
         "depth": plan.depth,
         "stages": plan.stages,
-        "segment": SEGMENT // plan.depth,
+        "segment": SEGMENT,
         "head": plan.head,
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())

@@ -14,7 +14,7 @@ SLICE = 16
 def promotions(k: int) -> float:
     """Most fp32 roundings that the sum of a slice of k meets on its way to the result.
 
-    wgmma: it is added up in registers with those of at most `SEGMENT` k. Then the totals move to
+    wgmma: it is added up in registers with those of `SEGMENT` at most. Then the totals move to
     memory but for what is below 2^-11 of them, which stays: so each rounding in registers is of at
     most the slices since the last move and 2^-11 of all. In memory there is one rounding for each
     move, and one where the totals come back. A tile has at most `MOST_PIECES` pieces, which are
@@ -26,6 +26,6 @@ def promotions(k: int) -> float:
     u^2 |x|: over all slices 2 u of the sum of moduli, and 2 k u^2 / SLICE. The last total's
     rounding, and three where warps share k, come on top; all of that is less than the above.
     """
-    slices, segments = math.ceil(k / SLICE), math.ceil(k / SEGMENT)
-    in_registers = min(slices, SEGMENT // SLICE) + slices * 2.0**-11
-    return in_registers + 2 * segments + 1 + MOST_PIECES
+    slices = math.ceil(k / SLICE)
+    in_registers = min(slices, SEGMENT) + slices * 2.0**-11
+    return in_registers + 2 * math.ceil(slices / SEGMENT) + 1 + MOST_PIECES

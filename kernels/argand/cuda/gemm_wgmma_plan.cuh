@@ -49,8 +49,9 @@ struct WgmmaPlan {
 
     constexpr int block_m() const { return kWarpgroupRows * warpgroups; }
     constexpr int threads() const { return kWarpgroup * (warpgroups + 1); }
-    // Totals of eight columns move after so many stages, then those of the next eight.
-    constexpr int move_every() const { return segment / (block_n / 8); }
+    // Totals of so many columns move after so many stages, then those of the next ones.
+    constexpr int moved_columns() const { return 16; }
+    constexpr int move_every() const { return segment / (block_n / moved_columns()); }
     constexpr int step() const { return operand == Operand::tf32 ? 8 : 16; }
     constexpr int planes() const { return 2 * terms; }
     constexpr int line_bytes() const { return depth * (operand == Operand::tf32 ? 4 : 2); }

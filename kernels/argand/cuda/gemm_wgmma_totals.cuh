@@ -34,6 +34,10 @@ struct SumsPlace {
     __device__ __forceinline__ bool has(int j, int h, int e) const {
         return h < rows && 8 * j + e < columns;
     }
+    // Whether the tile's first so many columns are all there, in both rows, as the result has them.
+    __device__ __forceinline__ bool holds(int count) const {
+        return !piece && rows == 2 && columns > count - 8 + 1;
+    }
     __device__ __forceinline__ float2* at(const WgmmaArguments& args, int j, int h, int e) const {
         if (piece) return first + (4 * j + 2 * h + e) * kNext;
         constexpr int kSecond = plan.neighbour_rows() ? 1 : 8;
@@ -99,30 +103,62 @@ __device__ __forceinline__ float take_upper(float& x) {
     return upper;
 }
 
-// Moves the totals of eight columns.
+// Upper bits of the totals of plan.moved_columns() columns: of two neighbours in a row each.
 template <WgmmaPlan plan>
-__device__ __forceinline__ void move_group(const WgmmaArguments& args, const SumsPlace<plan>& place,
-                                           bool adds, int j, float (&re)[plan.block_n / 2],
-                                           float (&im)[plan.block_n / 2]) {
+struct UpperBits {
+    static constexpr int kPairs = plan.moved_columns() / 4, kGroups = plan.block_n / plan.moved_columns();
+    float2 x[kPairs], y[kPairs];
+
+    // Takes those of group number `group`, found by halves. Registers have no addresses, so each group
+    // has code of its own: to pass by all of it would take longer than to move what it takes.
+    template <int first = 0, int end = kGroups>
+    __device__ __forceinline__ void take(int group, float (&re)[plan.block_n / 2],
+                                         float (&im)[plan.block_n / 2]) {
+        constexpr int kMiddle = (first + end) / 2;
+        if constexpr (end - first == 1) {
 #pragma unroll
-    for (int h = 0; h < 2; ++h) {
-        const int i = 4 * j + 2 * h;
-        const float2 x = {take_upper(re[i]), take_upper(im[i])};
-        const float2 y = {take_upper(re[i + 1]), take_upper(im[i + 1])};
-        if (args.totals_pairs && !place.piece && place.has(j, h, 1)) {
-            put(place.at(args, j, h, 0), x, y, adds);
+            for (int i = 0; i < kPairs; ++i) {
+                const int at = 2 * (first * kPairs + i);
+                x[i] = {take_upper(re[at]), take_upper(im[at])};
+                y[i] = {take_upper(re[at + 1]), take_upper(im[at + 1])};
+            }
+        } else if (group < kMiddle) {
+            take<first, kMiddle>(group, re, im);
         } else {
-            if (place.has(j, h, 0)) put(place.at(args, j, h, 0), x, adds);
-            if (place.has(j, h, 1)) put(place.at(args, j, h, 1), y, adds);
+            take<kMiddle, end>(group, re, im);
         }
     }
-}
+
+    // Moves them to where those of column `first` and the next ones are.
+    __device__ __forceinline__ void move(const WgmmaArguments& args, const SumsPlace<plan>& place,
+                                         int first, bool adds) const {
+        if (args.totals_pairs && place.holds(first + plan.moved_columns())) {
+            // Nearly always. One branch for all of them: branches of their own would take longer.
+            float2* rows[2] = {place.at(args, first / 8, 0, 0), place.at(args, first / 8, 1, 0)};
+            if (adds) {
+#pragma unroll
+                for (int i = 0; i < kPairs; ++i) put(rows[i % 2] + i / 2 * 8, x[i], y[i], true);
+            } else {
+#pragma unroll
+                for (int i = 0; i < kPairs; ++i) put(rows[i % 2] + i / 2 * 8, x[i], y[i], false);
+            }
+            return;
+        }
+#pragma unroll
+        for (int i = 0; i < kPairs; ++i) {
+            const int j = first / 8 + i / 2, h = i % 2;
+            if (place.has(j, h, 0)) put(place.at(args, j, h, 0), x[i], adds);
+            if (place.has(j, h, 1)) put(place.at(args, j, h, 1), y[i], adds);
+        }
+    }
+};
 
 // Where a tile's totals move to and when, in three registers.
 template <WgmmaPlan plan>
 struct Moves {
-    static constexpr int kGroups = plan.block_n / 8;
-    static_assert(plan.segment >= kGroups, "a move of eight columns after a stage or more");
+    static constexpr int kGroups = UpperBits<plan>::kGroups;
+    static_assert(plan.block_n % plan.moved_columns() == 0, "every column moves");
+    static_assert(plan.segment >= kGroups, "a move after a stage or more");
     float2* first;
     uint32 packed;  // from bit 11 on the number of the first move, of which the last is number 1
 
@@ -143,12 +179,11 @@ struct Moves {
         if (packed == 0 || left % plan.move_every() != 0 || left == 0) return;
         const uint32 now = forgotten(packed);
         const SumsPlace<plan> place{first, int(now & 255), int(now >> 8 & 3), (now >> 10 & 1) != 0};
-        const int move = left / plan.move_every(), group = move % kGroups;
+        const int move = left / plan.move_every();
         const bool adds = move <= int(now >> 11) - kGroups;
-#pragma unroll
-        for (int j = 0; j < kGroups; ++j) {
-            if (group == j) move_group<plan>(args, place, adds, j, re, im);
-        }
+        UpperBits<plan> upper;
+        upper.take(move % kGroups, re, im);
+        upper.move(args, place, move % kGroups * plan.moved_columns(), adds);
     }
 };
 
