@@ -26,8 +26,9 @@ _ALIGNMENT = 1024
 STORE_SIDE = 16
 """Rows and columns of a box of results on its way out."""
 _STORE_BYTES = STORE_SIDE * _SWIZZLE_BYTES
-SEGMENT = 32
-"""Stages whose promoted sums are added up in registers before the totals move to memory."""
+SEGMENT = 64
+"""Stages from one move of a total of promoted sums to the next; the first and the last stretch have
+half as many to half as many more."""
 TARGET = "sm_90a"
 """wgmma and setmaxnreg exist there only."""
 
@@ -83,7 +84,7 @@ class WgmmaPlan:
 
     def totals_move(self, precision: Precision, k: int) -> bool:
         """Whether totals of so many k move to memory: those of split operands, where k is long."""
-        return precision.terms > 1 and -(-k // self.depth) > SEGMENT
+        return precision.terms > 1 and -(-k // self.depth) > SEGMENT * 3 // 2
 
     def stage_bytes(self, precision: Precision) -> int:
         """Shared memory of one stage."""

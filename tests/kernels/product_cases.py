@@ -148,12 +148,12 @@ def promoted_error(k: int, depth: int) -> float:
     same in all of them. What varies is independent, so squares add up: of the cuts around their
     average, at most uniform in 2 u, 2.5 / 3; of partial sums around what their end makes one
     expect, four steps of a random walk, 5/4; of operands and of the product that is dropped, both
-    of 2^-12 / sqrt 3 squared, 1. Slices are added to totals of n at most, those of `SEGMENT`,
-    after which totals move to memory exactly but for their end: rounded to nearest each time,
-    uniform in u, 1/3, of totals that are half as large on average, 1/2, and lie anywhere between
-    two powers of two, the average square of the lower one over theirs being 3 / (8 log 2).
+    of 2^-12 / sqrt 3 squared, 1. Slices are added to totals of n at most, those of three halves of
+    a `SEGMENT`, after which totals move to memory exactly but for their end: rounded to nearest
+    each time, uniform in u, 1/3, of totals that are half as large on average, 1/2, and lie anywhere
+    between two powers of two, the average square of the lower one over theirs being 3 / (8 log 2).
     """
-    n = min(k / depth, SEGMENT)
+    n = min(k / depth, 3 / 2 * SEGMENT)
     rounded = n / 3 / 2 * 3 / (8 * np.log(2))
     return 2.0**-24 * float(np.sqrt(2.5**2 + 2.5 / 3 + 5 / 4 + 1 + rounded))
 

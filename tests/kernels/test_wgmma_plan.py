@@ -252,7 +252,7 @@ def test_totals_of_a_long_k_move(name: str) -> None:
     row = PRECISIONS[name]
     for storage in STORAGES:
         for plan in wgmma_tiles(row, storage):
-            assert not plan.totals_move(row, SEGMENT * plan.depth)
-            assert plan.totals_move(row, SEGMENT * plan.depth + 1)
+            assert not plan.totals_move(row, 3 * SEGMENT // 2 * plan.depth)
+            assert plan.totals_move(row, 3 * SEGMENT // 2 * plan.depth + 1)
             assert f".segment = {SEGMENT}," in wgmma_source(row, plan)
     assert not LARGE.totals_move(PRECISIONS["tf32"], 1 << 20)

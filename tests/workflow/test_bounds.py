@@ -252,8 +252,8 @@ def test_every_plan_promotes_as_often_as_the_bound_says(name):
 
 
 def test_promotions_grow_by_segments_only():
-    """As slices up to one, then by two for each."""
-    segment = SEGMENT * SLICE
-    assert promotions(16) < promotions(64) < promotions(segment) < promotions(8 * segment)
-    assert promotions(segment) - promotions(segment // 2) == pytest.approx(SEGMENT / 2, abs=0.1)
-    assert promotions(8 * segment) - promotions(segment) == pytest.approx(14, abs=0.2)
+    """As slices while all are in registers, then by two for each segment."""
+    longest = 3 * SEGMENT // 2 * SLICE
+    assert promotions(16) < promotions(64) < promotions(longest) < promotions(8 * longest)
+    assert promotions(SEGMENT * SLICE) - promotions(SLICE) == pytest.approx(SEGMENT - 1, abs=0.1)
+    assert promotions(8 * longest) - promotions(longest) == pytest.approx(20, abs=0.5)

@@ -14,12 +14,12 @@ SLICE = 16
 def promotions(k: int) -> float:
     """Most fp32 roundings that the sum of a slice of k meets on its way to the result.
 
-    wgmma: it is added up in registers with those of `SEGMENT` at most. Then the totals move to
-    memory but for what is below 2^-11 of them, which stays: so each rounding in registers is of at
-    most the slices since the last move and 2^-11 of all. In memory there is one rounding for each
-    move, and one where the totals come back. A tile has at most `MOST_PIECES` pieces, which are
-    added up, one rounding each; so are parts of a long k, of 512 or more, each of which takes more
-    roundings away from the longest sum in registers than it brings.
+    wgmma: it is added up in registers with those of three halves of a `SEGMENT` at most. Then the
+    totals move to memory but for what is below 2^-11 of them, which stays: so each rounding in
+    registers is of at most the slices since the last move and 2^-11 of all. In memory there is one
+    rounding for each move, and one where the totals come back: two for each segment are more. A
+    tile has at most `MOST_PIECES` pieces, which are added up, one rounding each; so are parts of a
+    long k, of 512 or more, that is of half a segment or more: in place of its moves.
 
     mma.sync: fl(y - fl(fl(x + y) - x)), what rounding has lost of x + y, is where the next slice
     begins. Lost for good are the roundings of the two differences, each of at most u |y| but for
@@ -27,5 +27,5 @@ def promotions(k: int) -> float:
     rounding, and three where warps share k, come on top; all of that is less than the above.
     """
     slices = math.ceil(k / SLICE)
-    in_registers = min(slices, SEGMENT) + slices * 2.0**-11
+    in_registers = min(slices, 3 * SEGMENT // 2) + slices * 2.0**-11
     return in_registers + 2 * math.ceil(slices / SEGMENT) + 1 + MOST_PIECES

@@ -44,7 +44,7 @@ struct WgmmaPlan {
     bool packs;          // Y comes interleaved, k contiguous, and is packed while others multiply
     int warpgroups;      // that multiply, 64 rows each
     int block_n, depth, stages;
-    int segment;         // stages whose promoted sums are added up in registers before totals move
+    int segment;         // stages from one move of promoted sums' totals to the next
     int head;            // stages whose products begin while half of the results before leave, or 0
 
     constexpr int block_m() const { return kWarpgroupRows * warpgroups; }

@@ -1,11 +1,14 @@
 // Sums that wait in memory: those of pieces of tiles, and totals of a long k.
 //
 // A total that is added to again and again is rounded each time, so its error grows with the root of
-// how often. Split precisions therefore add up no more than plan.segment stages in registers: totals of
-// eight columns at a time move to memory and begin anew, and at the tile's end they come back. What
-// moves are their upper bits, what these leave stays in the registers: so short numbers are added in
-// memory without an error, and the second-level cache does it (`red`), for nobody waits. Each element
-// belongs to one thread: results repeat bit for bit.
+// how often. Of split precisions totals of some columns at a time therefore move to memory, each every
+// plan.segment stages, and begin anew, and at the tile's end they come back. What moves are their upper
+// bits, what these leave stays in the registers: so short numbers are added in memory without an error,
+// and the second-level cache does it (`red`), for nobody waits. Each element belongs to one thread:
+// results repeat bit for bit.
+//
+// The first and the last stretch between moves have plan.segment / 2 to 3 / 2 plan.segment stages: none
+// moves just after the tile has begun, or just before it ends.
 #pragma once
 #include "gemm_wgmma_rows.cuh"
 #include "gemm_wgmma_work.cuh"
@@ -18,7 +21,7 @@ constexpr int kMultiplying = kWarpgroup * plan.warpgroups;  // threads
 // Whether totals of so many stages move to memory.
 template <WgmmaPlan plan>
 __device__ __forceinline__ bool totals_move(int steps) {
-    return plan.terms > 1 && steps > plan.segment;
+    return plan.terms > 1 && steps > plan.segment * 3 / 2;
 }
 
 // Where a thread's sums lie: 4 j + 2 h + e of its registers belongs to row h and column 8 j + e. It is
@@ -107,10 +110,10 @@ __device__ __forceinline__ float2 get(const float2* at, bool there) {
     return x;
 }
 
-// Takes the upper bits from x and returns them.
+// Takes the upper bits from x and returns them; of an infinity nothing is left.
 __device__ __forceinline__ float take_upper(float& x) {
     const float upper = __uint_as_float(__float_as_uint(x) & kUpperBits);
-    x -= upper;
+    x = upper == x ? 0.0f : x - upper;
     return upper;
 }
 
@@ -171,7 +174,7 @@ struct Moves {
     static_assert(plan.block_n % plan.moved_columns() == 0, "every column moves");
     static_assert(plan.segment >= kGroups, "a move after a stage or more");
     float2* first;
-    uint32 packed;  // from bit 11 on the number of the first move, of which the last is number 1
+    uint32 packed;  // from bit 11 on how many moves there are; the last is number 1
 
     // Of work number `turn`, of so many stages.
     __device__ __forceinline__ Moves(const WgmmaArguments& args, uint32 turn, int steps) {
@@ -180,18 +183,20 @@ struct Moves {
         const SumsPlace<plan> place = find_place<plan>(args, turn);
         first = place.first;
         packed = max(0, min(place.columns, plan.block_n)) | place.rows << 8 | place.piece << 10 |
-                 (steps - 1) / plan.move_every() << 11;
+                 max(kGroups, (steps - 1 - plan.segment) / plan.move_every()) << 11;
     }
 
     // After each stage, where `left` are left.
     __device__ __forceinline__ void after(const WgmmaArguments& args, int left,
                                           float (&re)[plan.block_n / 2],
                                           float (&im)[plan.block_n / 2]) const {
-        if (packed == 0 || left % plan.move_every() != 0 || left == 0) return;
+        const int from_end = left - plan.segment / 2, move = from_end / plan.move_every();
+        if (packed == 0 || from_end <= 0 || from_end % plan.move_every() != 0) return;
         const uint32 now = forgotten(packed);
+        const int moves = now >> 11;
+        if (move > moves) return;
         const SumsPlace<plan> place{first, int(now & 255), int(now >> 8 & 3), (now >> 10 & 1) != 0};
-        const int move = left / plan.move_every();
-        const bool adds = move <= int(now >> 11) - kGroups;
+        const bool adds = move <= moves - kGroups;
         UpperBits<plan> upper;
         upper.take(move % kGroups, re, im);
         upper.move(args, place, move % kGroups * plan.moved_columns(), adds);
