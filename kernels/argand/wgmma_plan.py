@@ -29,6 +29,8 @@ _STORE_BYTES = STORE_SIDE * _SWIZZLE_BYTES
 SEGMENT = 64
 """Stages from one move of a total of promoted sums to the next; the first and the last stretch have
 half as many to half as many more."""
+MOVED_COLUMNS = 16
+"""Whose totals move at once."""
 TARGET = "sm_90a"
 """wgmma and setmaxnreg exist there only."""
 
@@ -131,6 +133,8 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
          f"staged results are complex64 in boxes of {STORE_SIDE} columns"),
         (not plan.staged or precision.terms == 1 or plan.block_n < 128,
          "128 columns of split operands leave no registers to stage results"),
+        (precision.terms == 1 or plan.block_n % MOVED_COLUMNS == 0,
+         f"totals of split operands move by {MOVED_COLUMNS} columns"),
         (not plan.head or (plan.staged and plan.block_n == 128 and plan.head < plan.stages),
          "a head, shorter than the stages, is for staged tiles of 128 columns"),
         (not plan.head or (operand == "tf32" and precision.terms == 1 and not plan.k_fast),
@@ -214,6 +218,7 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
         "depth": plan.depth,
         "stages": plan.stages,
         "segment": SEGMENT,
+        "moved_columns": MOVED_COLUMNS,
         "head": plan.head,
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())

@@ -75,6 +75,7 @@ def test_tiles_that_fit_are_legal() -> None:
         ("3xfp16", SPLIT, {"storage": "half"}, "pairs of 16 bits are operands of one term"),
         ("fp16", LARGE, {}, "are packed beforehand"),
         ("3xfp16", SPLIT, {}, "are packed beforehand"),
+        ("3xtf32", SPLIT, {"block_n": 24, "depth": 32}, "totals of split operands move by"),
         ("tf32", LARGE, {"head": 2}, "a head, shorter than the stages, is for staged tiles"),
         ("tf32", LARGE, {"staged": True, "head": 3}, "a head, shorter than the stages"),
         ("bf16", replace(LARGE, staged=True), {"head": 2}, "a head is for one term of tf32"),

@@ -45,13 +45,13 @@ struct WgmmaPlan {
     int warpgroups;      // that multiply, 64 rows each
     int block_n, depth, stages;
     int segment;         // stages from one move of promoted sums' totals to the next
+    int moved_columns;   // that move at once
     int head;            // stages whose products begin while half of the results before leave, or 0
 
     constexpr int block_m() const { return kWarpgroupRows * warpgroups; }
     constexpr int threads() const { return kWarpgroup * (warpgroups + 1); }
-    // Totals of so many columns move after so many stages, then those of the next ones.
-    constexpr int moved_columns() const { return 16; }
-    constexpr int move_every() const { return segment / (block_n / moved_columns()); }
+    // Totals of some columns move after so many stages, then those of the next ones.
+    constexpr int move_every() const { return segment / (block_n / moved_columns); }
     constexpr int step() const { return operand == Operand::tf32 ? 8 : 16; }
     constexpr int planes() const { return 2 * terms; }
     constexpr int line_bytes() const { return depth * (operand == Operand::tf32 ? 4 : 2); }

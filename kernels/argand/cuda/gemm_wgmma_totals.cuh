@@ -117,10 +117,10 @@ __device__ __forceinline__ float take_upper(float& x) {
     return upper;
 }
 
-// Upper bits of the totals of plan.moved_columns() columns: of two neighbours in a row each.
+// Upper bits of the totals of plan.moved_columns columns: of two neighbours in a row each.
 template <WgmmaPlan plan>
 struct UpperBits {
-    static constexpr int kPairs = plan.moved_columns() / 4, kGroups = plan.block_n / plan.moved_columns();
+    static constexpr int kPairs = plan.moved_columns / 4, kGroups = plan.block_n / plan.moved_columns;
     float2 x[kPairs], y[kPairs];
 
     // Takes those of group number `group`, found by halves. Registers have no addresses, so each group
@@ -146,7 +146,7 @@ struct UpperBits {
     // Moves them to where those of column `first` and the next ones are.
     __device__ __forceinline__ void move(const WgmmaArguments& args, const SumsPlace<plan>& place,
                                          int first, bool adds) const {
-        if (args.totals_pairs && place.holds(first + plan.moved_columns())) {
+        if (args.totals_pairs && place.holds(first + plan.moved_columns)) {
             // Nearly always. One branch for all of them: branches of their own would take longer.
             float2* rows[2] = {place.at(args, first / 8, 0, 0), place.at(args, first / 8, 1, 0)};
             if (adds) {
@@ -171,7 +171,7 @@ struct UpperBits {
 template <WgmmaPlan plan>
 struct Moves {
     static constexpr int kGroups = UpperBits<plan>::kGroups;
-    static_assert(plan.block_n % plan.moved_columns() == 0, "every column moves");
+    static_assert(plan.block_n % plan.moved_columns == 0, "every column moves");
     static_assert(plan.segment >= kGroups, "a move after a stage or more");
     float2* first;
     uint32 packed;  // from bit 11 on how many moves there are; the last is number 1
@@ -199,7 +199,7 @@ struct Moves {
         const bool adds = move <= moves - kGroups;
         UpperBits<plan> upper;
         upper.take(move % kGroups, re, im);
-        upper.move(args, place, move % kGroups * plan.moved_columns(), adds);
+        upper.move(args, place, move % kGroups * plan.moved_columns, adds);
     }
 };
 
