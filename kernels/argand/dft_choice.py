@@ -35,19 +35,20 @@ from argand.precision import PRECISIONS, TF32, Precision
 FAST_PRIME = 23
 """cuFFT is faster at lengths of prime factors up to here: measured on an H200 at 16 to 1000 and at
 1024, 4095 and 4096 (7, 11, 13, 23). Another card is measured by `argand.tune_dft`."""
-SLOW_LENGTHS = (32, 12_000, 1 << 14, 1 << 15, 1 << 16, 1 << 17)
+SLOW_LENGTHS = (32, 9425, 10_075, 11_904, 12_000, 1 << 14, 1 << 15, 1 << 16, 1 << 17)
 """But not at these, where ours is (at 9000, 10080 and 14400 it is slower)."""
+FAST_LENGTHS = (29, 31, 148, 777, 999, 1645)
+"""And at these, two primes and lengths of 37 and 47, too."""
 DENSE_BY_THREADS, DENSE_OF_3XTF32 = 512, 128
 """Up to here a dense prime is worth it without wgmma: on an H200 butterflies have 0.39 of the copy
 rate at 719, cuFFT has 0.27. (3xtf32 has 5.5 times cuFFT's rate at 127, but 0.69, 0.85 and 0.40
 times at 251, 307 and 509, where butterflies are faster than cuFFT.)"""
 LIBRARY_PRIME = 127
 """cuFFT has butterflies of primes up to here; of larger ones it convolves."""
-_ONCE_PRIME = 31
-"""Powers of the primes from 29 to here take cuFFT no longer than the prime does."""
-_ODD_PRODUCTS = range(1024, 8192)
-"""Where butterflies are faster than two factors without wide copies, measured at 1517 and 6241 (not
-at 899 and 10609)."""
+_ONCE_PRIME, _ONCE_LENGTH = 31, 12_000
+"""Powers of one of the primes from 29 to here take cuFFT no longer than the prime does. Up to this
+length, beside primes up to `FAST_PRIME`, ours has 0.36 to 1.06 of its rate (68 lengths; 1.17 at
+1860), but dense products (58 to 124), which are 1.05 to 1.23 times as fast."""
 _WARPS = ((160, 2), (224, 4), (264, 2), (LARGEST_DENSE, 4))
 """Without wgmma: up to which dense length so many warps share a tile, measured at 131, 191, 251 and
 257, 383 and 509."""
@@ -107,8 +108,16 @@ def butterflies_for(length: int) -> ButterflyPlan | PassesPlan | None:
 def _library_is_faster(plan: Plan) -> str | None:
     """Where cuFFT is taken although there is a plan of ours; None where it is not."""
     length, primes = plan.length, prime_factors(plan.length)
-    if max(primes) <= FAST_PRIME and length not in SLOW_LENGTHS:
+    awkward = {prime for prime in primes if prime > FAST_PRIME}
+    if length in SLOW_LENGTHS:
+        return None
+    if not awkward:
         return f"at lengths of prime factors up to {FAST_PRIME}, and in fp32"
+    alone = len(awkward) == 1 and max(awkward) <= _ONCE_PRIME
+    if alone and length <= _ONCE_LENGTH and not isinstance(plan, DensePlan):
+        return f"at lengths of one prime above {FAST_PRIME} to {_ONCE_PRIME}, and in fp32"
+    if length in FAST_LENGTHS:
+        return "at this length, and in fp32"
     if isinstance(plan, PassesPlan) and _library_cycles(primes) * length < passes_cycles(plan):
         return "at this length, whose prime factors it has butterflies of, and in fp32"
     return None
@@ -129,8 +138,11 @@ def _library_cycles(primes: Sequence[int]) -> float:
 
 def own_plan(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> Plan | None:
     """The best of our own plans; None where none fits."""
-    found = candidates(method, precision, arch, wide=wide)
-    return min(found, key=estimate) if found else None
+    found = sorted(candidates(method, precision, arch, wide=wide), key=estimate)
+    if found and isinstance(found[0], ProductPlan) and _wasteful(found[0]):
+        others = [plan for plan in found if not isinstance(plan, ProductPlan)]
+        return (others or found)[0]
+    return found[0] if found else None
 
 
 def candidates(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> list[Plan]:
@@ -235,14 +247,24 @@ def estimate(plan: Plan) -> tuple[float, ...]:
         return (plan.kind != "whole", plan.warps, getattr(plan, "cluster", 1))
     if isinstance(plan, HankelPlan):
         return (plan.length <= LARGEST_FACTOR, *_hankel_order(plan))
-    if isinstance(plan, ProductPlan) and plan.length % 2 and plan.length in _ODD_PRODUCTS:
-        return (inf, plan.warps, -plan.groups, -plan.buffers)
     warps = min(plan.groups * plan.warps, _ENOUGH_WARPS)
     if isinstance(plan, DensePlan) and plan.length > LARGEST_FACTOR:
         best = next(warps for limit, warps in _WARPS if plan.length <= limit)
         return (1, abs(plan.warps - best), plan.rows, -plan.groups, -plan.buffers)
     better = (plan.buffers > 1) + (plan.warps == 1)
     return (0, -warps - _BETTER * better, plan.warps, -plan.buffers)
+
+
+def _wasteful(plan: ProductPlan) -> bool:
+    """Whether butterflies are faster, because warps hold many more transforms than there are.
+
+    Odd lengths, which have no wide copies, may waste less. Measured on an H200 at 180 lengths from
+    141 to 12245; the faster one is taken, or one within 12% of it, at all but 333, 1647 and 4575.
+    """
+    held, most = 16 * plan.rows * plan.warps / plan.second, 2.2 if plan.length >= 1024 else 1.9
+    if plan.length % 2:
+        most = 1.8 if plan.length < 640 else 1.11 if plan.length not in range(1024, 8192) else 0
+    return held > most
 
 
 def _hankel_order(plan: HankelPlan) -> tuple[float, ...]:

@@ -198,6 +198,20 @@ def test_no_length_up_to_a_million_lacks_a_plan(rng: np.random.Generator, arch: 
 
 
 @pytest.mark.parametrize(
+    ("length", "kind"),
+    [(29, None), (58, "dense"), (145, None), (194, "butterfly"), (777, None), (869, "butterfly"),
+     (899, "product"), (915, "product"), (928, None), (2712, "butterfly"), (3616, "butterfly"),
+     (3660, "product"), (5887, None), (9425, "butterfly"), (10_609, "product"), (13_560, "product")],
+)  # fmt: skip
+def test_lengths_of_two_ways_and_the_library(length: int, kind: str | None) -> None:
+    """As they were measured: products that waste what warps hold, and cuFFT's primes 29 and 31."""
+    method = method_for(length)
+    wide = wide_fits(method.kind, length, length)
+    found = choose(method, PRECISIONS["3xfp16"], HOPPER, wide=wide)
+    assert getattr(found.plan, "kind", None) == kind
+
+
+@pytest.mark.parametrize(
     ("length", "ours"),
     [(14_848, False), (24_389, False), (41_984, False), (49_664, True), (79_507, True),
      (115_168, True), (229_616, True), (999_424, False), (1_040_384, True)],
