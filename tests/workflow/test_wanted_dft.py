@@ -10,7 +10,7 @@ from workflow.output.wanted_dft import (
     beside_cufft,
     judged_dft,
     judged_dft_errors,
-    plans_beside_cufft,
+    passes_beside_cufft,
 )
 
 
@@ -106,16 +106,21 @@ def test_growth_of_errors(power: float, met: str) -> None:
     assert line["measured"] == f"(log n)^{power:.2f}"
 
 
-def test_plans_beside_cufft() -> None:
-    """The fastest of ours, and whose the choice takes."""
+def test_passes_beside_cufft() -> None:
+    """The fastest of ours, and whose the choice takes; not where there is another kind of ours."""
     rows = [
-        {"length": "928", "plan": plan, "taken": taken, "time_us": time_us, "error": "1e-7"}
+        {"length": "14848", "plan": plan, "taken": taken, "time_us": time_us, "error": "1e-7"}
         for plan, taken, time_us in (
-            ("cufft", "True", "500"), ("product", "False", "900"), ("butterfly", "False", "800"),
+            ("cufft", "True", "500"), ("PassesPlan(1)", "False", "900"),
+            ("PassesPlan(2)", "False", "800"),
         )
     ]  # fmt: skip
-    (found,) = plans_beside_cufft([*rows, rows[0] | {"length": "997"}])
-    assert (found["length"], found["factors"], found["by"]) == ("928", "2^5 x 29", "cuFFT")
+    others = [row | {"length": "13560"} for row in rows] + [
+        rows[0] | {"length": "13560", "plan": "ProductPlan(1)"}
+    ]
+    (found,) = passes_beside_cufft([*rows, *others])
+    assert (found["length"], found["factors"], found["by"]) == ("14848", "2^9 x 29", "cuFFT")
     assert (found["ours (µs)"], found["ours x cuFFT"]) == ("800", "0.62")
     rows[0]["taken"], rows[1]["taken"] = "False", "True"
-    assert plans_beside_cufft(rows)[0]["by"] == "ours"
+    assert passes_beside_cufft(rows)[0]["by"] == "ours"
+    assert passes_beside_cufft(rows[1:]) == []

@@ -12,7 +12,7 @@ from workflow.output.wanted_dft import (
     beside_cufft,
     judged_dft,
     judged_dft_errors,
-    plans_beside_cufft,
+    passes_beside_cufft,
 )
 
 
@@ -42,9 +42,9 @@ def awkward_table(data: Path) -> str:
 
 
 def factors_table(data: Path) -> str:
-    """Lengths of primes that cuFFT has butterflies of, as `benchmarks.dft_plans` measured them."""
+    """Three passes beside cuFFT's butterflies, as `benchmarks.dft_plans` measured them."""
     with (data / "h200-dft-factors.csv").open(encoding="utf-8") as file:
-        return _table(plans_beside_cufft(list(csv.DictReader(file))))
+        return _table(passes_beside_cufft(list(csv.DictReader(file))))
 
 
 def _suites(data: Path, *more: str) -> Rows:
