@@ -131,7 +131,9 @@ def candidates(
                     plan, k_fast=storage != "planar" and rows.k_fast,
                     half_output=sizes.half_output, prescaled=precision.scaled and a.half and b.half,
                 )  # fmt: skip
-                aside = (False, True) if columns.packable_aside else (False,)
+                # Packed in a pass before, row operands have the columns packed there as well.
+                passes = storage == "planar" and not rows.packed
+                aside = (False, True) if columns.packable_aside and not passes else (False,)
                 for way in (replace(plan, packs=packs) for packs in aside):
                     if is_legal(way, precision, arch):
                         found += [GemmChoice(way, swapped, parts) for parts in _parts(way, sizes)]
@@ -217,6 +219,8 @@ _PACKING = 3.2e12
 _SCANNING = 1.5e12
 _STORE = 24e9
 """Bytes a second that a multiprocessor's epilogue stores."""
+_BEHIND = 0.75
+"""Of what a store takes, that is left where the next tile's products begin meanwhile."""
 _LAUNCH = 4e-6
 _FILL = 1.5e-6
 """Until a kernel's first tile is under way."""
@@ -284,7 +288,10 @@ def estimate(
     one = plan.block_m * plan.block_n * steps * products / rate
     if plan.storage == "fp32" and precision.terms > 1:
         one *= _SPLITTING
-    one += plan.block_m * plan.block_n * 8 / _STORE
+    store = plan.block_m * plan.block_n * 8 / _STORE
+    if tiles > cores and plan.may_have_head(precision):
+        store *= _BEHIND
+    one += store
     if choice.parts > 1:
         total += 2 * _LAUNCH + 8 * batch * m * n * (choice.parts + 1) / _PACKING
     division = Division(min(tiles, cores), tiles)
