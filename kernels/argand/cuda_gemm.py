@@ -78,7 +78,7 @@ def pack(
         memory = cupy.empty(launch.nbytes, cupy.uint8)
         stream = cupy.cuda.get_current_stream().ptr
         zeros = zeroed(launch.counters, stream)
-        launch([lines.array.data.ptr], memory.data.ptr, zeros=zeros, stream=stream)
+        launch([lines.array.data.ptr], memory.data.ptr, zeros=zeros)
         copy = None
         if kernels is None and not source.half and max(lines.rows, lines.columns) <= _SMALL:
             turned = x.swapaxes(-1, -2) if (op == "N") == (side == "b") else x
