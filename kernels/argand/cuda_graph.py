@@ -22,6 +22,8 @@ _CALLS_BEFORE = 2
 _NEVER = 1 << 60
 _MOST_STREAMS = 8
 """For which one form of call keeps graphs."""
+_MOST_COUNTED = 64
+"""Streams on which the calls of a form are counted, after which they are counted anew."""
 _MOST_GRAPHS = 512
 """In this process; the driver keeps memory for each."""
 _alive: weakref.WeakSet[LaunchGraph] = weakref.WeakSet()
@@ -113,6 +115,8 @@ class Launches:
 
     def _called(self, stream: int) -> None:
         """Make a graph for a stream that has seen enough of these calls, if one may be made."""
+        if len(self._calls) >= _MOST_COUNTED:
+            self._calls.clear()
         calls = self._calls[stream] = self._calls.get(stream, 0) + 1
         if calls <= _CALLS_BEFORE or stream == PER_THREAD or len(_alive) >= _MOST_GRAPHS:
             return
@@ -120,7 +124,6 @@ class Launches:
             return
         if len(self._graphs) >= _MOST_STREAMS:
             self._graphs.clear()
-            self._calls.clear()
         try:
             graph = LaunchGraph(self._kernels)
         except cupy.cuda.driver.CUDADriverError:

@@ -297,23 +297,3 @@ class GemmLaunch:
             return x.unscale
         ones.append(cupy.ones((x.batches, x.lines, 2), cupy.float32))
         return int(ones[-1].data.ptr)
-
-
-def planes_for(x: Planes, held: tuple[int, ...], wanted: tuple[int, ...]) -> Planes:
-    """Planes for a batch; one matrix serves any, other leading axes are repeated in memory."""
-    if x.batches == 1 or held == wanted:
-        return x
-
-    def part(address: int, nbytes: int) -> Any:
-        """A part of the planes' memory, repeated: one matrix a row."""
-        start = address - x.memory.data.ptr
-        rows = x.memory[start : start + nbytes].reshape(*held, -1)
-        return cupy.broadcast_to(rows, wanted + rows.shape[-1:]).reshape(-1)
-
-    parts = [part(x.address, x.nbytes)]
-    if x.unscale:
-        parts.append(part(x.unscale, 8 * x.batches * x.lines))
-    memory = cupy.concatenate(parts)
-    first = int(memory.data.ptr)
-    unscale = first + parts[0].nbytes if x.unscale else 0
-    return Planes(first, parts[0].nbytes, unscale, x.lines, x.pitch, math.prod(wanted), memory)

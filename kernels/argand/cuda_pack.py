@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import cupy
 
 from argand import nvrtc
 from argand.cuda_arrays import Layout, k_fast
@@ -48,6 +51,26 @@ class Planes:
     batches: int
     memory: Any = None
     copy: Any = None
+
+
+def planes_for(x: Planes, held: tuple[int, ...], wanted: tuple[int, ...]) -> Planes:
+    """Planes for a batch; one matrix serves any, other leading axes are repeated in memory."""
+    if x.batches == 1 or held == wanted:
+        return x
+
+    def part(address: int, nbytes: int) -> Any:
+        """A part of the planes' memory, repeated: one matrix a row."""
+        start = address - x.memory.data.ptr
+        rows = x.memory[start : start + nbytes].reshape(*held, -1)
+        return cupy.broadcast_to(rows, wanted + rows.shape[-1:]).reshape(-1)
+
+    parts = [part(x.address, x.nbytes)]
+    if x.unscale:
+        parts.append(part(x.unscale, 8 * x.batches * x.lines))
+    memory = cupy.concatenate(parts)
+    first = int(memory.data.ptr)
+    unscale = first + parts[0].nbytes if x.unscale else 0
+    return Planes(first, parts[0].nbytes, unscale, x.lines, x.pitch, math.prod(wanted), memory)
 
 
 @dataclass(frozen=True)

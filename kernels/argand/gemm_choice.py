@@ -131,10 +131,9 @@ def candidates(
                     plan, k_fast=storage != "planar" and rows.k_fast,
                     half_output=sizes.half_output, prescaled=precision.scaled and a.half and b.half,
                 )  # fmt: skip
-                # Packed in a pass before, row operands have the columns packed there as well.
-                passes = storage == "planar" and not rows.packed
-                aside = (False, True) if columns.packable_aside and not passes else (False,)
-                for way in (replace(plan, packs=packs) for packs in aside):
+                # A pass that packs rows packs columns as well.
+                aside = columns.packable_aside and (rows.packed or storage != "planar")
+                for way in (replace(plan, packs=packs) for packs in (False, True)[: 1 + aside]):
                     if is_legal(way, precision, arch):
                         found += [GemmChoice(way, swapped, parts) for parts in _parts(way, sizes)]
     return [x for x in found if x.parts == 1 or _sums(x, sizes) <= room(x, precision, sizes, a, b)]
@@ -288,10 +287,8 @@ def estimate(
     one = plan.block_m * plan.block_n * steps * products / rate
     if plan.storage == "fp32" and precision.terms > 1:
         one *= _SPLITTING
-    store = plan.block_m * plan.block_n * 8 / _STORE
-    if tiles > cores and plan.may_have_head(precision):
-        store *= _BEHIND
-    one += store
+    behind = _BEHIND if tiles > cores and plan.may_have_head(precision) else 1.0
+    one += behind * plan.block_m * plan.block_n * 8 / _STORE
     if choice.parts > 1:
         total += 2 * _LAUNCH + 8 * batch * m * n * (choice.parts + 1) / _PACKING
     division = Division(min(tiles, cores), tiles)
