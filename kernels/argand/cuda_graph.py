@@ -34,6 +34,16 @@ class LaunchGraph:
     """Kernels one after another as one launch. Raises CUDADriverError where the driver refuses."""
 
     def __init__(self, kernels: Sequence[BoundKernel]) -> None:
+        # Another thread may be capturing a stream, with which this has nothing to do.
+        relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        mode = _made(driver.cuThreadExchangeStreamCaptureMode(relaxed))
+        try:
+            self._make(kernels)
+        finally:
+            _made(driver.cuThreadExchangeStreamCaptureMode(mode))
+        _alive.add(self)
+
+    def _make(self, kernels: Sequence[BoundKernel]) -> None:
         graph = _made(driver.cuGraphCreate(0))
         weakref.finalize(self, driver.cuGraphDestroy, graph).atexit = False
         self._nodes: list[tuple[Any, Any]] = []
@@ -49,7 +59,6 @@ class LaunchGraph:
         self.handle = int(self._started)
         #: The addresses that its kernels were given.
         self.filled: tuple[int, ...] = ()
-        _alive.add(self)
 
     def refill(self) -> None:
         """Take the kernels' arguments anew; launches that were made before keep theirs."""

@@ -230,6 +230,45 @@ def test_a_thread_that_has_not_used_its_device(
     assert same(out, expected)
 
 
+def test_another_thread_may_be_capturing(
+    cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of any mode: a graph is made beside it."""
+    (pair,) = operands(cp, rng, 1)
+    (expected,) = one_by_one(cp, monkeypatch, [pair], "tf32")
+    out, x = cp.empty_like(expected), cp.zeros(8, np.float32)
+    cp.add(x, 1, out=x)
+    failed: list[BaseException] = []
+    before = graphs()
+    cp.cuda.Device().synchronize()
+    capturing, calling = (cp.cuda.Stream(non_blocking=True) for _ in range(2))
+    with calling:
+        gemm(*pair, precision="tf32", out=out)  # counters and memory of the stream
+        calling.synchronize()
+
+    def call() -> None:
+        try:
+            with calling:
+                for _ in range(CALLS):
+                    gemm(*pair, precision="tf32", out=out)
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=call)
+    with capturing:
+        capturing.begin_capture(cp.cuda.runtime.streamCaptureModeGlobal)
+        cp.add(x, 1, out=x)
+        thread.start()
+        thread.join()
+        captured = capturing.end_capture()
+        captured.launch()
+        cp.cuda.Device().synchronize()
+    assert not failed
+    assert graphs() > before
+    assert same(out, expected)
+    assert bool((x == 2).all())
+
+
 def test_there_are_not_too_many_graphs(
     cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
