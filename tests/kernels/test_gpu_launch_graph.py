@@ -1,4 +1,4 @@
-"""Calls that come again with the same arrays are CUDA graphs, from the third on (an sm_90 GPU)."""
+"""Calls of one form again and again are CUDA graphs, from the third on (an sm_90 GPU)."""
 
 from __future__ import annotations
 
@@ -306,27 +306,32 @@ def test_a_thread_that_has_not_used_its_device(
 def test_there_are_not_too_many_graphs(
     cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of one form, until some are no longer used, and in all."""
+    """Of one form on a stream, of one form on many streams, and in all."""
     from argand import cuda_graph
 
-    most = cuda_graph._MOST_OF_FORM
     (pair,) = operands(cp, rng, 1)
     (expected,) = one_by_one(cp, monkeypatch, [pair], **HOW)
-    places = [cp.empty_like(expected) for _ in range(most + 3)]
-    before = graphs()
+    places = [cp.empty_like(expected) for _ in range(cuda_graph._PLACES + 3)]
 
-    def call_all(outs: list[Any]) -> None:
+    def call_all() -> None:
         for _ in range(CALLS):
-            for out in outs:
+            for out in places:
                 out.fill(np.nan)
                 assert same(gemm(*pair, out=out, **HOW), expected)
 
-    call_all(places)
-    assert graphs() == before + most
-    monkeypatch.setattr(cuda_graph, "_UNUSED_CALLS", 2 * CALLS)
-    call_all(places[most:])  # after which none of the others has been used for long
-    call_all(places[most:])
-    assert graphs() == before + len(places) - most
+    before = graphs()
+    call_all()
+    assert graphs() == before + cuda_graph._PLACES
+    for _ in range(cuda_graph._MOST_STREAMS + 2):
+        with cp.cuda.Stream(non_blocking=True) as stream:
+            call_all()
+            stream.synchronize()
+    assert graphs() <= before + cuda_graph._PLACES * cuda_graph._MOST_STREAMS
     monkeypatch.setattr(cuda_graph, "_MOST_GRAPHS", graphs())
-    call_all(places[:2])
-    assert graphs() == before + len(places) - most
+    before = graphs()
+    (other,) = operands(cp, rng, 1)
+    other = (other[0][:60], other[1])
+    first = gemm(*other, **HOW)
+    for _ in range(CALLS):
+        assert same(gemm(*other, **HOW), first)
+    assert graphs() == before
