@@ -27,6 +27,10 @@ _ENERGY_SECONDS = 0.3
 """NVML's energy counter moves every few tens of milliseconds: shorter regions say nothing."""
 _MOST_CALLS_FOR_ENERGY = 5000
 """Shorter calls than this many in a region wait for the host: their energy would be idling's."""
+_SHORT_SECONDS = 1e-3
+_CALLS_TO_SETTLE = 8
+"""Short calls before a stream is held: what is prepared for calls that repeat, such as graphs, may
+wait for the device."""
 _BACK_TO_BACK_LOOPS = 5
 _BACK_TO_BACK_SECONDS = 0.1
 _BACK_TO_BACK_CALLS = (100, 1000)
@@ -158,6 +162,10 @@ def _on_gpu(
         with _energy(cupy, device) as sustained:
             done = call_for(calls, sustain, cupy.cuda.get_current_stream().synchronize)
         single = queued(calls[-1:], 1, held=held)
+        if held and single.seconds[0] < _SHORT_SECONDS:
+            for index in range(_CALLS_TO_SETTLE):
+                calls[index % len(calls)]()
+            cupy.cuda.get_current_stream().synchronize()
         count = _repeats(single.seconds[0], repeats, seconds, max_seconds)
         with _energy(cupy, device) as joules:
             found = queued(calls, count, held=single.held)
