@@ -76,7 +76,7 @@ class Launches:
     """Kernels that are started one after another, with arguments from the addresses of a call.
 
     ``fillings`` says how those are filled in, for the addresses of the first call. One kernel alone
-    is never a graph, with which the card begins half a microsecond later.
+    is never a graph, which takes the card some tenths of a microsecond longer.
     """
 
     def __init__(
