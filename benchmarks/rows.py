@@ -42,6 +42,7 @@ def show_head() -> None:
     """Print the names of the columns that `show` prints."""
     print(
         f"{'workload':34} {'who':15} {'precision':9} {'operands':12} {'p50 us':>11} {'host us':>8} "
+        f"{'in turn':>8} "
         f"{'TFLOP/s':>9} "
         f"{'GB/s':>8} {'limit':>6} {'real':>6} {'MHz':>5} {'W':>4} {'speedup':>7} {'error':>9}  "
         "verified  algorithm",
@@ -58,7 +59,8 @@ def show(record: BenchmarkRecord) -> None:
     print(
         f"{record.workload:34} {record.implementation:15} {record.precision:9} "
         f"{_ways(record):12} {_cell(record.time_us_p50, '11.1f')} "
-        f"{_cell(record.host_us, '8.1f')} {_cell(record.tflops, '9.3f')} "
+        f"{_cell(record.host_us, '8.1f')} {_cell(record.back_to_back_us, '8.1f')} "
+        f"{_cell(record.tflops, '9.3f')} "
         f"{_cell(record.gbytes_per_s, '8.1f')} "
         f"{_cell(record.limit_fraction, '6.1%')} {_cell(record.fraction_of_real, '6.1%')} "
         f"{_cell(record.clock_mhz, '5.0f')} {_cell(record.power_w, '4.0f')} "

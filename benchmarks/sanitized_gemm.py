@@ -125,7 +125,8 @@ def products_by_tile(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
 def hopper_products(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
     """(call, its result's judgement): every storage, role and cut of k of the wgmma family.
 
-    Small products would be left to mma.sync. Nothing on a GPU without the family.
+    Small products would be left to mma.sync. Of a B that is packed beforehand those that pack A on
+    the way: the others read planes as they do after packing. Nothing on a GPU without the family.
     """
     for shape in (*HOPPER_SHAPES, *(LONG,) * (precision.terms > 1)):
         a, b = random_operands(shape, _SEED)
@@ -137,6 +138,13 @@ def hopper_products(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
             result = _forced(choice, precision, a, b, c, alpha=_ALPHA, beta=_BETA)
             judged = assess_product(reference, result, precision, backend="cuda")
             yield f"gemm {shape} {choice.name}", judged
+        for choice in _ways(precision, shape, packed=True):
+            if choice.plan is None or not choice.plan.packs:
+                continue
+            result = _forced(choice, precision, a, b, packed=True)
+            reference = product_reference(a, b, seed=_SEED)
+            judged = assess_product(reference, result, precision, backend="cuda")
+            yield f"gemm {shape} packed {choice.name}", judged
 
 
 def products_in_turns(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
@@ -159,27 +167,33 @@ def _families(precision: Precision, backend: str) -> Sequence[Family | None]:
     return ("wgmma", "mma.sync") if hopper else ("mma.sync",)
 
 
-def _ways(precision: Precision, shape: Shape) -> list[GemmChoice]:
+def _ways(precision: Precision, shape: Shape, *, packed: bool = False) -> list[GemmChoice]:
     """Of each storage, role and cut of k the largest tile of the wgmma family."""
     import cupy
 
     arch = gpu(cupy.cuda.Device().id).require_arch()
     sizes = GemmSizes(shape.batch, shape.m, shape.n, shape.k)
     found: dict[Any, GemmChoice] = {}
-    for choice in candidates(precision, arch, sizes, OperandTraits(), OperandTraits(k_fast=False)):
+    b = OperandTraits(packed=True) if packed else OperandTraits(k_fast=False)
+    for choice in candidates(precision, arch, sizes, OperandTraits(), b):
         if choice.plan is not None:
             way = (choice.plan.storage, choice.plan.packs, choice.swapped, choice.parts)
             found.setdefault(way, choice)
     return list(found.values())
 
 
-def _forced(choice: GemmChoice, precision: Precision, *operands: Any, **how: Any) -> Any:
-    """The result of NumPy operands on the GPU, in NumPy."""
+def _forced(
+    choice: GemmChoice, precision: Precision, *operands: Any, packed: bool = False, **how: Any
+) -> Any:
+    """The result of NumPy operands on the GPU, in NumPy; B `packed` beforehand."""
     import cupy
     from argand.cuda_launch import forced
 
+    arrays = list(map(cupy.array, operands))
+    if packed:
+        arrays[1] = pack(arrays[1], precision, side="b", kernels="wgmma")
     with forced.to(choice):
-        return gemm(*map(cupy.array, operands), precision=precision, **how).get()
+        return gemm(*arrays, precision=precision, **how).get()
 
 
 def _stored(x: Any, op: str) -> Any:

@@ -127,6 +127,9 @@ class BenchmarkRecord(Record):
         host_us: on a GPU, the median of the time that the host takes to make a call.
         held: whether the device began with the calls when the host had made them, so that the
             times are its own; False where a call waits for the device itself.
+        back_to_back_us: from one call to the next of up to 200 on the same operands, by the host's
+            clock, the device waited for once, the median of five loops; None for calls of more than
+            a millisecond.
         real_tflops: cuBLAS's real product m = n = k = 8192 of the same operand type, run for the
             same time right after.
         fraction_of_real: ``tflops`` times the products of a precision's split over ``real_tflops``.
@@ -137,6 +140,7 @@ class BenchmarkRecord(Record):
     output: str = ""
     host_us: float | None = None
     held: bool | None = None
+    back_to_back_us: float | None = None
     real_tflops: float | None = None
     fraction_of_real: float | None = None
     clock_mhz: float | None = None

@@ -12,7 +12,13 @@ from typing import Any
 
 import numpy as np
 from argand import Device
-from argand.gpu_timing import Queued, call_for, queued, queued_seconds
+from argand.gpu_timing import (
+    Queued,
+    back_to_back_seconds,
+    call_for,
+    queued,
+    queued_seconds,
+)
 
 Call = Callable[[], object]
 
@@ -21,6 +27,15 @@ _ENERGY_SECONDS = 0.3
 """NVML's energy counter moves every few tens of milliseconds: shorter regions say nothing."""
 _MOST_CALLS_FOR_ENERGY = 5000
 """Shorter calls than this many in a region wait for the host: their energy would be idling's."""
+_SHORT_SECONDS = 1e-3
+_CALLS_TO_SETTLE = 8
+"""Short calls before a stream is held: what is prepared for calls that repeat, such as graphs, may
+wait for the device."""
+_BACK_TO_BACK_LOOPS = 5
+_BACK_TO_BACK_SECONDS = 0.1
+_BACK_TO_BACK_CALLS = (100, 1000)
+"""Loops; at least and at most so many calls in all of them, in so many seconds. Longer calls hide
+the host."""
 _MEMORY_SHARE = 4
 """Copies of the inputs take at most this fraction (one in) of a device's memory."""
 
@@ -31,6 +46,8 @@ class Timing:
 
     On a GPU ``host_us`` is the median of the time that the host takes to make a call, and ``held``
     whether the device did not wait for it: then the quantiles are the device's alone.
+    ``back_to_back_us`` is from one call to the next of many on the same operands, where calls are
+    short.
     """
 
     time_us_p20: float
@@ -40,6 +57,7 @@ class Timing:
     energy_j: float | None = None
     host_us: float | None = None
     held: bool | None = None
+    back_to_back_us: float | None = None
 
 
 def measure(
@@ -81,7 +99,9 @@ def measure(
     if device.backend == "cuda":
         found, energy = _on_gpu(calls, device, repeats, seconds, sustain, max_seconds, held)
         host = 1e6 * float(np.median(found.host_seconds))
-        return Timing(*_quantiles(found.seconds), len(found.seconds), energy, host, found.held)
+        quantiles = _quantiles(found.seconds)
+        followed = _back_to_back(calls[0], max(quantiles[1], host)) if found.held else None
+        return Timing(*quantiles, len(found.seconds), energy, host, found.held, followed)
     times = _on_cpu(calls, repeats, seconds, sustain, max_seconds)
     return Timing(*_quantiles(times), len(times))
 
@@ -102,6 +122,20 @@ def _on_cpu(
         calls[len(times) % len(calls)]()
         times.append(time.perf_counter() - started)
     return times
+
+
+def _back_to_back(call: Call, microseconds: float) -> float | None:
+    """Microseconds from one call to the next, where a call takes about as long as that.
+
+    The median of some loops: the host may have others to serve.
+    """
+    least, most = _BACK_TO_BACK_CALLS
+    count = min(most, int(_BACK_TO_BACK_SECONDS / (1e-6 * microseconds)))
+    if count < least:
+        return None
+    loops = [back_to_back_seconds(call, count // _BACK_TO_BACK_LOOPS)
+             for _ in range(_BACK_TO_BACK_LOOPS)]  # fmt: skip
+    return 1e6 * float(np.median(loops))
 
 
 def _enough(done: int, spent: float, repeats: int, seconds: float, max_seconds: float) -> bool:
@@ -128,6 +162,10 @@ def _on_gpu(
         with _energy(cupy, device) as sustained:
             done = call_for(calls, sustain, cupy.cuda.get_current_stream().synchronize)
         single = queued(calls[-1:], 1, held=held)
+        if held and single.seconds[0] < _SHORT_SECONDS:
+            for index in range(_CALLS_TO_SETTLE):
+                calls[index % len(calls)]()
+            cupy.cuda.get_current_stream().synchronize()
         count = _repeats(single.seconds[0], repeats, seconds, max_seconds)
         with _energy(cupy, device) as joules:
             found = queued(calls, count, held=single.held)

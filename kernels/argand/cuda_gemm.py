@@ -10,8 +10,8 @@ import cupy
 
 from argand import cuda_calls, cuda_cublas
 from argand.cuda_arrays import Batched, batched, place, result_place, writable
-from argand.cuda_launch import OperandForm, forced, planes_for, prepare
-from argand.cuda_pack import PackLaunch, PackSource, Planes
+from argand.cuda_launch import OperandForm, forced, prepare
+from argand.cuda_pack import PackLaunch, PackSource, Planes, planes_for
 from argand.cuda_pairs import as_halves, in_words, words
 from argand.cuda_workspace import zeroed
 from argand.device import gpu
@@ -78,7 +78,7 @@ def pack(
         memory = cupy.empty(launch.nbytes, cupy.uint8)
         stream = cupy.cuda.get_current_stream().ptr
         zeros = zeroed(launch.counters, stream)
-        launch([lines.array.data.ptr], memory.data.ptr, zeros=zeros, stream=stream)
+        launch([lines.array.data.ptr], memory.data.ptr, zeros=zeros)
         copy = None
         if kernels is None and not source.half and max(lines.rows, lines.columns) <= _SMALL:
             turned = x.swapaxes(-1, -2) if (op == "N") == (side == "b") else x

@@ -12,7 +12,8 @@ import cupy
 
 from argand import launches, tuning
 from argand.cuda_arrays import Layout, k_fast
-from argand.cuda_kernel import BoundKernel
+from argand.cuda_graph import Launches
+from argand.cuda_kernel import BoundKernel, Filling
 from argand.cuda_mma import MmaLaunch
 from argand.cuda_pack import PackLaunch, PackSource, Planes
 from argand.cuda_reduce import ReduceLaunch
@@ -24,6 +25,7 @@ from argand.forced import Forced
 from argand.gemm import GemmProblem
 from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, choose, room
 from argand.gemm_names import mma_name, wgmma_name
+from argand.kernel_arguments import Address, Base
 from argand.kernel_families import Family
 from argand.precision import Precision
 from argand.tile_division import Memory, OwnPlanes
@@ -118,7 +120,8 @@ def _adapted(choice: GemmChoice, a: OperandTraits, b: OperandTraits) -> GemmChoi
     readable = rows.readable(columns) and rows.half == (choice.plan.storage == "half")
     storage = choice.plan.storage if readable else "planar"
     contiguous = storage != "planar" and rows.k_fast
-    packs = choice.plan.packs and storage == "fp32" and columns.packable_aside
+    read = storage == "fp32" or rows.packed
+    packs = choice.plan.packs and read and columns.packable_aside
     plan = replace(choice.plan, storage=storage, k_fast=contiguous, packs=packs)
     return replace(choice, plan=plan)
 
@@ -137,6 +140,7 @@ class GemmLaunch:
         device: Device,
     ) -> None:
         self.choice = choice
+        self._device = device.index
         #: Bytes of memory that a call takes: planes, and sums of pieces of tiles or of parts of k.
         self.nbytes = 0
         self._mma: MmaLaunch | None = None
@@ -172,6 +176,7 @@ class GemmLaunch:
         self._partial: tuple[int, ...] = ()
         alpha, beta = problem.alpha, problem.beta
         target = out
+        self._reduce: ReduceLaunch | None = None
         if choice.parts > 1:
             self._partial = (choice.parts, problem.batch, lines_m, lines_n)
             self._reduce = ReduceLaunch(
@@ -202,8 +207,13 @@ class GemmLaunch:
         self._counters = max(self._multiply.counters, self._pack.counters if self._pack else 0)
         self._sums_at = -(-(packed + self._multiply.nbytes) // 256) * 256
         self.nbytes = packed + self._multiply.nbytes
-        if self._partial:
+        kernels = list(self.kernels)
+        if self._pack is not None and not self._pack.scanned:
+            kernels.insert(0, self._pack.kernel)
+        if self._reduce is not None:
             self.nbytes = self._sums_at + 8 * math.prod(self._partial)
+            kernels.append(self._reduce.kernel)
+        self._launches = Launches(kernels, self._fillings)
 
     @property
     def kernels(self) -> Sequence[BoundKernel]:
@@ -230,7 +240,8 @@ class GemmLaunch:
         if launches.watching:
             launches.note(self.name)
         if self._mma is not None:
-            left, right = (x.copy.data.ptr if isinstance(x, Planes) else x for x in (a, b))
+            left = a.copy.data.ptr if isinstance(a, Planes) else a
+            right = b.copy.data.ptr if isinstance(b, Planes) else b
             self._mma(left, right, c, out)
             return
         rows, columns = (b, a) if self._swapped else (a, b)
@@ -239,27 +250,42 @@ class GemmLaunch:
         memory = cupy.cuda.alloc(self.nbytes) if self.nbytes else None
         at = 0 if memory is None else memory.ptr
         # Kernels of a stream run one after the other: all may count in the same place.
-        zeros = zeroed(self._counters, stream) if self._counters else 0
+        zeros = zeroed(self._counters, stream, self._device) if self._counters else 0
         ones: list[Any] = []
         x_unscale = y_unscale = 0
         if isinstance(rows, Planes):
             x_unscale, rows = self._unscale(rows, ones), rows.address
         if isinstance(columns, Planes):
             y_unscale, columns = self._unscale(columns, ones), columns.address
-        if self._pack is not None:
+        if self._pack is not None and self._pack.scanned:
             sources = (rows,) * self._packs_rows + (columns,) * self._packs_columns
-            self._pack(sources, at, zeros=zeros, stream=stream)
+            self._pack(sources, at, zeros=zeros)
+        self._launches((rows, columns, c, out, at, zeros, x_unscale, y_unscale), stream)
+
+    def _fillings(self, addresses: Sequence[int]) -> list[Filling]:
+        """How the launches are filled in: `Base` says from which addresses."""
+        found = []
+        rows, columns = Address(Base.ROWS), Address(Base.COLUMNS)
+        x_unscale, y_unscale = Address(Base.X_UNSCALE), Address(Base.Y_UNSCALE)
+        c, out = Address(Base.C), Address(Base.OUT)
+        if self._pack is not None:
+            sources = [Base.ROWS] * self._packs_rows + [Base.COLUMNS] * self._packs_columns
+            if not self._pack.scanned:
+                members = self._pack.addresses(sources)
+                found.append(self._pack.kernel.filling(members, (), addresses))
+            places = [[Address(Base.MEMORY, x) for x in of] for of in self._places]
             if self._packs_rows:
-                rows, x_unscale = at + self._places[0][0], at + self._places[0][1]
+                rows, x_unscale = places[0]
             if self._packs_columns:
-                columns, y_unscale = at + self._places[-1][0], at + self._places[-1][1]
-        unscale = (x_unscale, y_unscale) if self._scaled else (0, 0)
-        how = {"memory": at, "zeros": zeros, "stream": stream, "unscale": unscale}
-        if not self._partial:
-            self._multiply(rows, columns, c, out, **how)
-            return
-        self._multiply(rows, columns, 0, at + self._sums_at, **how)
-        self._reduce(at + self._sums_at, c, out)
+                columns, y_unscale = places[-1]
+        sums = Address(Base.MEMORY, self._sums_at)
+        if self._reduce is not None:
+            found.append(self._reduce.kernel.filling(self._reduce.addresses(sums), (), addresses))
+            out = sums
+        given, maps = self._multiply.addresses(
+            rows, columns, c, out, (x_unscale, y_unscale) if self._scaled else None
+        )
+        return [*found, *(x.filling(given, maps, addresses) for x in self.kernels)]
 
     def _unscale(self, x: Planes, ones: list[Any]) -> int:
         """Where what scales back the results of planes lies.
@@ -271,23 +297,3 @@ class GemmLaunch:
             return x.unscale
         ones.append(cupy.ones((x.batches, x.lines, 2), cupy.float32))
         return int(ones[-1].data.ptr)
-
-
-def planes_for(x: Planes, held: tuple[int, ...], wanted: tuple[int, ...]) -> Planes:
-    """Planes for a batch; one matrix serves any, other leading axes are repeated in memory."""
-    if x.batches == 1 or held == wanted:
-        return x
-
-    def part(address: int, nbytes: int) -> Any:
-        """A part of the planes' memory, repeated: one matrix a row."""
-        start = address - x.memory.data.ptr
-        rows = x.memory[start : start + nbytes].reshape(*held, -1)
-        return cupy.broadcast_to(rows, wanted + rows.shape[-1:]).reshape(-1)
-
-    parts = [part(x.address, x.nbytes)]
-    if x.unscale:
-        parts.append(part(x.unscale, 8 * x.batches * x.lines))
-    memory = cupy.concatenate(parts)
-    first = int(memory.data.ptr)
-    unscale = first + parts[0].nbytes if x.unscale else 0
-    return Planes(first, parts[0].nbytes, unscale, x.lines, x.pitch, math.prod(wanted), memory)

@@ -10,6 +10,7 @@ import numpy as np
 
 from argand import nvrtc
 from argand.cuda_arrays import Layout, k_fast
+from argand.cuda_graph import Launches
 from argand.cuda_kernel import BoundKernel
 from argand.cuda_scan import ScanLaunch
 from argand.device import Device
@@ -21,9 +22,13 @@ from argand.gemm_plan import (
     kernel_name,
     plan_gemm,
 )
-from argand.kernel_arguments import Arguments, arguments_dtype
+from argand.kernel_arguments import Address, Arguments, arguments_dtype
 
 _DTYPE = arguments_dtype(ARGUMENTS)
+_MEMBERS = {name: Address(i) for i, name in enumerate(
+    ("a", "b", "c", "out", "a_largest", "b_largest")
+)}  # fmt: skip
+"""Which address of a call each member is."""
 _LARGEST_GRID = 2**31 - 1
 
 
@@ -62,14 +67,16 @@ class MmaLaunch:
         tiles = -(-problem.m // plan.block_m) * -(-problem.n // plan.block_n)
         together = max(1, _LARGEST_GRID // tiles)
         values = _values(problem, left, right, c, out)
-        self._kernels = [
+        kernels = [
             BoundKernel(
                 kernel, tiles * min(together, problem.batch - first), plan.threads,
                 Arguments(_DTYPE, values | {"first_batch": first}), shared_bytes=plan.shared_bytes,
-                pointers=(("a", 6),),
             )
             for first in range(0, problem.batch, together)
         ]  # fmt: skip
+        self._launches = Launches(
+            kernels, lambda addresses: [one.filling(_MEMBERS, (), addresses) for one in kernels]
+        )
 
     def __call__(self, a: int, b: int, c: int, out: int) -> None:
         """Launch on these addresses; c is not read where beta is 0."""
@@ -78,9 +85,7 @@ class MmaLaunch:
             # Memory that is freed after the launch is reused in the stream's order.
             largest = self._scan((a, b))
             places = self._scan.places(largest)
-        stream = cupy.cuda.get_current_stream().ptr
-        for kernel in self._kernels:
-            kernel.launch(stream, (a, b, c, out, *places))
+        self._launches((a, b, c, out, *places), cupy.cuda.get_current_stream().ptr)
 
 
 def _whole_pairs(x: Layout) -> bool:

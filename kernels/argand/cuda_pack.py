@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import cupy
 
 from argand import nvrtc
 from argand.cuda_arrays import Layout, k_fast
 from argand.cuda_kernel import BoundKernel
 from argand.cuda_scan import ScanLaunch
 from argand.device import Device
-from argand.kernel_arguments import Arguments, arguments_dtype
+from argand.kernel_arguments import Address, Arguments, Base, arguments_dtype
 from argand.pack_plan import (
     PACK_SOURCE,
     THREADS,
@@ -48,6 +51,26 @@ class Planes:
     batches: int
     memory: Any = None
     copy: Any = None
+
+
+def planes_for(x: Planes, held: tuple[int, ...], wanted: tuple[int, ...]) -> Planes:
+    """Planes for a batch; one matrix serves any, other leading axes are repeated in memory."""
+    if x.batches == 1 or held == wanted:
+        return x
+
+    def part(address: int, nbytes: int) -> Any:
+        """A part of the planes' memory, repeated: one matrix a row."""
+        start = address - x.memory.data.ptr
+        rows = x.memory[start : start + nbytes].reshape(*held, -1)
+        return cupy.broadcast_to(rows, wanted + rows.shape[-1:]).reshape(-1)
+
+    parts = [part(x.address, x.nbytes)]
+    if x.unscale:
+        parts.append(part(x.unscale, 8 * x.batches * x.lines))
+    memory = cupy.concatenate(parts)
+    first = int(memory.data.ptr)
+    unscale = first + parts[0].nbytes if x.unscale else 0
+    return Planes(first, parts[0].nbytes, unscale, x.lines, x.pitch, math.prod(wanted), memory)
 
 
 @dataclass(frozen=True)
@@ -123,32 +146,47 @@ class PackLaunch:
         arguments = Arguments(
             arguments_dtype(pack_arguments(len(plans))), values | {"first_blocks": blocks[0]}
         )
-        pointers = [(f"x_{i}", 5) for i in range(len(sources))]
-        self._kernel = BoundKernel(kernel, sum(blocks), THREADS, arguments, pointers=pointers)
+        #: What packs, once lines were looked at.
+        self.kernel = BoundKernel(kernel, sum(blocks), THREADS, arguments)
 
     def planes(self, memory: int) -> list[Planes]:
         """Each operand's planes in memory that begins there."""
         return [place.at(memory) for place in self._places]
 
-    def __call__(self, addresses: Sequence[int], memory: int, *, zeros: int, stream: int) -> None:
-        """Pack what lies there into ``nbytes`` of memory, at a multiple of 256, on a stream.
+    def __call__(self, addresses: Sequence[int], memory: int, *, zeros: int) -> None:
+        """Pack what lies there into ``nbytes`` of memory, at a multiple of 256.
 
         ``zeros`` are ``counters`` bytes that are zero, and left so.
         """
-        scan = self._scan
-        largest = None if scan is None else scan(addresses)
-        groups = []
-        for i, (address, place) in enumerate(zip(addresses, self._places, strict=True)):
-            found = arrived = unscale = 0
+        given: dict[int, int] = {
+            Base.ROWS: addresses[0], Base.COLUMNS: addresses[-1],
+            Base.MEMORY: memory, Base.ZEROS: zeros,
+        }  # fmt: skip
+        found = self.addresses((Base.ROWS, Base.COLUMNS)[: len(addresses)])
+        members = {name: given[base] + offset for name, (base, offset) in found.items()}
+        if self._scan is not None:
+            largest = self._scan(addresses)
+            for i, place in enumerate(self._scan.places(largest)):
+                members[f"largest_{i}"] = place
+        self.kernel(members)
+
+    def addresses(self, sources: Sequence[Base]) -> dict[str, Address]:
+        """What ``kernel`` is given where the operands are these; not what a scan finds."""
+        found = {}
+        for i, (source, place) in enumerate(zip(sources, self._places, strict=True)):
+            found[f"x_{i}"] = Address(source)
+            found[f"planes_{i}"] = Address(Base.MEMORY, place.planes)
             if place.unscale is not None:
-                unscale = memory + place.unscale
-                if place.counters is not None:
-                    arrived, found = zeros + place.counters[0], zeros + place.counters[1]
-                else:
-                    assert scan is not None
-                    found = scan.places(largest)[i]
-            groups.append((address, memory + place.planes, found, arrived, unscale))
-        self._kernel.launch(stream, *groups)
+                found[f"unscale_{i}"] = Address(Base.MEMORY, place.unscale)
+            if place.counters is not None:
+                found[f"arrived_{i}"] = Address(Base.ZEROS, place.counters[0])
+                found[f"largest_{i}"] = Address(Base.ZEROS, place.counters[1])
+        return found
+
+    @property
+    def scanned(self) -> bool:
+        """Whether lines are looked at in a pass before, into memory of its own."""
+        return self._scan is not None
 
 
 def _aligned(nbytes: int) -> int:

@@ -6,7 +6,7 @@ from argand import nvrtc
 from argand.cuda_arrays import Layout
 from argand.cuda_kernel import BoundKernel
 from argand.device import Device
-from argand.kernel_arguments import Arguments, arguments_dtype, size_check
+from argand.kernel_arguments import Address, Arguments, Base, arguments_dtype, size_check
 
 _THREADS = 256
 REDUCE_KERNEL = "gemm_add_parts"
@@ -49,7 +49,7 @@ class ReduceLaunch:
     ) -> None:
         blocks = -(-batch * out.rows * out.columns // _THREADS)
         kernel = nvrtc.load(reduce_source(), device.target, REDUCE_KERNEL)
-        self._kernel = BoundKernel(kernel, blocks, _THREADS, Arguments(_DTYPE, {
+        values = {
             "sums": 0, "c": 0, "out": 0,
             "parts": parts, "batch": batch, "m": out.rows, "n": out.columns,
             "c_row": c.row_stride, "c_column": c.column_stride, "c_batch": c.batch_stride,
@@ -57,8 +57,10 @@ class ReduceLaunch:
             "out_batch": out.batch_stride,
             "alpha_re": alpha.real, "alpha_im": alpha.imag,
             "beta_re": beta.real, "beta_im": beta.imag,
-        }))  # fmt: skip
+        }  # fmt: skip
+        #: The launch.
+        self.kernel = BoundKernel(kernel, blocks, _THREADS, Arguments(_DTYPE, values))
 
-    def __call__(self, sums: int, c: int, out: int) -> None:
-        """Launch on these addresses; ``sums`` is (parts, batch, m, n)."""
-        self._kernel({"sums": sums, "c": c, "out": out})
+    def addresses(self, sums: Address) -> dict[str, Address]:
+        """What ``kernel`` is given; ``sums`` is (parts, batch, m, n)."""
+        return {"sums": sums, "c": Address(Base.C), "out": Address(Base.OUT)}

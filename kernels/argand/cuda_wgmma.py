@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from threading import Lock
-
 from argand import nvrtc
 from argand.cuda_arrays import Layout
 from argand.cuda_kernel import BoundKernel
-from argand.cuda_tensor_map import ALIGNMENT, MapsOfForm, TensorMap, tensor_map
+from argand.cuda_tensor_map import ALIGNMENT, TensorMap, tensor_map
 from argand.cuda_wgmma_form import (
     WgmmaProblem,
     arrange_with_head,
@@ -15,7 +13,7 @@ from argand.cuda_wgmma_form import (
     staged_where_possible,
 )
 from argand.device import Device
-from argand.kernel_arguments import Arguments, arguments_dtype
+from argand.kernel_arguments import Address, Arguments, Base, arguments_dtype
 from argand.pack_plan import pack_aside, pitch_of, planes_bytes
 from argand.precision import Precision
 from argand.tile_division import Memory, Tiles
@@ -34,9 +32,6 @@ _PACKING = (
     "y_pitch", "y_flip", "pack_lines", "pack_round", "pack_lead", "y_line", "y_batch",
 )  # fmt: skip
 """Arguments of packing on the way."""
-_POINTERS = [name for kind, name in WGMMA_ARGUMENTS if kind.endswith("*")]
-"""c, out, totals, what scales rows and columns back, pieces, their counters, Y, its planes, their
-counters: at the structure's beginning."""
 
 
 class WgmmaLaunch:
@@ -143,56 +138,43 @@ class WgmmaLaunch:
             "column_pairs": out.in_pairs(along_columns=True),
             "totals_pairs": totals.in_pairs(along_columns=True),
         }  # fmt: skip
+        described = (
+            self._x_planes_map if x is None else self._interleaved_map,
+            self._y_map,
+            # A kernel that stores directly does not look at the third map.
+            self._out_map if plan.staged else self._y_map,
+        )
         #: The launches of a call.
         self.kernels = [
             BoundKernel(
                 kernel, blocks, plan.threads, Arguments(_DTYPE, values | changed),
-                maps=3, shared_bytes=shared_bytes, pointers=(("c", len(_POINTERS)),),
+                maps=described, shared_bytes=shared_bytes,
             )
             for blocks, changed in arranged.launches()
         ]  # fmt: skip
-        self._maps = (
-            MapsOfForm(self._x_planes_map if x is None else self._interleaved_map),
-            MapsOfForm(self._y_map),
-            MapsOfForm(self._out_map),
-        )
-        self._lock = Lock()  # maps are moved from call to call
 
-    def __call__(
-        self,
-        rows: int,
-        columns: int,
-        c: int,
-        out: int,
-        *,
-        memory: int,
-        zeros: int,
-        stream: int,
-        unscale: tuple[int, int] = (0, 0),
-    ) -> None:
-        """Launch on a stream and these addresses of operands or their planes.
+    def addresses(
+        self, rows: Address, columns: Address, c: Address, out: Address,
+        unscale: tuple[Address, Address] | None = None,
+    ) -> tuple[dict[str, Address], tuple[Address, ...]]:  # fmt: skip
+        """What ``kernels`` are given: members of their arguments, and arrays that maps describe.
 
-        ``memory`` is the call's, where ``nbytes`` follow what is taken already, ``zeros`` are
-        ``counters`` bytes that are zero (and left so), ``unscale`` is where lie what scales rows
-        and columns back. The column operand is in planes unless the plan packs it. c is not read
-        where beta is 0.
+        In the call's memory ``nbytes`` follow what is taken already; ``counters`` of its zeros are
+        left zero. ``unscale`` is where lie what scales rows and columns back. The column operand is
+        in planes unless the plan packs it. c is not read where beta is 0.
         """
-        source = planes = 0
+        members = {
+            "c": c, "out": out, "totals": out, "pieces": Address(Base.MEMORY, self._pieces_at),
+            "ready": Address(Base.ZEROS), "packed": Address(Base.ZEROS, self._packed_at),
+        }  # fmt: skip
         if self.plan.packs:
-            source, columns = columns, memory + self._planes_at
-            planes = columns
-        totals = out if self._totals_at is None else memory + self._totals_at
-        pointers = (
-            c, out, totals, *unscale, memory + self._pieces_at, zeros, source, planes,
-            zeros + self._packed_at,
-        )  # fmt: skip
-        x_maps, y_maps, out_maps = self._maps
-        with self._lock:
-            y_map = y_maps.at(columns)
-            # A kernel that stores directly does not look at the third map.
-            maps = x_maps.at(rows), y_map, out_maps.at(out) if self.plan.staged else y_map
-            for kernel in self.kernels:
-                kernel.launch(stream, pointers, maps=maps)
+            members["y_source"] = columns
+            columns = members["y_planes"] = Address(Base.MEMORY, self._planes_at)
+        if self._totals_at is not None:
+            members["totals"] = Address(Base.MEMORY, self._totals_at)
+        if unscale is not None:
+            members["x_unscale"], members["y_unscale"] = unscale
+        return members, (rows, columns, out if self.plan.staged else columns)
 
     def _interleaved_map(self, address: int) -> TensorMap:
         x, plan = self._x, self.plan

@@ -14,22 +14,21 @@ class Forced(Generic[T]):
 
     def __init__(self) -> None:
         self._values: list[T] = []
+        #: What is forced; None where nothing is.
+        self.value: T | None = None
 
     @contextmanager
     def to(self, value: T) -> Iterator[None]:
         """A context in which `value` is this one."""
         self._values.append(value)
+        self.value = value
         try:
             yield
         finally:
             self._values.pop()
+            self.value = self._values[-1] if self._values else None
 
     @property
     def active(self) -> bool:
         """Whether anything is forced."""
         return bool(self._values)
-
-    @property
-    def value(self) -> T | None:
-        """What is forced; None where nothing is."""
-        return self._values[-1] if self._values else None

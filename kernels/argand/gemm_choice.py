@@ -131,8 +131,9 @@ def candidates(
                     plan, k_fast=storage != "planar" and rows.k_fast,
                     half_output=sizes.half_output, prescaled=precision.scaled and a.half and b.half,
                 )  # fmt: skip
-                aside = (False, True) if columns.packable_aside else (False,)
-                for way in (replace(plan, packs=packs) for packs in aside):
+                # A pass that packs rows packs columns as well.
+                aside = columns.packable_aside and (rows.packed or storage != "planar")
+                for way in (replace(plan, packs=packs) for packs in (False, True)[: 1 + aside]):
                     if is_legal(way, precision, arch):
                         found += [GemmChoice(way, swapped, parts) for parts in _parts(way, sizes)]
     return [x for x in found if x.parts == 1 or _sums(x, sizes) <= room(x, precision, sizes, a, b)]
@@ -217,6 +218,8 @@ _PACKING = 3.2e12
 _SCANNING = 1.5e12
 _STORE = 24e9
 """Bytes a second that a multiprocessor's epilogue stores."""
+_BEHIND = 0.75
+"""Of what a store takes, that is left where the next tile's products begin meanwhile."""
 _LAUNCH = 4e-6
 _FILL = 1.5e-6
 """Until a kernel's first tile is under way."""
@@ -284,7 +287,8 @@ def estimate(
     one = plan.block_m * plan.block_n * steps * products / rate
     if plan.storage == "fp32" and precision.terms > 1:
         one *= _SPLITTING
-    one += plan.block_m * plan.block_n * 8 / _STORE
+    behind = _BEHIND if tiles > cores and plan.may_have_head(precision) else 1.0
+    one += behind * plan.block_m * plan.block_n * 8 / _STORE
     if choice.parts > 1:
         total += 2 * _LAUNCH + 8 * batch * m * n * (choice.parts + 1) / _PACKING
     division = Division(min(tiles, cores), tiles)

@@ -63,6 +63,23 @@ def call_for(calls: Calls, seconds: float, wait: Callable[[], object]) -> int:
     return done
 
 
+def back_to_back_seconds(call: Callable[[], object], count: int) -> float:
+    """Seconds from one call to the next of ``count`` on the current stream, by the host's clock.
+
+    The same call again and again, as in a program's loop; the device is waited for at the end.
+    """
+    import cupy
+
+    stream = cupy.cuda.get_current_stream()
+    call()
+    stream.synchronize()
+    started = time.perf_counter()
+    for _ in range(count):
+        call()
+    stream.synchronize()
+    return (time.perf_counter() - started) / count
+
+
 def queued_seconds(calls: Calls, count: int) -> list[float]:
     """Seconds of each of ``count`` calls, taken in turn, between two events on the current stream.
 

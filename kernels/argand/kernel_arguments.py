@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,26 @@ _SCALARS = {
     "int": np.int32, "uint32": np.uint32, "int64": np.int64,
     "float": np.float32, "double": np.float64,
 }  # fmt: skip
+
+
+class Base(IntEnum):
+    """The addresses that the launches of a product are given, from which all others are counted."""
+
+    ROWS = 0
+    COLUMNS = 1
+    C = 2
+    OUT = 3
+    MEMORY = 4
+    ZEROS = 5
+    X_UNSCALE = 6
+    Y_UNSCALE = 7
+
+
+class Address(NamedTuple):
+    """An address before a call is made: so many bytes from one of those that the call is given."""
+
+    base: int
+    offset: int = 0
 
 
 def arguments_dtype(fields: Fields) -> np.dtype[Any]:
@@ -44,16 +64,14 @@ class Arguments:
         self._offsets = {name: fields[name][1] for name in names}
         self._wide = {fields[name][1] for name in names if fields[name][0].itemsize == _WORD.size}
 
-    def writer(self, first: str, count: int) -> Callable[..., None]:
-        """What gives the ``count`` neighbouring members of 64 bits from ``first`` on their values.
+    def word(self, name: str) -> tuple[memoryview, int]:
+        """The structure as 64-bit numbers, and which of them a member is.
 
-        Several at once take a fraction of what `set` takes. Raises KeyError for an unknown member,
-        ValueError where others stand between them.
+        Raises KeyError for an unknown member, ValueError for one of another size.
         """
-        begin = self._offsets[first]
-        if not self._wide.issuperset(range(begin, begin + 8 * count, 8)):
-            raise ValueError(f"{count} members of 64 bits do not stand together from {first} on")
-        return partial(struct.Struct(f"={count}q").pack_into, self._memory, begin)
+        if self._offsets[name] not in self._wide:
+            raise ValueError(f"{name} does not have 64 bits")
+        return self._memory.cast("Q"), self._offsets[name] // _WORD.size
 
     def set(self, members: Mapping[str, int]) -> None:
         """Give these members, of 64 bits, their values."""

@@ -85,8 +85,8 @@ class Precision:
     summary: str
 
     def __hash__(self) -> int:
-        """By name and rounding: rows are looked up at every call, and few differ in more."""
-        return hash((self.name, self.roundings))
+        """By name: rows are looked up at every call, and few differ in more."""
+        return hash(self.name)
 
     @property
     def symbol(self) -> str:

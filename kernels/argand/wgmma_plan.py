@@ -88,6 +88,11 @@ class WgmmaPlan:
         """Whether totals of so many k move to memory: those of split operands, where k is long."""
         return precision.terms > 1 and -(-k // self.depth) > SEGMENT * 3 // 2
 
+    def may_have_head(self, precision: Precision) -> bool:
+        """Whether products of the next tile can begin while staged results leave (registers)."""
+        one_term = precision.operand.name == "tf32" and precision.terms == 1
+        return one_term and not self.k_fast and self.block_n == 128
+
     def stage_bytes(self, precision: Precision) -> int:
         """Shared memory of one stage."""
         planes = 2 * precision.terms
@@ -135,12 +140,13 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
          "128 columns of split operands leave no registers to stage results"),
         (precision.terms == 1 or plan.block_n % MOVED_COLUMNS == 0,
          f"totals of split operands move by {MOVED_COLUMNS} columns"),
-        (not plan.head or (plan.staged and plan.block_n == 128 and plan.head < plan.stages),
-         "a head, shorter than the stages, is for staged tiles of 128 columns"),
-        (not plan.head or (operand == "tf32" and precision.terms == 1 and not plan.k_fast),
-         "a head is for one term of tf32 and rows that are contiguous or in planes (registers)"),
-        (not plan.packs or plan.storage == "fp32",
-         "a column operand is packed on the way beside an interleaved row operand of fp32 pairs"),
+        (not plan.head or (plan.staged and plan.head < plan.stages),
+         "a head, shorter than the stages, is for staged tiles"),
+        (not plan.head or plan.may_have_head(precision),
+         "a head is for one term of tf32, tiles of 128 columns and rows that are contiguous or in "
+         "planes"),
+        (not plan.packs or plan.storage in ("fp32", "planar"),
+         "a column operand is packed on the way beside a row operand of fp32 pairs or in planes"),
         (not plan.packs or (operand == "tf32" and precision.terms == 1),
          "what is packed on the way is one term of tf32"),
         (not plan.half_output or operand != "tf32", "16-bit results need a 16-bit operand format"),

@@ -25,8 +25,8 @@ from workflow.records import NOT_RUN, BenchmarkRecord, Record
 QUICK = ["--repeats", "3", "--seconds", "0.01", "--sustain", "0", "--device", "cpu"]
 PLAIN = [*QUICK, "--inputs", "complex64"]
 COLUMNS = (
-    *Record.columns_in_order(), "input", "output", "host_us", "held", "real_tflops",
-    "fraction_of_real", "clock_mhz", "power_w", "temperature_c",
+    *Record.columns_in_order(), "input", "output", "host_us", "held", "back_to_back_us",
+    "real_tflops", "fraction_of_real", "clock_mhz", "power_w", "temperature_c",
 )  # fmt: skip
 
 

@@ -95,9 +95,11 @@ def wgmma_plans(precision: str) -> list[WgmmaPlan]:
     for half, half_output, k_fast in product(halves, halves, (False, True)):
         traits = OperandTraits(half=half, k_fast=k_fast)
         sizes = GemmSizes(1, 4096, 4096, 4096, half_output)
-        for choice in gemm_choices(PRECISIONS[precision], ARCHS[TARGET], sizes, traits, traits):
-            if choice.plan is not None:
-                found[choice.plan] = None
+        row = PRECISIONS[precision]
+        for other in (traits, OperandTraits(packed=True)):
+            for choice in gemm_choices(row, ARCHS[TARGET], sizes, traits, other):
+                if choice.plan is not None:
+                    found[choice.plan] = None
     return list(found)
 
 

@@ -75,7 +75,8 @@ def test_a_packed_operand_may_have_either_role(precision: str) -> None:
         assert all(choice.plan is not None for choice in found)
         for choice, plan in wgmma(found):
             assert plan.storage == "planar" or choice.swapped == is_columns
-            assert not plan.packs
+            # The kernel packs the other one where planes need nothing that comes before it.
+            assert not plan.packs or (precision == "tf32" and choice.swapped and not is_columns)
 
 
 @pytest.mark.parametrize("precision", TENSOR)
@@ -114,7 +115,7 @@ def test_a_conjugate_needs_the_other_operand_unpacked_or_is_packed(precision: st
 
 @pytest.mark.parametrize("precision", TENSOR)
 def test_what_is_packed_on_the_way(precision: str) -> None:
-    """One term of tf32, k contiguous, beside a row operand that is read where it lies."""
+    """One term of tf32, k contiguous, beside a row operand in place or packed beforehand."""
     row = PRECISIONS[precision]
     possible = row.terms == 1 and row.operand.name == "tf32"
     for a, b in ((A, B), (A, A), (B, B), (A, PACKED), (A, replace(A, copyable=False))):
@@ -124,7 +125,7 @@ def test_what_is_packed_on_the_way(precision: str) -> None:
             swapped
             for swapped, x in columns.items()
             if possible and x.k_fast and x.copyable and not x.packed
-            and columns[not swapped].copyable and not columns[not swapped].packed
+            and (columns[not swapped].copyable or columns[not swapped].packed)
         }  # fmt: skip
         assert aside == expected
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import gemm
-from argand.gemm_choice import GemmSizes
+from argand import PRECISIONS, Device, gemm, pack
+from argand.gemm_choice import GemmSizes, OperandTraits, candidates
 
-from tests.kernels.product_cases import normal
+from tests.kernels.product_cases import assert_within, magnitude, normal, summation
 from tests.kernels.wgmma_cases import choices, forced
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
@@ -43,4 +43,34 @@ def test_packing_on_the_way_changes_no_bit(
             with forced(replace(choice, plan=replace(choice.plan, packs=packs))):
                 results.append(gemm(a, b, op_b="C", precision="tf32"))
         assert all(bool((x == results[0]).all()) for x in results)
+    assert found
+
+
+@pytest.mark.parametrize("shape", [(1, 130, 70, 66), (3, 200, 300, 260), (40, 140, 260, 520),
+                                   (2, 260, 2200, 256)])  # fmt: skip
+@pytest.mark.parametrize("op", ["N", "C"])
+def test_packing_on_the_way_beside_planes(
+    cp: Any, rng: np.random.Generator, gpu: Device, shape: tuple[int, int, int, int], op: str
+) -> None:
+    """The row operand was packed beforehand; the last shape has results behind a head."""
+    batch, m, n, k = shape
+    a = normal(rng, batch, m, k)
+    b = normal(rng, batch, *((k, n) if op == "N" else (n, k)))
+    model = gemm(a, b, op_b=op, precision="tf32")
+    slack = summation(k, "tf32") * magnitude(a, b, None, op_b=op)
+    a, packed = cp.asarray(a), pack(cp.asarray(b), "tf32", side="b", op=op)
+    traits = OperandTraits(), OperandTraits(packed=True)
+    found = 0
+    for choice in candidates(PRECISIONS["tf32"], gpu.require_arch(), GemmSizes(*shape), *traits):
+        if choice.plan is None or not choice.plan.packs:
+            continue
+        found += 1
+        results = []
+        for packs in (False, True, True):
+            poison = cp.full(8 * batch * m * (k + 64), np.nan, cp.float32)
+            del poison
+            with forced(replace(choice, plan=replace(choice.plan, packs=packs))):
+                results.append(gemm(a, packed, precision="tf32"))
+        assert all(bool((x == results[0]).all()) for x in results)
+        assert_within(results[0].get(), model, slack)
     assert found

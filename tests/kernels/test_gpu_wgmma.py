@@ -167,19 +167,24 @@ def test_lines_that_are_scaled_in_one_launch_and_in_two(
 
 
 def test_a_tensor_map_that_was_moved_is_that_of_the_new_place(cp: Any) -> None:
-    from ctypes import string_at
+    from argand.cuda_tensor_map import WORDS, MovingMap, TensorMap, tensor_map
 
-    from argand.cuda_tensor_map import tensor_map
+    places = [cp.empty((64, 64), cp.complex64).data.ptr for _ in range(3)]
 
-    first, second = (cp.empty((64, 64), cp.complex64) for _ in range(2))
-    form = (8, (64, 64, 1), (512, 64 * 512), (16, 64, 1), 128)
-    moved, fresh = (tensor_map(x.data.ptr, *form) for x in (first, second))
-    assert string_at(moved.place, 128) != string_at(fresh.place, 128)
-    copied = moved.another(second.data.ptr)
-    assert string_at(copied.place, 128) == string_at(fresh.place, 128)
-    assert string_at(moved.place, 128) != string_at(fresh.place, 128)
-    moved.move(second.data.ptr)
-    assert string_at(moved.place, 128) == string_at(fresh.place, 128)
+    def described(address: int) -> TensorMap:
+        return tensor_map(address, 8, (64, 64, 1), (512, 64 * 512), (16, 64, 1), 128)
+
+    words = memoryview(bytearray(8 * WORDS)).cast("Q")
+    moving = MovingMap(described, words)
+    for address in places:
+        moving.move(address)
+        assert tuple(words) == described(address).words
+        if moving.by_word:  # then launches write it themselves
+            words[0] = places[0]
+            assert tuple(words) == described(places[0]).words
+    by_driver = described(places[0])
+    by_driver.move(places[1])
+    assert by_driver.words == described(places[1]).words != described(places[0]).words
 
 
 @pytest.mark.parametrize("precision", TENSOR)

@@ -104,28 +104,18 @@ def test_values_reach_the_bytes() -> None:
     assert {name: getattr(found, name) for _, name in MIXED} == values() | {"x": address}
 
 
-def test_neighbours_are_written_at_once() -> None:
+def test_a_word_is_where_its_member_is() -> None:
     fields: Fields = (("int", "size"), ("void*", "x"), ("int64", "y"), ("float", "z"))
     held = Arguments(arguments_dtype(fields), {"size": 3, "x": 0, "y": 0, "z": 0.5})
-    held.writer("x", 2)(2**40, -7)
+    for name, value in (("x", 2**40), ("y", 2**63 + 7)):
+        words, index = held.word(name)
+        words[index] = value
     found = as_c(fields).from_buffer_copy(held.bytes.tobytes())
-    assert (found.size, found.x, found.y, found.z) == (3, 2**40, -7, 0.5)
-    for first, count in (("x", 3), ("size", 2)):
-        with pytest.raises(ValueError, match=f"from {first} on"):
-            held.writer(first, count)
+    assert (found.size, found.x, found.y, found.z) == (3, 2**40, 7 - 2**63, 0.5)
+    with pytest.raises(ValueError, match="size does not have 64 bits"):
+        held.word("size")
     with pytest.raises(KeyError):
-        held.writer("w", 1)
-
-
-@pytest.mark.parametrize(
-    ("fields", "first", "count"),
-    [(WGMMA_ARGUMENTS, "c", 10), (ARGUMENTS, "a", 6), (PACK_SOURCE, "x", 5)],
-)
-def test_addresses_follow_one_another(fields: Fields, first: str, count: int) -> None:
-    """As launches write them: these and no others are pointers."""
-    pointers = [name for kind, name in fields if kind.endswith("*")]
-    assert pointers == [name for _, name in fields][:count]
-    assert pointers[0] == first
+        held.word("w")
 
 
 def test_a_member_without_a_value_is_named() -> None:

@@ -1,65 +1,107 @@
-"""Tensor maps of arrays of one form: kept by address, and moved where there are many."""
+"""Tensor maps of arrays of one form: described once, then moved, by hand where it is known how."""
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 
 import pytest
 from argand import cuda_tensor_map
-from argand.cuda_tensor_map import MapsOfForm, TensorMap
+from argand.cuda_tensor_map import WORDS, MovingMap, TensorMap, TensorMapError
 
 
 class Described:
     """In place of the driver's: 128 bytes, of which the first eight are the address."""
 
     def __init__(self, address: int = 0) -> None:
-        self.bytes = (ctypes.c_uint64 * 16)(address, *range(15))
+        self.bytes = (ctypes.c_uint64 * WORDS)(address, *range(1, WORDS))
 
     def getPtr(self) -> int:  # noqa: N802
         return ctypes.addressof(self.bytes)
 
 
+Write = Callable[[Described, int], int]
+
+
 class Driver:
-    """As much of the driver as moves maps; it counts how often."""
+    """As much of the driver as moves maps, by ``write``; it counts how often."""
 
-    CUtensorMap = Described
-
-    def __init__(self) -> None:
+    def __init__(self, write: Write) -> None:
         self.moved = 0
+        self._write = write
 
-    def cuTensorMapReplaceAddress(self, found: Described, address: int) -> tuple[int]:  # noqa: N802
+    def cuTensorMapReplaceAddress(self, found: Described, address: int) -> tuple[Error]:  # noqa: N802
         self.moved += 1
-        found.bytes[0] = address
-        return (0,)
+        return (Error(self._write(found, address)),)
 
 
-def words(place: int) -> list[int]:
-    """What lies at a map's place."""
-    return list((ctypes.c_uint64 * 16).from_address(place))
+class Error(int):
+    """What the driver says."""
+
+    name = "CUDA_ERROR"
 
 
-def test_an_array_that_was_there_before_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    driver, made = Driver(), []
+def first_word(found: Described, address: int) -> int:
+    found.bytes[0] = address
+    return 0
+
+
+def two_words(found: Described, address: int) -> int:
+    """Another form, in which part of the address is kept elsewhere too."""
+    found.bytes[0], found.bytes[5] = address, 5 + (address >> 40)
+    return 0
+
+
+def no_high_addresses(found: Described, address: int) -> int:
+    return 1 if address >> 46 else first_word(found, address)
+
+
+def moving(monkeypatch: pytest.MonkeyPatch, write: Write) -> tuple[MovingMap, Driver, list[int]]:
+    driver, made = Driver(write), []
 
     def make(address: int) -> TensorMap:
         made.append(address)
-        return TensorMap(Described(address), address)
+        found = Described()
+        write(found, address)
+        return TensorMap(found, address)
 
     monkeypatch.setattr(cuda_tensor_map, "_driver", lambda: driver)
-    maps = MapsOfForm(make)
-    addresses = range(16, 16 * 9, 16)  # as many as are kept
-    places = [maps.at(address) for address in addresses]
-    assert len(set(places)) == len(places)
-    # One is described, the others are copies of it that were moved.
-    assert (made, driver.moved) == ([16], len(places) - 1)
-    for _ in range(2):
-        assert [maps.at(address) for address in addresses] == places
-        assert [words(place) for place in places] == [[a, *range(15)] for a in addresses]
-    assert (made, driver.moved) == ([16], len(places) - 1)
-    # One more takes the place of the first, which then is another's.
-    assert maps.at(512) == places[0]
-    assert words(places[0])[0] == 512
-    assert maps.at(16) == places[1]
-    assert words(places[1])[0] == 16
-    assert maps.at(512) == places[0]
-    assert (made, driver.moved) == ([16], len(places) + 1)
+    words = memoryview(bytearray(8 * WORDS)).cast("Q")
+    return MovingMap(make, words), driver, made
+
+
+ADDRESSES = (16, 1 << 40, 48, 16, (1 << 45) + 512)
+
+
+@pytest.mark.parametrize("write", [first_word, two_words, no_high_addresses])
+def test_a_moved_map_is_what_the_driver_describes(
+    monkeypatch: pytest.MonkeyPatch, write: Write
+) -> None:
+    one, driver, made = moving(monkeypatch, write)
+    for address in ADDRESSES:
+        one.move(address)
+        expected = Described()
+        write(expected, address)
+        assert list(one.words) == list(expected.bytes)
+    assert made == [16]
+    assert one.by_word == (write is first_word)
+    before = driver.moved
+    one.move(ADDRESSES[-1])  # it is there
+    assert driver.moved == before
+
+
+def test_where_the_address_is_a_word_launches_write_it_themselves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, _, _ = moving(monkeypatch, first_word)
+    one.move(16)
+    assert one.by_word
+    one.words[0] = 512
+    assert list(one.words) == list(Described(512).bytes)
+
+
+def test_an_address_that_the_driver_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, _, _ = moving(monkeypatch, no_high_addresses)
+    one.move(16)
+    with pytest.raises(TensorMapError, match="0x400000000010"):
+        one.move((1 << 46) + 16)
