@@ -35,10 +35,12 @@ from argand.precision import PRECISIONS, TF32, Precision
 FAST_PRIME = 23
 """cuFFT is faster at lengths of prime factors up to here: measured on an H200 at 16 to 1000 and at
 1024, 4095 and 4096 (7, 11, 13, 23). Another card is measured by `argand.tune_dft`."""
-SLOW_LENGTHS = (32, 9425, 10_075, 11_904, 12_000, 1 << 14, 1 << 15, 1 << 16, 1 << 17)
+SLOW_LENGTHS = (
+    32, 1860, 9425, 10_075, 11_904, 12_000, 14_104, 1 << 14, 1 << 15, 1 << 16, 1 << 17,
+)  # fmt: skip
 """But not at these, where ours is (at 9000, 10080 and 14400 it is slower)."""
-FAST_LENGTHS = (29, 31, 148, 777, 999, 1645)
-"""And at these, two primes and lengths of 37 and 47, too."""
+FAST_LENGTHS = (29, 31, 141, 148, 777, 999, 1645, 3552, 3700, 4070, 12_416, 21_627)
+"""And at these, by 4 to 60%: measured, and missed by what is said of other lengths below."""
 DENSE_BY_THREADS, DENSE_OF_3XTF32 = 512, 128
 """Up to here a dense prime is worth it without wgmma: on an H200 butterflies have 0.39 of the copy
 rate at 719, cuFFT has 0.27. (3xtf32 has 5.5 times cuFFT's rate at 127, but 0.69, 0.85 and 0.40
@@ -47,8 +49,8 @@ LIBRARY_PRIME = 127
 """cuFFT has butterflies of primes up to here; of larger ones it convolves."""
 _ONCE_PRIME, _ONCE_LENGTH = 31, 12_000
 """Powers of one of the primes from 29 to here take cuFFT no longer than the prime does. Up to this
-length, beside primes up to `FAST_PRIME`, ours has 0.36 to 1.06 of its rate (68 lengths; 1.17 at
-1860), but dense products (58 to 124), which are 1.05 to 1.23 times as fast."""
+length, beside primes up to `FAST_PRIME`, ours has 0.36 to 1.06 of its rate (67 lengths), but dense
+products (58 to 124), which are 1.05 to 1.24 times as fast."""
 _WARPS = ((160, 2), (224, 4), (264, 2), (LARGEST_DENSE, 4))
 """Without wgmma: up to which dense length so many warps share a tile, measured at 131, 191, 251 and
 257, 383 and 509."""
@@ -126,8 +128,8 @@ def _library_is_faster(plan: Plan) -> str | None:
 def _library_cycles(primes: Sequence[int]) -> float:
     """What several kernels of cuFFT's take for a number of a length of such factors.
 
-    As `passes_cycles` counts. Fitted to 98 lengths from 12416 to 1040384 on an H200; the faster of
-    both is taken at all but three of these, where the other has 0.86 to 0.92 of its time.
+    As `passes_cycles` counts. Fitted to 98 lengths from 12416 to 1040384 on an H200: of both the
+    faster one is taken, or one within 2% of it, but for three of `FAST_LENGTHS` and `SLOW_LENGTHS`.
     """
     if max(primes) > LIBRARY_PRIME:
         return inf
