@@ -193,24 +193,31 @@ def test_another_thread_may_be_capturing(
 def test_streams_do_not_wait_for_each_other(
     cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each has a graph of its own: launches of one graph come one after the other."""
+    """Each has graphs of its own: launches of one graph come one after the other.
+
+    All of them are made before: the driver may wait for the device when it makes one.
+    """
+    from argand import cuda_graph
+
     (pair,) = operands(cp, rng, 1)
     (expected,) = one_by_one(cp, monkeypatch, [pair], **HOW)
-    out = cp.empty_like(expected)
+    places = [cp.empty_like(expected) for _ in range(cuda_graph._PLACES)]
     first, second = (cp.cuda.Stream(non_blocking=True) for _ in range(2))
     cp.cuda.Device().synchronize()
     for stream in (first, second):
         with stream:
             for _ in range(CALLS):
-                gemm(*pair, out=out, **HOW)
+                for out in places:
+                    gemm(*pair, out=out, **HOW)
             stream.synchronize()
+    out = places[0]
     out.fill(np.nan)
     cp.cuda.Device().synchronize()
     hold = gpu_timing._Hold
     with first:
         held = hold()
-        gemm(*pair, out=cp.empty_like(out), **HOW)
-        gemm(*pair, out=out, **HOW)
+        for place in places[1:]:
+            gemm(*pair, out=place, **HOW)
     try:
         with second:
             gemm(*pair, out=out, **HOW)

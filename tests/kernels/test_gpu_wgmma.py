@@ -169,7 +169,9 @@ def test_lines_that_are_scaled_in_one_launch_and_in_two(
 def test_a_tensor_map_that_was_moved_is_that_of_the_new_place(cp: Any) -> None:
     from argand.cuda_tensor_map import WORDS, MovingMap, TensorMap, tensor_map
 
-    places = [cp.empty((64, 64), cp.complex64).data.ptr for _ in range(3)]
+    arrays = [cp.empty((64, 64), cp.complex64) for _ in range(3)]
+    places = [x.data.ptr for x in arrays]
+    assert len(set(places)) == len(places)
 
     def described(address: int) -> TensorMap:
         return tensor_map(address, 8, (64, 64, 1), (512, 64 * 512), (16, 64, 1), 128)
