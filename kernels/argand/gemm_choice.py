@@ -199,8 +199,7 @@ def choose(
 
     Raises PlanError where there is none.
     """
-    every = candidates(precision, arch, sizes, a, b)
-    every = [choice for choice in every if family in (None, choice.family)]
+    every = [x for x in candidates(precision, arch, sizes, a, b) if family in (None, x.family)]
     if not every:
         raise PlanError(
             f"no {family or 'kernel'} for {precision.name} on {arch.name} with packed operands, "
@@ -278,8 +277,7 @@ def estimate(
             copies = batch if traits.batched else 1
             packing += max(1e-6, copies * lines * k * item / _PACKING)
     total = _LAUNCH + _FILL + packing + (_LAUNCH if packing else 0.0)  # one launch for both
-    if plan.packs:
-        total += _ASIDE
+    total += _ASIDE if plan.packs else 0.0
     tiles = batch * choice.parts * -(-rows // plan.block_m) * -(-columns // plan.block_n)
     stages = -(-k // (plan.depth * choice.parts))
     steps = stages * plan.depth

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 from argand import choice_table
 
+from tests.kernels.graph_cases import no_call_remembered
 from tests.kernels.tuning_cases import card
+
+__all__ = ["no_call_remembered"]
 
 
 @pytest.fixture
