@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, gemm
-from argand.gemm_choice import GemmChoice
+from argand.gemm_choice import GemmChoice, GemmSizes
 
 from tests.kernels.precisions import SCALED, SPLIT, TENSOR
 from tests.kernels.product_cases import (
@@ -28,7 +28,7 @@ from tests.kernels.product_cases import (
     repeats_bit_for_bit,
     summation,
 )
-from tests.kernels.wgmma_cases import forced
+from tests.kernels.wgmma_cases import first_choices, forced
 
 pytestmark = pytest.mark.gpu
 Array = npt.NDArray[Any]
@@ -131,3 +131,16 @@ def test_the_error_of_a_split_does_not_grow_with_k(
 def test_same_call_same_bits(cp: Any, rng: np.random.Generator, precision: str) -> None:
     a, b = cp.asarray(normal(rng, 500, 700)), cp.asarray(normal(rng, 700, 300))
     assert repeats_bit_for_bit(partial(gemm, a, b, precision=precision))
+
+
+@pytest.mark.usefixtures("wgmma")
+@pytest.mark.parametrize("k", [512, 6000])
+@pytest.mark.parametrize("precision", SPLIT)
+def test_totals_beyond_fp32_are_infinite(cp: Any, precision: str, k: int) -> None:
+    """Also those that move to memory on the way, of the longer k."""
+    a, b = (cp.full(shape, 2.0**100, np.complex64) for shape in ((200, k), (k, 300)))
+    for choice in first_choices(cp, precision, GemmSizes(1, 200, 300, k)):
+        with forced(choice):
+            found = gemm(a, b, precision=precision).get()
+        assert np.isposinf(found.real).all(), choice
+        assert (found.imag == 0).all(), choice
