@@ -23,7 +23,7 @@ from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.methods.shards import split_part
 from workflow.steps.gpu_devices import study_gpus, tell_jobs
-from workflow.steps.needs import asked, urgency
+from workflow.steps.needs import asked, timing_threads, urgency
 from workflow.steps.progress import attach
 from workflow.storage import run_folder
 

@@ -21,7 +21,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -31,16 +30,15 @@ from argand import PRECISIONS
 
 from benchmarks.streaming import ANTENNAS, POLARIZATIONS, write_operands
 from workflow.config.loading import load_study
+from workflow.output.lease_log import Lease, leases, pairs, seconds
 from workflow.steps.gpu_devices import usable_gpus
 from workflow.steps.job_device import LEASE_LOG
+from workflow.steps.needs import timing_threads
 from workflow.study import Study
 from workflow.versions import timestamp, versions
 
 ROOT = Path(__file__).parents[1]
 NAME = "beams"
-THREADS_SHARE = 4
-"""The jobs on all GPUs together have this fraction (one in) of the cores, as in a study."""
-Lease = dict[str, Any]
 
 
 def main() -> None:
@@ -94,7 +92,7 @@ def measure(
     staged = folder / "results" / "staged" / f"{NAME}.h5"
     staged.parent.mkdir(parents=True)
     write_operands(staged, study.workload(NAME).case)
-    threads = max(1, (os.cpu_count() or 1) // THREADS_SHARE // gpus)
+    threads = timing_threads(os.cpu_count() or 1, gpus)
     _run(study, folder, gpus, gpus, threads)
     yield _run(study, folder, gpus, len(study.shards(NAME)), threads)
     yield _run(study, folder, 1, alone, threads)
@@ -129,19 +127,14 @@ def _run(study: Study, folder: Path, gpus: int, shards: int, threads: int) -> di
     return {"gpus": gpus, "shards": shards, "wall_s": seconds, **summary(leases(log)[before:])}
 
 
-def leases(log: Path) -> list[Lease]:
-    """The lines of a lease log; none where there is no such file."""
-    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-
-
 def summary(lines: Sequence[Lease]) -> dict[str, Any]:
     """What a lease log says of one run: seconds, and the most memory of the host that a job had.
 
     Raises ValueError where two jobs had a device at the same time.
     """
     spans: dict[str, list[tuple[float, float]]] = {}
-    for taken, back in _pairs(lines):
-        spans.setdefault(taken["gpus"][0]["uuid"], []).append((_seconds(taken), _seconds(back)))
+    for taken, back in pairs(lines):
+        spans.setdefault(taken["gpus"][0]["uuid"], []).append((seconds(taken), seconds(back)))
     gaps = []
     for device, held in spans.items():
         held.sort()
@@ -160,16 +153,6 @@ def summary(lines: Sequence[Lease]) -> dict[str, Any]:
         "busy": sum(end - start for start, end in jobs) / span / len(spans),
         "host_peak_mib": max(line.get("host_peak_bytes", 0) for line in lines) / 2**20,
     }
-
-
-def _pairs(lines: Sequence[Lease]) -> list[tuple[Lease, Lease]]:
-    """The line of each lease that was taken, and the one where it was given back."""
-    back = {line["pid"]: line for line in lines if line["event"] == "given back"}
-    return [(line, back[line["pid"]]) for line in lines if line["event"] == "taken"]
-
-
-def _seconds(line: Lease) -> float:
-    return datetime.fromisoformat(line["time"]).timestamp()
 
 
 def _short(value: object) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
+from workflow.output.lease_log import leases, pairs, seconds
 from workflow.output.readable import Column, markdown_table, number
 
 _LINE = re.compile(r"(\d\d):(\d\d):(\d\d)  \[ *\d+/\d+\]  ([a-z]+):? +(.*?) +([\d.]+) s(?:  |$)")
@@ -68,19 +67,15 @@ def _since(start: float, clock: float) -> float:
 
 def leases_table(data: Path) -> str:
     """Of each job that had a GPU: when, how long, and the most of the host's memory that it had."""
-    text = (data / "h200-study-leases.jsonl").read_text(encoding="utf-8")
-    lines = [json.loads(line) for line in text.splitlines()]
-    back = {line["pid"]: line for line in lines if line["event"] == "given back"}
-    taken = [line for line in lines if line["event"] == "taken"]
-    began = min(datetime.fromisoformat(line["time"]) for line in taken)
+    held = pairs(leases(data / "h200-study-leases.jsonl"))
+    began = min(seconds(taken) for taken, _ in held)
     rows = []
-    for line in taken:
-        start, end = (datetime.fromisoformat(x["time"]) for x in (line, back[line["pid"]]))
+    for taken, back in held:
+        start, end = seconds(taken), seconds(back)
         rows.append({
-            "job": line["job"].removeprefix("run "), "GPU": str(line["gpus"][0]["index"]),
-            "from (s)": f"{(start - began).total_seconds():.0f}",
-            "held (s)": number((end - start).total_seconds()),
-            "host memory (GiB)": number(back[line["pid"]]["host_peak_bytes"] / 2**30),
+            "job": taken["job"].removeprefix("run "), "GPU": str(taken["gpus"][0]["index"]),
+            "from (s)": f"{start - began:.0f}", "held (s)": number(end - start),
+            "host memory (GiB)": number(back["host_peak_bytes"] / 2**30),
         })  # fmt: skip
     return _table(rows, text=("job",))
 

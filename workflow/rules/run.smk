@@ -2,13 +2,11 @@
 KEPT = str if study.keep_runs else temp
 
 
-# Timings on the CPU are taken with the machine to themselves: these rules ask for every core. Those
-# on GPUs, each with its device to itself, share a quarter of them and leave the rest to the
-# verification of what has been computed. On a cluster the profile says how many (set-threads).
+# On a cluster the profile says how many (set-threads).
 if ON_CLUSTER:
     TIMING_THREADS = 1
 else:
-    TIMING_THREADS = max(1, workflow.cores // 4 // GPUS) if GPUS else workflow.cores
+    TIMING_THREADS = timing_threads(workflow.cores, GPUS)
 
 
 rule calibrate:

@@ -144,6 +144,16 @@ def asked(study: Study, step: Step | None = None, *, gpu: bool = False) -> dict[
     return {"mem_mb": of("memory_mb"), "runtime": of("minutes")}
 
 
+def timing_threads(cores: int, gpus: int) -> int:
+    """Cores that a timed job asks for on a machine of so many.
+
+    Timings on the CPU have the machine to themselves. Those on GPUs, each with its device to
+    itself, share a quarter of the cores and leave the rest to the verification of what has been
+    computed.
+    """
+    return max(1, cores // 4 // gpus) if gpus else cores
+
+
 def urgency(study: Study, name: str, *, gpu: bool = False) -> int:
     """How soon a workload begins, as Snakemake's priority from 3 to `MOST_URGENT`.
 

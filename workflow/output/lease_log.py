@@ -1,0 +1,28 @@
+"""What the log of leases says: which job had which GPU, and from when to when."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+Lease = dict[str, Any]
+"""A line, as `workflow.steps.job_device` writes it."""
+
+
+def leases(log: Path) -> list[Lease]:
+    """The lines of a lease log; none where there is no such file."""
+    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def pairs(lines: Sequence[Lease]) -> list[tuple[Lease, Lease]]:
+    """The line of each lease that was taken, and the one where it was given back."""
+    back = {line["pid"]: line for line in lines if line["event"] == "given back"}
+    return [(line, back[line["pid"]]) for line in lines if line["event"] == "taken"]
+
+
+def seconds(line: Lease) -> float:
+    """When it was written, in seconds since the epoch."""
+    return datetime.fromisoformat(line["time"]).timestamp()
