@@ -13,22 +13,17 @@ class Forced(Generic[T]):
     """What the innermost context forces; ``active`` says whether there is one, T may be None."""
 
     def __init__(self) -> None:
-        self._values: list[T] = []
-        #: What is forced; None where nothing is.
+        #: Whether anything is forced.
+        self.active = False
+        #: What is; None where nothing is.
         self.value: T | None = None
 
     @contextmanager
     def to(self, value: T) -> Iterator[None]:
         """A context in which `value` is this one."""
-        self._values.append(value)
-        self.value = value
+        before = self.active, self.value
+        self.active, self.value = True, value
         try:
             yield
         finally:
-            self._values.pop()
-            self.value = self._values[-1] if self._values else None
-
-    @property
-    def active(self) -> bool:
-        """Whether anything is forced."""
-        return bool(self._values)
+            self.active, self.value = before
