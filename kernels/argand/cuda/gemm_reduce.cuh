@@ -1,6 +1,6 @@
 // Adds up the sums over parts of k: out = alpha sum + beta C.
 #pragma once
-#include "device/types.cuh"
+#include "device/complex.cuh"
 
 struct ReduceArguments {
     const float2* sums;  // (parts, batch, m, n)
@@ -24,12 +24,8 @@ __device__ __forceinline__ void add_parts(const ReduceArguments& args) {
         sum = {sum.x + x.x, sum.y + x.y};
     }
     const int64 column = at % args.n, row = at / args.n % args.m, batch = at / (args.n * args.m);
-    float2 result = {args.alpha_re * sum.x - args.alpha_im * sum.y,
-                     args.alpha_re * sum.y + args.alpha_im * sum.x};
-    if (args.beta_re != 0.0f || args.beta_im != 0.0f) {
-        const float2 c = args.c[batch * args.c_batch + row * args.c_row + column * args.c_column];
-        result.x += args.beta_re * c.x - args.beta_im * c.y;
-        result.y += args.beta_re * c.y + args.beta_im * c.x;
-    }
-    args.out[batch * args.out_batch + row * args.out_row + column * args.out_column] = result;
+    const float2* c =
+        args.c + batch * args.c_batch + row * args.c_row + column * args.c_column;
+    args.out[batch * args.out_batch + row * args.out_row + column * args.out_column] =
+        scale_and_add(args, sum, c);
 }
