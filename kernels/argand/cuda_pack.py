@@ -20,14 +20,13 @@ from argand.pack_plan import (
     THREADS,
     PackPlan,
     can_wait,
+    lines_of,
     pack_arguments,
     pack_kernel_name,
     pack_source,
     pitch_of,
     planes_bytes,
     scales,
-    strip_blocks,
-    strips,
 )
 from argand.precision import Precision
 
@@ -85,11 +84,11 @@ class PackSource:
     half: bool = False
     flip: bool = False
 
-    @property
-    def plan(self) -> PackPlan:
+    def plan(self, precision: Precision) -> PackPlan:
         """How a kernel reads it."""
         along_k = k_fast(self.layout)
-        return PackPlan(self.half, along_k, 2 if self.layout.in_pairs(along_k) else 1)
+        lines = lines_of(precision, self.half, pitch_of(self.layout.columns))
+        return PackPlan(self.half, along_k, 2 if self.layout.in_pairs(along_k) else 1, lines)
 
 
 class PackLaunch:
@@ -101,13 +100,13 @@ class PackLaunch:
     def __init__(
         self, precision: Precision, sources: Sequence[PackSource], batch: int, device: Device
     ) -> None:
-        plans = [source.plan for source in sources]
+        plans = [source.plan(precision) for source in sources]
         self._places = []
         values: dict[str, int] = {}
         blocks = []
         scaled = [scales(precision, plan) for plan in plans]
         pitches = [pitch_of(x.layout.columns) for x in sources]
-        waits = all(can_wait(pitch, device.cores) for pitch in pitches)
+        waits = all(map(can_wait, plans, pitches, [device.cores] * len(plans)))
         self._scan = None
         if any(scaled) and not waits:
             self._scan = ScanLaunch([x.layout for x in sources], batch, device)
@@ -119,7 +118,7 @@ class PackLaunch:
             x = source.layout
             batches = batch if x.batch_stride else 1
             wait = scaled[i] and waits
-            count = strips(x.rows, batches)
+            count = plans[i].strips(x.rows, batches)
             # Strips' counters, then lines' magnitudes, where kernels leave zeros.
             arrived = self.counters
             largest = arrived + 8 * count
@@ -132,7 +131,7 @@ class PackLaunch:
                 (arrived, largest) if wait else None,
             ))  # fmt: skip
             self.nbytes = unscale + (_aligned(8 * batches * x.rows) if scaled[i] else 0)
-            blocks.append(count * strip_blocks(pitch))
+            blocks.append(count * plans[i].strip_blocks(pitch))
             numbers = {
                 "x": 0, "planes": 0, "largest": 0, "arrived": 0, "unscale": 0,
                 "line_stride": x.row_stride, "k_stride": x.column_stride,

@@ -14,16 +14,15 @@ from argand.precision import Precision
 from argand.tile_division import FEW_TILES, TILE_GROUP
 from argand.wgmma_plan import WgmmaPlan
 
-LINES = 64
-DEPTH = 64
 THREADS = 256
-"""Of a block, and what it packs. As in gemm_pack.cuh."""
+TILE = 4096
+"""Of a block, and how many numbers it packs. As in gemm_pack.cuh."""
 _PITCH = 16
 """Planes are padded to a multiple of this many k."""
-_BLOCKS_A_CORE = 4
-"""That run at once, by their shared memory and registers."""
 _STRIPS_AT_ONCE = 4
 """Strips of which all blocks run at once, where they wait for each other."""
+_LONG = 1024
+"""k from which on strips that are waited for have few lines."""
 
 
 @dataclass(frozen=True)
@@ -31,17 +30,38 @@ class PackPlan:
     """How a source lies in memory.
 
     ``half_source`` says that it holds pairs of 16 bits, ``k_fast`` that k is its contiguous axis,
-    ``vector`` how many complex numbers one read takes (2 needs them aligned).
+    ``vector`` how many complex numbers one read takes (2 needs them aligned). A block packs
+    ``lines`` by what is left of its `TILE`.
     """
 
     half_source: bool = False
     k_fast: bool = True
     vector: int = 1
+    lines: int = 64
 
     @property
     def symbol(self) -> str:
         """The plan in the kernel's name."""
-        return f"{'k' if self.k_fast else 'm'}{'h' if self.half_source else 's'}{self.vector}"
+        layout = f"{'k' if self.k_fast else 'm'}{'h' if self.half_source else 's'}{self.vector}"
+        return f"{layout}x{self.lines}"
+
+    @property
+    def blocks_a_core(self) -> int:
+        """That run at once, by their shared memory, 37 KB, and registers, 48 or 64."""
+        return 5 if self.lines < 64 else 4
+
+    @property
+    def depth(self) -> int:
+        """k that a block packs."""
+        return TILE // self.lines
+
+    def strips(self, lines: int, batches: int) -> int:
+        """How many strips of lines a source has; each is a row of blocks."""
+        return batches * -(-lines // self.lines)
+
+    def strip_blocks(self, pitch: int) -> int:
+        """Blocks of a strip."""
+        return -(-pitch // self.depth)
 
 
 def scales(precision: Precision, plan: PackPlan) -> bool:
@@ -49,19 +69,17 @@ def scales(precision: Precision, plan: PackPlan) -> bool:
     return precision.scaled and not plan.half_source
 
 
-def strips(lines: int, batches: int) -> int:
-    """How many strips of lines a source has; each is a row of blocks."""
-    return batches * -(-lines // LINES)
+def lines_of(precision: Precision, half_source: bool, pitch: int) -> int:
+    """Lines of a tile: few of a long k where its blocks wait for each other.
+
+    Then fewer of them do. Else as many as k, so that either axis may be the contiguous one.
+    """
+    return 16 if precision.scaled and not half_source and pitch >= _LONG else 64
 
 
-def strip_blocks(pitch: int) -> int:
-    """Blocks of a strip."""
-    return -(-pitch // DEPTH)
-
-
-def can_wait(pitch: int, cores: int) -> bool:
+def can_wait(plan: PackPlan, pitch: int, cores: int) -> bool:
     """Whether a strip's blocks run at once, so that they can find its magnitudes together."""
-    return _STRIPS_AT_ONCE * strip_blocks(pitch) <= _BLOCKS_A_CORE * cores
+    return _STRIPS_AT_ONCE * plan.strip_blocks(pitch) <= plan.blocks_a_core * cores
 
 
 PACK_SOURCE: tuple[tuple[str, str], ...] = (
@@ -90,10 +108,11 @@ def pack_source(precision: Precision, plans: Sequence[PackPlan]) -> str:
         f"constexpr PackPlan kPlan{i}{{{_members(precision, plan)}}};\n"
         for i, plan in enumerate(plans)
     )
+    blocks = min(plan.blocks_a_core for plan in plans)
     sources = " ".join(f"PackArguments source_{i};" for i in range(len(plans)))
     second = (
         "    if (blockIdx.x >= args.first_blocks) {\n"
-        "        pack_planes<kPlan1>(args.source_1, blockIdx.x - args.first_blocks, tile);\n"
+        "        pack_planes<kPlan1>(args.source_1, args.first_blocks, tile, found);\n"
         "        return;\n"
         "    }\n"
     )
@@ -102,11 +121,12 @@ def pack_source(precision: Precision, plans: Sequence[PackPlan]) -> str:
         f"struct Arguments {{ {sources} int64 first_blocks; }};\n"
         f"{size_check('Arguments', pack_arguments(len(plans)))}"
         f"{constants}"
-        f'extern "C" __global__ void __launch_bounds__({THREADS}, {_BLOCKS_A_CORE})\n'
+        f'extern "C" __global__ void __launch_bounds__({THREADS}, {blocks})\n'
         f"{pack_kernel_name(precision, plans)}(const __grid_constant__ Arguments args) {{\n"
         "    __shared__ float2 tile[kPackTile];\n"
+        "    __shared__ uint32 found[kMostPackLines];\n"
         f"{second if len(plans) > 1 else ''}"
-        "    pack_planes<kPlan0>(args.source_0, blockIdx.x, tile);\n"
+        "    pack_planes<kPlan0>(args.source_0, 0, tile, found);\n"
         "}\n"
     )
 
@@ -117,6 +137,7 @@ def _members(precision: Precision, plan: PackPlan) -> str:
         "half_source": str(plan.half_source).lower(),
         "k_fast": str(plan.k_fast).lower(),
         "vector": plan.vector,
+        "lines": plan.lines,
     }
     return ", ".join(f".{name} = {value}" for name, value in fields.items())
 

@@ -20,7 +20,7 @@ from argand.gemm_plan import (
     whole_passes,
 )
 from argand.gpu_timing import HOLD_KERNEL, HOLD_SOURCE
-from argand.pack_plan import PackPlan, pack_kernel_name, pack_source
+from argand.pack_plan import PackPlan, lines_of, pack_kernel_name, pack_source
 from argand.precision import ROUNDINGS
 from argand.scan_plan import SCAN_KERNEL, scan_source
 from argand.wgmma_plan import (
@@ -161,13 +161,18 @@ def test_every_rounding_on_hopper(precision: str, rounding: str) -> None:
 
 
 @pytest.mark.parametrize("precision", TENSOR)
-def test_every_packing(precision: str) -> None:
+@pytest.mark.parametrize("k", [64, 4096])
+def test_every_packing(precision: str, k: int) -> None:
+    """Of one operand of any layout, or of both; of 16 bits, or of fp32, or one of each."""
     row = PRECISIONS[precision]
     halves = (False, True) if precision in SINGLE_HALF else (False,)
-    for half, vector in product(halves, (1, 2)):
-        alone = [[PackPlan(half, k_fast, vector)] for k_fast in (False, True)]
-        both = [PackPlan(half, True, vector), PackPlan(half, False, vector)]
-        for plans in (*alone, both):
+    for vector in (1, 2):
+        every = [
+            PackPlan(half, k_fast, vector, lines_of(row, half, k))
+            for half in halves for k_fast in (False, True)
+        ]  # fmt: skip
+        both = [[one, other] for one, other in product(every, every) if one.k_fast > other.k_fast]
+        for plans in (*([plan] for plan in every), *both):
             assert_clean(pack_source(row, plans), TARGET, pack_kernel_name(row, plans))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from argand.pack_plan import Aside, pack_aside, pitch_of
+from argand import PRECISIONS
+from argand.pack_plan import Aside, PackPlan, can_wait, lines_of, pack_aside, pitch_of
 from argand.tile_division import Division, Tiles, divide
 from argand.wgmma_plan import WgmmaPlan
 
@@ -161,3 +162,17 @@ def test_no_unit_is_held_back_when_a_tile_wants_it(
             first // column_tiles * parts * row_tiles * column_tiles + first % column_tiles * height
         )
         assert wanted <= index
+
+
+def test_strips_that_are_waited_for_have_few_lines() -> None:
+    """Of 16 lines four run at once on an H200 up to k = 42240, of 64 up to 8448."""
+    for precision in ("3xfp16", "fp16"):
+        assert lines_of(PRECISIONS[precision], False, 4096) == 16
+        assert lines_of(PRECISIONS[precision], False, 512) == 64
+        assert lines_of(PRECISIONS[precision], True, 4096) == 64  # 16-bit sources have no scales
+    assert lines_of(PRECISIONS["3xtf32"], False, 4096) == 64
+    few, many = PackPlan(lines=16), PackPlan(lines=64)
+    assert can_wait(few, 42240, 132)
+    assert not can_wait(few, 42240 + 16, 132)
+    assert can_wait(many, 8448, 132)
+    assert not can_wait(many, 8448 + 16, 132)

@@ -15,7 +15,7 @@ constexpr uint32 kNoMoreChunks = 0x7fffffff;
 
 template <WgmmaPlan plan>
 constexpr PackPlan kAsidePlan{
-    plan.operand, plan.terms, {plan.roundings[0], plan.roundings[1]}, false, false, true, 2};
+    plan.operand, plan.terms, {plan.roundings[0], plan.roundings[1]}, false, false, true, 2, 64};
 
 // Leaves where loading is, counted in chunks of its tiles, where the block's packing warps see it.
 __device__ __forceinline__ void tell_loading(uint32 place, uint32 chunks) {
