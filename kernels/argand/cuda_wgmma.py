@@ -17,6 +17,7 @@ from argand.kernel_arguments import Address, Arguments, Base, arguments_dtype
 from argand.pack_plan import pack_aside, pitch_of, planes_bytes
 from argand.precision import Precision
 from argand.tile_division import Memory, Tiles
+from argand.wgmma_pace import find_pace
 from argand.wgmma_plan import (
     STORE_SIDE,
     WARP,
@@ -32,6 +33,8 @@ _PACKING = (
     "y_pitch", "y_flip", "pack_lines", "pack_round", "pack_lead", "y_line", "y_batch",
 )  # fmt: skip
 """Arguments of packing on the way."""
+_PACE_BYTES = 8
+"""Two counters of blocks that keep pace."""
 
 
 class WgmmaLaunch:
@@ -105,6 +108,11 @@ class WgmmaLaunch:
                 "y_line": y.row_stride,
                 "y_batch": y.batch_stride,
             }
+        self._pace_at = self.counters
+        pace, lead = 0, 0
+        if problem.parts == 1:  # else a turn's tiles may be of different length
+            pace, lead = find_pace(plan, precision, tiles, division, problem.k, device.cache_bytes)
+        self.counters += _PACE_BYTES * (pace > 0)
         totals = out
         self._totals_at: int | None = None  # they are added up where the result will be
         part = -(-steps // problem.parts) * plan.depth
@@ -122,7 +130,8 @@ class WgmmaLaunch:
             "rows": problem.rows, "columns": problem.columns, "k": problem.k,
             "batches": problem.batch, "x_batched": problem.x_batched,
             "y_batched": problem.y_batched,
-            "pieces": 0, "ready": 0, "y_source": 0, "y_planes": 0, "packed": 0, **packing,
+            "pieces": 0, "ready": 0, "y_source": 0, "y_planes": 0, "packed": 0, "pace": 0,
+            **packing, "pace_period": pace, "pace_lead": lead,
             "parts": problem.parts, "part_steps": -(-steps // problem.parts),
             "first_tile": 0, "whole_tiles": division.whole, "split_tiles": division.split,
             "share": division.share, "period": division.period(steps),
@@ -166,6 +175,7 @@ class WgmmaLaunch:
         members = {
             "c": c, "out": out, "totals": out, "pieces": Address(Base.MEMORY, self._pieces_at),
             "ready": Address(Base.ZEROS), "packed": Address(Base.ZEROS, self._packed_at),
+            "pace": Address(Base.ZEROS, self._pace_at),
         }  # fmt: skip
         if self.plan.packs:
             members["y_source"] = columns

@@ -84,6 +84,12 @@ class Tiles:
         """All of them."""
         return self.rows * self.columns * self.products
 
+    def turn_lines(self, blocks: int, block_m: int, block_n: int) -> int:
+        """Lines of both operands that so many tiles read which follow each other in one product."""
+        height = min(self.rows, 1 if self.columns <= FEW_TILES else TILE_GROUP)
+        width = min(-(-blocks // height), self.columns)
+        return height * block_m + width * block_n
+
     def place(self, index: int) -> tuple[int, int, int]:
         """Product, row and column of tile number ``index``: find_wgmma_tile."""
         product, tile = divmod(index, self.rows * self.columns)

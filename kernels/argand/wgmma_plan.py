@@ -26,7 +26,7 @@ _ALIGNMENT = 1024
 STORE_SIDE = 16
 """Rows and columns of a box of results on its way out."""
 _STORE_BYTES = STORE_SIDE * _SWIZZLE_BYTES
-SEGMENT = 64
+SEGMENT = 128
 """Stages from one move of a total of promoted sums to the next; the first and the last stretch have
 half as many to half as many more."""
 MOVED_COLUMNS = 16
@@ -190,9 +190,10 @@ WGMMA_ARGUMENTS: tuple[tuple[str, str], ...] = (
     ("const float2*", "y_source"),
     ("void*", "y_planes"),
     ("uint32*", "packed"),
+    ("uint32*", "pace"),
     *(("int", name) for name in (
         "rows", "columns", "k", "batches", "x_batched", "y_batched", "parts", "part_steps",
-        "first_tile", "whole_tiles", "split_tiles", "share", "period",
+        "first_tile", "whole_tiles", "split_tiles", "share", "period", "pace_period", "pace_lead",
         "y_pitch", "y_flip", "pack_lines", "pack_round", "pack_lead",
     )),
     ("int64", "y_line"),

@@ -7,6 +7,7 @@
 // re = xr yr - xi yi, im = xr yi + xi yr, the sign being a flag of the instruction.
 #pragma once
 #include "gemm_wgmma_aside.cuh"
+#include "gemm_wgmma_pace.cuh"
 #include "gemm_wgmma_store.cuh"
 #include "gemm_wgmma_sums.cuh"
 #include "gemm_wgmma_work.cuh"
@@ -17,6 +18,8 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
                                         const WgmmaArguments& args, uint32 base) {
     Ring<plan> ring(base, 1);
     WgmmaWork work;
+    const uint32 paced = args.pace_period > 0 ? args.whole_tiles / gridDim.x : 0;  // turns
+    bool waits = true;
     for (uint32 turn = 0; find_work<plan>(args, turn, work); ++turn) {
         const WgmmaTile& tile = work.tile;
         const int x_batch = args.x_batched ? tile.batch : 0;
@@ -29,6 +32,7 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
         }
         for (int step = 0; step < tile.steps; ++step) {
             const int k = (tile.first_step + step) * plan.depth;
+            if (turn < paced) waits = keep_pace(args, turn * tile.steps + step, waits);
             barrier_wait(ring.empty(), ring.parity);
             barrier_expect(ring.full(), plan.stage_bytes());
             if constexpr (plan.storage == Storage::planar) {
@@ -58,6 +62,7 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
         }
     }
     if constexpr (plan.packs) tell_loading(ring.loading(), kNoMoreChunks);
+    if (paced > 0) leave_pace(args);
 }
 
 template <bool condition, typename Then, typename Else>
@@ -163,7 +168,11 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
         }
         const WgmmaTile& tile = work.tile;
         if (totals_move<plan>(tile.steps)) {
-            add_from<plan, false>(args, tile_place<plan>(args, tile, thread), sums.re, sums.im);
+            add_from<plan>(args, find_place<plan>(args, turn), sums.re, sums.im);
+            // Other threads' results go where a thread's sums were, maybe by the copy engine. (A barrier
+            // of the warp makes the assembler spill.)
+            if constexpr (plan.staged) asm volatile("fence.proxy.async.global;" ::: "memory");
+            sync_warpgroup(this_thread() / kWarpgroup);
         }
         add_pieces<plan>(args, work, thread, sums.re, sums.im);
         const int row0 = tile.row + last_warp * 16;

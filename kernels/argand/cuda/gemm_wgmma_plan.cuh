@@ -90,6 +90,9 @@ struct WgmmaArguments {
     const float2* y_source;
     void* y_planes;
     uint32* packed;
+    // Where blocks keep pace (gemm_wgmma_pace.cuh): how often they were at a place, how many are through.
+    // Zeros before, after.
+    uint32* pace;
     int rows, columns, k;
     int batches;
     int x_batched, y_batched;  // 0 where one operand serves the whole batch
@@ -101,6 +104,7 @@ struct WgmmaArguments {
     // ends where a tile does. `first_tile` comes before all of them.
     uint32 first_tile, whole_tiles, split_tiles;
     int share, period;
+    int pace_period, pace_lead;  // stages; 0 where blocks go as they will
     int y_pitch, y_flip;         // of planes; whether Y is conjugated
     int pack_lines, pack_round;  // lines of a unit, strips of a round
     int pack_lead;               // chunks of 256 k that packing may be ahead of loading

@@ -15,6 +15,11 @@ __device__ __forceinline__ void give_turn(int warpgroup) {
     asm volatile("bar.arrive %0, 256;" ::"r"(2 - warpgroup) : "memory");
 }
 
+// The threads of a warpgroup meet, by barrier 3 or 4.
+__device__ __forceinline__ void sync_warpgroup(int warpgroup) {
+    asm volatile("bar.sync %0, 128;" ::"r"(3 + warpgroup) : "memory");
+}
+
 // What both ways of summing share: where a stage's column operand begins, by instruction and plane.
 template <WgmmaPlan plan>
 struct ColumnTile {
@@ -204,11 +209,11 @@ struct AlternateSums {
             }
             multiply<0>(slice, x, y, warpgroup);
             add(re, slice);
+            moves.after(args, --steps, re, im);
             multiply<1>(slice, x, y, warpgroup);
             if (lane == 0) barrier_arrive(ring.empty());
             add(im, slice);
             ring.advance();
-            moves.after(args, --steps, re, im);
         }
     }
 
