@@ -81,7 +81,7 @@ def test_promoted_error_does_not_grow_with_k(
 
 
 @pytest.mark.parametrize("precision", SPLIT)
-@pytest.mark.parametrize("shape", [(130, 70, 4500), (1540, 1500, 1100)], ids=str)
+@pytest.mark.parametrize("shape", [(130, 70, 4500), (1540, 1500, 1100), (2000, 2300, 600)], ids=str)
 def test_totals_that_move_to_memory(
     cp: Any,
     rng: np.random.Generator,
@@ -89,7 +89,7 @@ def test_totals_that_move_to_memory(
     precision: str,
     shape: tuple[int, int, int],
 ) -> None:
-    """As soon as they can: of whole tiles, pieces and parts of k, the same bits each time.
+    """As soon as they can: of whole tiles in one turn or two, of pieces and of parts of k.
 
     They move to a result of any layout, or beside a C that the result replaces.
     """
