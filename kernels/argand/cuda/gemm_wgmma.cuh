@@ -85,8 +85,12 @@ __device__ __forceinline__ void stage_part(const WgmmaArguments& args, const Ten
     const int thread = this_thread(), warp = thread / kWarp;
     const uint32 staging =
         forgotten(base) + plan.stages * plan.stage_bytes() + warp * 2 * kStoreBytes;
-    stage_rows<plan, first, end, from>(args, out_map, tile, tile.row + warp * 16, thread % kWarp,
-                                       staging, re, im);
+    const int row0 = tile.row + warp * 16, lane = thread % kWarp;
+    if (plan.head > 0 || is_plain(args)) {
+        stage_rows<plan, true, first, end, from>(args, out_map, tile, row0, lane, staging, re, im);
+    } else {
+        stage_rows<plan, false, first, end, from>(args, out_map, tile, row0, lane, staging, re, im);
+    }
 }
 
 // The second half of a tile's columns, which leaves while the next tile is begun.

@@ -40,6 +40,14 @@ __device__ __forceinline__ float2 scaled_back(float2 x, float2 row, float2 colum
     }
 }
 
+// Whether results are the sums as they are, scaled back: then a code of its own, which is short, stores
+// them. All cases in one take a hundred kilobytes, and the instructions of a tile's end are not in the
+// cache when they are wanted.
+__device__ __forceinline__ bool is_plain(const WgmmaArguments& args) {
+    return args.alpha_re == 1.0f && args.alpha_im == 0.0f && args.beta_re == 0.0f &&
+           args.beta_im == 0.0f && !args.flip_result;
+}
+
 // What scales the columns of a tile back. Each lane reads every 32nd at once, so that memory is waited for
 // once a tile and not before each few columns, and all lanes of a warp tell each other.
 template <WgmmaPlan plan>
@@ -70,6 +78,39 @@ struct ColumnScales {
     }
 };
 
+// Stores a warp's 16 rows, all of them there, where neighbours in a row can be stored at once.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void store_whole_rows(const WgmmaArguments& args, const WgmmaTile& tile,
+                                                 int row0, int lane,
+                                                 const float (&re)[plan.block_n / 2],
+                                                 const float (&im)[plan.block_n / 2]) {
+    const int64 product = int64(tile.batch) + int64(tile.part) * args.batches;
+    const int rows[2] = {row0 + fragment_row<plan>(lane, 0), row0 + fragment_row<plan>(lane, 1)};
+    const ColumnScales<plan> scales(args, tile, lane);
+    float2 x_unscale[2] = {};
+    int64 at[2];
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+        if constexpr (plan.scaled) {
+            const int64 first = args.x_batched ? int64(tile.batch) * args.rows : 0;
+            x_unscale[h] = __ldg(args.x_unscale + first + rows[h]);
+        }
+        at[h] = product * args.out_batch + rows[h] * args.out_row + tile.column + 2 * (lane % 4);
+    }
+#pragma unroll
+    for (int j = 0; j < plan.block_n / 8; ++j) {
+        const float2 unscale[2] = {scales.of(8 * j, 2 * (lane % 4)),
+                                   scales.of(8 * j, 2 * (lane % 4) + 1)};
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            const int i = 4 * j + 2 * h;
+            Output<plan>::two(args.out, at[h] + 8 * j,
+                              scaled_back<plan>({re[i], im[i]}, x_unscale[h], unscale[0]),
+                              scaled_back<plan>({re[i + 1], im[i + 1]}, x_unscale[h], unscale[1]));
+        }
+    }
+}
+
 // Stores a warp's 16 rows straight from its accumulators, at any strides: of each eight columns a lane
 // holds the columns 2 (lane % 4) and the next of its two rows.
 template <WgmmaPlan plan>
@@ -77,6 +118,13 @@ __device__ __forceinline__ void store_rows(const WgmmaArguments& args, const Wgm
                                            int row0, int lane,
                                            const float (&re)[plan.block_n / 2],
                                            const float (&im)[plan.block_n / 2]) {
+    const bool whole = is_plain(args) && args.column_pairs && row0 + 16 <= args.rows &&
+                       tile.column + plan.block_n <= args.columns;
+    // The same in all lanes, and known to be: else what lanes tell each other has a second code.
+    if (__shfl_sync(~0u, int(whole), 0)) {
+        store_whole_rows<plan>(args, tile, row0, lane, re, im);
+        return;
+    }
     const int64 product = int64(tile.batch) + int64(tile.part) * args.batches;
     const int rows[2] = {row0 + fragment_row<plan>(lane, 0), row0 + fragment_row<plan>(lane, 1)};
     const bool first_row = rows[0] < args.rows;  // the second row is never above the first
@@ -140,7 +188,8 @@ __device__ __forceinline__ void store_rows(const WgmmaArguments& args, const Wgm
 // The same through shared memory: boxes of 16 rows x 16 columns, written without bank conflicts and
 // sent off by the copy engine while the next tile is multiplied. `staging` is this warp's two boxes. Of
 // the tile's boxes those from `first_box` to `end_box` leave; the sums begin with those of `from_box`.
-template <WgmmaPlan plan, int first_box, int end_box, int from_box, int kCount>
+// `plain` says that they are the results, or that alpha is in them already.
+template <WgmmaPlan plan, bool plain, int first_box, int end_box, int from_box, int kCount>
 __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const TensorMap& out_map,
                                            const WgmmaTile& tile, int row0, int lane,
                                            uint32 staging, const float (&re)[kCount],
@@ -175,8 +224,8 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
                 for (int h = 0; h < 2; ++h) {
                     const int at = 4 * (2 * (box - from_box) + j) + 2 * h + e;
                     const float2 x = scaled_back<plan>({re[at], im[at]}, x_unscale[h], unscale);
-                    if constexpr (plan.head > 0) {
-                        z[h][e] = x;  // multiplied by alpha already
+                    if constexpr (plain) {
+                        z[h][e] = x;
                     } else {
                         const int row = min(rows[h], args.rows - 1 - row0);
                         z[h][e] = combine(args, x, args.c + c_row0 + row * args.c_row +
