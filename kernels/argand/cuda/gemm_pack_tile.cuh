@@ -3,6 +3,8 @@
 #include "device/rounding.cuh"
 #include "device/scaling.cuh"
 
+constexpr int kPackNumbers = 4096;  // of a tile
+
 struct PackPlan {
     Operand operand;
     int terms;
@@ -12,7 +14,7 @@ struct PackPlan {
     bool k_fast;       // whether k is the source's contiguous axis
     int vector;        // complex numbers that one read takes: 2 where they are aligned
     int lines;         // of a tile
-    constexpr int depth() const { return 4096 / lines; }
+    constexpr int depth() const { return kPackNumbers / lines; }
     // In shared memory eight k are followed by a gap, and lines have an odd pitch: whole lines and single
     // k of many lines are then both read and written with at most two conflicts.
     constexpr int line_pitch() const { return 9 * depth() / 8 + 1; }
@@ -84,7 +86,7 @@ template <PackPlan plan>
 struct PackTile {
     static constexpr int kFast = plan.k_fast ? plan.depth() : plan.lines;
     static constexpr int kChunks = kFast / plan.vector, kSlow = kPackThreads / kChunks;
-    static constexpr int kCount = 4096 / kFast / kSlow;
+    static constexpr int kCount = kPackNumbers / kFast / kSlow;
     int fast = threadIdx.x % kChunks * plan.vector, slow = threadIdx.x / kChunks;
     float2 x[kCount][plan.vector];
 
