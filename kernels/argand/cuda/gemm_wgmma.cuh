@@ -86,7 +86,8 @@ __device__ __forceinline__ void stage_part(const WgmmaArguments& args, const Ten
     const uint32 staging =
         forgotten(base) + plan.stages * plan.stage_bytes() + warp * 2 * kStoreBytes;
     const int row0 = tile.row + warp * 16, lane = thread % kWarp;
-    if (plan.head > 0 || is_plain(args)) {
+    // Where rows are contiguous in the result, a second code for the others makes the assembler spill.
+    if (plan.head > 0 || (!plan.rows_fast && is_plain(args))) {
         stage_rows<plan, true, first, end, from>(args, out_map, tile, row0, lane, staging, re, im);
     } else {
         stage_rows<plan, false, first, end, from>(args, out_map, tile, row0, lane, staging, re, im);
