@@ -106,7 +106,9 @@ class PackLaunch:
         blocks = []
         scaled = [scales(precision, plan) for plan in plans]
         pitches = [pitch_of(x.layout.columns) for x in sources]
-        waits = all(map(can_wait, plans, pitches, [device.cores] * len(plans)))
+        waits = all(
+            can_wait(plan, pitch, device.cores) for plan, pitch in zip(plans, pitches, strict=True)
+        )
         self._scan = None
         if any(scaled) and not waits:
             self._scan = ScanLaunch([x.layout for x in sources], batch, device)
@@ -114,11 +116,11 @@ class PackLaunch:
         self.counters = 0
         #: Bytes that planes and what scales their results back take.
         self.nbytes = 0
-        for i, (source, pitch) in enumerate(zip(sources, pitches, strict=True)):
+        for i, (source, plan, pitch) in enumerate(zip(sources, plans, pitches, strict=True)):
             x = source.layout
             batches = batch if x.batch_stride else 1
             wait = scaled[i] and waits
-            count = plans[i].strips(x.rows, batches)
+            count = plan.strips(x.rows, batches)
             # Strips' counters, then lines' magnitudes, where kernels leave zeros.
             arrived = self.counters
             largest = arrived + 8 * count
@@ -131,7 +133,7 @@ class PackLaunch:
                 (arrived, largest) if wait else None,
             ))  # fmt: skip
             self.nbytes = unscale + (_aligned(8 * batches * x.rows) if scaled[i] else 0)
-            blocks.append(count * plans[i].strip_blocks(pitch))
+            blocks.append(count * plan.strip_blocks(pitch))
             numbers = {
                 "x": 0, "planes": 0, "largest": 0, "arrived": 0, "unscale": 0,
                 "line_stride": x.row_stride, "k_stride": x.column_stride,

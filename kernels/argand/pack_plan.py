@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from argand.gemm_plan import precision_fields
 from argand.kernel_arguments import size_check
 from argand.precision import Precision
-from argand.tile_division import FEW_TILES, TILE_GROUP
+from argand.tile_division import tile_group
 from argand.wgmma_plan import WgmmaPlan
 
 THREADS = 256
 TILE = 4096
-"""Of a block, and how many numbers it packs. As in gemm_pack.cuh."""
+"""Of a block, and how many numbers it packs. As in gemm_pack_tile.cuh."""
 _PITCH = 16
 """Planes are padded to a multiple of this many k."""
 _STRIPS_AT_ONCE = 4
@@ -186,7 +186,7 @@ def pack_aside(
     column_tiles = -(-columns // plan.block_n)
     strips = batches * column_tiles
     row_tiles = -(-rows // plan.block_m)
-    group = 1 if column_tiles <= FEW_TILES else TILE_GROUP
+    group = tile_group(column_tiles)
     products = -(-blocks // (row_tiles * column_tiles))  # of one turn
     together = min(-(-blocks // min(row_tiles, group)), products * column_tiles)
     units = min(together, strips) * chunks * plan.block_n

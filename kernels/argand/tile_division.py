@@ -13,8 +13,13 @@ _LEAST_SHARE = 128
 """Of k, below which a share would be all beginning and end."""
 MOST_PIECES = 8
 """Of a tile: one block adds all of them up."""
-TILE_GROUP, FEW_TILES = 16, 4
+_TILE_GROUP, _FEW_TILES = 16, 4
 """As in gemm_wgmma_plan.cuh."""
+
+
+def tile_group(columns: int) -> int:
+    """Rows of tiles that are gone through together, of a product so many tiles wide."""
+    return 1 if columns <= _FEW_TILES else _TILE_GROUP
 
 
 @dataclass(frozen=True)
@@ -86,14 +91,14 @@ class Tiles:
 
     def turn_lines(self, blocks: int, block_m: int, block_n: int) -> int:
         """Lines of both operands that so many tiles read which follow each other in one product."""
-        height = min(self.rows, 1 if self.columns <= FEW_TILES else TILE_GROUP)
+        height = min(self.rows, tile_group(self.columns))
         width = min(-(-blocks // height), self.columns)
         return height * block_m + width * block_n
 
     def place(self, index: int) -> tuple[int, int, int]:
         """Product, row and column of tile number ``index``: find_wgmma_tile."""
         product, tile = divmod(index, self.rows * self.columns)
-        most = 1 if self.columns <= FEW_TILES else TILE_GROUP
+        most = tile_group(self.columns)
         group, inside = divmod(tile, most * self.columns)
         height = min(self.rows - group * most, most)
         return product, group * most + inside % height, inside // height

@@ -20,19 +20,21 @@ HOW: dict[str, Any] = {"precision": "3xfp16", "kernels": "wgmma"}
 """A product of two kernels, one that packs and scales and one that multiplies, or of three."""
 
 
+def forget_calls() -> None:
+    """The next call of any form is prepared anew."""
+    from argand import cuda_calls, cuda_launch
+
+    cuda_calls._kept.clear()
+    cuda_launch._prepared.cache_clear()
+    gc.collect()
+
+
 @pytest.fixture
 def no_call_remembered(cp: Any) -> Iterator[None]:
     """No call is remembered from other tests, nor from this one."""
-    from argand import cuda_calls, cuda_launch
-
-    def forget() -> None:
-        cuda_calls._kept.clear()
-        cuda_launch._prepared.cache_clear()
-        gc.collect()
-
-    forget()
+    forget_calls()
     yield
-    forget()
+    forget_calls()
 
 
 def graphs() -> int:

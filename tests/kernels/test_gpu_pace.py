@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 from argand import gemm
 from argand.gemm_choice import GemmSizes
 
+from tests.kernels.graph_cases import forget_calls
 from tests.kernels.product_cases import normal
 from tests.kernels.wgmma_cases import first_choices, forced
 
@@ -36,20 +36,11 @@ def products(cp: Any, precision: str, left: Any, right: Any) -> list[Any]:
     return found
 
 
-@pytest.fixture
-def forget(no_call_remembered: Any) -> Callable[[], None]:
-    """Calls are prepared anew."""
-    from argand import cuda_calls
-
-    return cuda_calls._kept.clear
-
-
 @pytest.mark.parametrize("precision", ["3xtf32", "3xfp16", "tf32", "bf16"])
 def test_the_same_bits_at_any_pace(
     cp: Any,
     rng: np.random.Generator,
     monkeypatch: pytest.MonkeyPatch,
-    forget: Callable[[], None],
     precision: str,
 ) -> None:
     m, n, k = SHAPE
@@ -58,7 +49,7 @@ def test_the_same_bits_at_any_pace(
     for pace in PACES:
         monkeypatch.setattr("argand.cuda_wgmma.find_pace", lambda *_, pace=pace: pace)
         for _ in range(2):  # the second finds the counters as the first has left them
-            forget()
+            forget_calls()
             for found, first in zip(products(cp, precision, left, right), expected, strict=True):
                 assert bool((found == first).all())
 
@@ -67,7 +58,6 @@ def test_blocks_that_start_late_are_not_waited_for(
     cp: Any,
     rng: np.random.Generator,
     monkeypatch: pytest.MonkeyPatch,
-    forget: Callable[[], None],
 ) -> None:
     """Half of the multiprocessors are taken: their blocks start when the others have ended."""
     m, n, k = SHAPE
@@ -75,7 +65,7 @@ def test_blocks_that_start_late_are_not_waited_for(
     how: dict[str, Any] = {"precision": "3xfp16", "kernels": "wgmma"}
     expected = gemm(left, right, **how)
     monkeypatch.setattr("argand.cuda_wgmma.find_pace", lambda *_: (4, 1))
-    forget()
+    forget_calls()
     device = cp.cuda.Device()
     taken, shared = device.attributes["MultiProcessorCount"] // 2, 200 << 10
     occupy = cp.RawKernel(OCCUPY, "occupy")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from argand import gemm
 
+from tests.kernels.graph_cases import forget_calls
 from tests.kernels.precisions import SCALED
 from tests.kernels.product_cases import normal
 
@@ -19,14 +20,11 @@ SHAPE = (131, 75, 1100)
 
 def ways(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Each way to find the scales, while it is in force."""
-    from argand import cuda_calls, cuda_launch
-
     for lines in (16, 64):
         for waits in (True, False):
             monkeypatch.setattr("argand.cuda_pack.lines_of", lambda *_, lines=lines: lines)
             monkeypatch.setattr("argand.cuda_pack.can_wait", lambda *_, waits=waits: waits)
-            cuda_calls._kept.clear()
-            cuda_launch._prepared.cache_clear()
+            forget_calls()
             yield f"{lines} lines, {'waiting' if waits else 'looked at before'}"
 
 

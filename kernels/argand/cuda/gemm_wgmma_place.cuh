@@ -92,15 +92,6 @@ __device__ __forceinline__ void put(float2* at, float2 x, float2 y, bool adds) {
     }
 }
 
-__device__ __forceinline__ float4 get_four(const float2* at) {
-    float4 x;
-    asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
-                 : "l"(at)
-                 : "memory");
-    return x;
-}
-
 // Reads sums, zeros where there are none; without a branch, so that many reads are on their way at once.
 __device__ __forceinline__ float2 get(const float2* at, bool there) {
     float2 x;

@@ -130,7 +130,7 @@ __device__ __forceinline__ void add_from(const WgmmaArguments& args, const SumsP
 #pragma unroll
             for (int q = first; q < min(first + 8, SumsPlace<plan>::kFours); ++q) {
                 if constexpr (plan.terms > 1) {
-                    const float4 x = get_four(place.four(args, q));
+                    const float4 x = __ldcg(reinterpret_cast<const float4*>(place.four(args, q)));
                     re[2 * q] += x.x;
                     im[2 * q] += x.y;
                     re[2 * q + 1] += x.z;
