@@ -43,15 +43,18 @@ def test_the_same_bits_at_any_pace(
     monkeypatch: pytest.MonkeyPatch,
     precision: str,
 ) -> None:
+    from argand import cuda_workspace
+
     m, n, k = SHAPE
     left, right = cp.asarray(normal(rng, m, k)), cp.asarray(normal(rng, k, n))
     expected = products(cp, precision, left, right)
     for pace in PACES:
         monkeypatch.setattr("argand.cuda_wgmma.find_pace", lambda *_, pace=pace: pace)
-        for _ in range(2):  # the second finds the counters as the first has left them
+        for _ in range(2):
             forget_calls()
             for found, first in zip(products(cp, precision, left, right), expected, strict=True):
                 assert bool((found == first).all())
+            assert not any(bool(counters.any()) for counters in cuda_workspace._kept.values())
 
 
 def test_blocks_that_start_late_are_not_waited_for(

@@ -14,6 +14,7 @@ from argand.pairs import HALF_FORMATS, PAIR_FORMATS
 from argand.wgmma_plan import WgmmaPlan
 
 from benchmarks.shapes import SUITES, Shape
+from tests.kernels.graph_cases import forget_calls
 from tests.kernels.precisions import SINGLE_HALF, TENSOR
 
 pytestmark = pytest.mark.gpu
@@ -50,7 +51,7 @@ def test_pieces_over_planes_give_the_same_bits(
     cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int, int]
 ) -> None:
     """More tiles than multiprocessors, whose last ones are split: in two launches or in one."""
-    from argand import cuda_calls, cuda_launch, gemm_memory
+    from argand import cuda_launch, gemm_memory
 
     m, n, k = shape
     a, b = (
@@ -70,7 +71,7 @@ def test_pieces_over_planes_give_the_same_bits(
     for most in (gemm_memory.MOST, 100):
         monkeypatch.setattr(gemm_memory, "MOST", most)
         for swapped in (False, True):
-            cuda_calls._kept.clear()  # calls of this form are remembered
+            forget_calls()
             with cuda_launch.forced.to(GemmChoice(plan, swapped)):
                 results.append(gemm(a, b, precision="3xtf32"))
     over = [len(launch.kernels) for launch in launches]
