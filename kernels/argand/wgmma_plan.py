@@ -26,6 +26,8 @@ _ALIGNMENT = 1024
 STORE_SIDE = 16
 """Rows and columns of a box of results on its way out."""
 _STORE_BYTES = STORE_SIDE * _SWIZZLE_BYTES
+_TOLD_BYTES = 4 * 64
+"""Four places where the loading thread tells the others what to work on."""
 SEGMENT = 128
 """Stages from one move of a total of promoted sums to the next; the first and the last stretch have
 half as many to half as many more."""
@@ -102,11 +104,12 @@ class WgmmaPlan:
     def shared_bytes(self, precision: Precision) -> int:
         """Dynamic shared memory of a block.
 
-        Stages, two barriers each, boxes of results on their way out, and what aligns them.
+        Stages, two barriers each, boxes of results on their way out, what the loading thread tells,
+        and what aligns them.
         """
         staging = 4 * self.warpgroups * 2 * _STORE_BYTES if self.staged else 0
-        turn = 16 if self.packs else 0
-        return self.stages * (self.stage_bytes(precision) + 16) + staging + turn + _ALIGNMENT
+        told = _TOLD_BYTES + (16 if self.packs else 0)
+        return self.stages * (self.stage_bytes(precision) + 16) + staging + told + _ALIGNMENT
 
     def name(self) -> str:
         """The plan in words, for a record's algorithm column."""

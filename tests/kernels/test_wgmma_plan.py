@@ -134,7 +134,7 @@ def test_shared_memory(precision: str, plan: WgmmaPlan, stage: int) -> None:
     row = PRECISIONS[precision]
     assert plan.stage_bytes(row) == stage
     # Two barriers of 8 bytes a stage, and up to 1024 bytes in front, where the swizzle begins.
-    assert plan.shared_bytes(row) == plan.stages * (stage + 16) + 1024
+    assert plan.shared_bytes(row) == plan.stages * (stage + 16) + 4 * 64 + 1024
     staged = replace(plan, staged=True)
     # Two boxes of 16 x 16 complex numbers for each multiplying warp.
     assert staged.shared_bytes(row) - plan.shared_bytes(row) == 4 * plan.warpgroups * 2 * 2048

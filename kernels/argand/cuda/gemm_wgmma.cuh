@@ -20,7 +20,10 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
     WgmmaWork work;
     const uint32 paced = args.pace_period > 0 ? args.whole_tiles / gridDim.x : 0;  // turns
     bool waits = true;
-    for (uint32 turn = 0; find_work<plan>(args, turn, work); ++turn) {
+    for (uint32 turn = 0;; ++turn) {
+        const bool more = find_work<plan>(args, turn, work);
+        tell_work(ring.told(turn), turn, work, more);
+        if (!more) break;
         const WgmmaTile& tile = work.tile;
         const int x_batch = args.x_batched ? tile.batch : 0;
         const int y_batch = args.y_batched ? tile.batch : 0;
@@ -86,8 +89,7 @@ __device__ __forceinline__ void stage_part(const WgmmaArguments& args, const Ten
     const uint32 staging =
         forgotten(base) + plan.stages * plan.stage_bytes() + warp * 2 * kStoreBytes;
     const int row0 = tile.row + warp * 16, lane = thread % kWarp;
-    // Where rows are contiguous in the result, a second code for the others makes the assembler spill.
-    if (plan.head > 0 || (!plan.rows_fast && is_plain(args))) {
+    if (plan.head > 0 || is_plain(args)) {
         stage_rows<plan, true, first, end, from>(args, out_map, tile, row0, lane, staging, re, im);
     } else {
         stage_rows<plan, false, first, end, from>(args, out_map, tile, row0, lane, staging, re, im);
@@ -155,17 +157,17 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
     SecondHalf<plan> late;
     late.forget(args);
     for (uint32 turn = 0;; ++turn) {
-        WgmmaWork begun{};
-        if (!find_work<plan>(args, turn, begun)) break;
+        const int steps = wait_for_work(ring.told(turn), turn);
+        if (steps < 0) break;
         if constexpr (plan.head > 0) {
-            sums.run_behind(ring, reader, begun.tile.steps, lane,
-                            Leave<plan>{args, out_map, late, base});
+            sums.run_behind(ring, reader, steps, lane, Leave<plan>{args, out_map, late, base});
         } else {
-            sums.run(args, turn, ring, reader, begun.tile.steps, lane, warpgroup);
+            sums.run(args, ring.told(turn), ring, reader, steps, lane, warpgroup);
         }
         const int thread = this_thread(), last_warp = thread / kWarp;
-        WgmmaWork work{};  // the same, so that nothing of it is kept in registers
-        find_work<plan>(args, forgotten(turn), work);
+        const WgmmaWork work = told_work(ring.told(forgotten(turn)));
+        // Each for itself: meeting before makes the assembler spill.
+        barrier_arrive(ring.told(forgotten(turn)) + kToldEmpty);
         if (work.left) {
             leave_piece<plan>(args, work.tile, thread, sums.re, sums.im);
             late.forget(args);
@@ -173,7 +175,7 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
         }
         const WgmmaTile& tile = work.tile;
         if (totals_move<plan>(tile.steps)) {
-            add_from<plan>(args, find_place<plan>(args, turn), sums.re, sums.im);
+            add_from<plan>(args, find_place<plan>(args, work), sums.re, sums.im);
             // Other threads' results go where a thread's sums were, maybe by the copy engine. (A barrier
             // of the warp makes the assembler spill.)
             if constexpr (plan.staged) asm volatile("fence.proxy.async.global;" ::: "memory");
@@ -215,6 +217,10 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
             barrier_init(ring.full(), 1);
             barrier_init(ring.empty(), 4 * plan.warpgroups);  // one arrival a warp
             ring.advance();
+        }
+        for (int i = 0; i < kTold; ++i) {
+            barrier_init(ring.told(i) + kToldFull, 1);
+            barrier_init(ring.told(i) + kToldEmpty, kWarpgroup * plan.warpgroups);
         }
         barrier_init_fence();
         if constexpr (plan.packs) tell_loading(ring.loading(), 0);

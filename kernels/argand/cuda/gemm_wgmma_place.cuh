@@ -62,11 +62,9 @@ __device__ __forceinline__ SumsPlace<plan> tile_place(const WgmmaArguments& args
             args.columns - column, (row < args.rows) + (second < args.rows), whole, false};
 }
 
-// Of this block's work number `turn`.
 template <WgmmaPlan plan>
-__device__ __forceinline__ SumsPlace<plan> find_place(const WgmmaArguments& args, uint32 turn) {
-    WgmmaWork work{};
-    find_work<plan>(args, forgotten(turn), work);
+__device__ __forceinline__ SumsPlace<plan> find_place(const WgmmaArguments& args,
+                                                      const WgmmaWork& work) {
     const int thread = this_thread();
     return work.left ? piece_place<plan>(args, this_block(), thread)
                      : tile_place<plan>(args, work.tile, thread);

@@ -119,6 +119,10 @@ struct WgmmaArguments {
     int totals_pairs;  // the same of totals
 };
 
+// What the loading thread tells the others to work on lies in places that they take in turns: sixteen
+// words at most, a barrier for what is told and one for what is done with.
+constexpr int kTold = 4, kToldBytes = 64;
+
 // Where the stages, their barriers and what else is in shared memory lie.
 template <WgmmaPlan plan>
 struct Ring {
@@ -134,6 +138,10 @@ struct Ring {
     // Where the loading thread leaves how far it is.
     __device__ __forceinline__ uint32 loading() const {
         return base + plan.stages * (plan.stage_bytes() + 16) + plan.staging_bytes();
+    }
+    // Where work number `turn` is told.
+    __device__ __forceinline__ uint32 told(uint32 turn) const {
+        return loading() + (plan.packs ? 16 : 0) + turn % kTold * kToldBytes;
     }
     __device__ __forceinline__ uint32 rows() const { return base + stage * plan.stage_bytes(); }
     __device__ __forceinline__ uint32 columns() const { return rows() + plan.x_bytes(); }

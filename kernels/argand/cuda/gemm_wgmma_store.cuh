@@ -194,8 +194,9 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
                                            const WgmmaTile& tile, int row0, int lane,
                                            uint32 staging, const float (&re)[kCount],
                                            const float (&im)[kCount]) {
-    // Products may be under way where there is a head: then no branches, but predicates.
-    if (plan.head == 0 && row0 >= args.rows) return;
+    // Products may be under way where there is a head: then no branches, but predicates. (The same in
+    // all lanes, and known to be: else what they tell each other has a second code.)
+    if (plan.head == 0 && __shfl_sync(~0u, int(row0 >= args.rows), 0)) return;
     const int product = tile.batch + tile.part * args.batches;
     const int rows[2] = {fragment_row<plan>(lane, 0), fragment_row<plan>(lane, 1)};
     const int64 c_row0 = int64(tile.batch) * args.c_batch + row0 * args.c_row;

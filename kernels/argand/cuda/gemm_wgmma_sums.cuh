@@ -191,14 +191,14 @@ struct AlternateSums {
     static constexpr int kSteps = plan.depth / plan.step();
     float re[plan.block_n / 2], im[plan.block_n / 2];
 
-    __device__ __forceinline__ void run(const WgmmaArguments& args, uint32 turn, Ring<plan>& ring,
+    __device__ __forceinline__ void run(const WgmmaArguments& args, uint32 told, Ring<plan>& ring,
                                         const RowReader<plan>& reader, int steps, int lane,
                                         int warpgroup) {
         float slice[plan.block_n / 2];
         clear(re);
         clear(im);
         clear(slice);
-        const Moves<plan> moves(args, turn, steps);
+        const Moves<plan> moves(args, told, steps);
         while (steps > 0) {
             barrier_wait(ring.full(), ring.parity);
             const ColumnTile<plan> y(ring.columns());

@@ -90,11 +90,11 @@ struct Moves {
     float2* first;
     uint32 packed;  // from bit 12 on how many moves there are; the last is number 1
 
-    // Of work number `turn`, of so many stages.
-    __device__ __forceinline__ Moves(const WgmmaArguments& args, uint32 turn, int steps) {
+    // Of the work that is told there, of so many stages.
+    __device__ __forceinline__ Moves(const WgmmaArguments& args, uint32 told, int steps) {
         packed = 0;
         if (!totals_move<plan>(steps)) return;
-        const SumsPlace<plan> place = find_place<plan>(args, turn);
+        const SumsPlace<plan> place = find_place<plan>(args, told_work(told));
         first = place.first;
         packed = max(0, min(place.columns, plan.block_n)) | place.rows << 8 | place.whole << 10 |
                  place.piece << 11 | max(kGroups, (steps - 1 - plan.segment) / plan.move_every()) << 12;

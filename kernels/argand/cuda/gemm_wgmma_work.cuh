@@ -7,6 +7,7 @@
 // it leaves to others before what it waits for, so that the waiting is short and always ends. Whole
 // tiles come first: as long as blocks keep step, their reads of shared operands meet on the way.
 #pragma once
+#include "device/shared.cuh"
 #include "gemm_wgmma_plan.cuh"
 
 // A tile of one product: all of k, one part of it, or a piece.
@@ -94,4 +95,33 @@ __device__ __forceinline__ bool find_work(const WgmmaArguments& args, uint32 tur
         work.tile.steps = piece_end - piece;
     }
     return true;
+}
+
+// Finding work takes many divisions, one after the other. So the loading thread does it, which is ahead,
+// and tells the multiplying warps: what, and whether there is any.
+constexpr uint32 kToldFull = 48, kToldEmpty = 56;  // barriers
+
+__device__ __forceinline__ void tell_work(uint32 place, uint32 turn, const WgmmaWork& work,
+                                          bool more) {
+    barrier_wait(place + kToldEmpty, turn / kTold % 2 ^ 1);
+    const WgmmaTile& tile = work.tile;
+    store_shared_16(place, tile.batch, tile.part, tile.row, tile.column);
+    store_shared_16(place + 16, tile.first_step, tile.steps, work.left, more);
+    store_shared_16(place + 32, work.first, work.end, 0u, 0u);
+    barrier_arrive(place + kToldFull);
+}
+
+// Returns how many stages there are of work number `turn`, -1 where there is none.
+__device__ __forceinline__ int wait_for_work(uint32 place, uint32 turn) {
+    barrier_wait(place + kToldFull, turn / kTold % 2);
+    const uint4 x = load_words(place + 16);
+    return x.w ? int(x.y) : -1;
+}
+
+// The same work, as often as it is wanted: nothing of it is kept in registers.
+__device__ __forceinline__ WgmmaWork told_work(uint32 place) {
+    const uint4 x = load_words(place), y = load_words(place + 16);
+    const uint4 z = load_words(place + 32);
+    return {{int(x.x), int(x.y), int(x.z), int(x.w), int(y.x), int(y.y)},
+            y.z != 0, int(z.x), int(z.y)};
 }

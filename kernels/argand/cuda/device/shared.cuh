@@ -11,6 +11,15 @@ __device__ __forceinline__ float4 load_shared_16(uint32 address) {
     return x;
 }
 
+__device__ __forceinline__ uint4 load_words(uint32 address) {
+    uint4 x;
+    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+                 : "r"(address)
+                 : "memory");
+    return x;
+}
+
 __device__ __forceinline__ float2 load_shared_8(uint32 address) {
     float2 x;
     asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(address) : "memory");
