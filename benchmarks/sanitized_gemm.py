@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -45,6 +46,7 @@ SEGMENT = 8
 the least that all tiles allow, so that those of these shapes do."""
 PACE = (4, 1)
 """Stages: blocks keep pace wherever they may, in place of `find_pace`."""
+_TELL_SECONDS = 10
 _ALPHA, _BETA = 2 - 1j, 0.5j
 _SEED = 1
 
@@ -61,11 +63,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     wgmma_plan.SEGMENT = SEGMENT
     cuda_wgmma.find_pace = lambda *_: PACE
-    wrong = 0
-    for name, accuracy in itertools.chain(
+    wrong, told = 0, time.monotonic()
+    calls = itertools.chain(
         products(precision, cupy), products_by_tile(precision), hopper_products(precision),
         products_in_turns(precision),
-    ):  # fmt: skip
+    )  # fmt: skip
+    for count, (name, accuracy) in enumerate(calls, 1):
+        if time.monotonic() - told > _TELL_SECONDS:
+            told = time.monotonic()
+            print(f"{precision.name}: {count} calls, the last {name}", flush=True)
         if not accuracy.verified:
             wrong += 1
             print(f"{name}: {accuracy.reason}")

@@ -11,6 +11,8 @@ from argand import gemm, gpu_timing
 
 from tests.kernels.graph_cases import CALLS, HOW, graphs, one_by_one, operands, same
 
+_HELD_AGAIN = 10
+
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma", "no_call_remembered")]
 
 
@@ -58,7 +60,8 @@ def test_streams_do_not_wait_for_each_other(
 ) -> None:
     """Each has graphs of its own: launches of one graph come one after the other.
 
-    All of them are made before: the driver may wait for the device when it makes one.
+    All of them are made before: the driver may wait for the device when it makes one. The first is
+    held for half a second at most, which others at work may need: then it is held once more.
     """
     from argand import cuda_graph
 
@@ -74,22 +77,26 @@ def test_streams_do_not_wait_for_each_other(
                     gemm(*pair, out=out, **HOW)
             stream.synchronize()
     out = places[0]
-    out.fill(np.nan)
-    cp.cuda.Device().synchronize()
     hold = gpu_timing._Hold
-    with first:
-        held = hold()
-        for place in places[1:]:
-            gemm(*pair, out=place, **HOW)
-    try:
-        with second:
-            gemm(*pair, out=out, **HOW)
-            second.synchronize()
-        assert same(out, expected)
-    finally:
-        held.release()
-    first.synchronize()
-    assert held.lasted  # so the second did not wait for it
+
+    def second_goes_on() -> bool:
+        out.fill(np.nan)
+        cp.cuda.Device().synchronize()
+        with first:
+            held = hold()
+            for place in places[1:]:
+                gemm(*pair, out=place, **HOW)
+        try:
+            with second:
+                gemm(*pair, out=out, **HOW)
+                second.synchronize()
+            assert same(out, expected)
+        finally:
+            held.release()
+        first.synchronize()
+        return held.lasted
+
+    assert any(second_goes_on() for _ in range(_HELD_AGAIN))  # one that waits never does
 
 
 def test_the_stream_of_each_thread(
