@@ -26,7 +26,7 @@ _ALIGNMENT = 1024
 STORE_SIDE = 16
 """Rows and columns of a box of results on its way out."""
 _STORE_BYTES = STORE_SIDE * _SWIZZLE_BYTES
-_TOLD_BYTES = 4 * 64
+TOLD_BYTES = 4 * 64
 """Four places where the loading thread tells the others what to work on."""
 SEGMENT = 128
 """Stages from one move of a total of promoted sums to the next; the first and the last stretch have
@@ -108,7 +108,7 @@ class WgmmaPlan:
         and what aligns them.
         """
         staging = 4 * self.warpgroups * 2 * _STORE_BYTES if self.staged else 0
-        told = _TOLD_BYTES + (16 if self.packs else 0)
+        told = TOLD_BYTES + (16 if self.packs else 0)
         return self.stages * (self.stage_bytes(precision) + 16) + staging + told + _ALIGNMENT
 
     def name(self) -> str:

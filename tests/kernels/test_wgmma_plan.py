@@ -17,6 +17,7 @@ from argand.wgmma_plan import (
     SEGMENT,
     STORE_SIDE,
     TARGET,
+    TOLD_BYTES,
     Storage,
     WgmmaPlan,
     check_wgmma_plan,
@@ -165,6 +166,7 @@ def test_cuda_lays_a_stage_out_alike(
             f"kPlan.x_bytes_each() == {plan.x_item(row)}",
             f"kPlan.x_span() == {plan.x_span(row)}",
             f"kPlan.stage_bytes() == {plan.stage_bytes(row)}",
+            f"kTold * kToldBytes == {TOLD_BYTES}",
         ]
         compile_cubin(plan_in_cuda(wgmma_source(row, plan), *checks), TARGET)
 

@@ -119,8 +119,8 @@ struct WgmmaArguments {
     int totals_pairs;  // the same of totals
 };
 
-// What the loading thread tells the others to work on lies in places that they take in turns: sixteen
-// words at most, a barrier for what is told and one for what is done with.
+// What the loading thread tells the others to work on lies in places that they take in turns: twelve
+// words, a barrier for what is told and one for what is done with (gemm_wgmma_work.cuh).
 constexpr int kTold = 4, kToldBytes = 64;
 
 // Where the stages, their barriers and what else is in shared memory lie.
