@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -23,7 +23,7 @@ from argand.cuda_workspace import zeroed
 from argand.device import Device, gpu
 from argand.forced import Forced
 from argand.gemm import GemmProblem
-from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, choose, room
+from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, adapted, choose, room
 from argand.gemm_names import mma_name, wgmma_name
 from argand.kernel_arguments import Address, Base
 from argand.kernel_families import Family
@@ -78,7 +78,9 @@ def prepare(
     choice = forced.value
     if choice is None:
         return _prepared(problem, a, b, c, out, device, tuning.TABLE.generation)
-    return GemmLaunch(problem, a, b, c, out, _adapted(choice, a.traits, b.traits), gpu(device))
+    return GemmLaunch(
+        problem, a, b, c, out, adapted(choice, problem.precision, a.traits, b.traits), gpu(device)
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -110,20 +112,6 @@ def choice_for(
     if measured is not None and family in (None, measured.family):
         return measured
     return choose(precision, found.require_arch(), found.cores, sizes, a, b, family)
-
-
-def _adapted(choice: GemmChoice, a: OperandTraits, b: OperandTraits) -> GemmChoice:
-    """Operands that cannot be read as the choice has it are packed beforehand."""
-    if choice.plan is None:
-        return choice
-    rows, columns = (b, a) if choice.swapped else (a, b)
-    readable = rows.readable(columns) and rows.half == (choice.plan.storage == "half")
-    storage = choice.plan.storage if readable else "planar"
-    contiguous = storage != "planar" and rows.k_fast
-    read = storage == "fp32" or rows.packed
-    packs = choice.plan.packs and read and columns.packable_aside
-    plan = replace(choice.plan, storage=storage, k_fast=contiguous, packs=packs)
-    return replace(choice, plan=plan)
 
 
 class GemmLaunch:
@@ -228,7 +216,10 @@ class GemmLaunch:
         return tuple(
             OwnPlanes(
                 x.address,
-                (plan.block_m if is_rows else plan.block_n) * x.pitch * precision.operand.bytes,
+                (plan.block_m if is_rows else plan.block_n)
+                * x.pitch
+                * precision.terms
+                * precision.operand.bytes,
                 x.nbytes // x.batches if x.batches > 1 else 0,
                 is_rows,
             )

@@ -224,12 +224,13 @@ class WgmmaLaunch:
 
     def _planes_map(self, address: int, lines: int, batched: bool, of_tile: int) -> TensorMap:
         item = self._precision.operand.bytes
-        pitch = pitch_of(self._problem.k)
+        terms = self._precision.terms
+        pitch = pitch_of(self._problem.k) * terms
         line = pitch * item
-        planes = 2 * self._precision.terms
         batches = self._problem.batch if batched else 1
         return tensor_map(
-            address, item, (pitch, lines, planes, batches),
-            (line, lines * line, planes * lines * line),
-            (self.plan.depth, of_tile, planes, 1), self.plan.line_bytes(self._precision),
+            address, item, (pitch, lines, 2, batches),
+            (line, lines * line, 2 * lines * line),
+            (self.plan.box_depth(self._precision) * terms, of_tile, 2, 1),
+            self.plan.line_bytes(self._precision),
         )  # fmt: skip

@@ -14,7 +14,7 @@ from argand.dft_registers import WARP, registers
 from argand.dft_whole import WholePlan
 from argand.kernel_arguments import Fields, size_check
 from argand.precision import Precision
-from argand.wgmma_plan import wgmma_function
+from argand.wgmma_instruction import wgmma_function
 
 _ELEMENT = 8
 

@@ -11,8 +11,8 @@ from argand.gate_layout import CHUNK, PLANE_COLUMNS, GateKind, core_rows_bytes, 
 from argand.gemm_plan import PlanError
 from argand.kernel_arguments import Fields, size_check
 from argand.precision import Precision
+from argand.wgmma_instruction import wgmma_function
 from argand.wgmma_plan import TARGET as WGMMA_TARGET
-from argand.wgmma_plan import wgmma_function
 
 MOST_WIDTH = 7
 """Qubits of a gate that has a kernel; wider ones are products of `gemm`."""

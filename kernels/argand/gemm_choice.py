@@ -17,6 +17,7 @@ from argand.kernel_families import Family
 from argand.precision import Precision
 from argand.tile_division import Division, divide
 from argand.wgmma_plan import TARGET, Storage, WgmmaPlan, is_legal
+from argand.wgmma_tiles import in_planes, wgmma_tiles
 
 
 @dataclass(frozen=True)
@@ -89,26 +90,6 @@ class GemmChoice:
         cut = f", k in {self.parts} parts" if self.parts > 1 else ""
         aside = ", packed aside" if self.plan.packs else ""
         return f"wgmma {self.plan.name()} {self.plan.storage}, {order}{cut}{aside}"
-
-
-# Tiles by number of terms, for an interleaved or half row operand and for a planar one. What they
-# hold in registers: (1 + promoted) x block_n accumulators of 128 threads' 240, and fragments.
-_SINGLE = (
-    WgmmaPlan(2, 128, 32, 3), WgmmaPlan(2, 64, 32, 4), WgmmaPlan(2, 32, 32, 4),
-    WgmmaPlan(1, 64, 32, 5), WgmmaPlan(1, 32, 32, 6),
-)  # fmt: skip
-_SPLIT = (
-    WgmmaPlan(2, 128, 16, 3), WgmmaPlan(2, 96, 16, 3), WgmmaPlan(2, 64, 16, 4),
-    WgmmaPlan(1, 64, 16, 5),
-)  # fmt: skip
-
-
-def wgmma_tiles(precision: Precision, storage: Storage) -> list[WgmmaPlan]:
-    """The plans of the family for a precision, the largest first; k_fast is left to the operand."""
-    # A stage of 16-bit operands holds twice the k in the same bytes; fp32 pairs do not shrink.
-    deeper = 1 if precision.operand.bytes == 4 or storage == "fp32" else 2
-    tiles = _SINGLE if precision.terms == 1 else _SPLIT
-    return [replace(plan, depth=deeper * plan.depth, storage=storage) for plan in tiles]
 
 
 def candidates(
@@ -206,6 +187,21 @@ def choose(
             f"pairs of 16 bits or 16-bit results: those need wgmma on {TARGET}"
         )
     return min(every, key=lambda choice: estimate(choice, precision, cores, sizes, a, b))
+
+
+def adapted(
+    choice: GemmChoice, precision: Precision, a: OperandTraits, b: OperandTraits
+) -> GemmChoice:
+    """The choice, with what operands of these traits do not allow packed beforehand."""
+    if choice.plan is None:
+        return choice
+    rows, columns = (b, a) if choice.swapped else (a, b)
+    readable = rows.readable(columns) and rows.half == (choice.plan.storage == "half")
+    plan = choice.plan if readable else in_planes(choice.plan, precision)
+    contiguous = plan.storage != "planar" and rows.k_fast
+    read = plan.storage == "fp32" or rows.packed
+    packs = plan.packs and read and columns.packable_aside
+    return replace(choice, plan=replace(plan, k_fast=contiguous, packs=packs))
 
 
 # What an H200 was seen to do: docs/performance-h200.md. They only have to rank the candidates.

@@ -13,6 +13,7 @@ from argand.device import Arch
 from argand.gemm_plan import MMA_DEPTH, PlanError, precision_fields
 from argand.kernel_arguments import size_check
 from argand.precision import Precision
+from argand.wgmma_instruction import wgmma_function
 
 Storage = Literal["fp32", "half", "planar"]
 """How the row operand lies in memory: interleaved pairs of fp32, interleaved pairs rounded to 16
@@ -28,6 +29,10 @@ STORE_SIDE = 16
 _STORE_BYTES = STORE_SIDE * _SWIZZLE_BYTES
 TOLD_BYTES = 4 * 64
 """Four places where the loading thread tells the others what to work on."""
+SWIZZLES = (32, 64, 128)
+"""Bytes of a line that the copy engine can swizzle."""
+DEEP = 3
+"""Steps of a stage whose planes may come in boxes of one, where a swizzle cannot hold its lines."""
 SEGMENT = 128
 """Stages from one move of a total of promoted sums to the next; the first and the last stretch have
 half as many to half as many more."""
@@ -82,9 +87,15 @@ class WgmmaPlan:
         """Complex numbers of an interleaved row operand in a swizzled line."""
         return _SWIZZLE_BYTES // self.x_item(precision)
 
+    def box_depth(self, precision: Precision) -> int:
+        """k of a box of planes: a stage's, or one step's where a swizzle cannot hold all of it."""
+        step = MMA_DEPTH[precision.operand.name]
+        whole = self.depth * precision.terms * precision.operand.bytes in SWIZZLES
+        return self.depth if whole else step
+
     def line_bytes(self, precision: Precision) -> int:
-        """Bytes of one line's k of a stage, in one plane."""
-        return self.depth * precision.operand.bytes
+        """Bytes of one line of a box of planes, all terms."""
+        return self.box_depth(precision) * precision.terms * precision.operand.bytes
 
     def totals_move(self, precision: Precision, k: int) -> bool:
         """Whether totals of so many k move to memory: those of split operands, where k is long."""
@@ -97,9 +108,8 @@ class WgmmaPlan:
 
     def stage_bytes(self, precision: Precision) -> int:
         """Shared memory of one stage."""
-        planes = 2 * precision.terms
-        columns = planes * self.block_n * self.line_bytes(precision)
-        return self.block_m * self.depth * self.x_item(precision) + columns
+        column = 2 * self.depth * precision.terms * precision.operand.bytes
+        return self.block_m * self.depth * self.x_item(precision) + self.block_n * column
 
     def shared_bytes(self, precision: Precision) -> int:
         """Dynamic shared memory of a block.
@@ -128,7 +138,11 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
         (plan.warpgroups in (1, 2), "warpgroups must be 1 or 2"),
         (plan.block_n % 8 == 0 and 8 <= plan.block_n <= 256, "block_n must be 8, 16, ... 256"),
         (plan.depth % MMA_DEPTH[operand] == 0, f"depth must be a multiple of {MMA_DEPTH[operand]}"),
-        (line in (32, 64, 128), "a line of a stage must fill a swizzle of 32, 64 or 128 bytes"),
+        (line in SWIZZLES
+         and (plan.box_depth(precision) == plan.depth
+              or (plan.storage == "planar" and precision.terms == 2
+                  and plan.depth == DEEP * MMA_DEPTH[operand])),
+         "a line of a stage must fill a swizzle of 32, 64 or 128 bytes"),
         (plan.storage == "planar" or not plan.k_fast or plan.depth % plan.x_span(precision) == 0,
          f"depth must be a multiple of {plan.x_span(precision)} where k is contiguous"),
         (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
@@ -254,36 +268,3 @@ def _scaled(precision: Precision, plan: WgmmaPlan) -> bool:
 
 def _bool(value: bool) -> str:
     return str(value).lower()
-
-
-def wgmma_function(operand: str, columns: int, arrays: int = 1) -> str:
-    """The device function ``wgmma<sign>(sums, rows, columns, keep)`` of one format and width.
-
-    sums (64 x columns over the warpgroup, fp32) = keep sums + sign rows columns^T, asynchronous; in
-    so many arrays, each of as many columns. The instruction names every register, so its text is
-    written here and not in a header. The predicate is set at run time: NVRTC 13.0 fails on a
-    literal one.
-    """
-    count = columns // 2
-    shape = f"m64n{columns}k{MMA_DEPTH[operand]}"
-    kind = {"tf32": "tf32", "fp16": "f16", "bf16": "bf16"}[operand]
-    sums = ", ".join(f"%{i}" for i in range(count))
-    rows = ", ".join(f"%{count + i}" for i in range(4))
-    flags = f"%{count + 6}, 1" + ("" if operand == "tf32" else ", 0")
-    each = count // arrays
-    names = [f"sums{array or ''}" for array in range(arrays)]
-    taken = ", ".join(f"float (&{name})[{each}]" for name in names)
-    outputs = ", ".join(f'"+f"({name}[{i}])' for name in names for i in range(each))
-    inputs = ", ".join(f'"r"(rows[{i}])' for i in range(4))
-    return (
-        "template <int sign>\n"
-        f"__device__ __forceinline__ void wgmma({taken}, const uint32 (&rows)[4],\n"
-        "                                      uint64 columns, int keep) {\n"
-        '    asm volatile("{\\n.reg .pred p;\\n"\n'
-        f'                 "setp.ne.b32 p, %{count + 5}, 0;\\n"\n'
-        f'                 "wgmma.mma_async.sync.aligned.{shape}.f32.{kind}.{kind} "\n'
-        f'                 "{{{sums}}}, {{{rows}}}, %{count + 4}, p, {flags};\\n}}\\n"\n'
-        f"                 : {outputs}\n"
-        f'                 : {inputs}, "l"(columns), "r"(keep), "n"(sign));\n'
-        "}\n"
-    )

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from argand import PRECISIONS, gemm, get_precision
-from argand.wgmma_plan import SEGMENT
+from argand import PRECISIONS, Precision, gemm, get_precision
+from argand.gemm_plan import MMA_DEPTH
+from argand.wgmma_plan import SEGMENT, WgmmaPlan
 
 Array = npt.NDArray[Any]
 OPS = ("N", "T", "C")
@@ -139,23 +140,26 @@ FP32_CLASS = 5e-7
 """Most that a product of normal numbers may be off by at a split precision, relative, in norm."""
 
 
-def promoted_error(k: int, depth: int) -> float:
-    """What `relative_error` is at most where slices of ``depth`` k are promoted from wgmma.
+def promoted_error(k: int, plan: WgmmaPlan, precision: Precision) -> float:
+    """What `relative_error` is at most of sums that a plan promotes from wgmma.
 
-    Of normal numbers, in units of u = 2^-24. A slice adds large products four times, each time to a
-    quarter more of them (small ones come before, and lose nothing in comparison). Each sum is cut
-    by at most 2 u, on average u: that shrinks the slice by (1/4 + 2/4 + 3/4 + 1) u = 2.5 u, the
+    Of normal numbers, in units of u = 2^-24. A slice adds large products n times, each time to 1/n
+    more of them (small ones come before, and lose nothing in comparison). Each sum is cut by at
+    most 2 u, on average u: that shrinks the slice by (1/n + 2/n + ... + 1) u = (n + 1) / 2 u, the
     same in all of them. What varies is independent, so squares add up: of the cuts around their
-    average, at most uniform in 2 u, 2.5 / 3; of partial sums around what their end makes one
-    expect, four steps of a random walk, 5/4; of operands and of the product that is dropped, both
-    of 2^-12 / sqrt 3 squared, 1. Slices are added to totals of n at most, those of three halves of
-    a `SEGMENT`, after which totals move to memory exactly but for their end: rounded to nearest
-    each time, uniform in u, 1/3, of totals that are half as large on average, 1/2, and lie anywhere
-    between two powers of two, the average square of the lower one over theirs being 3 / (8 log 2).
+    average, at most uniform in 2 u, (n + 1) / 2 / 3; of partial sums around what their end makes
+    one expect, n steps of a random walk, (n^2 - 1) / 12; of operands and of the product that is
+    dropped, both of 2^-12 / sqrt 3 squared, 1. Slices are added to totals of many at most, those
+    of three halves of a `SEGMENT`, after which totals move to memory exactly but for their end:
+    rounded to nearest each time, uniform in u, 1/3, of totals that are half as large on average,
+    1/2, and lie anywhere between two powers of two, the average square of the lower one over
+    theirs being 3 / (8 log 2).
     """
-    n = min(k / depth, 3 / 2 * SEGMENT)
-    rounded = n / 3 / 2 * 3 / (8 * np.log(2))
-    return 2.0**-24 * float(np.sqrt(2.5**2 + 2.5 / 3 + 5 / 4 + 1 + rounded))
+    n = 2 * plan.depth // MMA_DEPTH[precision.operand.name]
+    slices = min(k / plan.depth, 3 / 2 * SEGMENT)
+    shrinks, walk = (n + 1) / 2, (n**2 - 1) / 12
+    rounded = slices / 3 / 2 * 3 / (8 * np.log(2))
+    return 2.0**-24 * float(np.sqrt(shrinks**2 + shrinks / 3 + walk + 1 + rounded))
 
 
 def relative_error(found: Array, a: Array, b: Array) -> float:

@@ -76,7 +76,7 @@ def test_promoted_error_does_not_grow_with_k(
             assert choice.plan is not None
             with forced(choice):
                 found = gemm(cp.asarray(a), cp.asarray(b), precision=precision).get()
-            limit = promoted_error(len(b), choice.plan.depth)
+            limit = promoted_error(len(b), choice.plan, PRECISIONS[precision])
             assert relative_error(found, a, b) < limit < FP32_CLASS
 
 

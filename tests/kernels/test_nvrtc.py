@@ -17,7 +17,7 @@ from argand.nvrtc import (
     parse_resources,
     parse_warnings,
 )
-from argand.wgmma_plan import wgmma_function
+from argand.wgmma_instruction import wgmma_function
 
 SOURCE = '#include "one.cuh"\nextern "C" __global__ void f(float* x) { x[0] = value(); }\n'
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
-from argand.gemm_choice import wgmma_tiles
 from argand.gemm_plan import MMA_DEPTH, PlanError
 from argand.nvrtc import CompileError, compile_cubin
+from argand.wgmma_instruction import wgmma_function
 from argand.wgmma_plan import (
     SEGMENT,
     STORE_SIDE,
@@ -22,10 +22,10 @@ from argand.wgmma_plan import (
     WgmmaPlan,
     check_wgmma_plan,
     is_legal,
-    wgmma_function,
     wgmma_kernel_name,
     wgmma_source,
 )
+from argand.wgmma_tiles import wgmma_tiles
 
 from tests.kernels.precisions import TENSOR
 
@@ -76,7 +76,9 @@ def test_tiles_that_fit_are_legal() -> None:
         ("3xfp16", SPLIT, {"storage": "half"}, "pairs of 16 bits are operands of one term"),
         ("fp16", LARGE, {}, "are packed beforehand"),
         ("3xfp16", SPLIT, {}, "are packed beforehand"),
-        ("3xtf32", SPLIT, {"block_n": 24, "depth": 32}, "totals of split operands move by"),
+        ("3xtf32", SPLIT, {"block_n": 24, "depth": 16}, "totals of split operands move by"),
+        ("3xtf32", SPLIT, {"depth": 24}, "a line of a stage must fill a swizzle"),
+        ("3xfp16", replace(SPLIT, storage="planar"), {"depth": 64}, "must fill a swizzle"),
         ("tf32", LARGE, {"head": 2}, "a head, shorter than the stages, is for staged tiles"),
         ("tf32", LARGE, {"staged": True, "head": 3}, "a head, shorter than the stages"),
         ("bf16", replace(LARGE, staged=True), {"head": 2}, "a head is for one term of tf32"),
@@ -228,8 +230,9 @@ def test_a_source_names_its_kernel_and_bounds_its_threads(precision: str, plan: 
 def test_the_instruction_names_every_register(
     operand: str, shape: str, types: str, columns: int
 ) -> None:
-    text = wgmma_function(operand, columns)
+    in_registers, described = wgmma_function(operand, columns).split("template <int sign>")[1:]
     sums = columns // 2  # fp32 registers of each of 128 threads for 64 x columns
+    text = in_registers
     assert f"wgmma.mma_async.sync.aligned.m64n{columns}{shape}.f32.{types} " in text
     assert f"float (&sums)[{sums}], const uint32 (&rows)[4]" in text
     # Sums, four registers of rows, the columns' descriptor, the predicate, the sign.
@@ -240,6 +243,13 @@ def test_the_instruction_names_every_register(
     assert registers == [
         ", ".join(f"%{i}" for i in range(sums)), ", ".join(f"%{sums + i}" for i in range(4)),
     ]  # fmt: skip
+    # The same with the rows' descriptor.
+    assert f"float (&sums)[{sums}], uint64 rows" in described
+    placeholders = [int(number) for number in re.findall(r"%(\d+)", described)]
+    assert sorted(placeholders) == list(range(sums + 4))
+    assert described.count(f"m64n{columns}{shape}.f32.{types} ") == 1
+    transposes = 0 if operand == "tf32" else 2  # both operands' k is contiguous
+    assert described.count(f", 1{', 0' * transposes};") == 1
     assert re.findall(r'"\+f"\(sums\[(\d+)\]\)', text) == [str(i) for i in range(sums)]
     assert re.findall(r'"r"\(rows\[(\d)\]\)', text) == list("0123")
     # 16-bit formats may be transposed: not here, both are K-major.

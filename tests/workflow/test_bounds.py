@@ -7,14 +7,15 @@ import pytest
 from argand import PRECISIONS, to_pairs
 from argand.device import arch_for
 from argand.gate_plan import LARGEST_TILE, sums_apart, widest_products
-from argand.gemm_choice import wgmma_tiles
+from argand.gemm_plan import MMA_DEPTH
 from argand.gemm_plan import candidates as mma_candidates
 from argand.rounding import split
 from argand.wgmma_plan import SEGMENT, Storage
+from argand.wgmma_tiles import wgmma_tiles
 
 from workflow.accuracy import bounds
 from workflow.accuracy.gate_bounds import evolution_bound, gate_bound
-from workflow.accuracy.promotion import SLICE, promotions
+from workflow.accuracy.promotion import LAST, SLICE, promotions
 
 NAMES = list(PRECISIONS)
 
@@ -244,7 +245,9 @@ def test_every_plan_promotes_as_often_as_the_bound_says(name):
     row = PRECISIONS[name]
     depths = {plan.promote_every for plan in mma_candidates(row, arch_for(90))}
     for storage in get_args(Storage):
-        depths |= {plan.depth for plan in wgmma_tiles(row, storage)}
+        for plan in wgmma_tiles(row, storage):
+            depths |= {plan.depth}
+            assert plan.depth // MMA_DEPTH[row.operand.name] - 1 <= LAST
     assert depths
     assert min(depths) > 0
     assert max(depths) <= bounds.PROMOTED_EVERY

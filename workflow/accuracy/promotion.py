@@ -8,7 +8,9 @@ from argand.tile_division import MOST_PIECES
 from argand.wgmma_plan import SEGMENT
 
 SLICE = 16
-"""Least k whose sum leaves the tensor cores' accumulators at once."""
+"""Least k whose sum leaves the tensor cores' accumulators at once, but for a tile's last stage."""
+LAST = 2
+"""Most times that the sums of a tile's last stage do, where it is not a whole one."""
 
 
 def promotions(k: int) -> float:
@@ -27,5 +29,5 @@ def promotions(k: int) -> float:
     rounding, and three where warps share k, come on top; all of that is less than the above.
     """
     slices = math.ceil(k / SLICE)
-    in_registers = min(slices, 3 * SEGMENT // 2) + slices * 2.0**-11
+    in_registers = min(slices, 3 * SEGMENT // 2) + LAST + slices * 2.0**-11
     return in_registers + 2 * math.ceil(slices / SEGMENT) + 1 + MOST_PIECES

@@ -11,7 +11,7 @@
 #include "gemm_mma_operands.cuh"
 
 // Tiles of C that share columns of B run together this many at a time, so that they meet in L2.
-constexpr int kTileGroup = 8;
+constexpr uint32 kTileGroup = 8;
 
 // Strides count complex64. `line` is a row of op(A) and of C, or a column of op(B).
 struct GemmArguments {
@@ -191,14 +191,15 @@ struct Tile {
 
 template <GemmPlan plan>
 __device__ __forceinline__ Tile find_tile(const GemmArguments& args) {
-    const int64 rows = (args.m + plan.block_m - 1) / plan.block_m;
-    const int64 columns = (args.n + plan.block_n - 1) / plan.block_n;
-    const int64 batch = blockIdx.x / (rows * columns), tile = blockIdx.x % (rows * columns);
-    const int64 group = tile / (kTileGroup * columns), inside = tile % (kTileGroup * columns);
-    const int64 left = rows - group * kTileGroup;
-    const int64 height = left < kTileGroup ? left : kTileGroup;
-    return {args.first_batch + batch, (group * kTileGroup + inside % height) * plan.block_m,
-            inside / height * plan.block_n};
+    // A grid's blocks fit 32 bits, in which divisions take a fraction of what they take in 64.
+    const uint32 rows = static_cast<uint32>((args.m + plan.block_m - 1) / plan.block_m);
+    const uint32 columns = static_cast<uint32>((args.n + plan.block_n - 1) / plan.block_n);
+    const uint32 batch = blockIdx.x / (rows * columns), tile = blockIdx.x % (rows * columns);
+    const uint32 group = tile / (kTileGroup * columns), inside = tile % (kTileGroup * columns);
+    const uint32 height = min(rows - group * kTileGroup, kTileGroup);
+    return {args.first_batch + batch,
+            int64(group * kTileGroup + inside % height) * plan.block_m,
+            int64(inside / height) * plan.block_n};
 }
 
 // One block computes one block_m x block_n tile of one product.

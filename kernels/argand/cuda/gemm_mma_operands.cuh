@@ -107,32 +107,29 @@ __device__ __forceinline__ Line<plan> load_line(const float2* tile, int line, in
 }
 
 // Raises `found` to the largest magnitudes of a block's lines, in `steps` stages of which this operand's
-// tiles begin at `first`, `stage` numbers apart.
+// tiles begin at `first`, `stage` numbers apart. A thread has one line, and reads without waiting.
 template <GemmPlan plan, int Lines, bool KFast>
 __device__ __forceinline__ void look_at_lines(uint32* found, const float2* first, int stage, int steps) {
     constexpr int kPitch = (KFast ? plan.block_k : Lines) + kPad;
-    if constexpr (KFast) {
-        for (int line = threadIdx.x / kWarp; line < Lines; line += plan.threads() / kWarp) {
-            uint32 most = 0;
-#pragma unroll 4
-            for (int step = 0; step < steps; ++step)
-                for (int k = threadIdx.x % kWarp; k < plan.block_k; k += kWarp) {
-                    most = max(most, larger_part(first[step * stage + line * kPitch + k]));
-                }
-            most = __reduce_max_sync(0xffffffffu, most);
-            if (threadIdx.x % kWarp == 0) found[line] = most;
+    // Neighbouring lanes read so many k of a line: as many as keep banks apart.
+    constexpr int kBeside = KFast ? 4 : 1;
+    constexpr int kApart = plan.threads() / kBeside;
+    constexpr int kLines = Lines < kApart ? Lines : kApart, kEvery = plan.threads() / kLines;
+    static_assert(plan.threads() % kLines == 0 && Lines % kLines == 0, "every line has its threads");
+    const int beside = threadIdx.x % kBeside, apart = threadIdx.x / kBeside;
+    const int k0 = apart / kLines * kBeside + beside;
+#pragma unroll
+    for (int i = 0; i < Lines; i += kLines) {
+        const int line = i + apart % kLines;
+        uint32 most = 0;
+#pragma unroll 1
+        for (int step = 0; step < steps; ++step) {
+#pragma unroll
+            for (int k = 0; k < plan.block_k; k += kEvery) {
+                const int at = KFast ? line * kPitch + k + k0 : (k + k0) * kPitch + line;
+                most = max(most, larger_part(first[step * stage + at]));
+            }
         }
-    } else {
-        constexpr int kTogether = Lines < plan.threads() ? Lines : plan.threads();
-        constexpr int kSlow = plan.threads() / kTogether;
-        for (int line = threadIdx.x % kTogether; line < Lines; line += kTogether) {
-            uint32 most = 0;
-#pragma unroll 4
-            for (int step = 0; step < steps; ++step)
-                for (int k = threadIdx.x / kTogether; k < plan.block_k; k += kSlow) {
-                    most = max(most, larger_part(first[step * stage + k * kPitch + line]));
-                }
-            atomicMax(found + line, most);
-        }
+        atomicMax(found + line, most);
     }
 }

@@ -86,6 +86,12 @@ __device__ __forceinline__ void leave_strip(const PackArguments& args, const Pac
 template <PackPlan plan>
 struct Chunk {
     static constexpr int kCount = plan.operand == Operand::tf32 ? 4 : 8;
+    static constexpr int kStep = 2 * kCount;  // k of an instruction, of which all terms are side by side
+
+    // Where k of a line is, its first term.
+    static __device__ __forceinline__ int place(int k) {
+        return k / kStep * kStep * plan.terms + k % kStep;
+    }
 
     static __device__ __forceinline__ int k_of(int chunk, int slot) {
         return plan.operand == Operand::tf32 ? chunk / 2 * 8 + chunk % 2 + 2 * slot
@@ -93,11 +99,11 @@ struct Chunk {
     }
 };
 
-// Terms of one chunk of one complex part, into the planes of that part. `stays` says that they are soon
+// Terms of one chunk of one complex part, into the plane of that part. `stays` says that they are soon
 // read, and not after all others.
 template <PackPlan plan, bool stays = false>
 __device__ __forceinline__ void write_terms(const float (&x)[Chunk<plan>::kCount], void* planes,
-                                            int64 at, int64 plane) {
+                                            int64 at) {
     uint32 words[4][plan.terms];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -113,7 +119,7 @@ __device__ __forceinline__ void write_terms(const float (&x)[Chunk<plan>::kCount
     constexpr int kItem = plan.operand == Operand::tf32 ? 4 : 2;
 #pragma unroll
     for (int t = 0; t < plan.terms; ++t) {
-        char* to = static_cast<char*>(planes) + (at + 2 * t * plane) * kItem;
+        char* to = static_cast<char*>(planes) + (at + t * Chunk<plan>::kStep) * kItem;
         const uint4 chunk = make_uint4(words[0][t], words[1][t], words[2][t], words[3][t]);
         if constexpr (stays) {
             __stcg(reinterpret_cast<uint4*>(to), chunk);
@@ -160,7 +166,7 @@ __device__ __forceinline__ void pack_planes(const PackArguments& args, uint32 fi
         __syncthreads();
     }
     const PackPlace<plan> place(args, first);
-    const int64 plane = int64(args.lines) * args.pitch;
+    const int64 plane = int64(args.lines) * args.pitch * plan.terms;
     constexpr int kCount = Chunk<plan>::kCount, kChunks = plan.depth() / kCount;
 #pragma unroll
     for (int i = 0; i < plan.lines * kChunks / kPackThreads; ++i) {
@@ -181,9 +187,10 @@ __device__ __forceinline__ void pack_planes(const PackArguments& args, uint32 fi
             re[e] = plan.scaled ? x.x * scale : x.x;
             im[e] = x.y * flipped;
         }
-        const int64 at = place.batch * 2 * plan.terms * plane + int64(place.line0 + line) * args.pitch + k;
-        write_terms<plan>(re, args.planes, at, plane);
-        write_terms<plan>(im, args.planes, at + plane, plane);
+        const int64 at = place.batch * 2 * plane +
+                         int64(place.line0 + line) * args.pitch * plan.terms + Chunk<plan>::place(k);
+        write_terms<plan>(re, args.planes, at);
+        write_terms<plan>(im, args.planes, at + plane);
     }
     if constexpr (plan.scaled) {
         if (args.wait && threadIdx.x < kWarp) leave_strip<plan>(args, place);

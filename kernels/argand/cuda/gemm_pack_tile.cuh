@@ -23,7 +23,7 @@ struct PackPlan {
 // Strides count complex numbers.
 struct PackArguments {
     const void* x;
-    void* planes;      // (batches, 2 terms, lines, pitch)
+    void* planes;      // (batches, 2, lines, pitch / step, terms, step)
     uint32* largest;   // (batches, lines): bits of each line's largest magnitude; zeros before where
                        // blocks wait, and after
     uint2* arrived;    // (strips), zeros before and after: blocks that have looked, and gone on

@@ -12,6 +12,17 @@
 #include "gemm_wgmma_sums.cuh"
 #include "gemm_wgmma_work.cuh"
 
+// Asks for an operand's planes of a stage, whose k begins at `k`.
+template <WgmmaPlan plan, int plane_bytes>
+__device__ __forceinline__ void copy_planes(uint32 to, const TensorMap& map, uint32 full, int k, int line,
+                                            int batch) {
+#pragma unroll
+    for (int i = 0; i < plan.boxes(); ++i) {
+        copy_box(to + i * plan.planes() * plane_bytes, map, full,
+                 (k + i * plan.box_steps() * plan.step()) * plan.terms, line, 0, batch);
+    }
+}
+
 // Fills the stages, tile after tile. One thread.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap& y_map,
@@ -39,7 +50,8 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
             barrier_wait(ring.empty(), ring.parity);
             barrier_expect(ring.full(), plan.stage_bytes());
             if constexpr (plan.storage == Storage::planar) {
-                copy_box(ring.rows(), x_map, ring.full(), k, tile.row, 0, x_batch);
+                copy_planes<plan, plan.x_plane_bytes()>(ring.rows(), x_map, ring.full(), k, tile.row,
+                                                        x_batch);
             } else if constexpr (plan.k_fast) {
 #pragma unroll
                 for (int i = 0; i < plan.depth / plan.x_span(); ++i) {
@@ -60,7 +72,8 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
                     wait_for_planes<plan>(args, strip, packed);
                 }
             }
-            copy_box(ring.columns(), y_map, ring.full(), k, tile.column, 0, y_batch);
+            copy_planes<plan, plan.y_plane_bytes()>(ring.columns(), y_map, ring.full(), k, tile.column,
+                                                    y_batch);
             ring.advance();
         }
     }

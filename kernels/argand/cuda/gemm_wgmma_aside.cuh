@@ -98,7 +98,7 @@ __device__ __forceinline__ void pack_unit(const WgmmaArguments& args, uint32 str
             }
             if (i >= count) continue;
             write_terms<kAsidePlan<plan>, true>(own, args.y_planes,
-                                                at + half / 2 * 8 + half % 2 * plane, plane);
+                                                at + half / 2 * 8 + half % 2 * plane);
         }
     }
 }

@@ -53,10 +53,22 @@ struct WgmmaPlan {
     // Totals of some columns move after so many stages, then those of the next ones.
     constexpr int move_every() const { return segment / (block_n / moved_columns); }
     constexpr int step() const { return operand == Operand::tf32 ? 8 : 16; }
-    constexpr int planes() const { return 2 * terms; }
-    constexpr int line_bytes() const { return depth * (operand == Operand::tf32 ? 4 : 2); }
+    constexpr int planes() const { return 2; }
+    // A line of planes has the terms of a step side by side, 32 bytes each, then those of the next. It
+    // comes in boxes that a swizzle can hold: one of the whole stage, or one of each step.
+    static constexpr int term_bytes() { return 32; }
+    constexpr int step_bytes() const { return terms * term_bytes(); }
+    constexpr int steps() const { return depth / step(); }
+    constexpr int box_steps() const {
+        return steps() * step_bytes() > kSwizzleBytes || steps() % 2 > 0 ? 1 : steps();
+    }
+    constexpr int boxes() const { return steps() / box_steps(); }
+    // Terms of planes of rows that go through registers. Of many steps there is room for the first ones,
+    // which are multiplied twice; tensor cores read the second ones from shared memory.
+    constexpr int held_terms() const { return boxes() > 1 ? 1 : terms; }
+    constexpr int line_bytes() const { return box_steps() * step_bytes(); }  // in one box
     constexpr int x_bytes_each() const {
-        return storage == Storage::half ? 4 : storage == Storage::fp32 ? 8 : 2 * terms * line_bytes() / depth;
+        return storage == Storage::half ? 4 : storage == Storage::fp32 ? 8 : 2 * step_bytes() / step();
     }
     constexpr int x_span() const { return kSwizzleBytes / x_bytes_each(); }
     constexpr int x_bytes() const { return block_m() * depth * x_bytes_each(); }
@@ -68,7 +80,7 @@ struct WgmmaPlan {
     }
     // Each warp has two boxes of 16 x 16 complex64 on their way out.
     constexpr int staging_bytes() const { return staged ? 4 * warpgroups * 2 * kStoreBytes : 0; }
-    constexpr int stage_bytes() const { return x_bytes() + planes() * y_plane_bytes(); }
+    constexpr int stage_bytes() const { return x_bytes() + boxes() * planes() * y_plane_bytes(); }
     // Registers of a thread, by role. They are shared out anew of those that a block was started with:
     // claiming more than are left would wait for ever.
     constexpr int loader_registers() const { return packs ? 56 : 24; }

@@ -14,8 +14,8 @@
 // The registers of one instruction's rows: by term, complex part, and the instruction's four slots.
 template <WgmmaPlan plan>
 struct RowFragment {
-    uint32 re[plan.terms][4];
-    uint32 im[plan.terms][4];
+    uint32 re[plan.held_terms()][4];
+    uint32 im[plan.held_terms()][4];
 };
 
 // Which of a warp's 16 rows a lane's fragment row is (half 0 or 1: the lane's first or second).
@@ -24,6 +24,8 @@ __device__ __forceinline__ int fragment_row(int lane, int half) {
     const int group = lane / 4;
     if constexpr (plan.neighbour_rows()) {
         return 2 * group + half;
+    } else if constexpr (plan.storage == Storage::planar) {
+        return group + 8 * half;  // as tensor cores read them from shared memory
     } else if constexpr (plan.storage == Storage::half) {
         return 2 * (group & 3) + group / 4 + 8 * half;
     } else {
@@ -164,10 +166,12 @@ template <WgmmaPlan plan>
 __device__ __forceinline__ void read_fragment(const RowReader<plan>& reader, uint32 tile, int k,
                                               RowFragment<plan>& fragment) {
     if constexpr (plan.storage == Storage::planar) {
-        const uint32 chunk = k * plan.line_bytes() / plan.depth >> 4;
 #pragma unroll
-        for (int term = 0; term < plan.terms; ++term) {
-            const uint32 at = tile + 2 * term * plan.x_plane_bytes() + (reader.at[0] ^ chunk << 4);
+        for (int term = 0; term < plan.held_terms(); ++term) {
+            const int step = k / plan.step(), box = step / plan.box_steps();
+            const int inside = step % plan.box_steps() * plan.step_bytes() + term * plan.term_bytes();
+            const uint32 at =
+                tile + box * plan.planes() * plan.x_plane_bytes() + (reader.at[0] ^ inside);
             read_matrices(fragment.re[term], at);
             read_matrices(fragment.im[term], at + plan.x_plane_bytes());
         }

@@ -12,12 +12,8 @@ __device__ __forceinline__ float4 load_shared_16(uint32 address) {
 }
 
 __device__ __forceinline__ uint4 load_words(uint32 address) {
-    uint4 x;
-    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
-                 : "r"(address)
-                 : "memory");
-    return x;
+    const float4 x = load_shared_16(address);
+    return {__float_as_uint(x.x), __float_as_uint(x.y), __float_as_uint(x.z), __float_as_uint(x.w)};
 }
 
 __device__ __forceinline__ float2 load_shared_8(uint32 address) {

@@ -40,7 +40,7 @@ __device__ __forceinline__ void claim_registers() {
 // has swizzled; the tile begins at a multiple of 8 lines. Bits 0-13: address / 16; 32-45: bytes from
 // 8 lines to the next 8, / 16; 62-63: the swizzle (PTX ISA, matrix descriptor).
 template <int LineBytes>
-__device__ __forceinline__ uint64 describe_tile(uint32 address) {
+__device__ __forceinline__ constexpr uint64 describe_tile(uint32 address) {
     static_assert(LineBytes == 32 || LineBytes == 64 || LineBytes == 128, "a swizzle's width");
     constexpr uint32 kSwizzle = LineBytes == 128 ? 1 : LineBytes == 64 ? 2 : 3;
     constexpr uint32 kHigh = (8 * LineBytes >> 4) | kSwizzle << 30;
