@@ -216,10 +216,7 @@ class GemmLaunch:
         return tuple(
             OwnPlanes(
                 x.address,
-                (plan.block_m if is_rows else plan.block_n)
-                * x.pitch
-                * precision.terms
-                * precision.operand.bytes,
+                (plan.block_m if is_rows else plan.block_n) * x.pitch * precision.planar_bytes // 2,
                 x.nbytes // x.batches if x.batches > 1 else 0,
                 is_rows,
             )

@@ -262,14 +262,14 @@ def estimate(
         return max(spent, moved) + _EXPOSED * min(spent, moved) + _LAUNCH + scans
     rows, columns = (n, m) if choice.swapped else (m, n)
     row_traits, column_traits = (b, a) if choice.swapped else (a, b)
-    items = rows * plan.x_item(precision) + columns * 2 * precision.terms * precision.operand.bytes
+    items = rows * plan.x_item(precision) + columns * precision.planar_bytes
     moved = batch * (items * k + (4 if sizes.half_output else 8) * m * n) / _MEMORY
     packing = 0.0
     for lines, traits, packs in (
         (columns, column_traits, not plan.packs), (rows, row_traits, plan.storage == "planar"),
     ):  # fmt: skip
         if packs and not traits.packed:
-            item = (4 if traits.half else 8) + 2 * precision.terms * precision.operand.bytes
+            item = (4 if traits.half else 8) + precision.planar_bytes
             copies = batch if traits.batched else 1
             packing += max(1e-6, copies * lines * k * item / _PACKING)
     total = _LAUNCH + _FILL + packing + (_LAUNCH if packing else 0.0)  # one launch for both

@@ -27,10 +27,8 @@ class OperandMemory:
     ) -> OperandMemory:
         """That of ``batches`` matrices of lines by k: complex64, pairs of 16 bits, or planes."""
         numbers = batches * lines * pitch_of(k)
-        planes = 2 * precision.terms * precision.operand.bytes
-        if packed:
-            return cls(numbers * planes, 0)
-        return cls(numbers * (4 if half else 8), numbers * planes)
+        planes = numbers * precision.planar_bytes
+        return cls(planes, 0) if packed else cls(numbers * (4 if half else 8), planes)
 
 
 def room(a: OperandMemory, b: OperandMemory, *, packs_a: bool, packs_b: bool) -> int:

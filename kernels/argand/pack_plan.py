@@ -149,7 +149,7 @@ def pitch_of(k: int) -> int:
 
 def planes_bytes(precision: Precision, lines: int, k: int, batches: int) -> int:
     """What an operand takes in planes."""
-    return batches * 2 * precision.terms * lines * pitch_of(k) * precision.operand.bytes
+    return batches * lines * pitch_of(k) * precision.planar_bytes
 
 
 _ASIDE_DEPTH = 256

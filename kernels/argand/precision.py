@@ -99,6 +99,11 @@ class Precision:
         return len(self.roundings)
 
     @property
+    def planar_bytes(self) -> int:
+        """Bytes of a complex number in planes: all terms of both parts."""
+        return 2 * self.terms * self.operand.bytes
+
+    @property
     def term_roundoffs(self) -> tuple[float, ...]:
         """The largest relative error of each rounding: 2^-p to nearest, 2^(1-p) toward zero."""
         half = 2.0**-self.operand.significand

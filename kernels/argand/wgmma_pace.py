@@ -27,7 +27,7 @@ def find_pace(
     """
     turns = division.whole // division.blocks
     lines = tiles.turn_lines(division.blocks, plan.block_m, plan.block_n)
-    read = lines * k * 2 * precision.terms * precision.operand.bytes
+    read = lines * k * precision.planar_bytes
     if precision.terms == 1 or turns < LEAST_TURNS or read < cache_bytes:
         return 0, 0
     return PERIOD // plan.depth, LEAD // plan.depth

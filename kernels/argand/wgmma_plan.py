@@ -29,8 +29,6 @@ STORE_SIDE = 16
 _STORE_BYTES = STORE_SIDE * _SWIZZLE_BYTES
 TOLD_BYTES = 4 * 64
 """Four places where the loading thread tells the others what to work on."""
-SWIZZLES = (32, 64, 128)
-"""Bytes of a line that the copy engine can swizzle."""
 DEEP = 3
 """Steps of a stage whose planes may come in boxes of one, where a swizzle cannot hold its lines."""
 SEGMENT = 128
@@ -80,8 +78,7 @@ class WgmmaPlan:
 
     def x_item(self, precision: Precision) -> int:
         """Bytes of a complex number of the row operand."""
-        planar = 2 * precision.terms * precision.operand.bytes
-        return {"half": 4, "fp32": 8, "planar": planar}[self.storage]
+        return {"half": 4, "fp32": 8, "planar": precision.planar_bytes}[self.storage]
 
     def x_span(self, precision: Precision) -> int:
         """Complex numbers of an interleaved row operand in a swizzled line."""
@@ -89,13 +86,12 @@ class WgmmaPlan:
 
     def box_depth(self, precision: Precision) -> int:
         """k of a box of planes: a stage's, or one step's where a swizzle cannot hold all of it."""
-        step = MMA_DEPTH[precision.operand.name]
-        whole = self.depth * precision.terms * precision.operand.bytes in SWIZZLES
-        return self.depth if whole else step
+        whole = self.depth * precision.planar_bytes // 2 <= _SWIZZLE_BYTES
+        return self.depth if whole else MMA_DEPTH[precision.operand.name]
 
     def line_bytes(self, precision: Precision) -> int:
         """Bytes of one line of a box of planes, all terms."""
-        return self.box_depth(precision) * precision.terms * precision.operand.bytes
+        return self.box_depth(precision) * precision.planar_bytes // 2
 
     def totals_move(self, precision: Precision, k: int) -> bool:
         """Whether totals of so many k move to memory: those of split operands, where k is long."""
@@ -108,8 +104,8 @@ class WgmmaPlan:
 
     def stage_bytes(self, precision: Precision) -> int:
         """Shared memory of one stage."""
-        column = 2 * self.depth * precision.terms * precision.operand.bytes
-        return self.block_m * self.depth * self.x_item(precision) + self.block_n * column
+        columns = self.block_n * precision.planar_bytes
+        return self.depth * (self.block_m * self.x_item(precision) + columns)
 
     def shared_bytes(self, precision: Precision) -> int:
         """Dynamic shared memory of a block.
@@ -138,7 +134,7 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
         (plan.warpgroups in (1, 2), "warpgroups must be 1 or 2"),
         (plan.block_n % 8 == 0 and 8 <= plan.block_n <= 256, "block_n must be 8, 16, ... 256"),
         (plan.depth % MMA_DEPTH[operand] == 0, f"depth must be a multiple of {MMA_DEPTH[operand]}"),
-        (line in SWIZZLES
+        (line in (32, 64, _SWIZZLE_BYTES)
          and (plan.box_depth(precision) == plan.depth
               or (plan.storage == "planar" and precision.terms == 2
                   and plan.depth == DEEP * MMA_DEPTH[operand])),

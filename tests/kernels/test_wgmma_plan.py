@@ -165,6 +165,7 @@ def test_cuda_lays_a_stage_out_alike(
             f"kPlan.threads() == {plan.threads}",
             f"kPlan.step() == {MMA_DEPTH[row.operand.name]}",
             f"kPlan.line_bytes() == {plan.line_bytes(row)}",
+            f"kPlan.boxes() == {plan.depth // plan.box_depth(row)}",
             f"kPlan.x_bytes_each() == {plan.x_item(row)}",
             f"kPlan.x_span() == {plan.x_span(row)}",
             f"kPlan.stage_bytes() == {plan.stage_bytes(row)}",

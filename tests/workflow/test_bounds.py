@@ -246,7 +246,7 @@ def test_every_plan_promotes_as_often_as_the_bound_says(name):
     depths = {plan.promote_every for plan in mma_candidates(row, arch_for(90))}
     for storage in get_args(Storage):
         for plan in wgmma_tiles(row, storage):
-            depths |= {plan.depth}
+            depths.add(plan.depth)
             assert plan.depth // MMA_DEPTH[row.operand.name] - 1 <= LAST
     assert depths
     assert min(depths) > 0

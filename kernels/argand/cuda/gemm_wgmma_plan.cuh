@@ -53,14 +53,14 @@ struct WgmmaPlan {
     // Totals of some columns move after so many stages, then those of the next ones.
     constexpr int move_every() const { return segment / (block_n / moved_columns); }
     constexpr int step() const { return operand == Operand::tf32 ? 8 : 16; }
-    constexpr int planes() const { return 2; }
+    static constexpr int planes() { return 2; }  // of real and of imaginary parts
     // A line of planes has the terms of a step side by side, 32 bytes each, then those of the next. It
     // comes in boxes that a swizzle can hold: one of the whole stage, or one of each step.
     static constexpr int term_bytes() { return 32; }
     constexpr int step_bytes() const { return terms * term_bytes(); }
     constexpr int steps() const { return depth / step(); }
     constexpr int box_steps() const {
-        return steps() * step_bytes() > kSwizzleBytes || steps() % 2 > 0 ? 1 : steps();
+        return steps() * step_bytes() > kSwizzleBytes ? 1 : steps();
     }
     constexpr int boxes() const { return steps() / box_steps(); }
     // Terms of planes of rows that go through registers. Of many steps there is room for the first ones,

@@ -220,7 +220,7 @@ struct AlternateSums {
         if constexpr (plan.boxes() > 1) {
             if (whole) return;
             barrier_wait(ring.full(), ring.parity);
-            const int last = steps_of_last(args, told);
+            const int last = steps_of_last(args, told);  // again: there was no register to keep it in
 #pragma unroll 1
             for (int i = 0; i < last; ++i) {
                 promote<1>(slice, ring, i, reader, lane, warpgroup, [] {});
