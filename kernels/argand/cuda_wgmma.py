@@ -123,8 +123,8 @@ class WgmmaLaunch:
             self.nbytes = (
                 self._totals_at - memory.taken + 8 * problem.batch * out.rows * out.columns
             )
-        # As neighbour_rows() of the kernel's plan.
-        neighbours = (plan.storage != "planar" and not plan.k_fast) or plan.rows_fast
+        # As neighbour_rows() of a kernel that stores directly: others do not look at it.
+        neighbours = plan.storage != "planar" and not plan.k_fast
         values = {
             "c": 0, "out": 0, "totals": 0, "x_unscale": 0, "y_unscale": 0,
             "rows": problem.rows, "columns": problem.columns, "k": problem.k,

@@ -226,7 +226,7 @@ _SHARE = {(2, 128): 0.90, (2, 96): 0.86, (2, 64): 0.76, (2, 32): 0.5, (1, 64): 0
 """Of the tensor cores' rate that a tile reaches, by warpgroups and columns."""
 _EXPOSED = 0.1
 """Of the shorter of products and traffic, which does not disappear behind the longer."""
-_SPLITTING = 1.05
+_SPLITTING = 1.1
 """What splitting in registers costs, every column tile anew, over a packed row operand."""
 _MMA_STEP = {4: 0.5e-6, 2: 0.34e-6}
 """What a block of the mma.sync family takes for 32 x 32 of C by 32 k, by bytes of the operand, with

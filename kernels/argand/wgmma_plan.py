@@ -29,9 +29,7 @@ STORE_SIDE = 16
 _STORE_BYTES = STORE_SIDE * _SWIZZLE_BYTES
 TOLD_BYTES = 4 * 64
 """Four places where the loading thread tells the others what to work on."""
-DEEP = 3
-"""Steps of a stage whose planes may come in boxes of one, where a swizzle cannot hold its lines."""
-SEGMENT = 128
+SEGMENT = 64
 """Stages from one move of a total of promoted sums to the next; the first and the last stretch have
 half as many to half as many more."""
 MOVED_COLUMNS = 16
@@ -134,11 +132,11 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
         (plan.warpgroups in (1, 2), "warpgroups must be 1 or 2"),
         (plan.block_n % 8 == 0 and 8 <= plan.block_n <= 256, "block_n must be 8, 16, ... 256"),
         (plan.depth % MMA_DEPTH[operand] == 0, f"depth must be a multiple of {MMA_DEPTH[operand]}"),
-        (line in (32, 64, _SWIZZLE_BYTES)
-         and (plan.box_depth(precision) == plan.depth
-              or (plan.storage == "planar" and precision.terms == 2
-                  and plan.depth == DEEP * MMA_DEPTH[operand])),
-         "a line of a stage must fill a swizzle of 32, 64 or 128 bytes"),
+        (line in (32, 64, _SWIZZLE_BYTES),
+         "a line of a box must fill a swizzle of 32, 64 or 128 bytes"),
+        (plan.box_depth(precision) == plan.depth
+         or (plan.storage == "planar" and precision.terms == 2),
+         "a stage deeper than a swizzle of 128 bytes is of split operands in planes"),
         (plan.storage == "planar" or not plan.k_fast or plan.depth % plan.x_span(precision) == 0,
          f"depth must be a multiple of {plan.x_span(precision)} where k is contiguous"),
         (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from argand.precision import Precision
-from argand.wgmma_plan import DEEP, Storage, WgmmaPlan
+from argand.wgmma_plan import Storage, WgmmaPlan
 
 # Tiles by number of terms, for an interleaved or half row operand and for a planar one. What they
 # hold in registers: (1 + promoted) x block_n accumulators of 128 threads' 240, and fragments.
@@ -20,9 +20,9 @@ _SPLIT = (
     WgmmaPlan(2, 128, 16, 3), WgmmaPlan(2, 96, 16, 3), WgmmaPlan(2, 64, 16, 4),
     WgmmaPlan(1, 64, 16, 5),
 )  # fmt: skip
-# The largest of them with both operands in planes. Sums are promoted after each stage, so deep ones
-# are fewer additions: two fit shared memory.
-_DEEPEST = WgmmaPlan(2, 128, DEEP * 8, 2)
+# With both operands in planes. Sums are promoted after each stage, so stages of large tiles, where
+# additions take power, are as deep as shared memory holds two.
+_SPLIT_IN_PLANES = (WgmmaPlan(2, 128, 24, 2), WgmmaPlan(2, 96, 24, 2), *_SPLIT[2:])
 
 
 def wgmma_tiles(precision: Precision, storage: Storage) -> list[WgmmaPlan]:
@@ -31,7 +31,7 @@ def wgmma_tiles(precision: Precision, storage: Storage) -> list[WgmmaPlan]:
     deeper = 1 if precision.operand.bytes == 4 or storage == "fp32" else 2
     tiles = _SINGLE if precision.terms == 1 else _SPLIT
     if precision.terms > 1 and storage == "planar":
-        tiles = (_DEEPEST, *_SPLIT[1:])
+        tiles = _SPLIT_IN_PLANES
     return [replace(plan, depth=deeper * plan.depth, storage=storage) for plan in tiles]
 
 

@@ -219,6 +219,8 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
     static_assert(plan.loader_registers() + plan.warpgroups * plan.multiplier_registers() <=
                       65536 / plan.threads() / 8 * 8 * (plan.warpgroups + 1),
                   "registers that a block was started with");
+    static_assert(plan.held_terms() == plan.terms || !plan.neighbour_rows(),
+                  "all terms' rows in one order");
     static_assert(plan.storage == Storage::planar || !plan.k_fast || plan.depth % plan.x_span() == 0,
                   "whole lines of the row operand");
     extern __shared__ unsigned char memory[];

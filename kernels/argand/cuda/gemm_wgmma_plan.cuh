@@ -74,9 +74,10 @@ struct WgmmaPlan {
     constexpr int x_bytes() const { return block_m() * depth * x_bytes_each(); }
     constexpr int x_plane_bytes() const { return block_m() * line_bytes(); }
     constexpr int y_plane_bytes() const { return block_n * line_bytes(); }
-    // Whether a lane's two rows are neighbours: as they are read at once, or as they are stored.
+    // Whether a lane's two rows are neighbours: as they are read at once, or as they are stored. Never
+    // where tensor cores read second terms from shared memory, in its order.
     constexpr bool neighbour_rows() const {
-        return (storage != Storage::planar && !k_fast) || (staged && rows_fast);
+        return (storage != Storage::planar && !k_fast) || (staged && rows_fast && boxes() == 1);
     }
     // Each warp has two boxes of 16 x 16 complex64 on their way out.
     constexpr int staging_bytes() const { return staged ? 4 * warpgroups * 2 * kStoreBytes : 0; }

@@ -234,6 +234,19 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
                     }
                 }
             }
+            if constexpr (plan.rows_fast && !plan.neighbour_rows()) {
+                // Rows h of column 2 t + e; eight lanes of neighbouring rows fill half a line.
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    const int h = i / 2, e = i % 2, line = 8 * j + 2 * (lane % 4) + e;
+                    const int chunk = rows[h] / 2 ^ line & 7;
+                    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(
+                                     target + line * kSwizzleBytes + chunk * 16 + rows[h] % 2 * 8),
+                                 "f"(z[h][e].x), "f"(z[h][e].y)
+                                 : "memory");
+                }
+                continue;
+            }
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
                 // Two neighbours along the contiguous axis: rows (rows_fast) of column 2 t + i, or
