@@ -5,20 +5,16 @@ from __future__ import annotations
 from argand.gemm_plan import MMA_DEPTH
 
 
-def wgmma_function(operand: str, columns: int, arrays: int = 1) -> str:
-    """The device functions ``wgmma<sign>(sums, rows, columns, keep)`` of one format and width.
+def wgmma_function(
+    operand: str, columns: int, arrays: int = 1, *, described: bool = False
+) -> str:
+    """The device function ``wgmma<sign>(sums, rows, columns, keep)`` of one format and width.
 
     sums (64 x columns over the warpgroup, fp32) = keep sums + sign rows columns^T, asynchronous; in
-    so many arrays, each of as many columns; with rows in registers or, as columns are, described in
-    shared memory. The instruction names every register, so its text is written here and not in a
+    so many arrays, each of as many columns; with rows in registers or, as columns are, ``described``
+    in shared memory. The instruction names every register, so its text is written here and not in a
     header. The predicate is set at run time: NVRTC 13.0 fails on a literal one.
     """
-    return _wgmma_function(operand, columns, arrays, False) + _wgmma_function(
-        operand, columns, arrays, True
-    )
-
-
-def _wgmma_function(operand: str, columns: int, arrays: int, described: bool) -> str:
     count = columns // 2
     shape = f"m64n{columns}k{MMA_DEPTH[operand]}"
     kind = {"tf32": "tf32", "fp16": "f16", "bf16": "bf16"}[operand]

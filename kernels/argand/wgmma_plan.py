@@ -240,10 +240,15 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
         "head": plan.head,
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
+    operand = precision.operand.name
+    instructions = wgmma_function(operand, plan.block_n)
+    if precision.terms > 1:
+        instructions += wgmma_function(operand, plan.block_n, described=True)
+    if plan.head:
+        instructions += wgmma_function(operand, plan.block_n // 2)
     return (
         '#include "device/warpgroup.cuh"\n'
-        f"{wgmma_function(precision.operand.name, plan.block_n)}"
-        f"{wgmma_function(precision.operand.name, plan.block_n // 2) if plan.head else ''}"
+        f"{instructions}"
         '#include "gemm_wgmma.cuh"\n'
         f"{size_check('WgmmaArguments', WGMMA_ARGUMENTS)}"
         f"constexpr WgmmaPlan kPlan{{{members}}};\n"

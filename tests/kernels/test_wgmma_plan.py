@@ -231,9 +231,8 @@ def test_a_source_names_its_kernel_and_bounds_its_threads(precision: str, plan: 
 def test_the_instruction_names_every_register(
     operand: str, shape: str, types: str, columns: int
 ) -> None:
-    in_registers, described = wgmma_function(operand, columns).split("template <int sign>")[1:]
+    text = wgmma_function(operand, columns)
     sums = columns // 2  # fp32 registers of each of 128 threads for 64 x columns
-    text = in_registers
     assert f"wgmma.mma_async.sync.aligned.m64n{columns}{shape}.f32.{types} " in text
     assert f"float (&sums)[{sums}], const uint32 (&rows)[4]" in text
     # Sums, four registers of rows, the columns' descriptor, the predicate, the sign.
@@ -244,13 +243,6 @@ def test_the_instruction_names_every_register(
     assert registers == [
         ", ".join(f"%{i}" for i in range(sums)), ", ".join(f"%{sums + i}" for i in range(4)),
     ]  # fmt: skip
-    # The same with the rows' descriptor.
-    assert f"float (&sums)[{sums}], uint64 rows" in described
-    placeholders = [int(number) for number in re.findall(r"%(\d+)", described)]
-    assert sorted(placeholders) == list(range(sums + 4))
-    assert described.count(f"m64n{columns}{shape}.f32.{types} ") == 1
-    transposes = 0 if operand == "tf32" else 2  # both operands' k is contiguous
-    assert described.count(f", 1{', 0' * transposes};") == 1
     assert re.findall(r'"\+f"\(sums\[(\d+)\]\)', text) == [str(i) for i in range(sums)]
     assert re.findall(r'"r"\(rows\[(\d)\]\)', text) == list("0123")
     # 16-bit formats may be transposed: not here, both are K-major.
@@ -258,6 +250,14 @@ def test_the_instruction_names_every_register(
     assert after in text
     assert f"setp.ne.b32 p, %{sums + 5}, 0;" in text
     assert text.rstrip().endswith('"l"(columns), "r"(keep), "n"(sign));\n}')
+    # The same with the rows' descriptor.
+    described = wgmma_function(operand, columns, described=True)
+    assert f"float (&sums)[{sums}], uint64 rows" in described
+    placeholders = [int(number) for number in re.findall(r"%(\d+)", described)]
+    assert sorted(placeholders) == list(range(sums + 4))
+    assert described.count(f"m64n{columns}{shape}.f32.{types} ") == 1
+    transposes = 0 if operand == "tf32" else 2  # both operands' k is contiguous
+    assert described.count(f", 1{', 0' * transposes};") == 1
 
 
 @pytest.mark.parametrize("name", [name for name in TENSOR if PRECISIONS[name].terms > 1])

@@ -77,7 +77,7 @@ struct WgmmaPlan {
     // Whether a lane's two rows are neighbours: as they are read at once, or as they are stored. Never
     // where tensor cores read second terms from shared memory, in its order.
     constexpr bool neighbour_rows() const {
-        return (storage != Storage::planar && !k_fast) || (staged && rows_fast && boxes() == 1);
+        return (storage != Storage::planar && !k_fast) || (staged && rows_fast && held_terms() == terms);
     }
     // Each warp has two boxes of 16 x 16 complex64 on their way out.
     constexpr int staging_bytes() const { return staged ? 4 * warpgroups * 2 * kStoreBytes : 0; }

@@ -239,7 +239,7 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
                     const int h = i / 2, e = i % 2, line = 8 * j + 2 * (lane % 4) + e;
-                    const int chunk = rows[h] / 2 ^ line & 7;
+                    const int chunk = rows[h] / 2 ^ (line & 7);
                     asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(
                                      target + line * kSwizzleBytes + chunk * 16 + rows[h] % 2 * 8),
                                  "f"(z[h][e].x), "f"(z[h][e].y)

@@ -57,7 +57,7 @@ __device__ __forceinline__ void clear(float (&x)[Count]) {
 // One warpgroup's sums over a tile, real and imaginary part at once.
 template <WgmmaPlan plan>
 struct JointSums {
-    static constexpr int kSteps = plan.depth / plan.step();
+    static constexpr int kSteps = plan.steps();
     // Fragments are read and multiplied in groups; behind a head there are registers for small ones.
     static constexpr int kGroups = kSteps == 1 ? 1 : plan.head > 0 ? kSteps : 2;
     static constexpr int kSets = kGroups > 1 ? 2 : 1;  // one is read while one is multiplied
