@@ -5,13 +5,11 @@ from __future__ import annotations
 from argand.gemm_plan import MMA_DEPTH
 
 
-def wgmma_function(
-    operand: str, columns: int, arrays: int = 1, *, described: bool = False
-) -> str:
+def wgmma_function(operand: str, columns: int, arrays: int = 1, *, described: bool = False) -> str:
     """The device function ``wgmma<sign>(sums, rows, columns, keep)`` of one format and width.
 
     sums (64 x columns over the warpgroup, fp32) = keep sums + sign rows columns^T, asynchronous; in
-    so many arrays, each of as many columns; with rows in registers or, as columns are, ``described``
+    so many arrays, each of as many columns. Rows are in registers or, as columns are, ``described``
     in shared memory. The instruction names every register, so its text is written here and not in a
     header. The predicate is set at run time: NVRTC 13.0 fails on a literal one.
     """

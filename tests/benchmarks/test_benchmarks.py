@@ -16,7 +16,7 @@ import pytest
 from argand import PRECISIONS, launches
 from argand.device import cpu
 
-from benchmarks import gemm, gemm_ours, gemm_peers, measuring, softmax
+from benchmarks import gemm, gemm_ours, gemm_peers, gemm_segments, measuring, softmax
 from benchmarks.measuring import Candidate, CannotRunError, absent
 from benchmarks.shapes import SUITES, Shape
 from workflow.accuracy import softmax_reference
@@ -257,6 +257,12 @@ def test_wrong_arguments_say_what_is_allowed(
     with pytest.raises(SystemExit):
         gemm.main(arguments)
     assert message in capsys.readouterr().err
+
+
+def test_segments_shorter_than_tiles_allow_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        gemm_segments.main(["--segments", "64", "7"])
+    assert "segments must be 8 stages or more, got '7'" in capsys.readouterr().err
 
 
 def test_a_peer_that_is_not_here() -> None:

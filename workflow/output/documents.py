@@ -24,7 +24,7 @@ from workflow.output.gate_tables import (
     gates_table,
     wanted_gates_table,
 )
-from workflow.output.growth_table import growth_table
+from workflow.output.growth_table import growth_table, segments_table
 from workflow.output.measured import measured_products
 from workflow.output.readable import PERFORMANCE, Column, markdown_table, number
 from workflow.output.recorded import read_rows, shown_columns
@@ -259,6 +259,7 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "h200-study-steps": steps_table,
     "h200-gemm": products_table,
     "h200-gemm-growth": growth_table,
+    "h200-gemm-segments": segments_table,
     "h200-gemm-left-out": left_out_table,
     "h200-gemm-wanted": wanted_table,
     "h200-gemm-back-to-back": back_to_back_table,

@@ -1,7 +1,8 @@
-"""How errors of products grow with k, as a benchmark has measured it."""
+"""How errors of products grow with k, and what keeps them level costs, as measured."""
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,23 @@ def growth_table(data: Path) -> str:
     """Errors by k of each implementation and precision, and the slopes of their logarithms."""
     lines = growth(read_rows(data / "h200-gemm-growth.csv"))
     return markdown_table([Column(name, name) for name in lines[0]], lines)
+
+
+def segments_table(data: Path) -> str:
+    """Errors and times by how often totals of promoted sums move: `benchmarks.gemm_segments`."""
+    with (data / "h200-gemm-segments.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["verified"] == "True"]
+    columns = [Column(name, name) for name in ("shape", "precision", "segment")]
+    columns += [
+        Column("time_us", "time (µs)", _rounded, numeric=True),
+        Column("ratio", "times ours", lambda text: f"{float(text):.3f}", numeric=True),
+        Column("error", "error", _rounded, numeric=True),
+    ]
+    return markdown_table(columns, rows)
+
+
+def _rounded(text: str) -> str:
+    return number(float(text))
 
 
 def growth(rows: Sequence[Row]) -> list[dict[str, str]]:
