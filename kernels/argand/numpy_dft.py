@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from argand.device import available_cores
 from argand.dft_method import Method
 from argand.dft_tables import convolutions, dimensions, folded_matrices, twiddles
 from argand.precision import Precision
@@ -32,12 +33,17 @@ HEADROOM = 1
 def dft(problem: DftProblem, x: Array, method: Method | None) -> Array:
     """Transforms of the rows of x, (rows, N) of the precision's type.
 
-    A ``method`` of None is the library, NumPy's fast transform.
+    A ``method`` of None is the library, SciPy's fast transform (NumPy's computes complex64 in fp64,
+    at a sixth of the speed).
     """
     if method is None:
-        library = np.fft.ifft if problem.inverse else np.fft.fft
-        found = library(x, norm=problem.norm)
-        return found.astype(problem.precision.output, copy=False)
+        from scipy import fft
+
+        library = fft.ifft if problem.inverse else fft.fft
+        # Whatever backend the caller has set, which may be ours.
+        with fft.set_backend("scipy", only=True):
+            found = library(x, norm=problem.norm, workers=available_cores())
+        return np.asarray(found).astype(problem.precision.output, copy=False)
     return in_blocks(x, problem.length, lambda rows: _rows(problem, rows, method))
 
 
