@@ -20,7 +20,9 @@ from benchmarks.samples import on_host
 from benchmarks.shapes import Shape
 from workflow.accuracy import Accuracy, ProductReference, assess_product, bounds, product_reference
 from workflow.accuracy.judgement import Checks, ratio
+from workflow.accuracy.product_bounds import relative_bounds
 from workflow.accuracy.references import sample_rows
+from workflow.accuracy.whole_error import whole_error
 
 Array = np.ndarray[Any, Any]
 
@@ -133,7 +135,7 @@ class ProductCheck:
             found = replace(found, reference="sampled")
         if taken.bad:
             reason = f"{taken.bad} elements are not finite"
-            found = replace(found, verified=False, reason=reason)
+            found = replace(found, verdict="wrong", verified=False, reason=reason)
         return found
 
 
@@ -153,16 +155,22 @@ def _assess_half(
     sums = a.sum(axis=-1)[products, rows, None] + b.sum(axis=-2)[products]
     before = bound * reference.magnitude + math.sqrt(2) * e * sums + 2 * reference.k * e * e
     error = result[products, rows] - reference.values
-    size = np.linalg.norm(reference.values)
     checks, worst = Checks(), []
     for name in ("real", "imag"):
         off, exact = np.abs(getattr(error, name)), np.abs(getattr(reference.values, name))
         excess = off / bounds.rounded_once(precision.operand, before, exact)
         checks.at_most(f"{name} part: error over what is allowed", float(excess.max()), 1.0)
         worst.append(float((off / reference.magnitude).max()))
+    size = float(np.linalg.norm(reference.values))
+    whole = whole_error(reference, result, precision)
+    both = relative_bounds(reference, whole, size, precision, backend)
+    kind = precision.operand
+    last = bounds.rounded_once(kind, 0.0, 1.0)
+    last += math.sqrt(2 * error.size) * kind.smallest_subnormal / max(size, math.ulp(0))
+    found = ratio(float(np.linalg.norm(error)), size)
     return Accuracy(
-        rel_frobenius=ratio(float(np.linalg.norm(error)), float(size)),
-        componentwise_re=worst[0], componentwise_im=worst[1], bound=bound,
-        verified=checks.verified, reason=checks.reason,
+        error_limit=found,
+        componentwise_re=worst[0], componentwise_im=worst[1],
         reference="sampled" if reference.sampled else "full", reference_rows=len(reference.rows),
+        **checks.conclude(found, *((1 + last) * one + last for one in both), precision),
     )  # fmt: skip

@@ -37,14 +37,22 @@ class Record:
         limit_fraction: time at the device's measured ceilings over the median time.
         speedup: the best baseline's median time over this one's; see `workflow.output.tables`.
         energy_j: of one call, where the device can tell.
-        rel_frobenius: ||X^ - X||_F / ||X||_F.
+        rel_frobenius: ||X^ - X||_F / ||X||_F; where the reference is sampled an estimate of the
+            whole result's.
+        error_limit: what it is at most, at a confidence of 1 - 1e-9.
         componentwise_re, componentwise_im: max |Re (X^ - X)| / (|A| |B|); the imaginary part.
-        bound: the a-priori bound that the result is held to, in the measure that ``reason`` names.
+        bound: what rel_frobenius is held to: the smaller one of its two bounds, the worst case and
+            what a right result exceeds with a probability of 1e-9.
+        worst_bound: the worst case.
+        ratio: bound over rel_frobenius; None at fp64, where the reference errs as much, and where
+            the error is 0.
         lines_out_of_range: of products at a scaled precision: how many rows of A and columns of B
             spread over more than it holds to its unit roundoff (`argand.scaling_range`).
         largest_spread: of all these lines, largest over smallest component that is not 0.
-        tolerance: the user's, on rel_frobenius.
-        verified: within the bound and all checks; ``reason`` says why not.
+        tolerance: the user's, on error_limit.
+        verdict: ``verified``, ``unproven``, ``suspect`` or ``wrong`` (`workflow.accuracy`); empty
+            where nothing ran.
+        verified: whether the verdict is ``verified``; ``reason`` says why not.
         reference: ``full`` or ``sampled``, with ``reference_rows`` rows.
     """
 
@@ -75,6 +83,7 @@ class Record:
     speedup: float | None = None
     energy_j: float | None = None
     rel_frobenius: float | None = None
+    error_limit: float | None = None
     componentwise_re: float | None = None
     componentwise_im: float | None = None
     max_ulp: float | None = None
@@ -83,9 +92,12 @@ class Record:
     norm_drift: float | None = None
     fidelity: float | None = None
     bound: float | None = None
+    worst_bound: float | None = None
+    ratio: float | None = None
     lines_out_of_range: int | None = None
     largest_spread: float | None = None
     tolerance: float | None = None
+    verdict: str = ""
     verified: bool = False
     reason: str = ""
     reference: str = ""

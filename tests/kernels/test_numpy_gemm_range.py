@@ -95,7 +95,9 @@ def test_scales_beyond_fp32s_exponents_of_the_product(scale, precision):
     rng = np.random.default_rng(16)
     a, b = normal(rng, 5, 6) * np.float32(scale), normal(rng, 6, 5) * np.float32(1e-25)
     with np.errstate(under="ignore"):
-        check(a, b, precision=precision)
+        # Results are below fp32's normal numbers: no relative error of theirs can be proved.
+        verdict = "verified" if scale > 1 else "unproven"
+        check(a, b, precision=precision, verdict=verdict)
 
 
 @pytest.mark.parametrize("precision", SCALED)

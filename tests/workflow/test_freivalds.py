@@ -58,7 +58,7 @@ def test_the_assessment_fails_for_an_element_that_no_reference_row_holds(large):
     assert accuracy.reference == "sampled"
     assert accuracy.reference_rows == len(reference.rows)
     # The sampled rows themselves are right: only the check of the whole result sees it.
-    assert accuracy.componentwise_re < accuracy.bound
+    assert accuracy.componentwise_re < bounds.product_bound(tf32, reference.k, "cpu")
 
 
 def spoil_nan(x):
@@ -171,7 +171,8 @@ def test_no_false_alarm_for_structured_operands(kind, precision, shape):
     a, b = a.astype(row.output), b.astype(row.output)
     reference = product_reference(a, b)
     accuracy = assess_product(reference, gemm(a, b, precision=row), row, backend="cpu")
-    assert accuracy.verified, accuracy.reason
+    # Where all cancels nothing is left whose relative error could be proved.
+    assert accuracy.verdict == ("unproven" if kind == "cancelling" else "verified")
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

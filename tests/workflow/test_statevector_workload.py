@@ -93,7 +93,8 @@ def test_the_planner_fuses_for_whoever_applies_the_gates(circuit):
         amplitudes = 2 * len(passes) * 2 ** circuit["qubits"] + sum(4**width for width in passes)
         assert shape.bytes_moved == 16 * amplitudes
         # A bound that counts gates where passes were applied is another one.
-        assert judged.bound == evolution_bound(one.precision, passes, "cpu")
+        widths = staged.operands["widths"].tolist()
+        assert judged.worst_bound == evolution_bound(one.precision, passes, "cpu", widths)
 
 
 def test_the_record_of_a_plan_says_what_was_planned():

@@ -14,7 +14,7 @@ coefficient times |A| |B| with the moduli of the entries, and each part is held 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -296,5 +296,10 @@ def transform_bound(precision: Precision, factors: Sequence[int], backend: str) 
 
 def compounded(errors: Sequence[float]) -> float:
     """prod (1 + e) - 1: relative errors of exact stages one after another."""
-    logs = sum(map(math.log1p, errors))
+    return repeated((error, 1) for error in errors)
+
+
+def repeated(errors: Iterable[tuple[float, int]]) -> float:
+    """prod (1 + e)^n - 1 over pairs (e, n)."""
+    logs = sum(n * math.log1p(error) for error, n in errors)
     return math.expm1(logs) if logs < 700 else math.inf

@@ -48,7 +48,7 @@ from argand import Precision
 from workflow.accuracy import bounds
 from workflow.accuracy.judgement import finite
 from workflow.accuracy.references import Array, ProductReference
-from workflow.accuracy.suspects import BLOCK, Sides, inspect, operand_terms
+from workflow.accuracy.suspects import BLOCK, Inspected, Sides, inspect, operand_terms
 from workflow.threads import each, for_each, stretches, thread_count
 
 SUSPECTS = 16
@@ -63,13 +63,15 @@ _LEAST_ROWS = 64
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the check found: ``reason`` is empty where the result passed.
+    """What the check found.
 
+    ``reason`` is empty where nothing impossible was, ``suspicion`` where nothing improbable was.
     ``worst`` is the largest residual over its threshold.
     """
 
     worst: float
     reason: str
+    suspicion: str = ""
 
 
 def freivalds(
@@ -89,18 +91,23 @@ def freivalds(
     with np.errstate(all="ignore"):
         # Many groups are shared out, of few each.
         share = each if len(groups) >= 2 * thread_count() else map
-        seen = share(partial(_suspects, sides, result, phases, strength), groups)
-        found = heapq.nlargest(SUSPECTS, chain.from_iterable(seen))
+        parts = share(partial(_suspects, sides, result, phases, strength), groups)
+        found = heapq.nlargest(SUSPECTS, chain.from_iterable(parts))
         worst = found[0].over if found else 0.0
         if not worst <= 1:
             return Verdict(worst, f"Freivalds residual is {worst:.3g} times its threshold in "
                 f"{sides.place(found[0].batch, found[0].row, found[0].block)}")  # fmt: skip
 
-        def look(suspect: Suspect) -> str:
+        def look(suspect: Suspect) -> Inspected:
             return inspect(sides, result, suspect.batch, suspect.row, suspect.block)
 
-        reasons = list(filter(None, each(look, found)))
-    return Verdict(worst, reasons[0] if reasons else "")
+        seen = list(each(look, found))
+    wrong, odd = (
+        ([text for text in found if text] for found in zip(*seen, strict=True))
+        if seen
+        else ([], [])
+    )
+    return Verdict(worst, wrong[0] if wrong else "", odd[0] if odd else "")
 
 
 class Suspect(NamedTuple):

@@ -7,6 +7,7 @@ errors of different groups are orthogonal, so what holds for a group holds for t
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 from argand import PRECISIONS, Precision
@@ -16,10 +17,10 @@ from argand.numpy_gates import product_precision
 
 from workflow.accuracy.bounds import (
     accumulator_roundoff,
-    compounded,
     gamma,
     on_tensor_cores,
     operands_bound,
+    repeated,
     stage_bound,
     truncations,
 )
@@ -59,12 +60,20 @@ def gate_bound(precision: Precision, width: int, backend: str) -> float:
     return operands + math.sqrt(2) * sums * (1 + small)
 
 
-def evolution_bound(precision: Precision, widths: Sequence[int], backend: str) -> float:
+def evolution_bound(
+    precision: Precision,
+    widths: Sequence[int],
+    backend: str,
+    reference_widths: Sequence[int] | None = None,
+) -> float:
     """Relative 2-norm error of a state after gates of these widths.
 
     Exact gates keep the norm of the errors made before, so the errors compound as
-    prod (1 + e) - 1. The fp64 reference's own error is added.
+    prod (1 + e) - 1. The fp64 reference's own error is added, of gates of ``reference_widths`` or,
+    where these are not given, the same.
     """
-    exact = PRECISIONS["fp64"]
-    ours = compounded([gate_bound(precision, width, backend) for width in widths])
-    return ours + compounded([stage_bound(exact, 2**width, "cpu") for width in widths])
+    exact, ours = PRECISIONS["fp64"], Counter(widths)
+    theirs = Counter(widths if reference_widths is None else reference_widths)
+    return repeated((gate_bound(precision, width, backend), n) for width, n in ours.items()) + (
+        repeated((stage_bound(exact, 2**width, "cpu"), n) for width, n in theirs.items())
+    )

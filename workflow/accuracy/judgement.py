@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
+from argand import Precision
+from argand.precision import FP64
 
 Array = npt.NDArray[Any]
+
+Verdict = Literal["verified", "unproven", "suspect", "wrong"]
+"""What is said of a result, from the best to the worst."""
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+PROVABLE = 0.1
+"""Largest bound on a relative error that proves something: one decimal digit of the result."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,16 +34,25 @@ class Accuracy:
         max_row_error: largest relative 2-norm error of a row of spectra.
         norm_drift: |2-norm of a state - 1|.
         fidelity: |<psi|psi^>|^2 over both squared norms.
-        bound: the a-priori bound: of the componentwise error for products, of max_row_error for
-            spectra, of rel_frobenius for states, of an element's relative error for softmax.
+        error_limit: what rel_frobenius of the whole result is at most: itself with a full
+            reference, else at a confidence of 1 - 1e-9 (`workflow.accuracy.whole_error`).
+        bound: what rel_frobenius is held to: the smaller one of the worst-case bound and of the
+            probabilistic one, which a right result exceeds with a probability of 1e-9.
+        worst_bound: the worst-case bound of rel_frobenius.
+        ratio: bound over rel_frobenius; None where the error is 0, and at fp64, where the reference
+            errs as much as the result.
         lines_out_of_range: rows of A and columns of B of a product that a scaled precision does not
             hold to its unit roundoff, with ``largest_spread`` (`argand.scaling_range`). They are
             within the bound, which is relative to the norms of such lines.
-        verified: whether all checks passed; ``reason`` says with numbers which did not.
+        verdict: ``verified`` where all checks passed and the bound proves something; ``unproven``
+            where they passed but the bound is above `PROVABLE`; ``wrong`` beyond what is possible;
+            ``suspect`` beyond what is probable, on a second sample too.
+        verified: whether the verdict is ``verified``; ``reason`` says with numbers why not.
         reference: ``full`` or ``sampled`` with ``reference_rows`` rows.
     """
 
     rel_frobenius: float | None = None
+    error_limit: float | None = None
     componentwise_re: float | None = None
     componentwise_im: float | None = None
     max_ulp: float | None = None
@@ -44,17 +61,20 @@ class Accuracy:
     norm_drift: float | None = None
     fidelity: float | None = None
     bound: float | None = None
+    worst_bound: float | None = None
+    ratio: float | None = None
     lines_out_of_range: int | None = None
     largest_spread: float | None = None
+    verdict: Verdict
     verified: bool
     reason: str
     reference: str
     reference_rows: int
 
 
-_SMALLEST = ("fidelity",)
+_SMALLEST = ("fidelity", "ratio")
 _SUMS = ("lines_out_of_range", "reference_rows")
-_SAID = ("verified", "reason", "reference")
+_SAID = ("verdict", "verified", "reason", "reference")
 
 
 def worst_of(parts: Mapping[str, Any]) -> Accuracy:
@@ -79,8 +99,12 @@ def worst_of(parts: Mapping[str, Any]) -> Accuracy:
         if part.reason
     ]
     sampled = any(part.reference == "sampled" for part in judged)
+    verdict = max((part.verdict for part in judged), key=[*VERDICTS, ""].index)
+    if values["ratio"] is not None:
+        values["ratio"] = values["bound"] / values["rel_frobenius"]
     return Accuracy(
-        verified=all(part.verified for part in judged),
+        verdict=verdict,
+        verified=verdict == "verified",
         reason="; ".join(reasons),
         reference="sampled" if sampled else judged[0].reference,
         **values,
@@ -89,28 +113,56 @@ def worst_of(parts: Mapping[str, Any]) -> Accuracy:
 
 @dataclass
 class Checks:
-    """Collects what failed."""
+    """Collects what failed: beyond what is possible, or beyond what is probable."""
 
-    failures: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    suspect: list[str] = field(default_factory=list)
 
     def require(self, passed: bool | np.bool_, message: str) -> None:
-        """Note ``message`` unless ``passed``."""
+        """Note ``message`` as wrong unless ``passed``."""
         if not passed:
-            self.failures.append(message)
+            self.wrong.append(message)
+
+    def expect(self, passed: bool | np.bool_, message: str) -> None:
+        """Note ``message`` as suspect unless ``passed``."""
+        if not passed:
+            self.suspect.append(message)
 
     def at_most(self, name: str, value: float, bound: float) -> None:
         """Note a value above its bound; NaN is above every bound."""
         self.require(value <= bound, f"{name} {value:.3g} exceeds {bound:.3g}")
 
-    @property
-    def verified(self) -> bool:
-        """Whether nothing failed."""
-        return not self.failures
+    def conclude(
+        self, error: float, worst: float, probable: float, precision: Precision
+    ) -> dict[str, Any]:
+        """The fields of an `Accuracy` that follow from a relative error and its two bounds.
 
-    @property
-    def reason(self) -> str:
-        """What failed, or nothing."""
-        return "; ".join(self.failures)
+        The error is held to both. Where the smaller one proves nothing, nothing else does.
+        """
+        self.at_most("rel_frobenius", error, worst)
+        self.expect(
+            error <= probable,
+            f"rel_frobenius {error:.3g} exceeds {probable:.3g}, which a right result exceeds with "
+            "a probability of 1e-9",
+        )
+        bound = min(worst, probable)
+        verdict: Verdict = "wrong" if self.wrong else "suspect" if self.suspect else "verified"
+        reasons = self.wrong or [f"suspect: {message}" for message in self.suspect]
+        if verdict == "verified" and not bound <= PROVABLE:
+            verdict = "unproven"
+            reasons = [
+                f"not provable at this precision: the bound on the relative error is {bound:.3g}, "
+                f"at most {PROVABLE:g} proves something"
+            ]
+        return {
+            "rel_frobenius": error,
+            "bound": bound,
+            "worst_bound": worst,
+            "ratio": bound / error if error and precision.operand is not FP64 else None,
+            "verdict": verdict,
+            "verified": verdict == "verified",
+            "reason": "; ".join(reasons),
+        }
 
 
 def finite(x: Array) -> npt.NDArray[np.bool_]:

@@ -23,11 +23,13 @@ class Lines:
 
     Attributes:
         sums: of the moduli.
+        squares: sums of the squared moduli.
         largest: real or imaginary component that is finite.
         finite: whether every value is.
     """
 
     sums: Array
+    squares: Array
     largest: Array
     finite: Array
 
@@ -37,12 +39,15 @@ def lines_of(x: Array, axis: int) -> Lines:
     matrices = x.reshape(math.prod(x.shape[:-2]), *x.shape[-2:])  # there may be no element
     length, lines = matrices.shape[axis], matrices.shape[-3 - axis]
     shape = (len(matrices), lines)
-    sums, largest, finite = np.zeros(shape), np.zeros(shape), np.ones(shape, bool)
+    sums, squares, largest = (np.zeros(shape) for _ in range(3))
+    finite = np.ones(shape, bool)
 
     def look(block: tuple[slice, slice]) -> None:
         some, own = block
         values = matrices[some, own] if axis == -1 else matrices[some, :, own]
-        sums[block] = np.abs(values).sum(axis=axis, dtype=float)
+        moduli = np.abs(values).astype(float)
+        sums[block] = moduli.sum(axis=axis)
+        squares[block] = (moduli * moduli).sum(axis=axis)
         parts = np.maximum(np.abs(values.real), np.abs(values.imag))
         known = np.isfinite(parts)
         largest[block] = np.where(known, parts, 0).max(axis=axis, initial=0)
@@ -54,4 +59,4 @@ def lines_of(x: Array, axis: int) -> Lines:
     with np.errstate(all="ignore"):
         for_each(look, blocks)
     kept = (*x.shape[:-2], lines, 1) if axis == -1 else (*x.shape[:-2], 1, lines)
-    return Lines(*(found.reshape(kept) for found in (sums, largest, finite)))
+    return Lines(*(found.reshape(kept) for found in (sums, squares, largest, finite)))

@@ -13,7 +13,9 @@ from argand.scaling_range import product_range
 from workflow.accuracy import bounds
 from workflow.accuracy.freivalds import freivalds
 from workflow.accuracy.judgement import Accuracy, Checks, finite, ratio, same_shape
+from workflow.accuracy.product_bounds import Bounds, relative_bounds
 from workflow.accuracy.references import Array, ProductReference
+from workflow.accuracy.whole_error import whole_error
 from workflow.threads import each, stretches
 
 _BLOCK_VALUES = 1 << 16
@@ -51,7 +53,8 @@ def assess_product(
     ``bounds.product_bound`` times |alpha| |A| |B| + |beta| |C|, plus what underflow may take
     (`_lost`); an element whose denominator is 0 must be exactly right. Where an operand makes an
     element NaN or infinite it must not be finite, and only there. The whole result must pass
-    `freivalds`. Where the precision scales its operands, the lines that spread wider than it holds
+    `freivalds`. Its error is held to `relative_bounds`, as an estimate where rows are sampled.
+    Where the precision scales its operands, the lines that spread wider than it holds
     to its unit roundoff are counted; that is no failure, because `_lost` has them in the bound.
 
     Args:
@@ -73,7 +76,6 @@ def assess_product(
         compare = partial(_compare, reference, result, precision, backend, bound)
         for found in each(compare, _blocks(reference)):
             worst.add(found)
-        size, error = np.sqrt(worst.squared_size), np.sqrt(worst.squared_error)
     checks.require(misplaced == 0, f"{misplaced} elements are finite or not where C is the other")
     for part, name in enumerate(("componentwise_re", "componentwise_im")):
         checks.require(
@@ -83,20 +85,42 @@ def assess_product(
         )
     verdict = freivalds(reference, result, precision, backend)
     checks.require(not verdict.reason, verdict.reason)
+    checks.expect(not verdict.suspicion, verdict.suspicion)
+    error, limit, found_bounds = _whole(reference, result, worst, precision, backend)
     scaled = precision.scaled and reference.k > 0
     lines = product_range(reference.a, reference.b, precision) if scaled else None
     return Accuracy(
-        rel_frobenius=ratio(float(error), float(size)),
+        error_limit=limit,
         componentwise_re=worst.componentwise[0],
         componentwise_im=worst.componentwise[1],
-        bound=bound,
         lines_out_of_range=lines.out_of_range if lines else None,
         largest_spread=lines.largest_spread if lines else None,
-        verified=checks.verified,
-        reason=checks.reason,
         reference="sampled" if reference.sampled else "full",
         reference_rows=len(reference.rows),
+        **checks.conclude(error, *found_bounds, precision),
     )
+
+
+def _whole(
+    reference: ProductReference, result: Array, worst: _Worst, precision: Precision, backend: str
+) -> tuple[float, float, Bounds]:
+    """The relative Frobenius error of all of a result, what it is at most, and its bounds.
+
+    With a full reference it is known, else estimated (`whole_error`). A result that is beyond the
+    probabilistic bound is judged once more, on vectors of its own.
+    """
+    for draw in range(2):
+        whole = whole_error(reference, result, precision, draw=draw)
+        if reference.sampled:
+            error, size = ratio(whole.error, whole.size), whole.size
+            limit = whole.limit
+        else:
+            size = float(np.sqrt(worst.squared_size))
+            error = limit = ratio(float(np.sqrt(worst.squared_error)), size)
+        found = relative_bounds(reference, whole, size, precision, backend)
+        if error <= found.probable:
+            break
+    return error, limit, found
 
 
 def _misplaced_nonfinite(reference: ProductReference, result: Array) -> int:

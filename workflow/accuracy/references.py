@@ -14,6 +14,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
+from workflow.accuracy.coherence import sampled
 from workflow.accuracy.lines import Lines, lines_of
 from workflow.threads import for_each, stretches
 
@@ -86,6 +87,15 @@ class ProductReference:
     def columns_of_b(self) -> Lines:
         """What is said of the columns of op(B), (..., 1, n)."""
         return lines_of(self.b, -2)
+
+    @cached_property
+    def coherence(self) -> float:
+        """By how much roundings exceed independent ones on these data (`coherence`), at least 1."""
+        if 0 in (self.batch, self.m, self.n, self.k):
+            return 1.0
+        rng = np.random.default_rng([self.seed, 0xC0])
+        index = int(rng.integers(self.batch))
+        return sampled(self.item(self.a, index), self.item(self.b, index), rng)
 
     def item(self, operand: Array, index: int) -> Array:
         """One product's matrix of an operand whose leading axes may have been broadcast."""

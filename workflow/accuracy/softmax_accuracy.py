@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from argand import Precision
-from argand.precision import FP64
+from argand.rounding import power_of_two, round_operand, scale_exponents
 
 from workflow.accuracy import bounds
 from workflow.accuracy.judgement import Accuracy, Checks, ratio, same_shape
+from workflow.accuracy.probabilistic import concentration, deviations
 from workflow.accuracy.references import Array, SoftmaxReference
 from workflow.threads import each, stretches
 
@@ -18,6 +19,8 @@ _BLOCK_VALUES = 1 << 16
 """Values compared at a time: what is made of them stays in a core's cache."""
 EXP_ROUNDINGS = 4
 """Roundings' worth of error of exp: NumPy documents under 4 ulp, ex2.approx has 2 ulp."""
+EXP_DEVIATION = 2
+"""Deviation of exp, in u: both are within an ulp almost everywhere."""
 ARGUMENT_ROUNDINGS = 3
 """Of an exponent x - m: the difference, the product with log2(e), and log2(e) itself."""
 TILE_ROUNDINGS = 3
@@ -32,25 +35,33 @@ class _Worst:
 
     squared_error: float = 0.0
     squared_size: float = 0.0
+    squared_rounding: float = 0.0
+    squared_bound: float = 0.0
+    squared_deviation: float = 0.0
     ulp: float = 0.0
     excess: float = 0.0
     row: int = 0
+    deviations: float = 0.0
+    odd_row: int = 0
     sum_error: float = 0.0
     sum_excess: float = 0.0
-    bound: float = 0.0
     misplaced: int = 0
 
     def add(self, other: _Worst) -> None:
         """Take in what later rows have."""
-        self.squared_error += other.squared_error
-        self.squared_size += other.squared_size
+        for name in _SQUARES:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         self.ulp = max(self.ulp, other.ulp, key=_nan_last)
         if other.excess > self.excess:
             self.excess, self.row = other.excess, other.row
+        if other.deviations > self.deviations:
+            self.deviations, self.odd_row = other.deviations, other.odd_row
         self.sum_error = max(self.sum_error, other.sum_error, key=_nan_last)
         self.sum_excess = max(self.sum_excess, other.sum_excess, key=_nan_last)
-        self.bound = max(self.bound, other.bound)
         self.misplaced += other.misplaced
+
+
+_SQUARES = tuple(one.name for one in fields(_Worst) if one.name.startswith("squared"))
 
 
 def rounding_bound(precision: Precision, columns: int, backend: str) -> tuple[float, float]:
@@ -75,6 +86,31 @@ def rounding_bound(precision: Precision, columns: int, backend: str) -> tuple[fl
     return bounds.roundings(2 * EXP_ROUNDINGS + 2 + total, u), ARGUMENT_ROUNDINGS * u
 
 
+def rounding_deviation(precision: Precision, values: Array, below: Array, backend: str) -> Array:
+    """(rows, columns): relative deviation of computed probabilities, for exact x.
+
+    Args:
+        values: the probabilities p.
+        below: max(x) - x, the exponents.
+
+    Of the element itself: two exponentials of ``EXP_DEVIATION`` u, the roundings of the exponent,
+    a division and a product. Of the sum: the same of its terms, weighted by their shares p; and its
+    additions, of which a term passes a chain of c and then a tree. Chains of different lanes add in
+    quadrature, so a row of P lanes whose terms have shares p deviates by about c (sum p^2 + 1 / P)
+    and one for each level of the tree.
+    """
+    u = bounds.accumulator_roundoff(precision)
+    columns = values.shape[-1]
+    lanes = 32 if backend == "cuda" else 8
+    chain = math.ceil(columns / 32) if backend == "cuda" else 16
+    tiles = math.ceil(columns / (_SMALLEST_TILE * lanes))
+    shared = (values**2).sum(axis=-1, keepdims=True)
+    term = 2 * EXP_DEVIATION**2 + ARGUMENT_ROUNDINGS * below**2
+    of_sum = (values**2 * term).sum(axis=-1, keepdims=True)
+    of_sum += chain * (shared + 1 / lanes) + math.log2(max(2, columns)) + tiles
+    return np.asarray(u * np.sqrt(term + 2 + of_sum))
+
+
 @dataclass(frozen=True)
 class Rounded:
     """What a result of fewer bits adds to its errors: half an ulp, and half its smallest number."""
@@ -96,13 +132,13 @@ def assess_softmax(
 ) -> Accuracy:
     """Hold a softmax (..., columns) to its a-priori bound, element by element and row by row.
 
-    Rounding the input moves x_j by at most e = v |x_j| (where rows are scaled, plus 2^-39 of the
-    row's largest), and a probability e^(x_j) / sum e^(x_l) by a factor of at most e^(2 max e). Only
-    entries near enough to the maximum to leave a trace in the output's type count for the maximum.
-    On top come the errors of exp, sum and division, `rounding_bound`; they are also what a row's
-    sum may be off by, because rounded input still has probabilities that sum to 1. Below the
-    output's normal range a value may be off by the smallest normal number (flushed) on a GPU, by
-    four subnormal spacings on the CPU.
+    The input is rounded here by the precision's own rule (`argand.rounding`), so what a result is
+    held to is the softmax of the rounded input, in fp64: exp, sum and division remain,
+    `rounding_bound`, and what is probable of them, `rounding_deviation`. A row's sum is held to the
+    same, because rounded input still has probabilities that sum to 1. What rounding the input costs
+    is no matter of chance: its norm is part of the bounds on the whole. Below the output's normal
+    range a value may be off by the smallest normal number (flushed) on a GPU, by four subnormal
+    spacings on the CPU.
 
     A row that is NaN in the reference must be NaN, and -inf must give exactly 0. ``rounded`` is
     what the result was rounded to after that.
@@ -130,15 +166,24 @@ def assess_softmax(
         worst.sum_excess <= 1,
         f"row_sum_error {worst.sum_error:.3g} is {worst.sum_excess:.3g} times its bound",
     )
+    # A row's elements share its sum, whose error is common to them: a row counts as one number.
+    strength = concentration(len(exact))
+    checks.expect(
+        worst.deviations <= deviations(exact.size),
+        f"an element of row {worst.odd_row} is off by {worst.deviations:.3g} times its deviation",
+    )
+    size = math.sqrt(worst.squared_size)
+    moved = ratio(math.sqrt(worst.squared_rounding), size)
+    most = moved + ratio(math.sqrt(worst.squared_bound), size)
+    probable = moved + strength * ratio(math.sqrt(worst.squared_deviation), size)
+    error = ratio(math.sqrt(worst.squared_error), size)
     return Accuracy(
-        rel_frobenius=ratio(math.sqrt(worst.squared_error), math.sqrt(worst.squared_size)),
+        error_limit=error,
         max_ulp=worst.ulp,
         row_sum_error=worst.sum_error,
-        bound=worst.bound,
-        verified=checks.verified,
-        reason=checks.reason,
         reference="full",
         reference_rows=len(exact),
+        **checks.conclude(error, most, probable, precision),
     )
 
 
@@ -155,50 +200,64 @@ def _compare(
     rows = ~nan.any(axis=-1)
     if not rows.any():
         return worst
-    x, exact, got = x[rows].astype(float), exact[rows], got[rows].astype(float)
-    below = x.max(axis=-1, keepdims=True) - x
-    base, slope = rounding_bound(precision, x.shape[-1], backend)
-    input_error = np.expm1(2 * _operand_error(x, below, precision))
+    exact, got = exact[rows], got[rows].astype(float)
+    held, below, moved = _of_rounded(x[rows], exact, precision)
+    base, slope = rounding_bound(precision, held.shape[-1], backend)
     floor = _floor(precision, backend) + rounded.absolute
     # An element at d = inf is 0 and has no relative error.
-    relative = input_error + (1 + input_error) * (base + slope * np.where(exact > 0, below, 0))
+    below = np.where(held > 0, below, 0)
+    relative = base + slope * below
     relative += (1 + relative) * rounded.relative
-    error = np.abs(got - exact)
-    excess = np.where(error == 0, 0, error / (relative * exact + floor))
+    spread = rounding_deviation(precision, held, below, backend)
+    spread = np.minimum(np.hypot(spread, rounded.relative), relative)
+    error = np.abs(got - held)
+    allowed = relative * held + floor
+    excess = np.where(error == 0, 0, error / allowed)
     excess[np.isnan(excess)] = np.inf
     worst.excess = float(excess.max())
-    local = int(excess.max(axis=-1).argmax())
-    worst.row = first_row + int(np.flatnonzero(rows)[local])
-    normal = exact >= float(np.finfo(real).smallest_normal)
-    worst.bound = float(relative[normal].max(initial=0))
-    worst.ulp = float((error / np.spacing(exact.astype(real))).max())
-    worst.squared_error = float((error**2).sum())
+    numbers = first_row + np.flatnonzero(rows)
+    worst.row = int(numbers[int(excess.max(axis=-1).argmax())])
+    odd = np.where(error <= floor, 0, error / (spread * held))
+    odd[np.isnan(odd)] = np.inf
+    worst.deviations = float(odd.max())
+    worst.odd_row = int(numbers[int(odd.max(axis=-1).argmax())])
+    truth = np.abs(got - exact)
+    worst.ulp = float((truth / np.spacing(exact.astype(real))).max())
+    worst.squared_error = float((truth**2).sum())
     worst.squared_size = float((exact**2).sum())
+    worst.squared_rounding = float((moved**2).sum())
+    worst.squared_bound = float((allowed**2).sum())
+    worst.squared_deviation = float(((spread * held) ** 2).sum()) + floor**2 * held.size
     sums = np.abs(got.sum(axis=-1) - 1)
-    weighted = base + slope * math.log(x.shape[-1]) + floor * x.shape[-1] + rounded.relative
+    weighted = base + slope * math.log(held.shape[-1]) + floor * held.shape[-1] + rounded.relative
     worst.sum_error = float(sums.max())
     worst.sum_excess = float(sums.max()) / weighted
     return worst
 
 
+def _of_rounded(x: Array, exact: Array, precision: Precision) -> tuple[Array, Array, Array]:
+    """The softmax in fp64 of input as the precision holds it, and max - x of that.
+
+    The third array is how far that is from ``exact``. All are (rows, columns).
+    """
+    held = x.astype(precision.real_output, copy=False)
+    if precision.scaled:
+        exponents = scale_exponents(held, -1)
+        held = round_operand(held * power_of_two(exponents), precision) * power_of_two(-exponents)
+    else:
+        held = round_operand(held, precision)
+    if held.dtype == x.dtype and np.array_equal(held, x):
+        wide = x.astype(float)
+        return exact, wide.max(axis=-1, keepdims=True) - wide, np.zeros((1, 1))
+    wide = held.astype(float)
+    below = wide.max(axis=-1, keepdims=True) - wide
+    values = np.exp(-below)
+    values /= values.sum(axis=-1, keepdims=True)
+    return values, below, values - exact
+
+
 def _nan_last(value: float) -> float:
     return math.inf if math.isnan(value) else value
-
-
-def _operand_error(x: Array, below: Array, precision: Precision) -> Array:
-    """(rows, 1): how far rounding the input moves an entry that matters."""
-    roundoff = bounds.operand_roundoff(precision)
-    smallest = np.finfo(precision.real_output).smallest_subnormal
-    reach = -2 * math.log(float(smallest)) if roundoff else 0.0
-    size = np.abs(x)
-    largest = size.max(axis=-1, keepdims=True)
-    if not np.isfinite(largest).all():
-        largest = size.max(axis=-1, keepdims=True, where=np.isfinite(x), initial=0)
-    matters = below <= reach + 4 * roundoff * largest
-    near = size.max(axis=-1, keepdims=True, where=matters, initial=0)
-    lost = bounds.underflow(precision, "cpu")
-    scaled = lost.of_largest * largest
-    return np.asarray(roundoff * near + scaled + (0.0 if precision.operand is FP64 else 2.0**-126))
 
 
 def _floor(precision: Precision, backend: str) -> float:

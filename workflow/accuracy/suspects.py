@@ -10,20 +10,27 @@ in order, whole or cut into contiguous slices, is at most 2 M, and so is a singl
 - in IEEE arithmetic each of the at most 4 k + P roundings loses at most u 2 M,
 - on tensor cores each of the at most P (3 k + 4) truncations loses at most 2 u 2 M.
 
+Beyond these a result is wrong. What is probable is far less (`_probable`): roundings that are
+independent of each other add in quadrature.
+
 One dimension apart: with one column or row BLAS runs a dot product in interleaved lanes, whose
 partial sums are not contiguous; such products are not inspected.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 from argand import Precision
 from argand.rounding import scale_exponents, split
 
 from workflow.accuracy import bounds
+from workflow.accuracy.coherence import coherence
+from workflow.accuracy.probabilistic import PRODUCT_CUT, PROMOTED, SPLIT_DEPTH, deviations
 from workflow.accuracy.references import Array, ProductReference
 
 BLOCK = 64
@@ -99,19 +106,26 @@ def operand_terms(x: Array, precision: Precision, axis: int) -> list[Array]:
     return [term * undo for term in split(x, precision, exponents)]
 
 
-def inspect(sides: Sides, result: Array, batch: int, row: int, block: int) -> str:
-    """Compare one row's block of C^ with the product of the rounded operands; "" if it holds.
+class Inspected(NamedTuple):
+    """What an inspection found: beyond what is possible, and beyond what is probable."""
 
-    Otherwise says which element is off, by how much and what is allowed.
+    wrong: str = ""
+    suspect: str = ""
+
+
+def inspect(sides: Sides, result: Array, batch: int, row: int, block: int) -> Inspected:
+    """Compare one row's block of C^ with the product of the rounded operands.
+
+    What does not hold says which element is off, by how much and what is allowed.
     """
     reference, precision = sides.reference, sides.precision
     if not reference.k or min(sides.rows, sides.columns) == 1:
-        return ""
+        return Inspected()
     columns = slice(block * BLOCK, (block + 1) * BLOCK)
     a = operand_terms(sides.left(batch, batch + 1)[:, row : row + 1], precision, -1)
     b = operand_terms(sides.right(batch, batch + 1)[:, :, columns], precision, -2)
     exact = sum(a[p][0, 0] @ b[q][0] for p, q in sides.products)
-    allowed = _allowed(sides, reduce(np.add, a)[0, 0], reduce(np.add, b)[0], exact)
+    both = _allowed(sides, reduce(np.add, a)[0, 0], reduce(np.add, b)[0], exact)
     got = sides.result(result, batch, batch + 1)[0, row, columns].astype(complex)
     exact = reference.alpha * exact
     if reference.c is not None:
@@ -120,20 +134,23 @@ def inspect(sides: Sides, result: Array, batch: int, row: int, block: int) -> st
         rounded = bounds.roundings(bounds.ADDEND_ROUNDINGS, u)
         exact = exact + reference.beta * addend
         lost = 2 * bounds.underflow(precision, sides.backend).result
-        allowed = allowed + (rounded * abs(reference.beta) + lost) * np.abs(addend)
+        both = both + (rounded * abs(reference.beta) + lost) * np.abs(addend)
     error = np.maximum(np.abs((got - exact).real), np.abs((got - exact).imag))
-    excess = np.where(np.isfinite(exact) & (error > 0), error / allowed, 0)
-    column = int(excess.argmax())
-    if excess[column] <= 1:
-        return ""
-    return (
-        f"an element is off by {error[column]:.3g} where {allowed[column]:.3g} is allowed, at "
-        f"column {column} of those of {sides.place(batch, row, block)}"
-    )
+    said = []
+    for allowed in both:
+        excess = np.where(np.isfinite(exact) & (error > 0), error / allowed, 0)
+        column = int(excess.argmax())
+        said.append(
+            ""
+            if excess[column] <= 1
+            else f"an element is off by {error[column]:.3g} where {allowed[column]:.3g} is "
+            f"allowed, at column {column} of those of {sides.place(batch, row, block)}"
+        )
+    return Inspected(*said)
 
 
 def _allowed(sides: Sides, a: Array, b: Array, exact: Array) -> Array:
-    """(columns,): the bound on the error of either part, derived in the module's docstring."""
+    """(2, columns): the bounds on the error of either part, derived in the module's docstring."""
     reference, precision = sides.reference, sides.precision
     k, u = reference.k, bounds.accumulator_roundoff(precision)
     count = len(precision.products)
@@ -141,21 +158,53 @@ def _allowed(sides: Sides, a: Array, b: Array, exact: Array) -> Array:
         relative = bounds.gamma(count * bounds.truncations(k), 2 * u)
     else:
         relative = bounds.gamma(4 * k + count, u)
-    prefix = [
-        np.abs(np.cumsum(x[:, None] * y, axis=0)).max(axis=0)
+    sums = [
+        np.abs(np.cumsum(x[:, None] * y, axis=0))
         for x, y in ((a.real, b.real), (a.imag, b.imag), (a.real, b.imag), (a.imag, b.real))
     ]
+    partial = np.maximum(sums[0] + sums[1], sums[2] + sums[3])
+    prefix = [one.max(axis=0) for one in sums]
     largest = 2 * np.maximum(prefix[0] + prefix[1], prefix[2] + prefix[3])
+    probable = _probable(sides, a, b, partial)
     own = bounds.gamma(2 * k + 8, 2.0**-53) * (np.abs(a) @ np.abs(b))
     scaling = bounds.roundings(bounds.scaling_roundings(reference.alpha, reference.beta), u)
     lost = bounds.underflow(precision, sides.backend)
-    sums = np.abs(a).sum() + np.abs(b).sum(axis=0)
-    small = 2 * lost.operand * sums + 2 * (k + 4) * count * lost.result
+    moduli = np.abs(a).sum() + np.abs(b).sum(axis=0)
+    small = 2 * lost.operand * moduli + 2 * (k + 4) * count * lost.result
     # The last `lost.result` is of alpha and beta, after the product.
-    inner = bounds.spread(reference.alpha) * (
-        relative * bounds.kept_size(precision) * largest + own + small
-    )
+    summed = np.stack([relative * largest, np.minimum(probable, relative * largest)])
+    inner = bounds.spread(reference.alpha) * (bounds.kept_size(precision) * summed + own + small)
     size = abs(reference.alpha)
     # alpha itself may underflow in the output's type.
     scalar = 2 * lost.result * (np.abs(exact) + inner)
     return np.asarray(size * (inner + scaling * (np.abs(exact) + inner)) + 4 * lost.result + scalar)
+
+
+def _probable(sides: Sides, a: Array, b: Array, partial: Array) -> Array:
+    """(columns,): what the sums of an element are within but for one result in 1e9.
+
+    ``partial`` (k, columns) are at least the moduli of the partial sums. The roundings of a part's
+    2 k partial sums add in quadrature, those of slices of k that were summed apart too: a slice's
+    are differences of two partial sums. What tensor cores cut adds up in a straight sum but for
+    products, which have either sign; split precisions cut relative to the sums of a slice alone.
+    """
+    precision, k = sides.precision, sides.reference.k
+    u = bounds.accumulator_roundoff(precision)
+    tests = 2 * math.prod(sides.reference.shape)
+    strength = deviations(tests)
+    apart = coherence(a[None], b)
+    squares = (partial**2).sum(axis=0)
+    rounded = strength * apart * u * 2 * np.sqrt(squares + np.abs(partial[-1]) ** 2)
+    if not bounds.on_tensor_cores(precision, sides.backend):
+        return np.asarray(rounded)
+    if len(precision.products) == 1:
+        means = bounds.truncations(k) * u * math.sqrt(2) * partial.mean(axis=0)
+        return np.asarray(means + strength * PRODUCT_CUT * u * 2 * np.sqrt(squares))
+    starts = np.arange(0, k, PROMOTED)
+    local = np.add.reduceat(np.abs(a)[:, None] ** 2 * np.abs(b) ** 2, starts, axis=0)
+    ends = np.diff(partial[np.append(starts[1:], k) - 1], axis=0, prepend=0)
+    longest = np.maximum(np.sqrt(local), np.abs(ends))
+    means = 2 * math.ceil(min(k, PROMOTED) / SPLIT_DEPTH) * longest.sum(axis=0)
+    cuts = PRODUCT_CUT * math.sqrt(2 * min(k, PROMOTED)) * np.sqrt((longest**2).sum(axis=0))
+    added = apart * np.sqrt(2 * (partial[starts] ** 2).sum(axis=0) + squares / k)
+    return np.asarray(u * (means + strength * (cuts + added)))

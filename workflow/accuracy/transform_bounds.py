@@ -77,7 +77,7 @@ def dft_bound(precision: Precision, method: Method, backend: str) -> float:
     sqrt(N) |x|, by at most max |B| / sqrt(N), whatever x is, where Rader's is 1 but for x_0.
 
     Scaled precisions lose at most half of fp16's smallest number in each of a stage's numbers
-    (`_lost`).
+    (`lost_to_range`).
 
     A length that butterflies convolve for has their bound, whatever the precision.
     """
@@ -92,7 +92,7 @@ def dft_bound(precision: Precision, method: Method, backend: str) -> float:
         sum(math.log1p(folded_bound(precision, stage, backend)) for stage in stages)
         + (len(stages) + 2) * math.log1p(twiddle)
     )
-    return _whole(method, compound + _lost(precision, method), u)
+    return _whole(method, compound + lost_to_range(precision, method), u)
 
 
 def plan_bound(plan: Plan | None, precision: Precision, length: int) -> float:
@@ -126,7 +126,7 @@ def butterfly_bound(plan: FastPlan) -> float:
     transform's numbers span.
     """
     u = PRECISIONS["fp32"].u
-    radices, made = _radices(plan)
+    radices, made = radices_of(plan)
     primes = [prime for radix in radices for prime in prime_factors(radix)]
     each = [_prime_bound(prime, u) for prime in primes]
     twiddle = math.log1p(_twiddle(u))
@@ -136,7 +136,7 @@ def butterfly_bound(plan: FastPlan) -> float:
     return _whole(dense(plan.length), math.expm1(there), u)
 
 
-def _radices(plan: FastPlan) -> tuple[tuple[int, ...], int]:
+def radices_of(plan: FastPlan) -> tuple[tuple[int, ...], int]:
     """Of a transform's stages, and how many table entries are made of others beyond them."""
     if isinstance(plan, WholePlan):
         powers = (plan.radix - 1).bit_length()
@@ -176,7 +176,7 @@ def _amplification(method: Method) -> float:
     return inner**2 * max(1.0, size / math.sqrt(method.length)) + (method.kind == "rader")
 
 
-def _lost(precision: Precision, method: Method) -> float:
+def lost_to_range(precision: Precision, method: Method) -> float:
     """What the range of fp16 costs a scaled transform.
 
     A transform begins with a number of at least 2^e and has fewer than 4 N (a convolution's length)

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from argand import PRECISIONS, get_precision
-from pydantic import Field, StringConstraints, WithJsonSchema, field_validator
+from pydantic import (
+    Field,
+    StringConstraints,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
 from workflow.config.model import Model
 
@@ -36,7 +42,8 @@ class Case(Model):
     """The parameters that every kind of workload has; each kind adds its own.
 
     ``precisions`` is what is measured, ``precision`` what the product uses: a name, or ``auto`` for
-    the fastest one that verified within ``tolerance`` (relative Frobenius error against fp64).
+    the fastest one that verified within ``tolerance``: the relative Frobenius error against fp64,
+    or what it is at most where the reference is sampled.
     """
 
     kind: str = Field(description="What is computed; it decides which other keys there are.")
@@ -47,7 +54,7 @@ class Case(Model):
         "auto", description="What the product uses: a precision, or auto."
     )
     tolerance: float = Field(
-        1e-2, gt=0, description="Largest relative Frobenius error against fp64 for `auto`."
+        1e-2, gt=0, description="Largest relative Frobenius error of the whole result for `auto`."
     )
     rounding: dict[str, list[str] | str] = Field(
         default_factory=dict,
@@ -55,6 +62,11 @@ class Case(Model):
     )
     baselines: Literal["auto", "none"] | tuple[str, ...] | None = Field(
         None, description="Peers to measure beside ours; the study's choice where not given."
+    )
+    allow_unproven: bool = Field(
+        False,
+        description="Whether the result at an explicit `precision` becomes the product although "
+        "its error bound is too wide to prove anything.",
     )
     allow_nonfinite: bool = Field(
         False, description="Whether NaN and Inf in the input are let through."
@@ -77,6 +89,14 @@ class Case(Model):
             return None
         number, unit = self.device_memory.split()
         return int(float(number) * BINARY_UNITS[unit])
+
+    @model_validator(mode="after")
+    def _unproven_is_explicit(self) -> Case:
+        if self.allow_unproven and self.precision == "auto":
+            raise ValueError(
+                "allow_unproven needs a precision by name: auto takes none that is not proved"
+            )
+        return self
 
     @field_validator("precisions")
     @classmethod

@@ -64,7 +64,16 @@ _WHO = (
     Column("implementation", "implementation"),
     Column("precision", "precision"),
 )
-_VERDICT = (Column("verified", "verified"), Column("reason", "reason"))
+_VERDICT = (
+    Column("verified", "verified"),
+    Column("verdict", "verdict"),
+    Column("reason", "reason"),
+)
+_BOUND = (
+    _number("rel_frobenius", "error", _error),
+    _number("bound", "bound", _error),
+    _number("ratio", "bound / error"),
+)
 
 PERFORMANCE = (
     *_WHO,
@@ -76,15 +85,16 @@ PERFORMANCE = (
     _number("gbytes_per_s", "GB/s"),
     _number("limit_fraction", "of limit (%)", _percent),
     _number("speedup", "speedup (×)"),
-    _number("rel_frobenius", "error", _error),
-    _number("bound", "bound", _error),
+    *_BOUND,
     *_VERDICT,
     Column("algorithm", "algorithm"),
     Column("device", "device"),
 )
 ACCURACY = (
     *_WHO,
-    _number("rel_frobenius", "rel. Frobenius", _error),
+    *_BOUND,
+    _number("worst_bound", "worst-case bound", _error),
+    _number("error_limit", "error at most", _error),
     _number("componentwise_re", "componentwise, real", _error),
     _number("componentwise_im", "componentwise, imag.", _error),
     _number("max_row_error", "largest row error", _error),
@@ -92,7 +102,6 @@ ACCURACY = (
     _number("row_sum_error", "row sum error", _error),
     _number("norm_drift", "norm drift", _error),
     _number("fidelity", "1 − fidelity", lambda value: _error(1 - value)),
-    _number("bound", "bound", _error),
     _number("lines_out_of_range", "lines out of range"),
     _number("largest_spread", "largest spread", _error),
     _number("tolerance", "tolerance", _error),

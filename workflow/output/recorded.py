@@ -13,7 +13,7 @@ from workflow.records import BenchmarkRecord
 
 _FIELDS = fields(BenchmarkRecord)
 _NUMBERS = {field.name for field in _FIELDS if "float" in field.type or "int" in field.type}
-_HIDDEN = ("verified", "reason", "algorithm", "device")
+_HIDDEN = ("verified", "verdict", "reason", "algorithm", "device")
 
 Row = Mapping[str, Any]
 Rows = list[dict[str, Any]]

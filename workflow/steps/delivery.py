@@ -8,6 +8,7 @@ from logging import Logger
 from pathlib import Path
 from typing import Any
 
+from workflow.config.case import Case
 from workflow.methods.shards import Shard
 from workflow.records import Record
 from workflow.steps.pieces import pieces_of
@@ -24,28 +25,42 @@ class DeliveryError(RuntimeError):
 def choose(workload: Workload, records: list[Record]) -> Record:
     """The record whose result becomes the product.
 
-    With ``precision: auto`` the fastest of ours that verified within the workload's tolerance,
-    otherwise ours at the precision asked for, if it verified. Raises DeliveryError, with what there
-    is, where there is none.
+    With ``precision: auto`` the fastest of ours that verified, with an error of at most the
+    workload's tolerance. Otherwise ours at the precision asked for, if it verified, or if only its
+    bound is too wide and the workload allows that. Raises DeliveryError, with what there is, where
+    there is none.
     """
     case = workload.case
     ours = [record for record in records if record.implementation == "argand"]
     if case.precision != "auto":
         ours = [record for record in ours if record.precision == case.precision]
-    good = [
-        record
-        for record in ours
-        if record.verified
-        and record.rel_frobenius is not None
-        and (case.precision != "auto" or record.rel_frobenius <= case.tolerance)
-    ]
+    good = [record for record in ours if _fits(case, record)]
     if not good:
         found = "; ".join(f"{record.precision}: {_state(record)}" for record in ours)
         raise DeliveryError(
             f"{workload.name}: precision {case.precision} within tolerance {case.tolerance:g} "
-            f"is not to be had ({found or 'nothing was computed'})"
+            f"is not to be had ({found or 'nothing was computed'}){_hint(case, ours)}"
         )
     return min(good, key=lambda record: record.time_us_p50 or 0.0)
+
+
+def _fits(case: Case, record: Record) -> bool:
+    if record.rel_frobenius is None or record.error_limit is None:
+        return False
+    if case.precision == "auto":
+        return record.verified and record.error_limit <= case.tolerance
+    return record.verified or (case.allow_unproven and record.verdict == "unproven")
+
+
+def _hint(case: Case, ours: list[Record]) -> str:
+    """What to do where only a bound is too wide."""
+    if not any(record.verdict == "unproven" for record in ours):
+        return ""
+    explicit = "" if case.precision != "auto" else "name a precision and "
+    return (
+        f". A more accurate precision may be provable; to have an unproven result, {explicit}"
+        "set allow_unproven: true"
+    )
 
 
 def choose_at(records: list[Record], precision: str) -> Record:
@@ -64,7 +79,8 @@ def certificate_of(workload: Workload, chosen: Record, staged: Staged) -> dict[s
 def _state(record: Record) -> str:
     if not record.verified:
         return f"not verified, {record.reason}"
-    return f"error {record.rel_frobenius:.2g}"
+    limit = record.error_limit
+    return f"error {record.rel_frobenius:.2g}, at most {limit:.2g}"
 
 
 def deliver(
@@ -107,4 +123,5 @@ def deliver(
         else:
             along = Slabs(pieces.axis, pieces.step, slabs)
             write_product(product_path, product, certificate, along, workload=name, kind=kind)
-    log.info("%s", f"{chosen.precision}, error {chosen.rel_frobenius:.2g}, {product.title}")
+    proof = "" if chosen.verified else f" NOT PROVED ({chosen.reason})"
+    log.info("%s", f"{chosen.precision},{proof} error {chosen.rel_frobenius:.2g}, {product.title}")

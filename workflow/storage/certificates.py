@@ -14,10 +14,12 @@ import h5py
 from workflow.storage.datasets import members, open_written
 
 CERTIFICATE_KEYS = (
-    "implementation", "precision", "algorithm", "device", "rel_frobenius", "bound", "tolerance",
-    "verified", "reference", "kernel_digest", "versions", "timestamp",
+    "implementation", "precision", "algorithm", "device", "rel_frobenius", "error_limit", "bound",
+    "tolerance", "verdict", "verified", "reference", "kernel_digest", "versions", "timestamp",
 )  # fmt: skip
 """What every certificate holds, as in a Record; provenance (seed, source, checksum) is beside."""
+DELIVERED = ("verified", "unproven")
+"""Verdicts of what may be a product; an unproven one is asked for (`Case.allow_unproven`)."""
 
 
 def read_certificate(path: Path) -> dict[str, Any]:
@@ -27,12 +29,14 @@ def read_certificate(path: Path) -> dict[str, Any]:
 
 
 def check_certificate(certificate: Mapping[str, Any]) -> None:
-    """Raise ValueError where keys are missing or the result did not verify."""
+    """Raise ValueError where keys are missing or the result is wrong or suspect."""
     missing = [key for key in CERTIFICATE_KEYS if key not in certificate]
     if missing:
         raise ValueError(f"certificate must have {list(CERTIFICATE_KEYS)}, {missing} are missing")
-    if not certificate["verified"]:
-        raise ValueError("certificate.verified must be one of [True], got False")
+    if certificate["verdict"] not in DELIVERED:
+        raise ValueError(
+            f"certificate.verdict must be one of {list(DELIVERED)}, got {certificate['verdict']!r}"
+        )
 
 
 def nexus_group(parent: h5py.Group, name: str, nexus_class: str) -> h5py.Group:

@@ -266,7 +266,10 @@ class Statevector(Workload):
     ) -> accuracy.Accuracy:
         """See `accuracy.assess_state`."""
         widths = [int(width) for width in _passes(staged)]
-        return accuracy.assess_state(reference, result, precision, widths=widths, backend=device)
+        gates = [gate.matrix for gate in fused_gates.gates_in(staged.operands)]
+        return accuracy.assess_state(
+            reference, result, precision, widths=widths, backend=device, gates=gates
+        )
 
     def product(self, staged: Staged, result: Array) -> Product:
         """The amplitudes of the basis states."""

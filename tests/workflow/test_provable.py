@@ -1,0 +1,194 @@
+"""What verified proves: results that are far off never pass, and where nothing can be proved it is
+said. Each case passed before there were probabilistic bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import PRECISIONS
+from argand.device import cpu
+
+from workflow.accuracy import assess_product, product_reference
+from workflow.accuracy.coherence import coherence
+from workflow.accuracy.judgement import PROVABLE
+from workflow.accuracy.whole_error import LIMIT, VECTORS, whole_error
+from workflow.records import Record
+from workflow.steps.delivery import DeliveryError, choose
+from workflow.workloads import KINDS
+
+Array = np.ndarray[Any, Any]
+
+
+def workload_of(**case: Any) -> Any:
+    workload = KINDS[case["kind"]]
+    return workload("w", workload.case_type.model_validate(case), 7)
+
+
+def judged(precision: str, spoil: Any, **case: Any) -> Any:
+    """The assessment of our result after `spoil`, and of the result as it is."""
+    workload = workload_of(**case)
+    staged = workload.stage()
+    one = workload.argand(staged, PRECISIONS[precision], cpu())
+    result = np.asarray(one.compute(one.prepare(staged.operands)))
+    reference = workload.reference(staged)
+    applied = workload.as_computed(staged, one.steps)
+    return [
+        workload.assess(applied, reference, found, one.precision, "cpu")
+        for found in (result, spoil(result.copy()))
+    ]
+
+
+def random_circuit(depth: int, qubits: int = 16) -> dict[str, Any]:
+    circuit = {"name": "random", "qubits": qubits, "depth": depth}
+    return {"kind": "statevector", "circuit": circuit}
+
+
+def without_largest(x: Array) -> Array:
+    x[np.abs(x).argmax()] = 0
+    return x
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16", "tf32", "fp32"])
+@pytest.mark.parametrize(
+    ("spoil", "depth"),
+    [
+        (np.zeros_like, 20),
+        (np.negative, 200),
+        (lambda x: x / 2, 20),
+        (lambda x: x[::-1], 20),
+        (without_largest, 20),
+    ],
+    ids=["zeros", "negated", "halved", "reversed", "largest"],
+)
+def test_a_wrong_state_is_never_verified(precision: str, spoil: Any, depth: int) -> None:
+    right, wrong = judged(precision, spoil, **random_circuit(depth, qubits=12))
+    assert right.verdict in ("verified", "unproven"), right.reason
+    assert right.verdict == "unproven" or right.bound <= PROVABLE
+    assert wrong.verdict in ("wrong", "suspect")
+
+
+def test_a_bound_that_proves_nothing_says_so() -> None:
+    case = random_circuit(2000, qubits=4) | {"fuse": 2}
+    right, wrong = judged("bf16", np.zeros_like, **case)
+    assert right.verdict == "unproven"
+    assert not right.verified
+    assert right.reason.startswith("not provable at this precision: the bound on the relative")
+    assert not wrong.verified
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16", "3xfp16", "fp32"])
+@pytest.mark.parametrize("length", [1 << 12, 1009])
+def test_one_wrong_bin_of_a_spectrum_is_seen(precision: str, length: int) -> None:
+    def zero(x: Array) -> Array:
+        x[0, np.abs(x[0]).argmax()] = 0
+        return x
+
+    def far_off(x: Array) -> Array:
+        x[1, 7] *= 140
+        return x
+
+    for spoil in (zero, far_off):
+        right, wrong = judged(
+            precision, spoil, kind="dft", length=length, batch=3, noise=1.0, tones=[]
+        )
+        assert right.verified, right.reason
+        assert not wrong.verified
+
+
+def test_a_bin_of_a_long_spectrum() -> None:
+    def zero(x: Array) -> Array:
+        x[0, 4321] = 0
+        return x
+
+    case = {"kind": "dft", "length": 1 << 18, "batch": 1, "noise": 1.0, "tones": []}
+    right, wrong = judged("fp32", zero, **case)
+    assert right.verified
+    assert right.max_row_error < 1e-6
+    assert not wrong.verified
+
+
+def test_the_error_of_unsampled_rows_counts() -> None:
+    """Five of 512 rows have large entries that cancel: their errors are those of the result."""
+    rng = np.random.default_rng(5)
+    a, b = (
+        (rng.standard_normal(s) + 1j * rng.standard_normal(s)).astype(np.complex64)
+        for s in ((512, 256), (256, 128))
+    )
+    b[128:] = b[:128]
+    reference = product_reference(a, b, flop_budget=8 * 256 * 128 * 40)
+    rows = [row for row in range(100, 500) if row not in set(reference.rows.tolist())][:5]
+    large = 1e3 * (rng.standard_normal((5, 128)) + 0j)
+    a[rows, :128], a[rows, 128:] = large, -large + a[rows, 128:]
+    reference = product_reference(a, b, flop_budget=8 * 256 * 128 * 40)
+    assert reference.sampled
+    assert not set(rows) & set(reference.rows.tolist())
+    from argand import gemm
+
+    result = gemm(a, b, precision="fp16")
+    found = assess_product(reference, result, PRECISIONS["fp16"], backend="cpu")
+    exact = a.astype(complex) @ b
+    truth = np.linalg.norm(result - exact) / np.linalg.norm(exact)
+    assert truth > 0.01
+    assert found.rel_frobenius == pytest.approx(truth, rel=0.5)
+    assert truth <= found.error_limit
+    sampled = np.linalg.norm((result - exact)[reference.rows]) / np.linalg.norm(exact)
+    assert sampled < truth / 10
+
+
+@pytest.mark.parametrize("rank", [1, 3, 40])
+def test_the_limit_of_the_estimate_holds_for_any_rank(rank: int) -> None:
+    rng = np.random.default_rng(rank)
+    a, b = (rng.standard_normal(s) + 1j * rng.standard_normal(s) for s in ((40, 30), (30, 50)))
+    reference = product_reference(a, b)
+    found = []
+    for draw in range(60):
+        error = rng.standard_normal((40, rank)) @ rng.standard_normal((rank, 50)) * 1e-3
+        whole = whole_error(reference, a @ b + error, PRECISIONS["fp64"], draw=draw)
+        found.append(whole.error / np.linalg.norm(error))
+    assert 1 / LIMIT < min(found) <= max(found) < LIMIT
+    assert np.sqrt(np.mean(np.square(found))) == pytest.approx(1, rel=0.5 / np.sqrt(rank))
+    assert pytest.approx(2.0, abs=0.1) == LIMIT
+    assert VECTORS == 16
+
+
+def test_repeating_data_are_coherent_and_random_ones_are_not() -> None:
+    rng = np.random.default_rng(3)
+    shape = (4, 4096)
+    random = rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
+    assert coherence(random, random.T.copy()) < 1.5
+    constant = np.full(shape, 0.1 + 0.3j)
+    assert coherence(constant, constant.T / 3) > 5
+    assert coherence(random[:, :0], random.T[:0]) == 1
+
+
+def record(precision: str, verdict: str, limit: float = 1e-3, time: float = 1.0) -> Record:
+    return Record(
+        workload="w", kind="gemm", implementation="argand", precision=precision, algorithm="x",
+        device="d", rel_frobenius=limit / 2, error_limit=limit, verdict=verdict,
+        verified=verdict == "verified", reason="" if verdict == "verified" else verdict,
+        time_us_p50=time,
+    )  # fmt: skip
+
+
+def test_an_unproven_result_is_a_product_only_where_it_is_asked_for() -> None:
+    size = {"kind": "gemm", "m": 2, "n": 2, "k": 2}
+    records = [record("fp32", "verified", time=9.0), record("bf16", "unproven")]
+    assert choose(workload_of(**size), records).precision == "fp32"
+    explicit = workload_of(**size, precision="bf16")
+    with pytest.raises(DeliveryError, match=r"unproven.*set allow_unproven: true"):
+        choose(explicit, records)
+    allowed = workload_of(**size, precision="bf16", allow_unproven=True)
+    assert choose(allowed, records).verdict == "unproven"
+    with pytest.raises(DeliveryError):
+        choose(allowed, [record("bf16", "suspect")])
+    with pytest.raises(ValueError, match="allow_unproven needs a precision by name"):
+        workload_of(**size, allow_unproven=True)
+
+
+def test_auto_judges_what_the_error_is_at_most() -> None:
+    workload = workload_of(kind="gemm", m=2, n=2, k=2, tolerance=1e-3)
+    assert choose(workload, [record("tf32", "verified", 1e-3)]).precision == "tf32"
+    with pytest.raises(DeliveryError, match=r"at most 0\.0015"):
+        choose(workload, [record("tf32", "verified", 1.5e-3)])

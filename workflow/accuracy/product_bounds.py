@@ -1,0 +1,104 @@
+"""Bounds on ||C^ - C||_F of a whole product, over ||C||_F: what can be, and what is probable."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from argand import Precision
+from argand.precision import FP64, PRECISIONS
+
+from workflow.accuracy import bounds
+from workflow.accuracy.probabilistic import accumulation_deviation, concentration
+from workflow.accuracy.references import Array, ProductReference
+from workflow.accuracy.whole_error import LIMIT, WholeError
+
+
+class Bounds(NamedTuple):
+    """The worst case, and what a right result exceeds with a probability of 1e-9."""
+
+    worst: float
+    probable: float
+
+
+def relative_bounds(
+    reference: ProductReference,
+    whole: WholeError,
+    size: float,
+    precision: Precision,
+    backend: str,
+) -> Bounds:
+    """Bounds relative to ``size``, the norm of C.
+
+    Worst case: each part of an element is within `bounds.product_bound` of |alpha| |A| |B| +
+    |beta| |C|, and || |A| |B| ||_F <= ||A||_F ||B||_F for each product of a batch.
+
+    Probable: what rounding the operands does is no matter of chance, as the rule is known; its norm
+    is at most `LIMIT` times the estimate of ``whole``. Sums add `accumulation_deviation` times the
+    partial sums, and the fp64 reference the same at its precision.
+    """
+    if not size:
+        return Bounds(0.0, 0.0)
+    coefficient = bounds.product_bound(
+        precision, reference.k, backend, alpha=reference.alpha, beta=reference.beta
+    )
+    lost = 2 * bounds.underflow(precision, backend).result
+    scalars = sum(lost / abs(x) for x in (reference.alpha, reference.beta) if x)
+    magnitude = abs(reference.alpha) * _norm_product(reference) + whole.addend
+    worst = math.sqrt(2) * ((coefficient + scalars) * magnitude + _lost(reference, precision,
+        backend, bounds.underflow(precision, backend).of_largest))  # fmt: skip
+
+    u = bounds.accumulator_roundoff(precision)
+    coherence = reference.coherence if reference.k else 1.0
+    summed = accumulation_deviation(precision, reference.k, backend, coherence)
+    exact = accumulation_deviation(PRECISIONS["fp64"], reference.k, "cpu", coherence)
+    elements = 2.0 * math.prod(reference.shape)
+    scaled = bounds.scaling_roundings(reference.alpha, reference.beta) * size
+    if reference.beta:
+        scaled += bounds.ADDEND_ROUNDINGS * whole.addend
+    ends = (u + 2.0**-FP64.significand) * scaled
+    probable = LIMIT * whole.rounding + math.sqrt(2) * _lost(reference, precision, backend, 0.0)
+    probable += concentration(elements) * ((summed + exact) * whole.partial_sums + ends)
+    return Bounds(worst / size, probable / size)
+
+
+def _norm_product(reference: ProductReference) -> float:
+    """sqrt of the sum over all products of ||A||^2 ||B||^2, without lines that are not finite."""
+    if not reference.k:
+        return 0.0
+    a = _by_product(reference, reference.rows_of_a.squares, reference.rows_of_a.finite)
+    b = _by_product(reference, reference.columns_of_b.squares, reference.columns_of_b.finite)
+    return float(np.sqrt((a * b).sum()))
+
+
+def _by_product(reference: ProductReference, values: Array, finite: Array) -> Array:
+    """(batch,): sums over lines of some values of lines."""
+    known = np.where(finite, values, 0)
+    return np.asarray(reference.items(known, 0, reference.batch).sum(axis=(-2, -1)))
+
+
+def _lost(
+    reference: ProductReference, precision: Precision, backend: str, of_largest: float
+) -> float:
+    """Frobenius norm of at least what underflow may cost each part (`product_accuracy._lost`).
+
+    ``of_largest`` is what a component of a scaled line loses, relative to the line's largest.
+    """
+    terms, k = bounds.underflow(precision, backend), reference.k
+    elements = math.sqrt(math.prod(reference.shape))
+    total = elements * terms.result * 4 * (1 + abs(reference.beta))
+    if not k:
+        return total
+    rows, columns = reference.rows_of_a, reference.columns_of_b
+
+    def norm(line: Array, finite: Array) -> Array:
+        return np.sqrt(_by_product(reference, line**2, finite))
+
+    lost_a = norm(terms.operand + of_largest * rows.largest, rows.finite)
+    lost_b = norm(terms.operand + of_largest * columns.largest, columns.finite)
+    sums_a, sums_b = norm(rows.sums, rows.finite), norm(columns.sums, columns.finite)
+    operands = math.sqrt(2) * (lost_a * sums_b + sums_a * lost_b) + 2 * k * lost_a * lost_b
+    inner = 2 * float(np.linalg.norm(operands))
+    inner += 2 * k * len(precision.products) * terms.result * elements
+    return total + bounds.spread(reference.alpha) * abs(reference.alpha) * inner

@@ -1,0 +1,140 @@
+"""Probabilistic bounds on Fourier transforms: deviations of one transform, relative to its norm.
+
+The model is that of `probabilistic`. A transform is sqrt(N) times unitary, and so is what any part
+of its input contributes: partial sums over a part of a line are no longer, over all bins together,
+than the line. So n roundings of partial sums deviate by sqrt(n) u, whatever the data are, and the
+stages of a transform add in quadrature.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from argand import Precision
+from argand.dft_butterfly import ButterflyPlan
+from argand.dft_choice import butterflies_for
+from argand.dft_method import Method, dense, method_for, prime_factors, product
+from argand.dft_passes import PassesPlan
+from argand.dft_plan import Plan, ProductPlan
+from argand.dft_tables import convolutions
+from argand.gemm_plan import MMA_DEPTH
+from argand.precision import PRECISIONS
+
+from workflow.accuracy.bounds import (
+    accumulator_roundoff,
+    on_tensor_cores,
+    operand_roundoff,
+)
+from workflow.accuracy.probabilistic import PRODUCT_CUT
+from workflow.accuracy.transform_bounds import FastPlan, lost_to_range, radices_of
+
+_TWIDDLE = 3.0
+"""Squared deviation of a product with a rounded table entry, in u^2: entry, products, their sum."""
+_ENDS = 4
+"""Roundings of the norm, the window and their products."""
+_PARTIAL = 2 / 3
+"""Mean of partial sums over the whole, as they grow like a random walk."""
+_SMOOTH = 13
+"""Largest prime factor that every library has a butterfly for; others are convolutions."""
+_UNKNOWN = 2.0
+"""Margin for what is not known of a library: its radices, how it makes its tables."""
+
+
+def library_deviation(precision: Precision, length: int) -> float:
+    """Deviation of a library's fast transform in the accumulator's type: it grows with log N.
+
+    Each level of radix 2 has an addition and a twiddle product. Where N has a prime factor above
+    ``_SMOOTH``, two transforms of up to 4 N and a product stand for one (Bluestein).
+    """
+    levels = math.log2(max(2, length))
+    if max(prime_factors(length), default=1) > _SMOOTH:
+        levels = 2 * (levels + 2) + 1
+    u = accumulator_roundoff(precision)
+    return _UNKNOWN * u * math.sqrt((1 + _TWIDDLE) / 3 * levels + _ENDS / 3)
+
+
+def stage_deviation(precision: Precision, length: int, backend: str) -> float:
+    """Squared deviation of one dense stage that folds its input (`transform_bounds.folded_bound`).
+
+    Folding and rounding the data, and rounding the table: u, v, v. The two products of a part of
+    X_n have L / 2 terms each and share its energy. What tensor cores cut of a sum adds up by its
+    mean, once an instruction; products have either sign. Products of small terms are summed first
+    (`cuda/dft_fold.cuh`), while there is little to cut.
+    """
+    u, v = accumulator_roundoff(precision), operand_roundoff(precision)
+    half, count = length // 2, len(precision.products)
+    if half == 0:
+        return 2 * u * u
+    operands = u * u + 2 * v * v
+    if not on_tensor_cores(precision, backend):
+        return operands + u * u * (half + count + 6)
+    means = _PARTIAL * u * math.ceil(half / MMA_DEPTH[precision.operand.name])
+    return operands + means**2 + u * u * (PRODUCT_CUT**2 * half + count + 6)
+
+
+def factors_deviation(precision: Precision, factors: Sequence[int], backend: str) -> float:
+    """Deviation of dense stages of these lengths with twiddles between them."""
+    squares = sum(stage_deviation(precision, factor, backend) for factor in factors)
+    u = accumulator_roundoff(precision)
+    return math.sqrt(squares + (_TWIDDLE * len(factors) + _ENDS) * u * u)
+
+
+def method_deviation(precision: Precision, method: Method, backend: str) -> float:
+    """Deviation of one transform of `argand.dft` by a method at a precision."""
+    u = accumulator_roundoff(precision)
+    if method == method_for(method.length):
+        plan = butterflies_for(method.length)
+        if plan is not None:
+            return butterfly_deviation(plan)
+    stages = method.stages
+    squares = sum(stage_deviation(precision, stage, backend) for stage in stages)
+    squares += (_TWIDDLE * (len(stages) + 2) + _ENDS) * u * u
+    return _amplification(method) * (math.sqrt(squares) + lost_to_range(precision, method))
+
+
+def butterfly_deviation(plan: FastPlan) -> float:
+    """Deviation of one transform by butterflies in fp32 (`transform_bounds.butterfly_bound`)."""
+    u = PRECISIONS["fp32"].u
+    radices, made = radices_of(plan)
+    primes = [prime for radix in radices for prime in prime_factors(radix)]
+    squares = sum(1.0 if prime == 2 else prime // 2 + 5.0 for prime in primes)
+    squares += _TWIDDLE * (len(primes) + made)
+    method = dense(plan.length)
+    if isinstance(plan, ButterflyPlan | PassesPlan):
+        squares, method = 2 * squares + 3 * _TWIDDLE, plan.method
+    return _amplification(method) * u * math.sqrt(squares + _ENDS)
+
+
+def plan_deviation(plan: Plan | None, precision: Precision, length: int) -> float:
+    """Deviation of one transform on a GPU by what ran; a plan of None is cuFFT, in fp32 or fp64."""
+    if plan is None:
+        ran = precision if precision.exact_operands else PRECISIONS["fp32"]
+        return library_deviation(ran, length)
+    if isinstance(plan, FastPlan):
+        return butterfly_deviation(plan)
+    if isinstance(plan, ProductPlan):
+        return method_deviation(precision, product(plan.first, plan.second), "cuda")
+    return method_deviation(precision, dense(plan.length), "cuda")
+
+
+def reference_deviation(length: int) -> float:
+    """Deviation of SciPy's transform in fp64."""
+    return library_deviation(PRECISIONS["fp64"], length)
+
+
+def _amplification(method: Method) -> float:
+    """By how much the spectra of convolutions enlarge what is white, relative to the norm.
+
+    Their root mean square counts where a worst case has their largest value.
+    """
+    inner = math.prod(_amplification(part) for part in method.parts)
+    if method.kind in ("dense", "product"):
+        return inner
+    length = method.parts[0].length
+    size = sum(
+        2.0**-one.exponent * float(np.sqrt(np.mean(np.abs(one.spectrum) ** 2))) * length
+        for one in convolutions(method)
+    )
+    return inner**2 * max(1.0, size / math.sqrt(method.length))
