@@ -77,6 +77,8 @@ def read_operand(
         header = found.header(rank)
         needed, there = found.memory(header), machine_memory()
         try:
+            with limited_memory(min(needed, there)):
+                found.check_chunks()
             if needed > there:
                 data = _on_disk(found, header, needed, there)
             else:
