@@ -148,6 +148,20 @@ def test_a_large_chunk_that_inflates_to_4_bytes(path: Path) -> None:
     assert "has 4 bytes where its shape (4096, 4096) of float32 has 67108864" in refused(path)
 
 
+def test_a_chunk_beyond_the_memory_is_not_inflated(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To count what a terabyte inflates to takes an hour."""
+    with h5py.File(path, "w") as file:
+        dataset = file.create_dataset(
+            "x", (9,), "f4", chunks=(1 << 29,), maxshape=(None,), compression="gzip"
+        )
+        dataset.id.write_direct_chunk((0,), zlib.compress(bytes(1 << 20)))
+    monkeypatch.setattr("workflow.storage.inputs.machine_memory", lambda: 4 << 30)
+    monkeypatch.setattr("workflow.storage.input_operand.check_chunks", None)
+    assert "for its chunks, of memory, this machine has 4 GiB" in refused(path)
+
+
 @pytest.mark.parametrize("name", ["gzip-shuffle", "lzf-shuffle", "gzip-shuffle-fletcher32"])
 def test_filters_that_a_chunk_left_out(name: str, path: Path) -> None:
     """Its mask says which; what is left must still come to its shape."""
@@ -177,14 +191,18 @@ def test_chunks_beyond_a_shrunk_shape_are_not_looked_at(path: Path) -> None:
     np.testing.assert_array_equal(read(path, select={"x": ["0:9", ":"]}), VALUES[:9])
 
 
-def test_the_storage_of_a_dataset_without_chunks(path: Path) -> None:
+@pytest.mark.parametrize("length", [0, 4, 3996, 4004])
+def test_the_storage_of_a_dataset_without_chunks(length: int, path: Path) -> None:
     """Its length stands in the header; HDF5 reads what comes after it in the file."""
     with h5py.File(path, "w", libver="earliest") as file:
         file["x"] = np.arange(1000, dtype="f4")
+        file.create_dataset("y", (5,), "f4")  # never written: fill values
     good = path.read_bytes()
     assert good.count(struct.pack("<Q", 4000)) == 1
-    path.write_bytes(good.replace(struct.pack("<Q", 4000), struct.pack("<Q", 4)))
-    assert "has 4 bytes in the file, its shape 4000" in refused(path)
+    path.write_bytes(good.replace(struct.pack("<Q", 4000), struct.pack("<Q", length)))
+    assert f"has {length} bytes in the file, its shape 4000" in refused(path)
+    source = OneInput(file=path, x="/y")
+    assert not read_operand(source, "x", rank=2, axes=("a", "b"), real=True).any()
 
 
 def test_sources_of_a_virtual_dataset(path: Path, tmp_path: Path) -> None:

@@ -77,13 +77,12 @@ def read_operand(
         header = found.header(rank)
         needed, there = found.memory(header), machine_memory()
         try:
-            with limited_memory(min(needed, there)):
-                found.check_chunks()
             if needed > there:
                 data = _on_disk(found, header, needed, there)
             else:
                 # A compressed chunk may hold far more than it should: HDF5 itself has no limit.
                 with limited_memory(needed):
+                    found.check_chunks()
                     data = found.read(header.dtype, found.picked)
         except MemoryError as error:
             raise InputError(
@@ -117,6 +116,8 @@ def _on_disk(found: InputOperand, header: OperandHeader, needed: int, there: int
             f"memory, this machine has {in_words(there)}{disk if folder else ''}; "
             f"input.select.{key.removeprefix('input.')} takes a part"
         )
+    with limited_memory(room):
+        found.check_chunks()
     with tempfile.TemporaryFile(dir=folder) as file:
         os.posix_fallocate(file.fileno(), 0, size)  # a full disk is an error now, no signal later
         data = np.memmap(file, header.dtype, "r+", shape=found.picked.shape)
