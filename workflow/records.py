@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
-from workflow.storage.files import atomic_text
+from workflow.storage.checked_json import read_lines, write_lines
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,17 +161,20 @@ class BenchmarkRecord(Record):
 
 
 def write_records(path: Path, records: Iterable[Record]) -> None:
-    """Write one JSON object a line, atomically."""
-    lines = [json.dumps(asdict(record), allow_nan=True) for record in records]
-    atomic_text(path, "".join(line + "\n" for line in lines))
+    """Write one JSON object a line, then their number and SHA-256 (`checked_json`), atomically."""
+    write_lines(path, [asdict(record) for record in records])
 
 
 def read_records(path: Path) -> list[Record]:
-    """Read what `write_records` wrote; raises ValueError that names the broken file and line."""
+    """Read what `write_records` wrote.
+
+    Raises ValueError that names the file where it is cut short or damaged, and the line where one
+    is not a record of this version.
+    """
     records = []
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    for number, line in enumerate(read_lines(path), 1):
         try:
             records.append(Record.from_mapping(json.loads(line)))
         except ValueError as error:
-            raise ValueError(f"{path}, line {number}: {error}") from None
+            raise ValueError(f"{path}, line {number}: {error}; delete it and run again") from None
     return records

@@ -13,13 +13,9 @@ from hypothesis.extra import numpy as hnp
 
 from workflow.storage import checksum
 from workflow.storage.checksum import fletcher32, fletcher32_by_numpy
-from workflow.storage.chunks import (
-    CHUNK_BYTES,
-    ChecksumError,
-    chunk_shape,
-    read_chunked,
-    write_chunked,
-)
+from workflow.storage.chunk_places import CHUNK_BYTES, chunk_shape
+from workflow.storage.chunk_sums import ChecksumError
+from workflow.storage.chunks import read_chunked, write_chunked
 
 
 def _textbook(data: bytes) -> int:

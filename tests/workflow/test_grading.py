@@ -14,6 +14,7 @@ from workflow.accuracy.grading import (
     steepest,
     write_growth,
 )
+from workflow.storage.checked_json import write_object
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,7 @@ def test_the_card_gets_an_a_at_every_precision(gpu):
 def test_rows_survive_json(rows, tmp_path):
     write_growth(tmp_path / "growth.json", rows)
     assert read_growth(tmp_path / "growth.json") == rows
-    (tmp_path / "broken.json").write_text('[{"precision": "fp32"}]')
+    write_object(tmp_path / "broken.json", {"growth": [{"precision": "fp32"}]})
     with pytest.raises(ValueError, match=r"broken.json: not a row of growth"):
         read_growth(tmp_path / "broken.json")
     with pytest.raises(ValueError, match="grade 'Z'"):

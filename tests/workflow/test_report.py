@@ -143,7 +143,8 @@ def page(finished, browser):
 def recorded(finished):
     """(workload, implementation, precision) of every record of the run."""
     files = sorted((finished / "results" / "records").glob("*.jsonl"))
-    rows = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    # The last line of each has the number of the others and their SHA-256.
+    rows = [json.loads(line) for file in files for line in file.read_text().splitlines()[:-1]]
     return {(row["workload"], row["implementation"], row["precision"]) for row in rows}
 
 

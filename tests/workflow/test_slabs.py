@@ -8,7 +8,8 @@ import h5py
 import numpy as np
 import pytest
 
-from workflow.storage.chunks import ChecksumError, read_chunked, write_chunked
+from workflow.storage.chunk_sums import ChecksumError
+from workflow.storage.chunks import read_chunked, write_chunked
 from workflow.storage.slabs import SlabReader, SlabWriter
 
 SHAPES = [((7, 3, 50), 0), ((7, 3, 50), 1), ((7, 3, 50), 2), ((2, 3, 400_000), 2), ((300, 2000), 0)]

@@ -14,7 +14,7 @@ from streamed_runs import run_python
 
 from workflow.config.loading import load_study
 from workflow.steps.staging import stage
-from workflow.storage.chunks import chunk_shape
+from workflow.storage.chunk_places import chunk_shape
 from workflow.storage.staged import read_staged
 
 LOG = logging.getLogger("test")

@@ -13,7 +13,6 @@ their terms are relative perturbations of these very products.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,7 +25,7 @@ from argand.precision import FP64
 from workflow.accuracy import bounds
 from workflow.accuracy.promotion import promotions
 from workflow.accuracy.references import Array
-from workflow.storage.files import atomic_text
+from workflow.storage.checked_json import read_object, write_object
 
 Grade = Literal["A", "C", "F"]
 """A: elementwise, within the bound and no steeper in k than `steepest`. C: only relative to ||A||
@@ -201,13 +200,14 @@ def _errors(
 
 
 def write_growth(path: Path, rows: Iterable[GrowthRow]) -> None:
-    """Write rows as one JSON array, atomically."""
-    atomic_text(path, json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    """Write rows under ``growth`` of a JSON object with its SHA-256, atomically."""
+    write_object(path, {"growth": [asdict(row) for row in rows]})
 
 
 def read_growth(path: Path) -> list[GrowthRow]:
     """Read what `write_growth` wrote; raises ValueError that names the file."""
+    content = read_object(path)
     try:
-        return [GrowthRow.from_mapping(row) for row in json.loads(path.read_text())]
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        return [GrowthRow.from_mapping(row) for row in content["growth"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path}: {error}; delete it and run again") from None

@@ -4,14 +4,14 @@ from pathlib import Path
 
 from argand.ceilings import measure_ceilings
 
+from workflow.steps.ceilings_file import write_ceilings
 from workflow.steps.job_device import asked_gpus, job_device
 from workflow.steps.joblog import job_log
-from workflow.storage.files import atomic_text
 
 with job_log(snakemake.log[0]) as log:
     with job_device(
         snakemake.params.device, asked_gpus(snakemake.resources), "calibrate", log
     ) as device:
         ceilings = measure_ceilings(device)
-    atomic_text(Path(snakemake.output.ceilings), ceilings.to_json())
+    write_ceilings(Path(snakemake.output.ceilings), ceilings)
     log.info("%s: copies %.0f GB/s", device, ceilings.copy_gbytes_per_s)

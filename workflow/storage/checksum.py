@@ -1,5 +1,8 @@
 """HDF5's Fletcher-32 of a chunk, by HDF5's own function or in wide words.
 
+Other programs that read our files check it; it cannot tell a word of 16 zeros from one of 16 ones,
+so we ourselves go by a CRC-32 (`chunk_sums`).
+
 HDF5's filter allocates a buffer a chunk and lets in one thread at a time, which halves the speed of
 writing. So the checksum is computed beside it; what is written is what the filter would have
 written, and any HDF5 reader verifies it.

@@ -1,9 +1,9 @@
 """The HDF5 files between the steps: writing, reading, checking; and those of runs.
 
 A staged file (`workflow.storage.staged`) holds ``/operands/<name>`` and ``/coordinates/<axis>``; a
-run file holds ``/results/<implementation>/<precision>``. Every dataset carries a Fletcher-32
-checksum and every file a seal over the rest, so a truncated, flipped or foreign one is an error
-that names it. Files are written under a temporary name, synced and renamed.
+run file holds ``/results/<implementation>/<precision>``. Every chunk has a CRC-32 (`chunk_sums`),
+and every file a seal over the rest, so a truncated, flipped or foreign one is an error that names
+it. Files are written under a temporary name, synced and renamed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from workflow.storage.seal import check_seal, checksummed_ranges, seal
 from workflow.storage.slabs import SlabWriter
 from workflow.workloads.base import Array, blank
 
-FORMAT = 1
+FORMAT = 2
+"""Since 2 chunks have a CRC-32 beside the Fletcher-32 of HDF5."""
 
 
 class DataError(RuntimeError):
@@ -78,6 +79,7 @@ def open_written(path: Path, content: str) -> Iterator[h5py.File]:
             if file.attrs.get("argand_format") != FORMAT:
                 raise DataError(
                     f"{path}: format {file.attrs.get('argand_format')}, this version reads {FORMAT}"
+                    "; delete it and run again"
                 )
             yield file
     except OSError as error:

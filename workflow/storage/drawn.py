@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from argand.device import available_cores
 
-from workflow.storage.chunks import chunk_offsets, chunk_shape, inside_of, write_pieces
+from workflow.storage.chunk_places import chunk_offsets, chunk_shape, inside_of
+from workflow.storage.chunks import write_pieces
 from workflow.storage.slabs import SlabWriter
 
 Array = npt.NDArray[Any]

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from workflow.config.file_input import DatasetSource, FileInput
+from workflow.storage.chunk_filters import ChunkError
+from workflow.storage.chunk_sizes import check_chunks, check_filters
 from workflow.storage.links import DatasetError, find_dataset
 from workflow.storage.selections import Picked, SelectionError, pick
 
@@ -53,7 +55,9 @@ class InputOperand:
         self.separate = len(paths) > 1
         try:
             self.datasets = [find_dataset(file, path, external=source.external) for path in paths]
-        except DatasetError as error:
+            for dataset in self.datasets:
+                check_filters(dataset)
+        except (DatasetError, ChunkError) as error:
             raise InputError(f"{self.key}: {error}") from error
         self.name = " and ".join(str(dataset.name) for dataset in self.datasets)
         shapes = [dataset.shape for dataset in self.datasets]
@@ -133,6 +137,15 @@ class InputOperand:
             + 3 * math.prod(dataset.chunks or ()) * dataset.dtype.itemsize
             for dataset in self.datasets
         )
+
+    def check_chunks(self) -> None:
+        """Raise InputError where a chunk that is read is not as long as its shape says."""
+        box = [range(axis.span.start, axis.span.stop) for axis in self.picked.axes]
+        for dataset in self.datasets:
+            try:
+                check_chunks(dataset, box)
+            except ChunkError as error:
+                raise InputError(f"{self.key}: {error}") from error
 
     def read(self, dtype: str, picked: Picked) -> Array:
         """Selected data as ``dtype``, its axes those of the selection."""

@@ -82,6 +82,7 @@ def read_operand(
             else:
                 # A compressed chunk may hold far more than it should: HDF5 itself has no limit.
                 with limited_memory(needed):
+                    found.check_chunks()
                     data = found.read(header.dtype, found.picked)
         except MemoryError as error:
             raise InputError(
@@ -115,6 +116,8 @@ def _on_disk(found: InputOperand, header: OperandHeader, needed: int, there: int
             f"memory, this machine has {in_words(there)}{disk if folder else ''}; "
             f"input.select.{key.removeprefix('input.')} takes a part"
         )
+    with limited_memory(room):
+        found.check_chunks()
     with tempfile.TemporaryFile(dir=folder) as file:
         os.posix_fallocate(file.fileno(), 0, size)  # a full disk is an error now, no signal later
         data = np.memmap(file, header.dtype, "r+", shape=found.picked.shape)

@@ -1,9 +1,10 @@
 """A seal at the end of an HDF5 file: what the chunks' own checksums do not cover, it does.
 
-HDF5 checks the bytes of a chunk, but a flipped byte in a header can be read as another shape, or
-keep the library searching for ever. The seal is a digest of everything outside the checksummed
-chunks, behind the end of the HDF5 data, where HDF5 readers do not look. It costs no pass over the
-data, and it is checked before HDF5 opens the file.
+A chunk is held to its CRC-32 (`chunk_sums`) when it is read, but a flipped byte in a header can be
+read as another shape, or keep HDF5 searching for ever. The seal is a SHA-256 of everything outside
+the summed chunks, their CRC-32 and what tells where they lie among it. It stands behind the end of
+the HDF5 data, where HDF5 readers do not look, costs no pass over the data, and is checked before
+HDF5 opens the file.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import BinaryIO
 
 import h5py
 
+from workflow.storage.chunk_sums import summed
+
 MAGIC = b"\nARGAND1"
 _TAIL = 8 + len(MAGIC)
 Ranges = list[tuple[int, int]]
@@ -25,15 +28,11 @@ class SealError(OSError):
 
 
 def checksummed_ranges(file: h5py.File) -> Ranges:
-    """Offset and size of the runs of bytes that Fletcher-32 covers, in ascending order."""
+    """Offset and size of the runs of bytes that have a CRC-32, in ascending order."""
     found: Ranges = []
-
-    def visit(_: str, item: object) -> None:
-        if isinstance(item, h5py.Dataset) and item.fletcher32:
-            item.id.chunk_iter(lambda chunk: found.append((chunk.byte_offset, chunk.size)))
-
     file.flush()
-    file.visititems(visit)
+    for dataset in summed(file):
+        dataset.id.chunk_iter(lambda chunk: found.append((chunk.byte_offset, chunk.size)))
     merged: Ranges = []
     for offset, size in sorted(found):
         if merged and sum(merged[-1]) == offset:

@@ -1,13 +1,13 @@
 """Stretches of checksummed datasets, in and out, while other threads compute.
 
-A slab is a range of entries of one axis, with all of the others. Reading goes past HDF5 to the
-bytes of each chunk, whose place HDF5 tells once: HDF5 lets one thread in at a time, and would keep
-a writer waiting. Each chunk's checksum is checked as everywhere.
+A slab is a range of entries of one axis, with all of the others. Reading goes past HDF5, which
+would keep a writer waiting. Each chunk's checksum is checked as everywhere.
 """
 
 from __future__ import annotations
 
 import os
+import zlib
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,14 +20,9 @@ import numpy.typing as npt
 from argand.device import available_cores
 
 from workflow.storage.checksum import fletcher32
-from workflow.storage.chunks import (
-    CHECKSUM_BYTES,
-    ChecksumError,
-    chunk_offsets,
-    chunk_shape,
-    inside_of,
-    overlap,
-)
+from workflow.storage.chunk_places import chunk_offsets, chunk_shape, inside_of, overlap
+from workflow.storage.chunk_reader import CHECKSUM_BYTES, ChunkReader
+from workflow.storage.chunk_sums import write_sums
 
 Array = npt.NDArray[Any]
 _MOST_THREADS = 8
@@ -52,13 +47,7 @@ class SlabReader:
 
     def __init__(self, dataset: h5py.Dataset, part: Sequence[range], axis: int) -> None:
         self.name, self.dtype, self.axis = str(dataset.name), dataset.dtype, axis
-        self._part, self._whole, self._chunk = list(part), dataset.shape, dataset.chunks
-        self._descriptor = dataset.file.id.get_vfd_handle()
-        self._size = int(np.prod(self._chunk)) * self.dtype.itemsize
-        self._places: dict[tuple[int, ...], tuple[int, int]] = {}
-        dataset.id.chunk_iter(
-            lambda info: self._places.update({info.chunk_offset: (info.byte_offset, info.size)})
-        )
+        self._part, self._chunks = list(part), ChunkReader(dataset)
         self._pool = ThreadPoolExecutor(min(_MOST_THREADS, available_cores()))
 
     def __enter__(self) -> Self:
@@ -82,7 +71,7 @@ class SlabReader:
         ranges = list(self._part)
         begin = ranges[self.axis].start + start
         ranges[self.axis] = range(begin, begin + into.shape[self.axis])
-        offsets = list(chunk_offsets(ranges, self._chunk))
+        offsets = list(chunk_offsets(ranges, self._chunks.chunk))
         for future in [
             self._pool.submit(self._take_all, ranges, offsets[first::_MOST_THREADS], into)
             for first in range(min(_MOST_THREADS, len(offsets)))
@@ -93,29 +82,7 @@ class SlabReader:
         self, ranges: list[range], offsets: Sequence[tuple[int, ...]], into: Array
     ) -> None:
         for offset in offsets:
-            self._take(ranges, offset, into)
-
-    def _take(self, ranges: list[range], offset: tuple[int, ...], into: Array) -> None:
-        if offset not in self._places:
-            raise KeyError(f"{self.name} has no chunk at {offset}")
-        at, stored = self._places[offset]
-        if stored != self._size + CHECKSUM_BYTES:
-            raise ChecksumError(f"{self.name}: chunk at {offset} has {stored} bytes")
-        inside = inside_of(self._whole, self._chunk, offset)
-        to, of = overlap(ranges, offset, inside)
-        place = into[to]
-        # A whole chunk is read where it belongs; others are copied, and changed in type, from here.
-        direct = place.flags.c_contiguous and place.nbytes == self._size
-        direct = direct and place.dtype == self.dtype and place.shape == self._chunk
-        raw: Any = place.reshape(-1).view(np.uint8) if direct else np.empty(self._size, np.uint8)
-        summed = bytearray(CHECKSUM_BYTES)
-        done = os.preadv(self._descriptor, [raw, summed], at)
-        if done != stored:
-            raise ChecksumError(f"{self.name}: chunk at {offset} ends after {done} bytes")
-        if fletcher32(raw) != int.from_bytes(summed, "little"):
-            raise ChecksumError(f"{self.name}: chunk at {offset} fails its checksum")
-        if not direct:
-            place[...] = raw.view(self.dtype).reshape(self._chunk)[of]
+            self._chunks.take(ranges, offset, into)
 
 
 class SlabWriter:
@@ -148,6 +115,7 @@ class SlabWriter:
         for _ in range(_AHEAD + 1):
             self._buffers.put(np.empty(self._size + CHECKSUM_BYTES, np.uint8))
         self._ahead: deque[tuple[tuple[int, ...], Future[Array]]] = deque()
+        self._sums: dict[tuple[int, ...], int] = {}
         self._syncer = ThreadPoolExecutor(1)
         self._syncs: deque[Future[None]] = deque()
         self._written = 0
@@ -181,9 +149,13 @@ class SlabWriter:
             self._put(*self._ahead.popleft())
 
     def finish(self) -> None:
-        """Write what is left and wait for the disk's syncs; raises OSError."""
+        """Write what is left and the checksums, wait for the disk's syncs; raises OSError.
+
+        Without its checksums the dataset is not read again.
+        """
         while self._ahead:
             self._put(*self._ahead.popleft())
+        write_sums(self._dataset, self._sums)
         while self._syncs:
             self._syncs.popleft().result()
 
@@ -196,6 +168,7 @@ class SlabWriter:
         chunk = buffer[: self._size].view(self.dtype).reshape(self._chunk)
         chunk[tuple(slice(length) for length in inside)] = slab[to]
         buffer[self._size :].view(np.uint32)[0] = fletcher32(buffer[: self._size])
+        self._sums[offset] = zlib.crc32(buffer.data)
         return buffer
 
     def _put(self, offset: tuple[int, ...], filled: Future[Array]) -> None:

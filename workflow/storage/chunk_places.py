@@ -1,0 +1,59 @@
+"""Where the chunks of an array lie, and what a part of the array has of each."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+
+CHUNK_BYTES = 1 << 20
+
+
+def chunk_shape(
+    shape: Sequence[int],
+    itemsize: int,
+    most: Mapping[int, int] | None = None,
+    size: int = CHUNK_BYTES,
+) -> tuple[int, ...]:
+    """Whole trailing axes as long as they fit in a chunk, then a piece of the next one.
+
+    A chunk has at most ``size`` bytes, or one element. ``most`` bounds its length along some axes;
+    it is then not contiguous in the array.
+    """
+    room = max(1, size // itemsize)
+    lengths: list[int] = []
+    for axis in reversed(range(len(shape))):
+        allowed = min(shape[axis], (most or {}).get(axis, shape[axis]))
+        lengths.insert(0, max(1, min(allowed, room)))
+        room = max(1, room // max(allowed, 1))
+    return tuple(lengths)
+
+
+def chunk_offsets(ranges: Sequence[range], chunk: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Where the chunks begin that a part meets, in the order of the array."""
+    steps = (
+        range(span.start // step * step, span.stop, step)
+        for span, step in zip(ranges, chunk, strict=True)
+    )
+    return itertools.product(*steps)
+
+
+Place = tuple[slice, ...]
+
+
+def overlap(
+    ranges: Sequence[range], offset: Sequence[int], inside: Sequence[int]
+) -> tuple[Place, Place]:
+    """Where a chunk's values go in a part, and which of the chunk's values those are."""
+    to, of = [], []
+    for span, start, length in zip(ranges, offset, inside, strict=True):
+        first, last = max(span.start, start), min(span.stop, start + length)
+        to.append(slice(first - span.start, last - span.start))
+        of.append(slice(first - start, last - start))
+    return tuple(to), tuple(of)
+
+
+def inside_of(shape: Sequence[int], chunk: Sequence[int], offset: Sequence[int]) -> tuple[int, ...]:
+    """The part of a chunk that lies within the array: all of it but at the edges."""
+    return tuple(
+        min(step, length - start) for length, step, start in zip(shape, chunk, offset, strict=True)
+    )
