@@ -102,10 +102,10 @@ if IS_MAIN:
 
 
 onstart:
-    # Held until this process ends, however it ends: unlike Snakemake's own lock, which the profile
-    # turns off, nobody has to remove it after a kill.
+    # Held until this process ends, however it ends, not until this block does: unlike Snakemake's own
+    # lock, which the profile turns off, nobody has to remove it after a kill.
     try:
-        folder_lock = run_folder.hold_folder()
+        run_folder.hold_folder()
         run_folder.remove_leftovers()
     except run_folder.FolderHeldError as error:
         raise WorkflowError(str(error)) from None
