@@ -162,9 +162,12 @@ def _compare(
     floor = _floor(precision, backend) + rounded.absolute
     # An element at d = inf is 0 and has no relative error.
     relative = input_error + (1 + input_error) * (base + slope * np.where(exact > 0, below, 0))
-    relative += (1 + relative) * rounded.relative
+    if rounded.relative:
+        relative += (1 + relative) * rounded.relative
     error = np.abs(got - exact)
-    excess = np.where(error == 0, 0, error / (relative * exact + floor))
+    # Where rounding the input may move an element by any factor, one that vanished may come back.
+    allowed = np.where(np.isinf(relative), np.inf, relative * exact) + floor
+    excess = np.where(error == 0, 0, error / allowed)
     excess[np.isnan(excess)] = np.inf
     worst.excess = float(excess.max())
     local = int(excess.max(axis=-1).argmax())
