@@ -22,10 +22,12 @@ from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.methods.shards import split_part
+from workflow.steps.code_digest import code_digest
 from workflow.steps.gpu_devices import study_gpus, tell_jobs
 from workflow.steps.needs import asked, timing_threads, urgency
 from workflow.steps.progress import attach
 from workflow.storage import run_folder
+from workflow.workloads import KINDS
 
 # Jobs run on this machine, or a cluster's scheduler places them. Such a job starts Snakemake again,
 # where it is not the main process. The executor is chosen after this file is read, but only one that
