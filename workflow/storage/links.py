@@ -93,7 +93,10 @@ def _walk(file: h5py.File, path: str, external: bool) -> tuple[h5py.HLObject, li
                 place = place[name]
             except (KeyError, OSError) as error:
                 raise DatasetError(f"{text}, which cannot be opened ({error})") from error
-            through += [*_led_through(beside, target), Path(place.file.filename)]
+            through += _led_through(beside, target)
+            held = Path(place.file.filename)
+            if not any(held.samefile(known) for known in through):
+                through.append(held)
         else:
             place = place[name]
     return place, through
