@@ -22,10 +22,12 @@ from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.methods.shards import split_part
+from workflow.steps.code_digest import code_digest
 from workflow.steps.gpu_devices import study_gpus, tell_jobs
 from workflow.steps.needs import asked, timing_threads, urgency
 from workflow.steps.progress import attach
 from workflow.storage import run_folder
+from workflow.workloads import KINDS
 
 # Jobs run on this machine, or a cluster's scheduler places them. Such a job starts Snakemake again,
 # where it is not the main process. The executor is chosen after this file is read, but only one that
@@ -102,10 +104,10 @@ if IS_MAIN:
 
 
 onstart:
-    # Held until this process ends, however it ends: unlike Snakemake's own lock, which the profile
-    # turns off, nobody has to remove it after a kill.
+    # Held until this process ends, however it ends, not until this block does: unlike Snakemake's own
+    # lock, which the profile turns off, nobody has to remove it after a kill.
     try:
-        folder_lock = run_folder.hold_folder()
+        run_folder.hold_folder()
         run_folder.remove_leftovers()
     except run_folder.FolderHeldError as error:
         raise WorkflowError(str(error)) from None

@@ -17,9 +17,11 @@ from argand import PRECISIONS
 from pydantic import BaseModel, Field, InstanceOf, field_validator
 
 from workflow.config.case import PrecisionName, known_precisions
+from workflow.config.file_input import FileInput
 from workflow.config.mistakes import StudyError
 from workflow.config.model import Model
 from workflow.methods.shards import Shard, shards
+from workflow.storage.inputs import files_beside
 from workflow.workloads import KINDS, Case, Workload
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -113,7 +115,11 @@ class Study(Settings):
         return self.workload(name).depends_on()
 
     def input_files(self, name: str) -> tuple[Path, ...]:
-        """The user's files that a workload reads."""
+        """The user's files that a workload reads, and those that hold parts of these.
+
+        Opens a file whose values may lie in others (``input.external``); raises InputError as
+        `workflow.storage.inputs.files_beside` does.
+        """
         return tuple(dict.fromkeys(_paths(self._case(name))))
 
     def staged_from(self, name: str) -> list[str]:
@@ -134,6 +140,8 @@ def _paths(value: Any) -> Iterator[Path]:
     elif isinstance(value, BaseModel):
         for _, part in value:
             yield from _paths(part)
+        if isinstance(value, FileInput):
+            yield from files_beside(value)
 
 
 def workload_from_json(text: str) -> Workload:

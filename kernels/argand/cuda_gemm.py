@@ -67,7 +67,8 @@ def pack(
     """What `gemm` takes in place of x, in memory of its own; arguments as in `argand.pack`."""
     batch_shape = tuple(x.shape[:-2])
     with place(x):
-        if precision.exact_operands or not _on_hopper() or kernels == "mma.sync":
+        empty = 0 in x.shape  # no kernel would have a block to launch
+        if precision.exact_operands or empty or not _on_hopper() or kernels == "mma.sync":
             kept = x.to_complex64() if isinstance(x, Pairs) else x
             return PackedOperand(None, kept.astype(precision.output, copy=True), op, batch_shape)
         x = as_halves(x, precision.operand.name) if isinstance(x, Pairs) else x

@@ -33,8 +33,9 @@ def softmax(problem: SoftmaxProblem, x: Array, out: Array | None) -> Array:
     target = out if out is not None else np.empty(problem.result_shape, problem.result_type)
     rows = x.reshape(-1, problem.columns)
     shape = rows.shape[: 1 + (problem.operation != "logsumexp")]
+    # Rows are written while others are still read: in place alone that is safe.
     direct = target.flags.c_contiguous and (
-        rows.dtype == target.dtype or not np.may_share_memory(rows, target)
+        _in_place(rows, target) or not np.may_share_memory(rows, target)
     )
     results = target.reshape(shape) if direct else np.empty(shape, target.dtype)
     step = max(1, _BLOCK_VALUES // problem.columns)
@@ -54,6 +55,16 @@ def softmax(problem: SoftmaxProblem, x: Array, out: Array | None) -> Array:
     if not direct:
         target[...] = results.reshape(problem.result_shape)
     return target
+
+
+def _in_place(rows: Array, target: Array) -> bool:
+    """Whether each element of a contiguous target lies where that of the rows does."""
+    return bool(
+        rows.ctypes.data == target.ctypes.data
+        and rows.dtype == target.dtype
+        and rows.size == target.size
+        and rows.flags.c_contiguous
+    )
 
 
 def _solve(x: Array, out: Array, problem: SoftmaxProblem) -> None:
@@ -91,7 +102,7 @@ def _rows(x: Array, out: Array, problem: SoftmaxProblem) -> Array:
     running_sum = np.zeros((len(x), 1), out.dtype)
     largest = running_max
     shifts = []
-    # inf - inf is meant: a row of -inf alone, or with +inf in it, is NaN, as in SciPy.
+    # inf - inf is meant: what SciPy has as NaN, in rows of -inf alone or with +inf in them, is NaN.
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         for tile in tiles:
             values = _operand(x[:, tile], problem, exponents)
@@ -125,12 +136,14 @@ def _rows(x: Array, out: Array, problem: SoftmaxProblem) -> Array:
         if problem.operation == "logsumexp":
             total = scale * running_max + np.log(running_sum)
             return np.where(np.isinf(running_max), running_max, total)
+        # The logarithm of such a row's sum is +inf: each element less that is -inf, or NaN at +inf.
+        unbounded = running_max == np.inf
         # A term that is all of its row's sum is to give 1, which its reciprocal may not.
         alone = not (running_sum > _ALONE * np.exp(scale * (largest - running_max))).all()
         for tile, shift in zip(tiles, shifts, strict=True):
             if log:
-                out[:, tile] += scale * (shift - running_max)
-                out[:, tile] -= np.log(running_sum)
+                out[:, tile] += np.where(unbounded, -np.inf, scale * (shift - running_max))
+                out[:, tile] -= np.where(unbounded, 0, np.log(running_sum))
             else:
                 # A tile of -inf alone has shift 0, maybe far above the row: 0 x e^inf is NaN.
                 divisor = running_sum / np.exp(scale * np.minimum(shift - running_max, 0))

@@ -108,7 +108,7 @@ def scale_exponents(x: Array, axis: int) -> npt.NDArray[np.int32]:
     components = x.view(dtype) if x.dtype.kind == "c" and x.flags.c_contiguous else None
     if components is not None and axis == -2:
         largest = _largest_finite(components, -2)
-        largest = largest.reshape(*largest.shape[:-1], -1, 2).max(axis=-1)
+        largest = largest.reshape(*largest.shape[:-1], largest.shape[-1] // 2, 2).max(axis=-1)
     elif components is not None:
         largest = _largest_finite(components, axis)
     else:

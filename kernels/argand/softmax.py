@@ -92,7 +92,7 @@ def softmax(
             need none.
         output: fp64, fp32, fp16 or bf16 (as uint16) for the result; where it is left out, fp64 at
             fp64 and fp32 otherwise.
-        out: where the result goes. It may be x.
+        out: where the result goes. It may be x, or overlap it in any way.
 
     Returns:
         The shape of x. As in SciPy a row of -inf alone, or with +inf or NaN in it, is NaN.
@@ -117,7 +117,11 @@ def log_softmax(
     output: str | None = None,
     out: Any = None,
 ) -> Any:
-    """s x - log(sum(exp(s x))) over the last axis; arguments and errors as in `softmax`."""
+    """s x - log(sum(exp(s x))) over the last axis; arguments and errors as in `softmax`.
+
+    As in SciPy a row of -inf alone, or with NaN in it, is NaN; in one with +inf that is NaN, and
+    all else -inf.
+    """
     options = (precision, rounding, scale, power, format, output)
     return _dispatch("log_softmax", x, out, options)
 

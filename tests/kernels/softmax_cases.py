@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -28,3 +29,15 @@ def ulps(found: Array, exact: Array) -> float:
     """The largest error in units of fp32's last place at the exact result."""
     spacing = np.spacing(np.maximum(np.abs(exact), 2.0**-149).astype(np.float32))
     return float((np.abs(found - exact) / spacing).max())
+
+
+def nasty_rows(columns: int) -> Array:
+    """(343, columns) float32: every three of these numbers, first, in the middle and last.
+
+    The rest of a row is its middle number. Those that are finite are exact at every precision.
+    """
+    numbers = (0.0, 1.0, -2.0, 64.0, np.inf, -np.inf, np.nan)
+    triples = np.array(list(itertools.product(numbers, repeat=3)), np.float32)
+    rows = np.repeat(triples[:, 1:2], columns, axis=1)
+    rows[:, 0], rows[:, -1] = triples[:, 0], triples[:, 2]
+    return rows

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from argand import log_softmax, logsumexp, numpy_softmax, softmax
+from argand import PRECISIONS, log_softmax, logsumexp, numpy_softmax, softmax
 from argand.softmax_formats import REAL_KINDS
 from scipy import special
 
 from tests.kernels import softmax_cases
-from tests.kernels.softmax_cases import HALF_ULP, numbers, stored
+from tests.kernels.softmax_cases import HALF_ULP, nasty_rows, numbers, stored
 
 TILE = numpy_softmax._TILE_COLUMNS
 SMALLEST = {**softmax_cases.SMALLEST, "bf16": 2.0**-133}
@@ -51,14 +51,17 @@ def test_scale_and_power(columns, scale):
         np.testing.assert_allclose(real, exact, rtol=rtol, atol=atol)
 
 
-def test_logsumexp_of_rows_without_a_sum():
-    x = np.zeros((4, 9))
-    x[0], x[1, 3], x[2, 7] = -np.inf, np.inf, np.nan
-    for precision in ("fp32", "fp64"):
-        np.testing.assert_allclose(
-            logsumexp(x, precision=precision), [-np.inf, np.inf, np.nan, np.log(9)], rtol=1e-6
-        )
-    assert logsumexp(np.zeros((0, 3))).shape == (0,)
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("columns", [3, 40, TILE + 2, 2 * TILE + 1])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])
+def test_infinities_and_nan_are_where_scipy_has_them(name, columns, precision):
+    x = nasty_rows(columns)[:: 1 if columns < TILE else 17]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        expected = getattr(special, name)(x.astype(float), axis=-1)
+    found = {"softmax": softmax, "log_softmax": log_softmax, "logsumexp": logsumexp}[name](
+        x, precision=precision
+    )
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
 
 
 @pytest.mark.parametrize("columns", [3000, TILE + 1])

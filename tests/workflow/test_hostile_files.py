@@ -17,7 +17,13 @@ import pytest
 
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.methods.operands import provenance
-from workflow.storage.inputs import InputError, describe_operand, read_operand, source_checksum
+from workflow.storage.inputs import (
+    InputError,
+    describe_operand,
+    files_beside,
+    read_operand,
+    source_checksum,
+)
 from workflow.storage.memory import machine_memory
 
 AXES = ("a", "b", "c")
@@ -96,6 +102,16 @@ class TestOtherFiles:
         (other.parent / "raw.bin").unlink()
         told = refused(linking, name, external=True)
         assert ("raw.bin" if name == "/raw" else "other.h5") in told
+
+    def test_all_on_the_way_are_known(self, linking: Path, other: Path, tmp_path: Path) -> None:
+        """A link to a link: what the second file says decides as much as the third's values."""
+        first = tmp_path / "first.h5"
+        with h5py.File(first, "w") as file:
+            file["x"] = h5py.ExternalLink(linking.name, "/x")
+            file["virtual"] = h5py.ExternalLink(linking.name, "/virtual")
+        for name in ("/x", "/virtual"):
+            source = OneInput(file=first, x=name, external=True)
+            assert files_beside(source) == [linking, other]
 
     def test_that_are_too_short(self, linking: Path, other: Path) -> None:
         with h5py.File(other, "w") as file:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from rule_jobs import running_job
 
@@ -195,13 +199,50 @@ def test_a_damaged_staged_file_is_an_error_that_names_it(project: Project) -> No
     assert not (project.folder / "results" / "products" / "product.h5").exists()
 
 
-def test_two_runs_on_one_folder(project: Project) -> None:
-    from workflow.storage.run_folder import hold_folder
+@contextlib.contextmanager
+def running(project: Project) -> Iterator[tuple[subprocess.Popen[str], psutil.Process]]:
+    """A run whose job is halted in the middle, and that job; both are let end with the block."""
+    with (project.folder / "said").open("w") as said, subprocess.Popen(
+        project.command(), stderr=said, stdout=said, text=True
+    ) as process:  # fmt: skip
+        job = psutil.Process(running_job(project.folder, "run", 60))
+        job.suspend()
+        try:
+            yield process, job
+        finally:
+            job.resume()
+            try:
+                process.wait(60)
+            except subprocess.TimeoutExpired:
+                process.kill()
 
-    with hold_folder(project.folder / "results"):
+
+def test_two_runs_on_one_folder(project: Project) -> None:
+    """Two real ones: the second begins, names the first and ends; the first is not disturbed."""
+    with running(project) as (first, job):
+        staged = project.folder / "results" / "staged" / "product.h5"
+        before = staged.stat().st_mtime_ns
+        second = project.run("--forceall")
+        assert second.returncode != 0
+        user = psutil.Process(first.pid).username()
+        held = rf"process {first.pid} of {user} on {re.escape(socket.gethostname())}, since 20\S+ "
+        assert re.search(rf"results: another run \({held}\S+\) works here", second.stderr)
+        assert job.is_running()
+        assert staged.stat().st_mtime_ns == before
+    assert first.returncode == 0, (project.folder / "said").read_text()
+    assert all(row["verified"] == "true" for row in project.rows())
+
+
+def test_a_killed_run_gives_the_folder_back_though_its_job_goes_on(
+    project: Project, finished: Project
+) -> None:
+    with running(project) as (first, job):
+        first.kill()
+        first.wait()
         done = project.run()
-    assert done.returncode != 0
-    assert f"process {os.getpid()}" in done.stderr
+        assert done.returncode == 0, done.stderr
+        assert job.is_running()
+    assert results_of(project) == results_of(finished)
 
 
 def test_a_job_of_an_earlier_run_does_not_begin(finished: Project) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import pwd
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -25,23 +27,38 @@ from workflow.storage.run_folder import (
     result_path,
 )
 
+HOLDER = """
+import gc, os, sys, time
+from pathlib import Path
+from workflow.storage.run_folder import hold_folder
+def hold():
+    lock = hold_folder(Path(sys.argv[1]))
+hold()
+gc.collect()
+if os.fork() == 0:
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+time.sleep(60)
+"""
+
 
 def test_one_run_a_folder_and_a_kill_releases_it(tmp_path: Path, root: Path) -> None:
-    code = (
-        "import sys, time; from pathlib import Path\n"
-        "from workflow.storage.run_folder import hold_folder\n"
-        "lock = hold_folder(Path(sys.argv[1])); print('held', flush=True); time.sleep(60)"
-    )
+    """Nothing keeps what `hold_folder` returned, and a forked child outlives the holder."""
+    user = pwd.getpwuid(os.getuid()).pw_name
     with subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=root
+        [sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=root
     ) as other:
         assert other.stdout is not None
-        assert other.stdout.readline() == "held\n"
-        with pytest.raises(FolderHeldError, match=rf"process {other.pid} on \S+\) works here"):
-            hold_folder(tmp_path)
-        other.kill()
-        other.wait()
-        hold_folder(tmp_path).close()
+        child = int(other.stdout.readline())
+        try:
+            holder = rf"process {other.pid} of {user} on \S+, since 20\d\d-\S+ \S+\) works here"
+            with pytest.raises(FolderHeldError, match=holder):
+                hold_folder(tmp_path)
+            other.kill()
+            other.wait()
+            hold_folder(tmp_path).close()
+        finally:
+            os.kill(child, signal.SIGKILL)
 
 
 def test_a_file_system_without_locks_is_an_error(
@@ -78,7 +95,8 @@ def test_a_job_of_an_earlier_run_puts_no_file_there(
     path = RESULTS / "records" / "w.jsonl"
     atomic_text(path, "first")
     begin_next_run(monkeypatch, job_of=earlier)
-    with pytest.raises(ReplacedRunError, match=r"results: another run \(process \d+ on \S+\) has"):
+    held = r"results: another run \(process \d+ of \S+ on .*\) has"
+    with pytest.raises(ReplacedRunError, match=held):
         atomic_text(path, "late")
     assert path.read_text() == "first"
     assert not list(RESULTS.rglob(LEFTOVERS))

@@ -63,3 +63,17 @@ class TestSoftmax:
             )
             assert accuracy.verified, accuracy.reason
             assert accuracy.max_ulp < 400
+
+
+def test_what_vanishes_in_fp64_may_come_back_by_rounding_the_input():
+    """At bf16 both numbers are 132096: the second's relative bound is infinite and it is exactly 0.
+
+    Infinity times zero once made that a failure, "off by inf times its bound".
+    """
+    x = np.array([[132597.0, 131594.0]], np.float32)
+    reference = softmax_reference(x)
+    assert reference.values[0, 1] == 0
+    got = softmax(x, precision="bf16")
+    np.testing.assert_array_equal(got, 0.5)
+    found = assess_softmax(reference, got, PRECISIONS["bf16"], backend="cpu")
+    assert "times its bound" not in found.reason

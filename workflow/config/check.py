@@ -13,6 +13,7 @@ from pathlib import Path
 
 from argand.device import DeviceError, resolve
 
+from workflow.config.file_names import clashing_names, repetitive_names, unusable_inputs
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError, attach, nearest
 from workflow.methods.peers import PEERS
@@ -37,12 +38,13 @@ def check_study(study: Study, *, device_here: bool = True) -> None:
         except DeviceError as error:
             mistakes.append(str(error))
     dependencies = _wrong_dependencies(study)
-    mistakes += dependencies
+    mistakes += [*dependencies, *clashing_names(study), *repetitive_names(study)]
     for name in study.names:
         keys = type(study.workloads[name]).model_fields
         mistakes += _unknown_baselines(name, study.workloads[name].baselines)
         try:
             study.workload(name).check()
+            mistakes += unusable_inputs(study, name)
             if not dependencies:
                 mistakes += _wrong_shards(study, name, keys)
         except ValueError as error:

@@ -14,6 +14,16 @@ def staged_of_part(wildcards):
     return rules.stage.output.staged.format(workload=whole(wildcards))
 
 
+def code_of_workload(step):
+    """A parameter of a rule that changes with the code which a step computes a workload by."""
+
+    def digest(wildcards):
+        name = getattr(wildcards, "workload", None) or whole(wildcards)
+        return code_digest(step, KINDS[study.workloads[name].kind].__module__)
+
+    return digest
+
+
 def one_of(names):
     """A wildcard's pattern for these names; one that nothing fits where there are none."""
     return "|".join(map(re.escape, names)) or "(?!)"

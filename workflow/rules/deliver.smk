@@ -18,6 +18,7 @@ rule deliver:
         **asks("deliver"),
     params:
         case=case_of_part,
+        code=code_of_workload("deliver"),
     message:
         "deliver  {wildcards.part}"
     script:

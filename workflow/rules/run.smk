@@ -24,6 +24,7 @@ rule calibrate:
         gpu=GPU_PER_JOB,
     params:
         device=study.device,
+        code=code_digest("calibrate"),
         kernel_digest=kernel_digest("ceilings"),
     message:
         "calibrate: what this device can do"
@@ -49,6 +50,7 @@ rule run:
     params:
         case=case_of_part,
         device=study.device,
+        code=code_of_workload("run"),
         kernel_digest=lambda wildcards: kernel_digest(
             study.workloads[whole(wildcards)].kind
         ),
@@ -74,6 +76,7 @@ rule growth_of_errors:
         device=study.device,
         precisions=list(study.precisions),
         seed=study.seed,
+        code=code_digest("grade"),
         kernel_digest=kernel_digest("gemm"),
     message:
         "grade    growth of the error with k"

@@ -33,6 +33,7 @@ rule combine:
         "../../envs/environment.yaml"
     params:
         case=lambda wildcards: study.case_json(wildcards.workload),
+        code=code_of_workload("combine"),
     message:
         "combine  {wildcards.workload}"
     script:
@@ -59,6 +60,7 @@ rule gather:
         **asks("gather"),
     params:
         case=lambda wildcards: study.case_json(wildcards.workload),
+        code=code_of_workload("gather"),
     message:
         "gather   {wildcards.workload}"
     script:
@@ -79,6 +81,8 @@ rule tabulate_shards:
         "results/logs/tabulate_shards.log",
     conda:
         "../../envs/environment.yaml"
+    params:
+        code=code_digest("tabulate_shards"),
     message:
         "tabulate the shards"
     script:

@@ -13,6 +13,7 @@ rule stage:
         **asks("stage"),
     params:
         case=lambda wildcards: study.staged_json(wildcards.workload),
+        code=code_of_workload("stage"),
     message:
         "stage    {wildcards.workload}"
     script:

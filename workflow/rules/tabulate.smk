@@ -25,6 +25,8 @@ rule tabulate:
         "results/logs/tabulate.log",
     conda:
         "../../envs/environment.yaml"
+    params:
+        code=code_digest("tabulate"),
     message:
         "tabulate results/tables"
     script:
@@ -57,6 +59,7 @@ rule draw:
         **asks("draw"),
     params:
         case=lambda wildcards: study.case_json(wildcards.workload),
+        code=code_of_workload("draw"),
     message:
         "draw     {wildcards.workload}"
     script:
@@ -85,6 +88,8 @@ rule draw_study:
         "results/logs/draw_study.log",
     conda:
         "../../envs/environment.yaml"
+    params:
+        code=code_digest("draw_study"),
     message:
         "draw     the whole study"
     script:

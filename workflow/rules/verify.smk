@@ -30,6 +30,7 @@ rule verify:
         proof=lambda wildcards, threads: threads if PROOFS else 0,
     params:
         case=case_of_part,
+        code=code_of_workload("verify"),
     message:
         "verify   {wildcards.part}"
     script:

@@ -25,7 +25,7 @@ from workflow.storage.files import is_file, sha256_of
 from workflow.storage.input_operand import InputError as InputError
 from workflow.storage.input_operand import InputOperand, dataset_paths
 from workflow.storage.input_operand import OperandHeader as OperandHeader
-from workflow.storage.links import find_dataset, other_files
+from workflow.storage.links import DatasetError, files_of
 from workflow.storage.memory import in_words, limited_memory, machine_memory, scratch_folder
 
 Array = npt.NDArray[Any]
@@ -178,13 +178,14 @@ def _state(path: Path) -> tuple[int, int, int]:
 
 
 def files_beside(source: FileInput) -> list[Path]:
-    """The other files that hold values of an input's operands, in their order."""
+    """The other files on which an input's operands depend, in their order. Raises InputError."""
     if not source.external:
         return []
     with _opened(source.file) as file:
         names = [getattr(source, name) for name in source.operand_names()]
         paths = [path for where in names if where is not None for path in dataset_paths(where)]
-        found = [find_dataset(file, path, external=True) for path in paths]
-        held = [Path(dataset.file.filename) for dataset in found]
-        files = [path for one in found for path in other_files(one)]
-    return [path for path in dict.fromkeys([*held, *files]) if path != source.file]
+        try:
+            files = [found for path in paths for found in files_of(file, path)]
+        except DatasetError as error:
+            raise InputError(f"input.file: {error}") from error
+    return list(dict.fromkeys(files))

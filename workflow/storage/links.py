@@ -37,7 +37,22 @@ def find_dataset(file: h5py.File, path: str, *, external: bool = False) -> h5py.
         DatasetError: no dataset there, links in a circle, an HDF5 null dataspace, values in other
             files without ``external`` or with one of them missing.
     """
-    found = _walk(file, path, external)
+    found, _ = _walk(file, path, external)
+    return _checked(found, file, path, external)
+
+
+def files_of(file: h5py.File, path: str) -> list[Path]:
+    """The files beside ``file`` on which the values of the dataset at a path depend.
+
+    Those that external links lead through, and `other_files` of the dataset. Raises DatasetError as
+    `find_dataset` does.
+    """
+    found, through = _walk(file, path, external=True)
+    files = [*through, *other_files(_checked(found, file, path, external=True))]
+    return [one for one in dict.fromkeys(files) if one != Path(file.filename)]
+
+
+def _checked(found: h5py.HLObject, file: h5py.File, path: str, external: bool) -> h5py.Dataset:
     if not isinstance(found, h5py.Dataset):
         kind = "group" if isinstance(found, h5py.Group) else "named type"
         raise DatasetError(f"{path} is a {kind}, not a dataset{_choices(file, path)}")
@@ -52,9 +67,10 @@ def find_dataset(file: h5py.File, path: str, *, external: bool = False) -> h5py.
     return found
 
 
-def _walk(file: h5py.File, path: str, external: bool) -> h5py.HLObject:
-    """The object at a path, each link looked at before it is followed."""
+def _walk(file: h5py.File, path: str, external: bool) -> tuple[h5py.HLObject, list[Path]]:
+    """The object at a path, each link looked at before it is followed, and the files on the way."""
     place, steps, followed = file["/"], _steps(path), 0
+    through: list[Path] = []
     while steps:
         name = steps.pop(0).encode()
         if not isinstance(place, h5py.Group) or not place.id.links.exists(name):
@@ -68,7 +84,8 @@ def _walk(file: h5py.File, path: str, external: bool) -> h5py.HLObject:
             place = place.file["/"] if target.startswith("/") else place
             steps = _steps(target) + steps
         elif kind == h5py.h5l.TYPE_EXTERNAL:
-            linked = place.id.links.get_val(name)[0].decode()
+            linked, target = (text.decode() for text in place.id.links.get_val(name))
+            beside = Path(place.file.filename).parent / linked
             text = f"{path} of {file.filename} is a link to {linked}"
             if not external:
                 raise DatasetError(f"{text}; name that file instead, or {_SWITCH}")
@@ -76,9 +93,24 @@ def _walk(file: h5py.File, path: str, external: bool) -> h5py.HLObject:
                 place = place[name]
             except (KeyError, OSError) as error:
                 raise DatasetError(f"{text}, which cannot be opened ({error})") from error
+            through += _led_through(beside, target)
+            held = Path(place.file.filename)
+            if not any(held.samefile(known) for known in through):
+                through.append(held)
         else:
             place = place[name]
-    return place
+    return place, through
+
+
+def _led_through(path: Path, target: str) -> list[Path]:
+    """The file that an external link names, and those of the links that HDF5 followed from there.
+
+    None where HDF5 found the file elsewhere (``HDF5_EXT_PREFIX``, the current folder).
+    """
+    if not path.is_file():
+        return []
+    with h5py.File(path, "r") as held:
+        return [path, *_walk(held, target, external=True)[1]]
 
 
 def _steps(path: str) -> list[str]:

@@ -10,9 +10,11 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import pwd
 import secrets
 import socket
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
@@ -22,6 +24,11 @@ RESULTS = Path("results")
 """Where a study's results are, from the folder that a run and its jobs work in."""
 RUN = "ARGAND_RUN"
 """The environment variable with the name of a job's run; what is not a job has none."""
+
+_LONGEST_NOTE = 200
+_held: list[TextIO] = []
+"""Files that are open as long as the process lives: a file that nothing refers to is closed, and
+the lock is gone with it."""
 
 
 class FolderHeldError(RuntimeError):
@@ -38,10 +45,12 @@ def name_run() -> None:
 
 
 def hold_folder(folder: Path = RESULTS) -> TextIO:
-    """Take the folder for this process; keep the returned file open for as long as it is needed.
+    """Take the folder for this process until it ends; closing the returned file gives it back.
 
-    The lock belongs to the kernel, which drops it when the process ends, however it ends. The file
-    says who holds the folder, and the name of the run. Raises FolderHeldError with the holder.
+    The lock belongs to the kernel, which drops it when the process ends, however it ends. This
+    module keeps the file open whatever becomes of the returned object, and children that are
+    forked let go of it; programs that are started never have it. The file says who holds the
+    folder, and the name of the run. Raises FolderHeldError with the holder.
     """
     folder.mkdir(parents=True, exist_ok=True)
     lock = _lock_file(folder).open("a+")
@@ -49,7 +58,7 @@ def hold_folder(folder: Path = RESULTS) -> TextIO:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         lock.seek(0)
-        holder = lock.readline().strip() or "unknown"
+        holder = _printable(lock.readline(_LONGEST_NOTE)) or "unknown"
         lock.close()
         raise FolderHeldError(
             f"{folder}: another run (process {holder}) works here; wait for it or end it"
@@ -61,10 +70,35 @@ def hold_folder(folder: Path = RESULTS) -> TextIO:
             "run on a file system with locks (flock)"
         ) from None
     lock.truncate(0)
-    lock.write(f"{os.getpid()} on {socket.gethostname()}\n{os.environ.get(RUN, '')}\n")
+    lock.write(f"{_this_process()}\n{os.environ.get(RUN, '')}\n")
     lock.flush()
     os.fsync(lock.fileno())
+    _held.append(lock)
     return lock
+
+
+def _this_process() -> str:
+    """Process, user, host and the time of now, for another run's message."""
+    try:
+        user = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a container may have no name for its user
+        user = f"user {os.getuid()}"
+    since = datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
+    return f"{os.getpid()} of {user} on {socket.gethostname()}, since {since}"
+
+
+def _printable(note: str) -> str:
+    """A note without what would control a terminal: anyone who may write the file wrote it."""
+    return "".join(c if c.isprintable() else "?" for c in note.strip())
+
+
+def _let_go_in_child() -> None:
+    # A forked child shares the lock: it closes it; to unlock it would take it from the parent.
+    for lock in _held:
+        lock.close()
+
+
+os.register_at_fork(after_in_child=_let_go_in_child)
 
 
 def remove_leftovers(folder: Path = RESULTS) -> None:

@@ -91,8 +91,9 @@ struct Outcome {
           maximum(maximum),
           scale(plan.wide ? static_cast<R>(args.scale) : static_cast<R>(args.scale_f)) {
         if constexpr (plan.operation == Operation::log_softmax) {
-            total = is_finite(maximum) ? exponentials.log_of(sum, args)
-                                       : static_cast<R>(not_a_number());
+            // About +inf each value is -inf, or NaN at +inf, and stays so.
+            const R without_sum = maximum > R(0) ? R(0) : static_cast<R>(not_a_number());
+            total = is_finite(maximum) ? exponentials.log_of(sum, args) : without_sum;
         } else if constexpr (plan.operation == Operation::logsumexp) {
             // An infinite or NaN maximum is the logarithm itself.
             total = is_finite(maximum)

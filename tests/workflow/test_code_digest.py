@@ -1,0 +1,214 @@
+"""Which edits make which steps run again: digests of the code that each step calls."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+from argand.ceilings import Ceilings
+from argand.device import cpu
+
+from workflow.config.loading import load_study
+from workflow.methods.shards import shards
+from workflow.output.figures import draw_pareto, draw_product
+from workflow.steps import code_digest as module
+from workflow.steps.code_digest import AROUND, ROOT, code_digest, code_of
+from workflow.steps.combining import combine
+from workflow.steps.delivery import deliver
+from workflow.steps.execute import execute
+from workflow.steps.gathering import gather
+from workflow.steps.staging import stage
+from workflow.steps.verification import verify
+from workflow.storage.products import read_product
+from workflow.workloads import KINDS
+
+LOG = logging.getLogger("test")
+STEPS = [path.stem for path in (ROOT / "workflow" / "scripts").glob("*.py")]
+CASES: dict[str, dict[str, Any]] = {
+    "gemm": {"m": 8, "n": 9, "k": 10, "batch": 2},
+    "beamforming": {"channels": 2, "beams": 3, "antennas": 4, "samples": 16},
+    "dft": {"length": 60, "batch": 4, "window": "hann"},
+    "softmax": {"rows": 4, "columns": 65},
+    "statevector": {"circuit": {"name": "ghz", "qubits": 5}},
+}
+
+
+def names(kind: str) -> str:
+    return KINDS[kind].__module__
+
+
+@pytest.fixture
+def fresh() -> Iterator[Callable[[], None]]:
+    """Forgets what was read, as another process would not know it."""
+
+    def forget() -> None:
+        for function in (code_digest, module._text, module._imported, module._file):
+            function.cache_clear()
+
+    yield forget
+    forget()
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the package that may be edited."""
+    for path in (ROOT / "workflow").rglob("*.py"):
+        copy = tmp_path / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(path.read_text())
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    return tmp_path
+
+
+EDITS = {
+    "workflow/accuracy/bounds.py": {"verify", "combine", "grade", "tabulate", "draw_study"},
+    "workflow/steps/verification.py": {"verify"},
+    "workflow/storage/inputs.py": {
+        "stage", "run", "verify", "combine", "deliver", "gather", "draw",
+    },
+    "workflow/storage/products.py": {"deliver", "gather", "draw"},
+    "workflow/workloads/gemm.py": {
+        "stage", "run", "verify", "combine", "deliver", "gather", "draw",
+    },
+    "workflow/workloads/dft.py": set(),
+    "workflow/output/tables.py": {"tabulate", "tabulate_shards"},
+    "workflow/timing.py": {"run"},
+    "workflow/steps/joblog.py": set(),
+}  # fmt: skip
+"""The steps of a gemm workload, and of the study, that an edit concerns; others may follow."""
+
+
+@pytest.mark.parametrize("edited", EDITS)
+def test_an_edit_changes_the_digests_of_the_steps_that_call_it(
+    edited: str, tree: Path, fresh: Callable[[], None]
+) -> None:
+    def digests() -> dict[str, str]:
+        fresh()
+        return {step: code_digest(step, names("gemm")) for step in STEPS}
+
+    before = digests()
+    file = tree / edited
+    file.write_text(file.read_text() + "\nEDITED = True\n")
+    after = digests()
+    changed = {step for step in STEPS if before[step] != after[step]}
+    assert changed >= EDITS[edited]
+    if edited in ("workflow/accuracy/bounds.py", "workflow/workloads/dft.py"):
+        assert not changed & {"stage", "run", "deliver", "gather", "draw"}
+    if not EDITS[edited] or edited in ("workflow/steps/verification.py", "workflow/timing.py"):
+        assert changed <= EDITS[edited] | {"calibrate"} & EDITS[edited]
+
+
+def test_imports_are_found_as_python_finds_them() -> None:
+    for path in (ROOT / "workflow").rglob("*.py"):
+        expected = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{path}: an import relative to a package is not followed"
+                expected |= {str(node.module)}
+                expected |= {f"{node.module}.{alias.name}" for alias in node.names}
+            elif isinstance(node, ast.Import):
+                expected |= {alias.name for alias in node.names}
+        missed = {name for name in expected if name.split(".")[0] == "workflow"}
+        missed -= module._imported(path)
+        assert not missed, f"{path}: {missed}"
+
+
+def test_all_digests_take_little_time(fresh: Callable[[], None]) -> None:
+    def once() -> float:
+        fresh()
+        started = time.process_time()
+        for step in STEPS:
+            for kind in CASES:
+                code_digest(step, names(kind))
+        return time.process_time() - started
+
+    assert min(once() for _ in range(3)) < 0.2
+
+
+class Called:
+    """The files of the package of which functions are called in a block, but for imports."""
+
+    def __init__(self) -> None:
+        self.files: set[Path] = set()
+        self._seen: set[int] = set()
+
+    def _look(self, frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        if event != "call" or id(code) in self._seen:
+            return
+        self._seen.add(id(code))
+        path = Path(code.co_filename)
+        if path.is_relative_to(ROOT / "workflow"):
+            self.files.add(path)
+
+    def __enter__(self) -> Called:
+        threading.settrace(self._look)
+        sys.settrace(self._look)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        sys.settrace(None)
+        threading.settrace(None)
+
+
+def files(*modules: str) -> set[Path]:
+    return {path for name in modules if (path := module._file(name)) is not None}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", CASES)
+def test_steps_call_nothing_that_their_digests_leave_out(kind: str, tmp_path: Path) -> None:
+    """Every function that a step of a kind calls, in any thread, is in a file of its digest."""
+    for path in (ROOT / "workflow").rglob("*.py"):
+        if "scripts" not in path.parts:  # what importing calls would count otherwise
+            relative = path.relative_to(ROOT).with_suffix("")
+            importlib.import_module(".".join(relative.parts).removesuffix(".__init__"))
+    count = 1 if kind == "statevector" else 2
+    study = load_study({
+        "precisions": ["3xfp16"],
+        "workloads": {"w": {"kind": kind, "shards": count, "tolerance": 1.0, **CASES[kind]}},
+    })  # fmt: skip
+    workload, found = study.workload("w"), {}
+    staged = tmp_path / "staged.h5"
+    called: dict[str, set[Path]] = {}
+
+    def step(name: str, function: Callable[..., Any], *given: Any) -> Any:
+        with Called() as seen:
+            result = function(*given)
+        called.setdefault(name, set()).update(seen.files)
+        return result
+
+    step("stage", stage, workload, [], staged, LOG)
+    parts = shards(count) if count > 1 else (None,)
+    ceilings = Ceilings("another", 10.0, {})
+    for part in parts:
+        run = tmp_path / f"run-{part}.h5".replace("/", "-")
+        step("run", execute, workload, staged, run, cpu(), LOG, part)
+        found[part] = step("verify", verify, workload, staged, run, ceilings, LOG, part)
+    whole = found[None] if count == 1 else step("combine", combine, workload, staged, found, LOG)
+    products = {}
+    for part in parts:
+        run = tmp_path / f"run-{part}.h5".replace("/", "-")
+        products[part] = tmp_path / f"product-{part}.h5".replace("/", "-")
+        step("deliver", deliver, workload, part, staged, run, whole, found[part], products[part],
+             LOG)  # fmt: skip
+    product = products[parts[0]]
+    if count > 1:
+        product = tmp_path / "product.h5"
+        step("gather", gather, workload, staged, products, whole, product, LOG)
+    read = step("draw", read_product, product)
+    step("draw", draw_product, tmp_path / "product.svg", workload, read)
+    step("draw", draw_pareto, tmp_path / "pareto.svg", "w", whole)
+    for name, seen in called.items():
+        allowed = set(code_of(name, names(kind))) | files(*AROUND)
+        assert seen, name
+        assert not seen - allowed, name

@@ -1,0 +1,163 @@
+"""Names that become names of files: what the check accepts, Snakemake takes."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import string
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from slurm_project import Project
+
+from workflow.config.check import check_study
+from workflow.config.loading import load_study
+from workflow.config.mistakes import StudyError
+
+SETTINGS = {"device": "cpu", "precisions": ["fp32"], "baselines": "none"}
+NAMES = [
+    "a", "A", "b", "a.h5", "A.H5", "a.h5.h5", "a.jsonl", "a.log", "a.svg", "ceilings", "growth",
+    "ceilings.json", "growth.json", "Growth.JSON", "a.", "a..h5", "0", "1e5", "true", "results",
+    "01-of-02", "a-", "all", "x" * 19, "x" * 20, "yx" * 10, "ab" * 20,
+    "x" * 40 + "y", "abcdefghijk" * 18,
+]  # fmt: skip
+
+
+def study_of(names: dict[str, int]) -> dict[str, Any]:
+    """Small products by name, in so many shards."""
+    sizes = {"kind": "gemm", "m": 8, "n": 9, "k": 10, "batch": 2}
+    return {
+        **SETTINGS,
+        "workloads": {name: {**sizes, "shards": count} for name, count in names.items()},
+    }
+
+
+def told(study: dict[str, Any]) -> list[str]:
+    try:
+        check_study(load_study(study))
+    except StudyError as error:
+        return error.mistakes
+    return []
+
+
+@pytest.mark.parametrize(
+    ("names", "path"),
+    [
+        ({"a": 1, "a.h5": 2}, "runs/a.h5"),
+        ({"a.h5": 2, "a": 1}, "products/a.h5"),
+        ({"a": 2, "a.h5": 2}, "products/a.h5"),
+        ({"a": 1, "a.jsonl": 2}, "records/a.jsonl"),
+        ({"a": 1, "a.log": 2}, "logs/"),
+        ({"a": 1, "A": 1}, "staged/"),
+        ({"a": 1, "A.H5": 2}, "runs/a.h5"),
+        ({"growth.json": 2}, "records/growth.json of the study"),
+        ({"Ceilings.json": 2}, "records/ceilings.json of the study"),
+    ],
+)
+def test_results_in_each_others_way(names: dict[str, int], path: str) -> None:
+    (line,) = told(study_of(names))
+    assert line.startswith(f"workloads.{list(names)[-1]}: its results/")
+    assert f"results/{path}" in line
+    assert "give one of them another name" in line
+
+
+@pytest.mark.parametrize(
+    "names", [{"a": 2, "a.h5": 1}, {"a.h5": 1, "a": 1}, {"growth.json": 1}, {"growth": 2, "b": 2}]
+)
+def test_names_that_only_look_alike(names: dict[str, int]) -> None:
+    assert told(study_of(names)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_snakemake_takes_every_study_that_the_check_accepts(
+    seed: int, root: Path, tmp_path: Path
+) -> None:
+    """As many of the names as are accepted, in an order and in shards that chance decides."""
+    chance = random.Random(seed)
+    names: dict[str, int] = {}
+    for name in chance.sample(NAMES, len(NAMES)):
+        more = {**names, name: chance.choice([1, 2])}
+        names = names if told(study_of(more)) else more
+    assert len(names) >= 12
+    project = Project(root, tmp_path, dict(os.environ), json.dumps(study_of(names)))
+    said = project.finish(project.start("--cores", "2", "--dry-run"))
+    assert f"stage    {next(iter(names))}" in said
+
+
+@pytest.mark.parametrize("name", ["x" * 20, "x" * 200, "a.b" * 20, "y" + "ab" * 20])
+def test_names_that_snakemake_takes_for_a_circle(name: str) -> None:
+    (line,) = told(study_of({name: 1}))
+    assert "twenty times in a row" in line
+
+
+def input_study(*files: str) -> dict[str, Any]:
+    cases = {
+        f"w{i}": {"kind": "gemm", "input": {"file": file, "a": "x", "b": "x"}}
+        for i, file in enumerate(files)
+    }
+    return {**SETTINGS, "workloads": cases}
+
+
+def put(*files: str) -> None:
+    for name in files:
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        with h5py.File(name, "w") as file:
+            file["x"] = np.eye(4, dtype=np.complex64)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("a{b}.h5", "got '{' in 'a{b}.h5'"),
+        ("a{{b}}.h5", "rename the file"),
+        ("{workload}.h5", "rename the file"),
+        ("of/<b>/a.h5", "got '<' in 'of/<b>/a.h5'"),
+        ("results/products/w0.h5", "must not lie in results/"),
+        ("results/old/other.h5", "must not lie in results/"),
+    ],
+)
+def test_inputs_that_snakemake_misreads(
+    name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    put(name)
+    for given in (name, str(tmp_path / name)):
+        (line,) = told(input_study(given))
+        assert line.startswith("workloads.w0: ")
+        assert message.split(" in ")[0] in line
+    Path("link.h5").symlink_to(name)
+    assert len(told(input_study("link.h5"))) == name.startswith("results")
+
+
+def test_files_that_an_input_names_are_inputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    put("{held}.h5")
+    with h5py.File("in.h5", "w") as file:
+        file["x"] = h5py.ExternalLink("{held}.h5", "/x")
+    study = input_study("in.h5")
+    study["workloads"]["w0"]["input"]["external"] = True
+    (line,) = told(study)
+    assert "'{held}.h5'" in line
+
+
+@pytest.mark.slow
+def test_snakemake_takes_every_input_that_the_check_accepts(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every printable character, and what shells, YAML or Snakemake might make something of."""
+    monkeypatch.chdir(tmp_path)
+    letters = sorted(set(string.printable) - set("/{}<>" + string.ascii_letters + string.digits))
+    files = [f"{letter}{i}{letter}.h5" for i, letter in enumerate(letters)]
+    files += ["é.h5", "s3:/x.h5", "a//b.h5", "./c.h5", "~d.h5", "x" * 250 + ".h5", "NUL.h5"]
+    put(*files)
+    study = input_study(*files)
+    assert told(study) == []
+    project = Project(root, tmp_path, dict(os.environ), json.dumps(study))
+    project.finish(project.start("--cores", "2", "--dry-run"))

@@ -1,0 +1,99 @@
+"""What changes outside a study makes Snakemake do again what depends on it, and no more."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from slurm_project import Project
+
+pytestmark = pytest.mark.slow
+
+PRODUCT = """
+device: cpu
+precisions: [fp32]
+baselines: none
+keep_runs: true
+workloads:
+  product: {kind: gemm, m: 8, n: 9, k: 10}
+"""
+LINKED = """
+device: cpu
+workloads:
+  linked: {kind: gemm, input: {file: in.h5, a: linked, b: virtual, external: true}}
+  circuit: {kind: statevector, circuit: {file: bell.qasm}}
+"""
+BELL = 'OPENQASM 2.0; include "qelib1.inc"; qreg q[2]; h q[0]; cx q[0], q[1];'
+
+
+def planned(project: Project, *flags: str) -> set[str]:
+    """What a dry run would do, as "rule workload"."""
+    said = project.finish(project.start("--cores", "2", "--dry-run", *flags))
+    lines = [
+        line.split("would do", 1)[1].split() for line in said.splitlines() if "would do" in line
+    ]
+    return {" ".join(words[:2]) for words in lines}
+
+
+def test_an_edited_module_of_the_workflow(root: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for part in ("kernels", "workflow", "profiles", "envs"):
+        shutil.copytree(root / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(root / "Snakefile", copy)
+    folder = tmp_path / "study"
+    folder.mkdir()
+    project = Project(copy, folder, dict(os.environ), PRODUCT)
+    project.finish(project.start("--cores", "2"))
+    assert planned(project) == set()
+
+    def after(edited: str) -> set[str]:
+        path = copy / "workflow" / edited
+        before = path.read_text()
+        path.write_text(before + "\nEDITED = True\n")
+        found = planned(project)
+        path.write_text(before)
+        return found
+
+    of_bounds = after("accuracy/bounds.py")
+    assert {"verify product", "deliver product", "grade growth"} <= of_bounds
+    assert not of_bounds & {"stage product", "run product"}
+    assert {"run product", "verify product"} <= after("timing.py")
+    assert "stage product" not in after("timing.py")
+    of_storage = after("storage/drawn.py")
+    assert {"stage product", "run product", "verify product", "deliver product"} <= of_storage
+    assert after("steps/joblog.py") == set()
+
+
+def test_other_files_that_an_input_names(root: Path, tmp_path: Path) -> None:
+    for name in ("linked", "source"):
+        with h5py.File(tmp_path / f"{name}.h5", "w") as file:
+            file["x"] = np.eye(4, dtype=np.complex64)
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        file["linked"] = h5py.ExternalLink("linked.h5", "/x")
+        layout = h5py.VirtualLayout((4, 4), "c8")
+        layout[:] = h5py.VirtualSource("source.h5", "x", (4, 4))
+        file.create_virtual_dataset("virtual", layout)
+    (tmp_path / "bell.qasm").write_text(BELL)
+    project = Project(root, tmp_path, dict(os.environ), LINKED)
+    project.finish(project.start("--cores", "2", "--until", "stage"))
+    assert planned(project, "--until", "stage") == set()
+    for name, workload in (
+        ("linked.h5", "linked"),
+        ("source.h5", "linked"),
+        ("bell.qasm", "circuit"),
+    ):
+        time.sleep(0.01)
+        path = tmp_path / name
+        if name.endswith("h5"):
+            with h5py.File(path, "r+") as file:
+                file["x"][0, 1] = 7
+        else:
+            path.write_text(BELL + " x q[0];")
+        assert planned(project, "--until", "stage") == {f"stage {workload}"}
+        project.finish(project.start("--cores", "2", "--until", "stage"))
