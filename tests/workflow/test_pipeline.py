@@ -204,6 +204,15 @@ def test_two_runs_on_one_folder(project: Project) -> None:
     assert f"process {os.getpid()}" in done.stderr
 
 
+def test_a_pipe_in_the_place_of_the_lock(project: Project) -> None:
+    (project.folder / "results").mkdir()
+    os.mkfifo(project.folder / "results" / ".lock")
+    done = project.run()
+    assert done.returncode != 0
+    assert ".lock: found a pipe" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_job_of_an_earlier_run_does_not_begin(finished: Project) -> None:
     """As a scheduler starts it: Snakemake would first remove the file that it is to make."""
     staged = finished.folder / "results" / "staged" / "product.h5"
