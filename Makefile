@@ -16,6 +16,7 @@ help: ## this list
 
 run: setup check ## the study (STUDY=path.yaml CORES=8 or PROFILE=profiles/slurm) to products, tables, figures and results/report.html
 	$(SNAKEMAKE)
+	@rm -f results/report.html
 	@$(SNAKEMAKE) --quiet all --report results/report.html
 	@echo "Done: open results/report.html, or read results/tables/performance.md"
 
@@ -23,6 +24,7 @@ check: setup ## the study's mistakes, if it has any, without running it
 	@.venv/bin/python -m workflow.config.check $(if $(EXECUTOR),--elsewhere) $(or $(STUDY),config/config.yaml)
 
 report: setup ## results/report.html again, from what a run left
+	@rm -f results/report.html
 	$(SNAKEMAKE) --quiet all --report results/report.html
 
 test: lint ## linters and all tests

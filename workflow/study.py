@@ -30,6 +30,9 @@ LONGEST_NAME = 200
 """In characters, the values of sweeps included: a file system takes 255 bytes, and temporary names,
 endings and Snakemake's marks need some of them."""
 
+_NO_MARKUP = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&'`"}
+"""JSON has these characters within strings alone, where such an escape means the same."""
+
 
 class Settings(Model):
     """What holds for a whole study; a workload may differ in its precisions and baselines."""
@@ -54,6 +57,14 @@ class Settings(Model):
     )
     keep_runs: bool = Field(
         False, description="Whether the results of every precision and peer are kept."
+    )
+
+    most_hours: float = Field(
+        24.0,
+        gt=0,
+        le=10_000,
+        description="Most hours that a run may take at the best rate of any device; a longer one "
+        "is a mistake of the study.",
     )
 
     @field_validator("precisions")
@@ -82,7 +93,8 @@ class Study(Settings):
 
         The order of keys, comments and other workloads do not change it, so it tells Snakemake
         which workloads a changed config concerns. `workload_from_json` is its inverse; what was not
-        given stays not given.
+        given stays not given. Snakemake's report shows it within a script, and escapes no HTML: the
+        line has no character of markup.
         """
         return self._json(name, set())
 
@@ -92,9 +104,10 @@ class Study(Settings):
 
     def _json(self, name: str, left_out: set[str]) -> str:
         case = self._case(name).model_dump(mode="json", exclude_unset=True, exclude=left_out)
-        return json.dumps(
+        line = json.dumps(
             {"name": name, "seed": self.seed, "case": case}, sort_keys=True, separators=(",", ":")
         )
+        return line.translate(_NO_MARKUP)
 
     def shards(self, name: str) -> tuple[Shard, ...]:
         """The shards of a workload; none where it is computed whole."""

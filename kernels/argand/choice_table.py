@@ -16,9 +16,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from argand.atomic_files import atomic_path
 from argand.device import Device, gpu
 from argand.nvrtc import cache_folder, kernel_digest
+from argand.own_files import read_own, write_own
 
 C = TypeVar("C")
 
@@ -75,9 +75,8 @@ class ChoiceTable(Generic[C]):
         self.forget()  # another process may have added to it
         table = {**self.all(device), **measured}
         choices = {name: asdict(choice) for name, choice in table.items()}  # type: ignore[call-overload]
-        with atomic_path(self.path(device)) as temporary:
-            text = json.dumps({**self.measured_on(device), "choices": choices}, indent=1)
-            temporary.write_text(text, encoding="utf-8")
+        text = json.dumps({**self.measured_on(device), "choices": choices}, indent=1)
+        write_own(self.path(device), text.encode())
         self.forget()
         self.changed()
 
@@ -91,7 +90,7 @@ class ChoiceTable(Generic[C]):
 
     def read(self, device: int) -> dict[str, C]:
         """A device's file. Raises what `entry` does, and OSError."""
-        found = json.loads(self.path(device).read_text(encoding="utf-8"))
+        found = json.loads(read_own(self.path(device)))
         choices = found.pop("choices")
         if found != self.measured_on(device):
             raise ValueError(f"measured on {found}, this is {self.measured_on(device)}")
@@ -99,7 +98,10 @@ class ChoiceTable(Generic[C]):
         return {name: self._entry(name, row, arch) for name, row in choices.items()}
 
     def all(self, device: int) -> dict[str, C]:
-        """A device's choices, read once; warns of a damaged table, which is only lost time."""
+        """A device's choices, read once; warns of a table that is damaged or may be another's.
+
+        That is only lost time.
+        """
         path = self.path(device)
         found = self._read.get((path, device))
         if found is None:
@@ -113,7 +115,7 @@ class ChoiceTable(Generic[C]):
             return {}
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             warnings.warn(
-                f"{path}: the table of measured choices is damaged "
+                f"{path}: the table of measured choices is damaged or not one's own "
                 f"({type(error).__name__}: {error}); {self._without} writes it anew",
                 RuntimeWarning,
                 stacklevel=2,

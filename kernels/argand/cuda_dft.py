@@ -272,7 +272,7 @@ def _prepared(
     values |= {"unit": unit, "factor": factor}
     blocks = min(cores, -(-problem.rows // plan.transforms))
     if isinstance(plan, ClusterPlan):
-        most = clusters_at_once(kernel.kernel.ptr, plan.cluster, plan.threads, shared)
+        most = clusters_at_once(kernel.ptr, plan.cluster, plan.threads, shared)
         blocks = min(most, problem.rows) * plan.cluster
     bound = BoundKernel(
         kernel, blocks, plan.threads, Arguments(_DTYPE, values), shared_bytes=shared

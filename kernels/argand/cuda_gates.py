@@ -104,7 +104,7 @@ class GateLaunch:
         shared = plan.shared_bytes
         kernel = nvrtc.load(gate_source(plan), arch.target, kernel_name(plan), shared)
         together = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
-            kernel.kernel.ptr, plan.threads, shared
+            kernel.ptr, plan.threads, shared
         )
         blocks = 1 if plan.kind == "small" else min(_tiles(values), int(together) * device.cores)
         self._kernel = BoundKernel(

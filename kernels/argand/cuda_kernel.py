@@ -60,7 +60,7 @@ class BoundKernel:
         together: bool = False,
     ) -> None:
         self._kernel = kernel  # whose module must stay loaded
-        self._form = (kernel.kernel.ptr, blocks, 1, 1, threads, 1, 1, shared_bytes)
+        self._form = (kernel.ptr, blocks, 1, 1, threads, 1, 1, shared_bytes)
         self._arguments = arguments
         self._map_words = np.zeros((len(maps), WORDS), np.uint64)
         self._maps = [

@@ -151,10 +151,10 @@ class SoftmaxLaunch:
             softmax_source(form, self.plan), arch.target, kernel_name(form, self.plan), shared
         )
         if self.plan.cluster > PORTABLE_CLUSTER and not self.plan.ring:
-            cupy.cuda.driver.funcSetAttribute(kernel.kernel.ptr, _NON_PORTABLE_CLUSTERS, 1)
+            cupy.cuda.driver.funcSetAttribute(kernel.ptr, _NON_PORTABLE_CLUSTERS, 1)
         most = _LARGEST_GRID
         if self.plan.staged or self.plan.ring:
-            most = _at_once(kernel.kernel.ptr, self.plan, shared, device)
+            most = _at_once(kernel.ptr, self.plan, shared, device)
         values = {
             "x": 0, "x_end": 0, "out": 0, "rows": 0, "columns": problem.columns,
             "x_stride": read.stride, "out_stride": written.stride,

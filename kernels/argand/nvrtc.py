@@ -3,7 +3,9 @@
 A cubin is kept under ``$ARGAND_CACHE`` (else ``~/.cache/argand``) beneath a digest of everything
 that decides it: the source, every header that it includes, the options, the architecture and
 NVRTC's version. It is written under a temporary name and renamed, and carries its own checksum, so
-that a damaged one is dropped and compiled again.
+that a damaged one is dropped and compiled again. It runs with the user's rights, so the folder and
+what is read of it must be the user's own (`own_files`), and the bytes that were checked are those
+that are loaded: no path is opened a second time.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import hashlib
 import json
 import os
 import re
+import warnings
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -19,11 +22,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from argand.atomic_files import atomic_path
+from argand.own_files import NotOwnError, NotOwnFolderError, read_own, write_own
+from argand.plain_files import NotPlainError
 
 SOURCES = Path(__file__).parent / "cuda"
 """Where the kernels and the headers they share lie."""
 
+_DYNAMIC_SHARED_BYTES = 8
+"""CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES."""
 _OPTIONS = ("--std=c++20", "--device-as-default-execution-space", "--ptxas-options=-v")
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
@@ -45,7 +51,10 @@ class Resources:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A cubin on disk, what each of its kernels takes, and the assembler's ``warnings``."""
+    """A cubin, what each of its kernels takes, and the assembler's ``warnings``.
+
+    ``path`` is where it is kept, for people and tools: what runs is ``cubin``.
+    """
 
     path: Path
     cubin: bytes
@@ -55,7 +64,7 @@ class Compiled:
 
 
 def cache_folder() -> Path:
-    """Where cubins are kept."""
+    """Where cubins and measured choices are kept: ``$ARGAND_CACHE``, else ``~/.cache/argand``."""
     given = os.environ.get("ARGAND_CACHE")
     return Path(given) if given else Path.home() / ".cache" / "argand"
 
@@ -99,7 +108,8 @@ def compile_cubin(
 ) -> Compiled:
     """Compile a source for an architecture (``sm_80``, ``sm_90a``), or take it from the cache.
 
-    Needs NVRTC but no GPU. Raises CompileError where NVRTC is missing or reports an error.
+    Needs NVRTC but no GPU. Raises CompileError where NVRTC is missing or reports an error, and
+    NotOwnFolderError where others may write into the cache.
     """
     every = (*_OPTIONS, *options, f"--gpu-architecture={target}", f"--include-path={folder}")
     # The folder's own name does not decide the code, so it stays out of the key.
@@ -197,9 +207,13 @@ def parse_warnings(log: str) -> tuple[str, ...]:
 def _read_cached(path: Path) -> tuple[bytes, dict[str, Resources], tuple[str, ...]] | None:
     """What `_write_cached` wrote; None where it is missing or damaged, and then removed."""
     try:
-        data = path.with_suffix(".checked").read_bytes()
-        cubin = path.read_bytes()
-    except OSError:
+        data, cubin = read_own(path.with_suffix(".checked")), read_own(path)
+    except FileNotFoundError:
+        return None
+    except NotOwnFolderError:
+        raise
+    except (NotOwnError, NotPlainError) as error:
+        warnings.warn(f"{error}; not used, compiled again", RuntimeWarning, stacklevel=3)
         return None
     head, _, described = data.partition(b"\n")
     if head.decode(errors="replace") != hashlib.sha256(described + cubin).hexdigest():
@@ -218,14 +232,12 @@ def _write_cached(
     kernels = {name: asdict(values) for name, values in resources.items()}
     described = json.dumps({"kernels": kernels, "warnings": warnings}).encode()
     digest = hashlib.sha256(described + cubin).hexdigest().encode()
-    with atomic_path(path) as temporary:
-        temporary.write_bytes(cubin)
-    with atomic_path(path.with_suffix(".checked")) as temporary:
-        temporary.write_bytes(digest + b"\n" + described)
+    write_own(path, cubin)
+    write_own(path.with_suffix(".checked"), digest + b"\n" + described)
 
 
 def load(source: str, target: str, kernel: str, shared_bytes: int = 0) -> Any:
-    """A kernel ready to launch on CuPy's current device.
+    """A kernel (CuPy's `Function`) ready to launch on CuPy's current device.
 
     Args:
         source: CUDA C++ that defines ``extern "C" __global__`` functions.
@@ -240,14 +252,22 @@ def load(source: str, target: str, kernel: str, shared_bytes: int = 0) -> Any:
 
 @lru_cache(maxsize=512)
 def _load(source: str, target: str, kernel: str, shared_bytes: int, device: int) -> Any:
-    """The key holds the device, because a module belongs to one."""
     import cupy
 
-    compiled = compile_cubin(source, target)
-    function = cupy.RawModule(path=str(compiled.path)).get_function(kernel)
+    function = _module(source, target, device).get_function(kernel)
     if shared_bytes:  # more than 48 KB, static memory included, has to be asked for
-        function.max_dynamic_shared_size_bytes = shared_bytes
+        cupy.cuda.driver.funcSetAttribute(function.ptr, _DYNAMIC_SHARED_BYTES, shared_bytes)
     return function
+
+
+@lru_cache(maxsize=512)
+def _module(source: str, target: str, device: int) -> Any:
+    """The key holds the device, because a module belongs to one."""
+    from cupy.cuda.function import Module
+
+    module = Module()
+    module.load(compile_cubin(source, target).cubin)
+    return module
 
 
 def compile_all(jobs: Iterable[tuple[str, str]]) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
+import sys
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from argand import nvrtc
@@ -17,6 +20,7 @@ from argand.nvrtc import (
     parse_resources,
     parse_warnings,
 )
+from argand.own_files import NotOwnFolderError
 from argand.wgmma_instruction import wgmma_function
 
 SOURCE = '#include "one.cuh"\nextern "C" __global__ void f(float* x) { x[0] = value(); }\n'
@@ -86,6 +90,75 @@ def test_a_damaged_cubin_is_compiled_again(folder: Path, damage: str) -> None:
     assert not again.cached
     assert again.cubin == again.path.read_bytes() == first.cubin
     assert compile_cubin(SOURCE, "sm_80", folder=folder).cached
+
+
+@pytest.mark.parametrize("which", [".cubin", ".checked"])
+@pytest.mark.parametrize("how", ["link", "names", "writable", "another's"])
+def test_a_cubin_that_others_may_have_put_there_is_compiled_again(
+    folder: Path, which: str, how: str
+) -> None:
+    first = compile_cubin(SOURCE, "sm_80", folder=folder)
+    described = json.dumps({"kernels": {}, "warnings": []}).encode()
+    head = hashlib.sha256(described + b"planted").hexdigest().encode()
+    planted = {".cubin": b"planted", ".checked": head + b"\n" + described}
+    for name, content in planted.items():  # both fit together, one of them is another's
+        first.path.with_suffix(name).write_bytes(content)
+    path = first.path.with_suffix(which)
+    if how == "writable":
+        path.chmod(0o666)
+    elif how == "another's":
+        if os.getuid():
+            pytest.skip("needs root, to give a file to another user")
+        os.chown(path, 65534, 65534)
+    else:
+        elsewhere = path.rename(folder / "planted")
+        path.symlink_to(elsewhere) if how == "link" else path.hardlink_to(elsewhere)
+    with pytest.warns(RuntimeWarning, match=r"not used, compiled again"):
+        again = compile_cubin(SOURCE, "sm_80", folder=folder)
+    assert not again.cached
+    assert again.cubin == first.cubin
+    assert compile_cubin(SOURCE, "sm_80", folder=folder).cached
+
+
+def test_a_cache_that_others_write_to_is_an_error(folder: Path) -> None:
+    compile_cubin(SOURCE, "sm_80", folder=folder)
+    (folder.parent / "cache").chmod(0o777)
+    with pytest.raises(NotOwnFolderError, match="cache can be written by everybody"):
+        compile_cubin(SOURCE, "sm_80", folder=folder)
+
+
+class Module:
+    """CuPy's, without a GPU: it keeps what it was given."""
+
+    def load(self, cubin: bytes) -> None:
+        self.loaded = cubin
+
+    def get_function(self, name: str) -> SimpleNamespace:
+        return SimpleNamespace(name=name, module=self, ptr=7)
+
+
+def test_the_bytes_that_were_checked_are_loaded(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attributes: list[tuple[int, int, int]] = []
+    driver = SimpleNamespace(funcSetAttribute=lambda *given: attributes.append(given))
+    cuda = SimpleNamespace(driver=driver, Device=lambda: SimpleNamespace(id=0))
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
+    monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
+    monkeypatch.setitem(sys.modules, "cupy.cuda.function", SimpleNamespace(Module=Module))
+    compiled = compile_cubin(SOURCE, "sm_80", folder=folder)
+
+    def swapped(source: str, target: str) -> nvrtc.Compiled:
+        compiled.path.write_bytes(b"planted")  # by who is faster than the loading
+        return compiled
+
+    monkeypatch.setattr(nvrtc, "compile_cubin", swapped)
+    source = SOURCE + "// of this test alone\n"
+    function = nvrtc.load(source, "sm_80", "f", 100_000)
+    assert function.name == "f"
+    assert function.module.loaded == compiled.cubin
+    assert attributes == [(7, 8, 100_000)]
+    assert nvrtc.load(source, "sm_80", "g").module is function.module
 
 
 def test_a_cubin_described_by_an_older_version_is_compiled_again(folder: Path) -> None:

@@ -191,6 +191,18 @@ def test_a_damaged_table_is_named_once_and_passed_over(damage: str) -> None:
         assert looked_up() is None
 
 
+@pytest.mark.parametrize("how", ["everybody", "link"])
+def test_a_table_that_others_may_have_written_is_passed_over(tmp_path: Path, how: str) -> None:
+    path = kept()
+    if how == "link":
+        path.symlink_to(path.rename(tmp_path / "planted"))
+    else:
+        path.chmod(0o666)
+    tuning.TABLE.forget()
+    with pytest.warns(RuntimeWarning, match=r"not one's own \(Not(Own|Plain)Error: "):
+        assert looked_up() is None
+
+
 def test_a_damaged_table_is_written_anew() -> None:
     path = kept()
     path.write_text("{")

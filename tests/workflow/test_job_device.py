@@ -15,7 +15,10 @@ from types import SimpleNamespace
 
 import pytest
 from argand import Device, DeviceError
+from argand.plain_files import NotPlainError
+from planted import PLANTED, planted
 
+from workflow.output.lease_log import leases
 from workflow.steps import gpu_devices, job_device
 from workflow.steps.gpu_devices import Gpu
 from workflow.steps.gpu_lease import lease
@@ -192,3 +195,16 @@ def test_gpus_are_asked_for_in_either_way(resources: dict[str, object], gpus: in
 def test_a_request_that_cannot_be_read_is_an_error() -> None:
     with pytest.raises(ValueError, match="gres must be gpu, gpu:COUNT or gpu:TYPE:COUNT, got 'gpu"):
         job_device.asked_gpus({"gres": "gpu:a:b:c"})
+
+
+@pytest.mark.parametrize("what", PLANTED)
+def test_a_lease_log_that_is_no_file_is_refused_and_nothing_is_written(what: str) -> None:
+    precious = planted(job_device.LEASE_LOG.absolute(), what)
+    with (
+        pytest.raises(NotPlainError, match=rf"leases\.jsonl: found {PLANTED[what]}.*remove it"),
+        job_device.job_device("auto", 1, "run x", LOG),
+    ):
+        raise AssertionError("begun")
+    assert precious.read_text() == "mine"
+    with pytest.raises(NotPlainError):
+        leases(job_device.LEASE_LOG)

@@ -245,6 +245,15 @@ def test_a_killed_run_gives_the_folder_back_though_its_job_goes_on(
     assert results_of(project) == results_of(finished)
 
 
+def test_a_pipe_in_the_place_of_the_lock(project: Project) -> None:
+    (project.folder / "results").mkdir()
+    os.mkfifo(project.folder / "results" / ".lock")
+    done = project.run()
+    assert done.returncode != 0
+    assert ".lock: found a pipe" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_job_of_an_earlier_run_does_not_begin(finished: Project) -> None:
     """As a scheduler starts it: Snakemake would first remove the file that it is to make."""
     staged = finished.folder / "results" / "staged" / "product.h5"

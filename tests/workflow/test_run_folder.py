@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from argand.atomic_files import LEFTOVERS
+from planted import PLANTED, planted
 
 from workflow.storage import run_folder
 from workflow.storage.files import atomic_text
@@ -70,6 +71,37 @@ def test_a_file_system_without_locks_is_an_error(
     monkeypatch.setattr(fcntl, "flock", flock)
     with pytest.raises(FolderHeldError, match=r"cannot be locked \(Function not implemented\)"):
         hold_folder(tmp_path)
+
+
+@pytest.mark.parametrize("what", PLANTED)
+def test_a_lock_that_is_no_file_is_refused_and_nothing_is_written(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    precious = planted(tmp_path / ".lock", what)
+    with pytest.raises(FolderHeldError, match=rf"\.lock: found {PLANTED[what]}.*move or remove it"):
+        hold_folder(tmp_path)
+    monkeypatch.setenv(RUN, "some")
+    with pytest.raises(ReplacedRunError, match=rf"\.lock: found {PLANTED[what]}"):
+        check_run(tmp_path)
+    assert precious.read_text() == "mine"
+
+
+def test_results_that_are_no_folder_are_named(tmp_path: Path) -> None:
+    (tmp_path / "results").write_text("mine")
+    with pytest.raises(FolderHeldError, match=r"results: cannot be held: .*File exists"):
+        hold_folder(tmp_path / "results")
+
+
+def test_a_folder_under_the_name_of_a_temporary_file_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "staged" / ".x.h5.01234567.part"
+    (folder / "deep").mkdir(parents=True)
+    os.mkfifo(tmp_path / ".y.h5.01234567.part")
+    with pytest.raises(FolderHeldError, match=r"01234567\.part: found a folder under the name of"):
+        remove_leftovers(tmp_path)
+    folder.joinpath("deep").rmdir()
+    folder.rmdir()
+    remove_leftovers(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["staged"]
 
 
 @pytest.fixture

@@ -92,7 +92,7 @@ class TestCheck:
             main()
         monkeypatch.setattr("sys.argv", ["study", "--elsewhere", str(path)])
         main()
-        assert capsys.readouterr().out == f"{path}: 1 workloads (x)\n"
+        assert capsys.readouterr().out == f"{path}: 1 workloads (x), 896 bytes of disk\n"
 
     def test_input_error_is_a_value_error(self):
         assert issubclass(InputError, ValueError)

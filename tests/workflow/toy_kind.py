@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import pytest
 from pydantic import Field, model_validator
 
@@ -12,6 +13,7 @@ from workflow.config.mistakes import StudyError
 from workflow.config.model import Model
 from workflow.storage.inputs import describe_operand
 from workflow.workloads import Case, Workload
+from workflow.workloads.base import Shape, Staged, blank
 
 
 class NamedCircuit(Model):
@@ -52,11 +54,18 @@ class Toy(Workload):
     kind: ClassVar[str] = "toy"
     case_type: ClassVar[type[Case]] = ToyCase
     reads: ClassVar[tuple[str, ...]] = ("toy",)
-    stage = shape = argand = baselines = reference = assess = product = picture = None
+    stage = argand = baselines = reference = assess = product = picture = None
 
     def check(self) -> None:
         if isinstance(self.case.input, ToyInput):
             describe_operand(self.case.input, "a", rank=2, axes=("m", "k"))
+
+    def outline(self, upstream=None):
+        a = blank((self.case.m, self.case.k or 1), np.complex64)
+        return Staged({"a": a}, {"a": ("m", "k")})
+
+    def shape(self, staged, precision):
+        return Shape(flops=8.0 * staged.operands["a"].size, bytes_moved=0.0)
 
     def depends_on(self):
         return self.case.input.workload if isinstance(self.case.input, WorkloadInput) else None

@@ -18,6 +18,7 @@ from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError, attach, nearest
 from workflow.methods.peers import PEERS
 from workflow.methods.shards import choose_axis
+from workflow.steps import budget
 from workflow.study import Study
 from workflow.workloads import KINDS
 
@@ -25,16 +26,19 @@ from workflow.workloads import KINDS
 def check_study(study: Study, *, device_here: bool = True) -> None:
     """Look for what is wrong outside the config: device, files, workloads that need each other.
 
-    Reads the headers of the user's files and no data. Raises StudyError with every mistake.
+    And, where nothing else is wrong, for what it asks of disk, memory and time that is not there
+    (`workflow.steps.budget`). Reads the headers of the user's files and no data. Raises StudyError
+    with every mistake.
 
     Args:
         study: what `load_study` returned.
-        device_here: whether this machine computes, so that its devices must do.
+        device_here: whether this machine computes, so that its devices, disk and memory must do.
     """
     mistakes = []
+    device = None
     if device_here:
         try:
-            resolve(study.device)
+            device = resolve(study.device)
         except DeviceError as error:
             mistakes.append(str(error))
     dependencies = _wrong_dependencies(study)
@@ -49,7 +53,7 @@ def check_study(study: Study, *, device_here: bool = True) -> None:
                 mistakes += _wrong_shards(study, name, keys)
         except ValueError as error:
             mistakes.append(attach(("workloads", name), str(error), keys))
-    if mistakes:
+    if mistakes := mistakes or budget.beyond(study, device):
         raise StudyError(mistakes)
 
 
@@ -126,7 +130,8 @@ def main() -> None:
             check_study(study, device_here=not given.elsewhere)
         except StudyError as error:
             sys.exit(f"{path}:\n{error}")
-        print(f"{path}: {len(study.names)} workloads ({', '.join(study.names)})")
+        needed = budget.summary(study)
+        print(f"{path}: {len(study.names)} workloads ({', '.join(study.names)}), {needed}")
 
 
 if __name__ == "__main__":

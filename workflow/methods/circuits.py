@@ -15,20 +15,29 @@ import numpy.typing as npt
 import qiskit.qasm2
 from qiskit import QuantumCircuit
 from qiskit.circuit import ControlFlowOp, Gate, Instruction
+from qiskit.circuit.library import IGate
 from qiskit.exceptions import QiskitError
 from qiskit.quantum_info import Operator
 
-from workflow.config.circuit import MOST_QUBITS, Circuit
+from workflow.config.circuit import MOST_GATES, MOST_QUBITS, MOST_UPDATES, Circuit
 from workflow.methods.fused_gates import TargetedGate, fused, passes_of_width
-from workflow.methods.qasm_cost import QasmError, check_cost
+from workflow.methods.qasm_cost import parsable
+from workflow.methods.qasm_text import QasmError
 from workflow.storage.files import is_file
 from workflow.storage.memory import in_words, machine_memory
 
 Array = npt.NDArray[Any]
 _ROUNDING = 1e-14
 """What Qiskit's gate matrices may have where exact ones have 0."""
-_WIDEST = 10
-"""Qubits of a gate whose matrix is made: 16 MiB."""
+_WIDEST_TOLD, _MOST_TOLD = 6, 2000
+"""Qubits, and number, of the different gates whose matrices are looked at in a check."""
+_INSTRUCTIONS = tuple(
+    qiskit.qasm2.CustomInstruction("u0", 1, 1, lambda length: IGate(), builtin=True)
+    if one.name == "u0"
+    else one
+    for one in qiskit.qasm2.LEGACY_CUSTOM_INSTRUCTIONS
+)
+"""Qiskit's own makes u0(n), a wait of n gates, of n identities, whatever n is."""
 
 
 class CircuitError(ValueError):
@@ -41,15 +50,10 @@ def circuit_of(given: Circuit, rng: np.random.Generator) -> QuantumCircuit:
     Raises CircuitError.
     """
     if given.file is not None:
-        circuit = load_circuit(given.file)
-        if not 1 <= circuit.num_qubits <= MOST_QUBITS:
-            raise CircuitError(
-                f"circuit.file: {given.file} has {circuit.num_qubits} qubits; "
-                f"there must be 1 to {MOST_QUBITS}"
-            )
-        return circuit
+        return load_circuit(given.file)
     if given.name is None or given.qubits is None:
         raise CircuitError("circuit must have either file or name")
+    check_work(given.qubits, sum(named_widths(given.name, given.qubits, given.depth).values()))
     if given.seed is not None:
         rng = np.random.default_rng(given.seed)
     return named_circuit(given.name, given.qubits, given.depth, rng)
@@ -58,24 +62,55 @@ def circuit_of(given: Circuit, rng: np.random.Generator) -> QuantumCircuit:
 def load_circuit(path: Path) -> QuantumCircuit:
     """A circuit from an OpenQASM 2 file, with the gates that Qiskit's older exporters assumed.
 
-    Included files are looked for beside the file first, and nowhere else but among Qiskit's own.
-    Raises CircuitError.
+    Qiskit is given no path: neither the file's nor one to look for others. Raises CircuitError.
     """
     if not is_file(path):
         raise CircuitError(f"circuit.file: there is no file {path} (looked in {Path.cwd()})")
     try:
-        check_cost(path, [Path(folder) for folder in qiskit.qasm2.LEGACY_INCLUDE_PATH])
-    except QasmError as error:
-        raise CircuitError(f"circuit.file: {error}") from error
-    try:
-        return qiskit.qasm2.load(
-            path,
-            include_path=(path.parent, *qiskit.qasm2.LEGACY_INCLUDE_PATH),
-            custom_instructions=qiskit.qasm2.LEGACY_CUSTOM_INSTRUCTIONS,
+        given = parsable(path)
+        _check_qubits(path, given.qubits)
+        check_work(given.qubits, given.gates)
+        return qiskit.qasm2.loads(
+            given.text,
+            include_path=(),
+            custom_instructions=_INSTRUCTIONS,
             custom_classical=qiskit.qasm2.LEGACY_CUSTOM_CLASSICAL,
         )
-    except (qiskit.qasm2.QASM2ParseError, UnicodeDecodeError) as error:
+    except QasmError as error:
+        raise CircuitError(f"circuit.file: {error}") from error
+    except qiskit.qasm2.QASM2ParseError as error:
         raise CircuitError(f"circuit.file: {path} is not OpenQASM 2: {error}") from error
+
+
+def _check_qubits(path: Path, qubits: int) -> None:
+    if not 1 <= qubits <= MOST_QUBITS:
+        raise CircuitError(
+            f"circuit.file: {path} has {qubits} qubits; there must be 1 to {MOST_QUBITS}"
+        )
+
+
+def check_work(qubits: int, gates: int) -> None:
+    """Raise CircuitError where a circuit would take too long, before any of it is built."""
+    if gates > MOST_GATES:
+        raise CircuitError(
+            f"circuit: it has {gates} gates on {qubits} qubits; {MOST_GATES} gates are allowed"
+        )
+    if (updates := gates << qubits) > MOST_UPDATES:
+        raise CircuitError(
+            f"circuit: its {gates} gates on the 2^{qubits} amplitudes of {qubits} qubits are "
+            f"{updates:.2g} updates; {MOST_UPDATES:.2g} are allowed, "
+            f"{MOST_UPDATES >> qubits} gates on {qubits} qubits"
+        )
+
+
+def named_widths(name: str, qubits: int, depth: int) -> dict[int, int]:
+    """How many gates of each number of qubits `named_circuit` makes."""
+    if name == "qft":
+        return {1: qubits, 2: qubits * (qubits - 1) // 2 + qubits // 2}
+    if name == "ghz":
+        return {1: 1, 2: qubits - 1}
+    even, odd = (depth + 1) // 2, depth // 2  # layers whose pairs begin at qubit 0, at qubit 1
+    return {1: qubits * depth, 2: even * (qubits // 2) + odd * ((qubits - 1) // 2)}
 
 
 def named_circuit(name: str, qubits: int, depth: int, rng: np.random.Generator) -> QuantumCircuit:
@@ -126,8 +161,11 @@ def check_unitary(circuit: QuantumCircuit) -> None:
     and Chuang, section 4.4). Any other gate after a measurement makes it mid-circuit.
     """
     measured: set[int] = set()
+    kept: dict[tuple[Any, ...], bool] = {}
     for number, instruction in enumerate(circuit.data):
         operation = instruction.operation
+        if not measured and isinstance(operation, Gate):
+            continue
         qubits = [circuit.find_bit(qubit).index for qubit in instruction.qubits]
         where = f"circuit: instruction {number} ({operation.name} on qubits {qubits})"
         if operation.name == "measure":
@@ -138,12 +176,17 @@ def check_unitary(circuit: QuantumCircuit) -> None:
             raise CircuitError(f"{where} is not a unitary gate")
         elif operation.name != "barrier":
             for position, qubit in enumerate(qubits):
-                if qubit in measured and operation.num_qubits > _WIDEST:
-                    raise CircuitError(
-                        f"{where} acts on the measured qubit {qubit}; whether it keeps it is told "
-                        f"of gates of at most {_WIDEST} qubits"
-                    )
-                if qubit in measured and not _keeps_bit(operation, position):
+                if qubit not in measured:
+                    continue
+                key = operation.name, tuple(operation.params), position
+                if key not in kept:
+                    if operation.num_qubits > _WIDEST_TOLD or len(kept) >= _MOST_TOLD:
+                        raise CircuitError(
+                            f"{where} acts on the measured qubit {qubit}; whether it keeps it is "
+                            f"told of {_MOST_TOLD} gates of at most {_WIDEST_TOLD} qubits"
+                        )
+                    kept[key] = _keeps_bit(operation, position)
+                if not kept[key]:
                     raise CircuitError(
                         f"{where} changes qubit {qubit} after its measurement: a mid-circuit "
                         "measurement is not a unitary evolution"
@@ -176,13 +219,17 @@ def fuse(circuit: QuantumCircuit, width: int) -> list[TargetedGate]:
     """
     qubits, gates = circuit.num_qubits, gates_of(circuit, width)
     passes = passes_of_width(qubits, gates, width)
-    needed, there = sum(16 * 4 ** len(one.qubits) for one in passes), machine_memory()
-    if needed > there:
+    check_matrices(len(passes), width, sum(16 * 4 ** len(one.qubits) for one in passes))
+    return fused(qubits, gates, passes)
+
+
+def check_matrices(gates: int, width: int, needed: int) -> None:
+    """Raise CircuitError where this machine has no memory for the matrices of fused gates."""
+    if needed > (there := machine_memory()):
         raise CircuitError(
-            f"circuit: its {len(passes)} gates, fused to at most {width} qubits, need "
+            f"circuit: its {gates} gates, fused to at most {width} qubits, need "
             f"{in_words(needed)} of memory, this machine has {in_words(there)}; lower fuse"
         )
-    return fused(qubits, gates, passes)
 
 
 def _gates(circuit: QuantumCircuit, qubits: Sequence[int], width: int) -> Iterator[TargetedGate]:
@@ -206,12 +253,17 @@ def _gates(circuit: QuantumCircuit, qubits: Sequence[int], width: int) -> Iterat
 def _taken_apart(
     operation: Instruction, targets: Sequence[int], width: int
 ) -> Iterator[TargetedGate]:
+    check_apart(operation, list(targets), width)
+    yield from _gates(operation.definition, targets, width)
+
+
+def check_apart(operation: Instruction, targets: Sequence[int], width: int) -> None:
+    """Raise CircuitError for a gate that cannot be taken apart into gates on ``width`` qubits."""
     if width < 2 or operation.definition is None:
         raise CircuitError(
             f"fuse must be at least {len(targets)} for gate {operation.name} "
             f"on qubits {list(targets)}, got {width}"
         )
-    yield from _gates(operation.definition, targets, width)
 
 
 def _matrix(operation: Instruction) -> Array:

@@ -8,13 +8,19 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from argand.plain_files import read_plain
+
 Lease = dict[str, Any]
 """A line, as `workflow.steps.job_device` writes it."""
 
 
 def leases(log: Path) -> list[Lease]:
     """The lines of a lease log; none where there is no such file."""
-    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    try:
+        text = read_plain(log).decode()
+    except FileNotFoundError:
+        return []
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def pairs(lines: Sequence[Lease]) -> list[tuple[Lease, Lease]]:

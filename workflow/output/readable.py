@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,7 +137,9 @@ def markdown_table(columns: Sequence[Column], rows: Sequence[Row]) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
+    """Text as Markdown shows it: no column, tag or link begins in it."""
+    text = re.sub(r"([\\|<]|(?<=\])\()", r"\\\1", text)
+    return " ".join(text.splitlines())
 
 
 def html_page(title: str, sections: Sequence[Section]) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 
 from argand import Device, DeviceError
 from argand.device import resolve
+from argand.plain_files import open_plain
 
 from workflow.steps.gpu_lease import Lease, lease
 from workflow.storage.memory import in_words, peak_bytes
@@ -102,7 +103,7 @@ def logged(held: Lease, job: str, log: Logger, path: Path = LEASE_LOG) -> Iterat
 
 
 def _append(path: Path, event: str, held: Lease, job: str, **more: int) -> str:
-    """Write a line into the lease log and return its time."""
+    """Write a line into the lease log and return its time; raises NotPlainError, OSError."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     line = {
         "time": now,
@@ -116,7 +117,8 @@ def _append(path: Path, event: str, held: Lease, job: str, **more: int) -> str:
         **more,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as file:
+    opened = open_plain(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    with os.fdopen(opened, "a", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)  # jobs of other hosts append to it too
         file.write(json.dumps(line) + "\n")
     return now

@@ -23,14 +23,22 @@ def job_log(path: str | Path) -> Iterator[logging.Logger]:
     An error is written with its traceback, the message last, and ends the process with status 1.
     SIGTERM, as schedulers send it, is such an error: what is half written is removed on the way.
     The file is a new one, so that a job of an earlier run, which may still write into its own, does
-    not write into this one.
+    not write into this one. Where it cannot be made, that is said on standard error.
     """
-    Path(path).unlink(missing_ok=True)
+    # Here: the Snakefile imports this module to make argand importable (`share_packages`).
+    from argand.plain_files import open_plain, refuse_other
+
+    try:
+        refuse_other(Path(path))
+        Path(path).unlink(missing_ok=True)
+        opened = open_plain(Path(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    except OSError as error:
+        sys.exit(f"the job has no log: {error}")
     signal.signal(signal.SIGTERM, _terminate)
     logger = logging.getLogger("argand")
     logger.setLevel(logging.INFO)
     logger.propagate = False
-    handler = logging.FileHandler(path, mode="w", encoding="utf-8")
+    handler = logging.StreamHandler(os.fdopen(opened, "w", encoding="utf-8"))
     handler.setFormatter(logging.Formatter("%(message)s"))
     logger.addHandler(handler)
     logging.captureWarnings(True)
@@ -40,9 +48,10 @@ def job_log(path: str | Path) -> Iterator[logging.Logger]:
     except (Exception, TerminatedError) as error:
         logger.error("%s", traceback.format_exc())
         logger.error("%s: %s", type(error).__name__, " ".join(str(error).split()))
-        handler.close()
         sys.exit(1)
-    handler.close()
+    finally:
+        handler.close()
+        handler.stream.close()
 
 
 def _terminate(number: int, frame: object) -> None:

@@ -40,6 +40,8 @@ def sizes(workload: Workload, outline: Staged) -> Sizes:
         for name, data in outline.operands.items()
         if data.dtype.kind in "fc"
     }
+    if workload.result_like:
+        return Sizes(operands, operands[workload.result_like])
     shape = workload.shape(outline, get_precision("fp64"))
     product = 16 * int(np.prod([shape.batch or 1, shape.m or 0, shape.n or 0], dtype=object))
     return Sizes(operands, product or max(operands.values(), default=0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 CHUNK_BYTES = 1 << 20
@@ -30,11 +29,21 @@ def chunk_shape(
 
 def chunk_offsets(ranges: Sequence[range], chunk: Sequence[int]) -> Iterator[tuple[int, ...]]:
     """Where the chunks begin that a part meets, in the order of the array."""
-    steps = (
+    steps = [
         range(span.start // step * step, span.stop, step)
         for span, step in zip(ranges, chunk, strict=True)
-    )
-    return itertools.product(*steps)
+    ]
+    return _every(steps)
+
+
+def _every(steps: Sequence[range]) -> Iterator[tuple[int, ...]]:
+    """The product of ranges, the last one fastest; `itertools.product` would make each whole."""
+    if not steps:
+        yield ()
+        return
+    for outer in _every(steps[:-1]):
+        for last in steps[-1]:
+            yield (*outer, last)
 
 
 Place = tuple[slice, ...]

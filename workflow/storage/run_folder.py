@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TextIO
 
 from argand.atomic_files import LEFTOVERS, atomic_path
+from argand.plain_files import open_plain, read_plain
 
 RESULTS = Path("results")
 """Where a study's results are, from the folder that a run and its jobs work in."""
@@ -52,8 +53,12 @@ def hold_folder(folder: Path = RESULTS) -> TextIO:
     forked let go of it; programs that are started never have it. The file says who holds the
     folder, and the name of the run. Raises FolderHeldError with the holder.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = _lock_file(folder).open("a+")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = open_plain(_lock_file(folder), os.O_RDWR | os.O_APPEND | os.O_CREAT)
+    except OSError as error:
+        raise FolderHeldError(f"{folder}: cannot be held: {error}") from None
+    lock = os.fdopen(file, "a+")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -104,10 +109,17 @@ os.register_at_fork(after_in_child=_let_go_in_child)
 def remove_leftovers(folder: Path = RESULTS) -> None:
     """Remove the temporary files of earlier runs' jobs; only for who holds the folder.
 
-    A job that still writes one could not give it its name any more.
+    A job that still writes one could not give it its name any more. Raises FolderHeldError where
+    one cannot be removed.
     """
     for path in folder.rglob(LEFTOVERS):
-        path.unlink(missing_ok=True)
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            what = "a folder" if path.is_dir() else str(error.strerror)
+            raise FolderHeldError(
+                f"{path}: found {what} under the name of a temporary file; move or remove it"
+            ) from None
 
 
 def check_run(folder: Path = RESULTS) -> None:
@@ -119,9 +131,11 @@ def check_run(folder: Path = RESULTS) -> None:
     if not ours:
         return
     try:
-        holder, _, run = _lock_file(folder).read_text().partition("\n")
+        holder, _, run = read_plain(_lock_file(folder)).decode("utf-8", "replace").partition("\n")
     except FileNotFoundError:
         return  # where a job's files are copied to and fro, nobody else reaches them
+    except OSError as error:
+        raise ReplacedRunError(f"{folder}: which run works here cannot be told: {error}") from None
     if run.strip() != ours:
         raise ReplacedRunError(
             f"{folder}: another run (process {holder}) has worked here since this job was "

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
-import stat
 import time
 import weakref
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-"""No symbolic link that another user placed is followed, no pipe or terminal is waited for, and no
-program that is started from here inherits the lock."""
+from argand.plain_files import NotPlainError, open_plain
 
 _MARK = "argand"
 _NOTE_BYTES = 200
@@ -136,10 +132,6 @@ def _open(path: Path) -> int:
     deadline = time.monotonic() + _OPENING_S
     while (file := _open_or_create(path, deadline)) is None:
         pass
-    found = os.fstat(file)
-    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
-        os.close(file)
-        raise LockRefusedError(f"{path}: not a regular file with one name; remove it")
     return file
 
 
@@ -151,7 +143,7 @@ def _open_or_create(path: Path, deadline: float) -> int | None:
     """
     for access in (os.O_RDWR, os.O_RDONLY):
         try:
-            return os.open(path, access | _FLAGS)
+            return open_plain(path, access)
         except FileNotFoundError:
             break
         except PermissionError as error:
@@ -161,12 +153,13 @@ def _open_or_create(path: Path, deadline: float) -> int | None:
                 raise LockRefusedError(f"{path}: {error.strerror}; it must be readable") from None
             time.sleep(0.02)
             return None
+        except NotPlainError as error:
+            raise LockRefusedError(str(error)) from None
         except OSError as error:
-            what = "a symbolic link" if error.errno == errno.ELOOP else error.strerror
-            raise LockRefusedError(f"{path}: {what}; a lock must be a regular file") from None
+            raise LockRefusedError(f"{path}: {error.strerror}; a lock must be a file") from None
     try:
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, 0o666)
-    except FileExistsError:
+        file = open_plain(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+    except (FileExistsError, NotPlainError):
         return None
     except OSError as error:
         raise LockRefusedError(f"{path}: {error.strerror}; locks cannot be made there") from None

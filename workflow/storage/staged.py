@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,11 +22,14 @@ from workflow.storage.datasets import (
     without_values,
     write_dataset,
 )
+from workflow.storage.room import check_room
 from workflow.workloads.base import Array, Coordinate, Staged, blank
 
 
 def write_staged(path: Path, staged: Staged, *, workload: str, kind: str) -> None:
-    """Write a staged file."""
+    """Write a staged file; raises NoRoomError before, where the disk has no room for it."""
+    whole = [*staged.operands.values(), *staged.drawn.values()]
+    check_room(path, sum(math.prod(one.shape) * one.dtype.itemsize for one in whole))
     attributes = {"workload": workload, "kind": kind, "attributes": json.dumps(staged.attributes)}
     with create(path, "staged", attributes) as file:
         operands = file.create_group("operands")

@@ -142,6 +142,9 @@ class Workload(ABC):
     other, the ones to split first foremost: `shards` and streaming take the first that is long
     enough. Empty where the kind has none."""
 
+    result_like: ClassVar[str] = ""
+    """The operand that the result has the shape of; empty where it is a product's (`Shape`)."""
+
     def __init__(self, name: str, case: Any, seed: int) -> None:
         self.name = name
         self.case = case

@@ -155,7 +155,11 @@ class Beamforming(Workload):
             "weights": blank((*outer, case.beams or 0, elements), np.complex64),
             "samples": blank((*outer, elements, case.samples or 0), np.complex64),
         }
-        return Staged(data, axes)
+        lengths = {"frequency": case.channels, "beam": case.beams, "time": case.samples}
+        coordinates = {
+            axis: Coordinate(blank((length or 0,), np.float64)) for axis, length in lengths.items()
+        }
+        return Staged(data, axes, coordinates)
 
     def _coordinates(self) -> dict[str, Coordinate]:
         case = self.case

@@ -114,6 +114,7 @@ class Dft(Workload):
 
     kind: ClassVar[str] = "dft"
     case_type: ClassVar[type[Case]] = DftCase
+    result_like: ClassVar[str] = "samples"
     splits: ClassVar[tuple[str, ...]] = OPERANDS[0].axes[:-1]
     case: DftCase
 

@@ -80,6 +80,7 @@ class Softmax(Workload):
 
     kind: ClassVar[str] = "softmax"
     case_type: ClassVar[type[Case]] = SoftmaxCase
+    result_like: ClassVar[str] = "x"
     reads: ClassVar[tuple[str, ...]] = ("beamforming",)
     splits: ClassVar[tuple[str, ...]] = (*LOGITS.axes[:-1], "frequency", "time")
     case: SoftmaxCase
@@ -121,10 +122,11 @@ class Softmax(Workload):
         if isinstance(source, WorkloadInput):
             if upstream is None:
                 raise ValueError(f"input.workload: the workload {source.workload!r} is needed")
-            lengths = upstream.outline().axis_lengths()
+            outline = upstream.outline()
+            lengths = outline.axis_lengths()
             axes = ("frequency", "polarization", "time", "beam")
             x = blank(tuple(lengths[axis] for axis in axes), np.float64)
-            return Staged({"x": x}, {"x": axes})
+            return Staged({"x": x}, {"x": axes}, outline.coordinates)
         if source is not None:
             x = operands.outline(source, [LOGITS])["x"]
         else:

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from qiskit import QuantumCircuit
 
+    from workflow.methods.circuit_size import CircuitSize
+
 STATE = Operand("state", ("basis_state",))
 
 
@@ -85,6 +87,7 @@ class Statevector(Workload):
 
     kind: ClassVar[str] = "statevector"
     case_type: ClassVar[type[Case]] = StatevectorCase
+    result_like: ClassVar[str] = "state"
     case: StatevectorCase
 
     def circuit(self) -> QuantumCircuit:
@@ -95,9 +98,21 @@ class Statevector(Workload):
 
     def check(self) -> None:
         """Raise CircuitError or InputError for a circuit that cannot be evolved or read."""
-        circuit = self.circuit()
-        self._gates(circuit)
-        self._check_state(circuit.num_qubits)
+        from workflow.methods import circuits
+
+        size = self._size()
+        if (width := self._width()) is not None:
+            circuits.check_matrices(sum(size.staged.values()), width, size.matrix_bytes)
+        self._check_state(size.qubits)
+
+    def _size(self) -> CircuitSize:
+        """Told without the circuit's matrices; raises CircuitError."""
+        from workflow.methods import circuit_size
+
+        return circuit_size.size_of(self.case.circuit, self._width())
+
+    def _width(self) -> int | None:
+        return None if self.case.fuse == "auto" else self.case.fuse
 
     def _gates(self, circuit: QuantumCircuit) -> list[TargetedGate]:
         """As they are staged: fused to the case's width, or one by one."""
@@ -130,19 +145,16 @@ class Statevector(Workload):
         return Staged(data, {"state": STATE.axes, **fused_gates.AXES}, {}, attributes, drawn)
 
     def outline(self, upstream: Workload | None = None) -> Staged:
-        """See `Workload.outline`; gates are counted before they are fused."""
-        circuit, source = self.circuit(), self.case.input
-        if self.case.fuse == "auto":
-            sizes = [len(gate.targets) for gate in self._gates(circuit)]
-        else:
-            sizes = [self.case.fuse] * circuit.size()
+        """See `Workload.outline`; of a long circuit, fused gates are an estimate."""
+        size, source = self._size(), self.case.input
+        gates = sum(size.staged.values())
         data = {
-            "state": blank((2**circuit.num_qubits,), np.complex128)
+            "state": blank((2**size.qubits,), np.complex128)
             if source is None
             else operands.outline(source, [STATE])["state"],
-            "matrices": blank((sum(4**width for width in sizes),), np.complex128),
-            "widths": blank((len(sizes),), np.int64, max(sizes, default=1)),
-            "targets": blank((sum(sizes),), np.int64),
+            "matrices": blank((size.matrix_entries,), np.complex128),
+            "widths": blank((gates,), np.int64, max(size.staged, default=1)),
+            "targets": blank((sum(w * count for w, count in size.staged.items()),), np.int64),
         }
         return Staged(data, {"state": STATE.axes, **fused_gates.AXES})
 

@@ -1,0 +1,168 @@
+"""What a study takes of disk, memory and time, known before its first job."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import namedtuple
+from itertools import islice, product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workflow.config.check import check_study, main
+from workflow.config.loading import load_study
+from workflow.config.mistakes import StudyError
+from workflow.steps import budget
+from workflow.steps.staging import stage
+from workflow.storage.chunks import chunk_offsets
+from workflow.storage.room import NoRoomError
+from workflow.study import Study
+
+Usage = namedtuple("Usage", "free")
+GIB = 1 << 30
+
+
+def study_of(settings: dict[str, Any] | None = None, **workloads: dict[str, Any]) -> Study:
+    return load_study({"device": "cpu", **(settings or {}), "workloads": workloads})
+
+
+def told(study: Study, **check: Any) -> list[str]:
+    """The mistakes, which are found in a second or two."""
+    began = time.process_time()
+    with pytest.raises(StudyError) as error:
+        check_study(study, **check)
+    assert time.process_time() - began < 5
+    return error.value.mistakes
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """A machine of 8 GiB of memory and 1 GiB of free disk, in an empty folder."""
+    there = {"memory": 8 * GIB, "disk": GIB}
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(budget, "machine_memory", lambda: there["memory"])
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: Usage(there["disk"]))
+    return there
+
+
+ROWS = {"kind": "softmax", "rows": 1 << 30, "columns": 1 << 20}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ROWS,
+        {"kind": "softmax", "rows": 1 << 30, "columns": 1 << 28},
+        {"kind": "dft", "length": 1 << 26, "batch": 1 << 26},
+        {"kind": "beamforming", "beams": 1 << 20, "antennas": 1 << 20, "samples": 1 << 28},
+        {"kind": "gemm", "m": 1 << 20, "n": 1 << 20, "k": 1 << 20},
+        {"kind": "statevector", "circuit": {"name": "qft", "qubits": 34}},
+        {"kind": "statevector", "circuit": {"name": "random", "qubits": 34, "depth": 81}},
+        {"kind": "statevector", "circuit": {"name": "random", "qubits": 34, "depth": 10_000}},
+        {"kind": "statevector", "circuit": {"name": "random", "qubits": 34}, "fuse": 10},
+    ],
+    ids=lambda case: f"{case['kind']}-{next(reversed(case.values()))}",
+)
+def test_the_largest_studies_are_refused_at_once(case: dict[str, Any]) -> None:
+    assert told(study_of(x=case))
+
+
+def test_the_disk_of_all_workloads_together(machine: dict[str, int]) -> None:
+    """Each by itself has room; what is there and what each takes is said."""
+    case = {"kind": "gemm", "m": 4096, "n": 4096, "k": 4096, "precisions": ["fp32"]}
+    # Staged 2 x 128 MiB, results of ours and of the peers at fp32 and fp64 512 MiB, product 128.
+    one, both = study_of(a=case), study_of(a=case, b=case)
+    check_study(one)
+    (text,) = told(both)
+    assert "they need 1.25 GiB of disk in " in text
+    assert "which has room for 1 GiB: a 256 MiB staged, 512 MiB of results, 128 MiB of" in text
+    check_study(both, device_here=False)
+    machine["disk"] = 2 * GIB
+    check_study(both)
+    kept = study_of({"keep_runs": True}, a=case, b=case, c=case)
+    assert "they need 2.62 GiB of disk" in told(kept)[0]
+
+
+def test_what_earlier_results_take_is_room(machine: dict[str, int], tmp_path: Path) -> None:
+    study = study_of(a={"kind": "gemm", "m": 4096, "n": 4096, "k": 4096})
+    machine["disk"] = 1 << 20
+    assert told(study)
+    staged = tmp_path / "results" / "staged" / "a.h5"
+    staged.parent.mkdir(parents=True)
+    with staged.open("wb") as file:
+        file.truncate(4 * GIB)
+    check_study(study)
+
+
+def test_the_memory_of_the_largest_job(machine: dict[str, int]) -> None:
+    machine["disk"] = 1 << 50
+    state = {"kind": "statevector", "circuit": {"name": "ghz", "qubits": 28}}
+    (text,) = told(study_of(small={**state, "circuit": {"name": "ghz", "qubits": 20}}, big=state))
+    assert text.startswith("workloads.big: its run job needs about 17.1 GiB of memory, this mach")
+    assert text.endswith("this machine has 8 GiB; make it smaller")
+    check_study(study_of(big=state), device_here=False)
+    machine["memory"] = 20 * GIB
+    check_study(study_of(big=state))
+
+
+def test_what_is_split_needs_no_memory_of_its_size(machine: dict[str, int]) -> None:
+    machine["disk"] = 1 << 50
+    case = {"kind": "softmax", "rows": 1 << 20, "columns": 1 << 13, "precisions": ["fp32"]}
+    check_study(study_of(x=case))
+    # The whole fits twice, but not as a job holds it.
+    machine["memory"] = 130 * GIB
+    assert "device_memory has it streamed" in told(study_of(x=case))[0]
+    check_study(study_of(x={**case, "device_memory": "8 GiB"}))
+
+
+def test_a_run_that_cannot_end_in_time(machine: dict[str, int]) -> None:
+    machine.update(disk=1 << 60, memory=1 << 60)
+    case = {"kind": "gemm", "m": 1 << 20, "n": 1 << 20, "k": 1 << 18, "precisions": ["fp64"]}
+    for check in ({}, {"device_here": False}):
+        (text,) = told(study_of(x=case), **check)
+        assert text.startswith("workloads.x: its run takes ")
+        assert text.endswith("operations at each of 1 precisions); most_hours allows 24")
+        check_study(study_of({"most_hours": 10_000}, x=case), **check)
+
+
+def test_the_check_says_what_a_study_takes(
+    machine: dict[str, int], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "device: cpu\nworkloads: {x: {kind: gemm, m: 256, n: 256, k: 256, precisions: [fp32]}}"
+    Path("study.yaml").write_text(text)
+    monkeypatch.setattr("sys.argv", ["check", "study.yaml"])
+    main()
+    assert capsys.readouterr().out == "study.yaml: 1 workloads (x), 3.5 MiB of disk\n"
+
+
+def test_the_files_take_what_was_foretold(machine: dict[str, int], tmp_path: Path) -> None:
+    study = study_of(x={"kind": "beamforming", "beams": 32, "antennas": 64, "samples": 40_000})
+    stage(study.workload("x"), [], tmp_path / "x.h5", logging.getLogger())
+    sizes = budget._sizes(study.case_json("x"), None)
+    assert (tmp_path / "x.h5").stat().st_size == pytest.approx(
+        sizes.staged + sizes.coordinates, rel=0.1
+    )
+
+
+def test_operands_that_fill_the_disk_are_refused_before_one_is_written(
+    machine: dict[str, int], tmp_path: Path
+) -> None:
+    began = time.process_time()
+    with pytest.raises(NoRoomError, match=r"x\.h5: needs 4 PiB of disk, 1 GiB are free there"):
+        stage(study_of(x=ROWS).workload("x"), [], tmp_path / "x.h5", logging.getLogger())
+    assert time.process_time() - began < 5
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_places_of_chunks_are_made_one_by_one() -> None:
+    """2^30 rows, each in chunks of its own: their places would take 40 GiB."""
+    places = chunk_offsets([range(1 << 30), range(1 << 20)], [1, 1 << 18])
+    assert list(islice(places, 5))[-1] == (1, 0)
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (3, 4), (2, 3, 5)])
+def test_places_are_in_the_order_of_the_array(shape: tuple[int, ...]) -> None:
+    found = list(chunk_offsets([range(n) for n in shape], [2] * len(shape)))
+    assert found == list(product(*(range(0, n, 2) for n in shape)))

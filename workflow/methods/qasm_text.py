@@ -1,0 +1,86 @@
+"""The tokens of an OpenQASM 2 text, statement by statement, as Qiskit's own lexer cuts them.
+
+Comments and white space are gone, file names stand in either kind of quotes, and may stand on
+another line than their ``include``. What a text costs is counted on these tokens, and what Qiskit
+parses is written from them (`statement_text`): whatever is not seen here is not parsed either.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_MOST_TOKENS = 3_000_000
+"""Of a text, 30 for each gate that a circuit may have; they take two seconds."""
+_MOST_TOKENS_TOGETHER = 20_000
+"""Of a statement: a barrier on thousands of qubits is shorter."""
+_TOKEN = re.compile(
+    r"[ \t\r]*(?:"
+    r"(?P<line>\n)|(?P<comment>//[^\n]*)|"
+    r"(?P<word>[A-Za-z][A-Za-z0-9_]*)|"
+    r"(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)|"
+    r"(?P<symbol>->|==|[-+*/^;,()\[\]{}])|"
+    r"(?P<name>\"[^\"\r\n]*\"|'[^'\r\n]*')|"
+    r"(?P<other>.)|(?P<end>\Z))",
+    re.DOTALL,
+)
+
+
+class QasmError(ValueError):
+    """A text that is not OpenQASM 2, or would cost or reach too much."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """The tokens up to and with a ``;``, or with a ``{`` or ``}``, and the line of the first."""
+
+    line: int
+    tokens: list[str]
+
+
+def statements(text: str) -> Iterator[Statement]:
+    """The statements of a text; raises QasmError for what no token begins with, and for too many.
+
+    The first one must be the version. So an error about what follows, which quotes it, says
+    nothing of a file that is no circuit.
+    """
+    tokens: list[str] = []
+    line = first = 1
+    count, known = 0, False
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup
+        if kind == "line":
+            line += 1
+        elif kind not in ("comment", "end"):
+            token = match[str(kind)]
+            if not known and token != "OPENQASM":
+                raise QasmError("it must begin with OPENQASM 2.0;")
+            if kind == "other":
+                raise QasmError(f"line {line}: {token!r} begins no word, number or symbol")
+            if kind == "name" and tokens != ["include"]:
+                raise QasmError(f"line {line}: {token:.60} is a file's name in no include")
+            if not tokens:
+                first = line
+            tokens.append(token)
+            known, count = True, count + 1
+            if count > _MOST_TOKENS or len(tokens) > _MOST_TOKENS_TOGETHER:
+                raise QasmError(
+                    f"it has more than {_MOST_TOKENS} words, numbers and symbols, or "
+                    f"{_MOST_TOKENS_TOGETHER} without a semicolon"
+                )
+            if token in (";", "{", "}"):
+                yield Statement(first, tokens)
+                tokens = []
+    if not known:
+        raise QasmError("it must begin with OPENQASM 2.0;")
+    if tokens:
+        raise QasmError(f"line {first}: the statement has no end")
+
+
+def statement_text(statement: Statement, line: int) -> str:
+    """A statement as text that begins at its own line, where what stands before ends at ``line``.
+
+    So Qiskit's messages name the lines of the file.
+    """
+    return "\n" * (statement.line - line) + " ".join(statement.tokens) + " "

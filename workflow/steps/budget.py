@@ -1,0 +1,247 @@
+"""What a study takes of this machine, told from its parameters before the first job: disk, memory.
+
+And how long its jobs take at least. Nothing is read but the headers of the user's files, and
+nothing is made as large as the data.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from argand import Precision, get_precision
+from argand.device import Device, available_cores
+
+from workflow.config.file_input import FileInput
+from workflow.steps.pieces import pieces_of, sizes
+from workflow.steps.streaming import HOST_BYTES, exceeds
+from workflow.storage.memory import in_words, machine_memory
+from workflow.storage.run_folder import RESULTS
+from workflow.study import Study, workload_from_json
+from workflow.workloads.base import Staged, Workload
+
+_BASE_BYTES = 262 << 20
+"""A job's libraries before its data, by benchmarks.job_memory."""
+_RUN_COPIES, _VERIFY_COPIES = 2.1, 1.6
+"""Peak memory of a step over its operands and one result, as seen with every kind
+(`workflow.steps.needs`)."""
+_COORDINATE_COPIES = 3
+_FLOPS_OF_A_CORE, _FLOPS_OF_A_GPU = 2e11, 2e15
+"""Operations a second that none is faster than, at the fastest precision."""
+_CALLS = 3
+"""That each implementation computes at least: first, timed, and for its result."""
+_CORES_ELSEWHERE = 256
+_LISTED = 5
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What one workload takes: bytes of its files, and operations of one computation.
+
+    ``run`` is the result of each implementation, ``product`` the one that stays; ``verified`` is
+    what its verification holds at a time, in fp64, and ``whole`` says that it has no axis to go
+    through in pieces.
+    """
+
+    staged: int
+    coordinates: int
+    run: int
+    product: int
+    verified: int
+    whole: bool
+    flops: float
+
+
+@dataclass(frozen=True)
+class Place:
+    """What is there for a study: where its jobs run, and what is free, in bytes."""
+
+    memory: int
+    disk: int
+    device: Device
+
+
+def beyond(study: Study, device: Device | None) -> list[str]:
+    """What a study asks for that is not there, one mistake a line.
+
+    Args:
+        study: in which nothing else is wrong.
+        device: where its jobs compute; None where other machines do, of which only the time that
+            jobs take is known.
+    """
+    found = {name: _sizes_of(study, name) for name in study.names}
+    mistakes = [_too_long(study, name, one, device) for name, one in found.items()]
+    if device is not None:
+        place = Place(machine_memory(), _room(study), device)
+        mistakes += [_too_large(study, name, one, place) for name, one in found.items()]
+        mistakes.append(_too_much(study, found, place))
+    return [text for text in mistakes if text]
+
+
+def summary(study: Study) -> str:
+    """What a study takes of the disk, in words."""
+    return f"{in_words(_disk_bytes(study, {n: _sizes_of(study, n) for n in study.names}))} of disk"
+
+
+def _sizes_of(study: Study, name: str) -> Sizes:
+    upstream = study.upstream(name)
+    return _sizes(study.case_json(name), upstream and study.case_json(upstream))
+
+
+@cache
+def _sizes(case: str, upstream: str | None) -> Sizes:
+    """By what `Study.case_json` says: a sweep's cases are looked at once."""
+    workload = workload_from_json(case)
+    outline = workload.outline(workload_from_json(upstream) if upstream else None)
+    precisions = _precisions(workload)
+    results = [_result_bytes(workload, outline, precision) for precision in precisions]
+    peers = ("fp64", "fp32") if workload.case.baselines != "none" else ()
+    of_peers = [_result_bytes(workload, outline, get_precision(peer)) for peer in peers]
+    pieces = pieces_of(workload, outline)
+    return Sizes(
+        sum(data.nbytes for data in outline.operands.values()),
+        sum(coordinate.values.nbytes for coordinate in outline.coordinates.values()),
+        sum(results) + sum(of_peers),
+        max(results) if workload.case.precision == "auto" else _chosen(workload, outline),
+        pieces.bytes,
+        pieces.axis is None,
+        workload.shape(outline, get_precision("fp64")).flops,
+    )
+
+
+def _precisions(workload: Workload) -> list[Precision]:
+    return [get_precision(name) for name in workload.case.precisions or ("fp64",)]
+
+
+def _chosen(workload: Workload, outline: Staged) -> int:
+    return _result_bytes(workload, outline, get_precision(workload.case.precision))
+
+
+def _result_bytes(workload: Workload, outline: Staged, precision: Precision) -> int:
+    wide = np.dtype(get_precision("fp64").output).itemsize
+    return sizes(workload, outline).result * np.dtype(precision.output).itemsize // wide
+
+
+def _too_long(study: Study, name: str, one: Sizes, device: Device | None) -> str:
+    """A mistake where a run cannot end within the time that the study allows its jobs."""
+    on_gpu = study.device == "cuda" or (device is None and study.device != "cpu")
+    if on_gpu or (device is not None and device.backend == "cuda"):
+        rate, what = _FLOPS_OF_A_GPU, "any GPU"
+    else:
+        cores = _CORES_ELSEWHERE if device is None else available_cores()
+        rate, what = cores * _FLOPS_OF_A_CORE, f"{cores} cores"
+    count = len(study.workloads[name].precisions or ())
+    hours = _CALLS * count * one.flops / len(study.parts(name)) / rate / 3600
+    if hours <= study.most_hours:
+        return ""
+    return (
+        f"workloads.{name}: its run takes {hours:.3g} hours or more on {what} ({one.flops:.3g} "
+        f"operations at each of {count} precisions); most_hours allows {study.most_hours:g}"
+    )
+
+
+def _too_large(study: Study, name: str, one: Sizes, place: Place) -> str:
+    """A mistake where a job of a workload needs more memory than the machine has."""
+    parts = len(study.parts(name))
+    needed = {"stage": _COORDINATE_COPIES * one.coordinates}
+    pieces = one.verified if not one.whole else one.verified / parts
+    needed["verify"] = int(_VERIFY_COPIES * pieces)
+    if not _streams(study, name, place):
+        held = one.staged + one.product
+        needed["run"] = int(_RUN_COPIES * held / parts)
+    else:
+        needed["run"] = HOST_BYTES
+    step = max(needed, key=lambda name: needed[name])
+    total = needed[step] + _BASE_BYTES
+    if total <= place.memory:
+        return ""
+    streamed = bool(study.workload(name).splits) and step == "run"
+    hint = "; device_memory has it streamed in chunks" if streamed else "; make it smaller"
+    return (
+        f"workloads.{name}: its {step} job needs about {in_words(total)} of memory, this machine "
+        f"has {in_words(place.memory)}{hint}"
+    )
+
+
+def _streams(study: Study, name: str, place: Place) -> bool:
+    """Whether a run streams its data. How much a GPU has is not asked: it may be busy."""
+    workload = study.workload(name)
+    allowed = workload.case.device_memory_bytes()
+    if place.device.backend == "cuda" and allowed is None:
+        return bool(workload.splits)
+    memory = min(place.memory, allowed or place.memory)
+    upstream = study.upstream(name)
+    outline = workload.outline(study.workload(upstream) if upstream else None)
+    widest = max(_precisions(workload), key=lambda one: np.dtype(one.output).itemsize)
+    return exceeds(workload, outline, widest, memory * len(study.parts(name)))
+
+
+def _too_much(study: Study, found: dict[str, Sizes], place: Place) -> str:
+    """A mistake where all files together are larger than the disk has room for."""
+    needed = _disk_bytes(study, found)
+    if needed <= place.disk:
+        return ""
+    by_size = sorted(found, key=lambda name: -_files_bytes(found[name]))
+    parts = [
+        f"{name} {in_words(found[name].staged + found[name].coordinates)} staged, "
+        f"{in_words(found[name].run)} of results, {in_words(found[name].product)} of product"
+        for name in by_size[:_LISTED]
+    ]
+    more = f"; and {len(found) - _LISTED} others" if len(found) > _LISTED else ""
+    return (
+        f"workloads: they need {in_words(needed)} of disk in {RESULTS.absolute()}, which has room "
+        f"for {in_words(place.disk)}: {'; '.join(parts)}{more}"
+    )
+
+
+def _files_bytes(one: Sizes) -> int:
+    return one.staged + 2 * one.coordinates + one.product + one.run
+
+
+def _disk_bytes(study: Study, found: dict[str, Sizes]) -> int:
+    """Staged files and products of all workloads, and the results of runs.
+
+    Results go once they are delivered, unless the study keeps them, and the jobs after which they
+    go come first: so the largest ones are there beside all that stays.
+    """
+    runs = [one.run for one in found.values()]
+    stay = sum(_files_bytes(one) - one.run for one in found.values())
+    scratch = [_scratch_bytes(study, name, one) for name, one in found.items()]
+    return stay + (sum(runs) if study.keep_runs else max(runs)) + max(scratch)
+
+
+def _scratch_bytes(study: Study, name: str, one: Sizes) -> int:
+    """A file's operands that do not fit into memory go through the disk a second time."""
+    source = getattr(study.workloads[name], "input", None)
+    beyond_memory = isinstance(source, FileInput) and 2 * one.staged > machine_memory()
+    return one.staged if beyond_memory else 0
+
+
+def _room(study: Study) -> int:
+    """Free bytes of the disk of the results, and those that earlier results of the study take."""
+    folder = RESULTS.absolute()
+    while not folder.exists():
+        folder = folder.parent
+    return shutil.disk_usage(folder).free + sum(map(_stored, _files(study)))
+
+
+def _files(study: Study) -> Sequence[Path]:
+    staged = [RESULTS / "staged" / f"{name}.h5" for name in study.names]
+    of_parts = [
+        RESULTS / kind / f"{part}.h5"
+        for name in study.names
+        for part in dict.fromkeys((name, *study.parts(name)))
+        for kind in ("runs", "products")
+    ]
+    return [*staged, *of_parts]
+
+
+def _stored(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except OSError:
+        return 0
