@@ -9,6 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 import benchmarks.attack
+from benchmarks.attack.api import FUNCTIONS as CALLS
+from benchmarks.attack.api import fuzz
 from benchmarks.attack.campaign import Attack, Campaign
 from benchmarks.attack.damage import JOBS, damage
 from benchmarks.attack.disks import full, read_only
@@ -17,6 +19,7 @@ from benchmarks.attack.hostile_circuits import circuits
 from benchmarks.attack.hostile_files import files
 from benchmarks.attack.hostile_studies import NAMES, reports, studies
 from benchmarks.attack.interruptions import kills, two_runs
+from benchmarks.attack.wrong_results import KINDS, planted
 from benchmarks.plans import Table, parser
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,14 +29,14 @@ ATTACKS = (
     Attack("two-runs", "a second run beside the first", two_runs, 3, 5),
     Attack("full-disk", "less room than the study takes, then enough", full, 4),
     Attack("read-only-disk", "a read-only disk, then a writable one", read_only, 3, 8),
-    *(Attack(f"damage-{files}", f"{_WHAT} {files}", damage(files), 2, 400) for files in JOBS),
+    *(Attack(f"damage-{files}", f"{_WHAT} {files}", damage(files), 1.5, 400) for files in JOBS),
     Attack("studies", "YAML that means harm", studies, 2, 400),
-    Attack("reports", "names that are HTML, in every page of the results", reports, 2, len(NAMES)),
+    Attack("reports", "names that are HTML, in every page of the results", reports, 3, len(NAMES)),
     Attack("files", "HDF5 that means harm, read within limits", files, 3, 2000),
     Attack("circuits", "OpenQASM that means harm", circuits, 2, 400),
-    Attack(
-        "doors", "links, pipes and folders where Argand writes; strangers' kernels", doors, 1, 40
-    ),
+    Attack("doors", "links, pipes, folders where results go; strangers' kernels", doors, 1, 20),
+    *(Attack(f"api-{name}", f"25 calls of {name}, nasty data", fuzz(name), 1) for name in CALLS),
+    Attack("planted", "errors planted into right results", planted, 1, len(KINDS)),
 )
 """In the order in which they are made."""
 

@@ -1,4 +1,4 @@
-"""HDF5 files that mean harm: an array that is theirs, or an InputError, in a process with limits."""
+"""HDF5 files that mean harm: an array that is theirs, or an InputError, within limits."""
 
 from __future__ import annotations
 

@@ -7,9 +7,6 @@ import time
 from benchmarks.attack.campaign import Attempt, require
 from benchmarks.attack.studies import Run, difference, prepare
 
-_LONGEST = 16.0
-"""Seconds that a run of the study takes, about."""
-
 
 def kills(attempt: Attempt) -> None:
     """Kill -9 of Snakemake and its jobs once or twice, then the same command."""
@@ -17,7 +14,7 @@ def kills(attempt: Attempt) -> None:
     prepare(folder)
     for _ in range(int(attempt.rng.integers(1, 3))):
         run = Run(attempt.ground.root, folder)
-        time.sleep(float(attempt.rng.uniform(1.0, _LONGEST)))
+        time.sleep(float(attempt.rng.uniform(0.05, 1.0)) * attempt.ground.seconds)
         run.kill()
     run = Run(attempt.ground.root, folder)
     status = run.finish()
@@ -37,7 +34,7 @@ def two_runs(attempt: Attempt) -> None:
     deadline = time.monotonic() + 60
     while not (lock.exists() and lock.read_text()) and time.monotonic() < deadline:
         time.sleep(0.05)
-    time.sleep(float(attempt.rng.uniform(0.0, 6.0)))
+    time.sleep(float(attempt.rng.uniform(0.0, 0.3)) * attempt.ground.seconds)
     second = Run(attempt.ground.root, folder)
     status, other = second.finish(), first.finish()
     named = f"process {first.process.pid}" in second.said

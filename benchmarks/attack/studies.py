@@ -89,6 +89,8 @@ class Ground:
         self.root, self.folder = root, folder
         self.known: dict[str, Any] = {}
         """What attempts keep for later ones."""
+        self.seconds = 0.0
+        """That the undisturbed run took."""
 
     @cached_property
     def finished(self) -> Path:
@@ -96,9 +98,11 @@ class Ground:
         folder = self.folder / "finished"
         folder.mkdir()
         prepare(folder)
+        started = time.monotonic()
         run = Run(self.root, folder)
         if run.finish():
             raise RuntimeError(f"the study fails undisturbed: {run.said[-2000:]}")
+        self.seconds = time.monotonic() - started
         return folder
 
     def copy(self, folder: Path) -> None:
