@@ -15,9 +15,11 @@ from benchmarks.attack.campaign import Attack, Campaign
 from benchmarks.attack.damage import JOBS, damage
 from benchmarks.attack.disks import full, read_only
 from benchmarks.attack.doors import doors
+from benchmarks.attack.hostile_circuits import REFUSED as REFUSED_CIRCUITS
 from benchmarks.attack.hostile_circuits import circuits
-from benchmarks.attack.hostile_files import files
+from benchmarks.attack.hostile_files import BUILDERS, files
 from benchmarks.attack.hostile_studies import NAMES, reports, studies
+from benchmarks.attack.hostile_studies import REFUSED as REFUSED_STUDIES
 from benchmarks.attack.interruptions import kills, two_runs
 from benchmarks.attack.wrong_results import KINDS, planted
 from benchmarks.plans import Table, parser
@@ -25,20 +27,25 @@ from benchmarks.plans import Table, parser
 ROOT = Path(__file__).resolve().parents[2]
 _WHAT = "bits, words, pages, chunks, cuts of"
 ATTACKS = (
-    Attack("kills", "kill -9 at any time, then the same command", kills, 6),
-    Attack("two-runs", "a second run beside the first", two_runs, 3, 5),
+    Attack("doors", "links, pipes, folders where results go; strangers' kernels", doors, 1, 20, 20),
+    Attack("studies", "YAML that means harm", studies, 2, len(REFUSED_STUDIES), 400),
+    Attack("circuits", "OpenQASM that means harm", circuits, 2, len(REFUSED_CIRCUITS), 400),
+    Attack("files", "HDF5 that means harm, read within limits", files, 3, len(BUILDERS), 2000),
+    *(
+        Attack(f"api-{name}", f"25 calls of {name}, nasty data", fuzz(name), 1, 10)
+        for name in CALLS
+    ),
+    Attack("planted", "errors planted into right results", planted, 1, len(KINDS), len(KINDS)),
+    *(Attack(f"damage-{files}", f"{_WHAT} {files}", damage(files), 1.5, 10, 400) for files in JOBS),
+    Attack(
+        "reports", "names that are HTML, in every page of the results", reports, 3, 1, len(NAMES)
+    ),
+    Attack("two-runs", "a second run beside the first", two_runs, 3, 1, 5),
+    Attack("read-only-disk", "a read-only disk, then a writable one", read_only, 3, 1, 8),
     Attack("full-disk", "less room than the study takes, then enough", full, 4),
-    Attack("read-only-disk", "a read-only disk, then a writable one", read_only, 3, 8),
-    *(Attack(f"damage-{files}", f"{_WHAT} {files}", damage(files), 1.5, 400) for files in JOBS),
-    Attack("studies", "YAML that means harm", studies, 2, 400),
-    Attack("reports", "names that are HTML, in every page of the results", reports, 3, len(NAMES)),
-    Attack("files", "HDF5 that means harm, read within limits", files, 3, 2000),
-    Attack("circuits", "OpenQASM that means harm", circuits, 2, 400),
-    Attack("doors", "links, pipes, folders where results go; strangers' kernels", doors, 1, 20),
-    *(Attack(f"api-{name}", f"25 calls of {name}, nasty data", fuzz(name), 1) for name in CALLS),
-    Attack("planted", "errors planted into right results", planted, 1, len(KINDS)),
+    Attack("kills", "kill -9 at any time, then the same command", kills, 6),
 )
-"""In the order in which they are made."""
+"""In the order in which they are made, those that run whole studies last."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

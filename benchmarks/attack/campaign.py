@@ -47,14 +47,15 @@ def require(held: bool, slip: str) -> None:
 class Attack:
     """An attack: ``make`` returns where Argand holds and raises SlippedError where it does not.
 
-    ``share`` is its part of the campaign's time beside those of others; after ``most`` attempts the
-    rest of its time goes to those that follow.
+    ``share`` is its part of the campaign's time beside those of others. ``least`` attempts are made
+    whatever time they take; after ``most`` the rest of the time goes to those that follow.
     """
 
     name: str
     what: str
     make: Callable[[Attempt], None]
     share: float
+    least: int = 1
     most: int = 1_000_000
 
 
@@ -95,7 +96,7 @@ class Campaign:
         slipped: list[int] = []
         numbers = range(attack.most) if number is None else [number]
         for tried in numbers:
-            if tries and time.monotonic() > until:
+            if tries >= attack.least and time.monotonic() > until:
                 break
             try:
                 slip = self._attempt(attack, ground, tried)

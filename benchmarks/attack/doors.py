@@ -98,8 +98,7 @@ def _cache(attempt: Attempt, how: str) -> None:
     if how.endswith("owner") and os.geteuid():
         raise NotTriedError("only root can make a file another user's")
     cache = attempt.folder / "cache"
-    os.environ["ARGAND_CACHE"] = str(cache)
-    wanted, forged = (_compiled(_SOURCE % value) for value in (1, 2))
+    wanted, forged = (_compiled(_SOURCE % value, cache) for value in (1, 2))
     path = Path(wanted.value["path"])
     described = json.dumps({"kernels": forged.value["kernels"], "warnings": []}).encode()
     cubin = forged.value["cubin"]
@@ -124,7 +123,7 @@ def _cache(attempt: Attempt, how: str) -> None:
         if how == "bit":
             data[int(attempt.rng.integers(len(data)))] ^= 1 << int(attempt.rng.integers(8))
         path.write_bytes(data if how == "bit" else data[: len(data) // 2])
-    found = _compiled(_SOURCE % 1)
+    found = _compiled(_SOURCE % 1, cache)
     what = f"{how} in the cache of kernels"
     require(found.how != "ended", f"{what}: {found}")
     if found.how == "returned":
@@ -133,8 +132,9 @@ def _cache(attempt: Attempt, how: str) -> None:
         require(found.error.startswith(_OURS), f"{what}: a traceback, {found}")
 
 
-def _compiled(source: str) -> Outcome:
+def _compiled(source: str, cache: Path) -> Outcome:
     def call() -> dict[str, object]:
+        os.environ["ARGAND_CACHE"] = str(cache)
         made = nvrtc.compile_cubin(source, "sm_80")
         kernels = {name: asdict(taken) for name, taken in made.resources.items()}
         return {"path": str(made.path), "cubin": made.cubin, "kernels": kernels}

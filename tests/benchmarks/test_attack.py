@@ -71,7 +71,7 @@ def campaign(*attacks: Attack) -> Campaign:
 
 class TestCampaign:
     def test_what_holds_and_what_slips(self) -> None:
-        run = campaign(Attack("good", "", holds, 1, 3), Attack("bad", "", slips, 1, 4))
+        run = campaign(Attack("good", "", holds, 1, most=3), Attack("bad", "", slips, 1, most=4))
         good, bad = run.rows(60)
         assert (good.tries, good.held, good.slipped) == (3, 3, 0)
         assert (bad.tries, bad.held, bad.slipped) == (4, 2, 2)
@@ -79,7 +79,7 @@ class TestCampaign:
 
     def test_an_attempt_is_made_again_by_its_number(self) -> None:
         all_of, one = (
-            campaign(Attack("bad", "", slips, 1, 4)),
+            campaign(Attack("bad", "", slips, 1, most=4)),
             campaign(Attack("bad", "", slips, 1)),
         )
         list(all_of.rows(60))
@@ -88,13 +88,13 @@ class TestCampaign:
         assert one.slips == all_of.slips[1:]
 
     def test_many_slips_are_listed_by_number(self) -> None:
-        run = campaign(Attack("bad", "", slips, 1, 30))
+        run = campaign(Attack("bad", "", slips, 1, most=30))
         list(run.rows(60))
         assert len(run.slips) == 9
         assert run.slips[-1].endswith("--number N of 17, 19, 21, 23, 25, 27, 29")
 
     def test_what_an_attack_does_not_foresee_counts_as_a_slip(self) -> None:
-        run = campaign(Attack("odd", "", fails, 1, 1))
+        run = campaign(Attack("odd", "", fails, 1, most=1))
         (row,) = run.rows(60)
         assert row.slipped == 1
         assert "the attempt itself failed" in run.slips[0]
@@ -105,16 +105,18 @@ class TestCampaign:
         assert row.tries == 0
         assert run.notes == ["none: not tried further: no machine of that kind"]
 
-    def test_each_attack_is_made_once_when_the_time_is_over(self) -> None:
-        run = campaign(Attack("good", "", holds, 1), Attack("bad", "", slips, 1))
-        assert [row.tries for row in run.rows(0)] == [1, 1]
+    def test_the_least_is_made_when_the_time_is_over(self) -> None:
+        run = campaign(Attack("good", "", holds, 1), Attack("bad", "", slips, 1, least=3))
+        assert [row.tries for row in run.rows(0)] == [1, 3]
 
 
 def test_the_command_writes_its_table_and_its_status(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(
-        command, "ATTACKS", (Attack("good", "what", holds, 1, 2), Attack("bad", "", slips, 1, 2))
+        command,
+        "ATTACKS",
+        (Attack("good", "what", holds, 1, most=2), Attack("bad", "", slips, 1, most=2)),
     )
     out = tmp_path / "attack.csv"
     assert command.main(["--only", "good", "--csv", str(out)]) == 0
