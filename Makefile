@@ -8,8 +8,9 @@ EXECUTOR = $(if $(PROFILE),$(shell sed -nE 's/^executor: *([a-z0-9-]+).*/\1/p' $
 SNAKEMAKE = .venv/bin/snakemake $(if $(PROFILE),--workflow-profile $(PROFILE),--cores $(CORES)) \
   $(if $(STUDY),--config study=$(STUDY))
 PYTEST_FLAGS ?= -n auto
+ATTACK ?=
 
-.PHONY: help run check report test lint bench lock setup setup-dev clean
+.PHONY: help run check report test lint bench attack lock setup setup-dev clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -39,6 +40,9 @@ lint: setup-dev ## ruff, mypy, snakefmt, snakemake --lint
 
 bench: setup ## speed and memory on this machine, as ratios to NumPy, SciPy and h5py
 	.venv/bin/python -m benchmarks.ratios
+
+attack: setup ## kills, full disks, damaged and hostile files, nasty calls: what slips (ATTACK="--minutes 10 --seed 1 --only NAME")
+	.venv/bin/python -m benchmarks.attack $(ATTACK)
 
 lock: ## resolve envs/*.in again into envs/*.txt
 	envs/lock.sh

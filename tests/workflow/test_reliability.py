@@ -11,7 +11,8 @@ def test_every_test_that_is_named_exists(root: Path) -> None:
     text = (root / "docs" / "reliability.md").read_text()
     named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text)
     assert len(named) > 20
-    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    by_hand = re.sub(r"<!-- table: .*?<!-- end -->", "", text, flags=re.DOTALL)
+    rows = [line for line in by_hand.splitlines() if line.startswith("| ")]
     assert not [row for row in rows if "| test |" not in row and "::" not in row]
     missing = []
     for file, name in named:

@@ -17,6 +17,7 @@ from typing import Any
 from argand.device import ARCHITECTURES
 from argand.precision import PRECISIONS, Precision
 
+from workflow.output.attack_tables import attack_table, planted_table
 from workflow.output.back_to_back import back_to_back
 from workflow.output.gate_tables import (
     gate_costs_table,
@@ -248,6 +249,8 @@ def profile_table(data: Path) -> str:
 
 
 TABLES: dict[str, Callable[[Path], str]] = {
+    "attack": attack_table,
+    "planted": planted_table,
     "precisions": precisions_table,
     "devices": devices_table,
     "cpu-ratios": ratios_table,

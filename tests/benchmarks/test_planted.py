@@ -1,0 +1,123 @@
+"""Planted errors: what is planted, what counts as caught, and that no fewer are than recorded."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from argand import PRECISIONS
+from argand.device import cpu
+
+from benchmarks.planted import __main__ as command
+from benchmarks.planted import campaign
+from benchmarks.planted.campaign import PlantedRow, rows_for
+from benchmarks.planted.cases import DRAWN, cases_of
+from benchmarks.planted.errors import planted, rows_of, scaled
+from workflow.accuracy import Accuracy
+from workflow.workloads.gemm import Gemm
+
+SMALL = 3
+"""Cases of each kind: the first of those that are recorded."""
+
+
+def measured(kind: str, precisions: list[str], count: int = SMALL) -> list[PlantedRow]:
+    return [row for row, _ in rows_for(kind, precisions, cpu(), count, command.SEED)]
+
+
+@pytest.mark.parametrize("kind", DRAWN)
+def test_what_is_caught_may_only_grow(kind: str, root: Path) -> None:
+    """A kind and precision catch what docs/data/planted.csv says, at least."""
+    with (root / "docs" / "data" / "planted.csv").open() as file:
+        recorded = {
+            (row["kind"], row["reference"], row["precision"]): row for row in csv.DictReader(file)
+        }
+    for row in measured(kind, list(PRECISIONS)):
+        before = recorded[kind, row.reference, row.precision]
+        what = f"{kind} {row.reference} {row.precision}"
+        assert not row.failed, what
+        if row.precision in ("fp64", "fp32"):
+            assert row.unproven < row.cases, what
+        if row.unproven == row.cases:
+            continue  # nothing is verified, whatever is planted
+        missed = {part.rsplit(" ", 3)[0] for part in row.missed.split("; ") if part}
+        assert not missed & set(before["always"].split("; ")), what
+        for name in ("largest", "typical", "random", "whole"):
+            depth = getattr(row, name)
+            assert (-1 if depth is None else depth) >= float(before[name] or -1), (what, name)
+
+
+def test_every_error_changes_a_copy_and_only_that(rng: np.random.Generator) -> None:
+    result = (rng.standard_normal((2, 3, 5)) + 1j).astype(np.complex64)
+    before = result.copy()
+    found = dict(planted(result, rng))
+    assert {"zero all", "NaN row", "sign largest", "swap rows", "exponent bit random"} <= set(found)
+    assert all(not np.array_equal(wrong, before) for wrong in found.values())
+    np.testing.assert_array_equal(result, before)
+    assert scaled(result, (0, 0), 9) is None  # 1 + 1e-9 is 1 in single precision
+    changed = scaled(result, (0, 0), 1)
+    assert changed is not None
+    assert np.count_nonzero(changed != before) == 1
+
+
+def test_a_state_is_cut_into_rows() -> None:
+    assert rows_of(np.zeros(32)).shape == (4, 8)
+    assert rows_of(np.zeros((2, 3, 4))).shape == (6, 4)
+
+
+def test_the_first_cases_are_the_same_for_any_number() -> None:
+    few, many = (
+        [(number, repr(work.case), sampled) for number, work, sampled in cases_of("gemm", n, 7)]
+        for n in (2, 4)
+    )
+    assert few == many[:2]
+
+
+@pytest.mark.parametrize(("reason", "counted"), [("not provable", "unproven"), ("off", "failed")])
+def test_a_result_that_does_not_verify_has_no_trials(
+    reason: str, counted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assess = Gemm.assess
+
+    def refuse(self: Gemm, *given: object) -> Accuracy:
+        found: Accuracy = assess(self, *given)  # type: ignore[arg-type]
+        return replace(found, verified=False, reason=reason)
+
+    monkeypatch.setattr(Gemm, "assess", refuse)
+    row = measured("gemm", ["fp32"], 1)[0]
+    assert (row.cases, getattr(row, counted), row.tries, row.whole) == (1, 1, 0, None)
+
+
+def test_a_verification_that_takes_everything_misses_everything(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assess = Gemm.assess
+
+    def accept(self: Gemm, *given: object) -> Accuracy:
+        found: Accuracy = assess(self, *given)  # type: ignore[arg-type]
+        return replace(found, verified=True, reason="")
+
+    monkeypatch.setattr(Gemm, "assess", accept)
+    row = measured("gemm", ["fp32"], 1)[0]
+    assert row.caught == 0 < row.tries
+    assert "zero all 1 of 1" in row.missed
+    assert (row.always, row.whole) == ("", None)
+
+
+def test_the_command_writes_rows_and_says_what_failed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "planted.csv"
+    given = ["--kinds", "dft", "--precisions", "fp64", "bf16", "--cases", "1", "--csv", str(out)]
+    assert command.main(given) == 0
+    with out.open() as file:
+        assert [row["precision"] for row in csv.DictReader(file)] == ["fp64", "bf16"]
+    monkeypatch.setattr(campaign, "UNPROVEN", "nothing says this")
+    monkeypatch.setattr(
+        "workflow.workloads.dft.Dft.assess",
+        lambda *_: Accuracy(verified=False, reason="off", reference="full", reference_rows=1),
+    )
+    assert command.main(given) == 1
+    assert "not verified as it is: dft bf16" in capsys.readouterr().out

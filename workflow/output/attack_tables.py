@@ -1,0 +1,49 @@
+"""What the campaign of attacks and that of planted errors found, as recorded."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from workflow.output.readable import Column, markdown_table
+
+_PLANTED = (
+    *(Column(name, name) for name in ("kind", "reference", "precision")),
+    Column("cases", "cases", numeric=True),
+    Column("unproven", "not provable", numeric=True),
+    *(Column(name, name, numeric=True) for name in ("failed", "tries", "caught")),
+    *(
+        Column(name, heading, numeric=True)
+        for name, heading in (
+            ("largest", "d, largest"), ("typical", "d, typical"), ("random", "d, random"),
+            ("whole", "d, all"),
+        )
+    ),
+    Column("missed", "missed"),
+)  # fmt: skip
+
+
+def planted_table(data: Path) -> str:
+    """What verification catches of errors planted into right results: `benchmarks.planted`.
+
+    A result at a precision that proves nothing about any of the cases has no numbers of catches.
+    """
+    with (data / "planted.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        names = [part.rpartition(" of ")[0].rpartition(" ")[0] for part in _parts(row["missed"])]
+        row["missed"] = "not provable" if row["unproven"] == row["cases"] else ", ".join(names)
+    return markdown_table(_PLANTED, rows)
+
+
+def _parts(text: str) -> list[str]:
+    return [part for part in text.split("; ") if part]
+
+
+def attack_table(data: Path) -> str:
+    """Of each attack of `benchmarks.attack` how often it was tried, and how often Argand held."""
+    with (data / "attack.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    columns = [Column("attack", "attack"), Column("what", "what")]
+    columns += [Column(name, name, numeric=True) for name in ("tries", "held", "slipped")]
+    return markdown_table(columns, rows)
