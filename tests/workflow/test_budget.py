@@ -150,7 +150,7 @@ def test_operands_that_fill_the_disk_are_refused_before_one_is_written(
     machine: dict[str, int], tmp_path: Path
 ) -> None:
     began = time.process_time()
-    with pytest.raises(NoRoomError, match=r"x\.h5: needs 4 PiB of disk, 1 GiB are free there"):
+    with pytest.raises(NoRoomError, match=r"x\.h5 needs 4 PiB of disk, 1 GiB are free there"):
         stage(study_of(x=ROWS).workload("x"), [], tmp_path / "x.h5", logging.getLogger())
     assert time.process_time() - began < 5
     assert list(tmp_path.iterdir()) == []

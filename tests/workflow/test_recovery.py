@@ -95,7 +95,7 @@ FAULTS: dict[str, tuple[Callable[[Path], AbstractContextManager[None]], str]] = 
     "flipped": (flipped, "staged/product.h5: missing, truncated or damaged"),
     "input": (written_by_another, "another program is writing"),
     "two runs": (of_another_run, f"process {os.getpid()}"),
-    "full disk": (full, "No space left on device"),
+    "full disk": (full, " of disk"),
 }
 
 

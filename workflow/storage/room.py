@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 from pathlib import Path
 
@@ -20,6 +21,6 @@ def check_room(path: Path, size: int) -> None:
     if size > free:
         raise NoRoomError(
             errno.ENOSPC,
-            f"{path}: needs {in_words(size)} of disk, {in_words(free)} are free there; make room, "
-            "or the workload smaller",
+            f"{os.strerror(errno.ENOSPC)}: {path} needs {in_words(size)} of disk, "
+            f"{in_words(free)} are free there; make room, or the workload smaller",
         )
