@@ -1,11 +1,11 @@
-"""What the campaign of attacks and that of planted errors found, as recorded."""
+"""What the campaigns of attacks, of planted errors and of random cases found, as recorded."""
 
 from __future__ import annotations
 
 import csv
 from pathlib import Path
 
-from workflow.output.readable import Column, markdown_table
+from workflow.output.readable import Column, markdown_table, number
 
 _PLANTED = (
     *(Column(name, name) for name in ("kind", "reference", "precision")),
@@ -34,6 +34,24 @@ def planted_table(data: Path) -> str:
         names = [part.rpartition(" of ")[0].rpartition(" ")[0] for part in _parts(row["missed"])]
         row["missed"] = "not provable" if row["unproven"] == row["cases"] else ", ".join(names)
     return markdown_table(_PLANTED, rows)
+
+
+_EXCEEDANCES = (
+    *(Column(name, name) for name in ("kind", "precision")),
+    *(Column(name, name, numeric=True) for name in ("cases", "exceeded", "unproven")),
+    Column("largest", "largest error / bound", numeric=True),
+    Column("median_ratio", "median bound / error", numeric=True),
+)
+
+
+def exceedances_table(data: Path) -> str:
+    """How right results of random workloads lie to their bounds: `benchmarks.exceedances`."""
+    with (data / "exceedances-cpu.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        for name in ("largest", "median_ratio"):
+            row[name] = "" if row[name] == "None" else number(float(row[name]))
+    return markdown_table(_EXCEEDANCES, rows)
 
 
 def _parts(text: str) -> list[str]:

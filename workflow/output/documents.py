@@ -17,7 +17,7 @@ from typing import Any
 from argand.device import ARCHITECTURES
 from argand.precision import PRECISIONS, Precision
 
-from workflow.output.attack_tables import attack_table, planted_table
+from workflow.output.attack_tables import attack_table, exceedances_table, planted_table
 from workflow.output.back_to_back import back_to_back
 from workflow.output.gate_tables import (
     gate_costs_table,
@@ -251,6 +251,7 @@ def profile_table(data: Path) -> str:
 TABLES: dict[str, Callable[[Path], str]] = {
     "attack": attack_table,
     "planted": planted_table,
+    "exceedances": exceedances_table,
     "precisions": precisions_table,
     "devices": devices_table,
     "cpu-ratios": ratios_table,
