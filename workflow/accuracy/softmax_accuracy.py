@@ -20,11 +20,13 @@ _BLOCK_VALUES = 1 << 16
 EXP_ROUNDINGS = 4
 """Roundings' worth of error of exp: NumPy documents under 4 ulp, ex2.approx has 2 ulp."""
 EXP_DEVIATION = 2
-"""Deviation of exp, in u: both are within an ulp almost everywhere."""
+"""What exp is within almost everywhere, in u: an ulp."""
 ARGUMENT_ROUNDINGS = 3
 """Of an exponent x - m: the difference, the product with log2(e), and log2(e) itself."""
 TILE_ROUNDINGS = 3
 """What joining a tile adds beside two exponentials: two products and a sum."""
+_LONGEST_CHAIN = 128
+"""Most values that a lane of a GPU holds in its registers."""
 _SMALLEST_TILE = 256
 """No implementation of ours has narrower tiles."""
 
@@ -97,18 +99,19 @@ def rounding_deviation(precision: Precision, values: Array, below: Array, backen
     a division and a product. Of the sum: the same of its terms, weighted by their shares p; and its
     additions, of which a term passes a chain of c and then a tree. Chains of different lanes add in
     quadrature, so a row of P lanes whose terms have shares p deviates by about c (sum p^2 + 1 / P)
-    and one for each level of the tree.
+    and one for each level of the tree. On a GPU a lane holds at most ``_LONGEST_CHAIN`` values
+    before lanes meet, as long as a block has lanes. Errors are taken to be uniform: 1 / sqrt(3).
     """
     u = bounds.accumulator_roundoff(precision)
     columns = values.shape[-1]
-    lanes = 32 if backend == "cuda" else 8
-    chain = math.ceil(columns / 32) if backend == "cuda" else 16
+    lanes = min(max(32, math.ceil(columns / _LONGEST_CHAIN)), 1024) if backend == "cuda" else 8
+    chain = math.ceil(columns / lanes) if backend == "cuda" else 16
     tiles = math.ceil(columns / (_SMALLEST_TILE * lanes))
     shared = (values**2).sum(axis=-1, keepdims=True)
     term = 2 * EXP_DEVIATION**2 + ARGUMENT_ROUNDINGS * below**2
     of_sum = (values**2 * term).sum(axis=-1, keepdims=True)
     of_sum += chain * (shared + 1 / lanes) + math.log2(max(2, columns)) + tiles
-    return np.asarray(u * np.sqrt(term + 2 + of_sum))
+    return np.asarray(u * np.sqrt((term + 2 + of_sum) / 3))
 
 
 @dataclass(frozen=True)
