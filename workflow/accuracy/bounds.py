@@ -287,7 +287,7 @@ def transform_bound(precision: Precision, factors: Sequence[int], backend: str) 
     """
     u = accumulator_roundoff(precision)
     twiddles = roundings(1, u) + math.sqrt(2) * gamma(2, u)
-    between = (1 + twiddles) ** (len(factors) - 1) * (1 + roundings(4, u))
+    between = (1 + twiddles) ** max(0, len(factors) - 1) * (1 + roundings(4, u))
     levels = 3 * (math.log2(max(1, math.prod(factors))) + 3)
     reference = gamma(7 * levels, 2.0**-53)
     stages = compounded([stage_bound(precision, factor, backend) for factor in factors])

@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from workflow.storage.failures import writing
 from workflow.storage.run_folder import result_path
 
 # Okabe and Ito's palette, told apart with every common colour blindness; yellow is left to the
@@ -54,4 +55,6 @@ def save(path: Path, draw: Callable[[], Figure]) -> None:
     with mpl.rc_context(), result_path(path) as temporary:
         mpl.rcdefaults()  # whatever the user's matplotlibrc says
         mpl.rcParams.update(STYLE)
-        draw().savefig(temporary, format="svg", metadata={"Date": None})
+        figure = draw()
+        with writing(temporary):
+            figure.savefig(temporary, format="svg", metadata={"Date": None})

@@ -135,7 +135,8 @@ def beside_cufft(rows: Sequence[Row]) -> list[dict[str, str]]:
             "x cuFFT": f"{other['time_us_p50'] / own['time_us_p50']:.2f}",
             "of copy": f"{own['limit_fraction']:.3f}",
             "error": f"{own['rel_frobenius']:.2e}",
-            "cuFFT's": f"{other['rel_frobenius']:.2e}", "bound": "–" if own["bound"] is None else f"{own['bound']:.2e}",
+            "cuFFT's": f"{other['rel_frobenius']:.2e}",
+            "bound": "–" if own["bound"] is None else f"{own['bound']:.2e}",
             "what ran": str(own["algorithm"]),
         }
         for length in sorted(theirs.keys() & ours.keys())

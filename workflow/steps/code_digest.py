@@ -37,6 +37,7 @@ AROUND: tuple[str, ...] = (
     "workflow.steps.job_device",
     "workflow.steps.joblog",
     "workflow.steps.progress",
+    "workflow.storage.failures",
     "workflow.storage.run_folder",
     "workflow.storage.shared_lock",
     "workflow.versions",

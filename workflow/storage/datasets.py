@@ -19,6 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from workflow.storage.chunks import read_chunked, write_chunked
+from workflow.storage.failures import DataError as DataError
+from workflow.storage.failures import reading, writing, writing_named
 from workflow.storage.run_folder import result_path
 from workflow.storage.seal import check_seal, checksummed_ranges, seal
 from workflow.storage.slabs import SlabWriter
@@ -26,10 +28,6 @@ from workflow.workloads.base import Array, blank
 
 FORMAT = 2
 """Since 2 chunks have a CRC-32 beside the Fletcher-32 of HDF5."""
-
-
-class DataError(RuntimeError):
-    """A file that the pipeline wrote is missing a part, damaged, or of another kind."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,11 +66,14 @@ def open_written(path: Path, content: str) -> Iterator[h5py.File]:
     """Open a file of ours for reading.
 
     Raises DataError that names the file where it is missing, not HDF5, damaged anywhere that is
-    read inside the block, or does not hold ``content`` (``staged``, ``run``, ``product``).
+    read inside the block, or does not hold ``content`` (``staged``, ``run``, ``product``). What
+    happens to other files inside the block is not told of this one.
     """
-    try:
-        check_seal(path)
-        with h5py.File(path, "r", rdcc_nbytes=0) as file:
+    with reading(path):
+        with reading(path, alone=True):
+            check_seal(path)
+            file = h5py.File(path, "r", rdcc_nbytes=0)
+        with file:
             found = file.attrs.get("argand_content")
             if found != content:
                 raise DataError(f"{path}: expected a {content} file of argand, found {found!r}")
@@ -82,26 +83,28 @@ def open_written(path: Path, content: str) -> Iterator[h5py.File]:
                     "; delete it and run again"
                 )
             yield file
-    except OSError as error:
-        raise DataError(
-            f"{path}: missing, truncated or damaged ({error}); delete it and run again"
-        ) from error
-    except KeyError as error:
-        raise DataError(f"{path}: incomplete ({error}); delete it and run again") from error
 
 
 @contextlib.contextmanager
 def create(path: Path, content: str, attributes: Mapping[str, Any]) -> Iterator[h5py.File]:
     """A new file that appears under its name, sealed, only when the block ends without error."""
     with result_path(path) as temporary:
-        with h5py.File(temporary, "w", libver="v110", rdcc_nbytes=0) as file:
-            file.attrs["argand_content"] = content
-            file.attrs["argand_format"] = FORMAT
-            for key, value in attributes.items():
-                file.attrs[key] = value
-            yield file
-            ranges = checksummed_ranges(file)
-        seal(temporary, ranges)
+        with writing_named(temporary):
+            file = h5py.File(temporary, "w", libver="v110", rdcc_nbytes=0)
+            try:
+                file.attrs["argand_content"] = content
+                file.attrs["argand_format"] = FORMAT
+                for key, value in attributes.items():
+                    file.attrs[key] = value
+                yield file
+                ranges = checksummed_ranges(file)
+                file.close()
+            except BaseException:
+                with contextlib.suppress(Exception):  # closing fails again where writing did
+                    file.close()
+                raise
+        with writing(temporary):
+            seal(temporary, ranges)
 
 
 def write_dataset(group: h5py.Group, name: str, data: Array) -> h5py.Dataset:
@@ -109,14 +112,19 @@ def write_dataset(group: h5py.Group, name: str, data: Array) -> h5py.Dataset:
     data = np.asarray(data)
     if data.ndim == 0 or data.size == 0 or data.dtype.kind not in "fiucV":
         return group.create_dataset(name, data=data)
-    return write_chunked(group, name, data)
+    with writing(Path(group.file.filename), data.nbytes):
+        return write_chunked(group, name, data)
 
 
 def read_dataset(dataset: h5py.Dataset, part: Sequence[slice] | None = None) -> Array:
-    """Read an array that `write_dataset` wrote, or a range of each axis, its checksums checked."""
-    if dataset.chunks is None:
-        return np.asarray(dataset[() if part is None else tuple(part)])
-    return read_chunked(dataset, part)
+    """Read an array that `write_dataset` wrote, or a range of each axis, its checksums checked.
+
+    Raises DataError that names the file.
+    """
+    with reading(Path(dataset.file.filename), alone=True):
+        if dataset.chunks is None:
+            return np.asarray(dataset[() if part is None else tuple(part)])
+        return read_chunked(dataset, part)
 
 
 def without_values(dataset: h5py.Dataset) -> Array:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import h5py
@@ -19,6 +20,7 @@ from argand.device import available_cores
 
 from workflow.storage.chunk_places import chunk_offsets, chunk_shape, inside_of
 from workflow.storage.chunks import write_pieces
+from workflow.storage.failures import writing
 from workflow.storage.slabs import SlabWriter
 
 Array = npt.NDArray[Any]
@@ -103,7 +105,8 @@ class Drawn:
         def raw(offset: tuple[int, ...]) -> npt.NDArray[np.uint8]:
             return np.ascontiguousarray(self.piece(offset)).reshape(-1).view(np.uint8)
 
-        return write_pieces(group, name, self.shape, self.dtype, raw, available_cores())
+        with writing(Path(group.file.filename)):
+            return write_pieces(group, name, self.shape, self.dtype, raw, available_cores())
 
     def held(self) -> Array:
         """All of it, in memory."""

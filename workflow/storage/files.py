@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from workflow.storage.failures import writing
 from workflow.storage.run_folder import result_path
 
 
 def atomic_text(path: Path, text: str) -> None:
     """Write a text file atomically, in UTF-8."""
-    with result_path(path) as temporary:
+    with result_path(path) as temporary, writing(temporary, len(text)):
         temporary.write_text(text, encoding="utf-8")
 
 

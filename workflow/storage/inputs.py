@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from workflow.config.file_input import FileInput
+from workflow.storage.failures import WriteError, cause_of, is_of_system, writing
 from workflow.storage.files import is_file, sha256_of
 from workflow.storage.input_operand import InputError as InputError
 from workflow.storage.input_operand import InputOperand, dataset_paths
@@ -89,9 +90,11 @@ def read_operand(
                 f"input.{operand}: {found.name} of {source.file} takes more memory than the "
                 f"{in_words(needed)} of its shape ({error})"
             ) from error
+        except WriteError:
+            raise
         except OSError as error:
             raise InputError(
-                f"input.{operand}: {found.name} of {source.file} cannot be read ({error})"
+                f"input.{operand}: {found.name} of {source.file} cannot be read ({cause_of(error)})"
             ) from error
     return np.ascontiguousarray(data).reshape(header.shape)
 
@@ -118,7 +121,8 @@ def _on_disk(found: InputOperand, header: OperandHeader, needed: int, there: int
         )
     with limited_memory(room):
         found.check_chunks()
-    with tempfile.TemporaryFile(dir=folder) as file:
+    scratch = Path(folder or tempfile.gettempdir()) / "scratch file"
+    with writing(scratch, size), tempfile.TemporaryFile(dir=folder) as file:
         os.posix_fallocate(file.fileno(), 0, size)  # a full disk is an error now, no signal later
         data = np.memmap(file, header.dtype, "r+", shape=found.picked.shape)
     for place, picked in pieces:
@@ -163,11 +167,13 @@ def _opened(path: Path) -> Iterator[h5py.File]:
             yield file
         if _state(path) != before:
             raise InputError(f"input.file: {path} was changed by another program while it was read")
-    except InputError:
+    except (InputError, WriteError):
         raise
     except BlockingIOError as error:
         raise InputError(f"input.file: another program is writing {path} ({error})") from error
     except _DAMAGE as error:
+        if is_of_system(error):
+            raise InputError(f"input.file: {path} cannot be read ({cause_of(error)})") from error
         raise InputError(f"input.file: {path} is not a readable HDF5 file ({error})") from error
 
 

@@ -21,6 +21,8 @@ from typing import TextIO
 from argand.atomic_files import LEFTOVERS, atomic_path
 from argand.plain_files import open_plain, read_plain
 
+from workflow.storage.failures import write_error
+
 RESULTS = Path("results")
 """Where a study's results are, from the folder that a run and its jobs work in."""
 RUN = "ARGAND_RUN"
@@ -145,13 +147,21 @@ def check_run(folder: Path = RESULTS) -> None:
 
 @contextlib.contextmanager
 def result_path(path: Path) -> Iterator[Path]:
-    """A temporary path that becomes ``path`` as `atomic_path` does it, if `check_run` lets it."""
+    """A temporary path that becomes ``path`` as `atomic_path` does it, if `check_run` lets it.
+
+    Raises WriteError where the file cannot be made, synced or given its name.
+    """
+    inside = False
     try:
         with atomic_path(path, check_run) as temporary:
+            inside = True
             yield temporary
-    except OSError:
+            inside = False
+    except OSError as error:
         check_run()  # the run that has the folder now has removed the temporary file
-        raise
+        if inside or isinstance(error, FileNotFoundError):
+            raise
+        raise write_error(path, error) from error
 
 
 def _lock_file(folder: Path) -> Path:

@@ -6,11 +6,11 @@ would keep a writer waiting. Each chunk's checksum is checked as everywhere.
 
 from __future__ import annotations
 
-import os
 import zlib
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Self
 
@@ -23,6 +23,7 @@ from workflow.storage.checksum import fletcher32
 from workflow.storage.chunk_places import chunk_offsets, chunk_shape, inside_of, overlap
 from workflow.storage.chunk_reader import CHECKSUM_BYTES, ChunkReader
 from workflow.storage.chunk_sums import write_sums
+from workflow.storage.failures import synced
 
 Array = npt.NDArray[Any]
 _MOST_THREADS = 8
@@ -109,6 +110,7 @@ class SlabWriter:
             name, shape=self.shape, dtype=self.dtype, chunks=self._chunk, fletcher32=True
         )
         self._descriptor = self._dataset.file.id.get_vfd_handle()
+        self._path = Path(self._dataset.file.filename)
         self._size = int(np.prod(self._chunk)) * self.dtype.itemsize
         self._fillers = ThreadPoolExecutor(min(_MOST_THREADS, available_cores()))
         self._buffers: SimpleQueue[Array] = SimpleQueue()
@@ -180,6 +182,6 @@ class SlabWriter:
         self._written += 1
         if self._written % _SYNC_EVERY == 0:
             # The disk begins with what is written, so that the file's last sync is not for all.
-            self._syncs.append(self._syncer.submit(os.fsync, self._descriptor))
+            self._syncs.append(self._syncer.submit(synced, self._descriptor, self._path))
             if self._syncs[0].done():
                 self._syncs.popleft().result()

@@ -1,0 +1,178 @@
+"""What became of a file that could not be read or written: which one, why, and what to do.
+
+A job reads some files while it writes another. An error of the system is told of the file that it
+is about: by its name, where the error or HDF5's words have it, else by what was being done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from workflow.storage.memory import in_words
+
+_NAMED = re.compile(r"\b(?:file)?name = '([^']*)'")
+_NUMBERED = re.compile(r"\berrno = (\d+)")
+"""HDF5 writes both into the text of its errors."""
+_TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part")
+"""A name of `argand.atomic_files.atomic_path`."""
+
+_ADVICE = {
+    errno.EDQUOT: "the quota of this user is used up; free some of it or ask for more",
+    errno.EFBIG: "the file would be larger than ulimit -f or the file system allows",
+    errno.EROFS: "the file system takes no writes; run in another folder",
+    errno.EACCES: "this user has no right to it; give it, or run in another folder",
+    errno.EPERM: "this user has no right to it; give it, or run in another folder",
+    errno.EMFILE: "this process has all the files open that ulimit -n allows; raise it",
+    errno.ENFILE: "this machine has all the files open that it allows; close some",
+    errno.ENOMEM: "this machine has no memory left; end what takes it",
+    errno.EIO: "its device fails; look at the system's log",
+    errno.ESTALE: "its file server has lost it; run again",
+}
+
+
+class DataError(RuntimeError):
+    """A file that the pipeline wrote is missing a part, damaged, or of another kind."""
+
+
+class WriteError(OSError):
+    """A file cannot be written; the text names it, the cause and what to do."""
+
+    def __init__(self, number: int | None, text: str) -> None:
+        super().__init__(number, text)
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+
+def number_of(error: BaseException) -> int | None:
+    """The system's number of an error, where it has one: h5py has some in the text alone."""
+    found = getattr(error, "errno", None)
+    if isinstance(found, int):
+        return found
+    words = _NUMBERED.search(str(error))
+    return int(words[1]) if words else None
+
+
+def is_of_system(error: BaseException) -> bool:
+    """Whether an error says nothing of a file's content, so that to make it again is no help."""
+    return number_of(error) in {*_ADVICE, errno.ENOSPC}
+
+
+def cause_of(error: BaseException) -> str:
+    """The system's words for an error, and what to do about it; else the error's own words."""
+    number = number_of(error)
+    if number is None:
+        return str(error)
+    advice = _ADVICE.get(number)
+    return f"{os.strerror(number)}{f': {advice}' if advice else ''}"
+
+
+@contextlib.contextmanager
+def reading(path: Path, *, alone: bool = False) -> Iterator[None]:
+    """Within the block a file of ours is read; its errors become DataError that names it.
+
+    Errors that are of another file, or of none, are left as they are. With ``alone`` nothing else
+    is done in the block, so that every error is of this file.
+    """
+    try:
+        yield
+    except WriteError:
+        raise
+    except OSError as error:
+        named = _file_of(error)
+        ours = _is_same(named, path) if named else alone or number_of(error) is None
+        if not ours:
+            raise
+        if is_of_system(error):
+            raise DataError(f"{path}: cannot be read ({cause_of(error)})") from error
+        raise DataError(
+            f"{path}: missing, truncated or damaged ({error}); delete it and run again"
+        ) from error
+    except KeyError as error:
+        raise DataError(f"{path}: incomplete ({error}); delete it and run again") from error
+
+
+@contextlib.contextmanager
+def writing(path: Path, needed: int | None = None) -> Iterator[None]:
+    """Within the block nothing but a file is written; its errors become WriteError that names it.
+
+    ``path`` may be the temporary name of `argand.atomic_files.atomic_path`. ``needed`` is how many
+    bytes are written, where that is known. Errors of other files are left as they are, and so are
+    those without a number of the system's, which are no matter of writing.
+    """
+    try:
+        yield
+    except WriteError:
+        raise
+    except (OSError, RuntimeError) as error:
+        named = _file_of(error)
+        if number_of(error) is None or (named and not _is_same(named, path)):
+            raise
+        raise write_error(path, error, needed) from error
+
+
+@contextlib.contextmanager
+def writing_named(path: Path) -> Iterator[None]:
+    """Within the block a file is written among other things: errors that name it become WriteError.
+
+    HDF5 names the file in what it says of failed writes, also of those it does when it closes it.
+    """
+    try:
+        yield
+    except WriteError:
+        raise
+    except (OSError, RuntimeError) as error:
+        named = _file_of(error)
+        if named is None or number_of(error) is None or not _is_same(named, path):
+            raise
+        raise write_error(path, error) from error
+
+
+def synced(descriptor: int, path: Path) -> None:
+    """Wait until what was written to a file is on its disk. Raises WriteError."""
+    with writing(path):
+        os.fsync(descriptor)
+
+
+def write_error(path: Path, error: BaseException, needed: int | None = None) -> WriteError:
+    """What to raise where a file, or its temporary one, could not be written."""
+    hidden = _TEMPORARY.fullmatch(path.name)
+    final = path.with_name(hidden[1]) if hidden else path
+    number = number_of(error)
+    if number != errno.ENOSPC:
+        return WriteError(number, f"{final}: cannot be written ({cause_of(error)})")
+    written = ""
+    with contextlib.suppress(OSError):
+        written = f"{in_words(path.stat().st_size)} of it were written, "
+    if needed is not None:
+        written = f"{in_words(needed)} were to be added, {written}"
+    free = "an unknown number of bytes"
+    with contextlib.suppress(OSError):
+        free = in_words(shutil.disk_usage(final.parent).free)
+    return WriteError(
+        number,
+        f"{final}: cannot be written (No space left on device): {written}and the device that holds "
+        f"{final.parent} has {free} free; make room there, or run in another folder",
+    )
+
+
+def _file_of(error: BaseException) -> str | None:
+    """The file that an error names."""
+    name = getattr(error, "filename", None)
+    if isinstance(name, bytes):
+        return os.fsdecode(name)
+    if isinstance(name, str | os.PathLike):
+        return os.fspath(name)
+    words = _NAMED.search(str(error))
+    return words[1] if words else None
+
+
+def _is_same(name: str, path: Path) -> bool:
+    return Path(name) == path or Path(name).resolve() == path.resolve()
