@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import math
 from collections.abc import Callable
 from typing import Any
@@ -268,8 +269,13 @@ def _calls(name: str, rng: Rng) -> str:
 
 
 def _ours(error: BaseException) -> bool:
-    """Whether an error was raised by Argand itself, and not below it."""
+    """Whether a statement of Argand raised an error, and not what it called, such as NumPy."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return trace is not None and "/argand/" in trace.tb_frame.f_code.co_filename
+    if trace is None:
+        return False
+    file = trace.tb_frame.f_code.co_filename
+    return "/argand/" in file and linecache.getline(file, trace.tb_lineno).strip().startswith(
+        "raise"
+    )

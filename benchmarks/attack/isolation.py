@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import resource
 import signal
@@ -42,6 +43,7 @@ def isolated(call: Callable[[], Any], *, memory: int = MEMORY, seconds: float = 
     if child == 0:
         try:
             os.setsid()
+            faulthandler.disable()
             silence = os.open(os.devnull, os.O_RDWR)
             for stream in (0, 1, 2):
                 os.dup2(silence, stream)

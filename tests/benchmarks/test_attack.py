@@ -8,12 +8,13 @@ import shutil
 import time
 from pathlib import Path
 
+import argand
 import h5py
 import numpy as np
 import pytest
 
 from benchmarks.attack import __main__ as command
-from benchmarks.attack import nasty
+from benchmarks.attack import api, nasty
 from benchmarks.attack.campaign import Attack, Attempt, Campaign, NotTriedError, require
 from benchmarks.attack.damage import _damaged
 from benchmarks.attack.hostile_studies import _Tags
@@ -183,6 +184,20 @@ def test_layouts_and_targets_hold_the_same_numbers(rng: np.random.Generator) -> 
         targets.add(where)
     assert len(layouts) == 6
     assert len(targets) == 5
+
+
+def test_an_error_below_argand_is_no_documented_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy's own error is one that nobody foresaw; one that Argand raises is an answer."""
+
+    def short(rng: np.random.Generator) -> tuple[str, str]:
+        return "", str(argand.softmax(np.zeros((2, 0))))
+
+    def broken(rng: np.random.Generator) -> tuple[str, str]:
+        return "", str(np.zeros(0).reshape(1, -1, 2).max(axis=-1))
+
+    for function, held in ((short, True), (broken, False)):
+        monkeypatch.setitem(api.FUNCTIONS, "one", function)
+        assert (api._calls("one", np.random.default_rng(1)) == "") == held
 
 
 def test_an_element_of_a_page_is_told_from_text() -> None:
