@@ -22,6 +22,8 @@ _BLOCK_VALUES = 1 << 21
 NumPy's calls are long enough that threads seldom wait for each other's hold of the interpreter."""
 _UNSHIFTED = 60.0
 """Largest exponent of a row whose exponentials are taken as they are: e^60 times 2^40 is finite."""
+_FAR = -80.0
+"""Exponent of a tile below its row's maximum from which on a factor of e^-80 is taken twice."""
 _ALONE = 1 + 1e-6
 """Up to how many times its largest term a row's sum may be that term alone, rounded."""
 _EXACT_KINDS = {"float64": FP64.name, "float32": FP32.name}
@@ -146,7 +148,13 @@ def _rows(x: Array, out: Array, problem: SoftmaxProblem) -> Array:
                 out[:, tile] -= np.where(unbounded, 0, np.log(running_sum))
             else:
                 # A tile of -inf alone has shift 0, maybe far above the row: 0 x e^inf is NaN.
-                divisor = running_sum / np.exp(scale * np.minimum(shift - running_max, 0))
+                reach = scale * np.minimum(shift - running_max, 0)
+                far = reach < _FAR
+                if far.any():
+                    # In two steps, neither of which leaves fp32's range where the result does not.
+                    reach = np.where(far, reach / 2, reach)
+                    out[:, tile] *= np.where(far, np.exp(reach), 1)
+                divisor = running_sum / np.exp(reach)
                 if alone:
                     out[:, tile] /= divisor
                 else:

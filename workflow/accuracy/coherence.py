@@ -59,5 +59,7 @@ def _normal(lines: Array) -> Array:
     known = np.where(np.isfinite(lines), lines, 0).astype(complex)
     largest = max(np.abs(known.real).max(initial=0), np.abs(known.imag).max(initial=0))
     if largest:
-        known = known * 2.0 ** -np.frexp(largest)[1]
+        exponent = -int(np.frexp(largest)[1])
+        # In two steps: one power of two may be out of range where numbers are subnormal.
+        known = known * 2.0 ** (exponent // 2) * 2.0 ** (exponent - exponent // 2)
     return np.asarray(known.astype(np.complex64).astype(complex))

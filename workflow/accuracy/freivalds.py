@@ -286,5 +286,10 @@ def _per_block(x: Array) -> Array:
 
 
 def _block_norm(x: Array) -> Array:
-    """2-norms over blocks of the last axis."""
-    return np.sqrt(_per_block(x.real**2 + x.imag**2))
+    """2-norms over blocks of the last axis, also where squares are out of fp64's range."""
+    blocks = np.arange(0, x.shape[-1], BLOCK)
+    moduli = np.abs(x)
+    largest = np.maximum.reduceat(moduli, blocks, axis=-1)
+    unit = np.where((largest > 0) & np.isfinite(largest), largest, 1)
+    moduli = moduli / np.repeat(unit, BLOCK, axis=-1)[..., : x.shape[-1]]
+    return np.asarray(np.sqrt(_per_block(moduli * moduli)) * unit)

@@ -23,13 +23,13 @@ class Lines:
 
     Attributes:
         sums: of the moduli.
-        squares: sums of the squared moduli.
+        norms: 2-norms.
         largest: real or imaginary component that is finite.
         finite: whether every value is.
     """
 
     sums: Array
-    squares: Array
+    norms: Array
     largest: Array
     finite: Array
 
@@ -39,7 +39,7 @@ def lines_of(x: Array, axis: int) -> Lines:
     matrices = x.reshape(math.prod(x.shape[:-2]), *x.shape[-2:])  # there may be no element
     length, lines = matrices.shape[axis], matrices.shape[-3 - axis]
     shape = (len(matrices), lines)
-    sums, squares, largest = (np.zeros(shape) for _ in range(3))
+    sums, norms, largest = (np.zeros(shape) for _ in range(3))
     finite = np.ones(shape, bool)
 
     def look(block: tuple[slice, slice]) -> None:
@@ -47,7 +47,7 @@ def lines_of(x: Array, axis: int) -> Lines:
         values = matrices[some, own] if axis == -1 else matrices[some, :, own]
         moduli = np.abs(values).astype(float)
         sums[block] = moduli.sum(axis=axis)
-        squares[block] = (moduli * moduli).sum(axis=axis)
+        norms[block] = norm_along(moduli, axis)
         parts = np.maximum(np.abs(values.real), np.abs(values.imag))
         known = np.isfinite(parts)
         largest[block] = np.where(known, parts, 0).max(axis=axis, initial=0)
@@ -59,4 +59,11 @@ def lines_of(x: Array, axis: int) -> Lines:
     with np.errstate(all="ignore"):
         for_each(look, blocks)
     kept = (*x.shape[:-2], lines, 1) if axis == -1 else (*x.shape[:-2], 1, lines)
-    return Lines(*(found.reshape(kept) for found in (sums, squares, largest, finite)))
+    return Lines(*(found.reshape(kept) for found in (sums, norms, largest, finite)))
+
+
+def norm_along(moduli: Array, axis: int) -> Array:
+    """2-norms of lines of moduli whose squares may be out of fp64's range."""
+    largest = moduli.max(axis=axis, keepdims=True, initial=0)
+    unit = np.where((largest > 0) & np.isfinite(largest), largest, 1)
+    return np.asarray(np.sqrt(((moduli / unit) ** 2).sum(axis=axis)) * np.squeeze(unit, axis))

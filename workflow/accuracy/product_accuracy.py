@@ -13,6 +13,7 @@ from argand.scaling_range import product_range
 from workflow.accuracy import bounds
 from workflow.accuracy.freivalds import freivalds
 from workflow.accuracy.judgement import Accuracy, Checks, finite, ratio, same_shape
+from workflow.accuracy.lines import norm_along
 from workflow.accuracy.product_bounds import Bounds, relative_bounds
 from workflow.accuracy.references import Array, ProductReference
 from workflow.accuracy.whole_error import whole_error
@@ -24,7 +25,10 @@ _BLOCK_VALUES = 1 << 16
 
 @dataclass
 class _Worst:
-    """Maxima and sums over some elements; ``where`` the largest excess of each part is."""
+    """Maxima and sums over some elements; ``where`` the largest excess of each part is.
+
+    Squares are of `ProductReference.unit` times what they are of.
+    """
 
     squared_error: float = 0.0
     squared_size: float = 0.0
@@ -109,18 +113,41 @@ def _whole(
     With a full reference it is known, else estimated (`whole_error`). A result that is beyond the
     probabilistic bound is judged once more, on vectors of its own.
     """
+    skipped = _skipped(reference, precision, backend)
     for draw in range(2):
         whole = whole_error(reference, result, precision, draw=draw)
         if reference.sampled:
             error, size = ratio(whole.error, whole.size), whole.size
             limit = whole.limit
         else:
-            size = float(np.sqrt(worst.squared_size))
-            error = limit = ratio(float(np.sqrt(worst.squared_error)), size)
+            size = float(np.sqrt(worst.squared_size)) / reference.unit
+            error = limit = ratio(float(np.sqrt(worst.squared_error)) / reference.unit, size)
         found = relative_bounds(reference, whole, size, precision, backend)
+        if skipped and size:
+            found = Bounds(found.worst, found.probable + skipped / size)
         if error <= found.probable:
             break
     return error, limit, found
+
+
+def _skipped(reference: ProductReference, precision: Precision, backend: str) -> float:
+    """The worst case of what a full reference has and random vectors leave out.
+
+    These are the rows and columns in which some element of the addend is not finite.
+    """
+    if reference.sampled or reference.c is None:
+        return 0.0
+    shape = (reference.batch, reference.m, reference.n)
+    lost = ~finite(reference.items(reference.c, 0, reference.batch))
+    if not lost.any():
+        return 0.0
+    left_out = lost.any(axis=-1, keepdims=True) | lost.any(axis=-2, keepdims=True)
+    magnitude = reference.magnitude.reshape(shape)
+    magnitude = np.where(left_out & np.isfinite(magnitude), magnitude, 0)
+    bound = bounds.product_bound(
+        precision, reference.k, backend, alpha=reference.alpha, beta=reference.beta
+    )
+    return float(np.sqrt(2) * bound * norm_along(magnitude.reshape(-1), 0))
 
 
 def _misplaced_nonfinite(reference: ProductReference, result: Array) -> int:
@@ -199,6 +226,7 @@ def _compare(
         for values in (np.abs(error.real), np.abs(error.imag))
     ]
     (re, re_excess, _), (im, im_excess, _) = parts
+    error, exact = error * reference.unit, exact * reference.unit
     places = [
         f"({first + product}, {block.chosen[row]}, {column})"
         for _, _, (product, row, column) in parts

@@ -10,6 +10,7 @@ from argand import Precision
 from argand.precision import FP64, PRECISIONS
 
 from workflow.accuracy import bounds
+from workflow.accuracy.lines import norm_along
 from workflow.accuracy.probabilistic import accumulation_deviation, concentration
 from workflow.accuracy.references import Array, ProductReference
 from workflow.accuracy.whole_error import LIMIT, WholeError
@@ -60,6 +61,8 @@ def relative_bounds(
     ends = (u + 2.0**-FP64.significand) * scaled
     probable = LIMIT * whole.rounding + math.sqrt(2) * _lost(reference, precision, backend, 0.0)
     probable += concentration(elements) * ((summed + exact) * whole.partial_sums + ends)
+    # What overflows is no bound, and a NaN would be one that nothing is within.
+    worst = worst if worst == worst else math.inf
     return Bounds(worst / size, probable / size)
 
 
@@ -67,15 +70,15 @@ def _norm_product(reference: ProductReference) -> float:
     """sqrt of the sum over all products of ||A||^2 ||B||^2, without lines that are not finite."""
     if not reference.k:
         return 0.0
-    a = _by_product(reference, reference.rows_of_a.squares, reference.rows_of_a.finite)
-    b = _by_product(reference, reference.columns_of_b.squares, reference.columns_of_b.finite)
-    return float(np.sqrt((a * b).sum()))
+    a = _by_product(reference, reference.rows_of_a.norms, reference.rows_of_a.finite)
+    b = _by_product(reference, reference.columns_of_b.norms, reference.columns_of_b.finite)
+    return float(norm_along(a * b, 0))
 
 
 def _by_product(reference: ProductReference, values: Array, finite: Array) -> Array:
-    """(batch,): sums over lines of some values of lines."""
-    known = np.where(finite, values, 0)
-    return np.asarray(reference.items(known, 0, reference.batch).sum(axis=(-2, -1)))
+    """(batch,): 2-norms over lines of some values of lines."""
+    known = reference.items(np.where(finite, values, 0), 0, reference.batch)
+    return norm_along(known.reshape(len(known), -1), 1)
 
 
 def _lost(
@@ -92,13 +95,11 @@ def _lost(
         return total
     rows, columns = reference.rows_of_a, reference.columns_of_b
 
-    def norm(line: Array, finite: Array) -> Array:
-        return np.sqrt(_by_product(reference, line**2, finite))
-
-    lost_a = norm(terms.operand + of_largest * rows.largest, rows.finite)
-    lost_b = norm(terms.operand + of_largest * columns.largest, columns.finite)
-    sums_a, sums_b = norm(rows.sums, rows.finite), norm(columns.sums, columns.finite)
+    lost_a = _by_product(reference, terms.operand + of_largest * rows.largest, rows.finite)
+    lost_b = _by_product(reference, terms.operand + of_largest * columns.largest, columns.finite)
+    sums_a = _by_product(reference, rows.sums, rows.finite)
+    sums_b = _by_product(reference, columns.sums, columns.finite)
     operands = math.sqrt(2) * (lost_a * sums_b + sums_a * lost_b) + 2 * k * lost_a * lost_b
-    inner = 2 * float(np.linalg.norm(operands))
+    inner = 2 * float(norm_along(operands, 0))
     inner += 2 * k * len(precision.products) * terms.result * elements
     return total + bounds.spread(reference.alpha) * abs(reference.alpha) * inner

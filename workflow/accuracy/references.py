@@ -89,6 +89,13 @@ class ProductReference:
         return lines_of(self.b, -2)
 
     @cached_property
+    def unit(self) -> float:
+        """A power of two that brings the largest magnitude near 1, so that squares are in range."""
+        largest = float(np.max(self.magnitude, initial=0, where=np.isfinite(self.magnitude)))
+        exponent = int(np.frexp(largest)[1]) if largest else 0
+        return 2.0 ** -max(-1000, min(1000, exponent))
+
+    @cached_property
     def coherence(self) -> float:
         """By how much roundings exceed independent ones on these data (`coherence`), at least 1."""
         if 0 in (self.batch, self.m, self.n, self.k):

@@ -117,7 +117,7 @@ def assess_spectrum(
             row, excess = _worst_row(errors, np.where(sizes == 0, 0, bound * sizes + lost))
             judge(excess <= 1, f"max_row_error: row {row} is {excess:.3g} times what is allowed "
                 f"(bound {bound:.3g})")  # fmt: skip
-        row, excess = _worst_row(largest, np.where(sizes == 0, 0, of_peak * peaks + lost))
+        row, excess = _worst_row(largest, np.where(peaks == 0, 0, of_peak * peaks + lost))
         checks.expect(excess <= 1, f"a bin of row {row} is off by {excess:.3g} times what is "
             f"allowed ({of_peak:.3g} of the row's largest bin)")  # fmt: skip
         norm = float(np.linalg.norm(sizes))

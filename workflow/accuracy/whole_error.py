@@ -110,11 +110,11 @@ def whole_error(
                 sizes += size / 2
 
     def mean(squares: float) -> float:
-        return float(np.sqrt(squares / (2 * VECTORS)))
+        return float(np.sqrt(squares / (2 * VECTORS))) / reference.unit
 
     return WholeError(
         mean(found.error), mean(found.rounding), mean(found.partial_sums), mean(found.addend),
-        mean(found.size), float(np.sqrt(sizes)),
+        mean(found.size), float(np.sqrt(sizes)) / reference.unit,
     )  # fmt: skip
 
 
@@ -169,15 +169,15 @@ def _of_rows(
         product, rounded, sums = inner.times(np.where(good, left, 0))
         exact = reference.alpha * product
         scale = abs(reference.alpha) ** 2
-        found.rounding = scale * _square(rounded)
+        found.rounding = scale * _square(rounded * reference.unit)
         found.partial_sums = scale * sums
     if addend is not None:
         own = reference.beta * (np.where(good & used, addend, 0).astype(complex) @ x)
         exact = exact + own
-        found.addend = _square(own)
-    found.error = _square(np.where(good, values @ x - exact, 0))
-    found.size = _square(np.where(good, exact, 0))
-    return found, _square(values)
+        found.addend = _square(own * reference.unit)
+    found.error = _square(np.where(good, values @ x - exact, 0) * reference.unit)
+    found.size = _square(np.where(good, exact, 0) * reference.unit)
+    return found, _square(values * reference.unit)
 
 
 class _Inner:
@@ -224,7 +224,7 @@ class _Inner:
         sums = 0.0
         for start, stop in zip(self.edges[:-1], self.edges[1:], strict=True):
             product = product + wide[:, :, start:stop] @ self.exact[:, start:stop]
-            sums += _square(product) / (len(self.edges) - 1)
+            sums += _square(product * self.sides.reference.unit) / (len(self.edges) - 1)
         rounded = np.zeros((1, 1, 1), complex)
         if self.rounds:
             rounded = -product
