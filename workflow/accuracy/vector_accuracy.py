@@ -84,7 +84,7 @@ def assess_spectrum(
         raise ValueError(f"factors must have the product {length}, got {list(factors)}")
     deviation += reference_deviation(length)
     terms = bounds.underflow(precision, backend)
-    lost = stages * 4.0 * length**2 * (terms.operand + terms.result)
+    lost = max(stages, 1) * 4.0 * length**2 * (terms.operand + terms.result)
     checks = Checks()
     rows = reference.values.reshape(-1, length), result.reshape(-1, length)
     count = len(rows[0])
