@@ -20,7 +20,7 @@ from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, candidates
 from argand.gemm_plan import candidates as mma_tiles
 from argand.kernel_families import Family
 from argand.operands import OPS
-from argand.wgmma_plan import TARGET
+from argand.plan import TARGET
 
 from benchmarks.gemm_ours import unscaled
 from benchmarks.operands import random_operands

@@ -19,8 +19,8 @@ from argand.gemm import GemmProblem
 from argand.kernel_families import Family, require_family
 from argand.operands import Op, Side
 from argand.pairs import Pairs, to_pairs
+from argand.plan import TARGET
 from argand.precision import Precision
-from argand.wgmma_plan import TARGET
 
 
 def gemm_algorithm(precision: Precision) -> str:

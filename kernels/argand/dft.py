@@ -10,11 +10,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from argand import numpy_dft
+from argand.checks import check_out
 from argand.device import is_cuda_array
 from argand.dft_choice import butterflies_for
 from argand.dft_method import Method, check_length, method_for
 from argand.dft_passes import PassesPlan
-from argand.gemm import check_out
 from argand.numpy_butterflies import butterfly_dft
 from argand.numpy_passes import passes_dft
 from argand.precision import Precision, get_precision

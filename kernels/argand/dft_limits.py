@@ -19,9 +19,8 @@ from argand.dft_passes import LARGEST_LINE, PassesPlan
 from argand.dft_plan import Plan, ProductPlan
 from argand.dft_registers import LARGEST_REGISTERS, registers
 from argand.dft_whole import WholePlan
-from argand.gemm_plan import PlanError
+from argand.plan import TARGET, PlanError
 from argand.precision import Precision
-from argand.wgmma_plan import TARGET
 
 ENGINE_SM = 90
 """From here on a copy engine takes tiles without gaps."""

@@ -14,8 +14,7 @@ from argand.dft_plan import Plan, dft_source
 from argand.gpu_timing import queued_seconds
 from argand.nvrtc import compile_all
 from argand.precision import PRECISIONS, Precision, get_precision
-from argand.row_tuning import print_table, two_sizes
-from argand.tune import ranked, require_gpu
+from argand.row_tuning import print_table, ranked, require_gpu, two_sizes
 
 # `argand.dft_tuning` is imported where it is used: it is run as a command.
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from argand.device import Arch
 from argand.gate_layout import CHUNK, PLANE_COLUMNS, GateKind, core_rows_bytes, sums_together
-from argand.gemm_plan import PlanError
 from argand.kernel_arguments import Fields, size_check
+from argand.plan import TARGET as WGMMA_TARGET
+from argand.plan import PlanError
 from argand.precision import Precision
 from argand.wgmma_instruction import wgmma_function
-from argand.wgmma_plan import TARGET as WGMMA_TARGET
 
 MOST_WIDTH = 7
 """Qubits of a gate that has a kernel; wider ones are products of `gemm`."""

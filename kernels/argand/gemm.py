@@ -15,9 +15,10 @@ from typing import Any, Literal
 import numpy as np
 
 from argand import numpy_backend
+from argand.checks import check_out
 from argand.device import Backend, cpu
 from argand.kernel_families import Family, check_family, require_family
-from argand.operands import OPS, Op, as_operand, native_pairs, on_gpu, oriented_shape, type_name
+from argand.operands import OPS, Op, as_operand, native_pairs, on_gpu, oriented_shape
 from argand.packing import Packed, check_packed
 from argand.pairs import HALF_FORMATS, Pairs, to_pairs
 from argand.precision import Precision, get_precision
@@ -29,7 +30,6 @@ __all__ = [
     "OperandFormat",
     "Output",
     "allowed_outputs",
-    "check_out",
     "gemm",
     "gemm_problem",
 ]
@@ -282,12 +282,3 @@ def _on_cuda(x: Any) -> bool:
 
 _ARRAYS_ON_CUDA: dict[type, bool] = {}
 """Types of arrays that were seen, and whether they are CuPy's."""
-
-
-def check_out(out: Any, shape: tuple[int, ...], dtype: str) -> None:
-    """Raise ValueError where ``out`` is given and is not of this shape and type."""
-    if out is not None and (tuple(out.shape) != shape or type_name(out) != dtype):
-        raise ValueError(
-            f"out must have shape {shape} and type {dtype}, "
-            f"got {tuple(out.shape)} and {type_name(out)}"
-        )

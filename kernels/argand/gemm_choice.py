@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from argand import gemm_memory
 from argand.device import Arch
 from argand.gemm_memory import OperandMemory
-from argand.gemm_plan import MOST_TO_LOOK_AT, GemmPlan, PlanError
+from argand.gemm_plan import MOST_TO_LOOK_AT, GemmPlan
 from argand.kernel_families import Family
+from argand.plan import TARGET, PlanError
 from argand.precision import Precision
 from argand.tile_division import Division, divide
-from argand.wgmma_plan import TARGET, Storage, WgmmaPlan, is_legal
+from argand.wgmma_plan import Storage, WgmmaPlan, is_legal
 from argand.wgmma_tiles import in_planes, wgmma_tiles
 
 

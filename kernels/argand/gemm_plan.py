@@ -9,17 +9,12 @@ from dataclasses import dataclass, replace
 
 from argand.device import Arch
 from argand.kernel_arguments import size_check
+from argand.plan import MMA_DEPTH, PlanError
 from argand.precision import Precision
 
 PAD = 4
 """Complex numbers between the lines of a tile; ``kPad`` in the kernel says why."""
 _COMPLEX_BYTES = 8
-MMA_DEPTH = {"tf32": 8, "fp16": 16, "bf16": 16}
-"""How many k one instruction contracts; the operand formats that the family has."""
-
-
-class PlanError(ValueError):
-    """A plan that the kernel or the architecture does not allow."""
 
 
 @dataclass(frozen=True)

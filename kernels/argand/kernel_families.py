@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Literal
 
 from argand.device import Device, DeviceError
+from argand.plan import TARGET
 from argand.precision import Precision
-from argand.wgmma_plan import TARGET
 
 Family = Literal["wgmma", "mma.sync", "cublas"]
 

@@ -54,13 +54,6 @@ def native_pairs(precision: Precision, x: Any, backend: Backend) -> Any:
     return x if native else x.to_complex64()
 
 
-def type_name(x: Any) -> str:
-    """What a message calls the type of an array, of pairs, or of something that is neither."""
-    if isinstance(x, Pairs):
-        return f"Pairs of {x.format}"
-    return str(getattr(x, "dtype", type(x).__name__))
-
-
 def oriented_shape(
     shape: tuple[int, ...], op: str, *, name: str, op_name: str = "op"
 ) -> tuple[int, int]:

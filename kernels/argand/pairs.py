@@ -68,6 +68,11 @@ class Pairs:
         return int(self.array.ndim) - 1
 
     @property
+    def type_name(self) -> str:
+        """What a message calls the type."""
+        return f"Pairs of {self.format}"
+
+    @property
     def device(self) -> Any:
         """The array's own: CuPy's device, or the name of NumPy's."""
         return self.array.device

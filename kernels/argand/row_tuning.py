@@ -1,13 +1,21 @@
-"""What the commands share that measure rows: shapes on the command line, and the table printed."""
+"""What tuning shares: ranking, the shapes of a command line, the table printed."""
 
 from __future__ import annotations
 
 import argparse
+import math
+import statistics
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-from argand.device import DeviceError
+from argand.device import DeviceError, gpus
+
+W = TypeVar("W")
+_CALLS = 9
+"""Timed calls of a way that is worth it."""
+_HOPELESS = 3.0
+"""Times the quickest first call, from which on a way is not looked at further."""
 
 
 def two_sizes(form: str) -> Callable[[str], tuple[int, int]]:
@@ -48,3 +56,28 @@ def print_table(
         return 2
     print("\n".join(lines))
     return 0
+
+
+def require_gpu() -> None:
+    """Raise DeviceError where there is nothing to measure on."""
+    if not gpus():
+        raise DeviceError("tuning needs an NVIDIA GPU, but none answers (is CuPy installed?)")
+
+
+def ranked(ways: Iterable[W], times: Callable[[W, int], Sequence[float]]) -> list[tuple[W, float]]:
+    """Ways with the median of their times, the fastest first.
+
+    ``times(way, count)`` are the microseconds of so many calls. A way whose first call takes
+    ``_HOPELESS`` times the quickest first call so far is left at that. First calls are compared
+    with each other, because a single one waits for the host where several in a row do not.
+    """
+    found: list[tuple[W, float]] = []
+    quickest = math.inf
+    for way in ways:
+        first = times(way, 1)[0]
+        if first > _HOPELESS * quickest:
+            found.append((way, first))
+            continue
+        quickest = min(quickest, first)
+        found.append((way, statistics.median(times(way, _CALLS))))
+    return sorted(found, key=lambda pair: pair[1])

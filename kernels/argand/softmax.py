@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from argand import numpy_softmax
+from argand.checks import check_out
 from argand.device import is_cuda_array
-from argand.gemm import check_out
 from argand.precision import Precision, get_precision
 from argand.softmax_formats import REAL_KINDS, Operation, as_kind, output_kind
 

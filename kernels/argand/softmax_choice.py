@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from argand.device import Arch
-from argand.gemm_plan import PlanError
+from argand.plan import PlanError
 from argand.softmax_formats import ELEMENT_BYTES
 from argand.softmax_plan import (
     CLUSTER_SM,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from argand.device import Arch
-from argand.gemm_plan import PlanError
+from argand.plan import PlanError
 from argand.precision import Precision
 from argand.softmax_formats import COMPLEX_KINDS, ELEMENT_BYTES, HALF_KINDS, Operation
 

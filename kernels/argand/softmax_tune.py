@@ -11,7 +11,7 @@ from argand.device import gpu
 from argand.gpu_timing import queued_seconds
 from argand.nvrtc import compile_all
 from argand.precision import PRECISIONS, Precision, get_precision
-from argand.row_tuning import print_table, two_sizes
+from argand.row_tuning import print_table, ranked, require_gpu, two_sizes
 from argand.softmax import SoftmaxProblem
 from argand.softmax_choice import SoftmaxWay, ways
 from argand.softmax_formats import (
@@ -23,7 +23,6 @@ from argand.softmax_formats import (
     output_kind,
 )
 from argand.softmax_source import softmax_source
-from argand.tune import ranked, require_gpu
 
 # `argand.softmax_tuning` is imported where it is used: it is run as a command.
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import math
-import statistics
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar, get_args
+from collections.abc import Callable, Sequence
+from typing import Any, get_args
 
-from argand.device import DeviceError, gpu, gpus
+from argand.device import DeviceError, gpu
 from argand.gemm import GemmProblem, OperandFormat, Output, gemm, gemm_problem
 from argand.gemm_choice import GemmChoice, candidates, estimate
 from argand.gpu_timing import queued_seconds
@@ -17,16 +16,12 @@ from argand.operands import OPS, Op, Side
 from argand.packing import pack
 from argand.pairs import to_pairs
 from argand.precision import PRECISIONS, Precision, get_precision
+from argand.row_tuning import ranked, require_gpu
 
 # `argand.tuning` is imported where it is used: it is run as a command, and Python warns of a module
 # that its own package has imported already.
 
-_CALLS = 9
-"""Timed calls of a way that is worth it."""
-_HOPELESS = 3.0
-"""Times the quickest first call, from which on a way is not looked at further."""
 
-W = TypeVar("W")
 Measured = list[tuple[GemmChoice, float]]
 """Ways of solving a product with their microseconds, the fastest first."""
 
@@ -93,12 +88,6 @@ def tune(
     return found
 
 
-def require_gpu() -> None:
-    """Raise DeviceError where there is nothing to measure on."""
-    if not gpus():
-        raise DeviceError("tuning needs an NVIDIA GPU, but none answers (is CuPy installed?)")
-
-
 def _tunable(
     a_shape: tuple[int, ...],
     b_shape: tuple[int, ...],
@@ -151,25 +140,6 @@ def _operand(
     if format == "packed":
         return pack(x, precision, side=side, op=op), "N"
     return (x if format == "complex" else to_pairs(x, format)), op
-
-
-def ranked(ways: Iterable[W], times: Callable[[W, int], Sequence[float]]) -> list[tuple[W, float]]:
-    """Ways with the median of their times, the fastest first.
-
-    ``times(way, count)`` are the microseconds of so many calls. A way whose first call takes
-    ``_HOPELESS`` times the quickest first call so far is left at that. First calls are compared
-    with each other, because a single one waits for the host where several in a row do not.
-    """
-    found: list[tuple[W, float]] = []
-    quickest = math.inf
-    for way in ways:
-        first = times(way, 1)[0]
-        if first > _HOPELESS * quickest:
-            found.append((way, first))
-            continue
-        quickest = min(quickest, first)
-        found.append((way, statistics.median(times(way, _CALLS))))
-    return sorted(found, key=lambda pair: pair[1])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

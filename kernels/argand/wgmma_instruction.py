@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argand.gemm_plan import MMA_DEPTH
+from argand.plan import MMA_DEPTH
 
 
 def wgmma_function(operand: str, columns: int, arrays: int = 1, *, described: bool = False) -> str:

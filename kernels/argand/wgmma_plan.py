@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from argand.device import Arch
-from argand.gemm_plan import MMA_DEPTH, PlanError, precision_fields
+from argand.gemm_plan import precision_fields
 from argand.kernel_arguments import size_check
+from argand.plan import MMA_DEPTH, TARGET, PlanError
 from argand.precision import Precision
 from argand.wgmma_instruction import wgmma_function
 
@@ -34,8 +35,6 @@ SEGMENT = 64
 half as many to half as many more."""
 MOVED_COLUMNS = 16
 """Whose totals move at once."""
-TARGET = "sm_90a"
-"""wgmma and setmaxnreg exist there only."""
 
 
 @dataclass(frozen=True)

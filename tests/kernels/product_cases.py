@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from argand import PRECISIONS, Precision, gemm, get_precision
-from argand.gemm_plan import MMA_DEPTH
+from argand.plan import MMA_DEPTH
 from argand.wgmma_plan import SEGMENT, WgmmaPlan
 
 Array = npt.NDArray[Any]

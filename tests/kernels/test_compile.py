@@ -21,15 +21,10 @@ from argand.gemm_plan import (
 )
 from argand.gpu_timing import HOLD_KERNEL, HOLD_SOURCE
 from argand.pack_plan import PackPlan, lines_of, pack_kernel_name, pack_source
+from argand.plan import TARGET
 from argand.precision import ROUNDINGS
 from argand.scan_plan import SCAN_KERNEL, scan_source
-from argand.wgmma_plan import (
-    TARGET,
-    WgmmaPlan,
-    is_legal,
-    wgmma_kernel_name,
-    wgmma_source,
-)
+from argand.wgmma_plan import WgmmaPlan, is_legal, wgmma_kernel_name, wgmma_source
 
 from tests.kernels.compiled import ARCHS, LAYOUTS, assert_clean
 from tests.kernels.precisions import SINGLE_HALF, TENSOR

@@ -13,7 +13,7 @@ from argand.dft_limits import check_dft_plan, wide_fits
 from argand.dft_method import Method, dense, method_for
 from argand.dft_method import product as dft_product
 from argand.dft_plan import Plan, ProductPlan, dft_source, kernel_names
-from argand.gemm_plan import PlanError
+from argand.plan import PlanError
 
 from tests.kernels.compiled import ARCHS, assert_clean
 from tests.kernels.precisions import TENSOR

@@ -18,7 +18,7 @@ from argand.gate_plan import (
     plan_gate,
     widest_products,
 )
-from argand.gemm_plan import PlanError
+from argand.plan import PlanError
 
 from tests.kernels.compiled import ARCHS, assert_clean
 

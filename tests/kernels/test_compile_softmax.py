@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from argand import PRECISIONS
 from argand.device import Arch
-from argand.gemm_plan import PlanError
+from argand.plan import PlanError
 from argand.softmax_choice import fitted, plan_softmax
 from argand.softmax_formats import OPERATIONS
 from argand.softmax_plan import SoftmaxForm, check_softmax_plan, vector_for

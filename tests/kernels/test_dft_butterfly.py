@@ -15,7 +15,7 @@ from argand.dft_cluster import ClusterPlan, cluster_tables
 from argand.dft_limits import check_dft_plan
 from argand.dft_method import method_for
 from argand.dft_whole import WholePlan, whole_table
-from argand.gemm_plan import PlanError
+from argand.plan import PlanError
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
 ROW = PRECISIONS["3xfp16"]

@@ -12,7 +12,7 @@ from argand.dft_choice import candidates
 from argand.dft_hankel import LARGEST_SUM, HankelPlan, cores, places, powers
 from argand.dft_limits import check_dft_plan
 from argand.dft_method import dense
-from argand.gemm_plan import PlanError
+from argand.plan import PlanError
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
 ROW = PRECISIONS["3xfp16"]

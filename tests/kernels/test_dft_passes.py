@@ -14,7 +14,7 @@ from argand.dft_butterfly_choice import passes_cycles, passes_plans
 from argand.dft_limits import check_dft_plan
 from argand.dft_passes import PASSES, PassesPlan, passes_tables
 from argand.dft_plan import kernel_names
-from argand.gemm_plan import PlanError
+from argand.plan import PlanError
 
 from tests.kernels.test_dft_butterfly import back, there
 

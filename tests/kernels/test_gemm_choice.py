@@ -17,8 +17,8 @@ from argand.gemm_choice import (
     estimate,
     room,
 )
-from argand.gemm_plan import PlanError
-from argand.wgmma_plan import TARGET, WgmmaPlan, check_wgmma_plan
+from argand.plan import TARGET, PlanError
+from argand.wgmma_plan import WgmmaPlan, check_wgmma_plan
 
 from tests.kernels.precisions import SCALED, SINGLE_HALF, TENSOR
 

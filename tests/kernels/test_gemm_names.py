@@ -12,10 +12,11 @@ from argand.device import ARCHITECTURES
 from argand.gemm import gemm_problem
 from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, candidates, choose
 from argand.gemm_names import mma_name, wgmma_name
-from argand.gemm_plan import PlanError, plan_gemm
+from argand.gemm_plan import plan_gemm
 from argand.kernel_families import families_of, require_family
+from argand.plan import TARGET, PlanError
 from argand.tile_division import Division, divide
-from argand.wgmma_plan import TARGET, WgmmaPlan
+from argand.wgmma_plan import WgmmaPlan
 
 from tests.kernels.precisions import TENSOR
 

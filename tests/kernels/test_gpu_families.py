@@ -13,7 +13,7 @@ import pytest
 from argand import PRECISIONS, DeviceError, gemm, launched, pack, pairs, to_pairs
 from argand.gemm_choice import GemmChoice, GemmSizes
 from argand.gemm_plan import GemmPlan, candidates
-from argand.wgmma_plan import TARGET
+from argand.plan import TARGET
 
 from tests.kernels.compiled import ARCHS
 from tests.kernels.precisions import SINGLE_HALF, TENSOR

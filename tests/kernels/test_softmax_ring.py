@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from argand import PRECISIONS
-from argand.gemm_plan import PlanError
+from argand.plan import PlanError
 from argand.softmax_choice import candidates, fitted, ring
 from argand.softmax_formats import OPERATIONS, Operation
 from argand.softmax_plan import (

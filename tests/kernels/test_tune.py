@@ -10,7 +10,8 @@ import argand
 import pytest
 from argand import DeviceError
 from argand.gemm_choice import GemmChoice
-from argand.tune import main, ranked, tune
+from argand.row_tuning import ranked
+from argand.tune import main, tune
 
 from tests.kernels.tuning_cases import WAY, card
 

@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
-from argand.gemm_plan import MMA_DEPTH, PlanError
 from argand.nvrtc import CompileError, compile_cubin
+from argand.plan import MMA_DEPTH, TARGET, PlanError
 from argand.wgmma_instruction import wgmma_function
 from argand.wgmma_plan import (
     SEGMENT,
     STORE_SIDE,
-    TARGET,
     TOLD_BYTES,
     Storage,
     WgmmaPlan,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from argand import PRECISIONS, Device
 from argand.device import ARCHITECTURES
 from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits
-from argand.wgmma_plan import TARGET, WgmmaPlan
+from argand.plan import TARGET
+from argand.wgmma_plan import WgmmaPlan
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
 TF32 = PRECISIONS["tf32"]

@@ -7,8 +7,8 @@ import pytest
 from argand import PRECISIONS, to_pairs
 from argand.device import arch_for
 from argand.gate_plan import LARGEST_TILE, sums_apart, widest_products
-from argand.gemm_plan import MMA_DEPTH
 from argand.gemm_plan import candidates as mma_candidates
+from argand.plan import MMA_DEPTH
 from argand.rounding import split
 from argand.wgmma_plan import SEGMENT, Storage
 from argand.wgmma_tiles import wgmma_tiles

@@ -19,7 +19,7 @@ from argand.dft_method import Method, dense, method_for, prime_factors, product
 from argand.dft_passes import PassesPlan
 from argand.dft_plan import Plan, ProductPlan
 from argand.dft_tables import convolutions
-from argand.gemm_plan import MMA_DEPTH
+from argand.plan import MMA_DEPTH
 from argand.precision import PRECISIONS
 
 from workflow.accuracy.bounds import (
