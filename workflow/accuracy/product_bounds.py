@@ -59,7 +59,9 @@ def relative_bounds(
     if reference.beta:
         scaled += bounds.ADDEND_ROUNDINGS * whole.addend
     ends = (u + 2.0**-FP64.significand) * scaled
-    probable = LIMIT * whole.rounding + math.sqrt(2) * _lost(reference, precision, backend, 0.0)
+    probable = LIMIT * whole.rounding + math.sqrt(2) * (
+        scalars * magnitude + _lost(reference, precision, backend, 0.0)
+    )
     probable += concentration(elements) * ((summed + exact) * whole.partial_sums + ends)
     # What overflows is no bound, and a NaN would be one that nothing is within.
     worst = worst if worst == worst else math.inf

@@ -166,11 +166,11 @@ def _of_rows(
         good = good & (finite(addend) | ~used).all(axis=-1, keepdims=True)
     exact, found = np.zeros((*values.shape[:2], x.shape[-1]), complex), _Squares()
     if left is not None and inner is not None:
-        product, rounded, sums = inner.times(np.where(good, left, 0))
+        weight = abs(reference.alpha) * reference.unit
+        product, rounded, sums = inner.times(np.where(good, left, 0), weight)
         exact = reference.alpha * product
-        scale = abs(reference.alpha) ** 2
-        found.rounding = scale * _square(rounded * reference.unit)
-        found.partial_sums = scale * sums
+        found.rounding = _square(rounded * weight)
+        found.partial_sums = sums
     if addend is not None:
         own = reference.beta * (np.where(good & used, addend, 0).astype(complex) @ x)
         exact = exact + own
@@ -217,14 +217,17 @@ class _Inner:
             for some in stretches(sides.columns, max(1, _BLOCK_VALUES // k)):
                 fill_terms(some)
 
-    def times(self, left: Array) -> tuple[Array, Array, float]:
-        """A (B x), what rounding adds to it, and mean squared norms over prefixes of k."""
+    def times(self, left: Array, weight: float) -> tuple[Array, Array, float]:
+        """A (B x), what rounding adds to it, and mean squared norms over prefixes of k.
+
+        The last are of ``weight`` times partial sums.
+        """
         wide = left.astype(complex)
         product = np.zeros((*left.shape[:2], self.exact.shape[-1]), complex)
         sums = 0.0
         for start, stop in zip(self.edges[:-1], self.edges[1:], strict=True):
             product = product + wide[:, :, start:stop] @ self.exact[:, start:stop]
-            sums += _square(product * self.sides.reference.unit) / (len(self.edges) - 1)
+            sums += _square(product * weight) / (len(self.edges) - 1)
         rounded = np.zeros((1, 1, 1), complex)
         if self.rounds:
             rounded = -product
