@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from argand import Device
-from argand.ceilings import real_product
+from argand.runtime.ceilings import real_product
 
 from workflow.timing import NvmlAbsentError, measure, nvml_device
 

@@ -21,16 +21,16 @@ from typing import Any
 
 import numpy as np
 from argand import PRECISIONS, Device, Precision, dft
-from argand.ceilings import measure_ceilings
 from argand.device import gpu, is_cuda_array
-from argand.dft import DftProblem
-from argand.dft_choice import own_plan
-from argand.dft_limits import wide_fits
-from argand.dft_method import is_prime, method_for
-from argand.dft_plan import Plan, dft_source
-from argand.dft_plan_words import plan_words
-from argand.dft_tuning import chosen as chosen_plan
-from argand.nvrtc import compile_all
+from argand.dft.api import DftProblem
+from argand.dft.heuristics import own_plan
+from argand.dft.legality import wide_fits
+from argand.dft.method import is_prime, method_for
+from argand.dft.plan import Plan, dft_source
+from argand.dft.plan_words import plan_words
+from argand.dft.tuned import chosen as chosen_plan
+from argand.runtime.ceilings import measure_ceilings
+from argand.runtime.compiler import compile_all
 
 from benchmarks.cases import add_cases, asked_cases
 from benchmarks.measuring import (
@@ -217,7 +217,7 @@ def candidate(precision: Precision, device: Device, case: Case, *, ours: bool = 
     def said(x: Any, out: Any) -> str:
         if device.backend == "cpu":
             return ""
-        from argand.cuda_dft import plan_of
+        from argand.dft.gpu import plan_of
 
         with context():
             return str(plan_of(x, precision=precision, out=out))
@@ -234,7 +234,7 @@ def candidate(precision: Precision, device: Device, case: Case, *, ours: bool = 
 @contextmanager
 def _own_plan(precision: Precision, case: Case) -> Iterator[None]:
     """Our own kernel runs, also where cuFFT is faster. Raises CannotRunError without one."""
-    from argand.cuda_dft import forced
+    from argand.dft.gpu import forced
 
     plan = running(case, precision, gpu(0), ours=True)
     if plan is None:

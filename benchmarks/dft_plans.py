@@ -1,11 +1,11 @@
-"""Every plan of a transform, forced in turn, beside cuFFT: what ``dft_choice.py`` is made from.
+"""Every plan of a transform, forced in turn, beside cuFFT: what ``dft/heuristics.py`` is made from.
 
     python -m benchmarks.dft_plans --lengths 97,251,1009 --csv out.csv
 
 A line is one length: the copy rate of the same bytes, cuFFT, and the fastest plans. Results are
 held to their bound on some rows, and every element must be finite. The CSV has cuFFT and each plan,
 whether `choose` takes it, and the part of the exact result that is missing from its own,
-relatively: what `argand.dft_cut` should give back.
+relatively: what `argand.dft.truncation` should give back.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, Precision, dft
 from argand.device import Arch, gpu
-from argand.dft_choice import best_of_each_kind, candidates, choose
-from argand.dft_limits import wide_fits
-from argand.dft_method import Method, method_for
-from argand.dft_plan import Plan, dft_source
-from argand.nvrtc import compile_all
+from argand.dft.heuristics import best_of_each_kind, candidates, choose
+from argand.dft.legality import wide_fits
+from argand.dft.method import Method, method_for
+from argand.dft.plan import Plan, dft_source
+from argand.runtime.compiler import compile_all
 
 from benchmarks.plans import Table, median_seconds, parser
 from workflow.accuracy.transform_bounds import plan_bound
@@ -95,7 +95,7 @@ def _plans(method: Method, precision: Precision, arch: Arch, most: int) -> list[
 
 def _case(length: int, precision: Precision, numbers: Any, place: Any, repeats: int) -> Case:
     import cupy
-    from argand.cuda_dft import forced
+    from argand.dft.gpu import forced
 
     count = numbers.size // length
     x, out = (array[: count * length].reshape(count, length) for array in (numbers, place))
@@ -109,7 +109,7 @@ def _case(length: int, precision: Precision, numbers: Any, place: Any, repeats: 
 
 def _measured(case: Case, plan: Plan | None, taken: bool, repeats: int) -> dict[str, Any]:
     import cupy
-    from argand.cuda_dft import forced
+    from argand.dft.gpu import forced
 
     case.out.fill(np.nan)
     with forced.to(plan):

@@ -6,7 +6,7 @@
 Measures as `argand.measure_gate_costs` does, keeps what it finds for later plans (the last where
 several times to settle are given), and writes a row for each precision, size of the state, width
 and side of a chunk. Beside what was measured stands what is predicted where nothing is: the table
-of `argand.gate_costs`, found on an H200 at 26 qubits. Predicted and actual times of circuits stand
+of `argand.gates.costs`, found on an H200 at 26 qubits. Predicted and actual times of circuits stand
 in the rows of `benchmarks.gates`.
 """
 
@@ -19,8 +19,8 @@ from dataclasses import asdict, dataclass
 from itertools import product
 
 from argand import PRECISIONS, Device, Precision, measure_gate_costs
-from argand.gate_costs import table_costs
-from argand.gate_measuring import SETTLE_SECONDS
+from argand.gates.costs import table_costs
+from argand.gates.measure import SETTLE_SECONDS
 
 from benchmarks.measuring import chosen_device
 from benchmarks.plans import Table, parser

@@ -4,8 +4,8 @@
 
 Each kernel of a split precision multiplies normal amplitudes by a random unitary as it is given.
 What each column of the matrix has lost of its products, on average over all amplitudes, is fitted
-by the steps in which it is added and those after; `argand.gate_cut` holds what was found on an
-H200. A second call with the matrix that gives it back shows what that leaves of the error and of
+by the steps in which it is added and those after; `argand.gates.truncation` holds what was found on
+an H200. A second call with the matrix that gives it back shows what that leaves of the error and of
 the norm's change. The exit status is 1 where it leaves more of that than an eighth of 2^-24 a gate.
 """
 
@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 from argand import PRECISIONS, Device
-from argand.gate_cut import Cut, cut_of, grown, steps_of
-from argand.gate_forms import GateForm, gate_form
-from argand.gate_plan import MOST_WIDTH, GatePlan, product_plans, widest_products
+from argand.gates.canonical import GateForm, gate_form
+from argand.gates.plan import MOST_WIDTH, GatePlan, product_plans, widest_products
+from argand.gates.truncation import Cut, cut_of, grown, steps_of
 
 from benchmarks.gate_circuits import random_unitary
 from benchmarks.measuring import chosen_device
@@ -37,10 +37,10 @@ class CutRow:
 
     Attributes:
         inside: whether qubit 0 is a target.
-        own, further: the fit, as in `argand.gate_cut.Cut`.
+        own, further: the fit, as in `argand.gates.truncation.Cut`.
         misfit: of a step, at most.
         error, drift: relative error, and the norm's change, of the matrix as it is.
-        error_left, drift_left: of the matrix that gives back what `argand.gate_cut` says.
+        error_left, drift_left: of the matrix that gives back what `argand.gates.truncation` says.
     """
 
     precision: str
@@ -132,7 +132,7 @@ def _columns(state: Any, width: int, inside: bool) -> Any:
 def _applied(plan: GatePlan, device: Device, form: GateForm, matrix: Any, state: Any) -> Any:
     """The state after a plan's kernel with this matrix."""
     import cupy
-    from argand import cuda_gates
+    from argand.gates import gpu as cuda_gates
 
     qubits = int(state.size).bit_length() - 1
     launch = cuda_gates.GateLaunch(plan, qubits, form, device)

@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 from argand import PRECISIONS, CircuitPlan, Device, Gate, Precision, plan_circuit
-from argand.ceilings import measure_ceilings
-from argand.circuits import norm_of, overlap_of, prepared_gates
-from argand.gate_forms import gate_form
-from argand.gates import apply_form
+from argand.gates.api import apply_form
+from argand.gates.canonical import gate_form
+from argand.gates.circuits import norm_of, overlap_of, prepared_gates
+from argand.runtime.ceilings import measure_ceilings
 
 from benchmarks import aer, custatevec
 from benchmarks.gate_circuits import CIRCUITS, placements, random_unitary

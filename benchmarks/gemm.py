@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from argand import PRECISIONS
-from argand.ceilings import measure_ceilings
+from argand.runtime.ceilings import measure_ceilings
 
 from benchmarks import gemm_ours, gemm_peers
 from benchmarks.cases import add_cases, asked_cases

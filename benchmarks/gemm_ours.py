@@ -35,9 +35,9 @@ def candidates(device: Device, precisions: Sequence[Precision]) -> list[Candidat
 
 def _algorithm(precision: Precision, device: Device) -> str:
     if device.backend == "cpu":
-        from argand.numpy_backend import gemm_algorithm
+        from argand.gemm.cpu import gemm_algorithm
     else:
-        from argand.cuda_backend import gemm_algorithm
+        from argand.gemm.backend import gemm_algorithm
     return gemm_algorithm(precision)
 
 

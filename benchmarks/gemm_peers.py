@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from argand import PRECISIONS, Device
-from argand.gemm import gemm_problem
+from argand.gemm.api import gemm_problem
 
 from benchmarks.measuring import Candidate, absent
 
@@ -40,7 +40,7 @@ def _numpy(precision: str) -> Candidate:
 def _cublas(precision: str) -> Candidate:
     """cuBLAS by its own compute type, into a place that was filled with NaN."""
     import cupy
-    from argand import cuda_cublas
+    from argand.gemm import cublas as cuda_cublas
 
     dtype = PRECISIONS[precision].output
 
@@ -70,7 +70,7 @@ def _torch_peers() -> list[Candidate]:
 
 def _torch(name: str, precision: str, algorithm: str, compute: Callable[..., Any]) -> Candidate:
     import cupy
-    from argand import cuda_cublas
+    from argand.gemm import cublas as cuda_cublas
 
     def prepare(a: Any, b: Any) -> tuple[Any, ...]:
         import torch

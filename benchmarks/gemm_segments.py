@@ -2,11 +2,11 @@
 
     python -m benchmarks.gemm_segments --csv h200-gemm-segments.csv
 
-Totals of promoted sums move to memory after so many stages (`argand.wgmma_plan.SEGMENT`), so that
-errors do not grow with k. The segments that are compared take turns, each after a rest, so that all
-have the card as hot as the others. A row is one segment at one shape and precision: the median time
-over the rounds, its ratio to that of the segment that calls have, and the error against fp64 on
-rows and columns of the result. The exit status is 1 where a result did not verify.
+Totals of promoted sums move to memory after so many stages (`argand.gemm.sm90_plan.SEGMENT`), so
+that errors do not grow with k. The segments that are compared take turns, each after a rest, so
+that all have the card as hot as the others. A row is one segment at one shape and precision: the
+median time over the rounds, its ratio to that of the segment that calls have, and the error against
+fp64 on rows and columns of the result. The exit status is 1 where a result did not verify.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from functools import partial
 from statistics import median
 from typing import Any
 
-from argand import PRECISIONS, Device, Precision, tuning, wgmma_plan
+from argand import PRECISIONS, Device, Precision
+from argand.gemm import sm90_plan as wgmma_plan
+from argand.gemm import tuned as tuning
 
 from benchmarks import gemm_ours
 from benchmarks.measuring import Candidate, chosen_device
@@ -43,7 +45,7 @@ class SegmentRow:
     Attributes:
         kernels: which ones ran.
         time_us: median over the rounds of their medians.
-        ratio: of the time to that with `argand.wgmma_plan.SEGMENT`.
+        ratio: of the time to that with `argand.gemm.sm90_plan.SEGMENT`.
         error: ||C^ - C||_F / ||C||_F against fp64, of what is sampled.
     """
 

@@ -19,8 +19,8 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from argand.ceilings import Ceilings
 from argand.device import devices, resolve
+from argand.runtime.ceilings import Ceilings
 
 from workflow.config.loading import load_study
 from workflow.steps.execute import execute

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 from argand import PRECISIONS, Device, Precision
-from argand.ceilings import Ceilings
 from argand.device import resolve
-from argand.nvrtc import kernel_digest
+from argand.runtime.ceilings import Ceilings
+from argand.runtime.compiler import kernel_digest
 
 from benchmarks.conditions import Monitor, RealRates, monitor
 from workflow.accuracy.judgement import Accuracy

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from argand import PRECISIONS
-from argand.ceilings import Ceilings
+from argand.runtime.ceilings import Ceilings
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter

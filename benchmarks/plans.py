@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from argand.gpu_timing import queued_seconds
+from argand.runtime.timing import queued_seconds
 
 from benchmarks.rows import write_rows
 

@@ -15,12 +15,12 @@ from dataclasses import fields
 import numpy as np
 from argand import PRECISIONS, Precision, dft
 from argand.device import gpu
-from argand.dft_choice import candidates, estimate
-from argand.dft_limits import check_dft_plan, wide_fits
-from argand.dft_method import Method, bluestein, dense, method_for, product, rader
-from argand.dft_passes import PassesPlan
-from argand.dft_plan import ButterflyPlan, Plan, dft_source
-from argand.nvrtc import compile_all
+from argand.dft.heuristics import candidates, estimate
+from argand.dft.legality import check_dft_plan, wide_fits
+from argand.dft.method import Method, bluestein, dense, method_for, product, rader
+from argand.dft.plan import ButterflyPlan, Plan, dft_source
+from argand.dft.three_kernel import PassesPlan
+from argand.runtime.compiler import compile_all
 
 from workflow.accuracy.transform_bounds import plan_bound
 
@@ -41,7 +41,7 @@ _SIZES = ("length", "first", "second", "groups", "radices")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the plans of one precision."""
     import cupy
-    from argand.cuda_dft import forced
+    from argand.dft.gpu import forced
 
     found = argparse.ArgumentParser(description=__doc__)
     ours = [name for name, row in PRECISIONS.items() if not row.exact_operands]

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, Device, Gate, Precision, apply_gate
 from argand.device import gpu
-from argand.gate_forms import GateForm, gate_form
-from argand.gate_plan import MOST_WIDTH, GatePlan, product_plans, widest_products
+from argand.gates.canonical import GateForm, gate_form
+from argand.gates.plan import MOST_WIDTH, GatePlan, product_plans, widest_products
 
 from benchmarks.gate_circuits import random_unitary
 from workflow.accuracy.gate_bounds import evolution_bound
@@ -82,7 +82,7 @@ def gates(precision: Precision, rng: np.random.Generator) -> Iterator[tuple[int,
 
 def plans(qubits: int, form: GateForm, precision: Precision, device: Device) -> Sequence[GatePlan]:
     """Every kernel that applies a gate: of products by tensor cores all there are."""
-    from argand import cuda_gates
+    from argand.gates import gpu as cuda_gates
 
     plan = cuda_gates.plan_for(qubits, form, precision, device)
     assert plan is not None
@@ -94,7 +94,7 @@ def plans(qubits: int, form: GateForm, precision: Precision, device: Device) -> 
 def _applied(state: Any, qubits: int, form: GateForm, plan: GatePlan, device: Device) -> Any:
     """The state after a gate by this kernel."""
     import cupy
-    from argand import cuda_gates
+    from argand.gates import gpu as cuda_gates
 
     given = cupy.asarray(state)
     launch = cuda_gates.GateLaunch(plan, qubits, form, device)

@@ -14,13 +14,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS, Precision, gemm, pack, to_pairs, wgmma_plan
+from argand import PRECISIONS, Precision, gemm, pack, to_pairs
 from argand.device import ARCHITECTURES, gpu
-from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, candidates
-from argand.gemm_plan import candidates as mma_tiles
-from argand.kernel_families import Family
-from argand.operands import OPS
-from argand.plan import TARGET
+from argand.gemm import sm90_plan as wgmma_plan
+from argand.gemm.families import Family
+from argand.gemm.heuristics import GemmChoice, GemmSizes, OperandTraits, candidates
+from argand.gemm.operands import OPS
+from argand.gemm.sm80_plan import candidates as mma_tiles
+from argand.runtime.plan import TARGET
 
 from benchmarks.gemm_ours import unscaled
 from benchmarks.operands import random_operands
@@ -42,7 +43,7 @@ LONG = Shape(66, 34, 4500)
 IN_TURNS = Shape(1540, 1500, 308)
 """More tiles than multiprocessors: results leave behind the next head, the last are split."""
 SEGMENT = 8
-"""Stages after which totals of split precisions move to memory, in place of `wgmma_plan.SEGMENT`:
+"""Stages after which totals of split precisions move to memory, for `gemm.sm90_plan.SEGMENT`:
 the least that all tiles allow, so that those of these shapes do."""
 PACE = (4, 1)
 """Stages: blocks keep pace wherever they may, in place of `find_pace`."""
@@ -59,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     found.add_argument("precision", choices=PRECISIONS)
     precision = PRECISIONS[found.parse_args(argv).precision]
     cupy.cuda.set_allocator(None)
-    from argand import cuda_wgmma
+    from argand.gemm import sm90_launch as cuda_wgmma
 
     wgmma_plan.SEGMENT = SEGMENT
     cuda_wgmma.find_pace = lambda *_: PACE
@@ -198,7 +199,7 @@ def _forced(
 ) -> Any:
     """The result of NumPy operands on the GPU, in NumPy; B `packed` beforehand."""
     import cupy
-    from argand.cuda_launch import forced
+    from argand.gemm.launch import forced
 
     arrays = list(map(cupy.array, operands))
     if packed:

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, softmax
 from argand.device import gpu
-from argand.nvrtc import compile_all
-from argand.softmax_choice import candidates
-from argand.softmax_plan import SoftmaxForm, SoftmaxPlan
-from argand.softmax_source import softmax_source
+from argand.runtime.compiler import compile_all
+from argand.softmax.heuristics import candidates
+from argand.softmax.plan import SoftmaxForm, SoftmaxPlan
+from argand.softmax.source import softmax_source
 
 from benchmarks.samples import on_host
 from benchmarks.softmax_plans import Case, operands, right, run
@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def every_plan(kind: str, *, watched: bool) -> Iterator[tuple[str, str]]:
     """Each way of holding a row, forced: its name, and what is wrong with its result."""
-    from argand.cuda_softmax import forced
+    from argand.softmax.gpu import forced
 
     cases = {
         case: [(form, replace(plan, watched=watched)) for form, plan in _different(case)]

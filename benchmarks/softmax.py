@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 from argand import PRECISIONS, Device, Precision, softmax
-from argand.ceilings import measure_ceilings
-from argand.softmax_formats import (
+from argand.runtime.ceilings import measure_ceilings
+from argand.softmax.formats import (
     COMPLEX_KINDS,
     ELEMENT_BYTES,
     REAL_KINDS,

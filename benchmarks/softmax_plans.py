@@ -1,4 +1,4 @@
-"""Every plan of a softmax at many widths: what the ladders of ``softmax_plan.py`` are made from.
+"""Every plan of a softmax at many widths: what the ladders of ``softmax/plan.py`` are made from.
 
     python -m benchmarks.softmax_plans --kinds fp32,fp16 --columns 256,1000,65536 --csv out.csv
 
@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS
 from argand.device import Arch, gpu
-from argand.nvrtc import compile_all
-from argand.softmax_choice import candidates, choose_vector, plan_softmax
-from argand.softmax_formats import COMPLEX_KINDS, ELEMENT_BYTES, REAL_KINDS
-from argand.softmax_plan import SoftmaxForm, SoftmaxPlan, vector_for
-from argand.softmax_source import softmax_source
+from argand.runtime.compiler import compile_all
+from argand.softmax.formats import COMPLEX_KINDS, ELEMENT_BYTES, REAL_KINDS
+from argand.softmax.heuristics import candidates, choose_vector, plan_softmax
+from argand.softmax.plan import SoftmaxForm, SoftmaxPlan, vector_for
+from argand.softmax.source import softmax_source
 
 from benchmarks.plans import Table, median_seconds, parser
 
@@ -125,7 +125,7 @@ def _ways(case: Case, arch: Arch, held: Sequence[str]) -> list[_Way]:
 
 
 def _measured(case: Case, arch: Arch, repeats: int, held: Sequence[str]) -> list[dict[str, Any]]:
-    from argand.cuda_softmax import forced
+    from argand.softmax.gpu import forced
 
     x, out = operands(case)
     copied = case.bytes / _copy_rate(x, repeats)

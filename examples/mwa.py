@@ -13,7 +13,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 from argand import gemm
-from argand.atomic_files import atomic_path
+from argand.runtime.files import atomic_path
 
 from workflow.methods import antennas
 from workflow.storage.products import read_product

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import Device, devices
-from argand.plan import TARGET
+from argand.runtime.plan import TARGET
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "data"

@@ -31,7 +31,7 @@ class Record:
         time_us_p20, time_us_p50, time_us_p80: the whole call in device memory, quantiles.
         end_to_end_us: the same with the operands' transfers to the device and the result's back,
             and reading and writing files.
-        predicted_us: what `argand.gate_costs` predicted of the median, for our gates and circuits.
+        predicted_us: what `argand.gates.costs` predicted of the median, for our gates and circuits.
         tflops: nominal operations (8 batch m n k for a product) over the median time.
         gbytes_per_s: operands read once and results written once over the median time.
         limit_fraction: time at the device's measured ceilings over the median time.
@@ -47,7 +47,7 @@ class Record:
         ratio: bound over rel_frobenius; None at fp64, where the reference errs as much, and where
             the error is 0.
         lines_out_of_range: of products at a scaled precision: how many rows of A and columns of B
-            spread over more than it holds to its unit roundoff (`argand.scaling_range`).
+            spread over more than it holds to its unit roundoff (`argand.gemm.scaling_range`).
         largest_spread: of all these lines, largest over smallest component that is not 0.
         tolerance: the user's, on error_limit.
         verdict: ``verified``, ``unproven``, ``suspect`` or ``wrong`` (`workflow.accuracy`); empty

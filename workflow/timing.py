@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from argand import Device
-from argand.gpu_timing import (
+from argand.runtime.timing import (
     Queued,
     back_to_back_seconds,
     call_for,
@@ -83,7 +83,7 @@ def measure(
         sustain: seconds of further calls before the clock starts, after which a card that throttles
             has done so; where they are enough for it, the energy is theirs.
         max_seconds: ends it after a single call where three would take longer.
-        held: on a GPU, have the device begin only when calls are queued (`gpu_timing.queued`).
+        held: on a GPU, have the device begin only when calls are queued (`runtime.timing.queued`).
 
     Raises ValueError where there is nothing to call or a limit is not positive.
     """

@@ -1,21 +1,21 @@
 """Complex matrix kernels at a precision of your choice, on the CPU and on NVIDIA GPUs."""
 
-from argand.circuits import CircuitPlan, CircuitRecord, plan_circuit, run_circuit
 from argand.device import Device, DeviceError, devices
-from argand.dft import DftProblem, dft
-from argand.dft_tune import tune_dft
-from argand.fft_backend import FftBackend, fft_backend
-from argand.gate_measuring import measure_gate_costs
-from argand.gate_order import Gate
-from argand.gates import apply_gate
-from argand.gemm import GemmProblem, gemm
-from argand.launches import launched
-from argand.packing import Packed, pack
-from argand.pairs import Pairs, pairs, to_pairs
+from argand.dft.api import DftProblem, dft
+from argand.dft.scipy_backend import FftBackend, fft_backend
+from argand.dft.tune import tune_dft
+from argand.gates.api import apply_gate
+from argand.gates.circuits import CircuitPlan, CircuitRecord, plan_circuit, run_circuit
+from argand.gates.gate import Gate
+from argand.gates.measure import measure_gate_costs
+from argand.gemm.api import GemmProblem, gemm
+from argand.gemm.packed import Packed, pack
+from argand.gemm.pairs import Pairs, pairs, to_pairs
+from argand.gemm.tune import tune
 from argand.precision import PRECISIONS, Precision, get_precision
-from argand.softmax import SoftmaxProblem, log_softmax, logsumexp, softmax
-from argand.softmax_tune import tune_softmax
-from argand.tune import tune
+from argand.runtime.kernel_trace import launched
+from argand.softmax.api import SoftmaxProblem, log_softmax, logsumexp, softmax
+from argand.softmax.tune import tune_softmax
 
 __version__ = "0.1.0"
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import PRECISIONS, launches
+from argand import PRECISIONS
 from argand.device import cpu
+from argand.runtime import kernel_trace as launches
 
 from benchmarks import gemm, gemm_ours, gemm_peers, gemm_segments, measuring, softmax
 from benchmarks.measuring import Candidate, CannotRunError, absent
@@ -32,7 +33,7 @@ COLUMNS = (
 
 @pytest.fixture(autouse=True)
 def known_ceilings(monkeypatch: pytest.MonkeyPatch) -> None:
-    from argand.ceilings import Ceilings, operand_formats
+    from argand.runtime.ceilings import Ceilings, operand_formats
 
     found = Ceilings("cpu", 10.0, dict.fromkeys(operand_formats(), 0.1))
     for module in (gemm, softmax):

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, Device, Gate, Precision
 from argand.device import ARCHITECTURES
-from argand.gate_forms import gate_form
-from argand.gate_plan import MOST_WIDTH, product_plans, widest_products
+from argand.gates.canonical import gate_form
+from argand.gates.plan import MOST_WIDTH, product_plans, widest_products
 
 from benchmarks import aer, custatevec, gates, sanitized_gates
 from benchmarks.gate_circuits import CIRCUITS, placements, random_unitary

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from argand import PRECISIONS, Device
-from argand.ceilings import Ceilings, operand_formats
+from argand.runtime.ceilings import Ceilings, operand_formats
 
 from benchmarks import gemm, gemm_ours, gemm_peers
 from benchmarks.measuring import Bench, Candidate

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from argand.ceilings import Ceilings, operand_formats
+from argand.runtime.ceilings import Ceilings, operand_formats
 
 from benchmarks import overview
 from benchmarks.overview import fastest, product_pairs, slowest_placement

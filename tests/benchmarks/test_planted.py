@@ -117,7 +117,9 @@ def test_the_command_writes_rows_and_says_what_failed(
     monkeypatch.setattr(campaign, "UNPROVEN", "nothing says this")
     monkeypatch.setattr(
         "workflow.workloads.dft.Dft.assess",
-        lambda *_: Accuracy(verified=False, reason="off", reference="full", reference_rows=1),
+        lambda *_: Accuracy(
+            verdict="wrong", verified=False, reason="off", reference="full", reference_rows=1
+        ),
     )
     assert command.main(given) == 1
     assert "not verified as it is: dft bf16" in capsys.readouterr().out

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from argand import PRECISIONS
-from argand.ceilings import Ceilings, operand_formats
+from argand.runtime.ceilings import Ceilings, operand_formats
 
 from benchmarks import roofline
 from benchmarks.roofline import drawn, intensity, roofline_figure

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
-from argand.gemm_plan import MOST_TO_LOOK_AT, candidates
+from argand.gemm.sm80_plan import MOST_TO_LOOK_AT, candidates
 
 from benchmarks import sanitized_gemm
 from benchmarks.sanitized_gemm import SHAPES, products

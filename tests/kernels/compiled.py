@@ -5,7 +5,7 @@ assembler's about slow code.
 from __future__ import annotations
 
 from argand.device import ARCHITECTURES
-from argand.nvrtc import compile_cubin
+from argand.runtime.compiler import compile_cubin
 
 ARCHS = {arch.target: arch for arch in ARCHITECTURES if arch.target in ("sm_80", "sm_90a")}
 LAYOUTS = [(True, False), (False, True), (True, True), (False, False)]

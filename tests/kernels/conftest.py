@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from argand import choice_table
+from argand.runtime import choice_table
 
 from tests.kernels.graph_cases import no_call_remembered
 from tests.kernels.tuning_cases import card

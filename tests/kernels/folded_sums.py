@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from argand import PRECISIONS
-from argand.dft_fragments import fragments
-from argand.dft_hankel import HankelPlan, cores, places
-from argand.dft_plan import DensePlan, Plan
-from argand.numpy_dft import HEADROOM
+from argand.dft.cpu import HEADROOM
+from argand.dft.fragments import fragments
+from argand.dft.hankel import HankelPlan, cores, places
+from argand.dft.plan import DensePlan, Plan
 from argand.rounding import power_of_two, scale_exponents, split
 
 from tests.kernels.tensor_core_sums import added

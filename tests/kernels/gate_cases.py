@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from argand import PRECISIONS, Precision
-from argand.gate_plan import CORES_WIDTH
+from argand.gates.plan import CORES_WIDTH
 
 Array = npt.NDArray[Any]
 

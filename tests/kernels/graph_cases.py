@@ -22,7 +22,8 @@ HOW: dict[str, Any] = {"precision": "3xfp16", "kernels": "wgmma"}
 
 def forget_calls() -> None:
     """The next call of any form is prepared anew."""
-    from argand import cuda_calls, cuda_launch
+    from argand.gemm import calls as cuda_calls
+    from argand.gemm import launch as cuda_launch
 
     cuda_calls._kept.clear()
     cuda_launch._prepared.cache_clear()
@@ -38,7 +39,7 @@ def no_call_remembered(cp: Any) -> Iterator[None]:
 
 
 def graphs() -> int:
-    from argand import cuda_graph
+    from argand.runtime import graph as cuda_graph
 
     return len(cuda_graph._alive)
 
@@ -51,7 +52,7 @@ def operands(cp: Any, rng: np.random.Generator, count: int = 3) -> list[tuple[An
 def one_by_one(cp: Any, monkeypatch: pytest.MonkeyPatch, pairs: Any, **how: Any) -> list[Any]:
     """The products from kernels that are started by themselves."""
     with monkeypatch.context() as patch:
-        patch.setattr("argand.cuda_graph._CALLS_BEFORE", 1 << 30)
+        patch.setattr("argand.runtime.graph._CALLS_BEFORE", 1 << 30)
         found = [gemm(a, b, **how) for a, b in pairs]
     cp.cuda.Device().synchronize()
     return found

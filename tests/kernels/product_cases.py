@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from argand import PRECISIONS, Precision, gemm, get_precision
-from argand.plan import MMA_DEPTH
-from argand.wgmma_plan import SEGMENT, WgmmaPlan
+from argand.gemm.sm90_plan import SEGMENT, WgmmaPlan
+from argand.runtime.plan import MMA_DEPTH
 
 Array = npt.NDArray[Any]
 OPS = ("N", "T", "C")

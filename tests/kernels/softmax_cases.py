@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from argand.softmax_formats import REAL_KINDS, bf16_bits, bf16_values
+from argand.softmax.formats import REAL_KINDS, bf16_bits, bf16_values
 
 Array = npt.NDArray[Any]
 

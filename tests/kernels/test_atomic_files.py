@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from argand.atomic_files import atomic_path
+from argand.runtime.files import atomic_path
 
 
 def _fail_half_way(path: Path) -> None:

@@ -8,9 +8,11 @@ from itertools import product
 import pytest
 from argand import PRECISIONS
 from argand.device import Arch
-from argand.gemm_choice import GemmSizes, OperandTraits, choose
-from argand.gemm_choice import candidates as gemm_choices
-from argand.gemm_plan import (
+from argand.gemm.heuristics import GemmSizes, OperandTraits, choose
+from argand.gemm.heuristics import candidates as gemm_choices
+from argand.gemm.pack_plan import PackPlan, lines_of, pack_kernel_name, pack_source
+from argand.gemm.scan_plan import SCAN_KERNEL, scan_source
+from argand.gemm.sm80_plan import (
     GemmPlan,
     candidates,
     check_plan,
@@ -19,12 +21,10 @@ from argand.gemm_plan import (
     plan_gemm,
     whole_passes,
 )
-from argand.gpu_timing import HOLD_KERNEL, HOLD_SOURCE
-from argand.pack_plan import PackPlan, lines_of, pack_kernel_name, pack_source
-from argand.plan import TARGET
+from argand.gemm.sm90_plan import WgmmaPlan, is_legal, wgmma_kernel_name, wgmma_source
 from argand.precision import ROUNDINGS
-from argand.scan_plan import SCAN_KERNEL, scan_source
-from argand.wgmma_plan import WgmmaPlan, is_legal, wgmma_kernel_name, wgmma_source
+from argand.runtime.plan import TARGET
+from argand.runtime.timing import HOLD_KERNEL, HOLD_SOURCE
 
 from tests.kernels.compiled import ARCHS, LAYOUTS, assert_clean
 from tests.kernels.precisions import SINGLE_HALF, TENSOR
@@ -176,7 +176,7 @@ def test_what_holds_a_stream(arch: Arch) -> None:
 
 
 def test_the_sum_over_parts_of_k() -> None:
-    """The launch's own source (`cuda_reduce`) says the same, but needs CuPy to be imported."""
+    """The launch's own source (`gemm.splitk_reduce`) says the same, but needs CuPy."""
     source = (
         '#include "gemm_reduce.cuh"\n'
         'extern "C" __global__ void __launch_bounds__(256)\n'

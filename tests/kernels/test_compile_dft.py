@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 from argand import PRECISIONS
 from argand.device import Arch
-from argand.dft_choice import candidates as dft_candidates
-from argand.dft_choice import estimate, own_plan
-from argand.dft_limits import check_dft_plan, wide_fits
-from argand.dft_method import Method, dense, method_for
-from argand.dft_method import product as dft_product
-from argand.dft_plan import Plan, ProductPlan, dft_source, kernel_names
-from argand.plan import PlanError
+from argand.dft.heuristics import candidates as dft_candidates
+from argand.dft.heuristics import estimate, own_plan
+from argand.dft.legality import check_dft_plan, wide_fits
+from argand.dft.method import Method, dense, method_for
+from argand.dft.method import product as dft_product
+from argand.dft.plan import Plan, ProductPlan, dft_source, kernel_names
+from argand.runtime.plan import PlanError
 
 from tests.kernels.compiled import ARCHS, assert_clean
 from tests.kernels.precisions import TENSOR

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Arch
-from argand.gate_plan import (
+from argand.gates.plan import (
     MOST_WIDTH,
     GatePlan,
     argument_values,
@@ -18,7 +18,7 @@ from argand.gate_plan import (
     plan_gate,
     widest_products,
 )
-from argand.plan import PlanError
+from argand.runtime.plan import PlanError
 
 from tests.kernels.compiled import ARCHS, assert_clean
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from argand import PRECISIONS
 from argand.device import Arch
-from argand.plan import PlanError
-from argand.softmax_choice import fitted, plan_softmax
-from argand.softmax_formats import OPERATIONS
-from argand.softmax_plan import SoftmaxForm, check_softmax_plan, vector_for
-from argand.softmax_source import kernel_name as softmax_name
-from argand.softmax_source import softmax_source
+from argand.runtime.plan import PlanError
+from argand.softmax.formats import OPERATIONS
+from argand.softmax.heuristics import fitted, plan_softmax
+from argand.softmax.plan import SoftmaxForm, check_softmax_plan, vector_for
+from argand.softmax.source import kernel_name as softmax_name
+from argand.softmax.source import softmax_source
 
 from tests.kernels.compiled import ARCHS, assert_clean
 

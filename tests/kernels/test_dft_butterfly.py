@@ -9,13 +9,13 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
-from argand.dft_butterfly import ButterflyPlan, butterfly_tables, frequencies, stage_twiddles
-from argand.dft_choice import candidates, estimate
-from argand.dft_cluster import ClusterPlan, cluster_tables
-from argand.dft_limits import check_dft_plan
-from argand.dft_method import method_for
-from argand.dft_whole import WholePlan, whole_table
-from argand.plan import PlanError
+from argand.dft.butterfly import ButterflyPlan, butterfly_tables, frequencies, stage_twiddles
+from argand.dft.cluster import ClusterPlan, cluster_tables
+from argand.dft.heuristics import candidates, estimate
+from argand.dft.legality import check_dft_plan
+from argand.dft.method import method_for
+from argand.dft.single_cta import WholePlan, whole_table
+from argand.runtime.plan import PlanError
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
 ROW = PRECISIONS["3xfp16"]

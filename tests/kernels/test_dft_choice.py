@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Arch
-from argand.dft_butterfly import ButterflyPlan
-from argand.dft_choice import (
+from argand.dft.butterfly import ButterflyPlan
+from argand.dft.cluster import ClusterPlan
+from argand.dft.fragments import fragments, fused_twiddles
+from argand.dft.hankel import HankelPlan
+from argand.dft.heuristics import (
     FAST_PRIME,
     best_of_each_kind,
     candidates,
@@ -15,23 +18,20 @@ from argand.dft_choice import (
     estimate,
     own_plan,
 )
-from argand.dft_cluster import ClusterPlan
-from argand.dft_cut import CUT, cut_of
-from argand.dft_fragments import fragments, fused_twiddles
-from argand.dft_hankel import HankelPlan
-from argand.dft_limits import wide_fits
-from argand.dft_method import method_for, prime_factors
-from argand.dft_plan import (
+from argand.dft.legality import wide_fits
+from argand.dft.method import method_for, prime_factors
+from argand.dft.plan import (
     DensePlan,
     ProductPlan,
     depth,
     folded_bytes,
     padded,
 )
-from argand.dft_plan_words import plan_in, plan_words
-from argand.dft_registers import registers
-from argand.dft_tables import folded_matrices, twiddles
-from argand.dft_whole import WholePlan
+from argand.dft.plan_words import plan_in, plan_words
+from argand.dft.registers import registers
+from argand.dft.single_cta import WholePlan
+from argand.dft.tables import folded_matrices, twiddles
+from argand.dft.truncation import CUT, cut_of
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
 OURS = [name for name, row in PRECISIONS.items() if not row.exact_operands]

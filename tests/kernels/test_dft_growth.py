@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
-from argand.dft_choice import own_plan
-from argand.dft_cut import CUT, cut_of
-from argand.dft_limits import wide_fits
-from argand.dft_method import LARGEST_DENSE, method_for
-from argand.dft_plan import Plan
+from argand.dft.heuristics import own_plan
+from argand.dft.legality import wide_fits
+from argand.dft.method import LARGEST_DENSE, method_for
+from argand.dft.plan import Plan
+from argand.dft.truncation import CUT, cut_of
 
 from tests.kernels.folded_sums import ROW, transformed
 from tests.kernels.tensor_core_sums import added

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
-from argand.dft_choice import candidates
-from argand.dft_hankel import LARGEST_SUM, HankelPlan, cores, places, powers
-from argand.dft_limits import check_dft_plan
-from argand.dft_method import dense
-from argand.plan import PlanError
+from argand.dft.hankel import LARGEST_SUM, HankelPlan, cores, places, powers
+from argand.dft.heuristics import candidates
+from argand.dft.legality import check_dft_plan
+from argand.dft.method import dense
+from argand.runtime.plan import PlanError
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
 ROW = PRECISIONS["3xfp16"]

@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
-from argand.dft_butterfly_choice import passes_cycles, passes_plans
-from argand.dft_limits import check_dft_plan
-from argand.dft_passes import PASSES, PassesPlan, passes_tables
-from argand.dft_plan import kernel_names
-from argand.plan import PlanError
+from argand.dft.butterfly_heuristics import passes_cycles, passes_plans
+from argand.dft.legality import check_dft_plan
+from argand.dft.plan import kernel_names
+from argand.dft.three_kernel import PASSES, PassesPlan, passes_tables
+from argand.runtime.plan import PlanError
 
 from tests.kernels.test_dft_butterfly import back, there
 

@@ -8,13 +8,14 @@ import sys
 
 import argand
 import pytest
-from argand import PRECISIONS, DeviceError, dft_tuning, tune_dft
-from argand.dft import DftProblem
-from argand.dft_choice import Choice, own_plan
-from argand.dft_method import method_for
-from argand.dft_plan import Plan
-from argand.dft_tune import main, ways
-from argand.dft_tuning import DftWay, chosen, key
+from argand import PRECISIONS, DeviceError, tune_dft
+from argand.dft import tuned as dft_tuning
+from argand.dft.api import DftProblem
+from argand.dft.heuristics import Choice, own_plan
+from argand.dft.method import method_for
+from argand.dft.plan import Plan
+from argand.dft.tune import main, ways
+from argand.dft.tuned import DftWay, chosen, key
 
 from tests.kernels.tuning_cases import HOPPER, card
 
@@ -113,7 +114,7 @@ def test_without_a_gpu(capsys: pytest.CaptureFixture[str]) -> None:
         tune_dft(10, 100)
     assert main(["10x100"]) == 2
     assert "needs an NVIDIA GPU" in capsys.readouterr().err
-    module = [sys.executable, "-W", "error", "-m", "argand.dft_tuning", "3"]
+    module = [sys.executable, "-W", "error", "-m", "argand.dft.tuned", "3"]
     found = subprocess.run(module, capture_output=True, text=True, check=False)
     assert found.returncode == 2
     assert "must be ROWSxLENGTH" in found.stderr

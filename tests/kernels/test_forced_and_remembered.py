@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from argand import remembered
-from argand.forced import Forced
-from argand.remembered import Remembered
+from argand.runtime import call_cache as remembered
+from argand.runtime.call_cache import Remembered
+from argand.runtime.plan_override import Forced
 
 
 def test_the_innermost_context_forces() -> None:

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from argand import Device, Gate, gate_measuring, measure_gate_costs, plan_circuit, run_circuit
+from argand import Device, Gate, measure_gate_costs, plan_circuit, run_circuit
 from argand.device import cpu
-from argand.gate_costs import _CPU_TABLE, _DEFAULT, GateCosts, gate_costs
-from argand.gate_fusion import checked_gates, fuse, fused_gate
-from argand.gate_order import Dependencies, diagonal_qubits
+from argand.gates import measure as gate_measuring
+from argand.gates.costs import _CPU_TABLE, _DEFAULT, GateCosts, gate_costs
+from argand.gates.fusion import checked_gates, fuse, fused_gate
+from argand.gates.gate import Dependencies, diagonal_qubits
 from argand.precision import PRECISIONS
 
 from tests.kernels.gate_cases import dense_gate, gate_bound, random_state, random_unitary

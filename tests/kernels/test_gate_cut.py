@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
-from argand.gate_cut import Cut, cut_of, grown, steps_of
-from argand.gate_plan import GatePlan, product_plans
+from argand.gates.plan import GatePlan, product_plans
+from argand.gates.truncation import Cut, cut_of, grown, steps_of
 
 from tests.kernels.gate_cases import random_unitary
 from tests.kernels.tensor_core_sums import added

@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from argand.gate_layout import (
+from argand.gates.layout import (
     GateKind,
     Tile,
     core_rows_bytes,

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, apply_gate
-from argand.gate_forms import gate_form
-from argand.gate_plan import CORES_WIDTH
+from argand.gates.canonical import gate_form
+from argand.gates.plan import CORES_WIDTH
 
 from tests.kernels.gate_cases import dense_gate, gate_bound, random_state, random_unitary
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Arch
-from argand.gemm_choice import (
+from argand.gemm.heuristics import (
     GemmChoice,
     GemmSizes,
     OperandTraits,
@@ -17,8 +17,8 @@ from argand.gemm_choice import (
     estimate,
     room,
 )
-from argand.plan import TARGET, PlanError
-from argand.wgmma_plan import WgmmaPlan, check_wgmma_plan
+from argand.gemm.sm90_plan import WgmmaPlan, check_wgmma_plan
+from argand.runtime.plan import TARGET, PlanError
 
 from tests.kernels.precisions import SCALED, SINGLE_HALF, TENSOR
 

@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import PRECISIONS, Device, DeviceError, gemm, launched, launches, pack
+from argand import PRECISIONS, Device, DeviceError, gemm, launched, pack
 from argand.device import ARCHITECTURES
-from argand.gemm import gemm_problem
-from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, candidates, choose
-from argand.gemm_names import mma_name, wgmma_name
-from argand.gemm_plan import plan_gemm
-from argand.kernel_families import families_of, require_family
-from argand.plan import TARGET, PlanError
-from argand.tile_division import Division, divide
-from argand.wgmma_plan import WgmmaPlan
+from argand.gemm.api import gemm_problem
+from argand.gemm.families import families_of, require_family
+from argand.gemm.heuristics import GemmChoice, GemmSizes, OperandTraits, candidates, choose
+from argand.gemm.names import mma_name, wgmma_name
+from argand.gemm.sm80_plan import plan_gemm
+from argand.gemm.sm90_plan import WgmmaPlan
+from argand.gemm.sm90_scheduler import Division, divide
+from argand.runtime import kernel_trace as launches
+from argand.runtime.plan import TARGET, PlanError
 
 from tests.kernels.precisions import TENSOR
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, Gate, measure_gate_costs, plan_circuit, run_circuit
 from argand.device import Device
-from argand.gate_costs import _GPUS, gate_costs, kept_costs, table_costs
-from argand.gate_forms import gate_form
+from argand.gates.canonical import gate_form
+from argand.gates.costs import _GPUS, gate_costs, kept_costs, table_costs
 
 from tests.kernels.gate_cases import dense_gate, gate_bound, random_state, random_unitary
 from tests.kernels.test_gate_circuits import FLAT, random_circuit

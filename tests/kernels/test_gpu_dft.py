@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, dft, fft_backend
 from argand.device import Device
-from argand.dft_choice import candidates, own_plan
-from argand.dft_limits import wide_fits
-from argand.dft_method import Method, bluestein, dense, method_for, product, rader
-from argand.dft_plan import Plan, dft_source
-from argand.nvrtc import compile_all
+from argand.dft.heuristics import candidates, own_plan
+from argand.dft.legality import wide_fits
+from argand.dft.method import Method, bluestein, dense, method_for, product, rader
+from argand.dft.plan import Plan, dft_source
+from argand.runtime.compiler import compile_all
 
 from workflow.accuracy.transform_bounds import plan_bound
 
@@ -55,7 +55,7 @@ def check(
     cp: Any, x: Array, precision: str, expected: Array | None = None, **options: Any
 ) -> Array:
     """Every row within the bound of what runs, and every element written."""
-    from argand.cuda_dft import plan_of
+    from argand.dft.gpu import plan_of
 
     plan = plan_of(cp.asarray(x), precision=precision, **options).plan
     out = cp.full(x.shape, np.nan, np.complex64)
@@ -93,7 +93,7 @@ def precision(request: pytest.FixtureRequest, gpu: Device) -> str:
 def test_lengths(
     cp: Any, gpu: Device, rng: np.random.Generator, length: int, precision: str
 ) -> None:
-    from argand.cuda_dft import forced
+    from argand.dft.gpu import forced
 
     method = method_for(length)
     with forced.to(own(gpu, method, precision)):  # also where the choice would take cuFFT
@@ -119,7 +119,7 @@ def test_lengths(
 def test_every_plan(
     cp: Any, gpu: Device, rng: np.random.Generator, method: Method, wide: bool, precision: str
 ) -> None:
-    from argand.cuda_dft import forced
+    from argand.dft.gpu import forced
 
     x = normal(rng, 700 if method.length < 1000 else 301, method.length)
     if wide and not wide_fits(method.kind, method.length, method.length):
@@ -223,7 +223,7 @@ def test_other_types_and_empty(cp: Any, rng: np.random.Generator) -> None:
 
 @pytest.mark.parametrize("precision", ["fp32", "fp64"])
 def test_the_library_says_so(cp: Any, rng: np.random.Generator, precision: str) -> None:
-    from argand.cuda_dft import plan_of
+    from argand.dft.gpu import plan_of
 
     x = normal(rng, 7, 90).astype(PRECISIONS[precision].output)
     for inverse in (False, True):

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from argand import dft
 from argand.device import Device
-from argand.dft_choice import own_plan
-from argand.dft_limits import wide_fits
-from argand.dft_method import method_for
-from argand.dft_plan import dft_source
-from argand.nvrtc import compile_all
+from argand.dft.heuristics import own_plan
+from argand.dft.legality import wide_fits
+from argand.dft.method import method_for
+from argand.dft.plan import dft_source
+from argand.runtime.compiler import compile_all
 
 from tests.kernels.folded_sums import ROW, transformed
 
@@ -24,7 +24,7 @@ SAMPLES = 6000
 def errors(gpu: Device) -> dict[int, tuple[float, float]]:
     """Of the GPU and of the model, of the same numbers."""
     import cupy
-    from argand.cuda_dft import forced
+    from argand.dft.gpu import forced
 
     plans = {}
     for length in LENGTHS:

@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from argand import PRECISIONS, choice_table, dft, dft_tuning, tune_dft
+from argand import PRECISIONS, dft, tune_dft
 from argand.device import Device
-from argand.dft import DftProblem
-from argand.dft_choice import LIBRARY_PRIME, candidates, estimate
-from argand.dft_method import method_for, prime_factors
-from argand.dft_passes import PassesPlan
-from argand.dft_plan import Plan, dft_source
-from argand.nvrtc import compile_all
+from argand.dft import tuned as dft_tuning
+from argand.dft.api import DftProblem
+from argand.dft.heuristics import LIBRARY_PRIME, candidates, estimate
+from argand.dft.method import method_for, prime_factors
+from argand.dft.plan import Plan, dft_source
+from argand.dft.three_kernel import PassesPlan
+from argand.runtime import choice_table
+from argand.runtime.compiler import compile_all
 
 from workflow.accuracy.transform_bounds import butterfly_bound
 
@@ -42,7 +44,7 @@ def plans(gpu: Device, length: int, kind: str, most: int) -> list[Plan]:
 
 def check(cp: Any, x: Array, plan: Any, *, inverse: bool = False, norm: str = "backward") -> Array:
     """Every row within its bound and 1e-6, and every element written."""
-    from argand.cuda_dft import forced
+    from argand.dft.gpu import forced
 
     out = cp.full(x.shape, np.nan, np.complex64)
     with forced.to(plan):
@@ -78,8 +80,8 @@ def test_passes(cp: Any, gpu: Device, rng: np.random.Generator, length: int) -> 
 def test_passes_in_pieces_in_place_and_of_strides(
     cp: Any, gpu: Device, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from argand import cuda_dft_passes
-    from argand.cuda_dft import forced
+    from argand.dft import gpu_three_kernel as cuda_dft_passes
+    from argand.dft.gpu import forced
 
     length = 14_009
     (plan,) = plans(gpu, length, "passes", 1)
@@ -139,7 +141,7 @@ def test_any_length(cp: Any, gpu: Device, rng: np.random.Generator) -> None:
 def test_the_fastest_is_kept_and_taken(
     cp: Any, rng: np.random.Generator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from argand.cuda_dft import plan_of
+    from argand.dft.gpu import plan_of
 
     monkeypatch.setattr(choice_table, "cache_folder", lambda: tmp_path)
     dft_tuning.TABLE.changed()

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, DeviceError, gemm, launched, pack, pairs, to_pairs
-from argand.gemm_choice import GemmChoice, GemmSizes
-from argand.gemm_plan import GemmPlan, candidates
-from argand.plan import TARGET
+from argand.gemm.heuristics import GemmChoice, GemmSizes
+from argand.gemm.sm80_plan import GemmPlan, candidates
+from argand.runtime.plan import TARGET
 
 from tests.kernels.compiled import ARCHS
 from tests.kernels.precisions import SINGLE_HALF, TENSOR
@@ -163,8 +163,9 @@ def test_planes_are_wgmmas(cp: Any) -> None:
 
 
 def test_a_family_that_the_card_has_not(cp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from argand import cuda_gemm, packing
     from argand.device import gpu
+    from argand.gemm import gpu as cuda_gemm
+    from argand.gemm import packed as packing
 
     older = replace(gpu(cp.cuda.Device().id), arch=ARCHS["sm_80"])
     monkeypatch.setattr(cuda_gemm, "gpu", lambda index: older)

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, apply_gate
 from argand.device import Device
-from argand.gate_forms import gate_form
-from argand.gate_plan import CORES_WIDTH, product_plans
+from argand.gates.canonical import gate_form
+from argand.gates.plan import CORES_WIDTH, product_plans
 
 from tests.kernels.gate_cases import dense_gate, gate_bound, random_state, random_unitary
 
@@ -227,7 +227,7 @@ def test_every_kernel_of_products(
     cp: Any, gpu: Device, rng: np.random.Generator, precision: str, width: int
 ) -> None:
     """Those that older cards take, and wgmma without roles."""
-    from argand import cuda_gates
+    from argand.gates import gpu as cuda_gates
 
     row, qubits = PRECISIONS[precision], 17
     for where in ("low", "mid", "spread"):

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, gemm
-from argand.gemm_choice import GemmChoice, GemmSizes
+from argand.gemm.heuristics import GemmChoice, GemmSizes
 
 from tests.kernels.precisions import SCALED, SPLIT, TENSOR
 from tests.kernels.product_cases import (

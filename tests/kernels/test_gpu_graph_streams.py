@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import gemm, gpu_timing
+from argand import gemm
+from argand.runtime import timing as gpu_timing
 
 from tests.kernels.graph_cases import CALLS, HOW, graphs, one_by_one, operands, same
 
@@ -63,7 +64,7 @@ def test_streams_do_not_wait_for_each_other(
     All of them are made before: the driver may wait for the device when it makes one. The first is
     held for half a second at most, which others at work may need: then it is held once more.
     """
-    from argand import cuda_graph
+    from argand.runtime import graph as cuda_graph
 
     (pair,) = operands(cp, rng, 1)
     (expected,) = one_by_one(cp, monkeypatch, [pair], **HOW)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import gemm, pack
-from argand.gemm_choice import GemmSizes
+from argand.gemm.heuristics import GemmSizes
 
 from tests.kernels.graph_cases import CALLS, HOW, SHAPE, graphs, one_by_one, operands, same
 from tests.kernels.precisions import TENSOR
@@ -106,7 +106,7 @@ def test_there_are_not_too_many_graphs(
     cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of one form on a stream, of one form on many streams, and in all."""
-    from argand import cuda_graph
+    from argand.runtime import graph as cuda_graph
 
     (pair,) = operands(cp, rng, 1)
     (expected,) = one_by_one(cp, monkeypatch, [pair], **HOW)

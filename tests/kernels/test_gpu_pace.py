@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import gemm
-from argand.gemm_choice import GemmSizes
+from argand.gemm.heuristics import GemmSizes
 
 from tests.kernels.graph_cases import forget_calls
 from tests.kernels.product_cases import normal
@@ -43,13 +43,13 @@ def test_the_same_bits_at_any_pace(
     monkeypatch: pytest.MonkeyPatch,
     precision: str,
 ) -> None:
-    from argand import cuda_workspace
+    from argand.runtime import workspace as cuda_workspace
 
     m, n, k = SHAPE
     left, right = cp.asarray(normal(rng, m, k)), cp.asarray(normal(rng, k, n))
     expected = products(cp, precision, left, right)
     for pace in PACES:
-        monkeypatch.setattr("argand.cuda_wgmma.find_pace", lambda *_, pace=pace: pace)
+        monkeypatch.setattr("argand.gemm.sm90_launch.find_pace", lambda *_, pace=pace: pace)
         for _ in range(2):
             forget_calls()
             for found, first in zip(products(cp, precision, left, right), expected, strict=True):
@@ -67,7 +67,7 @@ def test_blocks_that_start_late_are_not_waited_for(
     left, right = cp.asarray(normal(rng, m, k)), cp.asarray(normal(rng, k, n))
     how: dict[str, Any] = {"precision": "3xfp16", "kernels": "wgmma"}
     expected = gemm(left, right, **how)
-    monkeypatch.setattr("argand.cuda_wgmma.find_pace", lambda *_: (4, 1))
+    monkeypatch.setattr("argand.gemm.sm90_launch.find_pace", lambda *_: (4, 1))
     forget_calls()
     device = cp.cuda.Device()
     taken, shared = device.attributes["MultiProcessorCount"] // 2, 200 << 10

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, Device, gemm, pack
-from argand.gemm_choice import GemmSizes, OperandTraits, candidates
+from argand.gemm.heuristics import GemmSizes, OperandTraits, candidates
 
 from tests.kernels.product_cases import assert_within, magnitude, normal, summation
 from tests.kernels.wgmma_cases import choices, forced

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, log_softmax, logsumexp, softmax
 from argand.rounding import round_operand
-from argand.softmax_formats import REAL_KINDS
+from argand.softmax.formats import REAL_KINDS
 from scipy import special
 
 from tests.kernels.softmax_cases import HALF_ULP, SMALLEST, numbers, stored, ulps

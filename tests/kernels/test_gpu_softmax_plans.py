@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, softmax
 from argand.device import Device
-from argand.nvrtc import compile_all
-from argand.softmax_choice import candidates
-from argand.softmax_plan import SoftmaxForm, SoftmaxPlan, vector_for
-from argand.softmax_source import softmax_source
+from argand.runtime.compiler import compile_all
+from argand.softmax.heuristics import candidates
+from argand.softmax.plan import SoftmaxForm, SoftmaxPlan, vector_for
+from argand.softmax.source import softmax_source
 from scipy import special
 
 from tests.kernels.softmax_cases import HALF_ULP, SMALLEST, numbers, stored
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.gpu
 def test_plans_of_every_kind(
     cp: Any, rng: np.random.Generator, gpu: Device, kind: str, columns: int
 ) -> None:
-    from argand.cuda_softmax import forced
+    from argand.softmax.gpu import forced
 
     x = stored(4 * rng.standard_normal((9, columns)).astype(np.float32), kind)
     x[3, -1] = stored(np.float32([np.nan]), kind)[0]

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, log_softmax, logsumexp, softmax
 from argand.device import Device
-from argand.nvrtc import compile_all
-from argand.softmax_choice import ring
-from argand.softmax_formats import Operation
-from argand.softmax_plan import SoftmaxForm, SoftmaxPlan, is_legal, vector_for
-from argand.softmax_source import softmax_source
+from argand.runtime.compiler import compile_all
+from argand.softmax.formats import Operation
+from argand.softmax.heuristics import ring
+from argand.softmax.plan import SoftmaxForm, SoftmaxPlan, is_legal, vector_for
+from argand.softmax.source import softmax_source
 from scipy import special
 
 from tests.kernels.softmax_cases import HALF_ULP, SMALLEST, Array, numbers, stored
@@ -68,7 +68,7 @@ def test_softmax(
     cp: Any, rng: np.random.Generator, gpu: Device, kind: str, output: str, rows: int, columns: int
 ) -> None:
     """Twice each: what one kernel leaves behind is what the next one finds."""
-    from argand.cuda_softmax import forced
+    from argand.softmax.gpu import forced
 
     x = nasty(rng, rows, columns, kind)
     given = {"format": "bf16" if kind == "bf16" else None, "output": output}
@@ -90,7 +90,7 @@ def test_softmax(
 
 @pytest.mark.parametrize("kind", ["fp32", "fp16"])
 def test_logarithms(cp: Any, rng: np.random.Generator, gpu: Device, kind: str) -> None:
-    from argand.cuda_softmax import forced
+    from argand.softmax.gpu import forced
 
     rows, columns = 150, 4999
     x = nasty(rng, rows, columns, kind)
@@ -116,7 +116,7 @@ def test_rows_that_begin_anywhere(
     cp: Any, rng: np.random.Generator, gpu: Device, first: int
 ) -> None:
     """Nothing beside the rows is written, and what is beside them does not matter."""
-    from argand.cuda_softmax import forced
+    from argand.softmax.gpu import forced
 
     columns = 4999
     whole = rng.standard_normal((6, columns + 13)).astype(np.float32)
@@ -145,7 +145,7 @@ def test_rows_that_begin_anywhere(
 
 def test_streams_do_not_wait_for_each_other(cp: Any, rng: np.random.Generator, gpu: Device) -> None:
     """Blocks of two rings that each need the whole card must not hold half of it each."""
-    from argand.cuda_softmax import forced
+    from argand.softmax.gpu import forced
 
     columns = 1 << 18
     x = cp.asarray(rng.standard_normal((40, columns)).astype(np.float32))

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import choice_table, softmax, softmax_tuning, tune_softmax
+from argand import softmax, tune_softmax
 from argand.device import Device
-from argand.softmax_choice import SoftmaxWay
+from argand.runtime import choice_table
+from argand.softmax import tuned as softmax_tuning
+from argand.softmax.heuristics import SoftmaxWay
 from scipy import special
 
 from tests.kernels.softmax_cases import HALF_ULP, SMALLEST, numbers, stored
@@ -30,7 +32,7 @@ def _own_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 @pytest.fixture
 def planned(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The plans of softmaxes that are prepared from now on."""
-    from argand.cuda_softmax import SoftmaxLaunch
+    from argand.softmax.gpu import SoftmaxLaunch
 
     found: list[Any] = []
     prepare = SoftmaxLaunch.__init__

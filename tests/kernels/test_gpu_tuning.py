@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import choice_table, gemm, pack, pairs, to_pairs, tune, tuning
-from argand.gemm_choice import GemmChoice, candidates
-from argand.tune import Measured, main
+from argand import gemm, pack, pairs, to_pairs, tune
+from argand.gemm import tuned as tuning
+from argand.gemm.heuristics import GemmChoice, candidates
+from argand.gemm.tune import Measured, main
+from argand.runtime import choice_table
 
 from tests.kernels.precisions import SINGLE_HALF, TENSOR
 from tests.kernels.product_cases import OPS, check, normal, stored

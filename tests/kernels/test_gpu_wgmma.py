@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, gemm, launched
 from argand.device import Device
-from argand.gemm_choice import GemmSizes
-from argand.pack_plan import PackPlan, can_wait, lines_of, pitch_of
-from argand.tile_division import divide
+from argand.gemm.heuristics import GemmSizes
+from argand.gemm.pack_plan import PackPlan, can_wait, lines_of, pitch_of
+from argand.gemm.sm90_scheduler import divide
 
 from tests.kernels.graph_cases import forget_calls
 from tests.kernels.precisions import TENSOR
@@ -135,7 +135,7 @@ def test_a_head_changes_no_bit(
     cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At tf32 alone. Tiles of so short a k are not split, so that both divide the work alike."""
-    from argand import cuda_wgmma_form
+    from argand.gemm import sm90_form as cuda_wgmma_form
 
     a, b = cp.asarray(normal(rng, 1540, 126)), cp.asarray(normal(rng, 126, 1500))
     results = []
@@ -172,7 +172,7 @@ def test_lines_that_are_scaled_in_one_launch_and_in_two(
 
 
 def test_a_tensor_map_that_was_moved_is_that_of_the_new_place(cp: Any) -> None:
-    from argand.cuda_tensor_map import WORDS, MovingMap, TensorMap, tensor_map
+    from argand.runtime.tensor_map import WORDS, MovingMap, TensorMap, tensor_map
 
     arrays = [cp.empty((64, 64), cp.complex64) for _ in range(3)]
     places = [x.data.ptr for x in arrays]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, gemm, launched, pack, pairs, to_pairs
-from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, candidates
+from argand.gemm.heuristics import GemmChoice, GemmSizes, OperandTraits, candidates
 
 from tests.kernels.precisions import SINGLE_HALF, SPLIT, TENSOR
 from tests.kernels.product_cases import (
@@ -93,7 +93,7 @@ def test_totals_that_move_to_memory(
 
     They move to a result of any layout, or beside a C that the result replaces.
     """
-    monkeypatch.setattr("argand.wgmma_plan.SEGMENT", 8)
+    monkeypatch.setattr("argand.gemm.sm90_plan.SEGMENT", 8)
     m, n, k = shape
     a, b, c = normal(rng, m, k), normal(rng, k, n), normal(rng, m, n)
     left, right = cp.asarray(a), cp.asarray(b)

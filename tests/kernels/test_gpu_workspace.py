@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, gemm, pack, pairs, to_pairs
-from argand.gemm import gemm_problem
-from argand.gemm_choice import GemmChoice
-from argand.pairs import HALF_FORMATS, PAIR_FORMATS
-from argand.wgmma_plan import WgmmaPlan
+from argand.gemm.api import gemm_problem
+from argand.gemm.heuristics import GemmChoice
+from argand.gemm.pairs import HALF_FORMATS, PAIR_FORMATS
+from argand.gemm.sm90_plan import WgmmaPlan
 
 from benchmarks.shapes import SUITES, Shape
 from tests.kernels.graph_cases import forget_calls
@@ -25,8 +25,8 @@ pytestmark = pytest.mark.gpu
 @pytest.mark.parametrize("shape", SUITES["gemm"], ids=str)
 def test_at_most_twice_the_operands(cp: Any, precision: str, shape: Shape, beta: int) -> None:
     """Where beta is not 0 C is one of them: totals of a long k may wait beside it."""
-    from argand.cuda_arrays import Layout
-    from argand.cuda_launch import OperandForm, prepare
+    from argand.gemm.launch import OperandForm, prepare
+    from argand.runtime.layout import Layout
 
     m, n, k = shape.m, shape.n, shape.k
     batched = shape.batch > 1
@@ -51,7 +51,8 @@ def test_pieces_over_planes_give_the_same_bits(
     cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int, int]
 ) -> None:
     """More tiles than multiprocessors, whose last ones are split: in two launches or in one."""
-    from argand import cuda_launch, gemm_memory
+    from argand.gemm import launch as cuda_launch
+    from argand.gemm import memory as gemm_memory
 
     m, n, k = shape
     a, b = (
@@ -67,7 +68,7 @@ def test_pieces_over_planes_give_the_same_bits(
         launches.append(prepare(*arguments))
         return launches[-1]
 
-    monkeypatch.setattr("argand.cuda_gemm.prepare", watched)
+    monkeypatch.setattr("argand.gemm.gpu.prepare", watched)
     for most in (gemm_memory.MOST, 100):
         monkeypatch.setattr(gemm_memory, "MOST", most)
         for swapped in (False, True):

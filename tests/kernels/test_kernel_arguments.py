@@ -5,13 +5,13 @@ from __future__ import annotations
 import ctypes
 
 import pytest
-from argand.gate_plan import ARGUMENTS as GATE_ARGUMENTS
-from argand.gemm_plan import ARGUMENTS
-from argand.kernel_arguments import Arguments, Fields, arguments_dtype, size_check
-from argand.nvrtc import CompileError, compile_cubin
-from argand.pack_plan import PACK_SOURCE
-from argand.scan_plan import SCAN_ARGUMENTS
-from argand.wgmma_plan import WGMMA_ARGUMENTS
+from argand.gates.plan import ARGUMENTS as GATE_ARGUMENTS
+from argand.gemm.pack_plan import PACK_SOURCE
+from argand.gemm.scan_plan import SCAN_ARGUMENTS
+from argand.gemm.sm80_plan import ARGUMENTS
+from argand.gemm.sm90_plan import WGMMA_ARGUMENTS
+from argand.runtime.arguments import Arguments, Fields, arguments_dtype, size_check
+from argand.runtime.compiler import CompileError, compile_cubin
 
 STRUCTURES: dict[str, tuple[str, Fields]] = {
     "GemmArguments": ("gemm_mma.cuh", ARGUMENTS),

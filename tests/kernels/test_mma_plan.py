@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from argand import PRECISIONS, Precision
 from argand.device import ARCHITECTURES, Arch
-from argand.gemm_plan import candidates, check_plan, plan_gemm
-from argand.plan import PlanError
+from argand.gemm.sm80_plan import candidates, check_plan, plan_gemm
+from argand.runtime.plan import PlanError
 
 from tests.kernels.compiled import ARCHS, LAYOUTS
 from tests.kernels.precisions import TENSOR

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from argand import PRECISIONS, gemm
-from argand.numpy_backend import _factors, _unscale, terms_of
+from argand.gemm.cpu import _factors, _unscale, terms_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

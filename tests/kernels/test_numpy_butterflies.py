@@ -9,12 +9,12 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, DftProblem, dft
 from argand.device import ARCHITECTURES
-from argand.dft_butterfly import LARGEST_RADIX, ButterflyPlan
-from argand.dft_choice import butterflies_for, choose
-from argand.dft_method import method_for
-from argand.dft_passes import PassesPlan
-from argand.numpy_butterflies import butterfly, butterfly_dft
-from argand.numpy_dft import dft as staged
+from argand.dft.butterfly import LARGEST_RADIX, ButterflyPlan
+from argand.dft.cpu import dft as staged
+from argand.dft.cpu_butterfly import butterfly, butterfly_dft
+from argand.dft.heuristics import butterflies_for, choose
+from argand.dft.method import method_for
+from argand.dft.three_kernel import PassesPlan
 
 from workflow.accuracy.transform_bounds import butterfly_bound, dft_bound
 

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, DftProblem, dft
-from argand.dft_method import (
+from argand.dft.cpu import dft as model
+from argand.dft.method import (
     LARGEST_LENGTH,
     bluestein,
     convolution_length,
@@ -20,8 +21,7 @@ from argand.dft_method import (
     rader,
     two_factors,
 )
-from argand.dft_tables import convolutions, folded_matrices, roots
-from argand.numpy_dft import dft as model
+from argand.dft.tables import convolutions, folded_matrices, roots
 
 from workflow.accuracy.transform_bounds import dft_bound
 

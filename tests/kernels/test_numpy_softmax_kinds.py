@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from argand import PRECISIONS, log_softmax, logsumexp, numpy_softmax, softmax
-from argand.softmax_formats import REAL_KINDS
+from argand import PRECISIONS, log_softmax, logsumexp, softmax
+from argand.softmax import cpu as numpy_softmax
+from argand.softmax.formats import REAL_KINDS
 from scipy import special
 
 from tests.kernels import softmax_cases

@@ -12,16 +12,16 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from argand import nvrtc
-from argand.nvrtc import (
+from argand.runtime import compiler as nvrtc
+from argand.runtime.compiler import (
     CompileError,
     compile_cubin,
     kernel_digest,
     parse_resources,
     parse_warnings,
 )
-from argand.own_files import NotOwnFolderError
-from argand.wgmma_instruction import wgmma_function
+from argand.runtime.own_files import NotOwnFolderError
+from argand.runtime.wgmma import wgmma_function
 
 SOURCE = '#include "one.cuh"\nextern "C" __global__ void f(float* x) { x[0] = value(); }\n'
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from argand import PRECISIONS, apply_gate, dft, gemm, log_softmax, logsumexp, numpy_softmax, softmax
+from argand import PRECISIONS, apply_gate, dft, gemm, log_softmax, logsumexp, softmax
+from argand.softmax import cpu as numpy_softmax
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

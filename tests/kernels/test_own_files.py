@@ -10,8 +10,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from argand.own_files import NotOwnError, NotOwnFolderError, own_folder, read_own, write_own
-from argand.plain_files import NotPlainError
+from argand.runtime.own_files import NotOwnError, NotOwnFolderError, own_folder, read_own, write_own
+from argand.runtime.plain_files import NotPlainError
 
 NOBODY = 65534
 

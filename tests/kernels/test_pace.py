@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from argand import PRECISIONS
-from argand.tile_division import Tiles, divide
-from argand.wgmma_pace import LEAST_TURNS, find_pace
-from argand.wgmma_plan import WgmmaPlan
+from argand.gemm.sm90_plan import WgmmaPlan
+from argand.gemm.sm90_scheduler import Tiles, divide
+from argand.gemm.sm90_throttle import LEAST_TURNS, find_pace
 
 from tests.kernels.precisions import SPLIT
 

@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 from argand import PRECISIONS
-from argand.pack_plan import Aside, PackPlan, can_wait, lines_of, pack_aside, pitch_of
-from argand.tile_division import Division, Tiles, divide
-from argand.wgmma_plan import WgmmaPlan
+from argand.gemm.pack_plan import Aside, PackPlan, can_wait, lines_of, pack_aside, pitch_of
+from argand.gemm.sm90_plan import WgmmaPlan
+from argand.gemm.sm90_scheduler import Division, Tiles, divide
 
 DEPTH = 256  # k that are counted together: gemm_wgmma_aside.cuh
 WARPS = 3

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from argand.atomic_files import atomic_path
-from argand.plain_files import NotPlainError, open_plain, read_plain
+from argand.runtime.files import atomic_path
+from argand.runtime.plain_files import NotPlainError, open_plain, read_plain
 
 
 def test_a_file_is_made_appended_to_and_read(tmp_path: Path) -> None:

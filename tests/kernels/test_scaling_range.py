@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 from argand import PRECISIONS
+from argand.gemm.scaling_range import LineRange, line_range, line_spreads, product_range
 from argand.rounding import power_of_two, round_operand, scale_exponents
-from argand.scaling_range import LineRange, line_range, line_spreads, product_range
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,7 +41,7 @@ def test_large_operands_are_looked_at_in_parts(monkeypatch):
     x = rng.standard_normal((5, 33, 70)) + 1j * rng.standard_normal((5, 33, 70))
     whole = [line_spreads(x, axis) for axis in (-1, -2)]
     for values in (1, 100, 5000):
-        monkeypatch.setattr("argand.scaling_range._CHUNK_VALUES", values)
+        monkeypatch.setattr("argand.gemm.scaling_range._CHUNK_VALUES", values)
         for axis, expected in zip((-1, -2), whole, strict=True):
             np.testing.assert_array_equal(line_spreads(x, axis), expected)
 

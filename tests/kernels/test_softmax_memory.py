@@ -8,7 +8,7 @@ import argand
 import numpy as np
 import pytest
 from argand.device import available_cores
-from argand.numpy_softmax import _BLOCK_VALUES
+from argand.softmax.cpu import _BLOCK_VALUES
 
 SHAPES = [(4096, 4096), (512, 32_768), (4, 1 << 22)]
 _SMALL = 1 << 20

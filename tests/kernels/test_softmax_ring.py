@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 from argand import PRECISIONS
-from argand.plan import PlanError
-from argand.softmax_choice import candidates, fitted, ring
-from argand.softmax_formats import OPERATIONS, Operation
-from argand.softmax_plan import (
+from argand.runtime.plan import PlanError
+from argand.softmax.formats import OPERATIONS, Operation
+from argand.softmax.heuristics import candidates, fitted, ring
+from argand.softmax.plan import (
     SoftmaxForm,
     check_row,
     check_softmax_plan,
     vector_for,
 )
-from argand.softmax_source import kernel_name, softmax_source
+from argand.softmax.source import kernel_name, softmax_source
 
 from tests.kernels.compiled import ARCHS, assert_clean
 

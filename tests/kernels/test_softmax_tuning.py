@@ -11,11 +11,12 @@ from typing import Any
 
 import argand
 import pytest
-from argand import PRECISIONS, DeviceError, softmax_tuning
+from argand import PRECISIONS, DeviceError
 from argand.device import ARCHITECTURES
-from argand.softmax_choice import EVERY_WAY, SoftmaxWay, plan_softmax, ways
-from argand.softmax_plan import SoftmaxForm, check_row
-from argand.softmax_tune import main, tune_softmax
+from argand.softmax import tuned as softmax_tuning
+from argand.softmax.heuristics import EVERY_WAY, SoftmaxWay, plan_softmax, ways
+from argand.softmax.plan import SoftmaxForm, check_row
+from argand.softmax.tune import main, tune_softmax
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
 FORM = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, edges=False)
@@ -105,7 +106,7 @@ def test_ways_differ() -> None:
 
 def test_tuning_is_public_and_needs_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert argand.tune_softmax is tune_softmax
-    monkeypatch.setattr(sys.modules["argand.tune"], "gpus", list)
+    monkeypatch.setattr("argand.runtime.measure.gpus", list)
     with pytest.raises(DeviceError, match="tuning needs an NVIDIA GPU"):
         tune_softmax(10, 10)
 
@@ -136,7 +137,7 @@ def test_the_command_measures_each_shape(
         asked.append((rows, columns, how["input"]))
         return [(WAY, 20.0), (SoftmaxWay(512, 1), 30.0)]
 
-    monkeypatch.setattr(sys.modules["argand.softmax_tune"], "tune_softmax", measured)
+    monkeypatch.setattr(sys.modules["argand.softmax.tune"], "tune_softmax", measured)
     assert main(["64x1048576", "4x5", "--input", "fp16"]) == 0
     assert asked == [(64, 1_048_576, "fp16"), (4, 5, "fp16")]
     printed = capsys.readouterr().out.splitlines()
@@ -147,7 +148,7 @@ def test_the_command_measures_each_shape(
 
 def test_the_command_runs_as_a_module_without_a_warning() -> None:
     found = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "argand.softmax_tuning", "--help"],
+        [sys.executable, "-W", "error", "-m", "argand.softmax.tuned", "--help"],
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
     assert "ROWSxCOLUMNS" in found.stdout

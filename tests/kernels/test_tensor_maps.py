@@ -6,8 +6,8 @@ import ctypes
 from collections.abc import Callable
 
 import pytest
-from argand import cuda_tensor_map
-from argand.cuda_tensor_map import WORDS, MovingMap, TensorMap, TensorMapError
+from argand.runtime import tensor_map as cuda_tensor_map
+from argand.runtime.tensor_map import WORDS, MovingMap, TensorMap, TensorMapError
 
 
 class Described:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from argand.tile_division import Division, OwnPlanes, Tiles, arrange, divide
+from argand.gemm.sm90_scheduler import Division, OwnPlanes, Tiles, arrange, divide
 
 
 def pieces(division: Division, steps: int) -> list[list[tuple[int, int, bool]]]:

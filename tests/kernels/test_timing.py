@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from argand import PRECISIONS, Device
-from argand.ceilings import Ceilings, measure_ceilings, operand_formats
 from argand.device import cpu
+from argand.runtime.ceilings import Ceilings, measure_ceilings, operand_formats
 
 from workflow.timing import measure, rotations, with_allocations
 

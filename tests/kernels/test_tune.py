@@ -9,9 +9,9 @@ from typing import Any
 import argand
 import pytest
 from argand import DeviceError
-from argand.gemm_choice import GemmChoice
-from argand.row_tuning import ranked
-from argand.tune import main, tune
+from argand.gemm.heuristics import GemmChoice
+from argand.gemm.tune import main, tune
+from argand.runtime.measure import ranked
 
 from tests.kernels.tuning_cases import WAY, card
 
@@ -63,7 +63,7 @@ def test_what_cannot_be_tuned_is_said_before_a_gpu_is_looked_for(
 
 @pytest.fixture
 def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["argand.tune"], "gpus", list)
+    monkeypatch.setattr("argand.runtime.measure.gpus", list)
 
 
 @pytest.mark.usefixtures("_no_gpu")
@@ -94,14 +94,14 @@ def test_the_command_says_what_is_wrong(
 def test_the_command_measures_each_product_at_each_precision(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    module = sys.modules["argand.tune"]
+    module = sys.modules["argand.gemm.tune"]
     asked = []
 
     def measured(*shapes: tuple[int, ...], **how: Any) -> list[tuple[GemmChoice, float]]:
         asked.append((*shapes, how["precision"], how["op_a"], how["op_b"]))
         return [(WAY, 20.0), (GemmChoice(), 30.0)]
 
-    monkeypatch.setattr(module, "gpus", lambda: [card()])
+    monkeypatch.setattr("argand.runtime.measure.gpus", lambda: [card()])
     monkeypatch.setattr(module, "tune", measured)
     monkeypatch.setattr(module, "_heading", lambda: ["the card", ""])
     assert main(["100x200x300", "7x10x20x30", "--precision", "tf32,bf16", "--op-a", "C"]) == 0
@@ -129,7 +129,7 @@ def test_the_command_refuses_other_sizes(text: str, capsys: pytest.CaptureFixtur
 def test_the_command_runs_as_a_module_without_a_warning() -> None:
     """Which Python gives where a package imports a module that is then run."""
     found = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "argand.tuning", "--help"],
+        [sys.executable, "-W", "error", "-m", "argand.gemm.tuned", "--help"],
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
     assert "BATCH" in found.stdout

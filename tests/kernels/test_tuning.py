@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from argand import PRECISIONS, choice_table, tuning
-from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, candidates
+from argand import PRECISIONS
+from argand.gemm import tuned as tuning
+from argand.gemm.heuristics import GemmChoice, GemmSizes, OperandTraits, candidates
+from argand.runtime import choice_table
 
 from tests.kernels.tuning_cases import DEVICE, HOPPER, SIZES, TF32, WAY, A, B, card
 

@@ -10,10 +10,7 @@ from typing import Any
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
-from argand.nvrtc import CompileError, compile_cubin
-from argand.plan import MMA_DEPTH, TARGET, PlanError
-from argand.wgmma_instruction import wgmma_function
-from argand.wgmma_plan import (
+from argand.gemm.sm90_plan import (
     SEGMENT,
     STORE_SIDE,
     TOLD_BYTES,
@@ -24,7 +21,10 @@ from argand.wgmma_plan import (
     wgmma_kernel_name,
     wgmma_source,
 )
-from argand.wgmma_tiles import wgmma_tiles
+from argand.gemm.sm90_tiles import wgmma_tiles
+from argand.runtime.compiler import CompileError, compile_cubin
+from argand.runtime.plan import MMA_DEPTH, TARGET, PlanError
+from argand.runtime.wgmma import wgmma_function
 
 from tests.kernels.precisions import TENSOR
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from argand import PRECISIONS, Device
 from argand.device import ARCHITECTURES
-from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits
-from argand.plan import TARGET
-from argand.wgmma_plan import WgmmaPlan
+from argand.gemm.heuristics import GemmChoice, GemmSizes, OperandTraits
+from argand.gemm.sm90_plan import WgmmaPlan
+from argand.runtime.plan import TARGET
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
 TF32 = PRECISIONS["tf32"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from argand import PRECISIONS
-from argand.gemm_choice import GemmChoice, GemmSizes, OperandTraits, candidates
+from argand.gemm.heuristics import GemmChoice, GemmSizes, OperandTraits, candidates
 
 
 def choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> Iterator[GemmChoice]:
@@ -21,7 +21,7 @@ def choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> Iterato
 
 
 def forced(choice: GemmChoice) -> Any:
-    from argand.cuda_launch import forced
+    from argand.gemm.launch import forced
 
     return forced.to(choice)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from argand import Device
-from argand.ceilings import Ceilings
+from argand.runtime.ceilings import Ceilings
 
 from workflow.config.loading import load_study
 from workflow.methods.shards import Shard

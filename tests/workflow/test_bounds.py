@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, to_pairs
 from argand.device import arch_for
-from argand.gate_plan import LARGEST_TILE, sums_apart, widest_products
-from argand.gemm_plan import candidates as mma_candidates
-from argand.plan import MMA_DEPTH
+from argand.gates.plan import LARGEST_TILE, sums_apart, widest_products
+from argand.gemm.sm80_plan import candidates as mma_candidates
+from argand.gemm.sm90_plan import SEGMENT, Storage
+from argand.gemm.sm90_tiles import wgmma_tiles
 from argand.rounding import split
-from argand.wgmma_plan import SEGMENT, Storage
-from argand.wgmma_tiles import wgmma_tiles
+from argand.runtime.plan import MMA_DEPTH
 
 from workflow.accuracy import bounds
 from workflow.accuracy.gate_bounds import evolution_bound, gate_bound

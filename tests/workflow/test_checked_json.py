@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from argand.ceilings import Ceilings
+from argand.runtime.ceilings import Ceilings
 
 from workflow.accuracy.grading import K_VALUES, GrowthRow, read_growth, write_growth
 from workflow.records import Record, read_records, write_records

@@ -14,8 +14,8 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from argand.ceilings import Ceilings
 from argand.device import cpu
+from argand.runtime.ceilings import Ceilings
 
 from workflow.config.loading import load_study
 from workflow.methods.shards import shards

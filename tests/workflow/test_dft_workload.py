@@ -3,9 +3,10 @@ import numpy as np
 import pytest
 import scipy.fft
 import scipy.signal
-from argand import PRECISIONS, choice_table
+from argand import PRECISIONS
 from argand.device import Device, arch_for, cpu
-from argand.dft_method import method_for, prime_factors
+from argand.dft.method import method_for, prime_factors
+from argand.runtime import choice_table
 from pydantic import ValidationError
 
 from workflow.accuracy.bounds import transform_bound

@@ -255,7 +255,7 @@ def test_what_cannot_be_had_is_an_error_at_once(
 def test_a_link_in_the_place_of_a_lock_is_refused(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("mine")
     (tmp_path / "argand-gpu-GPU-1111.lock").symlink_to(tmp_path / "precious")
-    refused = pytest.raises(LockRefusedError, match=r"GPU-1111\.lock: a symbolic link")
+    refused = pytest.raises(LockRefusedError, match=r"GPU-1111\.lock: found a symbolic link")
     with refused, mine(1, tmp_path):
         pass
     assert (tmp_path / "precious").read_text() == "mine"

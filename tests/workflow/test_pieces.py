@@ -112,7 +112,7 @@ def test_a_state_is_one_piece() -> None:
 PEAK = """
 import json, logging, resource, sys
 from pathlib import Path
-from argand.ceilings import Ceilings
+from argand.runtime.ceilings import Ceilings
 from workflow.config.loading import load_study
 from workflow.steps import pieces
 from workflow.steps.delivery import deliver

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from argand.atomic_files import LEFTOVERS
+from argand.runtime.files import LEFTOVERS
 from planted import PLANTED, planted
 
 from workflow.storage import run_folder

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand.ceilings import Ceilings
 from argand.device import cpu
+from argand.runtime.ceilings import Ceilings
 
 from workflow.config.check import check_study
 from workflow.config.loading import load_study

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import PRECISIONS, Device, launches
+from argand import PRECISIONS, Device
 from argand.device import cpu
+from argand.runtime import kernel_trace as launches
 from streamed_runs import (
     CASES,
     Ran,

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
-from argand.dft_choice import own_plan
-from argand.dft_method import method_for
-from argand.dft_plan import Plan
-from argand.dft_plan_words import plan_words
+from argand.dft.heuristics import own_plan
+from argand.dft.method import method_for
+from argand.dft.plan import Plan
+from argand.dft.plan_words import plan_words
 
 from workflow.accuracy import spectrum_reference
 from workflow.accuracy.transform_bounds import butterfly_bound, dft_bound, plan_bound

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from argand.ceilings import Ceilings, operand_formats
 from argand.device import cpu
+from argand.runtime.ceilings import Ceilings, operand_formats
 from streamed_runs import run_python
 
 from workflow.config.loading import load_study
@@ -65,7 +65,7 @@ from workflow.threads import hold_blas
 hold_blas()
 import logging
 from pathlib import Path
-from argand.ceilings import Ceilings
+from argand.runtime.ceilings import Ceilings
 from workflow.config.loading import load_study
 from workflow.records import write_records
 from workflow.steps.verification import verify

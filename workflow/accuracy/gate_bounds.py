@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from argand import PRECISIONS, Precision
-from argand.gate_cut import most_given_back
-from argand.gate_plan import LARGEST_TILE, sums_apart, widest_products
-from argand.numpy_gates import product_precision
+from argand.gates.cpu import product_precision
+from argand.gates.plan import LARGEST_TILE, sums_apart, widest_products
+from argand.gates.truncation import most_given_back
 
 from workflow.accuracy.bounds import (
     accumulator_roundoff,
@@ -39,8 +39,8 @@ def gate_bound(precision: Precision, width: int, backend: str) -> float:
       large as the state; the others' sums are at most 2 r in norm, r the first term's roundoff.
       Adding both and the difference of real and imaginary products are two more roundings. Where
       registers do not suffice for this (`sums_apart`), all three count alike.
-    - The matrix was made larger by what is cut on average (`argand.gate_cut`), which counts as an
-      error of its entries.
+    - The matrix was made larger by what is cut on average (`argand.gates.truncation`), which counts
+      as an error of its entries.
     """
     used = precision if precision.terms == 1 else product_precision(precision, width)
     tile = LARGEST_TILE if backend == "cuda" else 1

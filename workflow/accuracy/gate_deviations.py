@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from argand import Precision
-from argand.gate_plan import widest_products
-from argand.numpy_gates import product_precision
+from argand.gates.cpu import product_precision
+from argand.gates.plan import widest_products
 from argand.rounding import round_operand
 
 from workflow.accuracy.bounds import (
@@ -98,7 +98,7 @@ def _gate_deviation(precision: Precision, width: int, backend: str) -> float:
 
     It rounds the state, and sums of k = 2^width products whose partial sums are no longer than the
     state. A rounding to nearest has u / sqrt(3). Kernels compensate the mean of what tensor cores
-    cut (`argand.gate_cut`) at split precisions.
+    cut (`argand.gates.truncation`) at split precisions.
     """
     used = _used(precision, width)
     u, k = accumulator_roundoff(used), float(1 << width)

@@ -42,10 +42,10 @@ class Accuracy:
         ratio: bound over rel_frobenius; None where the error is 0, and at fp64, where the reference
             errs as much as the result.
         lines_out_of_range: rows of A and columns of B of a product that a scaled precision does not
-            hold to its unit roundoff, with ``largest_spread`` (`argand.scaling_range`). They are
-            within the bound, which is relative to the norms of such lines.
-        verdict: ``verified`` where all checks passed and the bound proves something; ``unproven``
-            where they passed but the bound is above `PROVABLE`; ``wrong`` beyond what is possible;
+            hold to its unit roundoff, with ``largest_spread`` (`argand.gemm.scaling_range`). They
+            are within the bound, which is relative to the norms of such lines. verdict:
+            ``verified`` where all checks passed and the bound proves something; ``unproven`` where
+            they passed but the bound is above `PROVABLE`; ``wrong`` beyond what is possible;
             ``suspect`` beyond what is probable, on a second sample too.
         verified: whether the verdict is ``verified``; ``reason`` says with numbers why not.
         reference: ``full`` or ``sampled`` with ``reference_rows`` rows.

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 from argand import Precision
-from argand.scaling_range import product_range
+from argand.gemm.scaling_range import product_range
 
 from workflow.accuracy import bounds
 from workflow.accuracy.freivalds import freivalds

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from argand.tile_division import MOST_PIECES
-from argand.wgmma_plan import SEGMENT
+from argand.gemm.sm90_plan import SEGMENT
+from argand.gemm.sm90_scheduler import MOST_PIECES
 
 SLICE = 16
 """Least k whose sum leaves the tensor cores' accumulators at once, but for a tile's last stage."""

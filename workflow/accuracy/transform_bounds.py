@@ -10,15 +10,15 @@ import math
 
 import numpy as np
 from argand import Precision
-from argand.dft_butterfly import ButterflyPlan
-from argand.dft_choice import butterflies_for
-from argand.dft_cluster import ClusterPlan
-from argand.dft_method import Method, dense, method_for, prime_factors, product
-from argand.dft_passes import PassesPlan
-from argand.dft_plan import Plan, ProductPlan
-from argand.dft_tables import convolutions
-from argand.dft_whole import WholePlan
-from argand.numpy_dft import HEADROOM
+from argand.dft.butterfly import ButterflyPlan
+from argand.dft.cluster import ClusterPlan
+from argand.dft.cpu import HEADROOM
+from argand.dft.heuristics import butterflies_for
+from argand.dft.method import Method, dense, method_for, prime_factors, product
+from argand.dft.plan import Plan, ProductPlan
+from argand.dft.single_cta import WholePlan
+from argand.dft.tables import convolutions
+from argand.dft.three_kernel import PassesPlan
 from argand.precision import PRECISIONS
 
 from workflow.accuracy.bounds import (
@@ -41,7 +41,7 @@ def folded_bound(precision: Precision, length: int, backend: str) -> float:
     """Relative error of one dense stage, without underflow.
 
     With e_k = x_k + x_(L-k) and o_k = x_k - x_(L-k), X_n and X_(L-n) are x_0 + P_n -+ i Q_n,
-    P = e C and Q = o S with half of the cosines and sines (`dft_tables.folded_matrices`). Of a
+    P = e C and Q = o S with half of the cosines and sines (`dft.tables.folded_matrices`). Of a
     symmetric sequence of norm |e| / sqrt(2) the transform has the norm sqrt(2) |P|, so
     |P| <= sqrt(L) / 2 |e|, for any of its terms alone too; the same for Q. And |e|^2 + |o|^2 <= 2
     |x|^2. So what is relative to sqrt(L) / 2 |e| in P is as large relative to |X| = sqrt(L) |x|.

@@ -13,14 +13,14 @@ from collections.abc import Sequence
 
 import numpy as np
 from argand import Precision
-from argand.dft_butterfly import ButterflyPlan
-from argand.dft_choice import butterflies_for
-from argand.dft_method import Method, dense, method_for, prime_factors, product
-from argand.dft_passes import PassesPlan
-from argand.dft_plan import Plan, ProductPlan
-from argand.dft_tables import convolutions
-from argand.plan import MMA_DEPTH
+from argand.dft.butterfly import ButterflyPlan
+from argand.dft.heuristics import butterflies_for
+from argand.dft.method import Method, dense, method_for, prime_factors, product
+from argand.dft.plan import Plan, ProductPlan
+from argand.dft.tables import convolutions
+from argand.dft.three_kernel import PassesPlan
 from argand.precision import PRECISIONS
+from argand.runtime.plan import MMA_DEPTH
 
 from workflow.accuracy.bounds import (
     accumulator_roundoff,

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from argand import PRECISIONS, Precision
-from argand.dft_butterfly import STAGES
-from argand.dft_method import Method
-from argand.dft_plan import Plan
+from argand.dft.butterfly import STAGES
+from argand.dft.method import Method
+from argand.dft.plan import Plan
 
 from workflow.accuracy import bounds
 from workflow.accuracy.gate_bounds import evolution_bound
@@ -48,11 +48,12 @@ def assess_spectrum(
     factors: Sequence[int] = (),
     method: Method | None = None,
     plan: Plan | None = None,
+    library: bool = False,
 ) -> Accuracy:
     """Hold each spectrum of (..., N) to its bounds in the 2-norm, and each bin to its row's.
 
-    ``factors`` are the lengths of the dense stages, with product N (`bounds.transform_bound`); of a
-    precision without rounded operands they are a library's. Where there is a ``method`` of
+    ``factors`` are the lengths of the dense stages, with product N (`bounds.transform_bound`), or
+    those that are assumed of a ``library``. Where there is a ``method`` of
     `argand.dft`, it is `transform_bounds.dft_bound` of it, and where there is the ``plan`` that ran
     on a GPU, `transform_bounds.plan_bound` of it. `transform_deviations` has the probabilistic
     counterparts. A row of zeros must be exactly zero, a row whose reference is not finite must not
@@ -77,7 +78,7 @@ def assess_spectrum(
         worst, stages = bounds.transform_bound(precision, factors, backend), len(factors)
         deviation = (
             library_deviation(precision, length)
-            if precision.exact_operands
+            if library
             else factors_deviation(precision, factors, backend)
         )
     else:

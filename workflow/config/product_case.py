@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argand import get_precision
-from argand.kernel_families import Family, check_family
+from argand.gemm.families import Family, check_family
 from pydantic import Field, field_validator
 
 from workflow.config.case import Case, known_precisions

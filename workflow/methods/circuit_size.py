@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from argand.gate_plan import MOST_WIDTH
+from argand.gates.plan import MOST_WIDTH
 from qiskit import QuantumCircuit
 from qiskit.circuit import Gate, Instruction
 from qiskit.circuit.library import get_standard_gate_name_mapping

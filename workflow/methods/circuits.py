@@ -212,7 +212,7 @@ def gates_of(circuit: QuantumCircuit, width: int) -> list[TargetedGate]:
 def fuse(circuit: QuantumCircuit, width: int) -> list[TargetedGate]:
     """The circuit's gates, multiplied into gates of at most ``width`` qubits, ascending targets.
 
-    Which gates become one is `argand.gate_fusion.fuse`'s choice: few passes over the state, in any
+    Which gates become one is `argand.gates.fusion.fuse`'s choice: few passes over the state, in any
     order that gates on common qubits allow.
 
     Raises CircuitError where `gates_of` does, and where this machine has no memory for them.

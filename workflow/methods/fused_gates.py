@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from argand import Device, gate_fusion
+from argand import Device
 from argand import Gate as StateGate
-from argand.circuits import cheapest_passes
-from argand.gate_fusion import Pass
+from argand.gates import fusion as gate_fusion
+from argand.gates.circuits import cheapest_passes
+from argand.gates.fusion import Pass
 
 from workflow.methods.exact_evolution import evolve_in_fp64
 

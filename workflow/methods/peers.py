@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 from argand import PRECISIONS, Device, Precision
-from argand.gemm import Op, gemm_problem
+from argand.gemm.api import Op, gemm_problem
 
 from workflow.config.case import Case
 from workflow.workloads.base import Implementation
@@ -43,7 +43,7 @@ def product_peers(device: Device) -> list[ProductPeer]:
             ProductPeer("numpy", PRECISIONS["fp32"], "matmul complex64", numpy_product),
             ProductPeer("numpy", PRECISIONS["fp64"], "matmul complex128", numpy_product),
         ]
-    from argand import cuda_cublas
+    from argand.gemm import cublas as cuda_cublas
 
     return [
         ProductPeer(
@@ -112,7 +112,7 @@ def _cublas(compute: str) -> Product:
         op_a: Op = "N",
         op_b: Op = "N",
     ) -> Any:
-        from argand import cuda_cublas
+        from argand.gemm import cublas as cuda_cublas
 
         problem = gemm_problem(
             a.shape, b.shape, None if c is None else c.shape,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from argand import PRECISIONS, Device, Precision
-from argand.dft import DftProblem
-from argand.dft_choice import butterflies_for
-from argand.dft_method import method_for, prime_factors
-from argand.dft_plan_words import plan_in, plan_words
-from argand.dft_tuning import chosen
+from argand.dft.api import DftProblem
+from argand.dft.heuristics import butterflies_for
+from argand.dft.method import method_for, prime_factors
+from argand.dft.plan_words import plan_in, plan_words
+from argand.dft.tuned import chosen
 
 from workflow.accuracy import Accuracy, SpectrumReference, assess_spectrum
 
@@ -39,6 +39,8 @@ def judged(
     if plan is None and (ran or precision.exact_operands):
         library = precision if precision.exact_operands else PRECISIONS["fp32"]
         factors = prime_factors(length)
-        return assess_spectrum(reference, result, library, factors=factors, backend=backend)
+        return assess_spectrum(
+            reference, result, library, factors=factors, backend=backend, library=True
+        )
     method = method_for(length)
     return assess_spectrum(reference, result, precision, method=method, plan=plan, backend=backend)

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from argand.plain_files import read_plain
+from argand.runtime.plain_files import read_plain
 
 Lease = dict[str, Any]
 """A line, as `workflow.steps.job_device` writes it."""

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from argand import PRECISIONS
 from argand.device import arch_for
-from argand.dft_choice import choose
-from argand.dft_limits import ENGINE_SM
-from argand.dft_method import is_prime, method_for, prime_factors
-from argand.dft_passes import PassesPlan
+from argand.dft.heuristics import choose
+from argand.dft.legality import ENGINE_SM
+from argand.dft.method import is_prime, method_for, prime_factors
+from argand.dft.three_kernel import PassesPlan
 
 from workflow.output.recorded import Row, timed_rows
 

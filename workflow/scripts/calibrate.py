@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from argand.ceilings import measure_ceilings
+from argand.runtime.ceilings import measure_ceilings
 
 from workflow.steps.ceilings_file import write_ceilings
 from workflow.steps.job_device import asked_gpus, job_device

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from argand.ceilings import Ceilings
+from argand.runtime.ceilings import Ceilings
 
 from workflow.storage.checked_json import read_object, write_object
 

@@ -2,8 +2,8 @@
 
 A step's code is its script, the modules of ``workflow`` that the script imports, directly or not,
 and those of the workload's kind. A step that calls only some methods of a kind leaves out what the
-others need (`NOT_CALLED`). Of ``argand`` the run step has `argand.nvrtc.kernel_digest`, and what
-follows is done again with it.
+others need (`NOT_CALLED`). Of ``argand`` the run step has `argand.runtime.compiler.kernel_digest`,
+and what follows is done again with it.
 """
 
 from __future__ import annotations

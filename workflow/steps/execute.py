@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from argand import Device, DeviceError, get_precision, launched
-from argand.nvrtc import kernel_digest
+from argand.runtime.compiler import kernel_digest
 
 from workflow.methods.shards import Shard
 from workflow.steps.streaming import exceeds, limited_device_memory, memory_for, stream_result

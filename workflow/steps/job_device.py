@@ -17,7 +17,7 @@ from typing import Any
 
 from argand import Device, DeviceError
 from argand.device import resolve
-from argand.plain_files import open_plain
+from argand.runtime.plain_files import open_plain
 
 from workflow.steps.gpu_lease import Lease, lease
 from workflow.storage.memory import in_words, peak_bytes

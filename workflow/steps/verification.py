@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from argand import Precision, get_precision
-from argand.ceilings import Ceilings
+from argand.runtime.ceilings import Ceilings
 
 from workflow.accuracy import Accuracy, worst_of
 from workflow.methods.shards import Shard

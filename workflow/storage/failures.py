@@ -20,7 +20,7 @@ _NAMED = re.compile(r"\b(?:file)?name = '([^']*)'")
 _NUMBERED = re.compile(r"\berrno = (\d+)")
 """HDF5 writes both into the text of its errors."""
 _TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part")
-"""A name of `argand.atomic_files.atomic_path`."""
+"""A name of `argand.runtime.files.atomic_path`."""
 
 _ADVICE = {
     errno.EDQUOT: "the quota of this user is used up; free some of it or ask for more",
@@ -103,7 +103,7 @@ def reading(path: Path, *, alone: bool = False) -> Iterator[None]:
 def writing(path: Path, needed: int | None = None) -> Iterator[None]:
     """Within the block nothing but a file is written; its errors become WriteError that names it.
 
-    ``path`` may be the temporary name of `argand.atomic_files.atomic_path`. ``needed`` is how many
+    ``path`` may be the temporary name of `argand.runtime.files.atomic_path`. ``needed`` is how many
     bytes are written, where that is known. Errors of other files are left as they are, and so are
     those without a number of the system's, which are no matter of writing.
     """

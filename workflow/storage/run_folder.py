@@ -18,8 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
-from argand.atomic_files import LEFTOVERS, atomic_path
-from argand.plain_files import open_plain, read_plain
+from argand.runtime.files import LEFTOVERS, atomic_path
+from argand.runtime.plain_files import open_plain, read_plain
 
 from workflow.storage.failures import write_error
 

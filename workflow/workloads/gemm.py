@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from argand import Device, GemmProblem, Precision
-from argand.gemm import Op, gemm_problem
+from argand.gemm.api import Op, gemm_problem
 from pydantic import BeforeValidator, Field, model_validator
 
 from workflow import accuracy

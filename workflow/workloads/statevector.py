@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from argand import Device, Precision, plan_circuit
-from argand.circuits import prepared_gates
-from argand.gate_forms import gate_form
-from argand.gate_measuring import measured_costs
-from argand.gate_plan import MOST_WIDTH
+from argand.gates.canonical import gate_form
+from argand.gates.circuits import prepared_gates
+from argand.gates.measure import measured_costs
+from argand.gates.plan import MOST_WIDTH
 from pydantic import Field, model_validator
 
 from workflow import accuracy

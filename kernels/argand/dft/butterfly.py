@@ -1,0 +1,152 @@
+"""Convolutions by butterflies of fp32 in registers: the plan and its tables. Needs no GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import ClassVar
+
+import numpy as np
+
+from argand.dft.method import Method, bluestein, dense, rader
+from argand.dft.tables import Array, convolutions, roots
+from argand.precision import Precision
+
+STAGES = 4
+"""Radices that a plan has at most."""
+LARGEST_RADIX = 64
+LARGEST_TURNS = 3
+"""Butterflies of the first stage that wait for the scale of a transform by Bluestein."""
+LARGEST_SIZE = 1 << 16
+"""Places are 16 bits wide."""
+
+
+@dataclass(frozen=True)
+class ButterflyPlan:
+    """Transforms as convolutions of a product of radices, in fp32 (``cuda/dft_butterfly.cuh``).
+
+    Attributes:
+        length: N.
+        rader: by Rader, for a prime of radices' product plus 1; else by Bluestein.
+        radices: of the stages of a transform of the convolution's length, in order.
+        warps: of a transform.
+        groups: transforms that a block works on at a time.
+    """
+
+    kind: ClassVar[str] = "butterfly"
+    wide: ClassVar[bool] = False
+    length: int
+    rader: bool
+    radices: tuple[int, ...]
+    warps: int
+    groups: int
+
+    @property
+    def size(self) -> int:
+        """Of the convolution."""
+        return prod(self.radices)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Numbers from one to the next of each stage's butterflies."""
+        return tuple(prod(self.radices[i + 1 :]) for i in range(len(self.radices)))
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return self.groups * self.warps * 32
+
+    def place(self, n: Array | int) -> Array:
+        """Where numbers stand in shared memory: even lines of the last stage are one apart."""
+        last = self.radices[-1]
+        numbers = np.asarray(n)
+        return numbers + (0 if last % 2 else numbers // last)
+
+    def shared_bytes(self, precision: Precision) -> int:
+        """Dynamic shared memory of a block; all precisions' are fp32."""
+        tile = -(-(int(self.place(self.size - 1)) + 1) * 8 // 128) * 128
+        return self.groups * (tile + 8 + 4 * self.warps)
+
+    @property
+    def sums(self) -> int:
+        """Registers a thread that hold a butterfly, or what waits for the first stage's scale."""
+        return max(2 * max(self.radices), 2 * self.radices[0] + self._waiting)
+
+    @property
+    def _waiting(self) -> int:
+        each = -(-self.length // self.strides[0])
+        return 0 if self.rader else 2 * (self.first_turns - 1) * each
+
+    @property
+    def first_turns(self) -> int:
+        """Butterflies of the first stage that a thread has."""
+        return -(-self.strides[0] // (32 * self.warps))
+
+    @property
+    def besides(self) -> int:
+        """Registers beside these, with which no kernel spills (the tests compile some)."""
+        if self.rader:
+            return 56
+        large = [radix for radix in self.radices if radix > 16]
+        many = 16 * (self._waiting > 40)
+        return 32 + 8 * bool(large) + 24 * any(radix != 32 for radix in large) + many
+
+    @property
+    def stages(self) -> str:
+        """In words."""
+        return f"{'rader' if self.rader else 'bluestein'}({' x '.join(map(str, self.radices))})"
+
+    @property
+    def transforms(self) -> int:
+        """That a block works on at a time."""
+        return self.groups
+
+    @property
+    def method(self) -> Method:
+        """What it computes, of a convolution without stages of its own."""
+        make = rader if self.rader else bluestein
+        return make(self.length, dense(self.size))
+
+
+@lru_cache(maxsize=64)
+def stage_twiddles(radices: tuple[int, ...]) -> Array:
+    """W^(u k) of every stage but the last, complex64: for k from 1 on, all u of a stride."""
+    found = []
+    size = prod(radices)
+    for radix in radices[:-1]:
+        stride = size // radix
+        found.append(roots(np.outer(np.arange(1, radix), np.arange(stride)), size).ravel())
+        size = stride
+    return np.concatenate(found).astype(np.complex64)
+
+
+def frequencies(radices: tuple[int, ...]) -> Array:
+    """Which number of the transform stands at each place, after all stages."""
+    found, weight = np.zeros(1, np.int64), 1
+    for radix in radices:
+        found = (found[:, None] + weight * np.arange(radix)).ravel()
+        weight *= radix
+    return found
+
+
+@lru_cache(maxsize=64)
+def butterfly_tables(plan: ButterflyPlan, *, inverse: bool) -> tuple[int, dict[str, Array]]:
+    """The exponent of the spectrum's scale, and the members of ``DftArguments`` by name.
+
+    The spectrum lies as the last stage's lanes read it: (radix, its butterflies).
+    """
+    (made,) = convolutions(plan.method, inverse=inverse)
+    spectrum = made.spectrum[frequencies(plan.radices)].reshape(-1, plan.radices[-1]).T
+    found = {
+        "twiddles": stage_twiddles(plan.radices),
+        "spectrum": np.ascontiguousarray(spectrum, np.complex64),
+    }
+    if made.before is not None:
+        # Bluestein's chirp is the same before and after.
+        return made.exponent, found | {"chirp": made.before.astype(np.complex64)}
+    taken = np.empty(plan.size, np.int64)
+    taken[made.takes - 1] = np.arange(plan.size)
+    found["takes"] = plan.place(taken).astype(np.uint16)
+    found["gives"] = plan.place(made.gives).astype(np.uint16)
+    return made.exponent, found

@@ -1,0 +1,64 @@
+"""Convolutions in three passes on the CPU, in fp32: the model of ``cuda/dft_passes.cuh``.
+
+The same radices and tables; a GPU fuses products with sums.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from argand.dft.cpu_butterfly import butterfly, stages_back, stages_there
+from argand.dft.three_kernel import PassesPlan, passes_tables
+from argand.rounding import Array
+
+if TYPE_CHECKING:
+    from argand.dft.api import DftProblem
+
+_BLOCK_VALUES = 1 << 21
+"""Complex values worked on at a time: one transform of the largest plan."""
+
+
+def passes_dft(problem: DftProblem, x: Array, plan: PassesPlan) -> Array:
+    """Transforms of the rows of x, (rows, N) of complex64, by a plan's convolution."""
+    out = np.empty_like(x, order="C")
+    tables = _tables(plan, problem.inverse)
+    step = max(1, _BLOCK_VALUES // plan.size)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, len(x), step):
+            found = _rows(x[start : start + step], plan, tables)
+            out[start : start + step] = found * np.float32(problem.factor) * tables["chirp"]
+    return out
+
+
+@lru_cache(maxsize=4)
+def _tables(plan: PassesPlan, inverse: bool) -> dict[str, Array]:
+    """The tables of a plan by name, with the axes of the lines and columns that they belong to."""
+    (a, b), line = plan.columns, plan.line.size
+    tables = passes_tables(plan, inverse=inverse)
+    inner, bases, steps, _ = np.split(tables["twiddles"], np.cumsum([a * b, a * line, b * line]))
+    spectrum = tables["spectrum"].swapaxes(-1, -2).reshape(a * b, line)
+    return {
+        "chirp": tables["chirp"], "spectrum": spectrum, "inner": inner.reshape(a, b, 1),
+        "turns": bases.reshape(a, 1, line) * steps.reshape(1, b, line),
+    }  # fmt: skip
+
+
+def _rows(x: Array, plan: PassesPlan, tables: dict[str, Array]) -> Array:
+    rows, (a, b), line = len(x), plan.columns, plan.line.size
+    work = np.zeros((rows, plan.size), np.complex64)
+    work[:, : plan.length] = x * tables["chirp"]
+    work = _along(work.reshape(rows, a, b, line), 1) * tables["inner"]
+    work = _along(work, 2) * tables["turns"]
+    found = stages_there(work.reshape(rows * a * b, line), plan.radices)
+    found = found.reshape(rows, a * b, line) * tables["spectrum"]
+    found = stages_back(np.conj(found).reshape(rows * a * b, line), plan.radices)
+    work = _along(found.reshape(rows, a, b, line) * tables["turns"], 2) * tables["inner"]
+    return np.conj(_along(work, 1).reshape(rows, plan.size)[:, : plan.length])
+
+
+def _along(work: Array, axis: int) -> Array:
+    """Butterflies along an axis."""
+    return np.stack(butterfly(list(np.moveaxis(work, axis, 0))), axis)

@@ -1,0 +1,51 @@
+"""Plans of transforms as text, for records and tables, and back. Needs no GPU and no CuPy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from argand.dft.butterfly import ButterflyPlan
+from argand.dft.cluster import ClusterPlan
+from argand.dft.hankel import HankelPlan
+from argand.dft.plan import DensePlan, Plan, ProductPlan
+from argand.dft.single_cta import WholePlan
+from argand.dft.three_kernel import PassesPlan
+
+LIBRARY = "cufft"
+"""In place of a plan."""
+_KINDS: dict[str, Any] = {
+    kind.kind: kind for kind in (
+        DensePlan, HankelPlan, ProductPlan, ButterflyPlan, ClusterPlan, WholePlan, PassesPlan,
+    )
+}  # fmt: skip
+
+
+def plan_members(plan: Plan | None) -> dict[str, Any]:
+    """A plan's kind and members by name; of cuFFT the kind alone."""
+    return {"kind": LIBRARY} if plan is None else {"kind": plan.kind, **asdict(plan)}
+
+
+def plan_of_members(members: Mapping[str, Any]) -> Plan | None:
+    """The plan of `plan_members`.
+
+    Raises KeyError for an unknown kind, TypeError for members that are not its own.
+    """
+    given = {name: tuple(x) if isinstance(x, list) else x for name, x in members.items()}
+    kind = str(given.pop("kind"))
+    if kind == LIBRARY:
+        return None
+    found: Plan = _KINDS[kind](**given)
+    return found
+
+
+def plan_words(plan: Plan | None) -> str:
+    """A plan on one line, for `plan_in`."""
+    return json.dumps(plan_members(plan))
+
+
+def plan_in(words: str) -> Plan | None:
+    """The plan of `plan_words`. Raises what `plan_of_members` does, and ValueError."""
+    return plan_of_members(json.loads(words))

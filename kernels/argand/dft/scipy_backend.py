@@ -1,0 +1,68 @@
+"""Argand as a backend of scipy.fft: ``scipy.fft.set_backend(argand.fft_backend)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argand.device import is_cuda_array
+from argand.dft.api import dft
+
+_SINGLE = ("float16", "float32", "complex64")
+_WIDER = ("longdouble", "clongdouble")
+
+
+@dataclass(eq=False)  # SciPy keeps things of its own in it
+class FftBackend:
+    """What scipy.fft hands fft and ifft to; the rest it leaves to the next backend.
+
+    Attributes:
+        single: the precision for float16, float32 and complex64.
+        double: the precision for all other numbers but those wider than fp64, which are left to
+            the next backend too.
+    """
+
+    single: str = "3xfp16"
+    double: str = "fp64"
+
+    __ua_domain__ = "numpy.scipy.fft"
+
+    def __ua_function__(
+        self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """scipy.fft's call of one of its functions; NotImplemented for what is not ours."""
+        name = method.__name__
+        if name not in ("fft", "ifft"):
+            return NotImplemented
+        return self._transform(*args, **kwargs, inverse=name == "ifft")
+
+    def _transform(
+        self,
+        x: Any,
+        n: int | None = None,
+        axis: int = -1,
+        norm: str | None = None,
+        overwrite_x: bool = False,
+        workers: int | None = None,
+        *,
+        plan: Any = None,
+        inverse: bool,
+    ) -> Any:
+        """scipy.fft.fft's arguments; ``overwrite_x`` and ``workers`` are permissions, not taken."""
+        x = x if is_cuda_array(x) else np.asarray(x)
+        if plan is not None or x.dtype.kind not in "biufc" or x.dtype.name in _wider_names():
+            return NotImplemented
+        precision = self.single if x.dtype.name in _SINGLE else self.double
+        return dft(x, axis, n=n, inverse=inverse, norm=norm or "backward", precision=precision)
+
+
+def _wider_names() -> tuple[str, ...]:
+    """longdouble's names on this machine, where it is wider than fp64."""
+    return tuple(np.dtype(x).name for x in _WIDER if np.finfo(x).nmant > 52)
+
+
+fft_backend = FftBackend()
+"""3xfp16 for single and fp64 for double numbers."""

@@ -1,0 +1,111 @@
+"""Measuring which plan of a transform is the fastest on the GPU at hand, and keeping it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from argand.device import Arch, gpu
+from argand.dft.api import dft
+from argand.dft.heuristics import best_of_each_kind, candidates
+from argand.dft.legality import wide_fits
+from argand.dft.method import check_length, method_for
+from argand.dft.plan import Plan, dft_source
+from argand.precision import PRECISIONS, Precision, get_precision
+from argand.runtime.compiler import compile_all
+from argand.runtime.measure import print_table, ranked, require_gpu, two_sizes
+from argand.runtime.timing import queued_seconds
+
+# `argand.dft.tuned` is imported where it is used: it is run as a command.
+
+Measured = list[tuple[Plan | None, float]]
+"""Plans, None of cuFFT, with their microseconds, the fastest first."""
+MOST = 4
+"""Plans of a kind that are measured."""
+
+
+def tune_dft(
+    rows: int, length: int, *, precision: str | Precision = "3xfp16", most: int = MOST
+) -> Measured:
+    """Time the best plans of a transform and cuFFT on the current GPU and keep the fastest.
+
+    From then on transforms of this length and precision, of about so many rows (within an eighth of
+    an octave; beyond 2^24 numbers of any) and whose rows lie in memory as contiguous ones do, take
+    it in this process and in later ones, until the card, its driver or the kernels change.
+
+    Args:
+        rows, length: of contiguous random numbers.
+        precision: as of `argand.dft`; fp64 and fp32 have no choice.
+        most: plans of each kind that are measured, the best by estimate.
+
+    Returns:
+        Each plan and the median of its time in microseconds, the fastest first. Plans that are
+        three times slower in the first call have been called once only.
+
+    Raises:
+        ValueError: no rows, a length out of range, a precision without a choice.
+        DeviceError: no GPU answers.
+        OSError: the table cannot be written.
+    """
+    row = get_precision(precision)
+    check_length(length)
+    if rows < 1 or most < 1:
+        raise ValueError(f"rows and most must be positive, got {rows} and {most}")
+    if row.exact_operands:
+        choices = [name for name, other in PRECISIONS.items() if not other.exact_operands]
+        raise ValueError(f"precision must be one of {choices}, got {row.name!r}: cuFFT solves it")
+    require_gpu()
+    import cupy
+
+    from argand.dft import tuned as dft_tuning
+    from argand.dft.gpu import forced
+
+    device = gpu(cupy.cuda.Device().id)
+    arch = device.require_arch()
+    wide = wide_fits(method_for(length).kind, length, length)
+    plans = ways(length, row, arch, most)
+    compile_all((dft_source(plan, row), arch.target) for plan in plans if plan is not None)
+    rng = cupy.random.default_rng(0)
+    x = rng.standard_normal((rows, 2 * length), dtype=cupy.float32).view(cupy.complex64)
+    out = cupy.empty_like(x)
+
+    def times(plan: Plan | None, count: int) -> list[float]:
+        def call() -> object:
+            return dft(x, precision=row, out=out)
+
+        with forced.to(plan):
+            call()
+            return [1e6 * seconds for seconds in queued_seconds([call], count)]
+
+    found = ranked(plans, times)
+    best = dft_tuning.DftWay.of(found[0][0])
+    dft_tuning.TABLE.keep(device.index, {dft_tuning.key(rows, length, row, wide=wide): best})
+    return found
+
+
+def ways(length: int, precision: Precision, arch: Arch, most: int = MOST) -> list[Plan | None]:
+    """What is measured: cuFFT, and the best plans of each kind for contiguous rows."""
+    if length == 1:
+        return [None]
+    method = method_for(length)
+    every = candidates(method, precision, arch, wide=wide_fits(method.kind, length, length))
+    return [None, *best_of_each_kind(every, most)]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure the transforms named on the command line; their table goes to standard output."""
+    parser = argparse.ArgumentParser(
+        prog="python -m argand.dft.tuned",
+        description="Measure the fastest plan of transforms on this GPU, and keep it.",
+    )
+    parser.add_argument("shapes", nargs="+", metavar="ROWSxLENGTH", type=two_sizes("ROWSxLENGTH"))
+    tensor = [name for name, row in PRECISIONS.items() if not row.exact_operands]
+    parser.add_argument("--precision", choices=tensor, default="3xfp16")
+    parser.add_argument("--most", type=int, default=MOST, help="plans of a kind")
+    given = parser.parse_args(arguments)
+
+    def tuned(rows: int, length: int) -> list[tuple[str, float]]:
+        found = tune_dft(rows, length, precision=given.precision, most=given.most)
+        return [("cuFFT" if plan is None else str(plan), time) for plan, time in found]
+
+    return print_table(parser.prog, "length", given.shapes, tuned)

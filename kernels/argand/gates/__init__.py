@@ -1,0 +1,1 @@
+"""Qubit gates and circuits on state vectors."""

@@ -1,0 +1,102 @@
+"""Qubit gates on a state vector, in place: the call that a user makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from argand.device import is_cuda_array
+from argand.gates import cpu as numpy_gates
+from argand.gates.canonical import GateForm, gate_form
+from argand.precision import Precision, get_precision
+
+
+def apply_gate(
+    state: Any,
+    matrix: Any,
+    targets: Sequence[int],
+    *,
+    controls: Sequence[int] = (),
+    precision: str | Precision | None = None,
+) -> Any:
+    """state <- U state for a gate U on some qubits, in place.
+
+    Qubits are numbered as in Qiskit, qubit 0 the least significant bit of an amplitude's number.
+
+    Args:
+        state: (2^n,), contiguous, complex64 or complex128 (fp64). NumPy arrays are computed on the
+            CPU, CuPy arrays on their GPU.
+        matrix: (2^k, 2^k); bit j of a row or column number is targets[j]. It need not be unitary.
+        targets: k different qubits in any order. Up to 7 have kernels of their own; wider gates are
+            products of `argand.gemm` and take memory for two more states.
+        controls: further qubits: where one of them is 0, amplitudes are not touched.
+        precision: of the products, by default 3xfp16 for complex64 and fp64 for complex128. Up to
+            three qubits complex64 gates are summed in fp32 whatever it is: that costs no time.
+            Matrices with one entry a row and column (phases, swaps, CNOT) cost no products at all.
+
+    Returns:
+        The state.
+
+    Raises:
+        ValueError: a state that is not contiguous, of another type, or not of 2^n amplitudes,
+            qubits that are not different ones of it, a matrix of another shape, a precision of
+            another type.
+    """
+    row = state_precision(state, precision)
+    qubits = qubits_of(state)
+    apply_form(state, gate_form(qubits, matrix, targets, controls), row)
+    return state
+
+
+def apply_form(state: Any, form: GateForm, precision: Precision) -> None:
+    """Apply a gate whose form is at hand to a state that was checked."""
+    if form.is_identity:
+        return
+    if is_cuda_array(state):
+        from argand.gates import gpu as cuda_gates
+
+        cuda_gates.apply_gate(state, form, precision)
+    else:
+        numpy_gates.apply_gate(state, form, precision)
+
+
+def prepared_gate(state: Any, form: GateForm, precision: Precision) -> Callable[[Any], None]:
+    """A call that applies a gate to any state like this one, with all made ready that can be.
+
+    On a GPU its matrix is there already, and the call is the launch alone.
+    """
+    if is_cuda_array(state):
+        from argand.gates import gpu as cuda_gates
+
+        return cuda_gates.prepared_gate(state, form, precision)
+    return partial(numpy_gates.apply_gate, form=form, precision=precision)
+
+
+def state_precision(state: Any, precision: str | Precision | None) -> Precision:
+    """The precision for a state. Raises ValueError where its type is another."""
+    found = str(getattr(state, "dtype", type(state).__name__))
+    if not is_cuda_array(state) and not isinstance(state, np.ndarray):
+        raise ValueError(f"state must be a NumPy or a CuPy array, got {type(state).__name__}")
+    if precision is None:
+        precision = "fp64" if found == "complex128" else "3xfp16"
+    row = get_precision(precision)
+    if found != row.output:
+        raise ValueError(f"state must be {row.output} at {row.name}, got {found}")
+    return row
+
+
+def qubits_of(state: Any) -> int:
+    """How many qubits a state has. Raises ValueError where it is no contiguous vector of 2^n."""
+    if state.ndim != 1 or not state.flags.c_contiguous:
+        raise ValueError(
+            "state must be a contiguous vector, "
+            f"got shape {state.shape} with strides {state.strides}"
+        )
+    if state.size < 2 or state.size & (state.size - 1):
+        raise ValueError(f"state must have 2^n amplitudes with n at least 1, got {state.size}")
+    if isinstance(state, np.ndarray) and not state.flags.writeable:
+        raise ValueError("state must be writeable: gates are applied in place")
+    return int(state.size).bit_length() - 1

@@ -1,0 +1,266 @@
+"""Circuits on a state vector: gates fused to few passes, by predicted time, and what came of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from argand.device import Device, cpu, gpu, is_cuda_array
+from argand.gates.api import prepared_gate, qubits_of, state_precision
+from argand.gates.canonical import GateForm, gate_form
+from argand.gates.costs import GateCosts
+from argand.gates.fusion import Cost, Pass, checked_gates, fuse, fused_gate, passes_by_width
+from argand.gates.gate import Gate
+from argand.gates.measure import measured_costs
+from argand.gates.plan import MOST_WIDTH
+from argand.precision import Precision, get_precision
+
+_CHUNK = 1 << 22
+"""Amplitudes summed at a time, in fp64: little memory beside the state."""
+_MOST_KEPT = 16
+"""Beginnings of a circuit that go on beside each other while it is fused; with 64 of them it takes
+hardly fewer passes."""
+_KEPT_GATES = 16_000
+"""Gates of a circuit times beginnings: for each the search takes a millisecond or less."""
+
+
+@dataclass(frozen=True)
+class CircuitPlan:
+    """How a circuit is run: its gates, fused, pass by pass.
+
+    Attributes:
+        qubits: of the state.
+        precision: of the products.
+        width: the most qubits that gates were fused to.
+        passes: which gates of the circuit each pass is.
+        forms: the fused gates.
+        seconds: predicted for each pass.
+        measured: whether the predictions are from measurements on this device.
+    """
+
+    qubits: int
+    precision: Precision
+    width: int
+    passes: tuple[Pass, ...]
+    forms: tuple[GateForm, ...] = field(repr=False)
+    seconds: tuple[float, ...] = field(repr=False)
+    measured: bool
+
+    @property
+    def predicted_seconds(self) -> float:
+        """Of all passes."""
+        return sum(self.seconds)
+
+    def __str__(self) -> str:
+        counts = passes_by_width(self.passes)
+        shown = ", ".join(f"{count} on {width}" for width, count in counts.items())
+        passes = "pass" if len(self.passes) == 1 else "passes"
+        gates = sum(len(one.gates) for one in self.passes)
+        source = "measured here" if self.measured else "the table's costs"
+        return (
+            f"{gates} gates on {self.qubits} qubits at {self.precision.name}: "
+            f"{len(self.passes)} {passes} ({shown} qubits), "
+            f"{1e3 * self.predicted_seconds:.3g} ms predicted ({source})"
+        )
+
+    def listing(self) -> str:
+        """A line a pass: its qubits, its gates' numbers, its predicted time."""
+        lines = [str(self)]
+        for one, form, seconds in zip(self.passes, self.forms, self.seconds, strict=True):
+            kind = "permutation" if form.monomial else "product"
+            qubits = ",".join(map(str, one.qubits))
+            gates = ",".join(map(str, one.gates))
+            lines.append(f"  {kind} on {qubits}: gates {gates}; {1e3 * seconds:.3g} ms")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class CircuitRecord:
+    """What running a circuit took, and what it did to the norm.
+
+    Attributes:
+        plan: what was run.
+        predicted_seconds, seconds: of all passes, their matrices at hand; on a GPU between events.
+        norm_before, norm_after: of the state, summed in fp64.
+        fidelity: |<reference|state>|^2 over both norms squared, where a reference was given.
+    """
+
+    plan: CircuitPlan
+    predicted_seconds: float
+    seconds: float
+    norm_before: float
+    norm_after: float
+    fidelity: float | None
+
+    @property
+    def norm_drift(self) -> float:
+        """How far the norm went from what it was, relatively; NaN for a state of zeros."""
+        if self.norm_before == 0:
+            return float("nan")
+        return abs(self.norm_after / self.norm_before - 1)
+
+
+def plan_circuit(
+    qubits: int,
+    gates: Sequence[Any],
+    *,
+    precision: str | Precision = "3xfp16",
+    device: Device | None = None,
+    width: int | None = None,
+    costs: GateCosts | None = None,
+) -> CircuitPlan:
+    """Fuse a circuit's gates for the least predicted time.
+
+    Args:
+        qubits: of the state.
+        gates: `Gate` objects, or tuples of matrix, targets and maybe controls, in order.
+        precision: of the products.
+        device: where it will run; the CPU where none is given. A GPU on which no costs at this
+            precision are known for states of this size is measured first, once, which takes seconds
+            and compiles the kernels of all widths (`argand.measure_gate_costs`).
+        width: the most qubits of a fused gate, where it is not to be chosen.
+        costs: predicted costs, where they are not to be those of the device.
+
+    Raises ValueError for a gate that is wrong, by its number, or a width that is not positive.
+    """
+    row = get_precision(precision)
+    if width is not None and width < 1:
+        raise ValueError(f"width must be at least 1, got {width}")
+    found = checked_gates(qubits, gates)
+    if costs is None:
+        costs = measured_costs(row, cpu() if device is None else device, qubits)
+    known = costs
+    item = 16 if row.output == "complex128" else 8
+
+    def cost(targets: tuple[int, ...]) -> float:
+        return known.seconds(qubits, targets, item)
+
+    if width is None:
+        width, passes = cheapest_passes(qubits, found, cost)
+    else:
+        passes = fuse(qubits, found, width, cost)
+    ways = [passes]
+    kept = min(_MOST_KEPT, _KEPT_GATES // max(1, len(found)))
+    if kept > 1:
+        ways.append(fuse(qubits, found, width, cost, kept=kept))
+    plans = []
+    for way in ways:
+        forms = []
+        for one in way:
+            gate = fused_gate([found[number] for number in one.gates], one.qubits)
+            forms.append(gate_form(qubits, gate.matrix, gate.targets, gate.controls))
+        seconds = tuple(known.of_form(qubits, form, item) for form in forms)
+        plans.append(
+            CircuitPlan(qubits, row, width, tuple(way), tuple(forms), seconds, known.measured)
+        )
+    # Fusing knows each pass's qubits alone: which of its passes need no products shows now.
+    return min(plans, key=lambda plan: plan.predicted_seconds)
+
+
+def cheapest_passes(qubits: int, gates: Sequence[Gate], cost: Cost) -> tuple[int, list[Pass]]:
+    """The width that gates are fused to for the least predicted time, and its passes.
+
+    From the widest down: fewer qubits hardly take fewer passes, so it ends where so many of them
+    would cost more even if each were as cheap as any of that width.
+    """
+    best: tuple[float, int, list[Pass]] | None = None
+    for width in range(min(qubits, MOST_WIDTH), 0, -1):
+        passes = fuse(qubits, gates, width, cost)
+        seconds = sum(cost(one.qubits) for one in passes)
+        if best is None or seconds < best[0]:
+            best = (seconds, width, passes)
+        narrower = [tuple(range(qubits - other, qubits)) for other in range(1, width)]
+        narrower += [tuple(range(other)) for other in range(1, width)]
+        if narrower and len(passes) * min(map(cost, narrower)) > best[0]:
+            break
+    assert best is not None
+    return best[1:]
+
+
+def run_circuit(
+    state: Any,
+    gates: Sequence[Any] | CircuitPlan,
+    *,
+    precision: str | Precision | None = None,
+    reference: Any = None,
+) -> CircuitRecord:
+    """Apply a circuit to a state in place.
+
+    Args:
+        state: (2^n,), as in `argand.apply_gate`.
+        gates: as in `plan_circuit`, or a plan of it.
+        precision: as in `argand.apply_gate`; with a plan the plan's.
+        reference: (2^n,), the state that it should become, for the fidelity.
+
+    Raises ValueError as `argand.apply_gate` does, and for a plan for another state or precision.
+    """
+    if isinstance(gates, CircuitPlan):
+        plan = gates
+        if precision is not None and get_precision(precision) != plan.precision:
+            raise ValueError(f"the plan is for {plan.precision.name}, got precision {precision!r}")
+        row, qubits = state_precision(state, plan.precision), qubits_of(state)
+    else:
+        row, qubits = state_precision(state, precision), qubits_of(state)
+        device = gpu(state.device.id) if is_cuda_array(state) else cpu()
+        plan = plan_circuit(qubits, gates, precision=row, device=device)
+    if plan.qubits != qubits:
+        raise ValueError(f"the plan is for {plan.qubits} qubits, the state has {qubits}")
+    if reference is not None and reference.shape != state.shape:
+        raise ValueError(f"reference must have shape {state.shape}, got {reference.shape}")
+    before = norm_of(state)
+    seconds = _timed(state, plan)
+    fidelity = None if reference is None else _fidelity(reference, state)
+    return CircuitRecord(plan, plan.predicted_seconds, seconds, before, norm_of(state), fidelity)
+
+
+def _timed(state: Any, plan: CircuitPlan) -> float:
+    """Apply the passes, whose matrices are made ready before the clock starts."""
+    if not is_cuda_array(state):
+        call = prepared_gates(state, plan.forms, plan.precision)
+        started = time.perf_counter()
+        call(state)
+        return time.perf_counter() - started
+    from argand.runtime.timing import queued_seconds
+
+    with state.device:
+        return queued_seconds(
+            [partial(prepared_gates(state, plan.forms, plan.precision), state)], 1
+        )[0]
+
+
+def prepared_gates(
+    state: Any, forms: Sequence[GateForm], precision: Precision
+) -> Callable[[Any], None]:
+    """A call that applies gates in order to any state like this one; see `gates.prepared_gate`."""
+    calls = [prepared_gate(state, form, precision) for form in forms if not form.is_identity]
+
+    def apply(to: Any) -> None:
+        for call in calls:
+            call(to)
+
+    return apply
+
+
+def norm_of(state: Any) -> float:
+    """The 2-norm of a state, summed in fp64."""
+    return float(np.sqrt(overlap_of(state, state).real))
+
+
+def _fidelity(reference: Any, state: Any) -> float:
+    norms = norm_of(reference) * norm_of(state)
+    return float((abs(overlap_of(reference, state)) / norms) ** 2) if norms else float("nan")
+
+
+def overlap_of(left: Any, right: Any) -> complex:
+    """<left|right> in complex128."""
+    total = 0j
+    for start in range(0, left.size, _CHUNK):
+        part = slice(start, start + _CHUNK)
+        x, y = left[part].astype(np.complex128), right[part].astype(np.complex128)
+        total += complex((x.conj() * y).sum())
+    return total

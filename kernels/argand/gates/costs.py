@@ -1,0 +1,160 @@
+"""What a pass of a gate over a state takes on a device: measured there, or a table's.
+
+`argand.gates.measure` measures. What it found is kept (`argand.runtime.choice_table`) by precision
+and by the qubits of the state, because one that the second-level cache holds has other costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from argand.device import Device, cpu
+from argand.gates.canonical import GateForm
+from argand.gates.plan import MOST_WIDTH
+from argand.precision import Precision
+from argand.runtime.choice_table import ChoiceTable
+
+Widths = tuple[tuple[float, float], ...]
+"""For each width from 1 the cost without qubit 0 and with it, in copies of the state."""
+
+
+@dataclass(frozen=True)
+class GateCosts:
+    """Predicted times of passes over a state, of a card at the clock that such passes leave it.
+
+    Attributes:
+        bytes_per_second: of a copy of the state, read and written (`copy_rate`).
+        widths: of passes, in such copies.
+        call_seconds: that a pass takes however small the state is.
+        measured: on this device; else the table's.
+    """
+
+    bytes_per_second: float
+    widths: Widths
+    call_seconds: float
+    measured: bool
+
+    def seconds(self, qubits: int, targets: Sequence[int], item: int) -> float:
+        """Of a pass for a gate on these targets over 2^qubits amplitudes of so many bytes."""
+        width = min(len(targets), len(self.widths))
+        copies = self.widths[width - 1][0 in targets]
+        # Wider than the table: products of `gemm` between transpositions.
+        copies *= 2.0 ** (len(targets) - width)
+        return self.call_seconds + copies * 2 * item * 2.0**qubits / self.bytes_per_second
+
+    def of_form(self, qubits: int, form: GateForm, item: int) -> float:
+        """Seconds of a pass for a gate at hand: it may have controls, or need no products."""
+        if form.is_identity:
+            return 0.0
+        # What is not touched is not read either, but for amplitudes within a sector of 32 bytes.
+        apart = sum(1 for control in form.controls if item << control >= _SECTOR)
+        first = form.targets[:1] if form.monomial else form.targets
+        return self.seconds(qubits - apart, first, item)
+
+
+_DEFAULT: Mapping[str, Widths] = MappingProxyType(
+    {
+        "fp64": (
+            (1.05, 1.05), (1.06, 1.05), (1.07, 1.08), (1.18, 1.23), (1.94, 1.87),
+            (4.17, 4.25), (8.18, 8.08),
+        ),
+        "fp32": (
+            (1.05, 1.03), (1.05, 1.04), (1.09, 1.07), (1.15, 1.14), (1.75, 1.81),
+            (3.87, 3.86), (8.09, 7.96),
+        ),
+        "tf32": (
+            (1.04, 1.02), (1.04, 1.03), (1.06, 1.04), (1.07, 1.04), (1.12, 1.07),
+            (1.33, 1.31), (2.1, 2.03),
+        ),
+        "3xtf32": (
+            (1.05, 1.03), (1.04, 1.04), (1.07, 1.04), (1.24, 1.21), (1.87, 1.88),
+            (2.66, 2.68), (3.93, 17.89),
+        ),
+        "3xfp16": (
+            (1.04, 1.03), (1.04, 1.03), (1.07, 1.04), (1.1, 1.07), (1.14, 1.16),
+            (1.25, 1.24), (1.51, 1.52),
+        ),
+        "fp16": (
+            (1.04, 1.02), (1.05, 1.03), (1.07, 1.04), (1.06, 1.05), (1.1, 1.07),
+            (1.17, 1.13), (1.22, 1.06),
+        ),
+        "bf16": (
+            (1.05, 1.04), (1.05, 1.04), (1.07, 1.05), (1.07, 1.05), (1.09, 1.06),
+            (1.17, 1.12), (1.19, 1.06),
+        ),
+    }
+)  # fmt: skip
+"""Of a state of 26 qubits on an H200, by `benchmarks.gate_costs`."""
+_CPU: Widths = tuple(
+    (3 + 0.6 * 2.0**width, 3 + 0.6 * 2.0**width) for width in range(1, MOST_WIDTH + 1)
+)
+"""Two transposing copies and a product of BLAS; of one copy's time on two cores."""
+_CPU_BYTES_PER_SECOND = 1e10
+_SECTOR = 32
+"""Bytes that are read from memory at once, at least."""
+_GPU_COPY_FRACTION = 0.87
+"""Of the memory's own rate: what copies reach on an H200."""
+_CALL_SECONDS = 5e-6
+
+
+def gate_costs(precision: Precision, device: Device, qubits: int) -> GateCosts:
+    """Costs for states of so many qubits: those measured on the nearest size, or the table's."""
+    found = kept_costs(precision, device)
+    if found:
+        return found[min(found, key=lambda size: (abs(size - qubits), size))]
+    return table_costs(precision, device)
+
+
+def table_costs(precision: Precision, device: Device) -> GateCosts:
+    """Costs where nothing was measured: those of an H200, counted in this device's copies."""
+    if device.backend == "cpu":
+        return GateCosts(copy_rate(device), _CPU, 1e-4, measured=False)
+    return GateCosts(copy_rate(device), _DEFAULT[precision.name], _CALL_SECONDS, measured=False)
+
+
+def copy_rate(device: Device) -> float:
+    """Bytes a second, read and written, that costs are counted by: about what copies reach."""
+    if device.backend == "cpu":
+        return _CPU_BYTES_PER_SECOND
+    import cupy
+
+    found = cupy.cuda.Device(device.index).attributes
+    # Kilohertz, two transfers a cycle; bits.
+    rate = 2e3 * found["MemoryClockRate"] * found["GlobalMemoryBusWidth"] / 8
+    return float(_GPU_COPY_FRACTION * rate)
+
+
+def _entry(name: str, row: dict[str, Any], arch: object) -> GateCosts:
+    """A kept entry. Raises ValueError, TypeError or KeyError where it is none."""
+    widths = tuple((float(outside), float(inside)) for outside, inside in row["widths"])
+    rate, call = float(row["bytes_per_second"]), float(row["call_seconds"])
+    if len(widths) != MOST_WIDTH or not min(rate, *(min(both) for both in widths)) > 0:
+        raise ValueError(f"{row} are no costs of gates")
+    return GateCosts(rate, widths, call, measured=True)
+
+
+_WITHOUT = "circuits are planned by a table's costs until `argand.measure_gate_costs`"
+_GPUS = ChoiceTable("gate", "gates", _entry, _WITHOUT)
+_CPU_TABLE = ChoiceTable("gate", "gates", _entry, _WITHOUT, lambda _: cpu())
+
+
+def _table(device: Device) -> ChoiceTable[GateCosts]:
+    return _CPU_TABLE if device.backend == "cpu" else _GPUS
+
+
+def kept_costs(precision: Precision, device: Device) -> dict[int, GateCosts]:
+    """What was measured on a device, by the qubits of the state."""
+    found = {}
+    for name, costs in _table(device).all(device.index).items():
+        owner, qubits = name.split()
+        if owner == precision.name:
+            found[int(qubits)] = costs
+    return found
+
+
+def keep_costs(costs: GateCosts, precision: Precision, device: Device, qubits: int) -> None:
+    """Add to a device's table. Raises OSError where it cannot be written."""
+    _table(device).keep(device.index, {f"{precision.name} {qubits}": costs})

@@ -1,0 +1,276 @@
+"""Which gates of a circuit become one: fewer passes over the state, each a little wider.
+
+A pass costs about the same up to six qubits, so the question is how few there can be. Gates are
+taken in any order that their dependencies allow: two have to keep theirs where they share a qubit
+that one of them does not leave diagonal. Needs no GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argand.gates.canonical import check_matrix, check_qubits, gate_form
+from argand.gates.gate import Dependencies, Gate
+
+_MOST_SEEDS = 6
+"""Gates tried as the first of a pass: more find hardly fewer passes."""
+_MOST_GROWTHS = 16
+_MOST_BRANCHES = 4
+"""Passes tried after the same ones: with more, those kept beside each other are too much alike."""
+_FEW_ROWS = 8
+_SINGLE_WEIGHT = 0.25
+"""What a gate on one qubit counts beside one on two: it can join almost any pass."""
+
+Cost = Callable[[tuple[int, ...]], float]
+"""Predicted seconds of a pass over the state for a gate on these qubits."""
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Gates that are applied as one, by their numbers in the circuit in order, and their qubits."""
+
+    gates: tuple[int, ...]
+    qubits: tuple[int, ...]
+
+
+@dataclass
+class _Growing:
+    """A pass that is being put together, and what it would leave.
+
+    Attributes:
+        mask: its qubits as bits.
+        taken: its gates.
+        waiting: gates of which some but not all that they wait for are taken: for how many more.
+        ready: gates that wait for nothing more and are not taken.
+        weight: of its gates together.
+    """
+
+    mask: int
+    taken: list[int]
+    waiting: dict[int, int]
+    ready: list[int]
+    weight: float
+
+    def with_one(
+        self, number: int, dependencies: Dependencies, weights: Sequence[float]
+    ) -> _Growing:
+        """With one gate that can be taken, and no other."""
+        alone = _Growing(0, [], self.waiting, [number], 0.0)
+        mask = dependencies.masks[number]
+        others = [other for other in self.ready if other != number]
+        found = alone.grown(mask, dependencies, weights, most=1)
+        found.ready += others
+        return found
+
+    def grown(
+        self,
+        mask: int,
+        dependencies: Dependencies,
+        weights: Sequence[float],
+        most: int | None = None,
+    ) -> _Growing:
+        """With every gate that can be taken on these further qubits, or so many of them."""
+        mask |= self.mask
+        taken, waiting, weight = list(self.taken), dict(self.waiting), self.weight
+        ready: list[int] = []
+        looking = list(self.ready)
+        while looking:
+            number = looking.pop()
+            if dependencies.masks[number] & ~mask or len(taken) == most:
+                ready.append(number)
+                continue
+            taken.append(number)
+            weight += weights[number]
+            for follower in dependencies.followers[number]:
+                left = waiting.get(follower, dependencies.counts[follower]) - 1
+                if left == 0:
+                    waiting.pop(follower, None)
+                    looking.append(follower)
+                else:
+                    waiting[follower] = left
+        return _Growing(mask, taken, waiting, ready, weight)
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """The first passes of a circuit, what they take and hold, and what they leave."""
+
+    seconds: float
+    weight: float
+    passes: tuple[Pass, ...]
+    left: _Growing
+
+
+def fuse(
+    qubits: int, gates: Sequence[Gate], width: int, cost: Cost, *, kept: int = 1
+) -> list[Pass]:
+    """Passes of at most ``width`` qubits for a circuit; a wider gate has one to itself.
+
+    From several first gates a pass grows by the qubits that bring most further gates, and of these
+    passes the one with most gates for its predicted time is taken. With ``kept`` above 1 so many
+    beginnings of the circuit go on beside each other, the best few passes after each: of those with
+    equally many passes the ones with most gates for their time (a beam search).
+    """
+    dependencies = Dependencies(qubits, gates)
+    weights = [1.0 if mask.bit_count() > 1 else _SINGLE_WEIGHT for mask in dependencies.masks]
+    start = [number for number, count in enumerate(dependencies.counts) if count == 0]
+    begun = [_Begun(0.0, 0.0, (), _Growing(0, [], {}, start, 0.0))]
+    best: _Begun | None = None if gates else begun.pop()
+    while begun:
+        following: dict[tuple[int, ...], _Begun] = {}
+        for one in begun:
+            for grown in _next_passes(one.left, width, cost, dependencies, weights, kept):
+                more = _with_pass(one, grown, cost, dependencies)
+                # Gates that wait for nothing say which are left.
+                key = tuple(more.left.ready)
+                if key not in following or more.seconds < following[key].seconds:
+                    following[key] = more
+        ended = following.pop((), None)
+        if ended is not None and (best is None or ended.seconds < best.seconds):
+            best = ended
+        begun = sorted(following.values(), key=lambda one: one.seconds / one.weight)[:kept]
+        begun = [one for one in begun if best is None or one.seconds < best.seconds]
+    assert best is not None
+    return list(best.passes)
+
+
+def _next_passes(
+    state: _Growing,
+    width: int,
+    cost: Cost,
+    dependencies: Dependencies,
+    weights: Sequence[float],
+    kept: int,
+) -> list[_Growing]:
+    """Passes that may come next, first those with most gates for their time."""
+    seeds = sorted(state.ready, key=lambda number: (-weights[number], number))[:_MOST_SEEDS]
+    passes: dict[int, _Growing] = {}
+    for seed in seeds:
+        mask = dependencies.masks[seed]
+        if mask.bit_count() > width:
+            passes[mask] = state.with_one(seed, dependencies, weights)
+        elif mask not in passes:
+            detours = 1 if kept > 1 else 0
+            for grown in _grow(state, mask, width, dependencies, weights, detours):
+                passes.setdefault(grown.mask, grown)
+    ranked = sorted(passes.values(), key=lambda grown: -grown.weight / cost(_bits(grown.mask)))
+    return ranked[: min(kept, _MOST_BRANCHES)]
+
+
+def _with_pass(begun: _Begun, grown: _Growing, cost: Cost, dependencies: Dependencies) -> _Begun:
+    taken = tuple(sorted(grown.taken))
+    used = 0
+    for number in taken:
+        used |= dependencies.masks[number]
+    return _Begun(
+        begun.seconds + cost(_bits(used)), begun.weight + grown.weight,
+        (*begun.passes, Pass(taken, _bits(used))),
+        _Growing(0, [], grown.waiting, sorted(grown.ready), 0.0),
+    )  # fmt: skip
+
+
+def _grow(
+    state: _Growing,
+    mask: int,
+    width: int,
+    dependencies: Dependencies,
+    weights: Sequence[float],
+    detours: int,
+) -> list[_Growing]:
+    """A pass that begins on these qubits, grown by the best further ones each time.
+
+    With detours also those that, so many times at most, grow by the second best.
+    """
+    found, growing = [], [(state.grown(mask, dependencies, weights), detours)]
+    while growing:
+        grown, left = growing.pop()
+        ranked = _growths(grown, width, dependencies, weights)
+        if not ranked:
+            found.append(grown)
+            continue
+        growing += [(other, left - 1) for other in ranked[1:2] if left]
+        growing.append((ranked[0], left))
+    return found
+
+
+def _growths(
+    grown: _Growing, width: int, dependencies: Dependencies, weights: Sequence[float]
+) -> list[_Growing]:
+    """A pass with further qubits, those of the first gates that wait; best those of most gates."""
+    choices: dict[int, None] = {}
+    for number in sorted(grown.ready):
+        more = dependencies.masks[number] & ~grown.mask
+        if (grown.mask | more).bit_count() <= width:
+            choices[more] = None
+        if len(choices) == _MOST_GROWTHS:
+            break
+    tried = [(more, grown.grown(more, dependencies, weights)) for more in choices]
+    tried.sort(key=lambda one: (grown.weight - one[1].weight) / one[0].bit_count())
+    return [one for _, one in tried]
+
+
+def _bits(mask: int) -> tuple[int, ...]:
+    return tuple(bit for bit in range(mask.bit_length()) if mask >> bit & 1)
+
+
+def fused_gate(gates: Sequence[Gate], qubits: Sequence[int]) -> Gate:
+    """One gate on these qubits, ascending, for gates in order: their product in complex128."""
+    if len(gates) == 1:
+        return gates[0]
+    width = len(qubits)
+    place = {qubit: index for index, qubit in enumerate(qubits)}
+    product = np.eye(2**width, dtype=np.complex128)
+    numbers = np.arange(2**width)
+    for gate in gates:
+        targets = [place[target] for target in gate.targets]
+        controlled = sum(1 << place[control] for control in gate.controls)
+        inner = sum(1 << target for target in targets)
+        # Rows of the product by the setting of the targets, where the controls are 1.
+        rest = numbers[(numbers & (inner | controlled)) == controlled]
+        settings = np.arange(2 ** len(targets))
+        offsets = sum(((settings >> bit) & 1) << target for bit, target in enumerate(targets))
+        rows = np.asarray(offsets)[:, None] | rest
+        moved = product[rows].reshape(len(settings), -1)
+        found = _times(np.asarray(gate.matrix, np.complex128), moved)
+        product[rows] = found.reshape(*rows.shape, -1)
+    return Gate(product, tuple(qubits))
+
+
+def _times(matrix: Any, columns: Any) -> Any:
+    """The product; few rows without BLAS, whose threads take longer to wake than it does."""
+    if len(matrix) > _FEW_ROWS:
+        return matrix @ columns
+    found = matrix[:, 0, None] * columns[0]
+    for k in range(1, len(matrix)):
+        found += matrix[:, k, None] * columns[k]
+    return found
+
+
+def checked_gates(qubits: int, gates: Sequence[Any]) -> list[Gate]:
+    """Gates, or pairs and triples of matrix, targets and controls, as gates in their cheapest form.
+
+    Raises ValueError that names the first one that is wrong.
+    """
+    found = []
+    for number, given in enumerate(gates):
+        gate = given if isinstance(given, Gate) else Gate(*given)
+        try:
+            check_qubits(qubits, gate.targets, gate.controls)
+            check_matrix(gate.matrix, gate.targets)
+        except ValueError as error:
+            raise ValueError(f"gate {number}: {error}") from error
+        form = gate_form(qubits, gate.matrix, gate.targets, gate.controls)
+        found.append(Gate(form.matrix, form.targets, form.controls))
+    return found
+
+
+def passes_by_width(passes: Sequence[Pass]) -> Mapping[int, int]:
+    """How many passes there are on how many qubits."""
+    counts: dict[int, int] = {}
+    for one in passes:
+        counts[len(one.qubits)] = counts.get(len(one.qubits), 0) + 1
+    return dict(sorted(counts.items()))

@@ -1,0 +1,151 @@
+"""Measuring what passes of gates over a state take on a device, and keeping it for later plans."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from argand.device import Device
+from argand.gates.api import prepared_gate
+from argand.gates.canonical import GateForm, gate_form
+from argand.gates.costs import GateCosts, copy_rate, gate_costs, keep_costs, kept_costs
+from argand.gates.plan import MOST_WIDTH, gate_source
+from argand.precision import Precision, get_precision
+from argand.runtime.compiler import compile_all
+
+_LEAST_QUBITS, _MOST_QUBITS = 10, 26
+"""Of states that passes are timed on; larger ones take as much longer as they are larger."""
+_STATES = 4
+"""States that measuring takes the memory of, at most."""
+_CALLS, _TIMES = 8, 7
+SETTLE_SECONDS = 0.3
+"""Of calls before a pass is timed: circuits run passes without a pause, and what their power leaves
+of an H200's clock makes those of 7 qubits a fifth slower than after a rest."""
+_LEAST_COPIES = 1e-3
+"""Of a pass, in copies of the state: launches alone may take all of its time."""
+
+
+def measured_costs(precision: Precision, device: Device, qubits: int) -> GateCosts:
+    """Costs for states of so many qubits, on a GPU measured there and kept when first asked for.
+
+    That compiles the kernels of all widths. The table's, or those of another size, where the GPU
+    has no memory left for it, and on a CPU, where `measure_gate_costs` has to be asked.
+    """
+    size = max(_LEAST_QUBITS, min(_MOST_QUBITS, qubits))
+    known = size in kept_costs(precision, device)
+    if device.backend == "cpu" or known or not _fits(precision, device, size):
+        return gate_costs(precision, device, size)
+    return measure_gate_costs(precision, device, qubits=size)
+
+
+def _fits(precision: Precision, device: Device, qubits: int) -> bool:
+    import cupy
+
+    with cupy.cuda.Device(device.index) as current:
+        pool = cupy.get_default_memory_pool()
+        free = current.mem_info[0] + pool.free_bytes()
+        if pool.get_limit():
+            free = min(free, pool.get_limit() - pool.used_bytes())
+    return bool(_STATES * (np.dtype(precision.output).itemsize << qubits) <= free)
+
+
+def measure_gate_costs(
+    precision: str | Precision,
+    device: Device,
+    *,
+    qubits: int = _MOST_QUBITS,
+    settle: float = SETTLE_SECONDS,
+) -> GateCosts:
+    """Time random gates of each width on a state of so many qubits, and keep the costs.
+
+    Plans for states of about that size use them from then on, in later processes too, until the
+    device, its driver or the kernels change. On a GPU a plan measures by itself where nothing was.
+
+    Each pass is timed after ``settle`` seconds of it, so that a GPU whose power limits it has the
+    clock that it has in circuits; not where the last-level cache holds the state: such passes wait
+    for launches. Takes four states' memory at most.
+
+    Raises ValueError for fewer qubits than the widest gate has and for a negative ``settle``, and
+    OSError where the table cannot be written.
+    """
+    if qubits < MOST_WIDTH:
+        raise ValueError(f"qubits must be at least {MOST_WIDTH}, got {qubits}")
+    if settle < 0:
+        raise ValueError(f"settle must not be negative, got {settle}")
+    row = get_precision(precision)
+    if device.backend == "cpu":
+        found = _measured(row, device, qubits, np, 0.0)
+    else:
+        import cupy
+
+        with cupy.cuda.Device(device.index):
+            found = _measured(row, device, qubits, cupy, settle)
+    keep_costs(found, row, device, qubits)
+    return found
+
+
+def _measured(row: Precision, device: Device, qubits: int, module: Any, settle: float) -> GateCosts:
+    """The costs on the current device; ``module`` makes its arrays."""
+    rng = np.random.default_rng(1)
+    normal = module.random.default_rng(1).standard_normal((2**qubits, 2), dtype=np.float32)
+    normal *= np.float32(2.0 ** (-(qubits + 1) / 2))
+    state = normal.view(np.complex64)[:, 0].astype(row.output)
+    del normal
+    forms = []
+    for width in range(1, MOST_WIDTH + 1):
+        parts = rng.standard_normal((2, 2**width, 2**width))
+        matrix = np.linalg.qr(parts[0] + 1j * parts[1])[0]
+        forms += [
+            gate_form(qubits, matrix, range(first, first + width)) for first in (qubits - width, 0)
+        ]
+    flip = gate_form(1, np.eye(2)[::-1], [0])
+    if device.backend == "cuda":
+        _compile(row, device, qubits, forms)
+    least = state[:2].copy()
+    call = _seconds(partial(prepared_gate(least, flip, row), least), device, 0.0)
+    rate = copy_rate(device)
+    if state.nbytes <= device.cache_bytes:
+        settle = 0.0
+    passes = [
+        _seconds(partial(prepared_gate(state, form, row), state), device, settle) for form in forms
+    ]
+    copies = [
+        max(_LEAST_COPIES, (seconds - call) * rate / (2 * state.nbytes)) for seconds in passes
+    ]
+    widths = tuple(zip(copies[::2], copies[1::2], strict=True))
+    return GateCosts(rate, widths, call, measured=True)
+
+
+def _compile(row: Precision, device: Device, qubits: int, forms: list[GateForm]) -> None:
+    """Compile the kernels of all gates at once: one after another takes a minute."""
+    from argand.gates.gpu import plan_for
+
+    plans = [plan_for(qubits, form, row, device) for form in forms]
+    compile_all((gate_source(plan), device.target) for plan in plans if plan is not None)
+
+
+def _seconds(call: Callable[[], object], device: Device, settle: float) -> float:
+    """Of one call: the median of some runs of several, after those that are not counted."""
+
+    def calls() -> None:
+        for _ in range(_CALLS):
+            call()
+
+    call()
+    if device.backend == "cuda":
+        import cupy
+
+        from argand.runtime.timing import call_for, queued_seconds
+
+        call_for([call], settle, cupy.cuda.get_current_stream().synchronize)
+        return float(np.median(queued_seconds([calls], _TIMES))) / _CALLS
+    times = []
+    for _ in range(_TIMES):
+        started = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - started)
+    return float(np.median(times))

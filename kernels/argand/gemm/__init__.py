@@ -1,0 +1,1 @@
+"""Complex matrix products."""

@@ -1,0 +1,175 @@
+"""The kernels on the CPU, with the rounding of the GPU's: the model of every precision.
+
+Operands are rounded and split as the hardware and our CUDA kernels do it, then multiplied by BLAS
+in the accumulator's type, so what a precision costs in accuracy can be seen without a GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from argand.precision import Precision
+from argand.rounding import (
+    LARGEST_SHIFT,
+    Array,
+    power_of_two,
+    scale_exponents,
+    split,
+)
+
+if TYPE_CHECKING:
+    from argand.gemm.api import GemmProblem
+    from argand.gemm.operands import Side
+
+_BLOCK_VALUES = 1 << 19
+"""Values worked on at a time: they stay in the last-level cache."""
+_SEGMENT = 1024
+"""Of k: the longest sums of the largest products. Shorter ones would cost more than they bring, for
+BLAS adds up some hundred products at a time anyway."""
+_K_AXIS = {"a": -1, "b": -2}
+"""Where k lies in the operand on each side of the product."""
+
+
+def gemm_algorithm(precision: Precision) -> str:
+    """What `gemm` runs for a precision, for the record."""
+    routine = "zgemm" if precision.output == "complex128" else "cgemm"
+    return routine if len(precision.products) == 1 else f"{len(precision.products)} x {routine}"
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """What an operand is multiplied as: ``values``, the largest term first, oriented by its op.
+
+    ``exponents`` are of the powers of two by which its lines along k were multiplied before
+    rounding, with k as length 1; None where the precision does not scale.
+    """
+
+    values: list[Array]
+    exponents: Array | None
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that it takes."""
+        exponents = 0 if self.exponents is None else self.exponents.nbytes
+        return exponents + sum(term.nbytes for term in self.values)
+
+
+def terms_of(x: Array, op: str, precision: Precision, side: Side) -> Terms:
+    """The terms of op(x) as the left (a) or right (b) operand; at fp64 and fp32 maybe x itself."""
+    x = _oriented(x, op).astype(precision.output, copy=False)
+    if precision.exact_operands:
+        return Terms([_for_blas(x)], None)
+    if not precision.scaled:
+        return Terms(split(x, precision), None)
+    exponents = scale_exponents(x, _K_AXIS[side])
+    return Terms(split(x, precision, exponents), exponents)
+
+
+def pack(x: Array, op: str, precision: Precision, side: Side) -> Terms:
+    """The terms that `gemm` makes of an operand, in memory of their own.
+
+    They lie in the same order, rows or columns together, so that BLAS gives the same bits.
+    """
+    terms = terms_of(x, op, precision, side)
+    own = [np.array(t, order="K") if np.may_share_memory(t, x) else t for t in terms.values]
+    return Terms(own, terms.exponents)
+
+
+def gemm(
+    problem: GemmProblem, a: Array | Terms, b: Array | Terms, c: Array | None, out: Array | None
+) -> Array:
+    """Solve a GemmProblem; shapes and ``out`` are already checked. Terms are of `pack`."""
+    precision = problem.precision
+    if out is None:
+        target = np.empty(problem.shape, precision.output)
+    elif any(not isinstance(x, Terms) and np.may_share_memory(out, x) for x in (a, b)):
+        target = np.empty_like(out)
+    else:
+        target = out
+    # C is taken before the product is written, because out may be c.
+    addend = None
+    if problem.beta != 0 and c is not None:
+        addend = np.multiply(c, np.array(problem.beta, precision.output), dtype=precision.output)
+    if problem.alpha == 0 or problem.k == 0:
+        target[...] = 0
+    else:
+        left = a if isinstance(a, Terms) else terms_of(a, problem.op_a, precision, "a")
+        right = b if isinstance(b, Terms) else terms_of(b, problem.op_b, precision, "b")
+        _product(left, right, precision, target)
+        if problem.alpha != 1:
+            np.multiply(target, np.array(problem.alpha, precision.output), out=target)
+    if addend is not None:
+        target += addend
+    if out is not None and target is not out:
+        out[...] = target
+        return out
+    return target
+
+
+def _oriented(x: Array, op: str) -> Array:
+    if op == "N":
+        return x
+    x = np.swapaxes(x, -1, -2)
+    return np.conj(x) if op == "C" else x
+
+
+def _for_blas(x: Array) -> Array:
+    """x, or a copy where neither its rows nor its columns lie together.
+
+    NumPy multiplies other layouts in a way of its own, and BLAS takes the dot product of vectors
+    with gaps in another order: sums are to depend on nothing that `pack` does not keep.
+    """
+    (rows, columns), (down, along) = x.shape[-2:], x.strides[-2:]
+    item = x.itemsize
+    if 1 in (rows, columns):
+        together = (along if rows == 1 else down) == item
+    else:
+        by_rows = along == item and down % item == 0 and down // item >= columns
+        together = by_rows or (down == item and along % item == 0 and along // item >= rows)
+    return x if together else np.ascontiguousarray(x)
+
+
+def _product(a: Terms, b: Terms, precision: Precision, out: Array) -> None:
+    """out = the sum of the products of terms that the precision keeps."""
+    partial = np.empty_like(out) if len(precision.products) > 1 else None
+    for index, (left, right) in enumerate(_factors(a, b, precision)):
+        if index == 0 or partial is None:
+            np.matmul(left, right, out=out)
+        else:
+            np.matmul(left, right, out=partial)
+            out += partial
+    if a.exponents is not None and b.exponents is not None:
+        _unscale(out, a.exponents, b.exponents)
+
+
+def _factors(a: Terms, b: Terms, precision: Precision) -> Iterator[tuple[Array, Array]]:
+    """What BLAS multiplies, in the order in which it is added up.
+
+    The smallest products come first, so that they are not lost in the sum of the large ones. The
+    largest of several is multiplied by segments of k, as the GPU's totals begin anew: the error of
+    a sum grows with its length.
+    """
+    for i, j in precision.products:
+        left, right = a.values[i], b.values[j]
+        whole = len(precision.products) == 1 or (i, j) != (0, 0)
+        step = max(left.shape[-1], 1) if whole else _SEGMENT
+        for start in range(0, left.shape[-1], step):
+            k = slice(start, start + step)
+            yield left[..., k], right[..., k, :]
+
+
+def _unscale(out: Array, rows: Array, columns: Array) -> None:
+    """out *= 2^-(rows + columns), exact even where the two powers apart leave fp32's range."""
+    step = max(1, _BLOCK_VALUES * out.shape[-2] // max(1, out.size))
+    for start in range(0, out.shape[-2], step):
+        block = (..., slice(start, start + step), slice(None))
+        exponents = -(rows[block] + columns)
+        if np.abs(exponents).max(initial=0) <= LARGEST_SHIFT:
+            out[block] *= power_of_two(exponents)
+        else:
+            out.real[block] = np.ldexp(out.real[block], exponents)
+            out.imag[block] = np.ldexp(out.imag[block], exponents)

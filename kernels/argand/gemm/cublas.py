@@ -1,0 +1,167 @@
+"""Complex products by cuBLAS, with the compute type said in the call and not by the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import cupy
+import numpy as np
+from cupy.cuda import cublas
+
+from argand.gemm import calls as cuda_calls
+from argand.gemm.api import GemmProblem
+from argand.precision import Precision, get_precision
+from argand.runtime.layout import Batched, batched, place, result_place
+
+# cublas_api.h: cublasComputeType_t, cudaDataType_t, cublasOperation_t.
+COMPUTE_TYPES = {"fp32": 68, "tf32": 77, "fp64": 70}
+"""CUBLAS_COMPUTE_32F, _32F_FAST_TF32 and _64F by the precision that they give."""
+_DATA_TYPES = {"complex64": 4, "complex128": 5}
+_N, _T, _C = 0, 1, 2
+_DEFAULT_ALGORITHM = -1
+
+
+def cublas_precision(compute: str) -> Precision:
+    """The precision that a compute type has: FAST_TF32 rounds operands to nearest, ties to even.
+
+    Seen on an H200 with cuBLAS 13.1, also through torch: every one of 32768 ties went to even.
+    """
+    return get_precision(compute, "nearest_even")
+
+
+def algorithm(precision: str) -> str:
+    """What `gemm` runs, for the record."""
+    mode = {"fp32": "cgemm 32F", "tf32": "cgemm 32F_FAST_TF32", "fp64": "zgemm 64F"}[precision]
+    return f"cublas {mode}"
+
+
+def gemm(
+    problem: GemmProblem,
+    a: Any,
+    b: Any,
+    c: Any,
+    out: Any,
+    compute: str,
+    key: cuda_calls.Key | None = None,
+) -> Any:
+    """Solve a GemmProblem by cublasGemmStridedBatchedEx.
+
+    Args:
+        problem, a, b, c, out: as in `argand.gemm`, already checked; CuPy arrays.
+        compute: a name of ``COMPUTE_TYPES``.
+        key: under which calls of this form are to be remembered.
+    """
+    with place(a):
+        dtype = "complex128" if compute == "fp64" else "complex64"
+        given = (a, b, c, out)
+        a, b = (x.astype(dtype, copy=False) for x in (a, b))
+        target = result_place(out, problem.shape, dtype, [a, b] if c is out else [a, b, c])
+        if not _row_major(target):
+            target = cupy.empty(problem.shape, dtype)
+        beta = problem.beta
+        if beta != 0 and c is not target:
+            target[...] = c
+        if 0 in problem.shape:
+            return target if out is None else out
+        if problem.k == 0 or problem.alpha == 0:
+            target[...] = target * np.array(beta, dtype)[()] if beta != 0 else 0
+        else:
+            left = _operand(a, problem.op_a, problem.batch_shape)
+            right = _operand(b, problem.op_b, problem.batch_shape)
+            launch = CublasLaunch(problem, left, right, target, compute)
+            at_a, at_b = (x.lines.array.data.ptr for x in (left, right))
+            launch(at_a, at_b, target.data.ptr, target.data.ptr)
+            as_given = (at_a, at_b) == tuple(x.data.ptr for x in given[:2])
+            # The library adds to what is in its place: C elsewhere is copied there above.
+            if key is not None and as_given and beta == 0 and (out is None or target is out):
+                cuda_calls.remember(key, launch, problem.shape, given, dtype)
+        if out is not None and target is not out:
+            out[...] = target
+            return out
+        return target
+
+
+def bound(problem: GemmProblem, a: Any, b: Any, out: Any, compute: str) -> Callable[[], None]:
+    """The product of these arrays into ``out``, row-major, with nothing left to be looked at.
+
+    For measuring the library by itself. Raises ValueError where an array would have to be copied.
+    """
+    left = _operand(a, problem.op_a, problem.batch_shape)
+    right = _operand(b, problem.op_b, problem.batch_shape)
+    at = a.data.ptr, b.data.ptr, out.data.ptr, out.data.ptr
+    if (left.lines.array.data.ptr, right.lines.array.data.ptr) != at[:2] or not _row_major(out):
+        raise ValueError("cuBLAS takes only arrays whose rows or columns are contiguous")
+    launch = CublasLaunch(problem, left, right, out, compute)
+    return lambda: launch(*at)
+
+
+def _row_major(x: Any) -> bool:
+    """Whether cuBLAS can write x: columns one after another, rows apart from each other."""
+    columns, item = x.shape[-1], x.dtype.itemsize
+    follows = columns == 1 or x.strides[-1] == item
+    return bool(follows and (x.shape[-2] == 1 or x.strides[-2] >= max(1, columns) * item))
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """op(x) for a column-major library that is to see its transpose: its flag and leading axis."""
+
+    lines: Batched
+    flag: int
+    lead: int
+
+
+def _operand(x: Any, op: str, batch_shape: tuple[int, ...]) -> _Operand:
+    """As the library takes it; copied where it does not."""
+    found = batched(x, batch_shape)
+    seen = found if op == "N" else found.transposed
+    if _leading(seen.row_stride, seen.column_stride, seen.rows, seen.columns):
+        if op == "C":  # conjugated but, as the library sees it, not transposed: it has no such flag
+            return _operand(x.conj(), "T", batch_shape)
+        return _Operand(seen, _N, seen.columns if seen.rows == 1 else seen.row_stride)
+    if _leading(seen.column_stride, seen.row_stride, seen.columns, seen.rows):
+        lead = seen.rows if seen.columns == 1 else seen.column_stride
+        return _Operand(seen, _C if op == "C" else _T, lead)
+    return _operand(cupy.ascontiguousarray(x), op, batch_shape)
+
+
+def _leading(slow: int, fast: int, slow_length: int, fast_length: int) -> bool:
+    """Whether lines lie apart with their elements one after another."""
+    return (fast == 1 or fast_length == 1) and (slow >= fast_length or slow_length == 1)
+
+
+class CublasLaunch:
+    """One product by cuBLAS for operands of these forms, at any addresses; beta adds to ``out``."""
+
+    def __init__(
+        self, problem: GemmProblem, left: _Operand, right: _Operand, target: Any, compute: str
+    ) -> None:
+        place_ = batched(target, problem.batch_shape)
+        self._problem, self._compute = problem, COMPUTE_TYPES[compute]
+        self._kind = _DATA_TYPES[str(target.dtype)]
+        self._left = left.flag, left.lead, left.lines.batch_stride
+        self._right = right.flag, right.lead, right.lines.batch_stride
+        self._lead = problem.n if problem.m == 1 else place_.row_stride
+        self._stride, self._batch = place_.batch_stride, problem.batch
+        self._scalars = np.array([problem.alpha, problem.beta], target.dtype)
+        self._alpha = int(self._scalars.ctypes.data)
+
+    def __call__(self, a: int, b: int, _c: int, out: int) -> None:
+        """Launch on the current stream."""
+        problem, kind = self._problem, self._kind
+        (flag_a, lead_a, stride_a), (flag_b, lead_b, stride_b) = self._left, self._right
+        handle = cupy.cuda.device.get_cublas_handle()
+        mode = cublas.getPointerMode(handle)
+        cublas.setPointerMode(handle, cublas.CUBLAS_POINTER_MODE_HOST)
+        try:
+            # Row-major C = A B is column-major C^T = B^T A^T, so the operands change places.
+            cublas.gemmStridedBatchedEx(
+                handle, flag_b, flag_a, problem.n, problem.m, problem.k, self._alpha,
+                b, kind, lead_b, stride_b, a, kind, lead_a, stride_a,
+                self._alpha + self._scalars.itemsize, out, kind, self._lead, self._stride,
+                self._batch, self._compute, _DEFAULT_ALGORITHM,
+            )  # fmt: skip
+        finally:
+            cublas.setPointerMode(handle, mode)

@@ -1,0 +1,38 @@
+"""Families of kernels that compute products on GPUs: which there are for a precision and a card.
+
+Nothing here needs a GPU or CuPy.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from argand.device import Device, DeviceError
+from argand.precision import Precision
+from argand.runtime.plan import TARGET
+
+Family = Literal["wgmma", "mma.sync", "cublas"]
+
+
+def families_of(precision: Precision) -> tuple[Family, ...]:
+    """Those that a precision has: cuBLAS alone where operands stay exact."""
+    return ("cublas",) if precision.exact_operands else ("wgmma", "mma.sync")
+
+
+def check_family(family: Family | None, precision: Precision) -> None:
+    """Raise ValueError for a family that a precision has not; None is any."""
+    allowed = families_of(precision)
+    if family is not None and family not in allowed:
+        raise ValueError(
+            f"kernels at {precision.name} must be one of {list(allowed)}, got {family!r}"
+        )
+
+
+def require_family(family: Family | None, device: Device) -> None:
+    """Raise DeviceError for a family that a device has not; None is any."""
+    if family is None:
+        return
+    if device.arch is None:
+        raise DeviceError(f"kernels are a GPU's: on {device.name} there is no {family!r}")
+    if family == "wgmma" and device.target != TARGET:
+        raise DeviceError(f"wgmma needs {TARGET}, and {device.name} is {device.target}")

@@ -1,0 +1,255 @@
+"""Complex products on a GPU: our tensor-core kernels, and cuBLAS for fp64 and fp32."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import cupy
+
+from argand.device import gpu
+from argand.gemm import calls as cuda_calls
+from argand.gemm import cublas as cuda_cublas
+from argand.gemm.api import GemmProblem
+from argand.gemm.families import Family, require_family
+from argand.gemm.launch import OperandForm, forced, prepare
+from argand.gemm.operands import Op, Side
+from argand.gemm.pack_launch import PackLaunch, PackSource, Planes, planes_for
+from argand.gemm.pairs import Pairs, to_pairs
+from argand.gemm.pairs_launch import as_halves, in_words, words
+from argand.precision import Precision
+from argand.runtime.layout import Batched, batched, place, result_place, writable
+from argand.runtime.plan import TARGET
+from argand.runtime.workspace import zeroed
+
+
+def gemm_algorithm(precision: Precision) -> str:
+    """How `gemm` computes at a precision, for the record; `argand.launched` names the kernels."""
+    if precision.exact_operands:
+        return cuda_cublas.algorithm(precision.name)
+    products = "" if len(precision.products) == 1 else f" ({len(precision.products)} products)"
+    return f"{precision.operand.name} 4M{products}"
+
+
+def _on_hopper() -> bool:
+    return gpu(cupy.cuda.Device().id).target == TARGET
+
+
+@dataclass(frozen=True, eq=False)
+class PackedOperand:
+    """What `pack` keeps on a GPU: planes on Hopper, elsewhere a copy and its op.
+
+    Of small matrices Hopper's planes have a copy beside them, since mma.sync may be the faster.
+    """
+
+    planes: Planes | None
+    copy: Any
+    op: Op
+    batch_shape: tuple[int, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Device memory that it takes."""
+        if self.planes is None:
+            return int(self.copy.nbytes)
+        beside = 0 if self.planes.copy is None else self.planes.copy.nbytes
+        return int(self.planes.memory.nbytes + beside)
+
+    @property
+    def device(self) -> Any:
+        """The GPU that holds it."""
+        return (self.copy if self.planes is None else self.planes.memory).device
+
+
+def pack(
+    x: Any, op: Op, precision: Precision, side: Side, kernels: Family | None = None
+) -> PackedOperand:
+    """What `gemm` takes in place of x, in memory of its own; arguments as in `argand.pack`."""
+    batch_shape = tuple(x.shape[:-2])
+    with place(x):
+        empty = 0 in x.shape  # no kernel would have a block to launch
+        if precision.exact_operands or empty or not _on_hopper() or kernels == "mma.sync":
+            kept = x.to_complex64() if isinstance(x, Pairs) else x
+            return PackedOperand(None, kept.astype(precision.output, copy=True), op, batch_shape)
+        x = as_halves(x, precision.operand.name) if isinstance(x, Pairs) else x
+        lines = _lines(x, op, side, batch_shape)
+        source = PackSource(lines.layout, half=isinstance(x, Pairs), flip=op == "C")
+        device = gpu(cupy.cuda.Device().id)
+        launch = PackLaunch(precision, [source], math.prod(batch_shape), device)
+        memory = cupy.empty(launch.nbytes, cupy.uint8)
+        stream = cupy.cuda.get_current_stream().ptr
+        zeros = zeroed(launch.counters, stream)
+        launch([lines.array.data.ptr], memory.data.ptr, zeros=zeros)
+        copy = None
+        if kernels is None and not source.half and max(lines.rows, lines.columns) <= _SMALL:
+            turned = x.swapaxes(-1, -2) if (op == "N") == (side == "b") else x
+            turned = turned.astype("complex64", order="C")
+            copy = cupy.conj(turned, out=turned) if op == "C" else turned
+        planes = replace(launch.planes(memory.data.ptr)[0], memory=memory, copy=copy)
+        return PackedOperand(planes, None, "N", batch_shape)
+
+
+_SMALL = 512
+"""Lines and k, up to which a product of plain operands may be left to mma.sync."""
+
+
+def _lines(x: Any, op: Op, side: Side, batch_shape: tuple[int, ...]) -> Batched:
+    """An operand by the kernels' lines (rows of op(A), columns of op(B)) and k."""
+    array = words(x) if isinstance(x, Pairs) else x.astype("complex64", copy=False)
+    found = batched(array, batch_shape)
+    return found.transposed if (op == "N") == (side == "b") else found
+
+
+def gemm(
+    problem: GemmProblem, a: Any, b: Any, c: Any, out: Any, key: cuda_calls.Key | None = None
+) -> Any:
+    """Solve a GemmProblem on the GPU that holds its arrays; shapes and ``out`` are checked.
+
+    Args:
+        problem: what is asked for.
+        a, b: arrays, `Pairs` of the precision's format or of int8, or `PackedOperand`.
+        c: an array or None.
+        out: an array, `Pairs` where the problem's output is complex-half, or None.
+        key: under which calls of this form are to be remembered.
+
+    Raises PlanError where the architecture has no legal tile, CompileError where NVRTC fails,
+    DeviceError where it has not the problem's family of kernels.
+    """
+    problem, a, b = _unwrapped(problem, a, b)
+    if problem.precision.exact_operands:
+        return cuda_cublas.gemm(problem, a, b, c, out, problem.precision.name, key)
+    with place(a):
+        require_family(problem.kernels, gpu(cupy.cuda.Device().id))
+        if isinstance(a, Pairs) != isinstance(b, Pairs) or not _has_wgmma(problem):
+            # One scaled and the other not: as if neither were rounded yet, which is exact.
+            key = None if isinstance(a, Pairs) or isinstance(b, Pairs) else key
+            a, b = (x.to_complex64() if isinstance(x, Pairs) else x for x in (a, b))
+        elif isinstance(a, Pairs):
+            halves = [as_halves(x, problem.precision.operand.name) for x in (a, b)]
+            key = key if halves[0] is a and halves[1] is b else None
+            a, b = halves
+        given_c = c
+        if c is not None:
+            c = c.astype("complex64", copy=False) if problem.beta != 0 else None
+            key = key if c is None or c is given_c else None
+        if problem.output == "complex-half":
+            return _half_result(problem, a, b, c, out, key, given_c)
+        # C may be out: each of its elements is read by the thread that writes it, before it does.
+        others = [x.array if isinstance(x, Pairs) else x for x in (a, b)]
+        inputs = [x for x in others if not isinstance(x, PackedOperand)]
+        target = result_place(out, problem.shape, "complex64", inputs if c is out else [*inputs, c])
+        if target.size:
+            plain = out is None or target is out
+            if problem.k == 0 or problem.alpha == 0:
+                _only_addend(problem, c, target)
+            else:
+                place_ = batched(target, problem.batch_shape)
+                _solve(problem, a, b, c, place_, key if plain else None, (a, b, given_c, out))
+        if out is not None and target is not out:
+            out[...] = target
+            return out
+        return target
+
+
+def _only_addend(problem: GemmProblem, c: Any, target: Any) -> None:
+    """beta C, where there is no product to form; its operands are not read."""
+    if c is None:
+        target.fill(0)
+    else:
+        cupy.multiply(c, cupy.complex64(problem.beta), out=target)
+
+
+def _unwrapped(problem: GemmProblem, a: Any, b: Any) -> tuple[GemmProblem, Any, Any]:
+    """Packed operands that are only copies as arrays, with their op in the problem."""
+    if isinstance(a, PackedOperand) and a.planes is None:
+        problem, a = replace(problem, op_a=a.op), a.copy
+    if isinstance(b, PackedOperand) and b.planes is None:
+        problem, b = replace(problem, op_b=b.op), b.copy
+    return problem, a, b
+
+
+def _has_wgmma(problem: GemmProblem) -> bool:
+    """Whether the wgmma family may take a product: it alone reads and writes pairs of 16 bits."""
+    family = problem.kernels if forced.value is None else forced.value.family
+    return _on_hopper() and family in (None, "wgmma")
+
+
+def _half_result(
+    problem: GemmProblem,
+    a: Any,
+    b: Any,
+    c: Any,
+    out: Pairs | None,
+    key: cuda_calls.Key | None,
+    given_c: Any,
+) -> Pairs:
+    """The product as pairs of 16 bits: stored so by the kernel where it can, else rounded after."""
+    name = problem.precision.operand.name
+    target: Pairs
+    if _has_wgmma(problem) and problem.k and problem.alpha != 0:
+        others = [x.array if isinstance(x, Pairs) else x for x in (a, b)]
+        inputs = [c, *(x for x in others if not isinstance(x, PackedOperand))]
+        if out is not None and in_words(out) and writable(out.array, inputs):
+            target = out
+        else:
+            target = cuda_calls.empty(problem.shape, name)
+        if target.array.size:
+            place_ = batched(words(target), problem.batch_shape)
+            key = key if target is out or out is None else None
+            _solve(problem, a, b, c, place_, key, (a, b, given_c, out), name)
+    else:
+        target = to_pairs(gemm(replace(problem, output="complex64"), a, b, c, None), name)
+    if out is None or target is out:
+        return target
+    out.assign(target)
+    return out
+
+
+def _solve(
+    problem: GemmProblem,
+    a: Any,
+    b: Any,
+    c: Any,
+    out: Batched,
+    key: cuda_calls.Key | None = None,
+    given: tuple[Any, ...] = (),
+    output: str = "complex64",
+) -> None:
+    """Prepare and launch; with a key remember it for what was ``given``.
+
+    ``output`` is the result's type, or the format of a result of pairs.
+    """
+    shape = problem.batch_shape
+    addend = None if c is None else batched(c, shape)
+    form_a, place_a = _placed(a, problem.op_a, "a", shape)
+    form_b, place_b = _placed(b, problem.op_b, "b", shape)
+    launch = prepare(problem, form_a, form_b, None if addend is None else addend.layout, out.layout)
+    launch(place_a.at, place_b.at, (addend or out).array.data.ptr, out.array.data.ptr)
+    c_in_place = addend is None or addend.array.data.ptr == c.data.ptr
+    if key is not None and place_a.in_place and place_b.in_place and c_in_place:
+        cuda_calls.remember(key, launch, problem.shape, given, output)
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """Where an operand lies: its address or planes, and whether that is where the caller's is."""
+
+    at: int | Planes
+    in_place: bool
+    alive: Any = None
+
+
+def _placed(x: Any, op: Op, side: Side, batch_shape: tuple[int, ...]) -> tuple[OperandForm, _Place]:
+    if isinstance(x, PackedOperand):
+        assert x.planes is not None
+        planes = planes_for(x.planes, x.batch_shape, batch_shape)
+        copy = None if planes.copy is None else batched(planes.copy, batch_shape).layout
+        form = OperandForm(None, batched=planes.batches > 1, copy=copy)
+        return form, _Place(planes, planes is x.planes)
+    lines = _lines(x, op, side, batch_shape)
+    layout = lines.layout
+    form = OperandForm(layout, isinstance(x, Pairs), op == "C", layout.batch_stride != 0)
+    given = x.array if isinstance(x, Pairs) else x
+    address = int(lines.array.data.ptr)
+    return form, _Place(address, address == given.data.ptr, lines.array)

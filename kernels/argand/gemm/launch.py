@@ -1,0 +1,288 @@
+"""A whole product on a GPU prepared for operands of one form: packing, kernel, adding up parts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import cupy
+
+from argand.device import Device, gpu
+from argand.gemm import tuned as tuning
+from argand.gemm.api import GemmProblem
+from argand.gemm.families import Family
+from argand.gemm.heuristics import GemmChoice, GemmSizes, OperandTraits, adapted, choose, room
+from argand.gemm.names import mma_name, wgmma_name
+from argand.gemm.pack_launch import PackLaunch, PackSource, Planes
+from argand.gemm.sm80_launch import MmaLaunch
+from argand.gemm.sm90_form import WgmmaProblem, copyable
+from argand.gemm.sm90_launch import WgmmaLaunch
+from argand.gemm.sm90_plan import WgmmaPlan
+from argand.gemm.sm90_scheduler import Memory, OwnPlanes
+from argand.gemm.splitk_reduce import ReduceLaunch
+from argand.precision import Precision
+from argand.runtime import kernel_trace as launches
+from argand.runtime.arguments import Address, Base
+from argand.runtime.graph import Launches
+from argand.runtime.kernel import BoundKernel, Filling
+from argand.runtime.layout import Layout, k_fast
+from argand.runtime.plan_override import Forced
+from argand.runtime.workspace import zeroed
+
+
+@dataclass(frozen=True)
+class OperandForm:
+    """What a launch is prepared for: how an operand lies in memory, not where.
+
+    ``lines`` are rows of op(A) or columns of op(B), by k; None for planes. ``half`` says that they
+    are pairs of 16 bits, ``conjugated`` that they have yet to be conjugated, ``batched`` that each
+    product has its own. ``copy`` is how the copy lies that there may be beside planes.
+    """
+
+    lines: Layout | None
+    half: bool = False
+    conjugated: bool = False
+    batched: bool = True
+    copy: Layout | None = None
+
+    @property
+    def traits(self) -> OperandTraits:
+        """What the choice needs to know."""
+        if self.lines is None:
+            copied = self.copy is not None
+            return OperandTraits(packed=True, batched=self.batched, copied=copied)
+        return OperandTraits(
+            copyable(self.lines), k_fast(self.lines), self.half,
+            batched=self.batched, conjugated=self.conjugated,
+        )  # fmt: skip
+
+
+forced: Forced[GemmChoice] = Forced()
+"""The choice of every product within ``forced.to(choice)``: for tests and for tuning.
+
+A row operand that cannot be read as the choice has it is packed.
+"""
+
+
+def prepare(
+    problem: GemmProblem,
+    a: OperandForm,
+    b: OperandForm,
+    c: Layout | None,
+    out: Layout,
+) -> GemmLaunch:
+    """The launches that solve a problem on the current device."""
+    device = cupy.cuda.Device().id
+    choice = forced.value
+    if choice is None:
+        return _prepared(problem, a, b, c, out, device, tuning.TABLE.generation)
+    return GemmLaunch(
+        problem, a, b, c, out, adapted(choice, problem.precision, a.traits, b.traits), gpu(device)
+    )
+
+
+@lru_cache(maxsize=1024)
+def _prepared(
+    problem: GemmProblem,
+    a: OperandForm,
+    b: OperandForm,
+    c: Layout | None,
+    out: Layout,
+    device: int,
+    _generation: int,
+) -> GemmLaunch:
+    sizes = GemmSizes(problem.batch, problem.m, problem.n, problem.k, out.item == 4)
+    choice = choice_for(problem.precision, sizes, a.traits, b.traits, device, problem.kernels)
+    return GemmLaunch(problem, a, b, c, out, choice, gpu(device))
+
+
+def choice_for(
+    precision: Precision,
+    sizes: GemmSizes,
+    a: OperandTraits,
+    b: OperandTraits,
+    device: int,
+    family: Family | None = None,
+) -> GemmChoice:
+    """What the device's measured table says, else the least estimate; of a family where given."""
+    found = gpu(device)
+    measured = tuning.lookup(precision, sizes, a, b, device)
+    if measured is not None and family in (None, measured.family):
+        return measured
+    return choose(precision, found.require_arch(), found.cores, sizes, a, b, family)
+
+
+class GemmLaunch:
+    """Everything that one product takes, for operands of these forms at any address."""
+
+    def __init__(
+        self,
+        problem: GemmProblem,
+        a: OperandForm,
+        b: OperandForm,
+        c: Layout | None,
+        out: Layout,
+        choice: GemmChoice,
+        device: Device,
+    ) -> None:
+        self.choice = choice
+        self._device = device.index
+        #: Bytes of memory that a call takes: planes, and sums of pieces of tiles or of parts of k.
+        self.nbytes = 0
+        self._mma: MmaLaunch | None = None
+        addend = out if c is None else c
+        if choice.plan is None:
+            first, second = a.lines or a.copy, b.lines or b.copy
+            assert first is not None
+            assert second is not None
+            self._mma = MmaLaunch(problem, first, second, addend, out, device, choice.tile)
+            #: What it is, for records.
+            self.name = mma_name(self._mma.plan, problem.precision, a.traits, b.traits)
+            return
+        plan, precision = choice.plan, problem.precision
+        rows, columns, lines_m, lines_n = a, b, problem.m, problem.n
+        if choice.swapped:
+            rows, columns, lines_m, lines_n = b, a, problem.n, problem.m
+            out, addend = out.transposed, addend.transposed
+        planar = plan.storage == "planar"
+        # conj(X) Y = conj(X conj(Y)): an interleaved row operand cannot be conjugated on its way.
+        flip_result = not planar and rows.conjugated
+
+        self._packs_rows = planar and rows.lines is not None
+        self._packs_columns = columns.lines is not None and not plan.packs
+        packed_here = [(rows, False)] * planar + [(columns, flip_result)] * self._packs_columns
+        sources = [
+            PackSource(x.lines, x.half, x.conjugated != flip)
+            for x, flip in packed_here
+            if x.lines is not None
+        ]
+        self._pack = PackLaunch(precision, sources, problem.batch, device) if sources else None
+        packed = 0 if self._pack is None else self._pack.nbytes
+        self._scaled = precision.scaled and not plan.prescaled
+        self._partial: tuple[int, ...] = ()
+        alpha, beta = problem.alpha, problem.beta
+        target = out
+        self._reduce: ReduceLaunch | None = None
+        if choice.parts > 1:
+            self._partial = (choice.parts, problem.batch, lines_m, lines_n)
+            self._reduce = ReduceLaunch(
+                choice.parts, problem.batch, addend, out, alpha, beta, device
+            )
+            target = Layout(lines_m, lines_n, lines_n, 1, lines_m * lines_n, 8, 32)
+            alpha, beta, addend = 1, 0, target
+        left = room(
+            choice, precision, GemmSizes(problem.batch, problem.m, problem.n, problem.k),
+            a.traits, b.traits,
+        )  # fmt: skip
+        self._multiply = WgmmaLaunch(
+            precision, plan,
+            WgmmaProblem(
+                lines_m, lines_n, problem.k, problem.batch, rows.batched, columns.batched,
+                complex(alpha), complex(beta), flip_result, choice.parts,
+            ),
+            None if planar else rows.lines, addend, target, device,
+            columns.lines if plan.packs else None, columns.conjugated != flip_result,
+            Memory(packed, left, self._own_planes(plan, precision)),
+        )  # fmt: skip
+        made = self._multiply
+        self.name = wgmma_name(choice, made.plan, made.division, a.traits, b.traits)
+        self._swapped = choice.swapped
+        own = self._pack.planes(0) if self._pack else []
+        #: Of what is packed here: bytes before its planes, and before what scales results back.
+        self._places = [(planes.address, planes.unscale) for planes in own]
+        self._counters = max(self._multiply.counters, self._pack.counters if self._pack else 0)
+        self._sums_at = -(-(packed + self._multiply.nbytes) // 256) * 256
+        self.nbytes = packed + self._multiply.nbytes
+        kernels = list(self.kernels)
+        if self._pack is not None and not self._pack.scanned:
+            kernels.insert(0, self._pack.kernel)
+        if self._reduce is not None:
+            self.nbytes = self._sums_at + 8 * math.prod(self._partial)
+            kernels.append(self._reduce.kernel)
+        self._launches = Launches(kernels, self._fillings)
+
+    @property
+    def kernels(self) -> Sequence[BoundKernel]:
+        """What multiplies: one launch, or two where pieces of tiles lie over planes."""
+        return [] if self._mma is not None else self._multiply.kernels
+
+    def _own_planes(self, plan: WgmmaPlan, precision: Precision) -> tuple[OwnPlanes, ...]:
+        """The planes that a call packs before it multiplies."""
+        if self._pack is None:
+            return ()
+        rows = [True] * self._packs_rows + [False] * self._packs_columns
+        return tuple(
+            OwnPlanes(
+                x.address,
+                (plan.block_m if is_rows else plan.block_n) * x.pitch * precision.planar_bytes // 2,
+                x.nbytes // x.batches if x.batches > 1 else 0,
+                is_rows,
+            )
+            for x, is_rows in zip(self._pack.planes(0), rows, strict=True)
+        )
+
+    def __call__(self, a: int | Planes, b: int | Planes, c: int, out: int) -> None:
+        """Launch on these addresses or planes; c is not read where beta is 0."""
+        if launches.watching:
+            launches.note(self.name)
+        if self._mma is not None:
+            left = a.copy.data.ptr if isinstance(a, Planes) else a
+            right = b.copy.data.ptr if isinstance(b, Planes) else b
+            self._mma(left, right, c, out)
+            return
+        rows, columns = (b, a) if self._swapped else (a, b)
+        stream = cupy.cuda.get_current_stream().ptr
+        # One piece of memory for all; freed after the launches, it is reused in the stream's order.
+        memory = cupy.cuda.alloc(self.nbytes) if self.nbytes else None
+        at = 0 if memory is None else memory.ptr
+        # Kernels of a stream run one after the other: all may count in the same place.
+        zeros = zeroed(self._counters, stream, self._device) if self._counters else 0
+        ones: list[Any] = []
+        x_unscale = y_unscale = 0
+        if isinstance(rows, Planes):
+            x_unscale, rows = self._unscale(rows, ones), rows.address
+        if isinstance(columns, Planes):
+            y_unscale, columns = self._unscale(columns, ones), columns.address
+        if self._pack is not None and self._pack.scanned:
+            sources = (rows,) * self._packs_rows + (columns,) * self._packs_columns
+            self._pack(sources, at, zeros=zeros)
+        self._launches((rows, columns, c, out, at, zeros, x_unscale, y_unscale), stream)
+
+    def _fillings(self, addresses: Sequence[int]) -> list[Filling]:
+        """How the launches are filled in: `Base` says from which addresses."""
+        found = []
+        rows, columns = Address(Base.ROWS), Address(Base.COLUMNS)
+        x_unscale, y_unscale = Address(Base.X_UNSCALE), Address(Base.Y_UNSCALE)
+        c, out = Address(Base.C), Address(Base.OUT)
+        if self._pack is not None:
+            sources = [Base.ROWS] * self._packs_rows + [Base.COLUMNS] * self._packs_columns
+            if not self._pack.scanned:
+                members = self._pack.addresses(sources)
+                found.append(self._pack.kernel.filling(members, (), addresses))
+            places = [[Address(Base.MEMORY, x) for x in of] for of in self._places]
+            if self._packs_rows:
+                rows, x_unscale = places[0]
+            if self._packs_columns:
+                columns, y_unscale = places[-1]
+        sums = Address(Base.MEMORY, self._sums_at)
+        if self._reduce is not None:
+            found.append(self._reduce.kernel.filling(self._reduce.addresses(sums), (), addresses))
+            out = sums
+        given, maps = self._multiply.addresses(
+            rows, columns, c, out, (x_unscale, y_unscale) if self._scaled else None
+        )
+        return [*found, *(x.filling(given, maps, addresses) for x in self.kernels)]
+
+    def _unscale(self, x: Planes, ones: list[Any]) -> int:
+        """Where what scales back the results of planes lies.
+
+        Planes that were packed from 16-bit numbers, beside scaled ones, are scaled by 1, kept in
+        ``ones`` until the launch.
+        """
+        if x.unscale or not self._scaled:
+            return x.unscale
+        ones.append(cupy.ones((x.batches, x.lines, 2), cupy.float32))
+        return int(ones[-1].data.ptr)

@@ -1,0 +1,70 @@
+"""What a product may be given as an operand: its op, its kind, and how it reaches a backend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from argand.device import Backend, is_cuda_array
+from argand.gemm.pairs import Pairs, pairs
+from argand.precision import Precision
+
+Op = Literal["N", "T", "C"]
+OPS: tuple[Op, ...] = get_args(Op)
+Side = Literal["a", "b"]
+"""Left or right of the product."""
+SIDES: tuple[Side, ...] = get_args(Side)
+
+READS_PAIRS: Mapping[Backend, bool] = MappingProxyType({"cpu": False, "cuda": True})
+"""Whether a backend's kernels read pairs of a precision's own format as they are."""
+
+
+def as_operand(x: Any) -> Any:
+    """x as an array or as `Pairs`: structured arrays of r and i become pairs, lists NumPy arrays.
+
+    Raises ValueError for a structured array that is no `Pairs`.
+    """
+    if isinstance(x, Pairs) or is_cuda_array(x):
+        return x
+    x = np.asarray(x)
+    return x if x.dtype.names is None else pairs(x)
+
+
+def on_gpu(x: Any) -> bool:
+    """Whether an array or pairs live on a GPU."""
+    return x.on_gpu if isinstance(x, Pairs) else is_cuda_array(x)
+
+
+def native_pairs(precision: Precision, x: Any, backend: Backend) -> Any:
+    """x as a backend takes it: arrays as they are, pairs as they are only where its kernels do so.
+
+    Those are pairs of the 16-bit format of which the precision multiplies one term, and of int8,
+    which each of these formats holds (``READS_PAIRS``); all others become complex64, which holds
+    each of them exactly.
+    """
+    if not isinstance(x, Pairs):
+        return x
+    native = (
+        READS_PAIRS[backend] and x.format in (precision.operand.name, "int8")
+        and precision.operand.bytes == 2 and precision.terms == 1
+    )  # fmt: skip
+    return x if native else x.to_complex64()
+
+
+def oriented_shape(
+    shape: tuple[int, ...], op: str, *, name: str, op_name: str = "op"
+) -> tuple[int, int]:
+    """Rows and columns of op(x) for an x of this shape.
+
+    ``name`` and ``op_name`` are what messages call x and its op. Raises ValueError for an unknown
+    op or fewer than two axes.
+    """
+    if len(shape) < 2:
+        raise ValueError(f"{name} must have at least 2 axes, got shape {shape}")
+    if op not in OPS:
+        raise ValueError(f"{op_name} must be one of {list(OPS)}, got {op!r}")
+    rows, columns = shape[-2:]
+    return (rows, columns) if op == "N" else (columns, rows)

@@ -1,0 +1,110 @@
+"""Constant operands (weights, DFT matrices, gates): scaled, rounded, split once for many calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from argand.device import Device, cpu, gpu
+from argand.gemm import cpu as numpy_backend
+from argand.gemm.families import Family, check_family, require_family
+from argand.gemm.operands import SIDES, Op, Side, as_operand, native_pairs, on_gpu, oriented_shape
+from argand.precision import Precision, get_precision
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """An operand as the kernels of one precision multiply it; made by `pack`.
+
+    Attributes:
+        shape: of op(x): ``(..., m, k)`` on side a, ``(..., k, n)`` on side b.
+        precision: what it was rounded for, with its rounding.
+        side: a or b, whether it stands left or right of the product.
+        device: where it lives.
+        nbytes: memory that it takes.
+        backend_data: what that device's backend multiplies; only the backend knows its layout.
+    """
+
+    shape: tuple[int, ...]
+    precision: Precision
+    side: Side
+    device: Device
+    nbytes: int
+    backend_data: Any = field(repr=False)
+
+    @property
+    def ndim(self) -> int:
+        """Axes of op(x)."""
+        return len(self.shape)
+
+
+def pack(
+    x: Any,
+    precision: str | Precision,
+    *,
+    side: Side = "a",
+    op: Op = "N",
+    rounding: Sequence[str] | str | None = None,
+    kernels: Family | None = None,
+) -> Packed:
+    """Prepare an operand that many products share, so that each `gemm` need not do it again.
+
+    Args:
+        x: an operand as of `argand.gemm`: complex or real ``(..., rows, columns)`` of any strides,
+            `Pairs`, or a NumPy structured array of r and i. What it holds now is packed; later
+            changes do not show.
+        precision, rounding: those of the products.
+        side: ``a`` for a left operand, ``b`` for a right one.
+        op: of x, as ``op_a`` and ``op_b`` of `argand.gemm`; the products take it with op N.
+        kernels: the family of the products' kernels, as of `argand.gemm`. Only ``wgmma`` multiplies
+            planes; for the others a copy alone is kept.
+
+    Returns:
+        What `argand.gemm` takes in x's place. On the CPU the result has the bits that x gives. On
+        a Hopper card it holds planes, 4 to 16 bytes a number, and of matrices up to 512 x 512 a
+        complex64 copy beside them (8 bytes more), because small products of plain operands are
+        faster than those of planes. Pack the operand that is read often and is small against the
+        result: docs/performance-h200.md has what it gains.
+
+    Raises:
+        ValueError: an unknown precision, rounding, side or op, fewer than two axes, kernels that
+            the precision does not have.
+        DeviceError: kernels that the device does not have.
+    """
+    row = get_precision(precision, rounding)
+    if side not in SIDES:
+        raise ValueError(f"side must be one of {list(SIDES)}, got {side!r}")
+    if isinstance(x, Packed):
+        raise ValueError("x is packed already; pack the array that it was made of")
+    x = as_operand(x)
+    device = gpu(x.device.id) if on_gpu(x) else cpu()
+    check_family(kernels, row)
+    require_family(kernels, device)
+    shape = (*x.shape[:-2], *oriented_shape(x.shape, op, name="x"))
+    data: Any
+    if device.backend == "cuda":
+        from argand.gemm import backend as cuda_backend
+
+        data = cuda_backend.pack(native_pairs(row, x, "cuda"), op, row, side, kernels)
+    else:
+        data = numpy_backend.pack(native_pairs(row, x, "cpu"), op, row, side)
+    return Packed(shape, row, side, device, data.nbytes, data)
+
+
+def check_packed(packed: Packed, side: str, op: str, precision: Precision) -> None:
+    """Raise ValueError where an operand was packed for another call than this one."""
+    if packed.side != side:
+        raise ValueError(f"{side} was packed for side {packed.side}; it must be of side {side}")
+    if op != "N":
+        raise ValueError(f"op_{side} of a packed operand must be 'N', got {op!r}: pack(op=...)")
+    if packed.precision.name != precision.name:
+        raise ValueError(
+            f"{side} was packed at {packed.precision.name} and the product is at {precision.name}; "
+            "they must be the same"
+        )
+    if packed.precision != precision:
+        raise ValueError(
+            f"{side} was packed with rounding {list(packed.precision.roundings)} and the product "
+            f"has {list(precision.roundings)}; they must be the same"
+        )

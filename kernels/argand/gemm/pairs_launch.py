@@ -1,0 +1,39 @@
+"""Pairs on their way to kernels that read 16-bit pairs: as words, int8 as halves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cupy
+
+from argand.gemm.pairs import PAIR_FORMATS, Pairs
+from argand.precision import FP16
+
+_AS_BF16 = cupy.ElementwiseKernel(
+    "int8 x", "uint16 bits", "bits = __float_as_uint((float)x) >> 16", "argand_int8_as_bf16"
+)
+
+
+def as_halves(x: Pairs, format: str) -> Pairs:
+    """Pairs of int8 as fp16 or bf16, which hold each of them; others as they are."""
+    if x.format == format:
+        return x
+    assert x.format == "int8"
+    if format == FP16.name:
+        return Pairs(x.array.astype("float16", order="C"), format)
+    found = cupy.empty(x.array.shape, PAIR_FORMATS[format])
+    _AS_BF16(x.array, found)
+    return Pairs(found, format)
+
+
+def words(x: Pairs) -> Any:
+    """Pairs of 16 bits as one uint32 each, in place where each is an aligned word."""
+    parts = x.array if in_words(x) else x.array.copy(order="C")
+    return parts.view("uint32")[..., 0]
+
+
+def in_words(x: Pairs) -> bool:
+    """Whether real and imaginary part lie together, at multiples of 4 bytes."""
+    parts = x.array
+    together = parts.strides[-1] == parts.itemsize
+    return bool(together and not (parts.data.ptr % 4 or any(s % 4 for s in parts.strides[:-1])))

@@ -1,0 +1,70 @@
+"""Launches of the look for each line's largest magnitude, for the precisions that scale lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+import cupy
+
+from argand.device import Device
+from argand.gemm.scan_plan import (
+    SCAN_ARGUMENTS,
+    SCAN_KERNEL,
+    SCAN_LINES,
+    SCAN_SOURCE,
+    SCAN_THREADS,
+    scan_source,
+)
+from argand.runtime import compiler as nvrtc
+from argand.runtime.arguments import Arguments, arguments_dtype
+from argand.runtime.kernel import BoundKernel
+from argand.runtime.layout import Layout, k_fast
+
+_DTYPE = arguments_dtype(SCAN_ARGUMENTS)
+
+
+class ScanLaunch:
+    """Finds the bits of the largest finite magnitude of each line of one operand or of two.
+
+    Args:
+        operands: lines by k, complex64; one with a batch stride of 0 is looked at once.
+        batch: how many products there are.
+    """
+
+    def __init__(self, operands: Sequence[Layout], batch: int, device: Device) -> None:
+        batches = [batch if x.batch_stride else 1 for x in operands]
+        self._lines = [n * x.rows for n, x in zip(batches, operands, strict=True)]
+        sources = [_scanned(x) for x in operands]
+        blocks = [n * x["line_blocks"] for n, x in zip(batches, sources, strict=True)]
+        # The kernel has two places for operands; no block comes to the second of one.
+        both = (*operands, *operands)[:2]
+        kernel = nvrtc.load(scan_source(*map(k_fast, both)), device.target, SCAN_KERNEL)
+        values = {"a_blocks": blocks[0]}
+        for side, source in zip("ab", (*sources, *sources), strict=False):
+            values |= {f"{side}_x": 0, f"{side}_largest": 0}
+            values |= {f"{side}_{name}": number for name, number in source.items()}
+        self._kernel = BoundKernel(kernel, sum(blocks), SCAN_THREADS, Arguments(_DTYPE, values))
+
+    def __call__(self, addresses: Sequence[int]) -> Any:
+        """uint32 (lines of the first operand, then of the second, batch after batch)."""
+        largest = cupy.empty(sum(self._lines), cupy.uint32)
+        members: dict[str, int] = {}
+        for side, address, place in zip("ab", addresses, self.places(largest), strict=False):
+            members |= {f"{side}_x": address, f"{side}_largest": place}
+        self._kernel(members)
+        return largest
+
+    def places(self, largest: Any) -> list[int]:
+        """The address of each operand's magnitudes."""
+        first = largest.data.ptr
+        return [first + 4 * n for n in accumulate(self._lines[:-1], initial=0)]
+
+
+def _scanned(x: Layout) -> dict[str, int]:
+    numbers = (
+        x.rows, x.columns, x.row_stride, x.column_stride, x.batch_stride,
+        -(-x.rows // SCAN_LINES[k_fast(x)]),
+    )  # fmt: skip
+    return dict(zip(SCAN_SOURCE, numbers, strict=True))

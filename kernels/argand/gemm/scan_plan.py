@@ -1,0 +1,44 @@
+"""The look for lines' largest magnitudes before a product that scales them: blocks, source.
+
+Nothing here needs a GPU or CuPy.
+"""
+
+from __future__ import annotations
+
+from argand.runtime.arguments import size_check
+
+SCAN_KERNEL = "gemm_scan"
+SCAN_THREADS = 256
+SCAN_LINES = {True: 8, False: 32}
+"""Lines that a block of that kernel looks at, by whether k is contiguous: then a warp takes a line,
+its lanes along k; else lanes lie along lines."""
+
+# ScanArguments of gemm_scan.cuh.
+SCAN_SOURCE = (
+    "lines", "k", "line_stride", "k_stride", "batch_stride", "line_blocks",
+)  # fmt: skip
+SCAN_ARGUMENTS: tuple[tuple[str, str], ...] = (
+    *(
+        field
+        for side in "ab"
+        for field in (
+            ("const float2*", f"{side}_x"), ("uint32*", f"{side}_largest"),
+            *(("int64", f"{side}_{name}") for name in SCAN_SOURCE),
+        )
+    ),
+    ("int64", "a_blocks"),
+)  # fmt: skip
+
+
+def scan_source(a_k_fast: bool, b_k_fast: bool) -> str:
+    """The CUDA C++ of the kernel that finds each line's largest magnitude, for scaling."""
+    looks = [f"largest_magnitudes<{str(fast).lower()}>" for fast in (a_k_fast, b_k_fast)]
+    return (
+        '#include "gemm_scan.cuh"\n'
+        f"{size_check('ScanArguments', SCAN_ARGUMENTS)}"
+        f'extern "C" __global__ void __launch_bounds__({SCAN_THREADS})\n'
+        f"{SCAN_KERNEL}(const __grid_constant__ ScanArguments args) {{\n"
+        f"    if (blockIdx.x < args.a_blocks) {looks[0]}(args.a, blockIdx.x);\n"
+        f"    else {looks[1]}(args.b, blockIdx.x - args.a_blocks);\n"
+        "}\n"
+    )

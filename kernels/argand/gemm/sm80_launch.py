@@ -1,0 +1,115 @@
+"""Launches of the mma.sync family: one kernel on operands as they are, for every GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import cupy
+import numpy as np
+
+from argand.device import Device
+from argand.gemm.api import GemmProblem
+from argand.gemm.scan_launch import ScanLaunch
+from argand.gemm.sm80_plan import (
+    ARGUMENTS,
+    GemmPlan,
+    gemm_source,
+    kernel_name,
+    plan_gemm,
+)
+from argand.runtime import compiler as nvrtc
+from argand.runtime.arguments import Address, Arguments, arguments_dtype
+from argand.runtime.graph import Launches
+from argand.runtime.kernel import BoundKernel
+from argand.runtime.layout import Layout, k_fast
+
+_DTYPE = arguments_dtype(ARGUMENTS)
+_MEMBERS = {name: Address(i) for i, name in enumerate(
+    ("a", "b", "c", "out", "a_largest", "b_largest")
+)}  # fmt: skip
+"""Which address of a call each member is."""
+_LARGEST_GRID = 2**31 - 1
+
+
+class MmaLaunch:
+    """out = alpha op(A) op(B) + beta C for arrays of these layouts, at any address.
+
+    ``left`` has the rows of op(A), ``right`` the columns of op(B) as its rows, each by k, not yet
+    conjugated; ``c`` is out's layout where there is no C. A batch larger than a grid takes several
+    launches. ``tile`` is taken instead of the one that costs least.
+    """
+
+    def __init__(
+        self,
+        problem: GemmProblem,
+        left: Layout,
+        right: Layout,
+        c: Layout,
+        out: Layout,
+        device: Device,
+        tile: GemmPlan | None = None,
+    ) -> None:
+        plan = plan_gemm(
+            problem.precision, device.require_arch(), cores=device.cores,
+            batch=problem.batch, m=problem.m, n=problem.n, k=problem.k,
+            a_k_fast=k_fast(left), b_k_fast=k_fast(right),
+            vector=2 if _whole_pairs(left) and _whole_pairs(right) else 1, tile=tile,
+        )  # fmt: skip
+        #: The kernel.
+        self.plan = plan
+        kernel = nvrtc.load(
+            gemm_source(problem.precision, plan), device.target,
+            kernel_name(problem.precision, plan), plan.shared_bytes,
+        )  # fmt: skip
+        scan = problem.precision.scaled and not plan.looks
+        self._scan = ScanLaunch((left, right), problem.batch, device) if scan else None
+        tiles = -(-problem.m // plan.block_m) * -(-problem.n // plan.block_n)
+        together = max(1, _LARGEST_GRID // tiles)
+        values = _values(problem, left, right, c, out)
+        kernels = [
+            BoundKernel(
+                kernel, tiles * min(together, problem.batch - first), plan.threads,
+                Arguments(_DTYPE, values | {"first_batch": first}), shared_bytes=plan.shared_bytes,
+            )
+            for first in range(0, problem.batch, together)
+        ]  # fmt: skip
+        self._launches = Launches(
+            kernels, lambda addresses: [one.filling(_MEMBERS, (), addresses) for one in kernels]
+        )
+
+    def __call__(self, a: int, b: int, c: int, out: int) -> None:
+        """Launch on these addresses; c is not read where beta is 0."""
+        places: Sequence[int] = (0, 0)
+        if self._scan is not None:
+            # Memory that is freed after the launch is reused in the stream's order.
+            largest = self._scan((a, b))
+            places = self._scan.places(largest)
+        self._launches((a, b, c, out, *places), cupy.cuda.get_current_stream().ptr)
+
+
+def _whole_pairs(x: Layout) -> bool:
+    """Whether copies of 16 bytes take an operand without looking past its end."""
+    along_k = k_fast(x)
+    return x.in_pairs(along_k) and (x.columns if along_k else x.rows) % 2 == 0
+
+
+def _values(
+    problem: GemmProblem, left: Layout, right: Layout, c: Layout, out: Layout
+) -> dict[str, Any]:
+    conjugated = [op == "C" for op in (problem.op_a, problem.op_b)]
+    alpha, beta = np.complex64(problem.alpha), np.complex64(problem.beta)
+    return {
+        "a": 0, "b": 0, "c": 0, "out": 0, "a_largest": 0, "b_largest": 0,
+        "m": problem.m, "n": problem.n, "k": problem.k,
+        "a_line": left.row_stride, "a_k": left.column_stride, "a_batch": left.batch_stride,
+        "b_line": right.row_stride, "b_k": right.column_stride, "b_batch": right.batch_stride,
+        "c_row": c.row_stride, "c_column": c.column_stride, "c_batch": c.batch_stride,
+        "out_row": out.row_stride, "out_column": out.column_stride, "out_batch": out.batch_stride,
+        "a_largest_batch": left.rows if left.batch_stride else 0,
+        "b_largest_batch": right.rows if right.batch_stride else 0,
+        "alpha_re": alpha.real, "alpha_im": alpha.imag,
+        "beta_re": beta.real, "beta_im": beta.imag,
+        "flip_b": conjugated[0] != conjugated[1], "flip_result": conjugated[0],
+        "pairs": out.in_pairs(along_columns=True),
+    }  # fmt: skip

@@ -1,0 +1,284 @@
+"""How a complex product runs on tensor cores: the plan, its legality, the choice, the source.
+
+Nothing here needs a GPU or CuPy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from argand.device import Arch
+from argand.precision import Precision
+from argand.runtime.arguments import size_check
+from argand.runtime.plan import MMA_DEPTH, PlanError
+
+PAD = 4
+"""Complex numbers between the lines of a tile; ``kPad`` in the kernel says why."""
+_COMPLEX_BYTES = 8
+
+
+@dataclass(frozen=True)
+class GemmPlan:
+    """Tile sizes, pipeline depth and layouts of one kernel of the ``gemm_mma`` family.
+
+    A block of ``warps_m x warps_n`` warps, or of ``warps_k`` times as many that share each step's
+    k, computes ``block_m x block_n`` of C in steps of ``block_k``, with ``stages`` tiles of the
+    operands in shared memory. ``promote_every`` is the k after which sums leave the tensor core's
+    accumulators (0: never). ``a_k_fast`` and ``b_k_fast`` say whether k is the contiguous axis in
+    memory, ``vector`` how many complex numbers one copy takes (2 needs alignment to 16 bytes). At a
+    precision that scales, ``looks`` has each block find its lines' magnitudes itself, in stages
+    that hold all of k; else a launch before it does.
+    """
+
+    block_m: int
+    block_n: int
+    block_k: int
+    warps_m: int
+    warps_n: int
+    stages: int
+    promote_every: int = 0
+    a_k_fast: bool = True
+    b_k_fast: bool = False
+    vector: int = 1
+    looks: bool = False
+    warps_k: int = 1
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return 32 * self.warps_m * self.warps_n * self.warps_k
+
+    @property
+    def shared_bytes(self) -> int:
+        """Dynamic shared memory of a block."""
+        a = _tile(self.block_m, self.block_k, self.a_k_fast)
+        b = _tile(self.block_n, self.block_k, self.b_k_fast)
+        return _COMPLEX_BYTES * self.stages * (a + b)
+
+    @property
+    def name(self) -> str:
+        """The plan in words, for a record's algorithm column."""
+        return f"{self.block_m}x{self.block_n}x{self.block_k} {self.stages} stages"
+
+
+def _tile(lines: int, depth: int, k_fast: bool) -> int:
+    fast, slow = (depth, lines) if k_fast else (lines, depth)
+    return slow * (fast + PAD)
+
+
+def check_plan(plan: GemmPlan, precision: Precision, arch: Arch) -> None:
+    """Raise PlanError, with what is allowed, where a plan cannot run."""
+    if precision.operand.name not in MMA_DEPTH:
+        raise PlanError(f"operand must be one of {list(MMA_DEPTH)}, got {precision.operand.name}")
+    depth = MMA_DEPTH[precision.operand.name]
+    found = 4 * (plan.block_m + plan.block_n) * plan.looks  # magnitudes
+    rules = [
+        (plan.block_k % (depth * plan.warps_k) == 0,
+         f"block_k must be a multiple of {depth} (one instruction) for each of warps_k"),
+        (plan.block_m % (16 * plan.warps_m) == 0, "block_m must be a multiple of 16 warps_m"),
+        (plan.block_n % (8 * plan.warps_n) == 0, "block_n must be a multiple of 8 warps_n"),
+        (plan.promote_every % plan.block_k == 0, "promote_every must be a multiple of block_k"),
+        (not plan.looks or precision.scaled, "only a precision that scales looks for magnitudes"),
+        (plan.vector in (1, 2), "vector must be 1 or 2"),
+        (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
+        # Half a warp reads 4 lines x 4 k: 16 different pairs of banks need a pitch of 4 mod 16.
+        (all(x % 16 == 0 for x in (plan.block_m, plan.block_n, plan.block_k)),
+         "block_m, block_n and block_k must be multiples of 16 (bank conflicts)"),
+        (plan.shared_bytes + found <= arch.shared_bytes,
+         f"a block may use {arch.shared_bytes} bytes of shared memory on {arch.name}, "
+         f"this one takes {plan.shared_bytes + found}"),
+        (whole_passes(plan), "a copy pass of the block must cover whole lines of a tile"),
+    ]  # fmt: skip
+    for holds, rule in rules:
+        if not holds:
+            raise PlanError(f"{rule}: {plan}")
+
+
+def whole_passes(plan: GemmPlan) -> bool:
+    """Whether one copy of every thread fills whole lines of a tile, and whole tiles divide so."""
+    for lines, k_fast in ((plan.block_m, plan.a_k_fast), (plan.block_n, plan.b_k_fast)):
+        fast, slow = (plan.block_k, lines) if k_fast else (lines, plan.block_k)
+        chunks = fast // plan.vector
+        if plan.threads % chunks or slow % (plan.threads // chunks):
+            return False
+    return True
+
+
+MOST_TO_LOOK_AT = 256
+"""Of k, for which blocks look for magnitudes themselves; then all of it is in their stages."""
+
+# Tiles by number of terms, the largest first. With two terms and a second set of accumulators the
+# registers of a thread (255) hold 32 x 32 of C a warp, with one term 2048 elements.
+_ONE_TERM = (
+    GemmPlan(128, 128, 32, 4, 2, 3),
+    GemmPlan(128, 128, 16, 4, 2, 4),
+    GemmPlan(64, 64, 16, 2, 2, 4),
+    GemmPlan(64, 32, 32, 2, 2, 3),
+    GemmPlan(16, 128, 16, 1, 4, 4),
+    GemmPlan(128, 16, 16, 4, 1, 4),
+    GemmPlan(32, 32, 32, 2, 2, 3),
+    GemmPlan(32, 16, 64, 2, 2, 4, warps_k=4),
+)
+_TWO_TERMS = (
+    GemmPlan(128, 64, 32, 4, 2, 3, 32),
+    GemmPlan(128, 64, 16, 4, 2, 4, 32),
+    GemmPlan(64, 64, 16, 2, 2, 4, 32),
+    GemmPlan(64, 32, 32, 2, 2, 3, 32),
+    GemmPlan(16, 128, 16, 1, 4, 4, 32),
+    GemmPlan(128, 16, 16, 4, 1, 4, 32),
+    GemmPlan(32, 32, 32, 2, 2, 3, 32),
+    GemmPlan(32, 16, 64, 2, 2, 4, 64, warps_k=4),
+)
+
+
+# As 64 x 32 a warp tf32 is 7% faster than as 32 x 64; the 16-bit formats would spill.
+_TF32_LARGEST = GemmPlan(128, 128, 32, 2, 4, 3)
+
+
+def candidates(precision: Precision, arch: Arch) -> list[GemmPlan]:
+    """The tiles to choose from, with as many stages as the architecture's shared memory holds."""
+    found = []
+    for plan in _tiles(precision):
+        while _largest_layout(plan).shared_bytes > arch.shared_bytes and plan.stages > 2:
+            plan = replace(plan, stages=plan.stages - 1)
+        if _largest_layout(plan).shared_bytes <= arch.shared_bytes:
+            found.append(plan)
+    return found
+
+
+def _tiles(precision: Precision) -> tuple[GemmPlan, ...]:
+    if precision.terms > 1:
+        return _TWO_TERMS
+    if precision.operand.name == "tf32":
+        return (_TF32_LARGEST, *_ONE_TERM[1:])
+    return _ONE_TERM
+
+
+def _largest_layout(plan: GemmPlan) -> GemmPlan:
+    return replace(plan, a_k_fast=True, b_k_fast=True)
+
+
+def plan_gemm(
+    precision: Precision,
+    arch: Arch,
+    *,
+    batch: int,
+    m: int,
+    n: int,
+    k: int,
+    cores: int,
+    a_k_fast: bool = True,
+    b_k_fast: bool = False,
+    vector: int = 1,
+    tile: GemmPlan | None = None,
+) -> GemmPlan:
+    """The tile for a product of this shape on ``cores`` multiprocessors, checked.
+
+    It takes the one that costs least: waves of blocks over the multiprocessors, each as long as a
+    multiprocessor needs for a tile's products and for its operands' way through shared memory; or
+    ``tile``, in the operands' layout. Raises PlanError where none is legal.
+    """
+    fitted = []
+    for plan in candidates(precision, arch) if tile is None else [tile]:
+        plan = replace(plan, a_k_fast=a_k_fast, b_k_fast=b_k_fast, vector=vector)
+        fitted.append(plan if whole_passes(plan) else replace(plan, vector=1))
+    best = min(fitted, key=lambda plan: _cost(plan, batch, m, n, k, cores))
+    if precision.scaled and k <= MOST_TO_LOOK_AT:
+        best = _looking(best, precision, arch, k)
+    check_plan(best, precision, arch)
+    return best
+
+
+def _looking(plan: GemmPlan, precision: Precision, arch: Arch, k: int) -> GemmPlan:
+    """The plan, with stages for all of k and looking, where shared memory holds them."""
+    steps = max(1, -(-k // plan.block_k))
+    # Not a kernel for each k: one more stage than a power of two of them.
+    looking = replace(plan, looks=True, stages=1 + (1 << (steps - 1).bit_length()))
+    try:
+        check_plan(looking, precision, arch)
+    except PlanError:
+        return plan
+    return looking
+
+
+def _cost(plan: GemmPlan, batch: int, m: int, n: int, k: int, cores: int) -> float:
+    """Relative time: a block's products, plus the elements it loads, by blocks a multiprocessor."""
+    blocks = batch * -(-m // plan.block_m) * -(-n // plan.block_n)
+    # Blocks share a multiprocessor until their threads fill it; 256 of large tiles do.
+    together = max(1, min(256 // plan.threads, -(-blocks // cores)))
+    waves = -(-blocks // (cores * together)) if blocks < 8 * cores else blocks / (cores * together)
+    block = plan.block_m * plan.block_n + 24 * (plan.block_m + plan.block_n)
+    return waves * together * block * -(-k // plan.block_k) * plan.block_k
+
+
+def kernel_name(precision: Precision, plan: GemmPlan) -> str:
+    """The kernel's symbol."""
+    layout = ("k" if plan.a_k_fast else "m") + ("k" if plan.b_k_fast else "n")
+    tile = f"{plan.block_m}x{plan.block_n}x{plan.block_k}"
+    tile += f"_{plan.warps_k}" if plan.warps_k > 1 else ""
+    looks = f"l{plan.stages}" if plan.looks else ""
+    return f"gemm_{precision.symbol}_{tile}_{layout}{plan.vector}{looks}"
+
+
+# The arguments of every kernel of the family, in order: GemmArguments of gemm_mma.cuh.
+ARGUMENTS: tuple[tuple[str, str], ...] = (
+    *(("const float2*", name) for name in ("a", "b", "c")),
+    ("float2*", "out"),
+    *(("const uint32*", name) for name in ("a_largest", "b_largest")),
+    *(("int64", name) for name in (
+        "m", "n", "k",
+        "a_line", "a_k", "a_batch",
+        "b_line", "b_k", "b_batch",
+        "c_row", "c_column", "c_batch",
+        "out_row", "out_column", "out_batch",
+        "a_largest_batch", "b_largest_batch",
+        "first_batch",
+    )),
+    *(("float", name) for name in ("alpha_re", "alpha_im", "beta_re", "beta_im")),
+    *(("int", name) for name in ("flip_b", "flip_result", "pairs")),
+)  # fmt: skip
+
+
+def precision_fields(precision: Precision) -> dict[str, object]:
+    """The members of a CUDA plan that say how operands are rounded."""
+    # Terms of one number are rounded apart; a single term fills the second place unread.
+    roundings = ", ".join(
+        f"Rounding::{(*precision.roundings, precision.roundings[0])[i]}" for i in range(2)
+    )
+    return {
+        "operand": f"Operand::{precision.operand.name}",
+        "terms": precision.terms,
+        "roundings": f"{{{roundings}}}",
+    }
+
+
+def gemm_source(precision: Precision, plan: GemmPlan) -> str:
+    """The CUDA C++ of one kernel of the family."""
+    fields = precision_fields(precision) | {
+        "products": len(precision.products),
+        "product_a": "{" + ", ".join(str(pair[0]) for pair in precision.products) + "}",
+        "product_b": "{" + ", ".join(str(pair[1]) for pair in precision.products) + "}",
+        "scaled": str(precision.scaled).lower(),
+        "looks": str(plan.looks).lower(),
+        "block_m": plan.block_m,
+        "block_n": plan.block_n,
+        "block_k": plan.block_k,
+        "warps_m": plan.warps_m,
+        "warps_n": plan.warps_n,
+        "warps_k": plan.warps_k,
+        "stages": plan.stages,
+        "promote_every": plan.promote_every,
+        "a_k_fast": str(plan.a_k_fast).lower(),
+        "b_k_fast": str(plan.b_k_fast).lower(),
+        "vector": plan.vector,
+    }
+    members = ", ".join(f".{name} = {value}" for name, value in fields.items())
+    return (
+        '#include "gemm_mma.cuh"\n'
+        f"{size_check('GemmArguments', ARGUMENTS)}"
+        f"constexpr GemmPlan kPlan{{{members}}};\n"
+        f'extern "C" __global__ void __launch_bounds__({plan.threads}, 1)\n'
+        f"{kernel_name(precision, plan)}(const __grid_constant__ GemmArguments args) {{\n"
+        "    gemm_mma<kPlan>(args);\n"
+        "}\n"
+    )

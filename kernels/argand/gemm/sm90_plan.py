@@ -1,0 +1,268 @@
+"""How a complex product runs on Hopper: the plan of the wgmma family, its legality, its source.
+
+Nothing here needs a GPU or CuPy. The kernel computes Z = X Y^T: X is the row operand, interleaved
+or in planes, Y the column operand, in planes. Which of A and B is which is the launch's choice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from argand.device import Arch
+from argand.gemm.sm80_plan import precision_fields
+from argand.precision import Precision
+from argand.runtime.arguments import size_check
+from argand.runtime.plan import MMA_DEPTH, TARGET, PlanError
+from argand.runtime.wgmma import wgmma_function
+
+Storage = Literal["fp32", "half", "planar"]
+"""How the row operand lies in memory: interleaved pairs of fp32, interleaved pairs rounded to 16
+bits, or packed in planes as the column operand is."""
+
+WARP = 32
+WARPGROUP = 4 * WARP
+_WARPGROUP_ROWS = 64
+_SWIZZLE_BYTES = 128
+_ALIGNMENT = 1024
+STORE_SIDE = 16
+"""Rows and columns of a box of results on its way out."""
+_STORE_BYTES = STORE_SIDE * _SWIZZLE_BYTES
+TOLD_BYTES = 4 * 64
+"""Four places where the loading thread tells the others what to work on."""
+SEGMENT = 64
+"""Stages from one move of a total of promoted sums to the next; the first and the last stretch have
+half as many to half as many more."""
+MOVED_COLUMNS = 16
+"""Whose totals move at once."""
+
+
+@dataclass(frozen=True)
+class WgmmaPlan:
+    """One kernel of the family.
+
+    A block of ``warpgroups`` multiplying warpgroups and one that loads computes ``64 warpgroups x
+    block_n`` of Z in stages of ``depth`` k, ``stages`` of them in shared memory. Sums of split
+    operands move to fp32 registers after each stage, those of others never. ``k_fast`` says whether
+    k is an interleaved row operand's contiguous axis. ``prescaled`` says that a scaled precision's
+    operands came as 16-bit numbers, which need no scaling. ``staged`` sends results off through
+    shared memory; then ``rows_fast`` says whether rows are their contiguous axis. ``packs`` has the
+    column operand, interleaved with k contiguous, packed while others multiply.
+    """
+
+    warpgroups: int
+    block_n: int
+    depth: int
+    stages: int
+    storage: Storage = "fp32"
+    k_fast: bool = False
+    half_output: bool = False
+    prescaled: bool = False
+    staged: bool = False
+    rows_fast: bool = False
+    packs: bool = False
+    head: int = 0
+
+    @property
+    def block_m(self) -> int:
+        """Rows of Z that a block computes."""
+        return _WARPGROUP_ROWS * self.warpgroups
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return WARPGROUP * (self.warpgroups + 1)
+
+    def x_item(self, precision: Precision) -> int:
+        """Bytes of a complex number of the row operand."""
+        return {"half": 4, "fp32": 8, "planar": precision.planar_bytes}[self.storage]
+
+    def x_span(self, precision: Precision) -> int:
+        """Complex numbers of an interleaved row operand in a swizzled line."""
+        return _SWIZZLE_BYTES // self.x_item(precision)
+
+    def box_depth(self, precision: Precision) -> int:
+        """k of a box of planes: a stage's, or one step's where a swizzle cannot hold all of it."""
+        whole = self.depth * precision.planar_bytes // 2 <= _SWIZZLE_BYTES
+        return self.depth if whole else MMA_DEPTH[precision.operand.name]
+
+    def line_bytes(self, precision: Precision) -> int:
+        """Bytes of one line of a box of planes, all terms."""
+        return self.box_depth(precision) * precision.planar_bytes // 2
+
+    def totals_move(self, precision: Precision, k: int) -> bool:
+        """Whether totals of so many k move to memory: those of split operands, where k is long."""
+        return precision.terms > 1 and -(-k // self.depth) > SEGMENT * 3 // 2
+
+    def may_have_head(self, precision: Precision) -> bool:
+        """Whether products of the next tile can begin while staged results leave (registers)."""
+        one_term = precision.operand.name == "tf32" and precision.terms == 1
+        return one_term and not self.k_fast and self.block_n == 128
+
+    def stage_bytes(self, precision: Precision) -> int:
+        """Shared memory of one stage."""
+        columns = self.block_n * precision.planar_bytes
+        return self.depth * (self.block_m * self.x_item(precision) + columns)
+
+    def shared_bytes(self, precision: Precision) -> int:
+        """Dynamic shared memory of a block.
+
+        Stages, two barriers each, boxes of results on their way out, what the loading thread tells,
+        and what aligns them.
+        """
+        staging = 4 * self.warpgroups * 2 * _STORE_BYTES if self.staged else 0
+        told = TOLD_BYTES + (16 if self.packs else 0)
+        return self.stages * (self.stage_bytes(precision) + 16) + staging + told + _ALIGNMENT
+
+    def name(self) -> str:
+        """The plan in words, for a record's algorithm column."""
+        return f"{self.block_m}x{self.block_n}x{self.depth} {self.stages} stages"
+
+
+def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
+    """Raise PlanError, with what is allowed, where a plan cannot run."""
+    operand = precision.operand.name
+    if arch.target != TARGET:
+        raise PlanError(f"wgmma needs {TARGET}, got {arch.target}")
+    if operand not in MMA_DEPTH:
+        raise PlanError(f"operand must be one of {list(MMA_DEPTH)}, got {operand}")
+    line = plan.line_bytes(precision)
+    rules = [
+        (plan.warpgroups in (1, 2), "warpgroups must be 1 or 2"),
+        (plan.block_n % 8 == 0 and 8 <= plan.block_n <= 256, "block_n must be 8, 16, ... 256"),
+        (plan.depth % MMA_DEPTH[operand] == 0, f"depth must be a multiple of {MMA_DEPTH[operand]}"),
+        (line in (32, 64, _SWIZZLE_BYTES),
+         "a line of a box must fill a swizzle of 32, 64 or 128 bytes"),
+        (plan.box_depth(precision) == plan.depth
+         or (plan.storage == "planar" and precision.terms == 2),
+         "a stage deeper than a swizzle of 128 bytes is of split operands in planes"),
+        (plan.storage == "planar" or not plan.k_fast or plan.depth % plan.x_span(precision) == 0,
+         f"depth must be a multiple of {plan.x_span(precision)} where k is contiguous"),
+        (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
+        (plan.block_n * line % _ALIGNMENT == 0, "a plane must begin where a swizzle does"),
+        (plan.storage != "half" or (operand != "tf32" and precision.terms == 1),
+         "pairs of 16 bits are operands of one term in a 16-bit format"),
+        (plan.storage == "planar" or plan.prescaled or not precision.scaled,
+         "operands that are to be scaled are packed beforehand"),
+        (not plan.staged or (not plan.half_output and plan.block_n % STORE_SIDE == 0),
+         f"staged results are complex64 in boxes of {STORE_SIDE} columns"),
+        (not plan.staged or precision.terms == 1 or plan.block_n < 128,
+         "128 columns of split operands leave no registers to stage results"),
+        (precision.terms == 1 or plan.block_n % MOVED_COLUMNS == 0,
+         f"totals of split operands move by {MOVED_COLUMNS} columns"),
+        (not plan.head or (plan.staged and plan.head < plan.stages),
+         "a head, shorter than the stages, is for staged tiles"),
+        (not plan.head or plan.may_have_head(precision),
+         "a head is for one term of tf32, tiles of 128 columns and rows that are contiguous or in "
+         "planes"),
+        (not plan.packs or plan.storage in ("fp32", "planar"),
+         "a column operand is packed on the way beside a row operand of fp32 pairs or in planes"),
+        (not plan.packs or (operand == "tf32" and precision.terms == 1),
+         "what is packed on the way is one term of tf32"),
+        (not plan.half_output or operand != "tf32", "16-bit results need a 16-bit operand format"),
+        (plan.shared_bytes(precision) <= arch.shared_bytes,
+         f"a block may use {arch.shared_bytes} bytes of shared memory on {arch.name}, "
+         f"this one takes {plan.shared_bytes(precision)}"),
+    ]  # fmt: skip
+    for holds, rule in rules:
+        if not holds:
+            raise PlanError(f"{rule}: {plan}")
+
+
+def is_legal(plan: WgmmaPlan, precision: Precision, arch: Arch) -> bool:
+    """Whether a plan can run."""
+    try:
+        check_wgmma_plan(plan, precision, arch)
+    except PlanError:
+        return False
+    return True
+
+
+def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
+    """The kernel's symbol."""
+    layout = {"fp32": "s", "half": "h", "planar": "p"}[plan.storage] + "k" * plan.k_fast
+    layout += "h" * plan.half_output + "p" * plan.prescaled
+    layout += f"o{plan.head}" * (plan.head > 0)
+    layout += "b" * plan.staged + "r" * plan.rows_fast + "a" * plan.packs
+    tile = f"{plan.block_m}x{plan.block_n}x{plan.depth}"
+    return f"gemm_wgmma_{precision.symbol}_{tile}_{layout}_{plan.stages}"
+
+
+# WgmmaArguments of gemm_wgmma_plan.cuh, which follow three tensor maps.
+WGMMA_ARGUMENTS: tuple[tuple[str, str], ...] = (
+    ("const float2*", "c"),
+    ("void*", "out"),
+    ("float2*", "totals"),
+    ("const float2*", "x_unscale"),
+    ("const float2*", "y_unscale"),
+    ("float2*", "pieces"),
+    ("uint32*", "ready"),
+    ("const float2*", "y_source"),
+    ("void*", "y_planes"),
+    ("uint32*", "packed"),
+    ("uint32*", "pace"),
+    *(("int", name) for name in (
+        "rows", "columns", "k", "batches", "x_batched", "y_batched", "parts", "part_steps",
+        "first_tile", "whole_tiles", "split_tiles", "share", "period", "pace_period", "pace_lead",
+        "y_pitch", "y_flip", "pack_lines", "pack_round", "pack_lead",
+    )),
+    ("int64", "y_line"),
+    ("int64", "y_batch"),
+    *(("int64", name) for name in (
+        "c_row", "c_column", "c_batch", "out_row", "out_column", "out_batch",
+        "totals_row", "totals_column", "totals_batch",
+    )),
+    *(("float", name) for name in ("alpha_re", "alpha_im", "beta_re", "beta_im")),
+    *(("int", name) for name in ("flip_result", "row_pairs", "column_pairs", "totals_pairs")),
+)  # fmt: skip
+
+
+def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
+    """The CUDA C++ of one kernel of the family."""
+    fields = precision_fields(precision) | {
+        "products": len(precision.products),
+        "product_x": "{" + ", ".join(str(pair[0]) for pair in precision.products) + "}",
+        "product_y": "{" + ", ".join(str(pair[1]) for pair in precision.products) + "}",
+        "storage": f"Storage::{plan.storage}",
+        "k_fast": _bool(plan.k_fast),
+        "scaled": _bool(_scaled(precision, plan)),
+        "half_output": _bool(plan.half_output),
+        "staged": _bool(plan.staged),
+        "rows_fast": _bool(plan.rows_fast),
+        "packs": _bool(plan.packs),
+        "warpgroups": plan.warpgroups,
+        "block_n": plan.block_n,
+        "depth": plan.depth,
+        "stages": plan.stages,
+        "segment": SEGMENT,
+        "moved_columns": MOVED_COLUMNS,
+        "head": plan.head,
+    }
+    members = ", ".join(f".{name} = {value}" for name, value in fields.items())
+    operand = precision.operand.name
+    instructions = wgmma_function(operand, plan.block_n)
+    if precision.terms > 1:
+        instructions += wgmma_function(operand, plan.block_n, described=True)
+    if plan.head:
+        instructions += wgmma_function(operand, plan.block_n // 2)
+    return (
+        '#include "device/warpgroup.cuh"\n'
+        f"{instructions}"
+        '#include "gemm_wgmma.cuh"\n'
+        f"{size_check('WgmmaArguments', WGMMA_ARGUMENTS)}"
+        f"constexpr WgmmaPlan kPlan{{{members}}};\n"
+        f'extern "C" __global__ void __launch_bounds__({plan.threads}, 1)\n'
+        f"{wgmma_kernel_name(precision, plan)}(const __grid_constant__ TensorMap x_map,\n"
+        "    const __grid_constant__ TensorMap y_map, const __grid_constant__ TensorMap out_map,\n"
+        "    const __grid_constant__ WgmmaArguments args) {\n"
+        "    gemm_wgmma<kPlan>(x_map, y_map, out_map, args);\n"
+        "}\n"
+    )
+
+
+def _scaled(precision: Precision, plan: WgmmaPlan) -> bool:
+    return precision.scaled and not plan.prescaled
+
+
+def _bool(value: bool) -> str:
+    return str(value).lower()

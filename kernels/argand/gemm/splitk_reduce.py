@@ -1,0 +1,66 @@
+"""The pass that adds up products whose k was cut into parts."""
+
+from __future__ import annotations
+
+from argand.device import Device
+from argand.runtime import compiler as nvrtc
+from argand.runtime.arguments import Address, Arguments, Base, arguments_dtype, size_check
+from argand.runtime.kernel import BoundKernel
+from argand.runtime.layout import Layout
+
+_THREADS = 256
+REDUCE_KERNEL = "gemm_add_parts"
+# ReduceArguments of gemm_reduce.cuh.
+_ARGUMENTS = (
+    ("const float2*", "sums"), ("const float2*", "c"), ("float2*", "out"),
+    *(("int64", name) for name in (
+        "parts", "batch", "m", "n", "c_row", "c_column", "c_batch",
+        "out_row", "out_column", "out_batch",
+    )),
+    *(("float", name) for name in ("alpha_re", "alpha_im", "beta_re", "beta_im")),
+)  # fmt: skip
+_DTYPE = arguments_dtype(_ARGUMENTS)
+
+
+def reduce_source() -> str:
+    """The CUDA C++ of the kernel."""
+    return (
+        '#include "gemm_reduce.cuh"\n'
+        f"{size_check('ReduceArguments', _ARGUMENTS)}"
+        f'extern "C" __global__ void __launch_bounds__({_THREADS})\n'
+        f"{REDUCE_KERNEL}(const __grid_constant__ ReduceArguments args) {{\n"
+        "    add_parts(args);\n"
+        "}\n"
+    )
+
+
+class ReduceLaunch:
+    """out (batch, m, n) = alpha (sum over ``parts``) + beta C, for results of one layout."""
+
+    def __init__(
+        self,
+        parts: int,
+        batch: int,
+        c: Layout,
+        out: Layout,
+        alpha: complex,
+        beta: complex,
+        device: Device,
+    ) -> None:
+        blocks = -(-batch * out.rows * out.columns // _THREADS)
+        kernel = nvrtc.load(reduce_source(), device.target, REDUCE_KERNEL)
+        values = {
+            "sums": 0, "c": 0, "out": 0,
+            "parts": parts, "batch": batch, "m": out.rows, "n": out.columns,
+            "c_row": c.row_stride, "c_column": c.column_stride, "c_batch": c.batch_stride,
+            "out_row": out.row_stride, "out_column": out.column_stride,
+            "out_batch": out.batch_stride,
+            "alpha_re": alpha.real, "alpha_im": alpha.imag,
+            "beta_re": beta.real, "beta_im": beta.imag,
+        }  # fmt: skip
+        #: The launch.
+        self.kernel = BoundKernel(kernel, blocks, _THREADS, Arguments(_DTYPE, values))
+
+    def addresses(self, sums: Address) -> dict[str, Address]:
+        """What ``kernel`` is given; ``sums`` is (parts, batch, m, n)."""
+        return {"sums": sums, "c": Address(Base.C), "out": Address(Base.OUT)}

@@ -1,0 +1,230 @@
+"""Measuring which way of solving a product is the fastest on the GPU at hand, and keeping it."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, get_args
+
+from argand.device import DeviceError, gpu
+from argand.gemm.api import GemmProblem, OperandFormat, Output, gemm, gemm_problem
+from argand.gemm.heuristics import GemmChoice, candidates, estimate
+from argand.gemm.operands import OPS, Op, Side
+from argand.gemm.packed import pack
+from argand.gemm.pairs import to_pairs
+from argand.precision import PRECISIONS, Precision, get_precision
+from argand.runtime.measure import ranked, require_gpu
+from argand.runtime.timing import queued_seconds
+
+# `argand.gemm.tuned` is imported where it is used: it is run as a command, and Python warns of a
+# module that its own package has imported already.
+
+
+Measured = list[tuple[GemmChoice, float]]
+"""Ways of solving a product with their microseconds, the fastest first."""
+
+
+def tune(
+    a_shape: tuple[int, ...],
+    b_shape: tuple[int, ...],
+    *,
+    precision: str | Precision,
+    op_a: Op = "N",
+    op_b: Op = "N",
+    output: Output | None = None,
+    a_format: OperandFormat = "complex",
+    b_format: OperandFormat = "complex",
+) -> Measured:
+    """Time every way to solve a product on the current GPU and keep the fastest for later calls.
+
+    From then on `gemm` solves products of about these sizes (within an eighth of an octave each)
+    and of operands that lie in memory like these in that way, in this process and in later ones,
+    until the card, its driver or the kernels change. Kernels not used before are compiled.
+
+    Args:
+        a_shape, b_shape: of the operands as they are stored, before their op; they are made of
+            random numbers, row-major, and stay in the cache where they fit into it.
+        precision, op_a, op_b, output: as of `argand.gemm`; fp64 and fp32 have no choice.
+        a_format, b_format: ``complex`` (complex64), ``packed`` (by `argand.pack`), or ``fp16`` and
+            ``bf16`` (`Pairs`) at the precision of that name.
+
+    Returns:
+        Each way and the median of its time in microseconds, conversions included, the fastest
+        first. Ways that are three times slower in the first call have been called once only.
+
+    Raises:
+        ValueError: shapes that do not fit or are empty, a precision without a choice, a format
+            that it does not read.
+        DeviceError: no GPU answers.
+        OSError: the table cannot be written.
+    """
+    problem = _tunable(a_shape, b_shape, precision=precision, op_a=op_a, op_b=op_b, output=output,
+                       a_format=a_format, b_format=b_format)  # fmt: skip
+    require_gpu()
+    import cupy
+
+    from argand.gemm import tuned as tuning
+
+    device = gpu(cupy.cuda.Device().id)
+    call = _call(problem, a_shape, b_shape)
+    with tuning.trial(None) as trial:
+        call()
+    assert trial.question is not None
+    row, sizes, a, b = trial.question
+    ways = sorted(
+        candidates(row, device.require_arch(), sizes, a, b),
+        key=lambda choice: estimate(choice, row, device.cores, sizes, a, b),
+    )
+
+    def times(choice: GemmChoice, count: int) -> list[float]:
+        with tuning.trial(choice):
+            call()
+            return [1e6 * seconds for seconds in queued_seconds([call], count)]
+
+    found = ranked(ways, times)
+    tuning.TABLE.keep(device.index, {tuning.key(*trial.question): found[0][0]})
+    return found
+
+
+def _tunable(
+    a_shape: tuple[int, ...],
+    b_shape: tuple[int, ...],
+    *,
+    precision: str | Precision,
+    op_a: Op,
+    op_b: Op,
+    output: Output | None,
+    a_format: OperandFormat,
+    b_format: OperandFormat,
+) -> GemmProblem:
+    """The product that is to be timed. Raises ValueError where there is no choice for it."""
+    row = get_precision(precision)
+    if row.exact_operands:
+        choices = [name for name, other in PRECISIONS.items() if not other.exact_operands]
+        raise ValueError(f"precision must be one of {choices}, got {row.name!r}: cuBLAS solves it")
+    allowed = ["complex", "packed"]
+    if row.terms == 1 and row.operand.bytes == 2:
+        allowed.append(row.operand.name)
+    for name, value in (("a_format", a_format), ("b_format", b_format)):
+        if value not in allowed:
+            raise ValueError(f"{name} at {row.name} must be one of {allowed}, got {value!r}")
+    problem = gemm_problem(
+        a_shape, b_shape, precision=row, op_a=op_a, op_b=op_b, output=output,
+        a_format=a_format, b_format=b_format,
+    )  # fmt: skip
+    if not problem.flops:
+        raise ValueError(f"an empty product takes no time: a {a_shape}, b {b_shape}")
+    return problem
+
+
+def _call(
+    problem: GemmProblem, a_shape: tuple[int, ...], b_shape: tuple[int, ...]
+) -> Callable[[], object]:
+    """The product of random operands of these shapes, as a user calls it."""
+    row = problem.precision
+    a, op_a = _operand(a_shape, problem.op_a, "a", row, problem.a_format)
+    b, op_b = _operand(b_shape, problem.op_b, "b", row, problem.b_format)
+    return lambda: gemm(a, b, op_a=op_a, op_b=op_b, precision=row, output=problem.output)
+
+
+def _operand(
+    shape: tuple[int, ...], op: Op, side: Side, precision: Precision, format: OperandFormat
+) -> tuple[Any, Op]:
+    """Normal random numbers in a format, and the op that the product takes them with."""
+    import cupy
+
+    numbers = cupy.random.default_rng(0 if side == "a" else 1)
+    x = numbers.standard_normal((*shape, 2), dtype=cupy.float32).view(cupy.complex64)[..., 0]
+    if format == "packed":
+        return pack(x, precision, side=side, op=op), "N"
+    return (x if format == "complex" else to_pairs(x, format)), op
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure the products named on the command line; their table goes to standard output."""
+    parser = argparse.ArgumentParser(
+        prog="python -m argand.gemm.tuned",
+        description="Measure the fastest way to solve products on this GPU, and keep it.",
+    )
+    tensor = [name for name, row in PRECISIONS.items() if not row.exact_operands]
+    parser.add_argument("products", nargs="+", metavar="[BATCHx]MxNxK", type=_sizes)
+    parser.add_argument(
+        "--precision", default=",".join(tensor), help=f"some of {','.join(tensor)} (all)"
+    )
+    parser.add_argument("--op-a", choices=OPS, default="N")
+    parser.add_argument("--op-b", choices=OPS, default="N")
+    parser.add_argument("--output", choices=["complex64", "complex-half"], default="complex64")
+    formats = [name for name in get_args(OperandFormat) if name in ("complex", "packed", *tensor)]
+    parser.add_argument("--a-format", choices=formats, default="complex")
+    parser.add_argument("--b-format", choices=formats, default="complex")
+    given = parser.parse_args(arguments)
+    how = {name: getattr(given, name) for name in
+           ("op_a", "op_b", "output", "a_format", "b_format")}  # fmt: skip
+    work = [
+        (sizes, precision, _shapes(sizes, given.op_a, given.op_b))
+        for sizes in given.products
+        for precision in given.precision.split(",")
+    ]
+    try:
+        for _, precision, shapes in work:
+            _tunable(*shapes, precision=precision, **how)
+        require_gpu()
+        rows = []
+        for index, (sizes, precision, shapes) in enumerate(work):
+            title = f"{'x'.join(map(str, sizes))} {precision}"
+            print(f"[{index + 1}/{len(work)}] {title} ...", file=sys.stderr, flush=True)
+            found = tune(*shapes, precision=precision, **how)
+            best, time = found[0]
+            print(f"    {time:.1f} us: {best.name}", file=sys.stderr, flush=True)
+            rows.append(_row(sizes, precision, found))
+    except (ValueError, DeviceError, OSError) as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 2
+    print("\n".join([*_heading(), *rows]))
+    return 0
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    """Batch, m, n and k of ``256x64x4096x64``, or m, n and k."""
+    parts = text.split("x")
+    if len(parts) not in (3, 4) or not all(part.isdecimal() and int(part) for part in parts):
+        raise argparse.ArgumentTypeError(
+            f"must be MxNxK or BATCHxMxNxK, positive integers, got {text!r}"
+        )
+    return tuple(int(part) for part in parts)
+
+
+def _shapes(sizes: tuple[int, ...], op_a: str, op_b: str) -> list[tuple[int, ...]]:
+    *batch, m, n, k = sizes
+    a, b = (m, k), (k, n)
+    return [(*batch, *(a if op_a == "N" else a[::-1])), (*batch, *(b if op_b == "N" else b[::-1]))]
+
+
+def _heading() -> list[str]:
+    """What the measurements hold for, where they are kept, and the table's head."""
+    import cupy
+
+    from argand.gemm import tuned as tuning
+
+    device = cupy.cuda.Device().id
+    on = tuning.TABLE.measured_on(device)
+    return [
+        f"{on['device']}, {on['driver']}, kernels {on['kernels']}; {tuning.TABLE.path(device)}",
+        "",
+        "| product | precision | fastest | time (us) | TFLOP/s | next (us) | ways |",
+        "| --- | --- | --- | ---: | ---: | ---: | ---: |",
+    ]
+
+
+def _row(sizes: tuple[int, ...], precision: str, found: Measured) -> str:
+    best, time = found[0]
+    following = f"{found[1][1]:.1f}" if len(found) > 1 else ""
+    # 8 flops a complex multiply-add; flops a microsecond are 1e-6 TFLOP/s.
+    rate = 8e-6 * math.prod(sizes) / time
+    product = "x".join(map(str, sizes))
+    return (
+        f"| {product} | {precision} | {best.name} | {time:.1f} | {rate:.1f} | {following} "
+        f"| {len(found)} |"
+    )

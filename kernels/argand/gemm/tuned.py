@@ -1,0 +1,101 @@
+"""The table of measured choices of products: which way of solving one was the fastest on a device.
+
+`argand.tune` fills it, or ``python -m argand.gemm.tuned 4096x4096x4096``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
+from typing import Any
+
+from argand.device import Arch
+from argand.gemm.heuristics import GemmChoice, GemmSizes, OperandTraits, candidates
+from argand.gemm.sm90_plan import WgmmaPlan
+from argand.precision import PRECISIONS, Precision
+from argand.runtime.choice_table import ChoiceTable, step
+
+Question = tuple[Precision, GemmSizes, OperandTraits, OperandTraits]
+"""What a choice is made for: precision, sizes, and what A and B are like."""
+
+
+def key(precision: Precision, sizes: GemmSizes, a: OperandTraits, b: OperandTraits) -> str:
+    """The entry that a product belongs to."""
+    rounded = [step(size) for size in (sizes.batch, sizes.m, sizes.n, sizes.k)]
+    flags = [int(flag) for traits in (a, b) for flag in asdict(traits).values()]
+    return json.dumps([precision.name, *rounded, int(sizes.half_output), *flags])
+
+
+@dataclass
+class Trial:
+    """A choice that every product is to be solved with, and for what the last one asked."""
+
+    choice: GemmChoice | None
+    question: Question | None = None
+
+
+_trials: list[Trial] = []
+
+
+@contextmanager
+def trial(choice: GemmChoice | None) -> Iterator[Trial]:
+    """A context in which each `lookup` finds this choice (None: nothing) and notes its question.
+
+    Products then take the way that they would with the choice in the table, at the same cost.
+    """
+    _trials.append(Trial(choice))
+    TABLE.changed()
+    try:
+        yield _trials[-1]
+    finally:
+        _trials.pop()
+        TABLE.changed()
+
+
+def lookup(
+    precision: Precision, sizes: GemmSizes, a: OperandTraits, b: OperandTraits, device: int
+) -> GemmChoice | None:
+    """The measured choice for a product, None where none was measured."""
+    if _trials:
+        _trials[-1].question = (precision, sizes, a, b)
+        return _trials[-1].choice
+    if min(sizes.batch, sizes.m, sizes.n, sizes.k) == 0:
+        return None  # nothing to measure; it would share the entry of size 1
+    return TABLE.find(key(precision, sizes, a, b), device)
+
+
+def _entry(name: str, row: dict[str, Any], arch: Arch) -> GemmChoice:
+    """An entry's choice. Raises ValueError where it is none of the product's candidates."""
+    precision, *numbers = json.loads(name)
+    half_output, flags = numbers[4], [bool(flag) for flag in numbers[5:]]
+    each = len(fields(OperandTraits))
+    plan = None if row["plan"] is None else WgmmaPlan(**row["plan"])
+    choice = GemmChoice(plan, row["swapped"], row["parts"])
+    a, b = OperandTraits(*flags[:each]), OperandTraits(*flags[each:])
+    if choice not in _ways(precision, arch, bool(half_output), a, b):
+        raise ValueError(f"{row} is no way to solve {name}")
+    return choice
+
+
+@lru_cache(maxsize=64)
+def _ways(
+    precision: str, arch: Arch, half_output: bool, a: OperandTraits, b: OperandTraits
+) -> frozenset[GemmChoice]:
+    # One tile of a long k has every number of parts that a product can have.
+    longest = GemmSizes(1, 1, 1, 2**30, half_output)
+    return frozenset(candidates(PRECISIONS[precision], arch, longest, a, b))
+
+
+TABLE = ChoiceTable(
+    "gemm", "plans", _entry, "products are planned by estimates until `argand.tune`"
+)
+
+
+if __name__ == "__main__":
+    from argand.gemm.tune import main
+
+    sys.exit(main())

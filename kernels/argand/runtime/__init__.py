@@ -1,0 +1,1 @@
+"""What every operation runs on: compiling, launching, timing, files. Knows no operation."""

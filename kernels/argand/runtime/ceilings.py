@@ -1,0 +1,169 @@
+"""What a device can do, measured: copies and real matrix products, and the time they allow."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from argand.device import Device
+from argand.precision import PRECISIONS, Precision
+from argand.runtime.timing import queued_seconds
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """A device's measured limits.
+
+    ``copy_gbytes_per_s`` counts bytes read and bytes written; ``tflops`` is the rate of a large
+    real matrix product (2 m n k operations) by name of operand format.
+    """
+
+    device: str
+    copy_gbytes_per_s: float
+    tflops: Mapping[str, float]
+
+    def limit_time_s(self, flops: float, moved_bytes: float, precision: Precision) -> float:
+        """The shortest time for a computation at a precision, in seconds.
+
+        Args:
+            flops: nominal real operations (8 batch m n k for a complex product).
+            moved_bytes: each operand read once and each result written once.
+            precision: each of its products of terms takes the operations once more.
+
+        The larger of the bytes at the copy rate and the operations at the real matrix rate (a
+        complex product as four real ones; a form with three could go beyond).
+        """
+        rate = 1e12 * self.tflops[precision.operand.name] / len(precision.products)
+        return max(moved_bytes / (1e9 * self.copy_gbytes_per_s), flops / rate)
+
+    def to_json(self) -> str:
+        """For a file beside the results."""
+        return json.dumps(asdict(self) | {"tflops": dict(self.tflops)}, indent=2) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """What `to_json` wrote. Raises ValueError for anything else."""
+        try:
+            found = json.loads(text)
+            return cls(
+                str(found["device"]),
+                float(found["copy_gbytes_per_s"]),
+                {str(name): float(rate) for name, rate in found["tflops"].items()},
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"these are no measured ceilings: {error!r}") from error
+
+
+def operand_formats() -> list[str]:
+    """The operand formats of all precisions, each once."""
+    return list(dict.fromkeys(precision.operand.name for precision in PRECISIONS.values()))
+
+
+def measure_ceilings(device: Device) -> Ceilings:
+    """Measure a device: about two seconds on two cores, less on a GPU.
+
+    On the CPU every format but fp64 is multiplied by sgemm, as our own backend does.
+    """
+    return _measure_gpu(device) if device.backend == "cuda" else _measure_cpu(device)
+
+
+_CPU_COPY_BYTES = 256 << 20
+_CPU_SIDE = 1536
+
+
+def _measure_cpu(device: Device) -> Ceilings:
+    size = max(_CPU_COPY_BYTES, 4 * device.cache_bytes) // 2
+    source, target = np.ones(size, np.uint8), np.zeros(size, np.uint8)
+    copied = _best(lambda: np.copyto(target, source), 3, 0.3)
+    rates = {kind: _cpu_rate(kind) for kind in ("float32", "float64")}
+    tflops = {name: rates["float64" if name == "fp64" else "float32"] for name in operand_formats()}
+    return Ceilings(device.name, 2 * size / copied / 1e9, tflops)
+
+
+def _cpu_rate(dtype: str) -> float:
+    rng = np.random.default_rng(1)
+    a = rng.standard_normal((_CPU_SIDE, _CPU_SIDE)).astype(dtype)
+    out = np.empty_like(a)
+    return 2 * _CPU_SIDE**3 / _best(lambda: np.matmul(a, a, out=out), 2, 0.4) / 1e12
+
+
+def _best(call: Callable[[], object], repeats: int, seconds: float) -> float:
+    """The shortest of at least ``repeats`` calls after one that is not counted, in seconds."""
+    call()
+    times: list[float] = []
+    while len(times) < repeats or (sum(times) < seconds and len(times) < 20):
+        started = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - started)
+    return min(times)
+
+
+_GPU_COPY_BYTES = 2 << 30
+_GPU_SIDE = 8192
+# cublas_api.h and library_types.h: type of A and B, type of C, compute type.
+_GEMM_TYPES = {
+    "fp64": (1, 1, 70),
+    "fp32": (0, 0, 68),
+    "tf32": (0, 0, 77),
+    "fp16": (2, 0, 68),
+    "bf16": (14, 0, 68),
+}
+
+
+def _measure_gpu(device: Device) -> Ceilings:
+    import cupy
+
+    with cupy.cuda.Device(device.index):
+        size = min(_GPU_COPY_BYTES, device.memory_bytes // 8)
+        source, target = cupy.ones(size, cupy.uint8), cupy.empty(size, cupy.uint8)
+        copied = _median_gpu(lambda: cupy.copyto(target, source))
+        tflops = {name: _gpu_rate(cupy, name) for name in operand_formats()}
+    return Ceilings(device.name, 2 * size / copied / 1e9, tflops)
+
+
+def _gpu_rate(cupy: Any, name: str) -> float:
+    multiply, flops = real_product(name)
+    return flops / _median_gpu(multiply) / 1e12
+
+
+def real_product(name: str) -> tuple[Callable[[], None], float]:
+    """cuBLAS's real product m = n = k = 8192 of an operand format, to call, and its operations.
+
+    On the current GPU, on random values: on zeros the card draws less power and runs faster.
+    """
+    import cupy
+    from cupy.cuda import cublas
+
+    kind, result, compute = _GEMM_TYPES[name]
+    side = _GPU_SIDE
+    a = _operand(cupy, name, side)
+    out = cupy.empty((side, side), "float64" if name == "fp64" else "float32")
+    scalars = np.array([1, 0], out.dtype)
+
+    def multiply() -> None:
+        cublas.gemmEx(
+            cupy.cuda.device.get_cublas_handle(), 1, 0, side, side, side, scalars.ctypes.data,
+            a.data.ptr, kind, side, a.data.ptr, kind, side, scalars.ctypes.data + out.itemsize,
+            out.data.ptr, result, side, compute, -1,
+        )  # fmt: skip
+
+    return multiply, 2.0 * side**3
+
+
+def _operand(cupy: Any, name: str, side: int) -> Any:
+    values = cupy.random.default_rng(1).standard_normal((side, side), dtype=cupy.float32)
+    if name == "bf16":  # CuPy has no such type: its bits are the upper half of fp32's
+        return (values.view(cupy.uint32) >> 16).astype(cupy.uint16)
+    return values.astype({"fp64": cupy.float64, "fp16": cupy.float16}.get(name, cupy.float32))
+
+
+def _median_gpu(call: Callable[[], object]) -> float:
+    """The median of ten queued calls, in seconds: what the card holds, not its first burst."""
+    for _ in range(2):
+        call()
+    return float(np.median(queued_seconds([call], 10)))

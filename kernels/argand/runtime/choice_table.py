@@ -1,0 +1,123 @@
+"""Tables of measured choices: which way of solving a problem was the fastest on a device.
+
+A table is a JSON file beside the cubins, one a device, driver and version of the kernels; it is
+written whole under a temporary name and renamed. Sizes are looked up in steps of a quarter of an
+octave, so that a measurement serves its neighbourhood.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from argand.device import Device, gpu
+from argand.runtime.compiler import cache_folder, kernel_digest
+from argand.runtime.own_files import read_own, write_own
+
+C = TypeVar("C")
+
+_STEPS = 4
+"""Of an octave, within which sizes share an entry."""
+
+
+def step(size: int) -> int:
+    """The step that a size belongs to."""
+    return round(_STEPS * math.log2(max(1, size)))
+
+
+class ChoiceTable(Generic[C]):
+    """Choices, dataclasses, by the name of their entry, for the devices of this machine.
+
+    ``entry(name, row, arch)`` makes a choice of the file's row; it raises ValueError, TypeError,
+    KeyError or AttributeError where that is none. ``without`` says what happens without a table.
+    Devices are named by CUDA's index; ``device`` says what one is, where it is not `gpu`.
+    """
+
+    def __init__(
+        self, kernels: str, prefix: str, entry: Callable[[str, dict[str, Any], Any], C],
+        without: str, device: Callable[[int], Device] | None = None,
+    ) -> None:  # fmt: skip
+        self._device = device
+        self._kernels, self._prefix, self._entry, self._without = kernels, prefix, entry, without
+        self._read: dict[tuple[Path, int], dict[str, C]] = {}
+        self.generation = 0
+        """How often choices changed in this process: what was chosen before may be chosen anew."""
+
+    def measured_on(self, device: int) -> dict[str, str]:
+        """What a measurement holds for: the card, its driver, the digest of the kernels."""
+        found = (self._device or gpu)(device)
+        kernels = kernel_digest(self._kernels)
+        return {"device": found.name, "driver": found.driver, "kernels": kernels}
+
+    def path(self, device: int) -> Path:
+        """Where a device's table lies; another card, driver or version has another."""
+        identity = json.dumps(self.measured_on(device))
+        digest = hashlib.sha256(identity.encode()).hexdigest()[:16]
+        return cache_folder() / f"{self._prefix}-{digest}.json"
+
+    def find(self, name: str, device: int) -> C | None:
+        """The choice of an entry, None where none was measured."""
+        table = self.all(device)
+        return table.get(name) if table else None
+
+    def keep(self, device: int, measured: dict[str, C]) -> None:
+        """Add entries to a device's table and use them from now on.
+
+        Of two processes that do so at once, the entries of the first may be lost. Raises OSError
+        where the table cannot be written.
+        """
+        self.forget()  # another process may have added to it
+        table = {**self.all(device), **measured}
+        choices = {name: asdict(choice) for name, choice in table.items()}  # type: ignore[call-overload]
+        text = json.dumps({**self.measured_on(device), "choices": choices}, indent=1)
+        write_own(self.path(device), text.encode())
+        self.forget()
+        self.changed()
+
+    def forget(self) -> None:
+        """Read files anew."""
+        self._read.clear()
+
+    def changed(self) -> None:
+        """Count a change of what is chosen."""
+        self.generation += 1
+
+    def read(self, device: int) -> dict[str, C]:
+        """A device's file. Raises what `entry` does, and OSError."""
+        found = json.loads(read_own(self.path(device)))
+        choices = found.pop("choices")
+        if found != self.measured_on(device):
+            raise ValueError(f"measured on {found}, this is {self.measured_on(device)}")
+        arch = (self._device or gpu)(device).arch
+        return {name: self._entry(name, row, arch) for name, row in choices.items()}
+
+    def all(self, device: int) -> dict[str, C]:
+        """A device's choices, read once; warns of a table that is damaged or may be another's.
+
+        That is only lost time.
+        """
+        path = self.path(device)
+        found = self._read.get((path, device))
+        if found is None:
+            found = self._read[path, device] = self._read_or_warned(path, device)
+        return found
+
+    def _read_or_warned(self, path: Path, device: int) -> dict[str, C]:
+        try:
+            return self.read(device)
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            warnings.warn(
+                f"{path}: the table of measured choices is damaged or not one's own "
+                f"({type(error).__name__}: {error}); {self._without} writes it anew",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return {}

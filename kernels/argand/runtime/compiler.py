@@ -1,0 +1,296 @@
+"""Run-time compilation of CUDA C++: compile, cache, load. Knows no operation.
+
+A cubin is kept under ``$ARGAND_CACHE`` (else ``~/.cache/argand``) beneath a digest of everything
+that decides it: the source, every header that it includes, the options, the architecture and
+NVRTC's version. It is written under a temporary name and renamed, and carries its own checksum, so
+that a damaged one is dropped and compiled again. It runs with the user's rights, so the folder and
+what is read of it must be the user's own (`own_files`), and the bytes that were checked are those
+that are loaded: no path is opened a second time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import warnings
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from argand.runtime.own_files import NotOwnError, NotOwnFolderError, read_own, write_own
+from argand.runtime.plain_files import NotPlainError
+
+SOURCES = Path(__file__).parents[1] / "cuda"
+"""Where the kernels and the headers they share lie."""
+
+_DYNAMIC_SHARED_BYTES = 8
+"""CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES."""
+_OPTIONS = ("--std=c++20", "--device-as-default-execution-space", "--ptxas-options=-v")
+_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+
+class CompileError(RuntimeError):
+    """NVRTC is not there, or did not accept a source; the message holds its log."""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one kernel takes, as the assembler says: registers a thread, the rest in bytes."""
+
+    registers: int
+    spill_stores: int
+    spill_loads: int
+    stack: int
+    shared: int
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A cubin, what each of its kernels takes, and the assembler's ``warnings``.
+
+    ``path`` is where it is kept, for people and tools: what runs is ``cubin``.
+    """
+
+    path: Path
+    cubin: bytes
+    resources: dict[str, Resources]
+    warnings: tuple[str, ...]
+    cached: bool
+
+
+def cache_folder() -> Path:
+    """Where cubins and measured choices are kept: ``$ARGAND_CACHE``, else ``~/.cache/argand``."""
+    given = os.environ.get("ARGAND_CACHE")
+    return Path(given) if given else Path.home() / ".cache" / "argand"
+
+
+def with_headers(source: str, folder: Path = SOURCES) -> dict[str, str]:
+    """The source and every header of ours that it includes, directly or not, by relative path.
+
+    Raises CompileError for a header that does not exist.
+    """
+    found = {"": source}
+    waiting = [("", source)]
+    while waiting:
+        name, text = waiting.pop()
+        for included in _INCLUDE.findall(text):
+            path = _header(included, (folder / name).parent if name else folder, folder)
+            key = path.relative_to(folder).as_posix()
+            if key not in found:
+                found[key] = path.read_text(encoding="utf-8")
+                waiting.append((key, found[key]))
+    return found
+
+
+def _header(included: str, beside: Path, folder: Path) -> Path:
+    for path in (beside / included, folder / included):
+        if path.is_file():
+            return Path(os.path.normpath(path))
+    raise CompileError(f"{included}: no such header beside {beside} or in {folder}")
+
+
+def source_digest(texts: dict[str, str], *more: str) -> str:
+    """A SHA-256 over named texts and further strings, each delimited by its length."""
+    digest = hashlib.sha256()
+    for part in [item for pair in sorted(texts.items()) for item in pair] + list(more):
+        data = part.encode()
+        digest.update(f"{len(data)}:".encode() + data)
+    return digest.hexdigest()
+
+
+def compile_cubin(
+    source: str, target: str, *, options: Sequence[str] = (), folder: Path = SOURCES
+) -> Compiled:
+    """Compile a source for an architecture (``sm_80``, ``sm_90a``), or take it from the cache.
+
+    Needs NVRTC but no GPU. Raises CompileError where NVRTC is missing or reports an error, and
+    NotOwnFolderError where others may write into the cache.
+    """
+    every = (*_OPTIONS, *options, f"--gpu-architecture={target}", f"--include-path={folder}")
+    # The folder's own name does not decide the code, so it stays out of the key.
+    key = source_digest(with_headers(source, folder), *every[:-1], nvrtc_version())
+    path = cache_folder() / f"{key}.cubin"
+    kept = _read_cached(path)
+    if kept is not None:
+        return Compiled(path, *kept, cached=True)
+    cubin, log = _compile(source, every)
+    resources, warnings = parse_resources(log), parse_warnings(log)
+    _write_cached(path, cubin, resources, warnings)
+    return Compiled(path, cubin, resources, warnings, cached=False)
+
+
+@lru_cache(maxsize=1)
+def nvrtc_version() -> str:
+    """NVRTC's version. Raises CompileError where it is not installed."""
+    nvrtc = _nvrtc()
+    major, minor = _checked(nvrtc, None, nvrtc.nvrtcVersion())
+    return f"{major}.{minor}"
+
+
+def _nvrtc() -> Any:
+    try:
+        from cuda.bindings import nvrtc
+    except ImportError as error:
+        raise CompileError(f"NVRTC cannot be used ({error}): install cuda-bindings") from error
+    return nvrtc
+
+
+def _compile(source: str, options: Sequence[str]) -> tuple[bytes, str]:
+    """The cubin and the program log."""
+    nvrtc = _nvrtc()
+    (program,) = _checked(
+        nvrtc, None, nvrtc.nvrtcCreateProgram(source.encode(), b"argand.cu", 0, [], [])
+    )
+    try:
+        flags = [option.encode() for option in options]
+        _checked(nvrtc, program, nvrtc.nvrtcCompileProgram(program, len(flags), flags))
+        (size,) = _checked(nvrtc, program, nvrtc.nvrtcGetCUBINSize(program))
+        cubin = bytes(size)
+        _checked(nvrtc, program, nvrtc.nvrtcGetCUBIN(program, cubin))
+        return cubin, _log(nvrtc, program)
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def _log(nvrtc: Any, program: Any) -> str:
+    error, size = nvrtc.nvrtcGetProgramLogSize(program)
+    if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        return f"(no log: {error.name})"
+    text = bytes(size)
+    nvrtc.nvrtcGetProgramLog(program, text)
+    return text.rstrip(b"\0").decode(errors="replace")
+
+
+def _checked(nvrtc: Any, program: Any, answer: tuple[Any, ...]) -> tuple[Any, ...]:
+    if answer[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        log = "" if program is None else f"\n{_log(nvrtc, program)}"
+        raise CompileError(f"NVRTC: {answer[0].name}{log}")
+    return answer[1:]
+
+
+_FUNCTION = re.compile(r"Function properties for (\S+)")
+_STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_USED = re.compile(r"Used (\d+) registers(?:.*?(\d+) bytes smem)?")
+
+
+def parse_resources(log: str) -> dict[str, Resources]:
+    """Each kernel's registers, spills, stack and static shared memory from ``ptxas -v``'s lines."""
+    found = {}
+    name, stack = "", ("0", "0", "0")
+    for line in log.splitlines():
+        if match := _FUNCTION.search(line):
+            name = match[1]
+        elif match := _STACK.search(line):
+            stack = (match[1], match[2], match[3])
+        elif (match := _USED.search(line)) and name:
+            frame, stores, loads = (int(number) for number in stack)
+            found[name] = Resources(int(match[1]), stores, loads, frame, int(match[2] or 0))
+    return found
+
+
+_WARNING = re.compile(r"\(C75\d\d\).*")
+
+
+def parse_warnings(log: str) -> tuple[str, ...]:
+    """What the assembler says of slow code for Hopper, each line from its number (C75..) on.
+
+    Products that wait for each other, waits put between them, or a ``setmaxnreg`` without effect.
+    """
+    return tuple(match[0].rstrip() for match in _WARNING.finditer(log))
+
+
+def _read_cached(path: Path) -> tuple[bytes, dict[str, Resources], tuple[str, ...]] | None:
+    """What `_write_cached` wrote; None where it is missing or damaged, and then removed."""
+    try:
+        data, cubin = read_own(path.with_suffix(".checked")), read_own(path)
+    except FileNotFoundError:
+        return None
+    except NotOwnFolderError:
+        raise
+    except (NotOwnError, NotPlainError) as error:
+        warnings.warn(f"{error}; not used, compiled again", RuntimeWarning, stacklevel=3)
+        return None
+    head, _, described = data.partition(b"\n")
+    if head.decode(errors="replace") != hashlib.sha256(described + cubin).hexdigest():
+        path.unlink(missing_ok=True)
+        return None
+    found = json.loads(described)
+    if found.keys() != {"kernels", "warnings"}:  # written by an older version
+        return None
+    kernels = {name: Resources(**values) for name, values in found["kernels"].items()}
+    return cubin, kernels, tuple(found["warnings"])
+
+
+def _write_cached(
+    path: Path, cubin: bytes, resources: dict[str, Resources], warnings: tuple[str, ...]
+) -> None:
+    kernels = {name: asdict(values) for name, values in resources.items()}
+    described = json.dumps({"kernels": kernels, "warnings": warnings}).encode()
+    digest = hashlib.sha256(described + cubin).hexdigest().encode()
+    write_own(path, cubin)
+    write_own(path.with_suffix(".checked"), digest + b"\n" + described)
+
+
+def load(source: str, target: str, kernel: str, shared_bytes: int = 0) -> Any:
+    """A kernel (CuPy's `Function`) ready to launch on CuPy's current device.
+
+    Args:
+        source: CUDA C++ that defines ``extern "C" __global__`` functions.
+        target: the device's architecture, as `compile_cubin` takes it.
+        kernel: the function's name.
+        shared_bytes: dynamic shared memory that it will be launched with.
+    """
+    import cupy
+
+    return _load(source, target, kernel, shared_bytes, cupy.cuda.Device().id)
+
+
+@lru_cache(maxsize=512)
+def _load(source: str, target: str, kernel: str, shared_bytes: int, device: int) -> Any:
+    import cupy
+
+    function = _module(source, target, device).get_function(kernel)
+    if shared_bytes:  # more than 48 KB, static memory included, has to be asked for
+        cupy.cuda.driver.funcSetAttribute(function.ptr, _DYNAMIC_SHARED_BYTES, shared_bytes)
+    return function
+
+
+@lru_cache(maxsize=512)
+def _module(source: str, target: str, device: int) -> Any:
+    """The key holds the device, because a module belongs to one."""
+    from cupy.cuda.function import Module
+
+    module = Module()
+    module.load(compile_cubin(source, target).cubin)
+    return module
+
+
+def compile_all(jobs: Iterable[tuple[str, str]]) -> None:
+    """Compile (source, target) pairs into the cache by all cores: NVRTC lets other threads run.
+
+    Raises CompileError where one does not compile.
+    """
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(lambda job: compile_cubin(*job), dict.fromkeys(jobs)))
+
+
+@lru_cache(maxsize=32)
+def kernel_digest(operation: str) -> str:
+    """Sixteen hexadecimal digits that change when an operation's code does; needs no GPU.
+
+    Covers ``cuda/<operation>*.cuh`` (every kernel, for what has none of its own) with all their
+    headers, and the package's modules, so that a result can be traced to its code and Snakemake
+    knows what to run again.
+    """
+    kernels = sorted(SOURCES.glob(f"{operation}*.cuh")) or sorted(SOURCES.glob("*.cuh"))
+    modules = Path(__file__).parents[1].rglob("*.py")
+    texts = {path.name: path.read_text(encoding="utf-8") for path in modules}
+    for path in kernels:
+        for name, text in with_headers(path.read_text(encoding="utf-8"), SOURCES).items():
+            texts[f"{path.name}/{name}"] = text
+    return source_digest(texts)[:16]

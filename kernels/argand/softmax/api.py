@@ -1,0 +1,189 @@
+"""Softmax over the last axis: the problem, and the calls that a user makes.
+
+One pass over tiles of a row with a running maximum m and a running sum z,
+
+    m_new = max(m, m~),   z_new = e^(m - m_new) z + e^(m~ - m_new) z~,
+
+the formulation of Composable Kernel's tile softmax: no element is read twice to find the maximum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argand.device import is_cuda_array
+from argand.precision import Precision, get_precision
+from argand.runtime.checks import check_out
+from argand.softmax import cpu as numpy_softmax
+from argand.softmax.formats import REAL_KINDS, Operation, as_kind, output_kind
+
+LARGEST_SCALE = 2.0**60
+"""Of the exponents, and one over the smallest: its products with powers of two stay in fp32."""
+
+
+@dataclass(frozen=True)
+class SoftmaxProblem:
+    """What a call computes: e^(s x), its logarithm or that of its sum, over the last axis.
+
+    Attributes:
+        shape: of x.
+        operation: softmax, log_softmax, or logsumexp, whose result has no last axis.
+        precision: what x is rounded to, and in what exponentials and sums are taken.
+        input, output: kinds of the elements of x and of the result, of `softmax.formats`. Of a
+            complex x the squared magnitude is what goes in.
+        scale: s.
+    """
+
+    shape: tuple[int, ...]
+    operation: Operation
+    precision: Precision
+    input: str
+    output: str
+    scale: float = 1.0
+
+    @property
+    def columns(self) -> int:
+        """Length of the last axis."""
+        return self.shape[-1]
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return math.prod(self.shape[:-1])
+
+    @property
+    def result_shape(self) -> tuple[int, ...]:
+        """Of the result."""
+        return self.shape[:-1] if self.operation == "logsumexp" else self.shape
+
+    @property
+    def result_type(self) -> str:
+        """The array type of the result; uint16 holds the bits of bf16."""
+        return REAL_KINDS[self.output]
+
+
+def softmax(
+    x: Any,
+    *,
+    precision: str | Precision = "fp32",
+    rounding: Sequence[str] | str | None = None,
+    scale: float = 1.0,
+    power: bool = False,
+    format: str | None = None,
+    output: str | None = None,
+    out: Any = None,
+) -> Any:
+    """exp(s x) / sum(exp(s x)) over the last axis, at a precision.
+
+    Args:
+        x: ``(..., columns)``, any strides. NumPy arrays are computed on the CPU, CuPy arrays on
+            their GPU. Float16, float32, float64 and bf16 are read as they are, other real types
+            converted. It is rounded to the precision's operand (fp16 after scaling each row by a
+            power of two); exponentials and sums are taken in the accumulator's type.
+        precision, rounding: as in `argand.gemm`.
+        scale: s, an inverse temperature, positive and within 2^60 of 1.
+        power: x is complex, and its squared magnitude, rounded once, stands for x.
+        format: ``"bf16"`` where x holds the bits of bf16 as uint16; arrays of ml_dtypes' bfloat16
+            need none.
+        output: fp64, fp32, fp16 or bf16 (as uint16) for the result; where it is left out, fp64 at
+            fp64 and fp32 otherwise.
+        out: where the result goes. It may be x, or overlap it in any way.
+
+    Returns:
+        The shape of x. As in SciPy a row of -inf alone, or with +inf or NaN in it, is NaN.
+
+    Raises:
+        ValueError: a zero-dimensional x, no columns, complex numbers without ``power`` or others
+            with it, an unknown precision or kind, a scale out of range, a wrong out.
+        TypeError: x and out on different devices.
+    """
+    options = (precision, rounding, scale, power, format, output)
+    return _dispatch("softmax", x, out, options)
+
+
+def log_softmax(
+    x: Any,
+    *,
+    precision: str | Precision = "fp32",
+    rounding: Sequence[str] | str | None = None,
+    scale: float = 1.0,
+    power: bool = False,
+    format: str | None = None,
+    output: str | None = None,
+    out: Any = None,
+) -> Any:
+    """s x - log(sum(exp(s x))) over the last axis; arguments and errors as in `softmax`.
+
+    As in SciPy a row of -inf alone, or with NaN in it, is NaN; in one with +inf that is NaN, and
+    all else -inf.
+    """
+    options = (precision, rounding, scale, power, format, output)
+    return _dispatch("log_softmax", x, out, options)
+
+
+def logsumexp(
+    x: Any,
+    *,
+    precision: str | Precision = "fp32",
+    rounding: Sequence[str] | str | None = None,
+    scale: float = 1.0,
+    power: bool = False,
+    format: str | None = None,
+    output: str | None = None,
+    out: Any = None,
+) -> Any:
+    """log(sum(exp(s x))) over the last axis, which the result does not have.
+
+    Arguments and errors as in `softmax`. As in SciPy a row with +inf in it is +inf, one of -inf
+    alone -inf, one with NaN NaN.
+    """
+    options = (precision, rounding, scale, power, format, output)
+    return _dispatch("logsumexp", x, out, options)
+
+
+_Options = tuple[str | Precision, Sequence[str] | str | None, float, bool, str | None, str | None]
+"""Precision, rounding, scale, power, format and output, as they were given."""
+
+
+def _dispatch(operation: Operation, x: Any, out: Any, options: _Options) -> Any:
+    on_gpu = is_cuda_array(x)
+    if on_gpu:
+        from argand.softmax import gpu as cuda_softmax
+
+        key = cuda_softmax.key_of(operation, x, out, options)
+        if key is not None:
+            found = cuda_softmax.repeat(key, x, out)
+            if found is not None:
+                return found
+    if out is not None and is_cuda_array(out) != on_gpu:
+        raise TypeError("x and out must both be NumPy arrays or both be CuPy arrays")
+    if not on_gpu:
+        x = np.asarray(x)
+        problem, x = _posed(operation, x, out, options)
+        return numpy_softmax.softmax(problem, x, out)
+    with x.device:
+        problem, read = _posed(operation, x, out, options)
+        return cuda_softmax.softmax(problem, read, out, key if read is x else None)
+
+
+def _posed(operation: Operation, x: Any, out: Any, options: _Options) -> tuple[SoftmaxProblem, Any]:
+    """The problem of a call, and x in the kind of element that it names."""
+    precision, rounding, scale, power, format, output = options
+    row = get_precision(precision, rounding)
+    if x.ndim == 0:
+        raise ValueError(f"x must be real with at least 1 axis, got {x.dtype} of shape {x.shape}")
+    if x.shape[-1] == 0:
+        raise ValueError(f"x must have at least one column, got shape {x.shape}")
+    if not 1 / LARGEST_SCALE <= scale <= LARGEST_SCALE:
+        raise ValueError(f"scale must be from 2^-60 to 2^60, got {scale}")
+    x, kind = as_kind(x, format, power, row)
+    problem = SoftmaxProblem(
+        tuple(x.shape), operation, row, kind, output_kind(row, output), float(scale)
+    )
+    check_out(out, problem.result_shape, problem.result_type)
+    return problem, x

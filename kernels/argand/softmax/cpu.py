@@ -1,0 +1,197 @@
+"""Softmax on the CPU, with the rounding of the GPU's: the model of every precision."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from argand.device import available_cores
+from argand.precision import BF16, FP16, FP32, FP64, Precision
+from argand.rounding import Array, power_of_two, round_operand, scale_exponents
+from argand.softmax.formats import COMPLEX_KINDS, bf16_bits, bf16_values
+
+if TYPE_CHECKING:
+    from argand.softmax.api import SoftmaxProblem
+
+_TILE_COLUMNS = 32768
+"""Columns of a tile: an element is read once where a row is not longer than a tile."""
+_BLOCK_VALUES = 1 << 21
+"""Values of the rows that a thread works on at a time: they stay in the last-level cache, and
+NumPy's calls are long enough that threads seldom wait for each other's hold of the interpreter."""
+_UNSHIFTED = 60.0
+"""Largest exponent of a row whose exponentials are taken as they are: e^60 times 2^40 is finite."""
+_FAR = -80.0
+"""Exponent of a tile below its row's maximum from which on a factor of e^-80 is taken twice."""
+_ALONE = 1 + 1e-6
+"""Up to how many times its largest term a row's sum may be that term alone, rounded."""
+_EXACT_KINDS = {"float64": FP64.name, "float32": FP32.name}
+"""The kind whose numbers are computed with as they are, by the type that is computed in."""
+
+
+def softmax(problem: SoftmaxProblem, x: Array, out: Array | None) -> Array:
+    """Solve a SoftmaxProblem, its rows shared among threads; ``out`` is checked."""
+    target = out if out is not None else np.empty(problem.result_shape, problem.result_type)
+    rows = x.reshape(-1, problem.columns)
+    shape = rows.shape[: 1 + (problem.operation != "logsumexp")]
+    # Rows are written while others are still read: in place alone that is safe.
+    direct = target.flags.c_contiguous and (
+        _in_place(rows, target) or not np.may_share_memory(rows, target)
+    )
+    results = target.reshape(shape) if direct else np.empty(shape, target.dtype)
+    step = max(1, _BLOCK_VALUES // problem.columns)
+    starts = range(0, len(rows), step)
+
+    def work(start: int) -> None:
+        block = slice(start, start + step)
+        _solve(rows[block], results[block], problem)
+
+    if len(starts) > 1 and available_cores() > 1:
+        with ThreadPoolExecutor(available_cores()) as pool:
+            for _ in pool.map(work, starts):
+                pass
+    else:
+        for start in starts:
+            work(start)
+    if not direct:
+        target[...] = results.reshape(problem.result_shape)
+    return target
+
+
+def _in_place(rows: Array, target: Array) -> bool:
+    """Whether each element of a contiguous target lies where that of the rows does."""
+    return bool(
+        rows.ctypes.data == target.ctypes.data
+        and rows.dtype == target.dtype
+        and rows.size == target.size
+        and rows.flags.c_contiguous
+    )
+
+
+def _solve(x: Array, out: Array, problem: SoftmaxProblem) -> None:
+    """Some rows; ``out`` is contiguous."""
+    real = problem.precision.real_output
+    if problem.operation == "logsumexp":
+        found = np.empty(x.shape, real)
+        _round_into(out, _rows(x, found, problem)[:, 0], problem.output)
+    elif _EXACT_KINDS[real] == problem.output:
+        _rows(x, out, problem)
+    else:
+        found = np.empty(x.shape, real)
+        _rows(x, found, problem)
+        _round_into(out, found, problem.output)
+
+
+def _round_into(out: Array, values: Array, kind: str) -> None:
+    with np.errstate(over="ignore"):
+        out[...] = bf16_bits(values.astype(np.float32)) if kind == BF16.name else values
+
+
+def _rows(x: Array, out: Array, problem: SoftmaxProblem) -> Array:
+    """The tiled recurrence over some rows; ``out`` is a contiguous (rows, columns) of its type.
+
+    Returns the logarithm of each row's sum, (rows, 1), for logsumexp, which leaves ``out``
+    undefined; otherwise the sums.
+    """
+    tiles = [
+        slice(start, start + _TILE_COLUMNS) for start in range(0, problem.columns, _TILE_COLUMNS)
+    ]
+    exponents = _exponents(x, problem)
+    scale = out.dtype.type(problem.scale)
+    log = problem.operation == "log_softmax"
+    running_max = np.full((len(x), 1), -np.inf, out.dtype)
+    running_sum = np.zeros((len(x), 1), out.dtype)
+    largest = running_max
+    shifts = []
+    # inf - inf is meant: what SciPy has as NaN, in rows of -inf alone or with +inf in them, is NaN.
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        for tile in tiles:
+            values = _operand(x[:, tile], problem, exponents)
+            tile_max = values.max(axis=-1, keepdims=True)
+            largest = np.maximum(largest, tile_max)
+            nothing = tile_max == -np.inf
+            shift = np.where(nothing, 0, tile_max)
+            if problem.operation == "softmax":
+                # No need to shift: nothing overflows, and what vanishes would do so anyway.
+                shift[(scale * tile_max >= 0) & (scale * tile_max <= _UNSHIFTED)] = 0
+            exponentials = out[:, tile]
+            if shift.any():
+                values = np.subtract(values, shift, out=exponentials)
+            if scale != 1:
+                values = np.multiply(values, scale, out=exponentials)
+            if log:
+                if values is not exponentials:
+                    exponentials[...] = values
+                exponentials = np.exp(values)
+            else:
+                np.exp(values, out=exponentials)
+            tile_sum = exponentials.sum(axis=-1, keepdims=True)
+            # The sum is about the shift, which stands for the maximum from here on.
+            tile_max = np.where(nothing, tile_max, shift)
+            new_max = np.maximum(running_max, tile_max)
+            running_sum = _rescale(running_sum, running_max, new_max, scale) + _rescale(
+                tile_sum, tile_max, new_max, scale
+            )
+            running_max = new_max
+            shifts.append(shift)
+        if problem.operation == "logsumexp":
+            total = scale * running_max + np.log(running_sum)
+            return np.where(np.isinf(running_max), running_max, total)
+        # The logarithm of such a row's sum is +inf: each element less that is -inf, or NaN at +inf.
+        unbounded = running_max == np.inf
+        # A term that is all of its row's sum is to give 1, which its reciprocal may not.
+        alone = not (running_sum > _ALONE * np.exp(scale * (largest - running_max))).all()
+        for tile, shift in zip(tiles, shifts, strict=True):
+            if log:
+                out[:, tile] += np.where(unbounded, -np.inf, scale * (shift - running_max))
+                out[:, tile] -= np.where(unbounded, 0, np.log(running_sum))
+            else:
+                # A tile of -inf alone has shift 0, maybe far above the row: 0 x e^inf is NaN.
+                reach = scale * np.minimum(shift - running_max, 0)
+                far = reach < _FAR
+                if far.any():
+                    # In two steps, neither of which leaves fp32's range where the result does not.
+                    reach = np.where(far, reach / 2, reach)
+                    out[:, tile] *= np.where(far, np.exp(reach), 1)
+                divisor = running_sum / np.exp(reach)
+                if alone:
+                    out[:, tile] /= divisor
+                else:
+                    out[:, tile] *= 1 / divisor
+    return running_sum
+
+
+def _rescale(total: Array, old_max: Array, new_max: Array, scale: Any) -> Array:
+    """e^(s (old - new)) total; 0 where nothing finite was seen yet."""
+    return np.where(old_max == -np.inf, 0, np.exp(scale * (old_max - new_max)) * total)
+
+
+def _exponents(x: Array, problem: SoftmaxProblem) -> Array | None:
+    """Of the powers of two by which rows are multiplied before rounding, if they are."""
+    if not problem.precision.scaled:
+        return None
+    if problem.input in COMPLEX_KINDS or problem.input in (FP16.name, BF16.name):
+        x = _numbers(x, problem)
+    return scale_exponents(x, -1)
+
+
+def _numbers(x: Array, problem: SoftmaxProblem) -> Array:
+    """Elements as numbers in the type that is computed in."""
+    real: str = problem.precision.real_output
+    if problem.input == BF16.name:
+        x = bf16_values(x)
+    elif problem.input in COMPLEX_KINDS:
+        re, im = (part.astype(real, copy=False) for part in (x.real, x.imag))
+        return np.asarray(re * re + im * im)
+    return x.astype(real, copy=False)
+
+
+def _operand(x: Array, problem: SoftmaxProblem, exponents: Any) -> Array:
+    """Values as the precision holds them, in the accumulator's type."""
+    precision: Precision = problem.precision
+    values = _numbers(x, problem)
+    if exponents is None:
+        return round_operand(values, precision)
+    values = round_operand(values * power_of_two(exponents), precision)
+    return np.asarray(values * power_of_two(-exponents))

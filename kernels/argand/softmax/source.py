@@ -1,0 +1,91 @@
+"""The CUDA C++ of a softmax kernel, and the structure that it takes. Needs no GPU and no CuPy."""
+
+from __future__ import annotations
+
+import math
+
+from argand.runtime.arguments import Fields, size_check
+from argand.softmax.plan import SoftmaxForm, SoftmaxPlan
+
+ARGUMENTS: Fields = (
+    ("const void*", "x"), ("const void*", "x_end"), ("void*", "out"),
+    ("int64", "rows"), ("int64", "columns"), ("int64", "x_stride"), ("int64", "out_stride"),
+    ("double", "scale"), ("float", "scale_f"), ("float", "per_power"),
+    ("float", "power_high"), ("float", "power_low"), ("float", "reach"), ("float", "cell"),
+    ("void*", "places"), ("int64", "slice"), ("int64", "stages"), ("int64", "lag"),
+)  # fmt: skip
+"""Members of ``SoftmaxArguments`` in ``cuda/softmax_plan.cuh``."""
+
+
+def kernel_name(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
+    """The kernel's symbol."""
+    edges = "_edges" * form.edges + "_scaled" * (not form.unit)
+    return (
+        f"{form.operation}_{form.input}_{form.output}_{form.precision.symbol}_{plan.how}_"
+        f"{plan.cluster}x{plan.row_threads}x{plan.values}_{form.vector}{edges}"
+    )
+
+
+def softmax_source(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
+    """The CUDA C++ of one kernel of the family."""
+    precision = form.precision
+    held = "exact" if precision.exact_operands else precision.operand.name
+    roundings = ", ".join(
+        f"Rounding::{(*precision.roundings, precision.roundings[0])[i]}" for i in range(2)
+    )
+    fields = {
+        "operation": f"Operation::{form.operation}",
+        "input": f"Kind::{form.input}",
+        "output": f"Kind::{form.output}",
+        "wide": str(form.wide).lower(),
+        "unit": str(form.unit).lower(),
+        "held": f"Held::{held}",
+        "terms": precision.terms,
+        "roundings": f"{{{roundings}}}",
+        "row_threads": plan.row_threads,
+        "block_threads": plan.block_threads,
+        "values": plan.values,
+        "vector": form.vector,
+        "edges": str(form.edges).lower(),
+        "resident": str(plan.resident).lower(),
+        "staged": str(plan.staged).lower(),
+        "cluster": plan.cluster,
+        "ring": str(plan.ring).lower(),
+        "watched": str(plan.watched).lower(),
+    }
+    members = ", ".join(f".{name} = {value}" for name, value in fields.items())
+    cluster = (
+        f"__cluster_dims__({plan.cluster}, 1, 1) " if plan.cluster > 1 and not plan.ring else ""
+    )
+    return (
+        '#include "softmax.cuh"\n'
+        f"{size_check('SoftmaxArguments', ARGUMENTS)}"
+        f"constexpr SoftmaxPlan kPlan{{{members}}};\n"
+        f'extern "C" __global__ void {cluster}'
+        f"__launch_bounds__({plan.block_threads}, {plan.blocks})\n"
+        f"{kernel_name(form, plan)}(const __grid_constant__ SoftmaxArguments args) {{\n"
+        "    softmax_rows<kPlan>(args);\n"
+        "}\n"
+    )
+
+
+def scale_arguments(scale: float) -> dict[str, float]:
+    """The members of ``SoftmaxArguments`` that a scale s of the exponents e^(s x) decides.
+
+    ln(2) / s in two parts whose sum has twice fp32's precision. What lies 180 powers of two below
+    a row's maximum is counted as if it lay there: it is less than half of fp32's smallest number.
+    A cell is some 2^14 powers of two wide.
+    """
+    import numpy as np
+
+    power = math.log(2) / scale
+    high = float(np.float32(power))
+    return {
+        "scale": scale,
+        "scale_f": scale,
+        "per_power": 1 / power,
+        "power_high": high,
+        "power_low": (power - high) * scale,
+        "reach": 180 * power,
+        "cell": 2.0 ** (14 + math.floor(math.log2(power))),
+    }

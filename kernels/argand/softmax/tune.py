@@ -1,0 +1,139 @@
+"""Measuring which way of holding a softmax's rows is the fastest on the GPU at hand; keeping it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from argand.device import gpu
+from argand.precision import PRECISIONS, Precision, get_precision
+from argand.runtime.compiler import compile_all
+from argand.runtime.measure import print_table, ranked, require_gpu, two_sizes
+from argand.runtime.timing import queued_seconds
+from argand.softmax.api import SoftmaxProblem
+from argand.softmax.formats import (
+    COMPLEX_KINDS,
+    ELEMENT_BYTES,
+    OPERATIONS,
+    REAL_KINDS,
+    Operation,
+    output_kind,
+)
+from argand.softmax.heuristics import SoftmaxWay, ways
+from argand.softmax.source import softmax_source
+
+# `argand.softmax.tuned` is imported where it is used: it is run as a command.
+
+Measured = list[tuple[SoftmaxWay, float]]
+"""Ways of holding rows with their microseconds, the fastest first."""
+
+
+def tune_softmax(
+    rows: int,
+    columns: int,
+    *,
+    operation: Operation = "softmax",
+    precision: str | Precision = "fp32",
+    input: str = "fp32",
+    output: str | None = None,
+    scale: float = 1.0,
+) -> Measured:
+    """Time every way to hold rows of this length on the current GPU and keep the fastest.
+
+    From then on softmaxes of about this length and number of rows (within an eighth of an octave),
+    of these kinds and with rows that lie on boundaries of 16 bytes as these do, take that way where
+    it is legal, in this process and in later ones, until the card, its driver or the kernels
+    change.
+
+    Args:
+        rows, columns: of contiguous random numbers.
+        operation: softmax, log_softmax or logsumexp.
+        precision, output, scale: as of `argand.softmax`.
+        input: fp64, fp32, fp16 or bf16, or complex64 and complex128, whose power is taken.
+
+    Returns:
+        Each way and the median of its time in microseconds, the fastest first. Ways that are three
+        times slower in the first call have been called once only.
+
+    Raises:
+        ValueError: no rows or columns, an unknown precision or kind.
+        DeviceError: no GPU answers.
+        OSError: the table cannot be written.
+    """
+    problem = _problem(rows, columns, operation, get_precision(precision), input, output, scale)
+    require_gpu()
+    import cupy
+
+    from argand.softmax import tuned as softmax_tuning
+    from argand.softmax.gpu import SoftmaxLaunch, forced
+
+    device = gpu(cupy.cuda.Device().id)
+    arch = device.require_arch()
+    x = _operand(input, rows, columns)
+    out = cupy.empty(problem.result_shape, problem.result_type)
+    form = SoftmaxLaunch(problem, x, out).form
+    plans = ways(form, arch, columns)
+    compile_all((softmax_source(form, plan), arch.target) for plan in plans.values())
+    calls: dict[SoftmaxWay, Callable[[], object]] = {}
+    for way, plan in plans.items():
+        with forced.to((plan, form.vector)):
+            try:
+                launch = SoftmaxLaunch(problem, x, out)
+            except RuntimeError:  # more blocks than run at a time
+                continue
+        calls[way] = partial(launch, x.data.ptr, out.data.ptr)
+
+    def times(way: SoftmaxWay, count: int) -> list[float]:
+        calls[way]()
+        return [1e6 * seconds for seconds in queued_seconds([calls[way]], count)]
+
+    found = ranked(calls, times)
+    softmax_tuning.TABLE.keep(device.index, {softmax_tuning.key(form, rows, columns): found[0][0]})
+    return found
+
+
+def _problem(
+    rows: int, columns: int, operation: Operation, precision: Precision, input: str,
+    output: str | None, scale: float,
+) -> SoftmaxProblem:  # fmt: skip
+    if rows < 1 or columns < 1:
+        raise ValueError(f"rows and columns must be positive, got {rows} and {columns}")
+    if operation not in OPERATIONS:
+        raise ValueError(f"operation must be one of {list(OPERATIONS)}, got {operation!r}")
+    if input not in ELEMENT_BYTES:
+        raise ValueError(f"input must be one of {list(ELEMENT_BYTES)}, got {input!r}")
+    return SoftmaxProblem(
+        (rows, columns), operation, precision, input, output_kind(precision, output), scale
+    )
+
+
+def _operand(kind: str, rows: int, columns: int) -> Any:
+    """Normal random numbers on the GPU."""
+    import cupy
+
+    rng = cupy.random.default_rng(0)
+    if kind in COMPLEX_KINDS:
+        real = cupy.float64 if kind == "complex128" else cupy.float32
+        return rng.standard_normal((rows, columns, 2), dtype=real).view(kind)[..., 0]
+    x = rng.standard_normal((rows, columns), dtype=cupy.float32)
+    if kind == "bf16":
+        return (x.view(cupy.uint32) >> 16).astype(cupy.uint16)
+    return x.astype(REAL_KINDS[kind], copy=False)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure the softmaxes named on the command line; their table goes to standard output."""
+    parser = argparse.ArgumentParser(
+        prog="python -m argand.softmax.tuned",
+        description="Measure the fastest way to hold rows of softmaxes on this GPU, and keep it.",
+    )
+    parser.add_argument("shapes", nargs="+", metavar="ROWSxCOLUMNS", type=two_sizes("ROWSxCOLUMNS"))
+    parser.add_argument("--operation", choices=OPERATIONS, default="softmax")
+    parser.add_argument("--precision", choices=list(PRECISIONS), default="fp32")
+    parser.add_argument("--input", choices=list(ELEMENT_BYTES), default="fp32")
+    parser.add_argument("--output", choices=list(REAL_KINDS))
+    given = parser.parse_args(arguments)
+    how = {name: getattr(given, name) for name in ("operation", "precision", "input", "output")}
+    return print_table(parser.prog, "columns", given.shapes, partial(tune_softmax, **how))
