@@ -114,7 +114,7 @@ def test_without_a_gpu(capsys: pytest.CaptureFixture[str]) -> None:
         tune_dft(10, 100)
     assert main(["10x100"]) == 2
     assert "needs an NVIDIA GPU" in capsys.readouterr().err
-    module = [sys.executable, "-W", "error", "-m", "argand.dft.tuned", "3"]
+    module = [sys.executable, "-W", "error", "-m", "argand", "tune", "dft", "3"]
     found = subprocess.run(module, capture_output=True, text=True, check=False)
     assert found.returncode == 2
     assert "must be ROWSxLENGTH" in found.stderr

@@ -148,7 +148,7 @@ def test_the_command_measures_each_shape(
 
 def test_the_command_runs_as_a_module_without_a_warning() -> None:
     found = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "argand.softmax.tuned", "--help"],
+        [sys.executable, "-W", "error", "-m", "argand", "tune", "softmax", "--help"],
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
     assert "ROWSxCOLUMNS" in found.stdout

@@ -9,6 +9,7 @@ from typing import Any
 import argand
 import pytest
 from argand import DeviceError
+from argand.__main__ import main as command
 from argand.gemm.heuristics import GemmChoice
 from argand.gemm.tune import main, tune
 from argand.runtime.measure import ranked
@@ -129,8 +130,25 @@ def test_the_command_refuses_other_sizes(text: str, capsys: pytest.CaptureFixtur
 def test_the_command_runs_as_a_module_without_a_warning() -> None:
     """Which Python gives where a package imports a module that is then run."""
     found = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "argand.gemm.tuned", "--help"],
+        [sys.executable, "-W", "error", "-m", "argand", "tune", "gemm", "--help"],
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
     assert "BATCH" in found.stdout
     assert found.stderr == ""
+
+
+@pytest.mark.parametrize("given", [[], ["tune"], ["tune", "fft", "8"], ["gemm", "8x8x8"]])
+def test_the_command_names_what_can_be_tuned(
+    given: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(given) == 2
+    assert "tune gemm|softmax|dft|gates" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("_no_gpu")
+def test_gates_are_tuned_on_a_gpu_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(["tune", "gates", "20"]) == 2
+    assert "tuning needs an NVIDIA GPU" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        command(["tune", "gates", "20", "--precision", "fp8"])
+    assert "precision must be one of" in capsys.readouterr().err

@@ -95,7 +95,7 @@ def ways(length: int, precision: Precision, arch: Arch, most: int = MOST) -> lis
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure the transforms named on the command line; their table goes to standard output."""
     parser = argparse.ArgumentParser(
-        prog="python -m argand.dft.tuned",
+        prog="python -m argand tune dft",
         description="Measure the fastest plan of transforms on this GPU, and keep it.",
     )
     parser.add_argument("shapes", nargs="+", metavar="ROWSxLENGTH", type=two_sizes("ROWSxLENGTH"))

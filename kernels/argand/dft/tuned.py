@@ -1,13 +1,12 @@
 """The table of measured choices of transforms: which plan, or cuFFT, was the fastest on a device.
 
-`argand.tune_dft` fills it, or ``python -m argand.dft.tuned 4096x1018``. What is not in it takes
+`argand.tune_dft` fills it, or ``python -m argand tune dft 4096x1018``. What is not in it takes
 the choice of `dft.heuristics`, whose thresholds between ours and cuFFT were measured on an H200.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -86,9 +85,3 @@ TABLE = ChoiceTable(
     "dft", "dft-plans", _entry,
     "transforms take the choice of another device until `argand.tune_dft`",
 )  # fmt: skip
-
-
-if __name__ == "__main__":
-    from argand.dft.tune import main
-
-    sys.exit(main())

@@ -18,10 +18,6 @@ from argand.precision import PRECISIONS, Precision, get_precision
 from argand.runtime.measure import ranked, require_gpu
 from argand.runtime.timing import queued_seconds
 
-# `argand.gemm.tuned` is imported where it is used: it is run as a command, and Python warns of a
-# module that its own package has imported already.
-
-
 Measured = list[tuple[GemmChoice, float]]
 """Ways of solving a product with their microseconds, the fastest first."""
 
@@ -145,7 +141,7 @@ def _operand(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure the products named on the command line; their table goes to standard output."""
     parser = argparse.ArgumentParser(
-        prog="python -m argand.gemm.tuned",
+        prog="python -m argand tune gemm",
         description="Measure the fastest way to solve products on this GPU, and keep it.",
     )
     tensor = [name for name, row in PRECISIONS.items() if not row.exact_operands]

@@ -1,12 +1,11 @@
 """The table of measured choices of products: which way of solving one was the fastest on a device.
 
-`argand.tune` fills it, or ``python -m argand.gemm.tuned 4096x4096x4096``.
+`argand.tune` fills it, or ``python -m argand tune gemm 4096x4096x4096``.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
@@ -93,9 +92,3 @@ def _ways(
 TABLE = ChoiceTable(
     "gemm", "plans", _entry, "products are planned by estimates until `argand.tune`"
 )
-
-
-if __name__ == "__main__":
-    from argand.gemm.tune import main
-
-    sys.exit(main())

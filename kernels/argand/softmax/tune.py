@@ -126,7 +126,7 @@ def _operand(kind: str, rows: int, columns: int) -> Any:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure the softmaxes named on the command line; their table goes to standard output."""
     parser = argparse.ArgumentParser(
-        prog="python -m argand.softmax.tuned",
+        prog="python -m argand tune softmax",
         description="Measure the fastest way to hold rows of softmaxes on this GPU, and keep it.",
     )
     parser.add_argument("shapes", nargs="+", metavar="ROWSxCOLUMNS", type=two_sizes("ROWSxCOLUMNS"))

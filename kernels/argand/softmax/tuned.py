@@ -1,13 +1,12 @@
 """The table of measured choices of softmaxes: which way of holding rows was fastest on a device.
 
-`argand.tune_softmax` fills it, or ``python -m argand.softmax.tuned 4096x32768``. What is not in it
+`argand.tune_softmax` fills it, or ``python -m argand tune softmax 4096x32768``. What is not in it
 takes the ladders of `softmax.heuristics`, measured on an H200.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 from argand.device import Arch
@@ -44,9 +43,3 @@ TABLE = ChoiceTable(
     "softmax", "softmax-plans", _entry,
     "softmaxes take the ladders of another device until `argand.tune_softmax`",
 )  # fmt: skip
-
-
-if __name__ == "__main__":
-    from argand.softmax.tune import main
-
-    sys.exit(main())

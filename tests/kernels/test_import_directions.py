@@ -1,0 +1,78 @@
+"""Which packages of argand import which: arrows point to what knows less, without circles."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import argand
+
+ROOT = Path(argand.__file__).parent
+ABOVE_ALL = ("argand", "argand.__main__")
+"""The public names and the command: they import every operation."""
+ALLOWED = {
+    "": {""},
+    "runtime": {"", "runtime"},
+    "gemm": {"", "runtime", "gemm"},
+    "softmax": {"", "runtime", "softmax"},
+    "dft": {"", "runtime", "dft"},
+    "gates": {"", "runtime", "gates", "gemm"},
+}
+"""By package ("" are the modules beside the packages) the packages that it may import."""
+
+
+def modules() -> dict[str, Path]:
+    """Every module of argand by its full name."""
+    found = {}
+    for path in ROOT.rglob("*.py"):
+        parts = ("argand", *path.relative_to(ROOT).with_suffix("").parts)
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = modules()
+
+
+def imported(path: Path, *, at_import: bool) -> Iterator[str]:
+    """The modules of argand that a file imports; ``at_import`` leaves out what functions import."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = tree.body if at_import else ast.walk(tree)
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.startswith("argand"))
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("argand"):
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in MODULES else str(node.module)
+
+
+def package(module: str) -> str:
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 and parts[1] in ALLOWED else ""
+
+
+def test_arrows_point_down() -> None:
+    up = [
+        f"{module} -> {other}"
+        for module, path in MODULES.items()
+        if module not in ABOVE_ALL
+        for other in imported(path, at_import=False)
+        if other == "argand" or package(other) not in ALLOWED[package(module)]
+    ]
+    assert up == []
+
+
+def test_there_is_no_circle() -> None:
+    arrows = {name: set(imported(path, at_import=True)) for name, path in MODULES.items()}
+    while arrows:
+        leaves = {name for name, others in arrows.items() if not others & arrows.keys() - {name}}
+        assert leaves, f"circles among {sorted(arrows)}"
+        arrows = {name: others for name, others in arrows.items() if name not in leaves}
+
+
+def test_both_see_what_is_wrong(tmp_path: Path) -> None:
+    path = tmp_path / "x.py"
+    path.write_text("def f():\n    from argand.gemm import api\n    import argand.dft.plan\n")
+    assert sorted(imported(path, at_import=False)) == ["argand.dft.plan", "argand.gemm.api"]
+    assert list(imported(path, at_import=True)) == []
