@@ -178,7 +178,7 @@ def test_what_holds_a_stream(arch: Arch) -> None:
 def test_the_sum_over_parts_of_k() -> None:
     """The launch's own source (`gemm.splitk_reduce`) says the same, but needs CuPy."""
     source = (
-        '#include "gemm_reduce.cuh"\n'
+        '#include "gemm/splitk_reduce.cuh"\n'
         'extern "C" __global__ void __launch_bounds__(256)\n'
         "f(const __grid_constant__ ReduceArguments args) { add_parts(args); }\n"
     )

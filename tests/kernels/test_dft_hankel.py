@@ -1,4 +1,4 @@
-"""Tables and places of transforms by Hankel matrices, as ``cuda/dft_hankel.cuh`` reads them."""
+"""Tables and places of transforms by Hankel matrices, as ``cuda/dft/hankel.cuh`` reads them."""
 
 from __future__ import annotations
 

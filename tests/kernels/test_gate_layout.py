@@ -107,7 +107,7 @@ def test_eight_lanes_meet_all_banks(kind: GateKind) -> None:
 
 
 def matrix_row(inside: bool, lane: int, half: int, row_tile: int) -> int:
-    """As ``matrix_row`` of gate_products.cuh."""
+    """As ``matrix_row`` of gates/operands.cuh."""
     places = [1, 2, 3] if inside else [0, 1, 2]
     return spread(lane >> 2, places) | half << (0 if inside else 3) | row_tile << 4
 

@@ -14,11 +14,11 @@ from argand.runtime.arguments import Arguments, Fields, arguments_dtype, size_ch
 from argand.runtime.compiler import CompileError, compile_cubin
 
 STRUCTURES: dict[str, tuple[str, Fields]] = {
-    "GemmArguments": ("gemm_mma.cuh", ARGUMENTS),
-    "ScanArguments": ("gemm_scan.cuh", SCAN_ARGUMENTS),
-    "PackArguments": ("gemm_pack.cuh", PACK_SOURCE),
-    "WgmmaArguments": ("gemm_wgmma_plan.cuh", WGMMA_ARGUMENTS),
-    "GateArguments": ("gate_tile.cuh", GATE_ARGUMENTS),
+    "GemmArguments": ("gemm/sm80_kernel.cuh", ARGUMENTS),
+    "ScanArguments": ("gemm/absmax_scan.cuh", SCAN_ARGUMENTS),
+    "PackArguments": ("gemm/pack_kernel.cuh", PACK_SOURCE),
+    "WgmmaArguments": ("gemm/sm90_plan.cuh", WGMMA_ARGUMENTS),
+    "GateArguments": ("gates/tile.cuh", GATE_ARGUMENTS),
 }
 C_TYPES: dict[str, type[ctypes._SimpleCData]] = {
     "int": ctypes.c_int, "uint32": ctypes.c_uint32, "int64": ctypes.c_longlong,

@@ -285,12 +285,18 @@ def test_the_digest_of_an_operation_follows_its_code(
     shutil.copytree(nvrtc.SOURCES, sources)
     monkeypatch.setattr(nvrtc, "SOURCES", sources)
     kernel_digest.cache_clear()
-    before = {name: kernel_digest(name) for name in ("gemm", "softmax", "dft")}
+    before = {name: kernel_digest(name) for name in ("gemm", "softmax", "dft", "gates", "other")}
     header = sources / "device" / "mma.cuh"  # which softmax does not include
     header.write_text(header.read_text() + "// edited\n")
     kernel_digest.cache_clear()
     after = {name: kernel_digest(name) for name in before}
-    kernel_digest.cache_clear()
+    kernel_digest.cache_clear()  # what follows is edited again
     assert after["gemm"] != before["gemm"]
     assert after["dft"] != before["dft"]
+    assert after["softmax"] == before["softmax"]
+    gate = sources / "gates" / "tile.cuh"
+    gate.write_text(gate.read_text() + "// edited\n")
+    last = {name: kernel_digest(name) for name in before}
+    kernel_digest.cache_clear()
+    assert {name for name in before if last[name] != after[name]} == {"gates", "other"}
     assert all(len(digest) == 16 for digest in before.values())

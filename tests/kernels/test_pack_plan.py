@@ -10,12 +10,12 @@ from argand.gemm.pack_plan import Aside, PackPlan, can_wait, lines_of, pack_asid
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import Division, Tiles, divide
 
-DEPTH = 256  # k that are counted together: gemm_wgmma_aside.cuh
+DEPTH = 256  # k that are counted together: gemm/sm90_fused_pack.cuh
 WARPS = 3
 
 
 def units(aside: Aside, plan: WgmmaPlan, k: int) -> list[tuple[int, int, int, int]]:
-    """(round, strip, chunk, part) of each unit, as pack_aside of gemm_wgmma_aside.cuh has it."""
+    """(round, strip, chunk, part) of each unit, as gemm/sm90_fused_pack.cuh has it."""
     chunks, parts = -(-pitch_of(k) // DEPTH), plan.block_n // aside.lines
     each = aside.round * chunks * parts
     found = []

@@ -9,7 +9,7 @@ from argand.gemm.sm90_scheduler import Division, OwnPlanes, Tiles, arrange, divi
 def pieces(division: Division, steps: int) -> list[list[tuple[int, int, bool]]]:
     """Of each block the split tiles that it has stages of, how many, and whether the last one.
 
-    As find_work of gemm_wgmma_work.cuh has it.
+    As find_work of gemm/sm90_scheduler.cuh has it.
     """
     found = []
     for block in range(division.blocks):
@@ -57,7 +57,7 @@ def test_short_or_full_tiles_stay_whole() -> None:
 @pytest.mark.parametrize("steps", [3, 8, 13, 128, 512])
 @pytest.mark.parametrize("room", [None, 0, 3, 50])
 def test_pieces_that_are_left_have_a_place_each(tiles: int, steps: int, room: int | None) -> None:
-    """As piece_place of gemm_wgmma_work.cuh counts them."""
+    """As piece_place of gemm/sm90_scheduler.cuh counts them."""
     division = divide(tiles, 132, steps, 32, room)
     period = division.period(steps)
     left = [

@@ -148,7 +148,7 @@ def plan_in_cuda(source: str, *checks: str) -> str:
     assert plan is not None
     asserted = "".join(f'static_assert({check}, "{check}");\n' for check in checks)
     return (
-        f'#include "gemm_wgmma_plan.cuh"\n{plan[0]}\n{asserted}extern "C" __global__ void f() {{}}'
+        f'#include "gemm/sm90_plan.cuh"\n{plan[0]}\n{asserted}extern "C" __global__ void f() {{}}'
     )
 
 

@@ -124,7 +124,7 @@ def test_an_edited_kernel_runs_again(root: Path, finished: Project, tmp_path: Pa
     moved = Project(copy, finished.folder, TINY)
     unchanged = moved.run("--dry-run", "--rerun-triggers", "params")
     assert "Nothing to be done" in unchanged.stdout + unchanged.stderr
-    kernel = next((copy / "kernels" / "argand" / "cuda").glob("gemm*.cuh"))
+    kernel = next((copy / "kernels" / "argand" / "cuda" / "gemm").glob("*.cuh"))
     kernel.write_text(kernel.read_text() + "\n// edited\n")
     done = moved.run("--dry-run", "--rerun-triggers", "params")
     planned = done.stdout + done.stderr

@@ -52,7 +52,7 @@ rule run:
         device=study.device,
         code=code_of_workload("run"),
         kernel_digest=lambda wildcards: kernel_digest(
-            study.workloads[whole(wildcards)].kind
+            study.workload(whole(wildcards)).operation
         ),
     message:
         "run      {wildcards.part}"

@@ -170,7 +170,7 @@ def blank_result(workload: Workload, implementation: Implementation, device: Dev
         rounding=",".join(implementation.precision.roundings),
         steps=implementation.steps,
         predicted_us=implementation.predicted_us,
-        kernel_digest=kernel_digest(workload.kind) if implementation.name == "argand" else "",
+        kernel_digest=kernel_digest(workload.operation) if implementation.name == "argand" else "",
         versions=versions(),
         timestamp=timestamp(),
     )

@@ -135,6 +135,9 @@ class Workload(ABC):
 
     kind: ClassVar[str]
     case_type: ClassVar[type[Case]]
+    operation: ClassVar[str] = ""
+    """The package of argand that computes it, whose code decides what runs again; of all where none
+    is named."""
     reads: ClassVar[tuple[str, ...]] = ()
     """Kinds whose products this kind takes as ``input: {workload: name}``."""
     splits: ClassVar[tuple[str, ...]] = ()

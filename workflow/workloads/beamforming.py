@@ -94,6 +94,7 @@ class Beamforming(Workload):
     """Station or array beams as one batched product."""
 
     kind: ClassVar[str] = "beamforming"
+    operation: ClassVar[str] = "gemm"
     case_type: ClassVar[type[Case]] = BeamformingCase
     splits: ClassVar[tuple[str, ...]] = ("frequency", "time")
     case: BeamformingCase

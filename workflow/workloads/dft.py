@@ -113,6 +113,7 @@ class Dft(Workload):
     """A batch of transforms of one length."""
 
     kind: ClassVar[str] = "dft"
+    operation: ClassVar[str] = "dft"
     case_type: ClassVar[type[Case]] = DftCase
     result_like: ClassVar[str] = "samples"
     splits: ClassVar[tuple[str, ...]] = OPERANDS[0].axes[:-1]

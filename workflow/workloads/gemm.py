@@ -94,6 +94,7 @@ class Gemm(Workload):
     """One product, or a batch of them."""
 
     kind: ClassVar[str] = "gemm"
+    operation: ClassVar[str] = "gemm"
     case_type: ClassVar[type[Case]] = GemmCase
     splits: ClassVar[tuple[str, ...]] = ("batch", "m")
     case: GemmCase

@@ -79,6 +79,7 @@ class Softmax(Workload):
     """Softmax of the rows of x."""
 
     kind: ClassVar[str] = "softmax"
+    operation: ClassVar[str] = "softmax"
     case_type: ClassVar[type[Case]] = SoftmaxCase
     result_like: ClassVar[str] = "x"
     reads: ClassVar[tuple[str, ...]] = ("beamforming",)

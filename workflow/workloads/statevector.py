@@ -86,6 +86,7 @@ class Statevector(Workload):
     """One circuit on one state."""
 
     kind: ClassVar[str] = "statevector"
+    operation: ClassVar[str] = "gates"
     case_type: ClassVar[type[Case]] = StatevectorCase
     result_like: ClassVar[str] = "state"
     case: StatevectorCase

@@ -24,7 +24,7 @@ LARGEST_SIZE = 1 << 16
 
 @dataclass(frozen=True)
 class ButterflyPlan:
-    """Transforms as convolutions of a product of radices, in fp32 (``cuda/dft_butterfly.cuh``).
+    """Transforms as convolutions of a product of radices, in fp32 (``cuda/dft/butterfly.cuh``).
 
     Attributes:
         length: N.

@@ -159,7 +159,7 @@ def passes_cycles(plan: PassesPlan) -> float:
 
 @lru_cache(maxsize=64)
 def _instructions(radix: int) -> float:
-    """Of a butterfly, as ``cuda/dft_radix.cuh`` divides it."""
+    """Of a butterfly, as ``cuda/dft/radix.cuh`` divides it."""
     if radix <= 4:
         return {1: 0, 2: 4, 3: 16, 4: 16}[radix]
     primes = prime_factors(radix)

@@ -20,7 +20,7 @@ LARGEST_STAGE = 32
 
 @dataclass(frozen=True)
 class ClusterPlan:
-    """Transforms of a power of two in fp32 (``cuda/dft_cluster.cuh``).
+    """Transforms of a power of two in fp32 (``cuda/dft/cluster.cuh``).
 
     Attributes:
         radices: A, B, D and E, of N1 = A B and N2 = D E.

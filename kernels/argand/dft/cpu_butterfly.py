@@ -1,4 +1,4 @@
-"""Convolutions by butterflies on the CPU, in fp32: the model of ``cuda/dft_butterfly.cuh``.
+"""Convolutions by butterflies on the CPU, in fp32: the model of ``cuda/dft/butterfly.cuh``.
 
 The same radices, divided alike, with the same twiddles; a GPU fuses products with sums.
 """

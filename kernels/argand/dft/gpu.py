@@ -1,4 +1,4 @@
-"""Transforms on a GPU: arrays to rows, launches of ``cuda/dft_*.cuh``, cuFFT where it is faster."""
+"""Transforms on a GPU: arrays to rows, launches of ``cuda/dft``, cuFFT where it is faster."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _MOST_BESIDE_ASIDE = ((88, 6), (112, 4), (128, 2))
 
 @dataclass(frozen=True)
 class HankelPlan:
-    """Transforms of a prime length by one product with Hankel matrices (``cuda/dft_hankel.cuh``).
+    """Transforms of a prime length by one product with Hankel matrices (``cuda/dft/hankel.cuh``).
 
     Attributes:
         length: L, an odd prime.

@@ -26,11 +26,11 @@ ARGUMENTS: Fields = (
     ("float", "factor"), ("float", "unit"), ("float", "sign"),
     ("float", "growth"),
 )  # fmt: skip
-"""Members of ``DftArguments`` in ``cuda/dft_plan.cuh``."""
+"""Members of ``DftArguments`` in ``cuda/dft/plan.cuh``."""
 
 
 def padded(width: int) -> int:
-    """Elements from line to line in shared memory; ``padded`` in ``cuda/dft_plan.cuh``."""
+    """Elements from line to line in shared memory; ``padded`` in ``cuda/dft/plan.cuh``."""
     return width if width % 2 else (width + 11) // 8 * 8 - 4
 
 
@@ -41,7 +41,7 @@ def _whole(elements: int) -> int:
 
 @dataclass(frozen=True)
 class DensePlan:
-    """Transforms of one length by one product each (``cuda/dft_dense.cuh``).
+    """Transforms of one length by one product each (``cuda/dft/dense.cuh``).
 
     Attributes:
         length: L.
@@ -102,7 +102,7 @@ class DensePlan:
 
 @dataclass(frozen=True)
 class ProductPlan:
-    """Transforms of length N1 N2 by two fused stages (``cuda/dft_product.cuh``).
+    """Transforms of length N1 N2 by two fused stages (``cuda/dft/product.cuh``).
 
     Attributes:
         first, second: N1 and N2.
@@ -171,7 +171,7 @@ def depth(precision: Precision) -> int:
 
 
 def folded_bytes(length: int, warps: int, precision: Precision) -> int:
-    """Of a table as `Fold` in ``cuda/dft_plan.cuh`` has it."""
+    """Of a table as `Fold` in ``cuda/dft/plan.cuh`` has it."""
     slices = -(-(length // 2) // depth(precision))
     return slices * folded_tiles(length, warps) * warps * precision.terms * WARP * 16
 
@@ -218,7 +218,7 @@ def dft_source(plan: Plan, precision: Precision) -> str:
     else:
         members = {"products": _products(precision), **members}
     return (
-        f'{before}#include "dft_{plan.kind}.cuh"\n'
+        f'{before}#include "dft/{plan.kind}.cuh"\n'
         f"{size_check('DftArguments', ARGUMENTS)}"
         f"constexpr {name}Plan kPlan{{{_members(members)}}};\n"
         f"static_assert(kPlan.shared_bytes() == {plan.shared_bytes(precision)}, "

@@ -1,4 +1,4 @@
-"""Gates on a GPU: launches the kernels of ``cuda/gate_*.cuh``.
+"""Gates on a GPU: launches the kernels of ``cuda/gates``.
 
 What depends on a gate's place alone (its layout, its kernel, its grid) is made once and kept; a
 call then uploads its matrix and fills in two addresses.

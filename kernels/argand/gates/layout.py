@@ -125,7 +125,7 @@ def _core_rows(rows: Sequence[int], inside: bool) -> tuple[int, ...]:
 
 
 def roles_of(kind: GateKind, tile: Tile) -> Roles:
-    """The roles of a kernel's bits; for tensor cores as ``cuda/gate_products.cuh`` has them."""
+    """The roles of a kernel's bits; for tensor cores as ``cuda/gates/operands.cuh`` has them."""
     rows, columns, inside = tile.rows, tile.columns, tile.inside
     threads = len(tile.thread_places)
     own = tile.thread_places[:_BANK_PLACES]

@@ -45,7 +45,7 @@ ARGUMENTS: Fields = (
     ("uint32", f"thread_plane[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_plane[{_MOST_CHUNKS}]"),
     ("int", "guarded"),
 )  # fmt: skip
-"""Members of ``GateArguments`` in ``cuda/gate_tile.cuh``."""
+"""Members of ``GateArguments`` in ``cuda/gates/tile.cuh``."""
 
 
 @dataclass(frozen=True)
@@ -250,14 +250,14 @@ def gate_source(plan: GatePlan) -> str:
     real = "double" if plan.item == CHUNK else "float"
     body = ""
     if plan.kind in ("sum", "permute"):
-        header = "gate_cores.cuh"
+        header = "gates/cuda_core_kernel.cuh"
         sizes = f"{plan.tile_bytes}, {plan.threads}, {plan.stages}"
         body = f"{plan.kind}_gate<{real}, {plan.width}, {inside}, {sizes}>(args);"
     elif plan.kind == "small":
-        header = "gate_cores.cuh"
+        header = "gates/cuda_core_kernel.cuh"
         body = f"small_gate<{real}, {plan.width}, {plan.threads}>(args);"
     elif plan.kind == "mma":
-        header = "gate_mma.cuh"
+        header = "gates/sm80_kernel.cuh"
         apart = "true" if sums_apart(row, plan.width) else "false"
         roundings = f"Rounding::{row.roundings[0]}, Rounding::{row.roundings[-1]}"
         body = (
@@ -265,7 +265,7 @@ def gate_source(plan: GatePlan) -> str:
             f"{inside}, {plan.stages}, {apart}> gate; gate.run(args);"
         )
     else:
-        header = "gate_wgmma_roles.cuh" if plan.roles else "gate_wgmma.cuh"
+        header = "gates/sm90_role_kernel.cuh" if plan.roles else "gates/sm90_kernel.cuh"
         name = "RolesGate" if plan.roles else "WgmmaGate"
         buffers = f", {_ROLES_BUFFERS}" if plan.roles else ""
         body = (

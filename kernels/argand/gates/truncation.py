@@ -64,8 +64,8 @@ def most_given_back(precision: Precision, width: int) -> float:
 def steps_of(plan: GatePlan) -> Array:
     """(2^width,): for each column of the matrix the step in which its products are added.
 
-    Steps are added from the last one down (``multiply`` in ``cuda/gate_mma.cuh`` and
-    ``cuda/gate_wgmma.cuh``).
+    Steps are added from the last one down (``multiply`` in ``cuda/gates/sm80_kernel.cuh`` and
+    ``cuda/gates/sm90_kernel.cuh``).
     """
     first, count = _step_bits(plan)
     return np.asarray((np.arange(2**plan.width) >> first) & (2**count - 1))

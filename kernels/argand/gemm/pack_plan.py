@@ -16,7 +16,7 @@ from argand.runtime.arguments import size_check
 
 THREADS = 256
 TILE = 4096
-"""Of a block, and how many numbers it packs. As in gemm_pack_tile.cuh."""
+"""Of a block, and how many numbers it packs. As in gemm/pack_tile.cuh."""
 _PITCH = 16
 """Planes are padded to a multiple of this many k."""
 _STRIPS_AT_ONCE = 4
@@ -88,7 +88,7 @@ PACK_SOURCE: tuple[tuple[str, str], ...] = (
     ("int64", "line_stride"), ("int64", "k_stride"), ("int64", "batch_stride"),
     *(("int", name) for name in ("lines", "k", "pitch", "wait", "flip")),
 )  # fmt: skip
-"""Of one source, in order: PackArguments of gemm_pack.cuh."""
+"""Of one source, in order: PackArguments of gemm/pack_kernel.cuh."""
 
 
 def pack_arguments(sources: int) -> tuple[tuple[str, str], ...]:
@@ -117,7 +117,7 @@ def pack_source(precision: Precision, plans: Sequence[PackPlan]) -> str:
         "    }\n"
     )
     return (
-        '#include "gemm_pack.cuh"\n'
+        '#include "gemm/pack_kernel.cuh"\n'
         f"struct Arguments {{ {sources} int64 first_blocks; }};\n"
         f"{size_check('Arguments', pack_arguments(len(plans)))}"
         f"{constants}"
@@ -154,7 +154,7 @@ def planes_bytes(precision: Precision, lines: int, k: int, batches: int) -> int:
 
 _ASIDE_DEPTH = 256
 _ASIDE_WARPS = 3
-"""As in gemm_wgmma_aside.cuh."""
+"""As in gemm/sm90_fused_pack.cuh."""
 _LEAD = 2
 """Chunks of 256 k that packing is ahead of loading in batches, at most a tile's."""
 

@@ -13,7 +13,7 @@ SCAN_LINES = {True: 8, False: 32}
 """Lines that a block of that kernel looks at, by whether k is contiguous: then a warp takes a line,
 its lanes along k; else lanes lie along lines."""
 
-# ScanArguments of gemm_scan.cuh.
+# ScanArguments of gemm/absmax_scan.cuh.
 SCAN_SOURCE = (
     "lines", "k", "line_stride", "k_stride", "batch_stride", "line_blocks",
 )  # fmt: skip
@@ -34,7 +34,7 @@ def scan_source(a_k_fast: bool, b_k_fast: bool) -> str:
     """The CUDA C++ of the kernel that finds each line's largest magnitude, for scaling."""
     looks = [f"largest_magnitudes<{str(fast).lower()}>" for fast in (a_k_fast, b_k_fast)]
     return (
-        '#include "gemm_scan.cuh"\n'
+        '#include "gemm/absmax_scan.cuh"\n'
         f"{size_check('ScanArguments', SCAN_ARGUMENTS)}"
         f'extern "C" __global__ void __launch_bounds__({SCAN_THREADS})\n'
         f"{SCAN_KERNEL}(const __grid_constant__ ScanArguments args) {{\n"

@@ -220,7 +220,7 @@ def kernel_name(precision: Precision, plan: GemmPlan) -> str:
     return f"gemm_{precision.symbol}_{tile}_{layout}{plan.vector}{looks}"
 
 
-# The arguments of every kernel of the family, in order: GemmArguments of gemm_mma.cuh.
+# The arguments of every kernel of the family, in order: GemmArguments of gemm/sm80_kernel.cuh.
 ARGUMENTS: tuple[tuple[str, str], ...] = (
     *(("const float2*", name) for name in ("a", "b", "c")),
     ("float2*", "out"),
@@ -274,7 +274,7 @@ def gemm_source(precision: Precision, plan: GemmPlan) -> str:
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     return (
-        '#include "gemm_mma.cuh"\n'
+        '#include "gemm/sm80_kernel.cuh"\n'
         f"{size_check('GemmArguments', ARGUMENTS)}"
         f"constexpr GemmPlan kPlan{{{members}}};\n"
         f'extern "C" __global__ void __launch_bounds__({plan.threads}, 1)\n'

@@ -188,7 +188,7 @@ def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
     return f"gemm_wgmma_{precision.symbol}_{tile}_{layout}_{plan.stages}"
 
 
-# WgmmaArguments of gemm_wgmma_plan.cuh, which follow three tensor maps.
+# WgmmaArguments of gemm/sm90_plan.cuh, which follow three tensor maps.
 WGMMA_ARGUMENTS: tuple[tuple[str, str], ...] = (
     ("const float2*", "c"),
     ("void*", "out"),
@@ -248,7 +248,7 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
     return (
         '#include "device/warpgroup.cuh"\n'
         f"{instructions}"
-        '#include "gemm_wgmma.cuh"\n'
+        '#include "gemm/sm90_kernel.cuh"\n'
         f"{size_check('WgmmaArguments', WGMMA_ARGUMENTS)}"
         f"constexpr WgmmaPlan kPlan{{{members}}};\n"
         f'extern "C" __global__ void __launch_bounds__({plan.threads}, 1)\n'

@@ -14,7 +14,7 @@ _LEAST_SHARE = 128
 MOST_PIECES = 8
 """Of a tile: one block adds all of them up."""
 _TILE_GROUP, _FEW_TILES = 16, 4
-"""As in gemm_wgmma_plan.cuh."""
+"""As in gemm/sm90_plan.cuh."""
 
 
 def tile_group(columns: int) -> int:

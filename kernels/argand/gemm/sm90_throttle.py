@@ -1,6 +1,6 @@
 """Where blocks of the wgmma family wait for each other, so that what they share is read once.
 
-Nothing here needs a GPU or CuPy. The waiting is gemm_wgmma_pace.cuh.
+Nothing here needs a GPU or CuPy. The waiting is gemm/sm90_throttle.cuh.
 """
 
 from __future__ import annotations

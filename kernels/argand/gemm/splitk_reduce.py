@@ -10,7 +10,7 @@ from argand.runtime.layout import Layout
 
 _THREADS = 256
 REDUCE_KERNEL = "gemm_add_parts"
-# ReduceArguments of gemm_reduce.cuh.
+# ReduceArguments of gemm/splitk_reduce.cuh.
 _ARGUMENTS = (
     ("const float2*", "sums"), ("const float2*", "c"), ("float2*", "out"),
     *(("int64", name) for name in (
@@ -25,7 +25,7 @@ _DTYPE = arguments_dtype(_ARGUMENTS)
 def reduce_source() -> str:
     """The CUDA C++ of the kernel."""
     return (
-        '#include "gemm_reduce.cuh"\n'
+        '#include "gemm/splitk_reduce.cuh"\n'
         f"{size_check('ReduceArguments', _ARGUMENTS)}"
         f'extern "C" __global__ void __launch_bounds__({_THREADS})\n'
         f"{REDUCE_KERNEL}(const __grid_constant__ ReduceArguments args) {{\n"

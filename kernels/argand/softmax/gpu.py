@@ -1,4 +1,4 @@
-"""Softmax on a GPU: launches the kernels of ``cuda/softmax.cuh``.
+"""Softmax on a GPU: launches the kernels of ``cuda/softmax/kernel.cuh``.
 
 A call of a form that was seen before (shapes, strides, alignments, options) only fills in
 addresses: few long rows take the card less time than planning takes Python.

@@ -26,7 +26,7 @@ _LINE_BYTES = _LINE * _GRAIN_BYTES
 """Accesses, or pieces of 16 bytes in a ring, in a line of memory: at one a block's part begins."""
 _MOST_RING_WORDS = 64
 _TURNS, _FINDING_BYTES = 2 * MOST_LAG, 16
-"""Of ``cuda/softmax_exchange.cuh``, as the most of both above."""
+"""Of ``cuda/softmax/exchange.cuh``, as the most of both above."""
 _LARGEST_RESIDENT = 2048
 """Threads of a multiprocessor."""
 _REGISTERS = 64 * 1024

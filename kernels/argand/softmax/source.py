@@ -14,7 +14,7 @@ ARGUMENTS: Fields = (
     ("float", "power_high"), ("float", "power_low"), ("float", "reach"), ("float", "cell"),
     ("void*", "places"), ("int64", "slice"), ("int64", "stages"), ("int64", "lag"),
 )  # fmt: skip
-"""Members of ``SoftmaxArguments`` in ``cuda/softmax_plan.cuh``."""
+"""Members of ``SoftmaxArguments`` in ``cuda/softmax/plan.cuh``."""
 
 
 def kernel_name(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
@@ -58,7 +58,7 @@ def softmax_source(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
         f"__cluster_dims__({plan.cluster}, 1, 1) " if plan.cluster > 1 and not plan.ring else ""
     )
     return (
-        '#include "softmax.cuh"\n'
+        '#include "softmax/kernel.cuh"\n'
         f"{size_check('SoftmaxArguments', ARGUMENTS)}"
         f"constexpr SoftmaxPlan kPlan{{{members}}};\n"
         f'extern "C" __global__ void {cluster}'

@@ -1,0 +1,203 @@
+// Sums that wait in memory: those of pieces of tiles, and totals of a long k.
+//
+// A total that is added to again and again is rounded each time, so its error grows with the root of
+// how often. Of split precisions totals of some columns at a time therefore move to memory, each every
+// plan.segment stages, and begin anew, and at the tile's end they come back. What moves are their upper
+// bits, what these leave stays in the registers: so short numbers are added in memory without an error,
+// and the second-level cache does it (`red`), for nobody waits. Each element belongs to one thread:
+// results repeat bit for bit. Where the tile is whole, they wait where its results will be, but in the
+// order of the warps' accesses, 512 bytes each: as the results lie there, they would be of 64 bytes a row.
+//
+// The first and the last stretch between moves have plan.segment / 2 to 3 / 2 plan.segment stages: none
+// moves just after the tile has begun, or just before it ends.
+#pragma once
+#include "sm90_partials.cuh"
+
+constexpr uint32 kUpperBits = 0xfffff000u;  // sign, exponent and 11 bits behind the point
+
+// Whether totals of so many stages move to memory.
+template <WgmmaPlan plan>
+__device__ __forceinline__ bool totals_move(int steps) {
+    return plan.terms > 1 && steps > plan.segment * 3 / 2;
+}
+
+// Takes the upper bits from x and returns them; of an infinity nothing is left.
+__device__ __forceinline__ float take_upper(float& x) {
+    const float upper = __uint_as_float(__float_as_uint(x) & kUpperBits);
+    x = upper == x ? 0.0f : x - upper;
+    return upper;
+}
+
+// Upper bits of the totals of plan.moved_columns columns: of two neighbours in a row each.
+template <WgmmaPlan plan>
+struct UpperBits {
+    static constexpr int kPairs = plan.moved_columns / 4, kGroups = plan.block_n / plan.moved_columns;
+    float2 x[kPairs], y[kPairs];
+
+    // Takes those of group number `group`, found by halves. Registers have no addresses, so each group
+    // has code of its own: to pass by all of it would take longer than to move what it takes.
+    template <int first = 0, int end = kGroups>
+    __device__ __forceinline__ void take(int group, float (&re)[plan.block_n / 2],
+                                         float (&im)[plan.block_n / 2]) {
+        constexpr int kMiddle = (first + end) / 2;
+        if constexpr (end - first == 1) {
+#pragma unroll
+            for (int i = 0; i < kPairs; ++i) {
+                const int at = 2 * (first * kPairs + i);
+                x[i] = {take_upper(re[at]), take_upper(im[at])};
+                y[i] = {take_upper(re[at + 1]), take_upper(im[at + 1])};
+            }
+        } else if (group < kMiddle) {
+            take<first, kMiddle>(group, re, im);
+        } else {
+            take<kMiddle, end>(group, re, im);
+        }
+    }
+
+    // Moves them to where those of this group are.
+    __device__ __forceinline__ void move(const WgmmaArguments& args, const SumsPlace<plan>& place,
+                                         int group, bool adds) const {
+        if (place.whole) {
+            // Nearly always. One branch for all of them: branches of their own would take longer.
+            if (adds) {
+#pragma unroll
+                for (int i = 0; i < kPairs; ++i) {
+                    put(place.four(args, group * kPairs + i), x[i], y[i], true);
+                }
+            } else {
+#pragma unroll
+                for (int i = 0; i < kPairs; ++i) {
+                    put(place.four(args, group * kPairs + i), x[i], y[i], false);
+                }
+            }
+            return;
+        }
+#pragma unroll
+        for (int i = 0; i < kPairs; ++i) {
+            const int j = group * kPairs / 2 + i / 2, h = i % 2;
+            if (place.has(j, h, 0)) put(place.at(args, j, h, 0), x[i], adds);
+            if (place.has(j, h, 1)) put(place.at(args, j, h, 1), y[i], adds);
+        }
+    }
+};
+
+// Where a tile's totals move to and when, in three registers.
+template <WgmmaPlan plan>
+struct Moves {
+    static constexpr int kGroups = UpperBits<plan>::kGroups;
+    static_assert(plan.block_n % plan.moved_columns == 0, "every column moves");
+    static_assert(plan.segment >= kGroups, "a move after a stage or more");
+    float2* first;
+    uint32 packed;  // from bit 12 on how many moves there are; the last is number 1
+
+    // Of the work that is told there, of so many stages.
+    __device__ __forceinline__ Moves(const WgmmaArguments& args, uint32 told, int steps) {
+        packed = 0;
+        if (!totals_move<plan>(steps)) return;
+        const SumsPlace<plan> place = find_place<plan>(args, told_work(told));
+        first = place.first;
+        packed = max(0, min(place.columns, plan.block_n)) | place.rows << 8 | place.whole << 10 |
+                 place.piece << 11 | max(kGroups, (steps - 1 - plan.segment) / plan.move_every()) << 12;
+    }
+
+    // After each stage, where `left` are left.
+    __device__ __forceinline__ void after(const WgmmaArguments& args, int left,
+                                          float (&re)[plan.block_n / 2],
+                                          float (&im)[plan.block_n / 2]) const {
+        const int from_end = left - plan.segment / 2, move = from_end / plan.move_every();
+        if (packed == 0 || from_end <= 0 || from_end % plan.move_every() != 0) return;
+        const uint32 now = forgotten(packed);
+        const int moves = now >> 12;
+        if (move > moves) return;
+        const SumsPlace<plan> place{first, int(now & 255), int(now >> 8 & 3), (now >> 10 & 1) != 0,
+                                    (now >> 11 & 1) != 0};
+        const bool adds = move <= moves - kGroups;
+        UpperBits<plan> upper;
+        upper.take(move % kGroups, re, im);
+        upper.move(args, place, move % kGroups, adds);
+    }
+};
+
+// Adds to the sums what lies there.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void add_from(const WgmmaArguments& args, const SumsPlace<plan>& place,
+                                         float (&re)[plan.block_n / 2],
+                                         float (&im)[plan.block_n / 2]) {
+    if (place.whole) {
+#pragma unroll
+        for (int first = 0; first < SumsPlace<plan>::kFours; first += 8) {
+            if (plan.terms == 1 && 4 * first >= place.columns) break;
+#pragma unroll
+            for (int q = first; q < min(first + 8, SumsPlace<plan>::kFours); ++q) {
+                if constexpr (plan.terms > 1) {
+                    const float4 x = __ldcg(reinterpret_cast<const float4*>(place.four(args, q)));
+                    re[2 * q] += x.x;
+                    im[2 * q] += x.y;
+                    re[2 * q + 1] += x.z;
+                    im[2 * q + 1] += x.w;
+                } else {
+#pragma unroll
+                    for (int i = 0; i < 2; ++i) {
+                        const float2 x = get(place.four(args, q) + i, true);
+                        re[2 * q + i] += x.x;
+                        im[2 * q + i] += x.y;
+                    }
+                }
+            }
+        }
+        return;
+    }
+#pragma unroll
+    for (int first = 0; first < plan.block_n; first += 32) {
+        if (first >= place.columns) break;
+#pragma unroll
+        for (int i = first / 2; i < min(first + 32, plan.block_n) / 2; ++i) {
+            const int j = i / 4, h = i / 2 % 2, e = i % 2;
+            const float2 x = get(place.at(args, j, h, e), place.has(j, h, e));
+            re[i] += x.x;
+            im[i] += x.y;
+        }
+    }
+}
+
+// Leaves a piece's sums to the block that has the tile's end, warp by warp.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void leave_piece(const WgmmaArguments& args, const WgmmaTile& tile,
+                                            int thread, const float (&re)[plan.block_n / 2],
+                                            const float (&im)[plan.block_n / 2]) {
+    const SumsPlace<plan> place = piece_place<plan>(args, this_block(), thread);
+    const bool adds = totals_move<plan>(tile.steps);
+#pragma unroll
+    for (int q = 0; q < SumsPlace<plan>::kFours; ++q) {
+        float2* at = place.four(args, q);
+        if constexpr (plan.terms > 1) {
+            put(at, {re[2 * q], im[2 * q]}, {re[2 * q + 1], im[2 * q + 1]}, adds);
+        } else {  // one by one: there are no registers to bring two side by side
+            __stcg(&at[0].x, re[2 * q]);
+            __stcg(&at[0].y, im[2 * q]);
+            __stcg(&at[1].x, re[2 * q + 1]);
+            __stcg(&at[1].y, im[2 * q + 1]);
+        }
+    }
+    // Each lane vouches for itself: a barrier of the warp here makes the assembler spill the sums.
+    uint32* ready = args.ready + this_block() * 4 * plan.warpgroups + thread / kWarp;
+    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(ready) : "memory");
+}
+
+// Adds the sums of a tile's other pieces, which blocks `first` to `end` leave, in this order.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void add_pieces(const WgmmaArguments& args, const WgmmaWork& work,
+                                           int thread, float (&re)[plan.block_n / 2],
+                                           float (&im)[plan.block_n / 2]) {
+#pragma unroll 1
+    for (int block = work.first; block < work.end; ++block) {
+        uint32* ready = args.ready + block * 4 * plan.warpgroups + thread / kWarp;
+        uint32 there = 0;
+        while (there < kWarp) {
+            asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(there) : "l"(ready) : "memory");
+        }
+        add_from<plan>(args, piece_place<plan>(args, block, thread), re, im);
+        __syncwarp();
+        if (thread % kWarp == 0) *ready = 0;  // for the next launch
+    }
+}

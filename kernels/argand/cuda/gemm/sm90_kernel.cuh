@@ -1,0 +1,263 @@
+// Complex matrix products on Hopper's tensor cores (sm_90a), one family for every precision.
+//
+// One warpgroup's first thread feeds a ring of shared-memory stages through the copy engine; the
+// others multiply, 64 rows each. The row operand goes through registers: interleaved, where it is
+// rounded and split there, or in planes; the column operand's planes are read by the tensor cores from
+// shared memory, each for the real and for the imaginary part of Z:
+// re = xr yr - xi yi, im = xr yi + xi yr, the sign being a flag of the instruction.
+#pragma once
+#include "sm90_fused_pack.cuh"
+#include "sm90_throttle.cuh"
+#include "sm90_epilogue.cuh"
+#include "sm90_mainloop.cuh"
+#include "sm90_scheduler.cuh"
+
+// Asks for an operand's planes of a stage, whose k begins at `k`.
+template <WgmmaPlan plan, int plane_bytes>
+__device__ __forceinline__ void copy_planes(uint32 to, const TensorMap& map, uint32 full, int k, int line,
+                                            int batch) {
+#pragma unroll
+    for (int i = 0; i < plan.boxes(); ++i) {
+        copy_box(to + i * plan.planes() * plane_bytes, map, full,
+                 (k + i * plan.box_steps() * plan.step()) * plan.terms, line, 0, batch);
+    }
+}
+
+// Fills the stages, tile after tile. One thread.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap& y_map,
+                                        const WgmmaArguments& args, uint32 base) {
+    Ring<plan> ring(base, 1);
+    WgmmaWork work;
+    const uint32 paced = args.pace_period > 0 ? args.whole_tiles / gridDim.x : 0;  // turns
+    bool waits = true;
+    for (uint32 turn = 0;; ++turn) {
+        const bool more = find_work<plan>(args, turn, work);
+        tell_work(ring.told(turn), turn, work, more);
+        if (!more) break;
+        const WgmmaTile& tile = work.tile;
+        const int x_batch = args.x_batched ? tile.batch : 0;
+        const int y_batch = args.y_batched ? tile.batch : 0;
+        const uint32 strip = y_batch * Strips<plan>(args).a_product + tile.column / plan.block_n;
+        int packed = -1;  // the chunk of k that is known to be
+        if constexpr (plan.packs) {
+            tell_loading(ring.loading(), turn * Strips<plan>(args).chunks +
+                                             tile.first_step * plan.depth / kAsideDepth);
+        }
+        for (int step = 0; step < tile.steps; ++step) {
+            const int k = (tile.first_step + step) * plan.depth;
+            if (turn < paced) waits = keep_pace(args, turn * tile.steps + step, waits);
+            barrier_wait(ring.empty(), ring.parity);
+            barrier_expect(ring.full(), plan.stage_bytes());
+            if constexpr (plan.storage == Storage::planar) {
+                copy_planes<plan, plan.x_plane_bytes()>(ring.rows(), x_map, ring.full(), k, tile.row,
+                                                        x_batch);
+            } else if constexpr (plan.k_fast) {
+#pragma unroll
+                for (int i = 0; i < plan.depth / plan.x_span(); ++i) {
+                    copy_box(ring.rows() + i * plan.block_m() * kSwizzleBytes, x_map, ring.full(),
+                             k + i * plan.x_span(), tile.row, x_batch);
+                }
+            } else {
+#pragma unroll 2
+                for (int i = 0; i < plan.block_m() / plan.x_span(); ++i) {
+                    copy_box(ring.rows() + i * plan.depth * kSwizzleBytes, x_map, ring.full(),
+                             tile.row + i * plan.x_span(), k, x_batch);
+                }
+            }
+            if constexpr (plan.packs) {
+                if (k / kAsideDepth != packed) {
+                    packed = k / kAsideDepth;
+                    tell_loading(ring.loading(), turn * Strips<plan>(args).chunks + packed);
+                    wait_for_planes<plan>(args, strip, packed);
+                }
+            }
+            copy_planes<plan, plan.y_plane_bytes()>(ring.columns(), y_map, ring.full(), k, tile.column,
+                                                    y_batch);
+            ring.advance();
+        }
+    }
+    if constexpr (plan.packs) tell_loading(ring.loading(), kNoMoreChunks);
+    if (paced > 0) leave_pace(args);
+}
+
+template <bool condition, typename Then, typename Else>
+struct Choose {
+    using Type = Then;
+};
+template <typename Then, typename Else>
+struct Choose<false, Then, Else> {
+    using Type = Else;
+};
+
+template <WgmmaPlan plan>
+constexpr int kBoxes = plan.block_n / kStoreSide;
+
+// Sends off some of a tile's boxes; the sums begin with those of box `from`.
+template <WgmmaPlan plan, int first, int end, int from, int kCount>
+__device__ __forceinline__ void stage_part(const WgmmaArguments& args, const TensorMap& out_map,
+                                           const WgmmaTile& tile, uint32 base,
+                                           const float (&re)[kCount], const float (&im)[kCount]) {
+    const int thread = this_thread(), warp = thread / kWarp;
+    const uint32 staging =
+        forgotten(base) + plan.stages * plan.stage_bytes() + warp * 2 * kStoreBytes;
+    const int row0 = tile.row + warp * 16, lane = thread % kWarp;
+    if (plan.head > 0 || is_plain(args)) {
+        stage_rows<plan, true, first, end, from>(args, out_map, tile, row0, lane, staging, re, im);
+    } else {
+        stage_rows<plan, false, first, end, from>(args, out_map, tile, row0, lane, staging, re, im);
+    }
+}
+
+// The second half of a tile's columns, which leaves while the next tile is begun.
+template <WgmmaPlan plan>
+struct SecondHalf {
+    static constexpr int kHalf = plan.block_n / 4, kFirst = kBoxes<plan> / 2;
+    WgmmaTile tile;
+    float re[kHalf], im[kHalf];
+
+    // Nothing of a tile: none of it is inside. Without values of its own it would keep the registers of
+    // those before.
+    __device__ __forceinline__ void forget(const WgmmaArguments& args) {
+        tile = {0, 0, args.rows, 0, 0, 0};
+        clear(re);
+        clear(im);
+    }
+
+    // Multiplies a tile's sums by alpha, which is real, and takes the second half of them.
+    __device__ __forceinline__ void take(const WgmmaArguments& args, const WgmmaTile& from,
+                                         float (&all_re)[2 * kHalf], float (&all_im)[2 * kHalf]) {
+        tile = {from.batch + from.part * args.batches, 0, from.row, from.column, 0, 0};
+        const float scale = args.alpha_re, flipped = args.flip_result ? -scale : scale;
+#pragma unroll
+        for (int i = 0; i < kHalf; ++i) {
+            all_re[i] *= scale;
+            all_im[i] *= flipped;
+            re[i] = all_re[kHalf + i] * scale;
+            im[i] = all_im[kHalf + i] * flipped;
+        }
+    }
+};
+
+// Sends it off part by part.
+template <WgmmaPlan plan>
+struct Leave {
+    const WgmmaArguments& args;
+    const TensorMap& out_map;
+    const SecondHalf<plan>& late;
+    uint32 base;
+    template <int i, int parts>
+    __device__ __forceinline__ void part() const {
+        constexpr int half = SecondHalf<plan>::kFirst;
+        stage_part<plan, half + half * i / parts, half + half * (i + 1) / parts, half>(
+            args, out_map, late.tile, base, late.re, late.im);
+    }
+};
+
+// Multiplies what arrives, tile after tile, and stores the results. One warpgroup.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void consume(const WgmmaArguments& args, const TensorMap& out_map,
+                                        uint32 base) {
+    // From the thread's number, whenever it is wanted: there is no register to keep it in.
+    const int warpgroup = threadIdx.x / kWarpgroup;
+    const int warp = threadIdx.x / kWarp % 4, lane = threadIdx.x % kWarp;
+    const RowReader<plan> reader(warpgroup, warp, lane);
+    Ring<plan> ring(base, 0);
+    if constexpr (plan.terms > 1 && plan.warpgroups == 2) {
+        if (warpgroup == 1) give_turn(1);
+    }
+    typename Choose<(plan.terms > 1), AlternateSums<plan>, JointSums<plan>>::Type sums;
+    SecondHalf<plan> late;
+    late.forget(args);
+    for (uint32 turn = 0;; ++turn) {
+        const int steps = wait_for_work(ring.told(turn), turn);
+        if (steps < 0) break;
+        if constexpr (plan.head > 0) {
+            sums.run_behind(ring, reader, steps, lane, Leave<plan>{args, out_map, late, base});
+        } else {
+            sums.run(args, ring.told(turn), ring, reader, steps, lane, warpgroup);
+        }
+        const int thread = this_thread(), last_warp = thread / kWarp;
+        const WgmmaWork work = told_work(ring.told(forgotten(turn)));
+        // Each for itself: meeting before makes the assembler spill.
+        barrier_arrive(ring.told(forgotten(turn)) + kToldEmpty);
+        if (work.left) {
+            leave_piece<plan>(args, work.tile, thread, sums.re, sums.im);
+            late.forget(args);
+            continue;
+        }
+        const WgmmaTile& tile = work.tile;
+        if (totals_move<plan>(tile.steps)) {
+            add_from<plan>(args, find_place<plan>(args, work), sums.re, sums.im);
+            // Other threads' results go where a thread's sums were, maybe by the copy engine. (A barrier
+            // of the warp makes the assembler spill.)
+            if constexpr (plan.staged) asm volatile("fence.proxy.async.global;" ::: "memory");
+            sync_warpgroup(this_thread() / kWarpgroup);
+        }
+        add_pieces<plan>(args, work, thread, sums.re, sums.im);
+        const int row0 = tile.row + last_warp * 16;
+        if constexpr (plan.head > 0) {
+            late.take(args, tile, sums.re, sums.im);
+            stage_part<plan, 0, kBoxes<plan> / 2, 0>(args, out_map, tile, base, sums.re, sums.im);
+        } else if constexpr (plan.staged) {
+            stage_part<plan, 0, kBoxes<plan>, 0>(args, out_map, tile, base, sums.re, sums.im);
+        } else {
+            store_rows<plan>(args, tile, row0, thread % kWarp, sums.re, sums.im);
+        }
+    }
+    if constexpr (plan.head > 0) {
+        Leave<plan>{args, out_map, late, base}.template part<0, 1>();
+    }
+    // Shared memory must outlive what is still read from it.
+    if (plan.staged && lane == 0) wait_stores_read<0>();
+}
+
+template <WgmmaPlan plan>
+__device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorMap& y_map,
+                                           const TensorMap& out_map, const WgmmaArguments& args) {
+    static_assert(plan.depth % plan.step() == 0, "whole instructions");
+    static_assert(plan.loader_registers() + plan.warpgroups * plan.multiplier_registers() <=
+                      65536 / plan.threads() / 8 * 8 * (plan.warpgroups + 1),
+                  "registers that a block was started with");
+    static_assert(plan.held_terms() == plan.terms || !plan.neighbour_rows(),
+                  "all terms' rows in one order");
+    static_assert(plan.storage == Storage::planar || !plan.k_fast || plan.depth % plan.x_span() == 0,
+                  "whole lines of the row operand");
+    extern __shared__ unsigned char memory[];
+    // The swizzle repeats every 1024 bytes; dynamic shared memory promises 16.
+    const uint32 base = (shared_address(memory) + 1023u) & ~1023u;
+    if (threadIdx.x == 0) {
+        Ring<plan> ring(base, 0);
+        for (int i = 0; i < plan.stages; ++i) {
+            barrier_init(ring.full(), 1);
+            barrier_init(ring.empty(), 4 * plan.warpgroups);  // one arrival a warp
+            ring.advance();
+        }
+        for (int i = 0; i < kTold; ++i) {
+            barrier_init(ring.told(i) + kToldFull, 1);
+            barrier_init(ring.told(i) + kToldEmpty, kWarpgroup * plan.warpgroups);
+        }
+        barrier_init_fence();
+        if constexpr (plan.packs) tell_loading(ring.loading(), 0);
+        prefetch_map(x_map);
+        prefetch_map(y_map);
+        if constexpr (plan.staged) prefetch_map(out_map);
+    }
+    __syncthreads();
+    // The same in all lanes, and known to be: setmaxnreg needs whole warpgroups on one branch.
+    const int role = __shfl_sync(0xffffffffu, int(threadIdx.x / kWarpgroup), 0);
+    if (role == plan.warpgroups) {
+        release_registers<plan.loader_registers()>();
+        if (threadIdx.x % kWarpgroup == 0) produce<plan>(x_map, y_map, args, base);
+        if constexpr (plan.packs) {
+            if (threadIdx.x % kWarpgroup < kWarp) {
+                leave_counters<plan>(args);
+            } else {
+                pack_aside<plan>(args, Ring<plan>(base, 0).loading());
+            }
+        }
+    } else {
+        claim_registers<plan.multiplier_registers()>();
+        consume<plan>(args, out_map, base);
+    }
+}
