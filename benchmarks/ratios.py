@@ -25,9 +25,9 @@ from argand import gemm, softmax
 from argand.device import cpu
 
 from benchmarks.rows import write_rows
+from workflow.data import Staged
 from workflow.storage.staged import write_staged
 from workflow.versions import versions
-from workflow.workloads.base import Staged
 
 ROOT = Path(__file__).resolve().parent.parent
 MIB = 1 << 20

@@ -20,7 +20,7 @@ from workflow.config.case import PrecisionName, known_precisions
 from workflow.config.file_input import FileInput
 from workflow.config.mistakes import StudyError
 from workflow.config.model import Model
-from workflow.methods.shards import Shard, shards
+from workflow.shards import Shard, shards
 from workflow.storage.inputs import files_beside
 from workflow.workloads import KINDS, Case, Workload
 

@@ -16,7 +16,7 @@ from argand import Device
 from argand.runtime.ceilings import Ceilings
 
 from workflow.config.loading import load_study
-from workflow.methods.shards import Shard
+from workflow.shards import Shard
 from workflow.steps.execute import execute
 from workflow.steps.staging import stage
 from workflow.steps.verification import verify

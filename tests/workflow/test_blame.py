@@ -19,6 +19,7 @@ import pytest
 from argand.device import cpu
 
 from workflow.config.loading import load_study
+from workflow.data import Staged
 from workflow.steps.execute import execute
 from workflow.steps.staging import stage
 from workflow.storage import inputs
@@ -27,7 +28,7 @@ from workflow.storage.failures import DataError, WriteError
 from workflow.storage.files import atomic_text
 from workflow.storage.inputs import InputError, read_operand
 from workflow.storage.staged import open_staged, write_staged
-from workflow.workloads.base import Staged, Workload
+from workflow.workloads.base import Workload
 
 LOG = logging.getLogger("test")
 STAGED = Staged({"x": np.arange(1 << 15, dtype=np.float64)}, {"x": ("n",)})

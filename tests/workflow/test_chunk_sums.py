@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from workflow.data import Coordinate, Product, Staged
 from workflow.storage import chunk_places
 from workflow.storage.checksum import fletcher32
 from workflow.storage.chunk_reader import ChunkReader
@@ -24,7 +25,6 @@ from workflow.storage.datasets import DataError, Result, read_result, write_run
 from workflow.storage.products import read_product, write_product
 from workflow.storage.slabs import SlabReader, SlabWriter
 from workflow.storage.staged import open_staged, read_staged, write_staged
-from workflow.workloads.base import Coordinate, Product, Staged
 
 CERTIFICATE: dict[str, Any] = {
     "implementation": "argand", "precision": "fp32", "algorithm": "cgemm", "device": "cpu",

@@ -18,8 +18,8 @@ from argand.device import cpu
 from argand.runtime.ceilings import Ceilings
 
 from workflow.config.loading import load_study
-from workflow.methods.shards import shards
 from workflow.output.figures import draw_pareto, draw_product
+from workflow.shards import shards
 from workflow.steps import code_digest as module
 from workflow.steps.code_digest import AROUND, ROOT, code_digest, code_of
 from workflow.steps.combining import combine

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from workflow.data import Coordinate, Staged
 from workflow.storage.datasets import DataError, Result, open_run, read_result, write_run
 from workflow.storage.staged import read_staged, write_staged
-from workflow.workloads.base import Coordinate, Staged
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from argand import PRECISIONS
 from matplotlib.colors import to_hex
 
 from workflow.accuracy.grading import GrowthRow
+from workflow.data import Product
 from workflow.methods.peers import PEERS
 from workflow.output import figures, pictures
 from workflow.output.figures import (
@@ -25,7 +26,6 @@ from workflow.output.figures import (
     product_figure,
 )
 from workflow.records import Record
-from workflow.workloads.base import Product
 
 
 def record(workload, implementation, precision, time, error, **changes):

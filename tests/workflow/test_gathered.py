@@ -13,11 +13,11 @@ import pytest
 import xarray
 
 from workflow.config.loading import load_study
+from workflow.data import Coordinate, Product
 from workflow.records import Record
 from workflow.storage.datasets import DataError
 from workflow.storage.gathered import Source, source_of
 from workflow.storage.products import read_product, write_gathered, write_product
-from workflow.workloads.base import Coordinate, Product
 
 CERTIFICATE = asdict(
     Record(

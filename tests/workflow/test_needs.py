@@ -11,9 +11,10 @@ import pytest
 from argand import PRECISIONS, get_precision
 
 from workflow.config.loading import load_study
+from workflow.data import Staged
 from workflow.steps.needs import FIXED, MOST_URGENT, Needs, asked, needs, urgency
 from workflow.workloads import KINDS
-from workflow.workloads.base import Staged, Workload
+from workflow.workloads.base import Workload
 
 GENERATED = {
     "gemm": {"m": 5, "n": 6, "k": 7, "batch": 2, "op_a": "C", "op_b": "T", "beta": 1.0},

@@ -10,7 +10,7 @@ import pytest
 from argand.device import cpu
 from streamed_runs import CASES, LOG, Ran, run_python, without_bound, workload_of
 
-from workflow.methods.shards import Shard
+from workflow.shards import Shard
 from workflow.steps import pieces
 from workflow.steps.delivery import deliver
 from workflow.steps.pieces import pieces_of, sizes

@@ -13,6 +13,7 @@ import silx.io
 import xarray
 from silx.io.nxdata import get_default
 
+from workflow.data import Coordinate, Product
 from workflow.records import Record
 from workflow.storage.certificates import CERTIFICATE_KEYS, read_certificate
 from workflow.storage.datasets import DataError
@@ -20,7 +21,6 @@ from workflow.storage.products import (
     read_product,
     write_product,
 )
-from workflow.workloads.base import Coordinate, Product
 
 RECORD = Record(
     workload="beams", kind="beamforming", implementation="argand", precision="tf32",

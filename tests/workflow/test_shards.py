@@ -15,8 +15,9 @@ from argand.runtime.ceilings import Ceilings
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
-from workflow.methods.shards import Shard, choose_axis, shards, split_part
+from workflow.data import Product
 from workflow.records import Record
+from workflow.shards import Shard, choose_axis, shards, split_part
 from workflow.steps.combining import CombinationError, combine
 from workflow.steps.delivery import DeliveryError, deliver
 from workflow.steps.execute import execute
@@ -27,7 +28,7 @@ from workflow.storage.certificates import read_certificate
 from workflow.storage.datasets import DataError
 from workflow.storage.products import read_product
 from workflow.storage.staged import read_staged
-from workflow.workloads.base import Product, Workload
+from workflow.workloads.base import Workload
 
 LOG = logging.getLogger("test")
 CASES: dict[str, tuple[dict[str, Any], str]] = {

@@ -6,9 +6,9 @@ from argand.device import cpu
 from pydantic import ValidationError
 
 from workflow.accuracy.gate_bounds import evolution_bound
+from workflow.data import power
 from workflow.methods.circuits import CircuitError
 from workflow.methods.fused_gates import described, gates_in, in_words, widths_in
-from workflow.output.pictures import power
 from workflow.storage.inputs import InputError
 from workflow.workloads.statevector import Statevector, StatevectorCase
 

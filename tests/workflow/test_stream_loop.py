@@ -13,12 +13,12 @@ import pytest
 from argand import Device
 from argand.device import cpu
 
+from workflow.data import Staged
 from workflow.steps.stream import NoRoomError, Stream, Streamed
 from workflow.steps.transfer import transfer_to
 from workflow.storage.datasets import DataError
 from workflow.storage.slabs import SlabReader
 from workflow.storage.staged import open_staged, write_staged
-from workflow.workloads.base import Staged
 
 
 class Slow:

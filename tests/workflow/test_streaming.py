@@ -22,11 +22,11 @@ from streamed_runs import (
 )
 
 from workflow.config.mistakes import StudyError
+from workflow.data import Staged
 from workflow.methods import matrix_product
-from workflow.methods.shards import Shard
+from workflow.shards import Shard
 from workflow.steps import streaming
 from workflow.storage.staged import write_staged
-from workflow.workloads.base import Staged
 
 
 @pytest.mark.parametrize("name", CASES)

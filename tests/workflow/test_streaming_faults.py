@@ -21,11 +21,11 @@ from streamed_runs import (
     workload_of,
 )
 
+from workflow.data import Staged
 from workflow.steps.execute import execute
 from workflow.steps.staging import stage
 from workflow.storage.datasets import DataError
 from workflow.storage.staged import open_staged, write_staged
-from workflow.workloads.base import Staged
 
 
 @pytest.mark.parametrize("after", [0, 5])

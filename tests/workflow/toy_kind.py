@@ -11,9 +11,9 @@ from workflow.config.file_input import DatasetRef, FileInput, WorkloadInput
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.config.model import Model
+from workflow.data import Shape, Staged, blank
 from workflow.storage.inputs import describe_operand
 from workflow.workloads import Case, Workload
-from workflow.workloads.base import Shape, Staged, blank
 
 
 class NamedCircuit(Model):

@@ -17,7 +17,7 @@ from workflow.config.file_names import clashing_names, repetitive_names, unusabl
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError, attach, nearest
 from workflow.methods.peers import PEERS
-from workflow.methods.shards import choose_axis
+from workflow.shards import choose_axis
 from workflow.steps import budget
 from workflow.study import Study
 from workflow.workloads import KINDS

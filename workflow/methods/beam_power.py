@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from workflow.data import Product, power
 from workflow.methods import operands
-from workflow.output import pictures
 from workflow.storage.drawn import Stretched
 from workflow.storage.inputs import InputError
 from workflow.storage.products import read_outline, read_product
-from workflow.workloads.base import Product
 
 Array = npt.NDArray[Any]
 STRETCH_BYTES = 64 << 20
@@ -83,4 +82,4 @@ def _stretches(outline: Product) -> tuple[str, int]:
 
 def _power(path: Path, axis: str, step: int, start: int) -> Array:
     product = read_product(path, stretch=(axis, start, start + step))
-    return np.moveaxis(pictures.power(product.data), product.axes.index("beam"), -1)
+    return np.moveaxis(power(product.data), product.axes.index("beam"), -1)

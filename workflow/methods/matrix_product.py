@@ -13,10 +13,10 @@ from argand.gemm.api import gemm_problem
 
 from workflow.config.case import Case
 from workflow.config.product_case import ProductCase
+from workflow.data import Computation, Implementation, Shape
 from workflow.methods import operands
 from workflow.methods import peers as libraries
 from workflow.storage.inputs import InputError
-from workflow.workloads.base import Computation, Implementation, Shape
 
 Array = npt.NDArray[Any]
 

@@ -12,6 +12,7 @@ from argand import Precision
 from pydantic import BaseModel
 
 from workflow.config.file_input import FileInput
+from workflow.data import blank
 from workflow.storage.inputs import (
     InputError,
     OperandHeader,
@@ -21,7 +22,6 @@ from workflow.storage.inputs import (
     read_operand,
     source_checksum,
 )
-from workflow.workloads.base import blank
 
 Array = npt.NDArray[Any]
 

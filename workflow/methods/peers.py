@@ -11,7 +11,7 @@ from argand import PRECISIONS, Device, Precision
 from argand.gemm.api import Op, gemm_problem
 
 from workflow.config.case import Case
-from workflow.workloads.base import Implementation
+from workflow.data import Implementation
 
 Product = Callable[..., Any]
 """A product with the signature of `argand.gemm`, its precision already chosen."""

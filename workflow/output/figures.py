@@ -20,11 +20,12 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter, PercentFormatter
 
+from workflow.data import Product
 from workflow.methods.peers import PEERS
 from workflow.output.figure_style import COLOURS, marker_key, new_axes, save
 from workflow.output.tables import OURS, ordered, pareto
 from workflow.records import Record
-from workflow.workloads.base import Product, Workload
+from workflow.workloads.base import Workload
 
 if TYPE_CHECKING:
     from workflow.accuracy.grading import GrowthRow

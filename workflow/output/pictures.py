@@ -16,11 +16,6 @@ MOST_DRAWN_BYTES = 1 << 30
 """Of a product that a picture is made from: its beginning, where there is more."""
 
 
-def power(values: Array) -> Array:
-    """|values|^2 in their real type."""
-    return np.asarray(np.square(values.real) + np.square(values.imag))
-
-
 def decibels(powers: Array) -> Array:
     """10 log10 of powers over the largest; NaN, which is not drawn, where 0 or not finite."""
     largest = np.max(powers, initial=0, where=np.isfinite(powers))

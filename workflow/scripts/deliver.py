@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from workflow.methods.shards import split_part
 from workflow.records import read_records
+from workflow.shards import split_part
 from workflow.steps.delivery import deliver
 from workflow.steps.joblog import job_log
 from workflow.study import workload_from_json

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from workflow.methods.shards import shards
 from workflow.records import read_records
+from workflow.shards import shards
 from workflow.steps.gathering import gather
 from workflow.steps.joblog import job_log
 from workflow.study import workload_from_json

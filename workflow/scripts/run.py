@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from workflow.methods.shards import split_part
+from workflow.shards import split_part
 from workflow.steps.execute import execute
 from workflow.steps.job_device import asked_gpus, job_device
 from workflow.steps.joblog import job_log

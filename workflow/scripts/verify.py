@@ -6,9 +6,9 @@ hold_blas()  # before anything imports NumPy: the job's threads are ours to shar
 
 from pathlib import Path  # noqa: E402
 
-from workflow.methods.shards import split_part  # noqa: E402
 from workflow.processes import keep_freed_memory  # noqa: E402
 from workflow.records import write_records  # noqa: E402
+from workflow.shards import split_part  # noqa: E402
 from workflow.steps.ceilings_file import read_ceilings  # noqa: E402
 from workflow.steps.joblog import job_log  # noqa: E402
 from workflow.steps.verification import verify  # noqa: E402

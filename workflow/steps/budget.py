@@ -17,12 +17,13 @@ from argand import Precision, get_precision
 from argand.device import Device, available_cores
 
 from workflow.config.file_input import FileInput
+from workflow.data import Staged
 from workflow.steps.pieces import pieces_of, sizes
 from workflow.steps.streaming import HOST_BYTES, exceeds
 from workflow.storage.memory import in_words, machine_memory
 from workflow.storage.run_folder import RESULTS
 from workflow.study import Study, workload_from_json
-from workflow.workloads.base import Staged, Workload
+from workflow.workloads.base import Workload
 
 _BASE_BYTES = 262 << 20
 """A job's libraries before its data, by benchmarks.job_memory."""

@@ -20,10 +20,11 @@ from typing import Any
 from argand import get_precision
 
 from workflow.accuracy import worst_of
-from workflow.methods.shards import Shard
+from workflow.data import Staged
 from workflow.records import Record
+from workflow.shards import Shard
 from workflow.storage.staged import read_staged_shape
-from workflow.workloads.base import Staged, Workload
+from workflow.workloads.base import Workload
 
 _SUMS = ("time_us_p50", "end_to_end_us", "energy_j", "chunks")
 _SAME = ("versions", "device", "algorithm", "kernel_digest")

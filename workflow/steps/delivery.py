@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from workflow.config.case import Case
-from workflow.methods.shards import Shard
+from workflow.data import Array, Staged
 from workflow.records import Record
+from workflow.shards import Shard
 from workflow.steps.pieces import pieces_of
 from workflow.storage.datasets import open_run
 from workflow.storage.products import Slabs, write_product
 from workflow.storage.staged import open_staged
-from workflow.workloads.base import Array, Staged, Workload
+from workflow.workloads.base import Workload
 
 
 class DeliveryError(RuntimeError):

@@ -14,14 +14,15 @@ import numpy as np
 from argand import Device, DeviceError, get_precision, launched
 from argand.runtime.compiler import kernel_digest
 
-from workflow.methods.shards import Shard
+from workflow.data import Array, Implementation, Staged
+from workflow.shards import Shard
 from workflow.steps.streaming import exceeds, limited_device_memory, memory_for, stream_result
 from workflow.storage.datasets import Result, RunWriter, write_run
 from workflow.storage.memory import machine_memory
 from workflow.storage.staged import StagedFile, open_staged
 from workflow.timing import Timing, measure, rotations, with_allocations
 from workflow.versions import timestamp, versions
-from workflow.workloads.base import Array, Implementation, Staged, Workload
+from workflow.workloads.base import Workload
 
 
 def execute(

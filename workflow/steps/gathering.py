@@ -8,14 +8,15 @@ from logging import Logger
 from pathlib import Path
 from typing import Any
 
-from workflow.methods.shards import Shard, choose_axis
+from workflow.data import blank
 from workflow.records import Record
+from workflow.shards import Shard, choose_axis
 from workflow.steps.delivery import DeliveryError, certificate_of, choose
 from workflow.storage.certificates import CERTIFICATE_KEYS, read_certificate
 from workflow.storage.gathered import source_of
 from workflow.storage.products import read_outline, write_gathered
 from workflow.storage.staged import read_staged_shape
-from workflow.workloads.base import Workload, blank
+from workflow.workloads.base import Workload
 
 DETAILS = ("time_us_p50", "end_to_end_us", *CERTIFICATE_KEYS)
 """Of each shard, in the certificate of the whole."""

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from argand import get_precision
 
+from workflow.data import Staged
 from workflow.storage.staged import StagedFile
-from workflow.workloads.base import Staged, Workload
+from workflow.workloads.base import Workload
 
 MOST_BYTES = 256 << 20
 """Of a piece, as `sizes` counts. What it shares with all others comes on top, and a piece is at

@@ -5,10 +5,11 @@ from __future__ import annotations
 from logging import Logger
 from pathlib import Path
 
+from workflow.data import Array
 from workflow.storage.drawn import Drawn, Stretched
 from workflow.storage.memory import in_words, limited_memory, machine_memory, scratch_in
 from workflow.storage.staged import write_staged
-from workflow.workloads.base import Array, Workload
+from workflow.workloads.base import Workload
 
 
 def stage(workload: Workload, files: list[Path], staged_path: Path, log: Logger) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from argand import Device, DeviceError, Precision
 
+from workflow.data import Implementation, Staged, blank
 from workflow.steps.progress import Bar
 from workflow.steps.stream import Busy, NoRoomError, Stream, Streamed
 from workflow.steps.transfer import transfer_to
@@ -19,7 +20,7 @@ from workflow.storage.datasets import Result, RunWriter
 from workflow.storage.memory import in_words, machine_memory
 from workflow.storage.slabs import SlabReader
 from workflow.storage.staged import StagedFile
-from workflow.workloads.base import Implementation, Staged, Workload, blank
+from workflow.workloads.base import Workload
 
 WORKSPACE = 2
 """A whole computation takes its operands and result and, at most about, as much again: packed or

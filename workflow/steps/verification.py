@@ -15,15 +15,16 @@ from argand import Precision, get_precision
 from argand.runtime.ceilings import Ceilings
 
 from workflow.accuracy import Accuracy, worst_of
-from workflow.methods.shards import Shard
+from workflow.data import Shape, Staged
 from workflow.processes import shared_out
 from workflow.records import Record
+from workflow.shards import Shard
 from workflow.steps.pieces import Piece, pieces_of
 from workflow.steps.progress import Bar
 from workflow.storage.datasets import Result, RunFile, open_run
 from workflow.storage.staged import StagedFile, open_staged
 from workflow.threads import by_threads
-from workflow.workloads.base import Shape, Staged, Workload
+from workflow.workloads.base import Workload
 
 
 def verify(

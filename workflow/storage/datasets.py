@@ -18,13 +18,13 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from workflow.data import Array, blank
 from workflow.storage.chunks import read_chunked, write_chunked
 from workflow.storage.failures import DataError as DataError
 from workflow.storage.failures import reading, writing, writing_named
 from workflow.storage.run_folder import result_path
 from workflow.storage.seal import check_seal, checksummed_ranges, seal
 from workflow.storage.slabs import SlabWriter
-from workflow.workloads.base import Array, blank
 
 FORMAT = 2
 """Since 2 chunks have a CRC-32 beside the Fletcher-32 of HDF5."""

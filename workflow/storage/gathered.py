@@ -15,9 +15,9 @@ from pathlib import Path, PurePosixPath
 import h5py
 import numpy as np
 
+from workflow.data import Array
 from workflow.storage.datasets import DataError, open_written, read_dataset
 from workflow.storage.files import sha256_of
-from workflow.workloads.base import Array
 
 SIGNALS = "entry/data"
 """The group of a product file that holds its arrays."""

@@ -18,6 +18,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from workflow.data import Array, Coordinate, Product
 from workflow.storage.certificates import (
     check_certificate,
     nexus_group,
@@ -34,7 +35,6 @@ from workflow.storage.datasets import (
 )
 from workflow.storage.gathered import Source, read_virtual, sources_of, write_virtual
 from workflow.storage.slabs import SlabWriter
-from workflow.workloads.base import Array, Coordinate, Product
 
 
 @dataclass(frozen=True)

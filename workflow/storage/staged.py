@@ -12,7 +12,8 @@ from pathlib import Path
 
 import h5py
 
-from workflow.methods.shards import Shard, choose_axis
+from workflow.data import Array, Coordinate, Staged, blank
+from workflow.shards import Shard, choose_axis
 from workflow.storage.datasets import (
     DataError,
     create,
@@ -23,7 +24,6 @@ from workflow.storage.datasets import (
     write_dataset,
 )
 from workflow.storage.room import check_room
-from workflow.workloads.base import Array, Coordinate, Staged, blank
 
 
 def write_staged(path: Path, staged: Staged, *, workload: str, kind: str) -> None:

@@ -4,7 +4,8 @@ import importlib
 import pkgutil
 
 from workflow.config.case import Case
-from workflow.workloads.base import KINDS, Product, Staged, Workload
+from workflow.data import Product, Staged
+from workflow.workloads.base import KINDS, Workload
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")

@@ -8,126 +8,19 @@ schema and the tables find it by themselves.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from argand import Device, Precision
 
 from workflow.config.case import Case as Case
-from workflow.storage.drawn import Drawn, Stretched
+from workflow.data import Array, Implementation, Product, Shape, Staged
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from workflow.accuracy import Accuracy
-
-Array = npt.NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Coordinate:
-    """The values along one axis of an array, for people and plotting programs."""
-
-    values: Array
-    units: str = ""
-    long_name: str = ""
-
-
-@dataclass(frozen=True)
-class Staged:
-    """A workload's operands in the kind's canonical axes, and where they came from.
-
-    ``operands`` maps a name to an array, ``axes`` the same name to the names of its axes, and
-    ``coordinates`` the name of an axis to its values. ``attributes`` is provenance: seed, source,
-    checksum, counts of non-finite values. All of it is kept in the staged file, and there the
-    operands that are not in memory (``drawn``) are arrays like the others.
-    """
-
-    operands: Mapping[str, Array]
-    axes: Mapping[str, tuple[str, ...]]
-    coordinates: Mapping[str, Coordinate] = field(default_factory=dict)
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    drawn: Mapping[str, Drawn | Stretched] = field(default_factory=dict)
-
-    def held(self) -> Staged:
-        """The same with all operands in memory."""
-        made = {name: operand.held() for name, operand in self.drawn.items()}
-        return replace(self, operands={**made, **self.operands}, drawn={})
-
-    def axis_lengths(self) -> dict[str, int]:
-        """The length of each axis of the operands: the largest, since 1 is broadcast."""
-        lengths: dict[str, int] = {}
-        for name, data in self.operands.items():
-            for axis, length in zip(self.axes[name], data.shape, strict=True):
-                lengths[axis] = max(length, lengths.get(axis, 0))
-        return lengths
-
-
-@dataclass(frozen=True)
-class Product:
-    """A workload's answer with its axes, ready to be written for others to open.
-
-    ``axes`` names each axis of ``data`` in order; an axis without an entry in ``coordinates`` is
-    numbered.
-    """
-
-    name: str
-    data: Array
-    axes: tuple[str, ...]
-    coordinates: Mapping[str, Coordinate]
-    title: str
-    units: str = ""
-
-
-@dataclass(frozen=True)
-class Shape:
-    """The sizes that a record reports, and the work they mean.
-
-    ``flops`` are nominal (8 batch m n k for products), ``bytes_moved`` counts each operand read and
-    each result written once at the size it has in device memory at that precision.
-    """
-
-    flops: float
-    bytes_moved: float
-    batch: int | None = None
-    m: int | None = None
-    n: int | None = None
-    k: int | None = None
-    rows: int | None = None
-    columns: int | None = None
-
-
-def blank(shape: tuple[int, ...], dtype: npt.DTypeLike, value: int = 0) -> Array:
-    """An array of one value that takes no memory, whatever its shape."""
-    return np.broadcast_to(np.asarray(value, dtype), shape)
-
-
-Computation = Callable[[Mapping[str, Any]], Any]
-"""From operands in device memory (NumPy or CuPy arrays) to the result there: what is timed."""
-
-
-@dataclass(frozen=True)
-class Implementation:
-    """One way to compute a workload: ours at a precision, or a peer's.
-
-    ``prepare`` turns the staged operands (NumPy) into the ones that `compute` takes, before any
-    clock starts: only what a user would have at hand already belongs there (types, layout).
-    ``predicted_us`` is the time that it is expected to take, where there is a table of costs.
-    ``steps`` is what it does, where that is its own choice and the work or the bound depends on it,
-    in words that `Workload.as_computed` reads.
-    """
-
-    name: str
-    precision: Precision
-    algorithm: str
-    compute: Computation
-    prepare: Callable[[Mapping[str, Array]], Mapping[str, Array]]
-    predicted_us: float | None = None
-    steps: str = ""
 
 
 class Workload(ABC):

@@ -14,23 +14,13 @@ from workflow import accuracy
 from workflow.config.antenna_array import AntennaArray, Frequencies, Source
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.product_case import ProductCase
+from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
 from workflow.methods import antennas, matrix_product, operands
 from workflow.methods.operands import Operand
 from workflow.methods.plane_waves import Wave, received, steering_weights
 from workflow.output import pictures
 from workflow.storage.drawn import Drawn
-from workflow.workloads.base import (
-    Array,
-    Case,
-    Coordinate,
-    Implementation,
-    Product,
-    Shape,
-    Staged,
-    Workload,
-    blank,
-    register,
-)
+from workflow.workloads.base import Case, Workload, register
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -221,32 +211,32 @@ class Beamforming(Workload):
 
     def picture(self, product: Product, axes: Axes) -> None:
         """Mean power of each beam: a map over l and m, or a line over l or the beams' numbers."""
-        power = pictures.power(product.data).mean(axis=(0, 1, 3))
-        rows, columns = self._grid(len(power))
+        means = power(product.data).mean(axis=(0, 1, 3))
+        rows, columns = self._grid(len(means))
         if rows == 1:
-            self._draw_line(product, power, axes)
+            self._draw_line(product, means, axes)
         else:
-            self._draw_map(power.reshape(rows, columns), axes)
+            self._draw_map(means.reshape(rows, columns), axes)
 
     def _grid(self, beams: int) -> tuple[int, int]:
         if self.case.input is not None:
             return 1, beams
         return antennas.beam_grid(self.case.array.geometry, beams)
 
-    def _draw_line(self, product: Product, power: Array, axes: Axes) -> None:
+    def _draw_line(self, product: Product, means: Array, axes: Axes) -> None:
         coordinate = product.coordinates.get("beam")
-        where = np.arange(len(power)) if coordinate is None else coordinate.values
-        axes.plot(where, pictures.decibels(power), marker="." if len(power) < 65 else "")
+        where = np.arange(len(means)) if coordinate is None else coordinate.values
+        axes.plot(where, pictures.decibels(means), marker="." if len(means) < 65 else "")
         axes.set_xlabel("beam number" if coordinate is None else "direction cosine l (east)")
         axes.set_ylabel("mean power, dB relative to the strongest")
         axes.grid(alpha=0.3)
 
-    def _draw_map(self, power: Array, axes: Axes) -> None:
+    def _draw_map(self, means: Array, axes: Axes) -> None:
         extent = self.case.extent
         # Half a step beyond the outer beams, so that each pixel's centre is its beam's direction.
-        l_half, m_half = (extent * count / max(1, count - 1) for count in power.shape[::-1])
+        l_half, m_half = (extent * count / max(1, count - 1) for count in means.shape[::-1])
         image = axes.imshow(
-            pictures.decibels(power), origin="lower", cmap="viridis", interpolation="nearest",
+            pictures.decibels(means), origin="lower", cmap="viridis", interpolation="nearest",
             extent=(-l_half, l_half, -m_half, m_half), aspect="equal",
         )  # fmt: skip
         for source in self.case.sources:

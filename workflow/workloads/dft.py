@@ -17,23 +17,14 @@ from workflow import accuracy
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.model import Model
+from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
 from workflow.methods import operands, peers, transforms
 from workflow.methods.noise import complex_normal
 from workflow.methods.operands import Operand
 from workflow.output import pictures
 from workflow.storage.drawn import Box, Drawn
 from workflow.storage.inputs import InputError
-from workflow.workloads.base import (
-    Array,
-    Coordinate,
-    Implementation,
-    Product,
-    Shape,
-    Staged,
-    Workload,
-    blank,
-    register,
-)
+from workflow.workloads.base import Workload, register
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -273,11 +264,11 @@ class Dft(Workload):
     def picture(self, product: Product, axes: Axes) -> None:
         """Mean power of all transforms in dB, frequency 0 in the middle."""
         values = product.data.reshape(-1, product.data.shape[-1])
-        power = pictures.power(values).mean(axis=0)
+        means = power(values).mean(axis=0)
         where = product.coordinates[product.axes[-1]].values
         if not self.case.inverse:
-            power, where = np.fft.fftshift(power), np.fft.fftshift(np.fft.fftfreq(len(power)))
-        axes.plot(where, pictures.decibels(power), lw=1)
+            means, where = np.fft.fftshift(means), np.fft.fftshift(np.fft.fftfreq(len(means)))
+        axes.plot(where, pictures.decibels(means), lw=1)
         axes.set_xlabel("sample" if self.case.inverse else "frequency (cycles per sample)")
         axes.set_ylabel("mean power (dB relative to the largest)")
         axes.grid(alpha=0.3)

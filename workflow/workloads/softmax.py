@@ -15,12 +15,7 @@ from pydantic import Field, model_validator
 from workflow import accuracy
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput, WorkloadInput
-from workflow.methods import operands, peers
-from workflow.methods.operands import Operand
-from workflow.output import pictures
-from workflow.storage.drawn import Box, Drawn
-from workflow.storage.inputs import source_checksum
-from workflow.workloads.base import (
+from workflow.data import (
     Array,
     Computation,
     Coordinate,
@@ -28,10 +23,14 @@ from workflow.workloads.base import (
     Product,
     Shape,
     Staged,
-    Workload,
     blank,
-    register,
 )
+from workflow.methods import operands, peers
+from workflow.methods.operands import Operand
+from workflow.output import pictures
+from workflow.storage.drawn import Box, Drawn
+from workflow.storage.inputs import source_checksum
+from workflow.workloads.base import Workload, register
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,6 +20,7 @@ from workflow import accuracy
 from workflow.config.case import Case
 from workflow.config.circuit import Circuit
 from workflow.config.file_input import DatasetRef, FileInput
+from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
 from workflow.methods import fused_gates, matrix_product, operands, peers
 from workflow.methods.evolution import evolve, plan_evolution
 from workflow.methods.exact_evolution import evolve_in_fp64
@@ -29,17 +30,7 @@ from workflow.methods.operands import Operand
 from workflow.output import pictures
 from workflow.storage.drawn import Drawn
 from workflow.storage.inputs import InputError, source_checksum
-from workflow.workloads.base import (
-    Array,
-    Coordinate,
-    Implementation,
-    Product,
-    Shape,
-    Staged,
-    Workload,
-    blank,
-    register,
-)
+from workflow.workloads.base import Workload, register
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -296,7 +287,7 @@ class Statevector(Workload):
 
     def picture(self, product: Product, axes: Axes) -> None:
         """Probabilities of the 16 likeliest basis states, in the order of their numbers."""
-        pictures.draw_likeliest(axes, pictures.power(product.data), 16)
+        pictures.draw_likeliest(axes, power(product.data), 16)
 
 
 def _qubits(staged: Staged) -> int:
