@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import Any
 
@@ -49,7 +50,9 @@ def test_the_same_bits_at_any_pace(
     left, right = cp.asarray(normal(rng, m, k)), cp.asarray(normal(rng, k, n))
     expected = products(cp, precision, left, right)
     for pace in PACES:
-        monkeypatch.setattr("argand.gemm.sm90_launch.find_pace", lambda *_, pace=pace: pace)
+        monkeypatch.setattr(
+            sys.modules["argand.gemm.sm90_launch"], "find_pace", lambda *_, pace=pace: pace
+        )
         for _ in range(2):
             forget_calls()
             for found, first in zip(products(cp, precision, left, right), expected, strict=True):
@@ -67,7 +70,7 @@ def test_blocks_that_start_late_are_not_waited_for(
     left, right = cp.asarray(normal(rng, m, k)), cp.asarray(normal(rng, k, n))
     how: dict[str, Any] = {"precision": "3xfp16", "kernels": "wgmma"}
     expected = gemm(left, right, **how)
-    monkeypatch.setattr("argand.gemm.sm90_launch.find_pace", lambda *_: (4, 1))
+    monkeypatch.setattr(sys.modules["argand.gemm.sm90_launch"], "find_pace", lambda *_: (4, 1))
     forget_calls()
     device = cp.cuda.Device()
     taken, shared = device.attributes["MultiProcessorCount"] // 2, 200 << 10

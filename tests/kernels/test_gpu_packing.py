@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,8 +23,12 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Each way to find the scales, while it is in force."""
     for lines in (16, 64):
         for waits in (True, False):
-            monkeypatch.setattr("argand.gemm.pack_launch.lines_of", lambda *_, lines=lines: lines)
-            monkeypatch.setattr("argand.gemm.pack_launch.can_wait", lambda *_, waits=waits: waits)
+            monkeypatch.setattr(
+                sys.modules["argand.gemm.pack_launch"], "lines_of", lambda *_, lines=lines: lines
+            )
+            monkeypatch.setattr(
+                sys.modules["argand.gemm.pack_launch"], "can_wait", lambda *_, waits=waits: waits
+            )
             forget_calls()
             yield f"{lines} lines, {'waiting' if waits else 'looked at before'}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from typing import Any
 
@@ -93,7 +94,7 @@ def test_totals_that_move_to_memory(
 
     They move to a result of any layout, or beside a C that the result replaces.
     """
-    monkeypatch.setattr("argand.gemm.sm90_plan.SEGMENT", 8)
+    monkeypatch.setattr(sys.modules["argand.gemm.sm90_plan"], "SEGMENT", 8)
     m, n, k = shape
     a, b, c = normal(rng, m, k), normal(rng, k, n), normal(rng, m, n)
     left, right = cp.asarray(a), cp.asarray(b)

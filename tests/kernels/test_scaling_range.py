@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pytest
 from argand import PRECISIONS
@@ -41,7 +43,7 @@ def test_large_operands_are_looked_at_in_parts(monkeypatch):
     x = rng.standard_normal((5, 33, 70)) + 1j * rng.standard_normal((5, 33, 70))
     whole = [line_spreads(x, axis) for axis in (-1, -2)]
     for values in (1, 100, 5000):
-        monkeypatch.setattr("argand.gemm.scaling_range._CHUNK_VALUES", values)
+        monkeypatch.setattr(sys.modules["argand.gemm.scaling_range"], "_CHUNK_VALUES", values)
         for axis, expected in zip((-1, -2), whole, strict=True):
             np.testing.assert_array_equal(line_spreads(x, axis), expected)
 
