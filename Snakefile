@@ -21,7 +21,7 @@ from argand.runtime.compiler import kernel_digest
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
-from workflow.methods.shards import split_part
+from workflow.shards import split_part
 from workflow.steps.code_digest import code_digest
 from workflow.steps.gpu_devices import study_gpus, tell_jobs
 from workflow.steps.needs import asked, timing_threads, urgency
