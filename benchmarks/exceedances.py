@@ -11,6 +11,8 @@ what reproduces it, and the exit status is 1.
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import multiprocessing
 import sys
 from collections.abc import Callable, Sequence
@@ -214,10 +216,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     f"median bound / error {row.median_ratio or 0:.1f}", flush=True,
                 )  # fmt: skip
     if chosen.out:
-        names = [one.name for one in fields(Row)]
-        lines = [names, *([str(value) for value in asdict(row).values()] for row in rows)]
+        text = io.StringIO()
+        writer = csv.DictWriter(text, [one.name for one in fields(Row)], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(map(asdict, rows))
         chosen.out.parent.mkdir(parents=True, exist_ok=True)
-        atomic_text(chosen.out, "".join(",".join(line) + "\n" for line in lines))
+        atomic_text(chosen.out, text.getvalue())
     return int(any(row.exceeded for row in rows))
 
 

@@ -192,3 +192,18 @@ def test_auto_judges_what_the_error_is_at_most() -> None:
     assert choose(workload, [record("tf32", "verified", 1e-3)]).precision == "tf32"
     with pytest.raises(DeliveryError, match=r"at most 0\.0015"):
         choose(workload, [record("tf32", "verified", 1.5e-3)])
+
+
+def test_a_product_that_cancels_to_zero_is_not_wrong() -> None:
+    """In fp64 all of it is 0, at another precision what is left is within the worst case."""
+    a = np.array([[0.1, 0.1]], np.complex128)
+    b = np.array([[1.0], [-1.0]], np.complex128)
+    reference = product_reference(a, b)
+    assert not reference.values.any()
+    for left, verdict in ((1e-9, "unproven"), (0.0, "unproven"), (1.0, "wrong")):
+        result = np.full((1, 1), left, np.complex64)
+        found = assess_product(reference, result, PRECISIONS["fp32"], backend="cpu")
+        assert found.verdict == verdict, found.reason
+    nothing = product_reference(0 * a, b)
+    result = np.zeros((1, 1), np.complex64)
+    assert assess_product(nothing, result, PRECISIONS["fp32"], backend="cpu").verified

@@ -74,6 +74,5 @@ def evolution_bound(
     """
     exact, ours = PRECISIONS["fp64"], Counter(widths)
     theirs = Counter(widths if reference_widths is None else reference_widths)
-    return repeated((gate_bound(precision, width, backend), n) for width, n in ours.items()) + (
-        repeated((stage_bound(exact, 2**width, "cpu"), n) for width, n in theirs.items())
-    )
+    own = repeated((gate_bound(precision, width, backend), n) for width, n in ours.items())
+    return own + repeated((stage_bound(exact, 2**width, "cpu"), n) for width, n in theirs.items())

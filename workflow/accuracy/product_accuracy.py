@@ -124,7 +124,7 @@ def _whole(
             error = limit = ratio(float(np.sqrt(worst.squared_error)) / reference.unit, size)
         found = relative_bounds(reference, whole, size, precision, backend)
         if skipped and size:
-            found = Bounds(found.worst, found.probable + skipped / size)
+            found = Bounds(found.worst + skipped / size, found.probable + skipped / size)
         if error <= found.probable:
             break
     return error, limit, found

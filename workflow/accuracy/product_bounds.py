@@ -39,14 +39,14 @@ def relative_bounds(
     is at most `LIMIT` times the estimate of ``whole``. Sums add `accumulation_deviation` times the
     partial sums, and the fp64 reference the same at its precision.
     """
-    if not size:
-        return Bounds(0.0, 0.0)
     coefficient = bounds.product_bound(
         precision, reference.k, backend, alpha=reference.alpha, beta=reference.beta
     )
     lost = 2 * bounds.underflow(precision, backend).result
     scalars = sum(lost / abs(x) for x in (reference.alpha, reference.beta) if x)
-    magnitude = abs(reference.alpha) * _norm_product(reference) + whole.addend
+    magnitude = abs(reference.alpha) * _norm_product(reference) + LIMIT * whole.addend
+    if not size:  # nothing to compute, or all of it cancels and no relative error can be proved
+        return Bounds(math.inf, math.inf) if magnitude else Bounds(0.0, 0.0)
     worst = math.sqrt(2) * ((coefficient + scalars) * magnitude + _lost(reference, precision,
         backend, bounds.underflow(precision, backend).of_largest))  # fmt: skip
 
@@ -80,7 +80,7 @@ def _norm_product(reference: ProductReference) -> float:
 def _by_product(reference: ProductReference, values: Array, finite: Array) -> Array:
     """(batch,): 2-norms over lines of some values of lines."""
     known = reference.items(np.where(finite, values, 0), 0, reference.batch)
-    return norm_along(known.reshape(len(known), -1), 1)
+    return norm_along(known.reshape(len(known), math.prod(known.shape[1:])), 1)
 
 
 def _lost(

@@ -50,7 +50,7 @@ def exceedances_table(data: Path) -> str:
         rows = list(csv.DictReader(file))
     for row in rows:
         for name in ("largest", "median_ratio"):
-            row[name] = "" if row[name] == "None" else number(float(row[name]))
+            row[name] = number(float(row[name])) if row[name] else ""
     return markdown_table(_EXCEEDANCES, rows)
 
 
