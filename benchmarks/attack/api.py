@@ -23,10 +23,10 @@ from workflow.accuracy.softmax_accuracy import rounding_bound
 from workflow.methods import transforms
 
 _CALLS = 25
-"""Of one attempt, which takes one process for all of them."""
+"""Calls of one attempt, all in one process."""
 Rng = np.random.Generator
 Verdict = str
-"""What is wrong with a call, or nothing."""
+"""The fault of a call; empty where there is none."""
 
 
 def _precision(rng: Rng) -> Precision:

@@ -1,4 +1,4 @@
-"""What an attack is, how it is attempted again and again, and the table of what held."""
+"""An attack, the loop that attempts it until its time is up, and the table of counts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHOWN = 8
 
 
 class SlippedError(Exception):
-    """What Argand let through, in a sentence."""
+    """The fault that Argand let through, in a sentence."""
 
 
 class NotTriedError(Exception):
@@ -61,7 +61,7 @@ class Attack:
 
 @dataclass(frozen=True)
 class AttackRow:
-    """What came of one attack."""
+    """The counts of one attack."""
 
     attack: str
     what: str
@@ -120,7 +120,7 @@ class Campaign:
         return f"python -m benchmarks.attack --only {attack.name} --seed {self.seed} --number"
 
     def _attempt(self, attack: Attack, ground: Ground, number: int) -> str:
-        """What slipped, or nothing."""
+        """The fault that slipped; empty where the attempt held."""
         rng = np.random.default_rng([self.seed, number, *attack.name.encode()])
         folder = ground.folder / f"attempt-{number}"
         folder.mkdir()

@@ -41,7 +41,7 @@ class Job:
     damaged: str
 
     def run(self, root: Path, folder: Path) -> Any:
-        """What it makes of the files in a folder, in this process."""
+        """The bytes that the job makes of the files in a folder, in this process."""
         from workflow import threads
 
         threads.hold_blas = lambda: None  # this process has NumPy already
@@ -119,7 +119,7 @@ JOBS: dict[str, tuple[Job, ...]] = {
     "growth": (_tabulate("results/records/growth.json"),),
     "inputs": (_stage("product", "in.h5", "in.h5"),),
 }
-"""Of each kind of file the jobs that read one."""
+"""The jobs that read each kind of file."""
 
 
 def damage(files: str) -> Callable[[Attempt], None]:

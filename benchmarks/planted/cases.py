@@ -62,7 +62,7 @@ DRAWN: dict[str, Callable[[np.random.Generator], dict[str, Any]]] = {
     "dft": _dft,
     "statevector": _statevector,
 }
-"""Of each kind the keys of a case."""
+"""The keys of a case, by kind."""
 
 
 def cases_of(kind: str, count: int, seed: int) -> Iterator[tuple[int, Workload, bool]]:

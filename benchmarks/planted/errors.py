@@ -15,7 +15,7 @@ Place = Any
 PLACES = ("largest", "typical", "random")
 """Elements by their magnitude: the largest, the median of those that are not 0, any of those."""
 SCALED = (*PLACES, "all")
-"""What is scaled by 1 + 10^-d."""
+"""Places whose values are scaled by 1 + 10^-d."""
 STEPS = tuple(step / 2 for step in range(33))
 """Every d; at the last an element of fp64 stays as it is."""
 

@@ -23,6 +23,7 @@ import math
 from argand import Precision
 
 from workflow.accuracy.bounds import (
+    PROMOTED_EVERY,
     accumulator_roundoff,
     on_tensor_cores,
     truncations,
@@ -35,8 +36,6 @@ PRODUCT_CUT = 2 / math.sqrt(3)
 """Deviation of a truncated product of either sign, in u of the sum that it is aligned to."""
 SPLIT_DEPTH = 8
 """Products that an instruction sums at once where split precisions promote (tf32; fp16 has 16)."""
-PROMOTED = 48
-"""Most k between two promotions in any plan of the split precisions."""
 
 
 def concentration(components: float, tests: float = 1) -> float:
@@ -61,7 +60,7 @@ def accumulation_deviation(
     IEEE arithmetic rounds 2 k partial sums of a part, and the P sums of a split's products.
 
     Tensor cores truncate (`bounds.truncations`): all means add up. Split precisions promote their
-    sums every ``PROMOTED`` at most: the means of a slice's instructions are relative to the
+    sums every `PROMOTED_EVERY` at most: the means of a slice's instructions are relative to the
     slice's own partial sums, so those of all slices add up to as much of the whole as one slice's
     of itself; products of either sign and promotions count in quadrature. Products of small terms
     have sums too small to count.
@@ -75,7 +74,7 @@ def accumulation_deviation(
         return coherence * u * math.sqrt(2 * k + count)
     if count == 1:
         return truncations(k) * u
-    depth = min(k, PROMOTED)
+    depth = min(k, PROMOTED_EVERY)
     means = 2 * math.ceil(depth / SPLIT_DEPTH)
     cuts = PRODUCT_CUT * math.sqrt(2 * depth)
     added = coherence * math.sqrt(promotions(k))

@@ -30,7 +30,7 @@ from argand.rounding import scale_exponents, split
 
 from workflow.accuracy import bounds
 from workflow.accuracy.coherence import coherence
-from workflow.accuracy.probabilistic import PRODUCT_CUT, PROMOTED, SPLIT_DEPTH, deviations
+from workflow.accuracy.probabilistic import PRODUCT_CUT, SPLIT_DEPTH, deviations
 from workflow.accuracy.references import Array, ProductReference
 
 BLOCK = 64
@@ -200,11 +200,11 @@ def _probable(sides: Sides, a: Array, b: Array, partial: Array) -> Array:
     if len(precision.products) == 1:
         means = bounds.truncations(k) * u * math.sqrt(2) * partial.mean(axis=0)
         return np.asarray(means + strength * PRODUCT_CUT * u * 2 * np.sqrt(squares))
-    starts = np.arange(0, k, PROMOTED)
+    starts, depth = np.arange(0, k, bounds.PROMOTED_EVERY), min(k, bounds.PROMOTED_EVERY)
     local = np.add.reduceat(np.abs(a)[:, None] ** 2 * np.abs(b) ** 2, starts, axis=0)
     ends = np.diff(partial[np.append(starts[1:], k) - 1], axis=0, prepend=0)
     longest = np.maximum(np.sqrt(local), np.abs(ends))
-    means = 2 * math.ceil(min(k, PROMOTED) / SPLIT_DEPTH) * longest.sum(axis=0)
-    cuts = PRODUCT_CUT * math.sqrt(2 * min(k, PROMOTED)) * np.sqrt((longest**2).sum(axis=0))
+    means = 2 * math.ceil(depth / SPLIT_DEPTH) * longest.sum(axis=0)
+    cuts = PRODUCT_CUT * math.sqrt(2 * depth) * np.sqrt((longest**2).sum(axis=0))
     added = apart * np.sqrt(2 * (partial[starts] ** 2).sum(axis=0) + squares / k)
     return np.asarray(u * (means + strength * (cuts + added)))

@@ -33,8 +33,7 @@ HEADROOM = 1
 def dft(problem: DftProblem, x: Array, method: Method | None) -> Array:
     """Transforms of the rows of x, (rows, N) of the precision's type.
 
-    A ``method`` of None is the library, SciPy's fast transform (NumPy's computes complex64 in fp64,
-    at a sixth of the speed).
+    A ``method`` of None is SciPy's fast transform; NumPy's computes complex64 in fp64.
     """
     if method is None:
         from scipy import fft
