@@ -17,7 +17,7 @@ from workflow.steps.joblog import share_packages
 share_packages(ROOT)
 
 from argand import DeviceError
-from argand.runtime.compiler import kernel_digest
+from argand.runtime.kernel_digest import kernel_digest
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError

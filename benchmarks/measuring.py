@@ -16,7 +16,7 @@ import numpy as np
 from argand import PRECISIONS, Device, Precision
 from argand.device import resolve
 from argand.runtime.ceilings import Ceilings
-from argand.runtime.compiler import kernel_digest
+from argand.runtime.kernel_digest import kernel_digest
 
 from benchmarks.conditions import Monitor, RealRates, monitor
 from workflow.accuracy.judgement import Accuracy

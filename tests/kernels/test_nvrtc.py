@@ -13,13 +13,8 @@ from types import SimpleNamespace
 
 import pytest
 from argand.runtime import compiler as nvrtc
-from argand.runtime.compiler import (
-    CompileError,
-    compile_cubin,
-    kernel_digest,
-    parse_resources,
-    parse_warnings,
-)
+from argand.runtime.compiler import CompileError, compile_cubin, parse_resources, parse_warnings
+from argand.runtime.kernel_digest import kernel_digest
 from argand.runtime.own_files import NotOwnFolderError
 from argand.runtime.wgmma import wgmma_function
 

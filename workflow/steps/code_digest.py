@@ -2,7 +2,7 @@
 
 A step's code is its script, the modules of ``workflow`` that the script imports, directly or not,
 and those of the workload's kind. A step that calls only some methods of a kind leaves out what the
-others need (`NOT_CALLED`). Of ``argand`` the run step has `argand.runtime.compiler.kernel_digest`,
+others need (`NOT_CALLED`). Of ``argand`` the run step has `argand.runtime.kernel_digest`,
 and what follows is done again with it.
 """
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from argand import Device, DeviceError, get_precision, launched
-from argand.runtime.compiler import kernel_digest
+from argand.runtime.kernel_digest import kernel_digest
 
 from workflow.data import Array, Implementation, Staged
 from workflow.shards import Shard

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from argand.device import Device, gpu
-from argand.runtime.compiler import cache_folder, kernel_digest
+from argand.runtime.compiler import cache_folder
+from argand.runtime.kernel_digest import kernel_digest
 from argand.runtime.own_files import read_own, write_own
 
 C = TypeVar("C")

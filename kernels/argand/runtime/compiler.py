@@ -25,14 +25,12 @@ from typing import Any
 from argand.runtime.own_files import NotOwnError, NotOwnFolderError, read_own, write_own
 from argand.runtime.plain_files import NotPlainError
 
-PACKAGE = Path(__file__).parents[1]
-SOURCES = PACKAGE / "cuda"
+SOURCES = Path(__file__).parents[1] / "cuda"
 """Where the kernels and the headers they share lie."""
 
 _DYNAMIC_SHARED_BYTES = 8
 """CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES."""
 _OPTIONS = ("--std=c++20", "--device-as-default-execution-space", "--ptxas-options=-v")
-_IMPORT = re.compile(r"^\s*from argand\.(\w+)[. ]", re.MULTILINE)
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
@@ -279,36 +277,3 @@ def compile_all(jobs: Iterable[tuple[str, str]]) -> None:
     """
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(lambda job: compile_cubin(*job), dict.fromkeys(jobs)))
-
-
-@lru_cache(maxsize=32)
-def kernel_digest(operation: str) -> str:
-    """Sixteen hexadecimal digits that change when an operation's code does; needs no GPU.
-
-    Covers the package ``argand/<operation>``, the packages that it imports, the modules beside
-    packages, and ``cuda/<package>`` of each with all headers, so that a result can be traced to its
-    code and Snakemake knows what to run again. What has no package of its own has all of them.
-    """
-    texts = {path.name: path.read_text(encoding="utf-8") for path in PACKAGE.glob("*.py")}
-    for package in _packages(operation):
-        for path in sorted((PACKAGE / package).glob("*.py")):
-            texts[f"{package}/{path.name}"] = path.read_text(encoding="utf-8")
-        for path in sorted((SOURCES / package).glob("*.cuh")):
-            source = f'#include "{package}/{path.name}"'
-            texts |= {f"cuda/{name}": text for name, text in with_headers(source, SOURCES).items()}
-    return source_digest(texts)[:16]
-
-
-def _packages(operation: str) -> list[str]:
-    """An operation's package and those that it imports, directly or not."""
-    every = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
-    found: set[str] = set()
-    waiting = [operation] if operation in every else list(every)
-    while waiting:
-        package = waiting.pop()
-        if package in found:
-            continue
-        found.add(package)
-        for path in (PACKAGE / package).glob("*.py"):
-            waiting += _IMPORT.findall(path.read_text(encoding="utf-8"))
-    return sorted(found & set(every))

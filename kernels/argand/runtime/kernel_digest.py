@@ -1,0 +1,48 @@
+"""Digests of the code of one operation: Python, kernels and headers."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+
+from argand.runtime import compiler
+
+PACKAGE = Path(__file__).parents[1]
+_IMPORT = re.compile(r"^\s*from argand\.(\w+)[. ]", re.MULTILINE)
+
+
+@lru_cache(maxsize=32)
+def kernel_digest(operation: str) -> str:
+    """Sixteen hexadecimal digits that change when an operation's code does; needs no GPU.
+
+    Covers the package ``argand/<operation>``, the packages that it imports, the modules beside
+    packages, and ``cuda/<package>`` of each with all headers, so that a result can be traced to its
+    code and Snakemake knows what to run again. What has no package of its own has all of them.
+    """
+    texts = {path.name: path.read_text(encoding="utf-8") for path in PACKAGE.glob("*.py")}
+    for package in _packages(operation):
+        for path in sorted((PACKAGE / package).glob("*.py")):
+            texts[f"{package}/{path.name}"] = path.read_text(encoding="utf-8")
+        for path in sorted((compiler.SOURCES / package).glob("*.cuh")):
+            source = f'#include "{package}/{path.name}"'
+            texts |= {
+                f"cuda/{name}": text
+                for name, text in compiler.with_headers(source, compiler.SOURCES).items()
+            }
+    return compiler.source_digest(texts)[:16]
+
+
+def _packages(operation: str) -> list[str]:
+    """An operation's package and those that it imports, directly or not."""
+    every = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
+    found: set[str] = set()
+    waiting = [operation] if operation in every else list(every)
+    while waiting:
+        package = waiting.pop()
+        if package in found:
+            continue
+        found.add(package)
+        for path in (PACKAGE / package).glob("*.py"):
+            waiting += _IMPORT.findall(path.read_text(encoding="utf-8"))
+    return sorted(found & set(every))
