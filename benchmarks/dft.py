@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, Device, Precision, dft
 from argand.device import gpu, is_cuda_array
-from argand.dft.api import DftProblem
 from argand.dft.heuristics import own_plan
 from argand.dft.legality import wide_fits
 from argand.dft.method import is_prime, method_for
 from argand.dft.plan import Plan, dft_source
 from argand.dft.plan_words import plan_words
+from argand.dft.problem import DftProblem
 from argand.dft.tuned import chosen as chosen_plan
 from argand.runtime.ceilings import measure_ceilings
 from argand.runtime.compiler import compile_all

@@ -1,7 +1,8 @@
 """Complex matrix kernels at a precision of your choice, on the CPU and on NVIDIA GPUs."""
 
 from argand.device import Device, DeviceError, devices
-from argand.dft.api import DftProblem, dft
+from argand.dft.api import dft
+from argand.dft.problem import DftProblem
 from argand.dft.scipy_backend import FftBackend, fft_backend
 from argand.dft.tune import tune_dft
 from argand.gates.api import apply_gate

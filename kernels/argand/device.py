@@ -184,6 +184,16 @@ def resolve(name: str = "auto") -> Device:
     return cpu()
 
 
+_ON_CUDA: dict[type, bool] = {}
+"""Types all of whose arrays live on a GPU, or none: asking CuPy's arrays takes microseconds."""
+
+
 def is_cuda_array(x: object) -> bool:
     """Whether ``x`` lives on a GPU (CuPy's arrays do), without importing CuPy."""
-    return hasattr(x, "__cuda_array_interface__")
+    known = _ON_CUDA.get(type(x))
+    if known is not None:
+        return known
+    found = hasattr(x, "__cuda_array_interface__")
+    if type(x).__module__.partition(".")[0] in ("cupy", "numpy"):
+        _ON_CUDA[type(x)] = found
+    return found

@@ -25,7 +25,7 @@ def forget_calls() -> None:
     from argand.gemm import calls as cuda_calls
     from argand.gemm import launch as cuda_launch
 
-    cuda_calls._kept.clear()
+    cuda_calls.CALLS.clear()
     cuda_launch._prepared.cache_clear()
     gc.collect()
 

@@ -10,10 +10,10 @@ import argand
 import pytest
 from argand import PRECISIONS, DeviceError, tune_dft
 from argand.dft import tuned as dft_tuning
-from argand.dft.api import DftProblem
 from argand.dft.heuristics import Choice, own_plan
 from argand.dft.method import method_for
 from argand.dft.plan import Plan
+from argand.dft.problem import DftProblem
 from argand.dft.tune import main, ways
 from argand.dft.tuned import DftWay, chosen, key
 

@@ -11,10 +11,10 @@ import pytest
 from argand import PRECISIONS, dft, tune_dft
 from argand.device import Device
 from argand.dft import tuned as dft_tuning
-from argand.dft.api import DftProblem
 from argand.dft.heuristics import LIBRARY_PRIME, candidates, estimate
 from argand.dft.method import method_for, prime_factors
 from argand.dft.plan import Plan, dft_source
+from argand.dft.problem import DftProblem
 from argand.dft.three_kernel import PassesPlan
 from argand.runtime import choice_table
 from argand.runtime.compiler import compile_all

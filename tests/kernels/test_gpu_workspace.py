@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -69,7 +69,7 @@ def test_pieces_over_planes_give_the_same_bits(
         launches.append(prepare(*arguments))
         return launches[-1]
 
-    monkeypatch.setattr(sys.modules["argand.gemm.gpu"], "prepare", watched)
+    monkeypatch.setattr(import_module("argand.gemm.gpu"), "prepare", watched)
     for most in (gemm_memory.MOST, 100):
         monkeypatch.setattr(gemm_memory, "MOST", most)
         for swapped in (False, True):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from argand import PRECISIONS, Device, Precision
-from argand.dft.api import DftProblem
 from argand.dft.heuristics import butterflies_for
 from argand.dft.method import method_for, prime_factors
 from argand.dft.plan_words import plan_in, plan_words
+from argand.dft.problem import DftProblem
 from argand.dft.tuned import chosen
 
 from workflow.accuracy import Accuracy, SpectrumReference, assess_spectrum

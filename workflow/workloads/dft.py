@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from argand import PRECISIONS, Device, Precision, dft
-from argand.dft.api import Norm
+from argand.dft.problem import Norm
 from pydantic import Field, model_validator
 
 from workflow import accuracy

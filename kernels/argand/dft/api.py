@@ -1,11 +1,11 @@
-"""Discrete Fourier transforms: the problem, and the call that a user makes."""
+"""Discrete Fourier transforms: the call that a user makes."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from functools import cache
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -14,43 +14,10 @@ from argand.dft import cpu as numpy_dft
 from argand.dft.cpu_butterfly import butterfly_dft
 from argand.dft.cpu_three_kernel import passes_dft
 from argand.dft.heuristics import butterflies_for
-from argand.dft.method import Method, check_length, method_for
+from argand.dft.problem import dft_problem
 from argand.dft.three_kernel import PassesPlan
-from argand.precision import Precision, get_precision
+from argand.precision import Precision
 from argand.runtime.checks import check_out
-
-Norm = Literal["backward", "ortho", "forward"]
-NORMS: tuple[Norm, ...] = get_args(Norm)
-
-
-@dataclass(frozen=True)
-class DftProblem:
-    """What a call computes, without its data: transforms of ``rows`` rows.
-
-    Attributes:
-        rows, length: how many transforms, and N.
-        inverse: whether exp(+2 pi i j k / N) is meant.
-        norm: where 1 / N goes, as in scipy.fft.
-        precision: of the products with the matrices; fp32 and fp64 are a library's.
-    """
-
-    rows: int
-    length: int
-    inverse: bool
-    norm: Norm
-    precision: Precision
-
-    @property
-    def factor(self) -> float:
-        """What the sums are multiplied by."""
-        if self.norm == "ortho":
-            return float(self.length**-0.5)
-        return 1 / self.length if (self.norm == "backward") == self.inverse else 1.0
-
-    @property
-    def method(self) -> Method | None:
-        """Of which stages it consists; None where a library computes it (fp32 and fp64)."""
-        return None if self.precision.exact_operands else method_for(self.length)
 
 
 def dft(
@@ -87,29 +54,25 @@ def dft(
         TypeError: x that holds no numbers; x and out on different devices.
     """
     on_gpu = is_cuda_array(x)
-    x = x if on_gpu else np.asarray(x)
+    key = None
+    if on_gpu:
+        calls = _cuda().CALLS
+        key = calls.key((x, out), (axis, n, inverse, norm, precision, rounding))
+        found = None if key is None else calls.repeat(key, (x,), out)
+        if found is not None:
+            return found
+    else:
+        x = np.asarray(x)
     if out is not None and is_cuda_array(out) != on_gpu:
         raise TypeError("x and out must both be NumPy arrays or both be CuPy arrays")
-    if x.dtype.kind not in "biufc":
-        raise TypeError(f"x must hold real or complex numbers, got {x.dtype}")
-    if not -x.ndim <= axis < x.ndim:
-        raise ValueError(f"axis must be one of x's {x.ndim}, got {axis}")
-    length = x.shape[axis] if n is None else n
-    check_length(length)
-    if norm not in NORMS:
-        raise ValueError(f"norm must be one of {list(NORMS)}, got {norm!r}")
-    row = get_precision(precision, rounding)
-    axis %= x.ndim
-    shape = (*x.shape[:axis], length, *x.shape[axis + 1 :])
-    check_out(out, shape, row.output)
-    problem = DftProblem(math.prod(shape) // length, length, inverse, norm, row)
+    problem, axis, shape = dft_problem(x, axis, n, inverse, norm, precision, rounding)
+    check_out(out, shape, problem.precision.output)
     if on_gpu:
-        from argand.dft import gpu as cuda_dft
-
-        return cuda_dft.dft(problem, x, axis, out)
-    turned = np.moveaxis(fitted(x, axis, length), axis, -1)
-    rows = turned.reshape(problem.rows, length).astype(row.output, copy=False)
-    plan = None if row.exact_operands else butterflies_for(length)
+        return _cuda().dft(problem, x, axis, out, key)
+    turned = np.moveaxis(fitted(x, axis, problem.length), axis, -1)
+    rows = turned.reshape(problem.rows, problem.length)
+    rows = rows.astype(problem.precision.output, copy=False)
+    plan = None if problem.precision.exact_operands else butterflies_for(problem.length)
     if plan is None:
         found = numpy_dft.dft(problem, rows, problem.method)
     elif isinstance(plan, PassesPlan):
@@ -121,6 +84,14 @@ def dft(
         return found
     out[...] = found
     return out
+
+
+@cache
+def _cuda() -> ModuleType:
+    """Imported once: the statement itself takes a good part of a microsecond."""
+    from argand.dft import gpu
+
+    return gpu
 
 
 def fitted(x: Any, axis: int, length: int) -> Any:

@@ -20,7 +20,7 @@ from argand.precision import Precision
 from argand.rounding import Array, power_of_two, scale_exponents, split
 
 if TYPE_CHECKING:
-    from argand.dft.api import DftProblem
+    from argand.dft.problem import DftProblem
 
 _BLOCK_VALUES = 1 << 19
 """Complex values worked on at a time: they stay in the last-level cache."""

@@ -18,7 +18,7 @@ from argand.dft.tables import convolutions, roots
 from argand.rounding import Array, power_of_two, scale_exponents
 
 if TYPE_CHECKING:
-    from argand.dft.api import DftProblem
+    from argand.dft.problem import DftProblem
 
 
 def butterfly_dft(problem: DftProblem, x: Array, plan: ButterflyPlan) -> Array:

@@ -15,7 +15,7 @@ from argand.dft.three_kernel import PassesPlan, passes_tables
 from argand.rounding import Array
 
 if TYPE_CHECKING:
-    from argand.dft.api import DftProblem
+    from argand.dft.problem import DftProblem
 
 _BLOCK_VALUES = 1 << 21
 """Complex values worked on at a time: one transform of the largest plan."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import cupy
 
 from argand.device import gpu
-from argand.dft.api import DftProblem
+from argand.dft.problem import DftProblem
 from argand.dft.three_kernel import (
     ARGUMENTS,
     PASSES,
@@ -18,58 +19,63 @@ from argand.dft.three_kernel import (
     passes_tables,
 )
 from argand.runtime import compiler as nvrtc
-from argand.runtime.arguments import Arguments, arguments_dtype
-from argand.runtime.kernel import BoundKernel
+from argand.runtime.arguments import Address, Arguments, arguments_dtype
+from argand.runtime.graph import Launches
+from argand.runtime.kernel import BoundKernel, Filling
 
 _DTYPE = arguments_dtype(ARGUMENTS)
 WORKSPACE_BYTES = 1 << 30
 """Of a call's workspace, or one transform's where that is more: rows pass in pieces of it."""
+_X, _OUT, _WORK = range(3)
+"""The addresses that a launch is given: of x, of the result and of the workspace."""
 
 
-def by_passes(
-    problem: DftProblem, plan: PassesPlan, x: Any, target: Any, strides: tuple[int, ...]
-) -> None:
-    """The transforms of rows of x into those of target, which lie ``strides`` elements apart.
+class ThreeKernelLaunch:
+    """Transforms of rows that lie ``strides`` elements apart, in x and in the result.
 
-    Rows that are in the workspace have been read before any of theirs is written, so target may be
-    x.
+    Rows that are in the workspace have been read before any of theirs is written, so the result may
+    be x. Raises CompileError where NVRTC fails.
     """
-    each = 8 * plan.size
-    piece = max(1, min(problem.rows, WORKSPACE_BYTES // each))
-    work = cupy.empty(piece * plan.size, cupy.complex64)
-    for start in range(0, problem.rows, piece):
-        rows = min(piece, problem.rows - start)
-        addresses = {
-            "x": x.data.ptr + 8 * start * strides[0],
-            "out": target.data.ptr + 8 * start * strides[1],
-            "work": work.data.ptr,
-        }
-        for kernel in _prepared(problem, plan, rows, strides, x.device.id)[0]:
-            kernel(addresses)
 
+    def __init__(
+        self, problem: DftProblem, plan: PassesPlan, strides: tuple[int, int], device: int
+    ) -> None:
+        precision, target = problem.precision, gpu(device).require_arch().target
+        self._tables = _tables(plan, problem.inverse, device)  # what the kernels point to
+        #: Bytes of the tables, which other launches may share.
+        self.nbytes = sum(int(table.nbytes) for table in self._tables.values())
+        values: dict[str, Any] = dict.fromkeys(_DTYPE.names or (), 0)
+        values |= {name: table.data.ptr for name, table in self._tables.items()}
+        values |= {"x_stride": strides[0], "out_stride": strides[1], "unit": problem.factor}
+        source = passes_source(plan, precision)
+        piece = max(1, min(problem.rows, WORKSPACE_BYTES // (8 * plan.size)))
+        self._workspace_bytes = 8 * piece * plan.size
+        self._kernels: list[tuple[BoundKernel, dict[str, Address]]] = []
+        for start in range(0, problem.rows, piece):
+            rows = min(piece, problem.rows - start)
+            members = {
+                "x": Address(_X, 8 * start * strides[0]),
+                "out": Address(_OUT, 8 * start * strides[1]),
+                "work": Address(_WORK),
+            }
+            for which in PASSES:
+                shared = plan.pass_bytes(which, precision)
+                kernel = nvrtc.load(source, target, passes_kernel_name(plan, which), shared)
+                bound = BoundKernel(
+                    kernel, plan.pass_blocks(which, rows), plan.pass_threads(which),
+                    Arguments(_DTYPE, values | {"rows": rows}), shared_bytes=shared,
+                )  # fmt: skip
+                self._kernels.append((bound, members))
+        self._launches = Launches([kernel for kernel, _ in self._kernels], self._fillings)
 
-@lru_cache(maxsize=16)
-def _prepared(
-    problem: DftProblem, plan: PassesPlan, rows: int, strides: tuple[int, ...], device: int
-) -> tuple[list[BoundKernel], dict[str, Any]]:
-    """The kernels for so many rows at any address, and the tables that they point to."""
-    precision, target = problem.precision, gpu(device).require_arch().target
-    tables = _tables(plan, problem.inverse, device)
-    values: dict[str, Any] = dict.fromkeys(_DTYPE.names or (), 0)
-    values |= {name: table.data.ptr for name, table in tables.items()}
-    values |= {"rows": rows, "x_stride": strides[0], "out_stride": strides[1]}
-    values["unit"] = problem.factor
-    source, found = passes_source(plan, precision), []
-    for which in PASSES:
-        shared = plan.pass_bytes(which, precision)
-        kernel = nvrtc.load(source, target, passes_kernel_name(plan, which), shared)
-        found.append(
-            BoundKernel(
-                kernel, plan.pass_blocks(which, rows), plan.pass_threads(which),
-                Arguments(_DTYPE, values), shared_bytes=shared,
-            )
-        )  # fmt: skip
-    return found, tables
+    def __call__(self, x: int, out: int) -> None:
+        """Queue them on the current stream, for arrays at these addresses."""
+        # Memory that is freed after the launches is reused in the stream's order.
+        memory = cupy.cuda.alloc(self._workspace_bytes)
+        self._launches((x, out, memory.ptr), cupy.cuda.get_current_stream().ptr)
+
+    def _fillings(self, addresses: Sequence[int]) -> list[Filling]:
+        return [kernel.filling(members, (), addresses) for kernel, members in self._kernels]
 
 
 @lru_cache(maxsize=8)

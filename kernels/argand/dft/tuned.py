@@ -12,11 +12,11 @@ from functools import lru_cache
 from typing import Any
 
 from argand.device import Arch, Device
-from argand.dft.api import DftProblem
 from argand.dft.heuristics import Choice, choose
 from argand.dft.legality import check_dft_plan, wide_fits
 from argand.dft.plan import Plan
 from argand.dft.plan_words import plan_in, plan_words
+from argand.dft.problem import DftProblem
 from argand.precision import PRECISIONS, Precision
 from argand.runtime.choice_table import ChoiceTable, step
 

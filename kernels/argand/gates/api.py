@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ def apply_gate(
         state: (2^n,), contiguous, complex64 or complex128 (fp64). NumPy arrays are computed on the
             CPU, CuPy arrays on their GPU.
         matrix: (2^k, 2^k); bit j of a row or column number is targets[j]. It need not be unitary.
+            On a GPU calls with the same content repeat what the first one prepared; a CuPy array is
+            fetched, which waits for the GPU.
         targets: k different qubits in any order. Up to 7 have kernels of their own; wider gates are
             products of `argand.gemm` and take memory for two more states.
         controls: further qubits: where one of them is 0, amplitudes are not touched.
@@ -45,9 +48,22 @@ def apply_gate(
             qubits that are not different ones of it, a matrix of another shape, a precision of
             another type.
     """
+    key = None
+    qubits = (*targets, *controls)
+    # A bool or a float equals the integer whose call was kept.
+    if is_cuda_array(state) and [*map(type, qubits)].count(int) == len(qubits):
+        if is_cuda_array(matrix):
+            matrix = matrix.get()
+        calls = _cuda().CALLS
+        key = calls.key((matrix, state), (qubits, len(targets), precision))
+        if key is not None and calls.repeat(key, (matrix,), state) is not None:
+            return state
     row = state_precision(state, precision)
-    qubits = qubits_of(state)
-    apply_form(state, gate_form(qubits, matrix, targets, controls), row)
+    form = gate_form(qubits_of(state), matrix, targets, controls)
+    if key is None or form.is_identity:
+        apply_form(state, form, row)
+    else:
+        _cuda().apply_gate(state, form, row, matrix, key)
     return state
 
 
@@ -56,9 +72,7 @@ def apply_form(state: Any, form: GateForm, precision: Precision) -> None:
     if form.is_identity:
         return
     if is_cuda_array(state):
-        from argand.gates import gpu as cuda_gates
-
-        cuda_gates.apply_gate(state, form, precision)
+        _cuda().apply_gate(state, form, precision)
     else:
         numpy_gates.apply_gate(state, form, precision)
 
@@ -69,10 +83,17 @@ def prepared_gate(state: Any, form: GateForm, precision: Precision) -> Callable[
     On a GPU its matrix is there already, and the call is the launch alone.
     """
     if is_cuda_array(state):
-        from argand.gates import gpu as cuda_gates
-
-        return cuda_gates.prepared_gate(state, form, precision)
+        prepared: Callable[[Any], None] = _cuda().prepared_gate(state, form, precision)
+        return prepared
     return partial(numpy_gates.apply_gate, form=form, precision=precision)
+
+
+@cache
+def _cuda() -> ModuleType:
+    """Imported once: the statement itself takes a good part of a microsecond."""
+    from argand.gates import gpu
+
+    return gpu
 
 
 def state_precision(state: Any, precision: str | Precision | None) -> Precision:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,19 @@ Array = npt.NDArray[Any]
 _KEPT = 1024
 _KEPT_WIDTH = 4
 """Wider matrices cost more to keep than to look at again."""
+
+
+class GatePlace(NamedTuple):
+    """What gates have in common that the same launch serves; attributes as of `GateForm`."""
+
+    targets: tuple[int, ...]
+    controls: tuple[int, ...]
+    monomial: bool
+
+    @property
+    def width(self) -> int:
+        """How many targets there are."""
+        return len(self.targets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +54,11 @@ class GateForm:
     def width(self) -> int:
         """How many targets there are."""
         return len(self.targets)
+
+    @property
+    def place(self) -> GatePlace:
+        """All but the matrix."""
+        return GatePlace(self.targets, self.controls, self.monomial)
 
     @property
     def is_identity(self) -> bool:

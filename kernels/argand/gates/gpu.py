@@ -1,13 +1,13 @@
 """Gates on a GPU: launches the kernels of ``cuda/gates``.
 
-What depends on a gate's place alone (its layout, its kernel, its grid) is made once and kept; a
-call then uploads its matrix and fills in two addresses.
+What depends on a gate's place alone (its layout, its kernel, its grid) is made once and kept. The
+call cache keeps what depends on its matrix too, which is then on the GPU, by the matrix's content.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import cupy
@@ -15,7 +15,7 @@ import numpy as np
 
 from argand.device import Device, gpu
 from argand.gates import cpu as numpy_gates
-from argand.gates.canonical import Array, GateForm
+from argand.gates.canonical import Array, GateForm, GatePlace
 from argand.gates.layout import CHUNK, make_tile, segments_of, table_values, tile_columns
 from argand.gates.plan import (
     ARGUMENTS,
@@ -30,54 +30,109 @@ from argand.gates.truncation import grown
 from argand.precision import Precision
 from argand.rounding import LARGEST_SHIFT, scale_exponents
 from argand.runtime import compiler as nvrtc
-from argand.runtime.arguments import Arguments, arguments_dtype
-from argand.runtime.call_cache import Remembered
+from argand.runtime.arguments import Address, Arguments, arguments_dtype
+from argand.runtime.call_cache import CallCache, Form, Key, NoFormError, Run
+from argand.runtime.graph import Launches
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import place
 
 _DTYPE = arguments_dtype(ARGUMENTS)
-_kept: Remembered[tuple[Any, ...], GateLaunch | None] = Remembered()
+_current_device = cupy.cuda.runtime.getDevice
+_MEMBERS = {name: Address(i) for i, name in enumerate(("state", "matrix", "matrix_exponent"))}
+"""Which number of a launch each member is."""
+_WORD_MASK = 2**64 - 1
+_COPIED_BYTES = 1 << 16
+"""Of a matrix, up to which comparing a copy of it is faster than comparing it by elements."""
 
 
-def apply_gate(state: Any, form: GateForm, precision: Precision) -> None:
+def _matrix_form(x: Any) -> Form:
+    """A matrix on the host by its last row; `_same` compares all of it."""
+    if type(x) is not np.ndarray or not x.size:
+        raise NoFormError(type(x).__name__)
+    return x.dtype.char, x.shape, x[-1].tobytes(), _current_device()
+
+
+CALLS = CallCache(form_of=_matrix_form)
+
+
+def apply_gate(
+    state: Any, form: GateForm, precision: Precision, matrix: Any = None, key: Key | None = None
+) -> None:
     """Apply a gate in place to a contiguous state on a GPU, on its current stream.
+
+    With the host's ``matrix``, which the form was made of, and a ``key`` of the call cache the call
+    is kept.
 
     Raises CompileError where NVRTC fails.
     """
     with place(state):
-        prepared_gate(state, form, precision)(state)
+        gate = prepared_gate(state, form, precision)
+        gate(state)
+        if isinstance(gate, PreparedGate) and isinstance(matrix, np.ndarray):
+            run = gate.for_matrix(matrix)
+            nbytes = int(gate.matrix.nbytes)
+            CALLS.keep(key, run, (matrix,), state, state.shape, precision.output, nbytes)
 
 
 def prepared_gate(state: Any, form: GateForm, precision: Precision) -> Callable[[Any], None]:
     """A call that applies a gate to states like this one on the current GPU, its matrix there."""
-    launch = _launch_for(int(state.size).bit_length() - 1, form, precision)
+    qubits = int(state.size).bit_length() - 1
+    launch = _launch_for(cupy.cuda.Device().id, qubits, form.place, precision)
     if launch is None:
         return partial(numpy_gates.apply_gate, form=form, precision=precision)
-    matrix = cupy.asarray(launch.operand(form))
-    exponent = matrix_exponent(form, precision)
+    return PreparedGate(launch, form, precision)
 
-    def apply(to: Any) -> None:
-        if to.data.ptr % CHUNK:  # a view that begins within a chunk
-            copied = to.copy()
-            launch(copied.data.ptr, matrix, exponent)
-            to[...] = copied
+
+class PreparedGate:
+    """A gate whose matrix is on the current GPU."""
+
+    def __init__(self, launch: GateLaunch, form: GateForm, precision: Precision) -> None:
+        self._launch = launch
+        #: As the kernel takes it.
+        self.matrix = cupy.asarray(launch.operand(form))
+        self._exponent = matrix_exponent(form, precision)
+
+    def __call__(self, state: Any) -> None:
+        """Queue it on the current stream."""
+        at = state.data.ptr
+        if at % CHUNK:  # a view that begins within a chunk
+            copied = state.copy()
+            self._launch(copied.data.ptr, self.matrix, self._exponent)
+            state[...] = copied
         else:
-            launch(to.data.ptr, matrix, exponent)
+            self._launch(at, self.matrix, self._exponent)
 
-    return apply
+    def for_matrix(self, matrix: Array) -> Run:
+        """The same for calls that are given this matrix, bit by bit, on the host."""
+        held = matrix.copy(order="C")
+        content = held.tobytes() if held.nbytes <= _COPIED_BYTES else held.view(np.uint64)
 
+        def run(matrix: Array, state: Any) -> Any:
+            return self(state) if _same(matrix, content) else NotImplemented
 
-def _launch_for(qubits: int, form: GateForm, precision: Precision) -> GateLaunch | None:
-    """The launch for gates like this one on the current device; None where `gemm` applies them."""
-    device = cupy.cuda.Device().id
-    key = (device, qubits, form.targets, form.controls, form.monomial, precision)
-    if key not in _kept:
-        plan = plan_for(qubits, form, precision, gpu(device))
-        _kept[key] = None if plan is None else GateLaunch(plan, qubits, form, gpu(device))
-    return _kept[key]
+        return run
 
 
-def plan_for(qubits: int, form: GateForm, precision: Precision, device: Device) -> GatePlan | None:
+def _same(matrix: Array, content: Any) -> bool:
+    """Whether a matrix has this content, bit by bit."""
+    if type(content) is bytes:
+        return matrix.tobytes() == content
+    whole = matrix if matrix.flags.c_contiguous else matrix.copy(order="C")
+    return bool((whole.view(np.uint64) == content).all())
+
+
+@lru_cache(maxsize=4096)
+def _launch_for(
+    device: int, qubits: int, where: GatePlace, precision: Precision
+) -> GateLaunch | None:
+    """The launch for gates like this one; None where `gemm` applies them."""
+    plan = plan_for(qubits, where, precision, gpu(device))
+    return None if plan is None else GateLaunch(plan, qubits, where, gpu(device))
+
+
+def plan_for(
+    qubits: int, form: GateForm | GatePlace, precision: Precision, device: Device
+) -> GatePlan | None:
     """The plan for a gate on a state of so many qubits; None where `gemm` applies it."""
     item = 16 if precision.output == "complex128" else 8
     free = tile_columns(qubits, form.targets, form.controls, item)
@@ -90,7 +145,9 @@ def plan_for(qubits: int, form: GateForm, precision: Precision, device: Device) 
 class GateLaunch:
     """A gate on given qubits of a state of given size, for any matrix."""
 
-    def __init__(self, plan: GatePlan, qubits: int, form: GateForm, device: Device) -> None:
+    def __init__(
+        self, plan: GatePlan, qubits: int, form: GateForm | GatePlace, device: Device
+    ) -> None:
         arch = device.require_arch()
         check_gate_plan(plan, arch)
         self.plan = plan
@@ -101,16 +158,15 @@ class GateLaunch:
             columns = free[: plan.columns.bit_length() - 1]
             tile = make_tile(plan.kind, columns, form.targets, plan.item, plan.copying)
             values = table_values(plan.kind, tile, qubits, form.controls)
-        self._arguments = Arguments(_DTYPE, argument_values(values))
         shared = plan.shared_bytes
         kernel = nvrtc.load(gate_source(plan), arch.target, kernel_name(plan), shared)
         together = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
             kernel.ptr, plan.threads, shared
         )
         blocks = 1 if plan.kind == "small" else min(_tiles(values), int(together) * device.cores)
-        self._kernel = BoundKernel(
-            kernel, blocks, plan.threads, self._arguments, shared_bytes=shared
-        )
+        arguments = Arguments(_DTYPE, argument_values(values))
+        bound = BoundKernel(kernel, blocks, plan.threads, arguments, shared_bytes=shared)
+        self._launches = Launches([bound], lambda numbers: [bound.filling(_MEMBERS, (), numbers)])
 
     def operand(self, form: GateForm) -> Array:
         """The matrix as the kernel takes it."""
@@ -124,7 +180,8 @@ class GateLaunch:
 
     def __call__(self, state: int, matrix: Any, exponent: int) -> None:
         """Queue it on the current stream, for a state and a matrix at hand."""
-        self._kernel({"state": state, "matrix": matrix.data.ptr, "matrix_exponent": exponent})
+        numbers = (state, matrix.data.ptr, exponent & _WORD_MASK)
+        self._launches(numbers, cupy.cuda.get_current_stream().ptr)
 
 
 def _tiles(values: dict[str, object]) -> int:
@@ -133,7 +190,7 @@ def _tiles(values: dict[str, object]) -> int:
     return tiles
 
 
-def _small_values(plan: GatePlan, qubits: int, form: GateForm) -> dict[str, object]:
+def _small_values(plan: GatePlan, qubits: int, form: GateForm | GatePlace) -> dict[str, object]:
     """Members for the kernel of small states, which numbers the amplitudes that may change."""
     free = [qubit for qubit in range(qubits) if qubit not in form.controls]
     segments = segments_of(qubits, form.controls)

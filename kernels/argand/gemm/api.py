@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
 
-from argand.device import Backend, cpu
+from argand.device import Backend, cpu, is_cuda_array
 from argand.gemm import cpu as numpy_backend
 from argand.gemm.families import Family, check_family, require_family
 from argand.gemm.operands import OPS, Op, as_operand, native_pairs, on_gpu, oriented_shape
@@ -189,11 +188,11 @@ def gemm(
         TypeError: some operands on a GPU and others not.
     """
     key = None
-    if _ARRAYS_ON_CUDA.get(type(a)) or _on_cuda(a):
-        cuda_calls = _cuda_calls()
+    if _on_cuda(a):
+        calls = _cuda_calls()
         options = (alpha, beta, op_a, op_b, precision, rounding, output, kernels)
-        key = cuda_calls.key_of((a, b, c, out), options)
-        found = None if key is None else cuda_calls.repeat(key, a, b, c, out)
+        key = calls.key((a, b, c, out), options)
+        found = None if key is None else calls.repeat(key, (a, b, c), out)
         if found is not None:
             return found
     given = (a, b, c)
@@ -263,22 +262,16 @@ def _backend_of(arguments: Sequence[Any]) -> Backend:
 
 
 @cache
-def _cuda_calls() -> ModuleType:
-    """Imported once: the statement itself takes a good part of a microsecond."""
-    from argand.gemm import calls as cuda_calls
+def _cuda_calls() -> Any:
+    """The call cache, imported once: the statement itself takes a good part of a microsecond."""
+    from argand.gemm.calls import CALLS
 
-    return cuda_calls
+    return CALLS
 
 
 def _on_cuda(x: Any) -> bool:
-    """Whether a call is one for a GPU, by a look that costs next to nothing."""
+    if is_cuda_array(x):
+        return True
     if isinstance(x, Packed):
         return x.device.backend == "cuda"
-    array = x.array if isinstance(x, Pairs) else x
-    found = type(array).__module__.partition(".")[0] == "cupy"
-    _ARRAYS_ON_CUDA[type(array)] = found
-    return found
-
-
-_ARRAYS_ON_CUDA: dict[type, bool] = {}
-"""Types of arrays that were seen, and whether they are CuPy's."""
+    return isinstance(x, Pairs) and is_cuda_array(x.array)

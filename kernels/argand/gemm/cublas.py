@@ -10,9 +10,10 @@ import cupy
 import numpy as np
 from cupy.cuda import cublas
 
-from argand.gemm import calls as cuda_calls
 from argand.gemm.api import GemmProblem
+from argand.gemm.calls import CALLS, run_of
 from argand.precision import Precision, get_precision
+from argand.runtime.call_cache import Key
 from argand.runtime.layout import Batched, batched, place, result_place
 
 # cublas_api.h: cublasComputeType_t, cudaDataType_t, cublasOperation_t.
@@ -44,14 +45,14 @@ def gemm(
     c: Any,
     out: Any,
     compute: str,
-    key: cuda_calls.Key | None = None,
+    key: Key | None = None,
 ) -> Any:
     """Solve a GemmProblem by cublasGemmStridedBatchedEx.
 
     Args:
         problem, a, b, c, out: as in `argand.gemm`, already checked; CuPy arrays.
         compute: a name of ``COMPUTE_TYPES``.
-        key: under which calls of this form are to be remembered.
+        key: under which the call cache is to keep calls of this form.
     """
     with place(a):
         dtype = "complex128" if compute == "fp64" else "complex64"
@@ -76,7 +77,8 @@ def gemm(
             as_given = (at_a, at_b) == tuple(x.data.ptr for x in given[:2])
             # The library adds to what is in its place: C elsewhere is copied there above.
             if key is not None and as_given and beta == 0 and (out is None or target is out):
-                cuda_calls.remember(key, launch, problem.shape, given, dtype)
+                run = run_of(launch, given[:3], dtype)
+                CALLS.keep(key, run, given[:3], given[3], problem.shape, dtype)
         if out is not None and target is not out:
             out[...] = target
             return out

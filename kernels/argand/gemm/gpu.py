@@ -9,9 +9,9 @@ from typing import Any
 import cupy
 
 from argand.device import gpu
-from argand.gemm import calls as cuda_calls
 from argand.gemm import cublas as cuda_cublas
 from argand.gemm.api import GemmProblem
+from argand.gemm.calls import CALLS, empty, run_of
 from argand.gemm.families import Family, require_family
 from argand.gemm.launch import OperandForm, forced, prepare
 from argand.gemm.operands import Op, Side
@@ -19,6 +19,7 @@ from argand.gemm.pack_launch import PackLaunch, PackSource, Planes, planes_for
 from argand.gemm.pairs import Pairs, to_pairs
 from argand.gemm.pairs_launch import as_halves, in_words, words
 from argand.precision import Precision
+from argand.runtime.call_cache import Key
 from argand.runtime.layout import Batched, batched, place, result_place, writable
 from argand.runtime.plan import TARGET
 from argand.runtime.workspace import zeroed
@@ -68,8 +69,8 @@ def pack(
     """What `gemm` takes in place of x, in memory of its own; arguments as in `argand.pack`."""
     batch_shape = tuple(x.shape[:-2])
     with place(x):
-        empty = 0 in x.shape  # no kernel would have a block to launch
-        if precision.exact_operands or empty or not _on_hopper() or kernels == "mma.sync":
+        no_elements = 0 in x.shape  # no kernel would have a block to launch
+        if precision.exact_operands or no_elements or not _on_hopper() or kernels == "mma.sync":
             kept = x.to_complex64() if isinstance(x, Pairs) else x
             return PackedOperand(None, kept.astype(precision.output, copy=True), op, batch_shape)
         x = as_halves(x, precision.operand.name) if isinstance(x, Pairs) else x
@@ -101,9 +102,7 @@ def _lines(x: Any, op: Op, side: Side, batch_shape: tuple[int, ...]) -> Batched:
     return found.transposed if (op == "N") == (side == "b") else found
 
 
-def gemm(
-    problem: GemmProblem, a: Any, b: Any, c: Any, out: Any, key: cuda_calls.Key | None = None
-) -> Any:
+def gemm(problem: GemmProblem, a: Any, b: Any, c: Any, out: Any, key: Key | None = None) -> Any:
     """Solve a GemmProblem on the GPU that holds its arrays; shapes and ``out`` are checked.
 
     Args:
@@ -111,7 +110,7 @@ def gemm(
         a, b: arrays, `Pairs` of the precision's format or of int8, or `PackedOperand`.
         c: an array or None.
         out: an array, `Pairs` where the problem's output is complex-half, or None.
-        key: under which calls of this form are to be remembered.
+        key: under which the call cache is to keep calls of this form.
 
     Raises PlanError where the architecture has no legal tile, CompileError where NVRTC fails,
     DeviceError where it has not the problem's family of kernels.
@@ -181,7 +180,7 @@ def _half_result(
     b: Any,
     c: Any,
     out: Pairs | None,
-    key: cuda_calls.Key | None,
+    key: Key | None,
     given_c: Any,
 ) -> Pairs:
     """The product as pairs of 16 bits: stored so by the kernel where it can, else rounded after."""
@@ -193,7 +192,7 @@ def _half_result(
         if out is not None and in_words(out) and writable(out.array, inputs):
             target = out
         else:
-            target = cuda_calls.empty(problem.shape, name)
+            target = empty(problem.shape, name)
         if target.array.size:
             place_ = batched(words(target), problem.batch_shape)
             key = key if target is out or out is None else None
@@ -212,11 +211,11 @@ def _solve(
     b: Any,
     c: Any,
     out: Batched,
-    key: cuda_calls.Key | None = None,
+    key: Key | None = None,
     given: tuple[Any, ...] = (),
     output: str = "complex64",
 ) -> None:
-    """Prepare and launch; with a key remember it for what was ``given``.
+    """Prepare and launch; with a key keep the call, whose a, b, c and out were ``given``.
 
     ``output`` is the result's type, or the format of a result of pairs.
     """
@@ -228,7 +227,9 @@ def _solve(
     launch(place_a.at, place_b.at, (addend or out).array.data.ptr, out.array.data.ptr)
     c_in_place = addend is None or addend.array.data.ptr == c.data.ptr
     if key is not None and place_a.in_place and place_b.in_place and c_in_place:
-        cuda_calls.remember(key, launch, problem.shape, given, output)
+        operands = given[:3]
+        run = run_of(launch, operands, output)
+        CALLS.keep(key, run, operands, given[3], problem.shape, output)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,21 +1,204 @@
-"""Launches by the form of a call: a dictionary that cannot grow without end."""
+"""Calls that were made before: what each needs is kept under the form of its arguments.
+
+Checking and planning take the host longer than a small problem takes the card. So a call's launches
+are kept under the shapes, strides, types and alignments of its arrays and under its options. A
+later call of the same form only passes its addresses on.
+"""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-K = TypeVar("K")
-V = TypeVar("V")
+import cupy
 
-MOST = 4096
-"""Entries, after which all are forgotten: a program that calls so many forms repeats few."""
+from argand.runtime.choice_table import ChoiceTable
+from argand.runtime.plan_override import Forced
+
+Key = tuple[Any, ...]
+Run = Callable[..., Any]
+"""Queues a call's work on the current stream, given its operands and then its result.
+
+It returns NotImplemented, and does nothing, where it is not made for these operands after all.
+"""
+Extent = tuple[int, int]
+"""The first byte that an array touches and one past the last, from its address."""
+Form = tuple[Any, ...]
+"""What an operand has in common with others that the same launches serve; its device is last."""
+
+ALIGNMENT = 31
+"""Low bits of an address that a plan may depend on."""
+MOST_CALLS = 4096
+"""Entries, after which all are dropped: a program that calls so many forms repeats few."""
+MOST_BYTES = 256 << 20
+"""Device memory that entries keep, tables and matrices, after which all are dropped."""
+_ndarray = cupy.ndarray
+_current_device = cupy.cuda.runtime.getDevice
 
 
-class Remembered(dict[K, V]):
-    """A dictionary of at most MOST entries."""
+class NoFormError(TypeError):
+    """An operand's form is unknown, so that each call with one is looked at anew."""
 
-    def __setitem__(self, key: K, value: V) -> None:
-        """Keep an entry; forget the others first where there are too many."""
-        if len(self) >= MOST and key not in self:
+
+class _Call(NamedTuple):
+    """What the calls of a form need.
+
+    ``extents`` are of operands that the result must not overlap, by their numbers, with whether
+    they may be the result; ``result_extent`` is None where callers give no result.
+    """
+
+    run: Run
+    shape: tuple[int, ...]
+    output: str
+    extents: tuple[tuple[int, Extent, bool], ...]
+    result_extent: Extent | None
+
+
+class CallCache:
+    """The calls of one operation.
+
+    Args:
+        override: the operation's plan override, part of each key.
+        table: its tuned plans, whose changes make plans anew.
+        form_of: the form of an operand that is no CuPy array; raises NoFormError.
+        empty: makes a result of a shape and a type.
+        in_place: numbers of the operands that may be the result where both lie alike.
+    """
+
+    def __init__(
+        self,
+        override: Forced[Any] | None = None,
+        table: ChoiceTable[Any] | None = None,
+        *,
+        form_of: Callable[[Any], Form] | None = None,
+        empty: Callable[[tuple[int, ...], str], Any] = _ndarray,
+        in_place: tuple[int, ...] = (),
+    ) -> None:
+        self._override: Forced[Any] = Forced() if override is None else override
+        self._table = table
+        self._form_of = _no_form if form_of is None else form_of
+        self._empty = empty
+        self._in_place = in_place
+        self._calls: dict[Key, _Call] = {}
+        self._bytes = 0
+
+    def key(self, operands: tuple[Any, ...], options: tuple[Any, ...]) -> Key | None:
+        """What identifies calls of one form; None for those that are looked at anew each time.
+
+        ``operands`` are the arrays and last the result, None where one is missing; ``options`` are
+        all other arguments.
+        """
+        try:
+            forms = [
+                None if x is None
+                else (x.dtype.char, x.shape, x.strides, x.data.ptr & ALIGNMENT, x.data.device_id)
+                if type(x) is _ndarray
+                else self._form_of(x)
+                for x in operands
+            ]  # fmt: skip
+        except NoFormError:
+            return None
+        override, table = self._override, self._table
+        return (
+            *forms, options, _current_device(), override.active, override.value,
+            0 if table is None else table.generation,
+        )  # fmt: skip
+
+    def repeat(self, key: Key, operands: tuple[Any, ...], out: Any) -> Any:
+        """The result of a call of a form that was kept.
+
+        None where none was, where it does not serve these operands, or where the result overlaps
+        one of them.
+        """
+        try:
+            call = self._calls.get(key)
+        except TypeError:  # an option that is given as a list
+            return None
+        if call is None:
+            return None
+        if out is None:
+            out = self._empty(call.shape, call.output)
+        elif call.extents and _overlaps(call, operands, out):
+            return None
+        return None if call.run(*operands, out) is NotImplemented else out
+
+    def keep(
+        self,
+        key: Key | None,
+        run: Run,
+        operands: tuple[Any, ...],
+        out: Any,
+        shape: tuple[int, ...],
+        output: str,
+        nbytes: int = 0,
+    ) -> None:
+        """Keep what a call needs, where it read its operands and wrote its result in place.
+
+        Args:
+            key: of `key`; nothing is kept without one.
+            run: queues the work of any call of this form.
+            operands, out: those of the key.
+            shape, output: of the result and its type, as ``empty`` takes them.
+            nbytes: device memory that ``run`` holds.
+        """
+        if key is None:
+            return
+        *forms, result = key[: len(operands) + 1]
+        device = key[len(operands) + 2]
+        # A form ends with its device. Launches go to the current one.
+        if any(form is not None and form[-1] != device for form in (*forms, result)):
+            return
+        extents = [
+            (number, reach, number in self._in_place and forms[number] == result)
+            for number, reach in enumerate(map(extent, operands))
+            if reach is not None
+        ]
+        call = _Call(run, shape, output, tuple(extents), extent(out))
+        if len(self._calls) >= MOST_CALLS or self._bytes + nbytes > MOST_BYTES:
             self.clear()
-        super().__setitem__(key, value)
+        try:
+            self._calls[key] = call
+            self._bytes += nbytes
+        except TypeError:  # an option that is given as a list
+            return
+
+    def clear(self) -> None:
+        """Drop all calls."""
+        self._calls.clear()
+        self._bytes = 0
+
+
+def _overlaps(call: _Call, operands: tuple[Any, ...], out: Any) -> bool:
+    """Whether a call would write what it has yet to read."""
+    assert call.result_extent is not None
+    at = _array(out).data.ptr
+    low, high = call.result_extent[0] + at, call.result_extent[1] + at
+    for number, reach, in_place in call.extents:
+        start = _array(operands[number]).data.ptr
+        if in_place and start == at:
+            continue
+        if start + reach[0] < high and low < start + reach[1]:
+            return True
+    return False
+
+
+def extent(x: Any) -> Extent | None:
+    """Of an array, or of an object that holds one as ``array``; None of anything else."""
+    array = _array(x)
+    if type(array) is not _ndarray:
+        return None
+    low = high = 0
+    for length, stride in zip(array.shape, array.strides, strict=True):
+        if stride < 0:
+            low += (length - 1) * stride
+        else:
+            high += (length - 1) * stride
+    return low, high + int(array.itemsize)
+
+
+def _array(x: Any) -> Any:
+    return x if type(x) is _ndarray else getattr(x, "array", x)
+
+
+def _no_form(x: Any) -> Form:
+    raise NoFormError(type(x).__name__)

@@ -76,7 +76,8 @@ class Launches:
     """Kernels that are started one after another, with arguments from the addresses of a call.
 
     ``fillings`` says how those are filled in, for the addresses of the first call. One kernel alone
-    is never a graph, which takes the card some tenths of a microsecond longer.
+    is never a graph, which takes the card some tenths of a microsecond longer, nor are cooperative
+    launches.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class Launches:
         # wait for each other, whatever streams they are on.
         self._graphs: dict[int, dict[tuple[int, ...], LaunchGraph]] = {}
         self._calls: dict[int, int] = {}
+        self._graphable = len(kernels) > 1 and not any(kernel.together for kernel in kernels)
         self._lock = Lock()  # the driver reads what another thread would write
 
     def __call__(self, addresses: tuple[int, ...], stream: int) -> None:
@@ -107,7 +109,7 @@ class Launches:
             self._fill(addresses)
             for start in self._starts:
                 start(stream)
-            if graphs is None and len(self._starts) > 1:
+            if graphs is None and self._graphable:
                 self._called(stream)
 
     def _fill(self, addresses: tuple[int, ...]) -> None:

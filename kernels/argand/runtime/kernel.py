@@ -70,6 +70,8 @@ class BoundKernel:
         places = [*(row.ctypes.data for row in self._map_words), arguments.bytes.ctypes.data]
         self._places = np.array(places, np.uint64)
         at = int(self._places.ctypes.data)
+        #: Whether it is a cooperative launch.
+        self.together = together
         self._end = (at,) if together else (at, 0)
         driver = cupy.cuda.driver
         self._call = driver.launchCooperativeKernel if together else driver.launchKernel

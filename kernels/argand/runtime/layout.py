@@ -131,3 +131,27 @@ def writable(out: Any, inputs: list[Any]) -> bool:
     if any(s == 0 and n > 1 for n, s in zip(out.shape, out.strides, strict=True)):
         return False
     return not any(x is not None and cupy.may_share_memory(out, x) for x in inputs)
+
+
+def row_stride(x: Any, leading: int) -> int | None:
+    """Elements from row to row of a GPU's array, whose ``leading`` axes count rows.
+
+    None where columns are not contiguous or rows have no one stride.
+    """
+    item = x.dtype.itemsize
+    if leading < x.ndim and x.shape[-1] > 1 and x.strides[-1] != item:
+        return None
+    if x.data.ptr % item or any(stride % item for stride in x.strides):
+        return None
+    stride = one_stride(x.shape[:leading], x.strides[:leading])
+    return None if stride is None else stride // item
+
+
+def clashes(x: Any, out: Any) -> bool:
+    """Whether a kernel that writes rows of out may change rows of x that are not yet read.
+
+    It may not where out is x, or lies exactly as x does.
+    """
+    repeats = any(s == 0 and n > 1 for n, s in zip(out.shape, out.strides, strict=True))
+    same = out.data.ptr == x.data.ptr and out.strides == x.strides and out.dtype == x.dtype
+    return bool(repeats or (not same and cupy.may_share_memory(x, out)))

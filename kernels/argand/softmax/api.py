@@ -12,6 +12,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -153,11 +155,10 @@ _Options = tuple[str | Precision, Sequence[str] | str | None, float, bool, str |
 def _dispatch(operation: Operation, x: Any, out: Any, options: _Options) -> Any:
     on_gpu = is_cuda_array(x)
     if on_gpu:
-        from argand.softmax import gpu as cuda_softmax
-
-        key = cuda_softmax.key_of(operation, x, out, options)
+        cuda_softmax = _cuda()
+        key = cuda_softmax.CALLS.key((x, out), (operation, *options))
         if key is not None:
-            found = cuda_softmax.repeat(key, x, out)
+            found = cuda_softmax.CALLS.repeat(key, (x,), out)
             if found is not None:
                 return found
     if out is not None and is_cuda_array(out) != on_gpu:
@@ -169,6 +170,14 @@ def _dispatch(operation: Operation, x: Any, out: Any, options: _Options) -> Any:
     with x.device:
         problem, read = _posed(operation, x, out, options)
         return cuda_softmax.softmax(problem, read, out, key if read is x else None)
+
+
+@cache
+def _cuda() -> ModuleType:
+    """Imported once: the statement itself takes a good part of a microsecond."""
+    from argand.softmax import gpu
+
+    return gpu
 
 
 def _posed(operation: Operation, x: Any, out: Any, options: _Options) -> tuple[SoftmaxProblem, Any]:

@@ -1,12 +1,9 @@
-"""Softmax on a GPU: launches the kernels of ``cuda/softmax/kernel.cuh``.
-
-A call of a form that was seen before (shapes, strides, alignments, options) only fills in
-addresses: few long rows take the card less time than planning takes Python.
-"""
+"""Softmax on a GPU: launches the kernels of ``cuda/softmax/kernel.cuh``."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +11,11 @@ import cupy
 
 from argand.device import Device, gpu
 from argand.runtime import compiler as nvrtc
-from argand.runtime.arguments import Arguments, arguments_dtype
-from argand.runtime.call_cache import Remembered
-from argand.runtime.kernel import BoundKernel, clusters_at_once
-from argand.runtime.layout import one_stride, place
+from argand.runtime.arguments import Address, Arguments, arguments_dtype
+from argand.runtime.call_cache import CallCache, Key
+from argand.runtime.graph import Launches
+from argand.runtime.kernel import BoundKernel, Filling, clusters_at_once
+from argand.runtime.layout import clashes, place, row_stride
 from argand.runtime.plan_override import Forced
 from argand.runtime.workspace import zeroed
 from argand.softmax import tuned as softmax_tuning
@@ -35,76 +33,40 @@ from argand.softmax.source import ARGUMENTS, kernel_name, scale_arguments, softm
 
 _DTYPE = arguments_dtype(ARGUMENTS)
 _LARGEST_GRID = 2**31 - 1
-_ALIGNMENT = 15
-"""Low bits of an address that can matter to a plan."""
+_X, _OUT, _PLACES = range(3)
+"""The addresses that a launch is given: of x, of the result and of the teams' exchange."""
 _NON_PORTABLE_CLUSTERS = 14
 """``CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED``."""
 
-Key = tuple[Any, ...]
 forced: Forced[tuple[SoftmaxPlan, int]] = Forced()
 """The plan of every softmax within ``forced.to((plan, vector))``: for tests and measurements.
 
 ``vector`` is how many values an access takes, where the arrays allow it.
 """
+CALLS = CallCache(forced, softmax_tuning.TABLE, in_place=(0,))
 
 
 def softmax(problem: SoftmaxProblem, x: Any, out: Any, key: Key | None) -> Any:
     """Solve a SoftmaxProblem on the GPU that holds x; ``out`` is checked.
 
-    ``key`` is of `key_of` where x is the caller's own. Raises CompileError where NVRTC fails.
+    ``key`` is of the call cache where x is the caller's own. Raises CompileError where NVRTC fails.
     """
     with place(x):
         mine = x
-        if _row_stride(x, x.ndim - 1) is None:
+        if row_stride(x, x.ndim - 1) is None:
             mine = cupy.ascontiguousarray(x)
         axes = len(problem.result_shape) - (problem.operation != "logsumexp")
-        usable = out is not None and _row_stride(out, axes) is not None and not _clashes(mine, out)
+        usable = out is not None and row_stride(out, axes) is not None and not clashes(mine, out)
         target = out if usable else cupy.empty(problem.result_shape, problem.result_type)
         if target.size:
             launch = SoftmaxLaunch(problem, mine, target)
             launch(mine.data.ptr, target.data.ptr)
-            if key is not None and mine is x and (out is None or usable) and not forced.active:
-                _kept[key] = launch
+            if mine is x and (out is None or usable):
+                CALLS.keep(key, launch.of_arrays, (x,), out, target.shape, problem.result_type)
         if out is not None and target is not out:
             out[...] = target
             return out
         return target
-
-
-def key_of(operation: str, x: Any, out: Any, options: tuple[Any, ...]) -> Key | None:
-    """What identifies calls of one form; None for those that are looked at anew each time."""
-    if forced.active or type(x) is not cupy.ndarray:
-        return None
-    device = cupy.cuda.runtime.getDevice()
-    if x.data.device_id != device:
-        return None
-    form = None
-    if out is not None:
-        if type(out) is not cupy.ndarray or out.data.device_id != device:
-            return None
-        form = (out.shape, out.strides, out.dtype.char, out.data.ptr & _ALIGNMENT)
-    key = (
-        operation, x.shape, x.strides, x.dtype.char, x.data.ptr & _ALIGNMENT, form, options, device,
-        softmax_tuning.TABLE.generation,
-    )  # fmt: skip
-    try:
-        hash(key)
-    except TypeError:  # a rounding given as a list
-        return None
-    return key
-
-
-def repeat(key: Key, x: Any, out: Any) -> Any:
-    """The result of a call of a form that was seen; None where it was not, or arrays overlap."""
-    launch = _kept.get(key)
-    if launch is None:
-        return None
-    if out is None:
-        out = cupy.empty(launch.result_shape, launch.result_type)
-    elif _clashes(x, out):
-        return None
-    launch(x.data.ptr, out.data.ptr)
-    return out
 
 
 @dataclass(frozen=True)
@@ -142,11 +104,12 @@ class SoftmaxLaunch:
         )
         check_softmax_plan(self.plan, form, arch)
         check_row(self.plan, form, problem.columns)
-        self._rows = problem.rows
-        self._extent = (max(0, problem.rows - 1) * max(0, read.stride) + problem.columns) * int(
+        self._device = device.index
+        # The end of x lies so many bytes from its begin.
+        extent = (max(0, problem.rows - 1) * max(0, read.stride) + problem.columns) * int(
             x.dtype.itemsize
         )
-        self._item_strides = (read.stride * x.dtype.itemsize, written.stride * out.dtype.itemsize)
+        item_strides = (read.stride * x.dtype.itemsize, written.stride * out.dtype.itemsize)
         shared = self.plan.shared_bytes(form)
         kernel = nvrtc.load(
             softmax_source(form, self.plan), arch.target, kernel_name(form, self.plan), shared
@@ -162,30 +125,46 @@ class SoftmaxLaunch:
             "places": 0, "slice": self.plan.slice, "stages": self.plan.stages,
             "lag": self.plan.lag, **scale_arguments(problem.scale),
         }  # fmt: skip
-        self._step = _LARGEST_GRID // self.plan.cluster * self.plan.rows_a_block
-        self._launches = {}
-        for rows in {min(self._step, problem.rows), problem.rows % self._step or self._step}:
+        step = _LARGEST_GRID // self.plan.cluster * self.plan.rows_a_block
+        kernels: list[BoundKernel] = []
+        self._members: list[dict[str, Address]] = []
+        # More rows than a grid has blocks for take several launches.
+        for start in range(0, problem.rows, step):
+            rows = min(step, problem.rows - start)
             blocks = -(-rows // self.plan.rows_a_block) * self.plan.cluster
-            self._launches[rows] = BoundKernel(
-                kernel, min(blocks, most), self.plan.block_threads, Arguments(_DTYPE, values),
-                shared_bytes=shared, together=self.plan.ring and self.plan.cluster > 1,
+            kernels.append(
+                BoundKernel(
+                    kernel, min(blocks, most), self.plan.block_threads,
+                    Arguments(_DTYPE, values | {"rows": rows}), shared_bytes=shared,
+                    together=self.plan.ring and self.plan.cluster > 1,
+                )
             )  # fmt: skip
+            self._members.append({
+                "x": Address(_X, start * item_strides[0]), "x_end": Address(_X, extent),
+                "out": Address(_OUT, start * item_strides[1]), "places": Address(_PLACES),
+            })  # fmt: skip
         # Teams of a launch: no more than its rows, as `blocks` above.
-        teams = min(most // self.plan.cluster, self._step, self._rows)
+        teams = min(most // self.plan.cluster, step, problem.rows)
         self._exchange_bytes = self.plan.exchange_bytes(teams) if self.plan.ring else 0
+        self._kernels = kernels
+        self._launches = Launches(kernels, self._fillings)
 
     def __call__(self, x: int, out: int) -> None:
-        """Queue it on the current stream, for arrays at these addresses.
+        """Queue it on the current stream, for arrays at these addresses."""
+        stream = cupy.cuda.get_current_stream().ptr
+        nbytes = self._exchange_bytes
+        places = zeroed(nbytes, stream, self._device) if nbytes else 0
+        self._launches((x, out, places), stream)
 
-        More rows than a grid has blocks for take several launches.
-        """
-        places = zeroed(self._exchange_bytes) if self._exchange_bytes else 0
-        for start in range(0, self._rows, self._step):
-            rows = min(self._step, self._rows - start)
-            self._launches[rows]({
-                "x": x + start * self._item_strides[0], "x_end": x + self._extent,
-                "out": out + start * self._item_strides[1], "rows": rows, "places": places,
-            })  # fmt: skip
+    def of_arrays(self, x: Any, out: Any) -> None:
+        """The same for arrays of these forms."""
+        self(x.data.ptr, out.data.ptr)
+
+    def _fillings(self, addresses: Sequence[int]) -> list[Filling]:
+        return [
+            kernel.filling(members, (), addresses)
+            for kernel, members in zip(self._kernels, self._members, strict=True)
+        ]
 
 
 def _at_once(function: int, plan: SoftmaxPlan, shared: int, device: Device) -> int:
@@ -205,9 +184,6 @@ def _at_once(function: int, plan: SoftmaxPlan, shared: int, device: Device) -> i
     if found == 0:
         raise RuntimeError(f"{plan} does not fit on {device.name}")
     return found * plan.cluster
-
-
-_kept: Remembered[Key, SoftmaxLaunch] = Remembered()
 
 
 def softmax_form(problem: SoftmaxProblem, read: _Side, written: _Side | None) -> SoftmaxForm:
@@ -235,25 +211,4 @@ def softmax_form(problem: SoftmaxProblem, read: _Side, written: _Side | None) ->
 
 
 def _side(x: Any, leading: int) -> _Side:
-    return _Side(x.data.ptr // x.dtype.itemsize, _row_stride(x, leading) or 0)
-
-
-def _row_stride(x: Any, leading: int) -> int | None:
-    """Elements from row to row; None where columns are not contiguous or rows have no one stride.
-
-    ``leading`` axes count rows.
-    """
-    item = x.dtype.itemsize
-    if leading < x.ndim and x.shape[-1] > 1 and x.strides[-1] != item:
-        return None
-    if x.data.ptr % item or any(stride % item for stride in x.strides):
-        return None
-    stride = one_stride(x.shape[:leading], x.strides[:leading])
-    return None if stride is None else stride // item
-
-
-def _clashes(x: Any, out: Any) -> bool:
-    """Whether writing out would change rows of x not yet read: in place alone is safe."""
-    repeats = any(s == 0 and n > 1 for n, s in zip(out.shape, out.strides, strict=True))
-    same = out.data.ptr == x.data.ptr and out.strides == x.strides and out.dtype == x.dtype
-    return bool(repeats or (not same and cupy.may_share_memory(x, out)))
+    return _Side(x.data.ptr // x.dtype.itemsize, row_stride(x, leading) or 0)

@@ -1,10 +1,8 @@
-"""Forcing a plan by nested contexts, and a dictionary that forgets."""
+"""Plan override by nested contexts."""
 
 from __future__ import annotations
 
 import pytest
-from argand.runtime import call_cache as remembered
-from argand.runtime.call_cache import Remembered
 from argand.runtime.plan_override import Forced
 
 
@@ -25,13 +23,3 @@ def test_an_error_ends_the_context() -> None:
     with pytest.raises(RuntimeError), forced.to("one"):
         raise RuntimeError
     assert not forced.active
-
-
-def test_all_is_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "MOST", 2)
-    kept: Remembered[str, int] = Remembered()
-    kept["a"], kept["b"] = 1, 2
-    kept["b"] = 3
-    assert kept == {"a": 1, "b": 3}
-    kept["c"] = 4
-    assert kept == {"c": 4}

@@ -1,0 +1,127 @@
+"""What a call costs the host, in a row of calls through the functions that users call.
+
+    python -m benchmarks.host_times --out docs/data/h200-host-times.csv
+
+Problems are so small that the GPU never has calls waiting: what is measured is Python, CuPy and the
+driver. Peers do the same through CuPy and torch. Of each call the median of ``--rows`` rows of
+``--calls`` calls, after a row that warms up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from argand import apply_gate, dft, gemm, softmax
+from argand.device import gpu
+
+from benchmarks.rows import write_rows
+
+Row = dict[str, Any]
+_QUBITS = 14
+_LENGTHS = (1000, 1024, 127, 1 << 18)
+_PRECISIONS = ("fp32", "tf32", "3xtf32", "3xfp16", "fp16")
+
+
+def calls(cupy: Any, rng: np.random.Generator) -> Iterator[tuple[str, str, Callable[[], Any]]]:
+    """Operation, implementation and call of each row."""
+    from argand.dft.gpu import plan_of
+
+    a, b = (cupy.asarray(_complexes(rng, 64, 64)) for _ in range(2))
+    out = cupy.empty_like(a)
+    for precision in _PRECISIONS:
+        yield f"gemm {precision}", "argand", lambda p=precision: gemm(a, b, precision=p)
+    yield "gemm 3xfp16, out", "argand", lambda: gemm(a, b, precision="3xfp16", out=out)
+    yield "gemm fp32", "cupy", lambda: cupy.matmul(a, b)
+    x = cupy.asarray(rng.normal(size=(64, 256)).astype(np.float32))
+    held = cupy.empty_like(x)
+    yield "softmax fp32", "argand", lambda: softmax(x)
+    yield "softmax fp32, out", "argand", lambda: softmax(x, out=held)
+    spectra = [cupy.asarray(_complexes(rng, 64, length)) for length in _LENGTHS]
+    for x, length in zip(spectra, _LENGTHS, strict=True):
+        how = "cuFFT" if plan_of(x).plan is None else "our kernel"
+        yield f"dft 3xfp16, {length} ({how})", "argand", lambda x=x: dft(x)
+    rows = spectra[0]
+    yield "dft fp32", "argand", lambda: dft(rows, precision="fp32")
+    yield "dft fp32, inverse", "argand", lambda: dft(rows, precision="fp32", inverse=True)
+    yield "dft fp32", "cupy", lambda: cupy.fft.fft(rows)
+    state = cupy.asarray(_complexes(rng, 1 << _QUBITS))
+    for width in range(1, 8):
+        matrix = np.linalg.qr(_complexes(rng, 2**width, 2**width).astype(complex))[0]
+        targets = tuple(range(3, 3 + width))
+        yield (
+            f"gate of {width} qubits", "argand",
+            lambda m=matrix, t=targets: apply_gate(state, m, t),
+        )  # fmt: skip
+        there = cupy.asarray(matrix)
+        yield (
+            f"gate of {width} qubits, matrix on the GPU", "argand",
+            lambda m=there, t=targets: apply_gate(state, m, t),
+        )  # fmt: skip
+    yield from _torchs(rng)
+
+
+def _torchs(rng: np.random.Generator) -> Iterator[tuple[str, str, Callable[[], Any]]]:
+    """The same by torch, where it is installed."""
+    try:
+        import torch
+    except ImportError:
+        return
+    a, b = (torch.asarray(_complexes(rng, 64, 64)).cuda() for _ in range(2))
+    yield "gemm fp32", "torch", lambda: torch.matmul(a, b)
+    x = torch.asarray(rng.normal(size=(64, 256)).astype(np.float32)).cuda()
+    yield "softmax fp32", "torch", lambda: torch.softmax(x, -1)
+    rows = torch.asarray(_complexes(rng, 64, 1000)).cuda()
+    yield "dft fp32", "torch", lambda: torch.fft.fft(rows)
+    yield "dft fp32, inverse", "torch", lambda: torch.fft.ifft(rows)
+
+
+def host_microseconds(cupy: Any, call: Callable[[], Any], count: int, rows: int) -> list[float]:
+    """Microseconds a call takes the host, of each row of calls."""
+    found = []
+    for _ in range(rows + 1):
+        cupy.cuda.Device().synchronize()
+        started = time.perf_counter()
+        for _ in range(count):
+            call()
+        found.append(1e6 * (time.perf_counter() - started) / count)
+    cupy.cuda.Device().synchronize()
+    return found[1:]
+
+
+def _complexes(rng: np.random.Generator, *shape: int) -> Any:
+    return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(np.complex64)
+
+
+def main() -> None:
+    """Measure all and write the rows."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--calls", type=int, default=200, help="in a row")
+    parser.add_argument("--rows", type=int, default=9)
+    parser.add_argument("--seed", type=int, default=20260101)
+    parser.add_argument("--out", type=Path, help="a CSV file for the rows")
+    given = parser.parse_args()
+    import cupy
+
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # a core's caches and clock
+    rng, device = np.random.default_rng(given.seed), gpu(cupy.cuda.Device().id).name
+    found: list[Row] = []
+    for operation, implementation, call in calls(cupy, rng):
+        times = host_microseconds(cupy, call, given.calls, given.rows)
+        found.append({
+            "operation": operation, "implementation": implementation, "device": device,
+            "calls": given.calls, "host_us": statistics.median(times), "host_us_least": min(times),
+        })  # fmt: skip
+        print(f"{operation:42} {implementation:7} {found[-1]['host_us']:8.2f} us a call")
+    if given.out is not None:
+        write_rows(given.out, found)
+
+
+if __name__ == "__main__":
+    main()

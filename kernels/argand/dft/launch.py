@@ -1,0 +1,143 @@
+"""Launches of transforms on a GPU in one kernel: its tables and arguments, at any address."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import cupy
+import numpy as np
+
+from argand.device import gpu
+from argand.dft.butterfly import ButterflyPlan, butterfly_tables
+from argand.dft.cluster import ClusterPlan, cluster_tables
+from argand.dft.cpu import stage_shift, table_exponent
+from argand.dft.fragments import fragments, fused_twiddles
+from argand.dft.hankel import HankelPlan, cores, places
+from argand.dft.plan import ARGUMENTS, DensePlan, KernelPlan, dft_source, kernel_name
+from argand.dft.problem import DftProblem
+from argand.dft.single_cta import WholePlan, whole_table
+from argand.precision import Precision
+from argand.runtime import compiler as nvrtc
+from argand.runtime.arguments import Address, Arguments, arguments_dtype
+from argand.runtime.graph import Launches
+from argand.runtime.kernel import BoundKernel, clusters_at_once
+from argand.runtime.workspace import zeroed
+
+_DTYPE = arguments_dtype(ARGUMENTS)
+_MEMBERS = {name: Address(i) for i, name in enumerate(("x", "out", "counter"))}
+"""Which address of a call each member is."""
+
+
+class KernelLaunch:
+    """Transforms of rows that lie ``strides`` elements apart, in x and in the result.
+
+    Raises CompileError where NVRTC fails.
+    """
+
+    def __init__(
+        self, problem: DftProblem, plan: KernelPlan, strides: tuple[int, int], device: int
+    ) -> None:
+        precision = problem.precision
+        arch, cores = gpu(device).require_arch(), gpu(device).cores
+        shared = plan.shared_bytes(precision)
+        kernel = nvrtc.load(
+            dft_source(plan, precision), arch.target, kernel_name(plan, precision), shared
+        )
+        values: dict[str, Any] = dict.fromkeys(_DTYPE.names or (), 0)
+        values |= {
+            "rows": problem.rows, "x_stride": strides[0], "out_stride": strides[1],
+            "sign": -1.0 if problem.inverse else 1.0,
+        }  # fmt: skip
+        unit = factor = problem.factor
+        exponent = table_exponent(precision)
+        tables: dict[str, Any] = {}
+        if isinstance(plan, DensePlan):
+            tables["table"] = _table((plan.length,), plan.warps, precision, device)
+            factor *= 2.0**-exponent
+        elif isinstance(plan, HankelPlan):
+            tables |= _hankel(plan, precision, device)
+            factor *= 2.0**-exponent
+            values["growth"] = plan.growth(precision)
+        elif isinstance(plan, ButterflyPlan):
+            scaled, more = _butterfly(plan, problem.inverse, device)
+            tables |= more
+            unit *= 2.0**-scaled
+        elif isinstance(plan, WholePlan):
+            tables["twiddles"] = _whole(plan, device)
+            unit *= values["sign"]
+        elif isinstance(plan, ClusterPlan):
+            tables["twiddles"] = _cluster(plan.radices, device)
+            unit *= values["sign"]
+        else:
+            factors = (plan.first, plan.second)
+            tables["table"] = _table(tuple(dict.fromkeys(factors)), 1, precision, device)
+            tables |= _twiddles(*factors, plan.warps * plan.rows, problem.inverse, device)
+            unit *= 2.0 ** stage_shift(precision, plan.first)
+            factor = unit * 2.0**-exponent
+        values |= {name: table.data.ptr for name, table in tables.items()}
+        values |= {"unit": unit, "factor": factor}
+        blocks = min(cores, -(-problem.rows // plan.transforms))
+        if isinstance(plan, ClusterPlan):
+            most = clusters_at_once(kernel.ptr, plan.cluster, plan.threads, shared)
+            blocks = min(most, problem.rows) * plan.cluster
+        self._tables = tables  # what the kernel points to
+        #: Bytes of the tables, which other launches may share.
+        self.nbytes = sum(int(table.nbytes) for table in tables.values())
+        self._device = device
+        bound = BoundKernel(
+            kernel, blocks, plan.threads, Arguments(_DTYPE, values), shared_bytes=shared
+        )
+        self._launches = Launches(
+            [bound], lambda addresses: [bound.filling(_MEMBERS, (), addresses)]
+        )
+
+    def __call__(self, x: int, out: int) -> None:
+        """Queue it on the current stream, for arrays at these addresses."""
+        stream = cupy.cuda.get_current_stream().ptr
+        self._launches((x, out, zeroed(4, stream, self._device)), stream)
+
+
+@lru_cache(maxsize=256)
+def _table(lengths: tuple[int, ...], warps: int, precision: Precision, device: int) -> Any:
+    """The folded tables of these lengths, one after the other, on a device."""
+    words = [fragments(length, warps, precision).ravel() for length in lengths]
+    return cupy.asarray(np.concatenate(words))
+
+
+@lru_cache(maxsize=256)
+def _hankel(plan: HankelPlan, precision: Precision, device: int) -> dict[str, Any]:
+    """The members of ``DftArguments`` with a plan's core matrices and places, on a device."""
+    return {
+        "table": cupy.asarray(cores(plan, precision)), "takes": cupy.asarray(places(plan))
+    }  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def _twiddles(
+    first: int, second: int, tile_rows: int, inverse: bool, device: int
+) -> dict[str, Any]:
+    """The members of ``DftArguments`` with the twiddles between two stages, on a device."""
+    found = fused_twiddles(first, second, tile_rows, inverse=inverse)
+    return {
+        name: cupy.asarray(table) for name, table in zip(("twiddles", "turns"), found, strict=True)
+    }
+
+
+@lru_cache(maxsize=64)
+def _butterfly(plan: ButterflyPlan, inverse: bool, device: int) -> tuple[int, dict[str, Any]]:
+    """`butterfly_tables` on a device."""
+    exponent, found = butterfly_tables(plan, inverse=inverse)
+    return exponent, {name: cupy.asarray(table) for name, table in found.items()}
+
+
+@lru_cache(maxsize=16)
+def _whole(plan: WholePlan, device: int) -> Any:
+    """`whole_table` on a device."""
+    return cupy.asarray(whole_table(plan))
+
+
+@lru_cache(maxsize=16)
+def _cluster(radices: tuple[int, int, int, int], device: int) -> Any:
+    """`cluster_tables` on a device."""
+    return cupy.asarray(cluster_tables(radices))

@@ -1,0 +1,72 @@
+"""What a call of `argand.dft` computes, without its data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from argand.dft.method import Method, check_length, method_for
+from argand.precision import Precision, get_precision
+
+Norm = Literal["backward", "ortho", "forward"]
+NORMS: tuple[Norm, ...] = get_args(Norm)
+
+
+@dataclass(frozen=True)
+class DftProblem:
+    """What a call computes, without its data: transforms of ``rows`` rows.
+
+    Attributes:
+        rows, length: how many transforms, and N.
+        inverse: whether exp(+2 pi i j k / N) is meant.
+        norm: where 1 / N goes, as in scipy.fft.
+        precision: of the products with the matrices; fp32 and fp64 are a library's.
+    """
+
+    rows: int
+    length: int
+    inverse: bool
+    norm: Norm
+    precision: Precision
+
+    @property
+    def factor(self) -> float:
+        """What the sums are multiplied by."""
+        if self.norm == "ortho":
+            return float(self.length**-0.5)
+        return 1 / self.length if (self.norm == "backward") == self.inverse else 1.0
+
+    @property
+    def method(self) -> Method | None:
+        """Of which stages it consists; None where a library computes it (fp32 and fp64)."""
+        return None if self.precision.exact_operands else method_for(self.length)
+
+
+def dft_problem(
+    x: Any,
+    axis: int,
+    n: int | None,
+    inverse: bool,
+    norm: str,
+    precision: str | Precision,
+    rounding: Sequence[str] | str | None,
+) -> tuple[DftProblem, int, tuple[int, ...]]:
+    """The problem of a call, its axis counted from the first, and the shape of its result.
+
+    Arguments and errors are those of `argand.dft`, for an array x.
+    """
+    if x.dtype.kind not in "biufc":
+        raise TypeError(f"x must hold real or complex numbers, got {x.dtype}")
+    if not -x.ndim <= axis < x.ndim:
+        raise ValueError(f"axis must be one of x's {x.ndim}, got {axis}")
+    length = x.shape[axis] if n is None else n
+    check_length(length)
+    if norm not in NORMS:
+        raise ValueError(f"norm must be one of {list(NORMS)}, got {norm!r}")
+    row = get_precision(precision, rounding)
+    axis %= x.ndim
+    shape = (*x.shape[:axis], length, *x.shape[axis + 1 :])
+    problem = DftProblem(math.prod(shape) // length, length, inverse, norm, row)
+    return problem, axis, shape
