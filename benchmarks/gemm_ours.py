@@ -37,7 +37,7 @@ def _algorithm(precision: Precision, device: Device) -> str:
     if device.backend == "cpu":
         from argand.gemm.cpu import gemm_algorithm
     else:
-        from argand.gemm.backend import gemm_algorithm
+        from argand.gemm.gpu import gemm_algorithm
     return gemm_algorithm(precision)
 
 

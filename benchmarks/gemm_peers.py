@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from argand import PRECISIONS, Device
-from argand.gemm.api import gemm_problem
+from argand.gemm.problem import gemm_problem
 
 from benchmarks.measuring import Candidate, absent
 

@@ -9,13 +9,15 @@ from argand.gates.api import apply_gate
 from argand.gates.circuits import CircuitPlan, CircuitRecord, plan_circuit, run_circuit
 from argand.gates.gate import Gate
 from argand.gates.measure import measure_gate_costs
-from argand.gemm.api import GemmProblem, gemm
+from argand.gemm.api import gemm
 from argand.gemm.packed import Packed, pack
 from argand.gemm.pairs import Pairs, pairs, to_pairs
+from argand.gemm.problem import GemmProblem
 from argand.gemm.tune import tune
 from argand.precision import PRECISIONS, Precision, get_precision
 from argand.runtime.kernel_trace import launched
-from argand.softmax.api import SoftmaxProblem, log_softmax, logsumexp, softmax
+from argand.softmax.api import log_softmax, logsumexp, softmax
+from argand.softmax.problem import SoftmaxProblem
 from argand.softmax.tune import tune_softmax
 
 __version__ = "0.1.0"

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from argand import Device, GemmProblem, Precision, gemm
 from argand.gemm import cpu as numpy_backend
-from argand.gemm.api import gemm_problem
+from argand.gemm.problem import gemm_problem
 
 from workflow.config.case import Case
 from workflow.config.product_case import ProductCase
@@ -81,9 +81,9 @@ def peers(
 def gemm_algorithm(precision: Precision, device: Device) -> str:
     """What `argand.gemm` runs at a precision on a device."""
     if device.backend == "cuda":
-        from argand.gemm import backend as cuda_backend
+        from argand.gemm import gpu as cuda_gemm
 
-        return cuda_backend.gemm_algorithm(precision)
+        return cuda_gemm.gemm_algorithm(precision)
     return numpy_backend.gemm_algorithm(precision)
 
 

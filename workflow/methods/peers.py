@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 from argand import PRECISIONS, Device, Precision
-from argand.gemm.api import Op, gemm_problem
+from argand.gemm.operands import Op
+from argand.gemm.problem import gemm_problem
 
 from workflow.config.case import Case
 from workflow.data import Implementation

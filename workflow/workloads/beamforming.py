@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from argand import Device, Precision
-from argand.gemm.api import gemm_problem
+from argand.gemm.problem import gemm_problem
 from pydantic import Field, model_validator
 
 from workflow import accuracy

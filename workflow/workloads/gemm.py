@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from argand import Device, GemmProblem, Precision
-from argand.gemm.api import Op, gemm_problem
+from argand.gemm.operands import Op
+from argand.gemm.problem import gemm_problem
 from pydantic import BeforeValidator, Field, model_validator
 
 from workflow import accuracy

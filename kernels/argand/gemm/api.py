@@ -1,146 +1,20 @@
-"""Complex matrix product: the problem, and the call that a user makes.
-
-C = alpha op(A) op(B) + beta C, batched as ``numpy.matmul``. What is to be computed (`GemmProblem`)
-is kept apart from how (`GemmPlan` of the CUDA backend); the operands decide where.
-"""
+"""Complex matrix product: the call that a user makes. The operands decide where it is computed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
-
-import numpy as np
+from typing import Any
 
 from argand.device import Backend, cpu, is_cuda_array
 from argand.gemm import cpu as numpy_backend
-from argand.gemm.families import Family, check_family, require_family
-from argand.gemm.operands import OPS, Op, as_operand, native_pairs, on_gpu, oriented_shape
+from argand.gemm.families import Family, require_family
+from argand.gemm.operands import Op, as_operand, native_pairs, on_gpu
 from argand.gemm.packed import Packed, check_packed
-from argand.gemm.pairs import HALF_FORMATS, Pairs, to_pairs
+from argand.gemm.pairs import Pairs, to_pairs
+from argand.gemm.problem import OperandFormat, Output, gemm_problem
 from argand.precision import Precision, get_precision
 from argand.runtime.checks import check_out
-
-__all__ = [
-    "OPS",
-    "GemmProblem",
-    "Op",
-    "OperandFormat",
-    "Output",
-    "allowed_outputs",
-    "gemm",
-    "gemm_problem",
-]
-
-Output = Literal["complex64", "complex128", "complex-half"]
-"""The type of a result; complex-half is `Pairs` of the format in which the operands multiply."""
-OperandFormat = Literal["complex", "fp16", "bf16", "int8", "int16", "fp32", "packed"]
-"""What an operand is given as: an array, `Pairs` of a format, or `Packed`."""
-
-
-def allowed_outputs(precision: Precision) -> tuple[Output, ...]:
-    """The types that a result may have at a precision, the default first."""
-    half = precision.terms == 1 and precision.operand.name in HALF_FORMATS
-    return (precision.output, "complex-half") if half else (precision.output,)
-
-
-@dataclass(frozen=True)
-class GemmProblem:
-    """What a call computes, without its data.
-
-    op(A) is ``batch_shape + (m, k)``, op(B) ``batch_shape + (k, n)``, C ``batch_shape + (m, n)``;
-    leading axes are broadcast as in ``numpy.matmul``. ``a_format`` and ``b_format`` are what the
-    caller gave; ``kernels`` is the family of a GPU's kernels that is to compute it, None whichever
-    is fastest. Raises ValueError for an output or a family that the precision does not have.
-    """
-
-    batch_shape: tuple[int, ...]
-    m: int
-    n: int
-    k: int
-    op_a: Op
-    op_b: Op
-    alpha: complex
-    beta: complex
-    precision: Precision
-    output: Output = "complex64"
-    a_format: OperandFormat = "complex"
-    b_format: OperandFormat = "complex"
-    kernels: Family | None = None
-
-    def __post_init__(self) -> None:
-        check_family(self.kernels, self.precision)
-        if self.output == self.precision.output:
-            return
-        allowed = allowed_outputs(self.precision)
-        if self.output not in allowed:
-            raise ValueError(
-                f"output at {self.precision.name} must be one of {list(allowed)}, "
-                f"got {self.output!r}"
-            )
-
-    @property
-    def batch(self) -> int:
-        """How many products there are."""
-        return int(np.prod(self.batch_shape, dtype=np.int64))
-
-    @property
-    def flops(self) -> int:
-        """8 batch m n k: four real multiplications and four additions a complex one."""
-        return 8 * self.batch * self.m * self.n * self.k
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the result."""
-        return (*self.batch_shape, self.m, self.n)
-
-
-def gemm_problem(
-    a_shape: tuple[int, ...],
-    b_shape: tuple[int, ...],
-    c_shape: tuple[int, ...] | None = None,
-    *,
-    alpha: complex = 1,
-    beta: complex = 0,
-    op_a: Op = "N",
-    op_b: Op = "N",
-    precision: str | Precision = "fp32",
-    rounding: Sequence[str] | str | None = None,
-    output: Output | None = None,
-    a_format: OperandFormat = "complex",
-    b_format: OperandFormat = "complex",
-    kernels: Family | None = None,
-) -> GemmProblem:
-    """The problem that a call of these shapes poses; output None is the precision's own.
-
-    Raises ValueError where the inner dimensions differ, the leading axes do not broadcast, C does
-    not have the result's shape, beta is not 0 and there is no C, or the precision does not have
-    this output or these kernels.
-    """
-    m, k = oriented_shape(a_shape, op_a, name="a", op_name="op_a")
-    k_b, n = oriented_shape(b_shape, op_b, name="b", op_name="op_b")
-    if k != k_b:
-        raise ValueError(
-            f"inner dimensions differ: op(a) is {m} x {k} and op(b) is {k_b} x {n} "
-            f"(a {a_shape} {op_a}, b {b_shape} {op_b})"
-        )
-    try:
-        batch_shape = np.broadcast_shapes(a_shape[:-2], b_shape[:-2])
-    except ValueError:
-        raise ValueError(
-            f"leading axes of a {a_shape[:-2]} and b {b_shape[:-2]} do not broadcast"
-        ) from None
-    row = get_precision(precision, rounding)
-    problem = GemmProblem(
-        batch_shape, m, n, k, op_a, op_b, complex(alpha), complex(beta), row,
-        row.output if output is None else output, a_format, b_format, kernels,
-    )  # fmt: skip
-    if beta != 0 and c_shape is None:
-        raise ValueError(f"beta is {beta}, so c must be given")
-    if beta != 0 and c_shape != problem.shape:
-        raise ValueError(f"c must have shape {problem.shape}, got {c_shape}")
-    return problem
 
 
 def gemm(
@@ -216,12 +90,12 @@ def gemm(
     if isinstance(c, Pairs):
         c = c.to_complex64() if beta != 0 else None
     if backend == "cuda":
-        from argand.gemm import backend as cuda_backend
+        from argand.gemm import gpu as cuda_gemm
 
         changed = [x is not y for x, y in zip(given, (a, b, c), strict=True)]
         packed = [isinstance(x, Packed) for x in given]
         same = all(p or not moved for p, moved in zip(packed, changed, strict=True))
-        return cuda_backend.gemm(problem, a, b, c, out, key if same else None)
+        return cuda_gemm.gemm(problem, a, b, c, out, key if same else None)
     if half is None:
         return numpy_backend.gemm(problem, a, b, c, out)
     found = to_pairs(numpy_backend.gemm(problem, a, b, c, None), half)

@@ -22,8 +22,8 @@ from argand.rounding import (
 )
 
 if TYPE_CHECKING:
-    from argand.gemm.api import GemmProblem
     from argand.gemm.operands import Side
+    from argand.gemm.problem import GemmProblem
 
 _BLOCK_VALUES = 1 << 19
 """Values worked on at a time: they stay in the last-level cache."""

@@ -10,8 +10,8 @@ import cupy
 import numpy as np
 from cupy.cuda import cublas
 
-from argand.gemm.api import GemmProblem
 from argand.gemm.calls import CALLS, run_of
+from argand.gemm.problem import GemmProblem
 from argand.precision import Precision, get_precision
 from argand.runtime.call_cache import Key
 from argand.runtime.layout import Batched, batched, place, result_place

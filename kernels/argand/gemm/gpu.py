@@ -10,7 +10,6 @@ import cupy
 
 from argand.device import gpu
 from argand.gemm import cublas as cuda_cublas
-from argand.gemm.api import GemmProblem
 from argand.gemm.calls import CALLS, empty, run_of
 from argand.gemm.families import Family, require_family
 from argand.gemm.launch import OperandForm, forced, prepare
@@ -18,6 +17,7 @@ from argand.gemm.operands import Op, Side
 from argand.gemm.pack_launch import PackLaunch, PackSource, Planes, planes_for
 from argand.gemm.pairs import Pairs, to_pairs
 from argand.gemm.pairs_launch import as_halves, in_words, words
+from argand.gemm.problem import GemmProblem
 from argand.precision import Precision
 from argand.runtime.call_cache import Key
 from argand.runtime.layout import Batched, batched, place, result_place, writable

@@ -12,11 +12,11 @@ import cupy
 
 from argand.device import Device, gpu
 from argand.gemm import tuned as tuning
-from argand.gemm.api import GemmProblem
 from argand.gemm.families import Family
 from argand.gemm.heuristics import GemmChoice, GemmSizes, OperandTraits, adapted, choose, room
 from argand.gemm.names import mma_name, wgmma_name
 from argand.gemm.pack_launch import PackLaunch, PackSource, Planes
+from argand.gemm.problem import GemmProblem
 from argand.gemm.sm80_launch import MmaLaunch
 from argand.gemm.sm90_form import WgmmaProblem, copyable
 from argand.gemm.sm90_launch import WgmmaLaunch

@@ -84,9 +84,9 @@ def pack(
     shape = (*x.shape[:-2], *oriented_shape(x.shape, op, name="x"))
     data: Any
     if device.backend == "cuda":
-        from argand.gemm import backend as cuda_backend
+        from argand.gemm import gpu as cuda_gemm
 
-        data = cuda_backend.pack(native_pairs(row, x, "cuda"), op, row, side, kernels)
+        data = cuda_gemm.pack(native_pairs(row, x, "cuda"), op, row, side, kernels)
     else:
         data = numpy_backend.pack(native_pairs(row, x, "cpu"), op, row, side)
     return Packed(shape, row, side, device, data.nbytes, data)

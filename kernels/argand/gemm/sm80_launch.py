@@ -9,7 +9,7 @@ import cupy
 import numpy as np
 
 from argand.device import Device
-from argand.gemm.api import GemmProblem
+from argand.gemm.problem import GemmProblem
 from argand.gemm.scan_launch import ScanLaunch
 from argand.gemm.sm80_plan import (
     ARGUMENTS,

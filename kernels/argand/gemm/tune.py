@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
 from argand.device import DeviceError, gpu
-from argand.gemm.api import GemmProblem, OperandFormat, Output, gemm, gemm_problem
+from argand.gemm.api import gemm
 from argand.gemm.heuristics import GemmChoice, candidates, estimate
 from argand.gemm.operands import OPS, Op, Side
 from argand.gemm.packed import pack
 from argand.gemm.pairs import to_pairs
+from argand.gemm.problem import GemmProblem, OperandFormat, Output, gemm_problem
 from argand.precision import PRECISIONS, Precision, get_precision
 from argand.runtime.measure import ranked, require_gpu
 from argand.runtime.timing import queued_seconds

@@ -1,4 +1,4 @@
-"""Softmax over the last axis: the problem, and the calls that a user makes.
+"""Softmax over the last axis: the calls that a user makes.
 
 One pass over tiles of a row with a running maximum m and a running sum z,
 
@@ -9,9 +9,7 @@ the formulation of Composable Kernel's tile softmax: no element is read twice to
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -22,51 +20,11 @@ from argand.device import is_cuda_array
 from argand.precision import Precision, get_precision
 from argand.runtime.checks import check_out
 from argand.softmax import cpu as numpy_softmax
-from argand.softmax.formats import REAL_KINDS, Operation, as_kind, output_kind
+from argand.softmax.formats import Operation, as_kind, output_kind
+from argand.softmax.problem import SoftmaxProblem
 
 LARGEST_SCALE = 2.0**60
 """Of the exponents, and one over the smallest: its products with powers of two stay in fp32."""
-
-
-@dataclass(frozen=True)
-class SoftmaxProblem:
-    """What a call computes: e^(s x), its logarithm or that of its sum, over the last axis.
-
-    Attributes:
-        shape: of x.
-        operation: softmax, log_softmax, or logsumexp, whose result has no last axis.
-        precision: what x is rounded to, and in what exponentials and sums are taken.
-        input, output: kinds of the elements of x and of the result, of `softmax.formats`. Of a
-            complex x the squared magnitude is what goes in.
-        scale: s.
-    """
-
-    shape: tuple[int, ...]
-    operation: Operation
-    precision: Precision
-    input: str
-    output: str
-    scale: float = 1.0
-
-    @property
-    def columns(self) -> int:
-        """Length of the last axis."""
-        return self.shape[-1]
-
-    @property
-    def rows(self) -> int:
-        """How many rows there are."""
-        return math.prod(self.shape[:-1])
-
-    @property
-    def result_shape(self) -> tuple[int, ...]:
-        """Of the result."""
-        return self.shape[:-1] if self.operation == "logsumexp" else self.shape
-
-    @property
-    def result_type(self) -> str:
-        """The array type of the result; uint16 holds the bits of bf16."""
-        return REAL_KINDS[self.output]
 
 
 def softmax(

@@ -13,7 +13,7 @@ from argand.rounding import Array, power_of_two, round_operand, scale_exponents
 from argand.softmax.formats import COMPLEX_KINDS, bf16_bits, bf16_values
 
 if TYPE_CHECKING:
-    from argand.softmax.api import SoftmaxProblem
+    from argand.softmax.problem import SoftmaxProblem
 
 _TILE_COLUMNS = 32768
 """Columns of a tile: an element is read once where a row is not longer than a tile."""

@@ -19,7 +19,6 @@ from argand.runtime.layout import clashes, place, row_stride
 from argand.runtime.plan_override import Forced
 from argand.runtime.workspace import zeroed
 from argand.softmax import tuned as softmax_tuning
-from argand.softmax.api import SoftmaxProblem
 from argand.softmax.heuristics import choose_vector, plan_softmax
 from argand.softmax.plan import (
     PORTABLE_CLUSTER,
@@ -29,6 +28,7 @@ from argand.softmax.plan import (
     check_softmax_plan,
     vector_for,
 )
+from argand.softmax.problem import SoftmaxProblem
 from argand.softmax.source import ARGUMENTS, kernel_name, scale_arguments, softmax_source
 
 _DTYPE = arguments_dtype(ARGUMENTS)

@@ -12,7 +12,6 @@ from argand.precision import PRECISIONS, Precision, get_precision
 from argand.runtime.compiler import compile_all
 from argand.runtime.measure import print_table, ranked, require_gpu, two_sizes
 from argand.runtime.timing import queued_seconds
-from argand.softmax.api import SoftmaxProblem
 from argand.softmax.formats import (
     COMPLEX_KINDS,
     ELEMENT_BYTES,
@@ -22,6 +21,7 @@ from argand.softmax.formats import (
     output_kind,
 )
 from argand.softmax.heuristics import SoftmaxWay, ways
+from argand.softmax.problem import SoftmaxProblem
 from argand.softmax.source import softmax_source
 
 # `argand.softmax.tuned` is imported where it is used: it is run as a command.
