@@ -184,16 +184,18 @@ def resolve(name: str = "auto") -> Device:
     return cpu()
 
 
-_ON_CUDA: dict[type, bool] = {}
-"""Types all of whose arrays live on a GPU, or none: asking CuPy's arrays takes microseconds."""
+_OF_CUPY: dict[type, bool] = {}
+"""Types that were seen, and whether they are CuPy's."""
+
+
+def is_cupy_array(x: object) -> bool:
+    """Whether ``x`` is of a type of CuPy's, by a look that takes a tenth of a microsecond."""
+    known = _OF_CUPY.get(type(x))
+    if known is None:
+        known = _OF_CUPY[type(x)] = type(x).__module__.partition(".")[0] == "cupy"
+    return known
 
 
 def is_cuda_array(x: object) -> bool:
     """Whether ``x`` lives on a GPU (CuPy's arrays do), without importing CuPy."""
-    known = _ON_CUDA.get(type(x))
-    if known is not None:
-        return known
-    found = hasattr(x, "__cuda_array_interface__")
-    if type(x).__module__.partition(".")[0] in ("cupy", "numpy"):
-        _ON_CUDA[type(x)] = found
-    return found
+    return is_cupy_array(x) or hasattr(x, "__cuda_array_interface__")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from argand.device import Backend, cpu, is_cuda_array
+from argand.device import Backend, cpu, is_cupy_array
 from argand.gemm import cpu as numpy_backend
 from argand.gemm.families import Family, require_family
 from argand.gemm.operands import Op, as_operand, native_pairs, on_gpu
@@ -144,8 +144,8 @@ def _cuda_calls() -> Any:
 
 
 def _on_cuda(x: Any) -> bool:
-    if is_cuda_array(x):
+    if is_cupy_array(x):
         return True
     if isinstance(x, Packed):
         return x.device.backend == "cuda"
-    return isinstance(x, Pairs) and is_cuda_array(x.array)
+    return isinstance(x, Pairs) and is_cupy_array(x.array)
