@@ -19,12 +19,7 @@ from argand.precision import PRECISIONS, Precision
 
 from workflow.output.attack_tables import attack_table, exceedances_table, planted_table
 from workflow.output.back_to_back import back_to_back
-from workflow.output.gate_tables import (
-    gate_costs_table,
-    gate_cut_table,
-    gates_table,
-    wanted_gates_table,
-)
+from workflow.output.gate_tables import gate_costs_table, gate_cut_table, gates_table
 from workflow.output.growth_table import growth_table, segments_table
 from workflow.output.measured import measured_products
 from workflow.output.readable import PERFORMANCE, Column, markdown_table, number
@@ -32,8 +27,6 @@ from workflow.output.recorded import read_rows, shown_columns
 from workflow.output.scale_tables import scaling_table, streaming_table
 from workflow.output.study_run import leases_table, steps_table
 from workflow.output.transform_documents import TRANSFORM_TABLES
-from workflow.output.wanted import judged
-from workflow.output.wanted_softmax import judged_softmax
 from workflow.records import NOT_RUN
 
 _REGION = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -165,25 +158,11 @@ def _with_kinds(columns: list[Column]) -> list[Column]:
     return [*columns[:who], *_KINDS, *columns[who:]]
 
 
-def _wanted(rows: list[dict[str, str]]) -> str:
-    return markdown_table([Column(name, name) for name in rows[0]], rows)
-
-
-def wanted_table(data: Path) -> str:
-    """The benchmark of products against what was wanted of it."""
-    return _wanted(judged(measured_products(data)))
-
-
 def back_to_back_table(data: Path) -> str:
     """Small products one after the other, beside the libraries."""
     rows = back_to_back(measured_products(data))
     names = list(rows[0]) if rows else ["shape"]
     return markdown_table([Column(name, name, numeric=i > 1) for i, name in enumerate(names)], rows)
-
-
-def wanted_softmax_table(data: Path) -> str:
-    """The benchmark of softmax against what was wanted of it."""
-    return _wanted(judged_softmax(read_rows(data / "h200-softmax.csv")))
 
 
 def headline_table(data: Path) -> str:
@@ -222,13 +201,13 @@ def _of(*workloads: str) -> Callable[[dict[str, Any]], bool]:
 def ratios_table(data: Path) -> str:
     """The CPU's ratios, from `make bench`."""
     with (data / "cpu-ratios.csv").open(encoding="utf-8") as file:
-        rows = [_ratio_row(row) for row in csv.DictReader(file)]
-    headings = ("what", "ratio", "wanted", "met")
-    return markdown_table([Column(name, name) for name in headings], rows)
+        rows = list(csv.DictReader(file))
+    columns = [Column("what", "what"), Column("ratio", "ratio", _ratio, numeric=True)]
+    return markdown_table(columns, rows)
 
 
-def _ratio_row(row: dict[str, str]) -> dict[str, str]:
-    return row | {"ratio": number(float(row["ratio"])), "met": ("no", "yes")[row["met"] == "True"]}
+def _ratio(text: str) -> str:
+    return number(float(text))
 
 
 def conditions(data: Path) -> str:
@@ -265,15 +244,12 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "h200-gemm-growth": growth_table,
     "h200-gemm-segments": segments_table,
     "h200-gemm-left-out": left_out_table,
-    "h200-gemm-wanted": wanted_table,
     "h200-gemm-back-to-back": back_to_back_table,
     **TRANSFORM_TABLES,
     "h200-gates": gates_table,
-    "h200-gates-wanted": wanted_gates_table,
     "h200-gate-costs": gate_costs_table,
     "h200-gate-cut": gate_cut_table,
     "h200-softmax": softmaxes_table,
-    "h200-softmax-wanted": wanted_softmax_table,
     "h200-softmax-rings": softmax_rings_table,
     "h200-ncu": profile_table,
     "h200-scaling": scaling_table,

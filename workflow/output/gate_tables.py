@@ -7,7 +7,6 @@ from pathlib import Path
 
 from workflow.output.readable import ACCURACY, Column, markdown_table, number
 from workflow.output.recorded import Rows, read_rows, shown_columns
-from workflow.output.wanted_gates import judged_gates
 
 GATES = "h200-gates.csv"
 """Single gates on 28 qubits."""
@@ -17,12 +16,6 @@ CIRCUITS = ("h200-circuits.csv", "h200-gates-20.csv", "h200-gates-20-alone.csv")
 
 def _gates_and_circuits(data: Path) -> Rows:
     return [row for name in (GATES, *CIRCUITS) for row in read_rows(data / name)]
-
-
-def wanted_gates_table(data: Path) -> str:
-    """The benchmark of gates against what was wanted of it."""
-    lines = judged_gates(_gates_and_circuits(data))
-    return markdown_table([Column(name, name) for name in lines[0]], lines)
 
 
 def gate_costs_table(data: Path) -> str:

@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from argand import PRECISIONS
+from argand.device import arch_for
+from argand.dft.heuristics import choose
+from argand.dft.legality import ENGINE_SM
+from argand.dft.method import method_for, prime_factors
+from argand.dft.three_kernel import PassesPlan
+
 from workflow.output.readable import Column, markdown_table
-from workflow.output.recorded import Rows, read_rows, shown_columns
-from workflow.output.wanted_dft import (
-    beside_cufft,
-    judged_dft,
-    judged_dft_errors,
-    passes_beside_cufft,
-)
+from workflow.output.recorded import Row, Rows, read_rows, shown_columns, timed_rows
+
+_PRECISION = PRECISIONS["3xfp16"]
+_LIBRARY = "cuFFT"
 
 
 def _table(rows: list[dict[str, str]]) -> str:
     return markdown_table([Column(name, name) for name in rows[0]], rows)
 
 
-def wanted_table(data: Path) -> str:
-    """The benchmark of transforms against what was wanted of it."""
-    return _table(judged_dft(_suites(data)))
-
-
-def errors_table(data: Path) -> str:
-    """The errors of transforms against what was wanted of them."""
-    return _table(judged_dft_errors(_suites(data, "awkward")))
-
-
 def transforms_table(data: Path) -> str:
-    """The benchmark of transforms, and what ran, by which each was judged."""
+    """The benchmark of transforms, and what ran."""
     columns = [*shown_columns(), Column("algorithm", "what ran")]
     return markdown_table(columns, [row for row in _suites(data) if row["time_us_p50"]])
 
@@ -42,25 +36,82 @@ def awkward_table(data: Path) -> str:
 
 
 def factors_table(data: Path) -> str:
-    """Three passes beside cuFFT's butterflies, as `benchmarks.dft_plans` measured them."""
+    """Three-kernel plans beside cuFFT, as `benchmarks.dft_plans` measured them."""
     with (data / "h200-dft-factors.csv").open(encoding="utf-8") as file:
-        return _table(passes_beside_cufft(list(csv.DictReader(file))))
+        return _table(three_kernel_beside_cufft(list(csv.DictReader(file))))
 
 
-def _suites(data: Path, *more: str) -> Rows:
-    """The suite of transforms, that of primes, and more, each length from the first that has it."""
+def beside_cufft(rows: Sequence[Row]) -> list[dict[str, str]]:
+    """A line for each length: times, fractions of the copy rate and errors, ours beside cuFFT's."""
+    theirs = {row["n"]: row for row in timed_rows(rows, implementation="cufft", precision="fp32")}
+    ours = {row["n"]: row for row in timed_rows(rows, implementation="argand", precision="3xfp16")}
+    return [
+        {
+            "length": f"{length:.0f}", "by": _whose(own),
+            "time (µs)": f"{own['time_us_p50']:.0f}",
+            "cuFFT (µs)": f"{other['time_us_p50']:.0f}",
+            "x cuFFT": f"{other['time_us_p50'] / own['time_us_p50']:.2f}",
+            "of copy": f"{own['limit_fraction']:.3f}",
+            "error": f"{own['rel_frobenius']:.2e}",
+            "cuFFT's": f"{other['rel_frobenius']:.2e}",
+            "bound": "–" if own["bound"] is None else f"{own['bound']:.2e}",
+            "what ran": str(own["algorithm"]),
+        }
+        for length in sorted(theirs.keys() & ours.keys())
+        for own, other in [(ours[length], theirs[length])]
+    ]  # fmt: skip
+
+
+def three_kernel_beside_cufft(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    """A line for each length of `benchmarks.dft_plans` at which ours has three-kernel plans alone.
+
+    "by" is whose the choice takes on Hopper.
+    """
+    found: dict[int, list[Mapping[str, str]]] = {}
+    for row in rows:
+        found.setdefault(int(row["length"]), []).append(row)
+    lines = []
+    for length, some in sorted(found.items()):
+        theirs = [row for row in some if row["plan"] == _LIBRARY.lower()]
+        ours = [row for row in some if row["plan"].startswith(PassesPlan.__name__)]
+        if not (theirs and ours) or len(some) > len(theirs) + len(ours):
+            continue
+        other, own = theirs[0], min(ours, key=lambda row: float(row["time_us"]))
+        taken = choose(method_for(length), _PRECISION, arch_for(ENGINE_SM), wide=False).plan
+        lines.append({
+            "length": f"{length}", "factors": _powers(length),
+            "ours (µs)": f"{float(own['time_us']):.0f}",
+            "cuFFT (µs)": f"{float(other['time_us']):.0f}",
+            "ours x cuFFT": f"{float(other['time_us']) / float(own['time_us']):.2f}",
+            "error": f"{float(own['error']):.2e}", "cuFFT's": f"{float(other['error']):.2e}",
+            "by": _LIBRARY if taken is None else "ours",
+        })  # fmt: skip
+    return lines
+
+
+def _powers(length: int) -> str:
+    """Its prime factors."""
+    primes = prime_factors(length)
+    each = [(prime, primes.count(prime)) for prime in dict.fromkeys(primes)]
+    return " x ".join(f"{prime}^{power}" if power > 1 else f"{prime}" for prime, power in each)
+
+
+def _whose(row: Row) -> str:
+    """By which kernels: of "4093, butterfly: rader(...)", or without the 4093, "butterfly"."""
+    kernels = str(row["algorithm"]).split(":")[0].split(", ")[-1]
+    return _LIBRARY if kernels == "cufft" else "ours"
+
+
+def _suites(data: Path) -> Rows:
+    """The suite of transforms and that of primes, each length from the first that has it."""
     found = read_rows(data / "h200-dft.csv")
-    for suite in ("primes", *more):
-        seen = {row["workload"] for row in found}
-        rows = read_rows(data / f"h200-dft-{suite}.csv")
-        found += [row for row in rows if row["workload"] not in seen]
-    return found
+    seen = {row["workload"] for row in found}
+    rows = read_rows(data / "h200-dft-primes.csv")
+    return [*found, *(row for row in rows if row["workload"] not in seen)]
 
 
 TRANSFORM_TABLES: dict[str, Callable[[Path], str]] = {
     "h200-dft": transforms_table,
-    "h200-dft-wanted": wanted_table,
-    "h200-dft-errors": errors_table,
     "h200-dft-awkward": awkward_table,
     "h200-dft-factors": factors_table,
 }
