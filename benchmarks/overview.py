@@ -19,8 +19,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from workflow.output.figure_style import COLOURS, save
-from workflow.output.recorded import Row, read_rows, timed_rows
+from tools.docs.recorded import Row, read_rows, timed_rows
+from workflow.figures.style import COLOURS, save
 
 FILES: Mapping[str, tuple[str, ...]] = {
     "products": ("h200-gemm-large.csv",),

@@ -23,8 +23,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from workflow.output.figure_style import COLOURS, marker_key, new_axes, save
-from workflow.output.recorded import read_rows
+from tools.docs.recorded import read_rows
+from workflow.figures.style import COLOURS, marker_key, new_axes, save
 
 Row = Mapping[str, Any]
 

@@ -30,9 +30,9 @@ from argand import PRECISIONS
 
 from benchmarks.streaming import ANTENNAS, POLARIZATIONS, write_operands
 from workflow.config.loading import load_study
-from workflow.output.lease_log import Lease, leases, pairs, seconds
 from workflow.steps.gpu_devices import usable_gpus
 from workflow.steps.job_device import LEASE_LOG
+from workflow.steps.lease_log import Lease, leases, pairs, seconds
 from workflow.steps.needs import timing_threads
 from workflow.study import Study
 from workflow.versions import timestamp, versions

@@ -35,7 +35,7 @@ class Record:
         tflops: nominal operations (8 batch m n k for a product) over the median time.
         gbytes_per_s: operands read once and results written once over the median time.
         limit_fraction: time at the device's measured ceilings over the median time.
-        speedup: the best baseline's median time over this one's; see `workflow.output.tables`.
+        speedup: the best baseline's median time over this one's; see `workflow.tables.study`.
         energy_j: of one call, where the device can tell.
         rel_frobenius: ||X^ - X||_F / ||X||_F; where the reference is sampled an estimate of the
             whole result's.

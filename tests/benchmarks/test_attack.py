@@ -20,7 +20,7 @@ from benchmarks.attack.damage import _damaged
 from benchmarks.attack.hostile_studies import _Tags
 from benchmarks.attack.isolation import isolated
 from benchmarks.attack.studies import contents, difference, prepare
-from workflow.output.attack_tables import attack_table
+from tools.docs.attack_tables import attack_table
 
 
 class TestIsolation:

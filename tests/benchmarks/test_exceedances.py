@@ -9,7 +9,7 @@ import pytest
 from argand import PRECISIONS
 
 from benchmarks.exceedances import DRAWN, Task, main, run
-from workflow.output.attack_tables import exceedances_table
+from tools.docs.attack_tables import exceedances_table
 
 
 @pytest.mark.parametrize("kind", DRAWN)

@@ -15,7 +15,7 @@ from argand.runtime.ceilings import Ceilings, operand_formats
 from benchmarks import roofline
 from benchmarks.roofline import drawn, intensity, roofline_figure
 from benchmarks.rows import write_csv
-from workflow.output.recorded import read_rows
+from tools.docs.recorded import read_rows
 from workflow.records import BenchmarkRecord
 
 CEILINGS = Ceilings("a card", 4000.0, dict.fromkeys(operand_formats(), 400.0))

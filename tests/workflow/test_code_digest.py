@@ -18,7 +18,7 @@ from argand.device import cpu
 from argand.runtime.ceilings import Ceilings
 
 from workflow.config.loading import load_study
-from workflow.output.figures import draw_pareto, draw_product
+from workflow.figures.study import draw_pareto, draw_product
 from workflow.shards import shards
 from workflow.steps import code_digest as module
 from workflow.steps.code_digest import AROUND, ROOT, code_digest, code_of
@@ -80,7 +80,7 @@ EDITS = {
         "stage", "run", "verify", "combine", "deliver", "gather", "draw",
     },
     "workflow/workloads/dft.py": set(),
-    "workflow/output/tables.py": {"tabulate", "tabulate_shards"},
+    "workflow/tables/study.py": {"tabulate", "tabulate_shards"},
     "workflow/timing.py": {"run"},
     "workflow/steps/joblog.py": set(),
 }  # fmt: skip

@@ -12,9 +12,9 @@ from matplotlib.colors import to_hex
 
 from workflow.accuracy.grading import GrowthRow
 from workflow.data import Product
-from workflow.methods.peers import PEERS
-from workflow.output import figures, pictures
-from workflow.output.figures import (
+from workflow.figures import pictures
+from workflow.figures import study as figures
+from workflow.figures.study import (
     COLOURS,
     draw_growth,
     draw_limits,
@@ -25,6 +25,7 @@ from workflow.output.figures import (
     pareto_figure,
     product_figure,
 )
+from workflow.methods.peers import PEERS
 from workflow.records import Record
 
 

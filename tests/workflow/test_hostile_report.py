@@ -19,10 +19,10 @@ import pytest
 import yaml
 
 from workflow.config.loading import load_study
-from workflow.output.figure_style import new_axes, save
-from workflow.output.readable import ACCURACY, PERFORMANCE, html_page, markdown_table
+from workflow.figures.style import new_axes, save
 from workflow.records import Record
 from workflow.study import workload_from_json
+from workflow.tables.readable import ACCURACY, PERFORMANCE, html_page, markdown_table
 
 EVIL = "x</script></style></td><script>alert(1)</script><img src=x onerror=alert(2)>&'\"`{{1+1}}"
 FILE = "x&'\"`.h5"

@@ -10,8 +10,9 @@ import pytest
 import xarray
 
 from workflow.accuracy.grading import GrowthRow
-from workflow.output.readable import number
-from workflow.output.tables import (
+from workflow.records import Record
+from workflow.tables.readable import number
+from workflow.tables.study import (
     MEASURED,
     UNITS,
     best_baseline,
@@ -22,7 +23,6 @@ from workflow.output.tables import (
     write_performance,
     write_shards,
 )
-from workflow.records import Record
 
 GROWTH = [
     GrowthRow("tf32", "re", (16, 1024), (1e-5, 8e-5), (1e-3, 1e-2), 0.5, 0.5, "A"),

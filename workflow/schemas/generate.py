@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from workflow.output import documents
+from tools.docs import blocks
 from workflow.schemas.json_schema import study_schema
 from workflow.schemas.key_tables import fill_tables
 from workflow.storage.files import atomic_text
@@ -20,7 +20,7 @@ def generated() -> Mapping[Path, str]:
     """What each generated file should hold now."""
     config = {SCHEMA: study_schema(), README: fill_tables(README.read_text(encoding="utf-8"))}
     return config | {
-        page: documents.fill_tables(page.read_text(encoding="utf-8"), ROOT / "docs" / "data")
+        page: blocks.fill_tables(page.read_text(encoding="utf-8"), ROOT / "docs" / "data")
         for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
     }
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from workflow.output.figures import draw_pareto, draw_product
-from workflow.output.pictures import MOST_DRAWN_BYTES
+from workflow.figures.pictures import MOST_DRAWN_BYTES
+from workflow.figures.study import draw_pareto, draw_product
 from workflow.records import read_records
 from workflow.steps.joblog import job_log
 from workflow.storage.products import read_product

@@ -4,7 +4,7 @@ from itertools import chain
 from pathlib import Path
 
 from workflow.accuracy.grading import read_growth
-from workflow.output.figures import draw_growth, draw_limits
+from workflow.figures.study import draw_growth, draw_limits
 from workflow.records import read_records
 from workflow.steps.joblog import job_log
 

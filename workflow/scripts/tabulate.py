@@ -4,9 +4,9 @@ from itertools import chain
 from pathlib import Path
 
 from workflow.accuracy.grading import read_growth
-from workflow.output.tables import write_accuracy, write_performance
 from workflow.records import read_records
 from workflow.steps.joblog import job_log
+from workflow.tables.study import write_accuracy, write_performance
 
 with job_log(snakemake.log[0]) as log:
     records = list(chain.from_iterable(read_records(Path(p)) for p in snakemake.input.records))

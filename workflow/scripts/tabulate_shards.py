@@ -3,9 +3,9 @@
 from itertools import chain
 from pathlib import Path
 
-from workflow.output.tables import write_shards
 from workflow.records import read_records
 from workflow.steps.joblog import job_log
+from workflow.tables.study import write_shards
 
 with job_log(snakemake.log[0]) as log:
     records = list(chain.from_iterable(read_records(Path(p)) for p in snakemake.input.records))

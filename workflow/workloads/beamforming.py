@@ -15,10 +15,10 @@ from workflow.config.antenna_array import AntennaArray, Frequencies, Source
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.product_case import ProductCase
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
+from workflow.figures import pictures
 from workflow.methods import antennas, matrix_product, operands
 from workflow.methods.operands import Operand
 from workflow.methods.plane_waves import Wave, received, steering_weights
-from workflow.output import pictures
 from workflow.storage.drawn import Drawn
 from workflow.workloads.base import Case, Workload, register
 

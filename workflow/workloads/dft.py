@@ -18,10 +18,10 @@ from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.model import Model
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
+from workflow.figures import pictures
 from workflow.methods import operands, peers, transforms
 from workflow.methods.noise import complex_normal
 from workflow.methods.operands import Operand
-from workflow.output import pictures
 from workflow.storage.drawn import Box, Drawn
 from workflow.storage.inputs import InputError
 from workflow.workloads.base import Workload, register

@@ -18,10 +18,10 @@ from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.product_case import ProductCase
 from workflow.data import Array, Implementation, Product, Shape, Staged, blank
+from workflow.figures import pictures
 from workflow.methods import matrix_product, operands
 from workflow.methods.noise import Init, draw
 from workflow.methods.operands import Operand
-from workflow.output import pictures
 from workflow.storage.drawn import Box, Drawn
 from workflow.workloads.base import Workload, register
 

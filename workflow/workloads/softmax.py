@@ -25,9 +25,9 @@ from workflow.data import (
     Staged,
     blank,
 )
+from workflow.figures import pictures
 from workflow.methods import operands, peers
 from workflow.methods.operands import Operand
-from workflow.output import pictures
 from workflow.storage.drawn import Box, Drawn
 from workflow.storage.inputs import source_checksum
 from workflow.workloads.base import Workload, register

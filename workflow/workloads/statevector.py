@@ -21,13 +21,13 @@ from workflow.config.case import Case
 from workflow.config.circuit import Circuit
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
+from workflow.figures import pictures
 from workflow.methods import fused_gates, matrix_product, operands, peers
 from workflow.methods.evolution import evolve, plan_evolution
 from workflow.methods.exact_evolution import evolve_in_fp64
 from workflow.methods.fused_gates import TargetedGate
 from workflow.methods.initial_states import random_state, zero_state
 from workflow.methods.operands import Operand
-from workflow.output import pictures
 from workflow.storage.drawn import Drawn
 from workflow.storage.inputs import InputError, source_checksum
 from workflow.workloads.base import Workload, register

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from workflow.output.readable import Column, markdown_table, number
+from workflow.tables.readable import Column, markdown_table, number
 
 _PLANTED = (
     *(Column(name, name) for name in ("kind", "reference", "precision")),

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import linear_regression
 
-from workflow.output.readable import Column, markdown_table, number
-from workflow.output.recorded import Row, read_rows
+from tools.docs.recorded import Row, read_rows
+from workflow.tables.readable import Column, markdown_table, number
 
 
 def growth_table(data: Path) -> str:

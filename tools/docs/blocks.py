@@ -17,17 +17,17 @@ from typing import Any
 from argand.device import ARCHITECTURES
 from argand.precision import PRECISIONS, Precision
 
-from workflow.output.attack_tables import attack_table, exceedances_table, planted_table
-from workflow.output.back_to_back import back_to_back
-from workflow.output.gate_tables import gate_costs_table, gate_cut_table, gates_table
-from workflow.output.growth_table import growth_table, segments_table
-from workflow.output.measured import measured_products
-from workflow.output.readable import PERFORMANCE, Column, markdown_table, number
-from workflow.output.recorded import read_rows, shown_columns
-from workflow.output.scale_tables import scaling_table, streaming_table
-from workflow.output.study_run import leases_table, steps_table
-from workflow.output.transform_documents import TRANSFORM_TABLES
+from tools.docs.attack_tables import attack_table, exceedances_table, planted_table
+from tools.docs.back_to_back import back_to_back
+from tools.docs.gate_tables import gate_costs_table, gate_cut_table, gates_table
+from tools.docs.growth_table import growth_table, segments_table
+from tools.docs.measured import measured_products
+from tools.docs.recorded import read_rows, shown_columns
+from tools.docs.scale_tables import scaling_table, streaming_table
+from tools.docs.study_run import leases_table, steps_table
+from tools.docs.transform_tables import TRANSFORM_TABLES
 from workflow.records import NOT_RUN
+from workflow.tables.readable import PERFORMANCE, Column, markdown_table, number
 
 _REGION = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

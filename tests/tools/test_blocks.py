@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from argand import PRECISIONS
 
-from workflow.output.documents import fill_tables
-from workflow.output.recorded import read_rows
+from tools.docs.blocks import fill_tables
+from tools.docs.recorded import read_rows
 from workflow.records import BenchmarkRecord, Record
 
 PAGE = "before\n<!-- table: {} -->\nold\n<!-- end -->\nafter\n"

@@ -18,7 +18,10 @@ import numpy as np
 from argand import PRECISIONS, get_precision
 from argand.precision import PEER_CLASSES
 
-from workflow.output.readable import (
+from workflow.records import Record
+from workflow.storage.datasets import create
+from workflow.storage.files import atomic_text
+from workflow.tables.readable import (
     ACCURACY,
     GROWTH,
     PERFORMANCE,
@@ -26,9 +29,6 @@ from workflow.output.readable import (
     html_page,
     markdown_table,
 )
-from workflow.records import Record
-from workflow.storage.datasets import create
-from workflow.storage.files import atomic_text
 
 if TYPE_CHECKING:
     from workflow.accuracy.grading import GrowthRow

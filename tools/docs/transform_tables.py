@@ -13,8 +13,8 @@ from argand.dft.legality import ENGINE_SM
 from argand.dft.method import method_for, prime_factors
 from argand.dft.three_kernel import PassesPlan
 
-from workflow.output.readable import Column, markdown_table
-from workflow.output.recorded import Row, Rows, read_rows, shown_columns, timed_rows
+from tools.docs.recorded import Row, Rows, read_rows, shown_columns, timed_rows
+from workflow.tables.readable import Column, markdown_table
 
 _PRECISION = PRECISIONS["3xfp16"]
 _LIBRARY = "cuFFT"

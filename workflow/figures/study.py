@@ -21,10 +21,10 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter, PercentFormatter
 
 from workflow.data import Product
+from workflow.figures.style import COLOURS, marker_key, new_axes, save
 from workflow.methods.peers import PEERS
-from workflow.output.figure_style import COLOURS, marker_key, new_axes, save
-from workflow.output.tables import OURS, ordered, pareto
 from workflow.records import Record
+from workflow.tables.study import OURS, ordered, pareto
 from workflow.workloads.base import Workload
 
 if TYPE_CHECKING:

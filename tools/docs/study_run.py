@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from workflow.output.lease_log import leases, pairs, seconds
-from workflow.output.readable import Column, markdown_table, number
+from workflow.steps.lease_log import leases, pairs, seconds
+from workflow.tables.readable import Column, markdown_table, number
 
 _LINE = re.compile(r"(\d\d):(\d\d):(\d\d)  \[ *\d+/\d+\]  ([a-z]+):? +(.*?) +([\d.]+) s(?:  |$)")
 _DAY = 86400

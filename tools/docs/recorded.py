@@ -8,8 +8,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from workflow.output.readable import PERFORMANCE, Column
 from workflow.records import BenchmarkRecord
+from workflow.tables.readable import PERFORMANCE, Column
 
 _FIELDS = fields(BenchmarkRecord)
 _NUMBERS = {field.name for field in _FIELDS if "float" in field.type or "int" in field.type}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workflow.output.recorded import Rows, read_rows
+from tools.docs.recorded import Rows, read_rows
 
 PRODUCTS = ("h200-gemm-large.csv", "h200-gemm-batched.csv", "h200-gemm-small.csv")
 """What `benchmarks.gemm --suite` wrote for the suite of each name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workflow.output.transform_documents import beside_cufft, three_kernel_beside_cufft
+from tools.docs.transform_tables import beside_cufft, three_kernel_beside_cufft
 
 
 def row(implementation: str, length: int, **other: Any) -> dict[str, Any]:

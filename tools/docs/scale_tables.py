@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from workflow.output.readable import Column, markdown_table, number
+from workflow.tables.readable import Column, markdown_table, number
 
 _PARTS = ("read", "copy", "compute", "write")
 

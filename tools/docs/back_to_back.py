@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from workflow.output.readable import number
+from workflow.tables.readable import number
 
 Row = Mapping[str, Any]
 

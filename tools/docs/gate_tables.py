@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from workflow.output.readable import ACCURACY, Column, markdown_table, number
-from workflow.output.recorded import Rows, read_rows, shown_columns
+from tools.docs.recorded import Rows, read_rows, shown_columns
+from workflow.tables.readable import ACCURACY, Column, markdown_table, number
 
 GATES = "h200-gates.csv"
 """Single gates on 28 qubits."""

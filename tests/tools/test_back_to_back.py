@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workflow.output.back_to_back import back_to_back
+from tools.docs.back_to_back import back_to_back
 
 
 def row(implementation: str, precision: str, in_turn: float | None) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""What is generated about the project, which is no part of it."""

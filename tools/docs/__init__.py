@@ -1,0 +1,1 @@
+"""The tables of the pages, generated from code and from recorded measurements."""

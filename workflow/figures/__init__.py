@@ -1,0 +1,1 @@
+"""Figures of a study and of its products, in one style."""

@@ -1,0 +1,1 @@
+"""Tables for people and programs: columns, number formats, a study as files."""
