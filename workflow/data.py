@@ -93,6 +93,9 @@ def blank(shape: tuple[int, ...], dtype: npt.DTypeLike, value: int = 0) -> Array
     return np.broadcast_to(np.asarray(value, dtype), shape)
 
 
+MOST_DRAWN_BYTES = 1 << 30
+"""Of a product that a picture is made from: its beginning, where there is more."""
+
 Computation = Callable[[Mapping[str, Any]], Any]
 """From operands in device memory (NumPy or CuPy arrays) to the result there: what is timed."""
 

@@ -1,4 +1,4 @@
-"""Tables in README.md and docs/: where they go and what they show; test_schema has them in step."""
+"""Tables in README.md and docs/: where they go and what they show; test_pages has them in step."""
 
 from __future__ import annotations
 

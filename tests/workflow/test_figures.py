@@ -55,11 +55,8 @@ GROWTH = [
 ]
 
 
-class Picture:
-    """A workload that draws as many squares as it is asked for."""
-
-    def picture(self, product, axes):
-        axes.pcolormesh(np.abs(product.data))
+def squares(product, axes):
+    axes.pcolormesh(np.abs(product.data))
 
 
 PRODUCT = Product("c", np.arange(3000.0).reshape(50, 60), ("m", "n"), {}, "A product")
@@ -67,7 +64,7 @@ DRAWN = {
     "pareto": lambda path: draw_pareto(path, "w", RECORDS),
     "growth": lambda path: draw_growth(path, GROWTH),
     "limits": lambda path: draw_limits(path, RECORDS),
-    "product": lambda path: draw_product(path, Picture(), PRODUCT),
+    "product": lambda path: draw_product(path, squares, PRODUCT),
 }
 
 
@@ -183,7 +180,7 @@ def test_legends_do_not_cover_the_axes(draw):
 
 
 def test_a_mesh_becomes_pixels_and_a_picture_has_a_title():
-    figure = product_figure(Picture(), PRODUCT)
+    figure = product_figure(squares, PRODUCT)
     assert figure.axes[0].collections[0].get_rasterized()
     assert figure.axes[0].get_title() == "A product"
 

@@ -3,35 +3,61 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
+import argand
 import pytest
 
 import workflow
 
 ROOT = Path(workflow.__file__).parent
 NEVER = {
-    "accuracy": {"config", "methods", "output", "schemas", "steps", "workloads"},
-    "storage": {"methods", "output", "schemas", "steps", "workloads"},
-    "methods": {"output", "schemas", "steps", "workloads"},
-    "output": {"steps"},
+    "accuracy": {"config", "methods", "figures", "tables", "schemas", "steps", "workloads"},
+    "storage": {"methods", "figures", "tables", "schemas", "steps", "workloads"},
+    "methods": {"figures", "tables", "schemas", "steps", "workloads"},
+    "tables": {"config", "methods", "figures", "schemas", "steps", "workloads"},
+    "figures": {"config", "schemas", "steps", "workloads"},
+    "workloads": {"tables", "schemas", "steps"},
+    "steps": {"figures", "tables", "schemas"},
 }
 """By package the packages that none of its modules may import, not even in a function."""
+ABOVE = {"tools", "benchmarks"}
+"""What uses workflow and argand, and is used by neither."""
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Every module that a file imports, with the names that it takes from it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def arrows(package: str) -> list[str]:
     """Every import of another package of workflow, as "module -> package"."""
     found = []
     for path in sorted((ROOT / package).glob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("workflow"):
-                names = [f"{node.module}.{alias.name}" for alias in node.names]
-                parts = {name.split(".")[1] for name in names}
-                found += [f"{package}.{path.stem} -> {part}" for part in sorted(parts - {package})]
+        parts = {name.split(".")[1] for name in imported(path) if name.startswith("workflow.")}
+        found += [f"{package}.{path.stem} -> {part}" for part in sorted(parts - {package})]
     return found
 
 
 @pytest.mark.parametrize("package", NEVER)
 def test_arrows_point_down(package: str) -> None:
     found = arrows(package)
+    assert found, f"{package} imports nothing of workflow: is it still there?"
     assert [arrow for arrow in found if arrow.partition(" -> ")[2] in NEVER[package]] == []
+
+
+@pytest.mark.parametrize("package", [workflow, argand], ids=["workflow", "argand"])
+def test_nothing_imports_tools_or_benchmarks(package: object) -> None:
+    root = Path(str(getattr(package, "__file__", ""))).parent
+    up = [
+        f"{path.relative_to(root)} -> {name}"
+        for path in sorted(root.rglob("*.py"))
+        for name in imported(path)
+        if name.split(".")[0] in ABOVE
+    ]
+    assert up == []

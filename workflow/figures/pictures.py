@@ -12,9 +12,6 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-MOST_DRAWN_BYTES = 1 << 30
-"""Of a product that a picture is made from: its beginning, where there is more."""
-
 
 def decibels(powers: Array) -> Array:
     """10 log10 of powers over the largest; NaN, which is not drawn, where 0 or not finite."""

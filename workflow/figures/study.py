@@ -5,7 +5,7 @@ Ours is a filled circle or a plain bar, a peer another marker or a hatched bar.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,10 +25,12 @@ from workflow.figures.style import COLOURS, marker_key, new_axes, save
 from workflow.methods.peers import PEERS
 from workflow.records import Record
 from workflow.tables.study import OURS, ordered, pareto
-from workflow.workloads.base import Workload
 
 if TYPE_CHECKING:
     from workflow.accuracy.grading import GrowthRow
+
+Picture = Callable[[Product, Axes], None]
+"""Draws a product on axes: `Workload.picture` of its kind."""
 
 _MARKERS = ("s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
 _HATCHES = ("///", "\\\\\\", "xxx", "---", "|||", "+++", "..", "oo")
@@ -59,9 +61,9 @@ def draw_limits(path: Path, records: Sequence[Record]) -> None:
     save(path, lambda: limits_figure(records))
 
 
-def draw_product(path: Path, workload: Workload, product: Product) -> None:
+def draw_product(path: Path, picture: Picture, product: Product) -> None:
     """A workload's answer as people of its field are used to seeing it."""
-    save(path, lambda: product_figure(workload, product))
+    save(path, lambda: product_figure(picture, product))
 
 
 def pareto_figure(workload: str, records: Sequence[Record]) -> Figure:
@@ -163,10 +165,10 @@ def limits_figure(records: Sequence[Record]) -> Figure:
     return figure
 
 
-def product_figure(workload: Workload, product: Product) -> Figure:
+def product_figure(picture: Picture, product: Product) -> Figure:
     """What `draw_product` writes."""
     figure, axes = new_axes(7.6, 4.8)
-    workload.picture(product, axes)
+    picture(product, axes)
     if not axes.get_title():
         axes.set_title(product.title)
     for drawn in figure.axes:

@@ -16,8 +16,7 @@ from argand import get_precision
 
 from workflow.accuracy.references import FLOP_BUDGET
 from workflow.config.file_input import FileInput
-from workflow.data import Shape
-from workflow.figures.pictures import MOST_DRAWN_BYTES
+from workflow.data import MOST_DRAWN_BYTES, Shape
 from workflow.shards import split_part
 from workflow.steps.pieces import pieces_of, sizes
 from workflow.steps.streaming import HOST_BYTES, exceeds

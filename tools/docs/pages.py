@@ -1,0 +1,20 @@
+"""Every generated file of the repository, and what it should hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tools.docs.blocks import fill_tables
+from workflow.schemas import generate
+
+ROOT = generate.ROOT
+DATA = ROOT / "docs" / "data"
+COMMAND = "python -m tools.docs"
+
+
+def generated() -> Mapping[Path, str]:
+    """What each generated file should hold now: schema, keys of a study, tables of the pages."""
+    pages = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+    filled = {page: fill_tables(page.read_text(encoding="utf-8"), DATA) for page in pages}
+    return {**generate.generated(), **filled}
