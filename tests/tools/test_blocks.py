@@ -9,6 +9,7 @@ import pytest
 from argand import PRECISIONS
 
 from tools.docs.blocks import fill_tables
+from tools.docs.product_tables import BATCHED, LARGE, SMALL
 from tools.docs.recorded import read_rows
 from workflow.records import BenchmarkRecord, Record
 
@@ -41,13 +42,27 @@ def test_measured_rows_are_read_with_their_types(tmp_path: Path) -> None:
     assert row["tflops"] is None
 
 
+def test_only_what_is_not_verified_has_a_verdict(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text(
+        "workload,verdict,verified,worst_bound,bound,ratio\n"
+        "a,verified,true,1e-3,1e-6,2\nb,suspect,false,1e-3,1e-6,0.5\nc,,False,,,\n"
+    )
+    a, b, c = read_rows(tmp_path / "x.csv")
+    assert [row["verdict"] for row in (a, b, c)] == [None, "suspect", "not verified"]
+    assert [row["verified"] for row in (a, b, c)] == ["True", "False", "False"]
+    assert (a["worst_bound"], a["bound"], a["ratio"]) == (1e-3, 1e-6, 2)
+
+
 def test_columns_that_an_older_file_lacks_are_gaps(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("workload,tflops\nw,2.5\n")
     (row,) = read_rows(tmp_path / "x.csv")
     assert (row["workload"], row["tflops"], row["clock_mhz"]) == ("w", 2.5, None)
+    (tmp_path / "x.csv").write_text("workload,bound\nw,2.5\n")
+    (row,) = read_rows(tmp_path / "x.csv")
+    assert row["bound"] is None
 
 
-def products(folder: Path, *rows: dict[str, str], name: str = "h200-gemm-large.csv") -> Path:
+def products(folder: Path, *rows: dict[str, str], name: str = LARGE) -> Path:
     """A folder with a benchmark's CSV of these rows."""
     columns = BenchmarkRecord.columns_in_order()
     lines = [",".join(columns), *(",".join(r.get(name, "") for name in columns) for r in rows)]
@@ -59,13 +74,13 @@ GROWTH = "h200-gemm-growth.csv"
 MEASURED = {
     "workload": "w", "implementation": "argand", "precision": "tf32", "time_us_p50": "1400",
     "tflops": "390", "input": "complex64", "output": "complex64", "real_tflops": "400",
-    "fraction_of_real": "0.975", "clock_mhz": "1755", "power_w": "699.6",
+    "fraction_of_real": "0.975", "clock_mhz": "1755", "power_w": "699.6", "verified": "True",
 }  # fmt: skip
 
 
 def test_products_stand_beside_their_conditions(tmp_path: Path) -> None:
     data = products(tmp_path, MEASURED, MEASURED | {"time_us_p50": "", "precision": "bf16"})
-    table = fill_tables(PAGE.format("h200-gemm"), data)
+    table = fill_tables(PAGE.format("h200-products-large"), data)
     head, _, *rows = [line for line in table.splitlines() if line.startswith("|")]
     assert "| precision | operands | result |" in head
     assert head.endswith("| real TFLOP/s | of real (%) | clock (MHz) | power (W) |")
@@ -73,20 +88,20 @@ def test_products_stand_beside_their_conditions(tmp_path: Path) -> None:
                     "| 700 |"]  # fmt: skip
 
 
-def test_products_are_those_of_all_suites_in_order(tmp_path: Path) -> None:
-    data = products(tmp_path, MEASURED | {"workload": "small"}, name="h200-gemm-small.csv")
-    products(data, MEASURED | {"workload": "batched"}, name="h200-gemm-batched.csv")
+def test_each_suite_has_its_own_table(tmp_path: Path) -> None:
+    data = products(tmp_path, MEASURED | {"workload": "small"}, name=SMALL)
     products(data, MEASURED, MEASURED | {"precision": "bf16"})
-    table = fill_tables(PAGE.format("h200-gemm"), data)
+    table = fill_tables(PAGE.format("h200-products-large"), data)
     rows = [line.split(" | ") for line in table.splitlines() if "argand" in line]
-    assert [(row[0], row[2]) for row in rows] == [
-        ("| w", "tf32"), ("| w", "bf16"), ("| batched", "tf32"), ("| small", "tf32"),
-    ]  # fmt: skip
+    assert [(row[0], row[2]) for row in rows] == [("| w", "tf32"), ("| w", "bf16")]
+    assert "| small |" in fill_tables(PAGE.format("h200-products-small"), data)
 
 
-def test_without_any_suite_the_page_is_not_written(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="none of"):
-        fill_tables(PAGE.format("h200-gemm"), tmp_path)
+def test_without_its_file_a_page_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="h200-gemm-large"):
+        fill_tables(PAGE.format("h200-products-large"), tmp_path)
+    with pytest.raises(FileNotFoundError, match="absent"):
+        fill_tables(PAGE.format("recorded absent.csv"), tmp_path)
 
 
 def test_what_was_left_out_is_listed_with_its_reason(tmp_path: Path) -> None:
@@ -94,11 +109,13 @@ def test_what_was_left_out_is_listed_with_its_reason(tmp_path: Path) -> None:
         "implementation": "triton", "precision": "tf32", "input": "planar",
         "reason": "not run: no batch",
     }  # fmt: skip
+    for name in (BATCHED, SMALL):
+        products(tmp_path, MEASURED, name=name)
     data = products(tmp_path, MEASURED, absent | {"workload": "a"}, absent | {"workload": "b"})
-    table = fill_tables(PAGE.format("h200-gemm-left-out"), data)
+    table = fill_tables(PAGE.format("h200-products-left-out"), data)
     assert "| triton | tf32 | planar | no batch | 2 |" in table
     assert "argand" not in table
-    table = fill_tables(PAGE.format("h200-gemm-left-out"), products(tmp_path, MEASURED))
+    table = fill_tables(PAGE.format("h200-products-left-out"), products(tmp_path, MEASURED))
     assert "Nothing was left out." in table
 
 
@@ -109,7 +126,7 @@ def test_errors_stand_by_k_with_their_slopes(tmp_path: Path) -> None:
         for k in (64, 1024, 16384, 9)
         for name, precision, power in (("argand", "3xtf32", 0.0), ("cublas", "fp32", 0.5))
     ]  # fmt: skip
-    table = fill_tables(PAGE.format("h200-gemm-growth"), products(tmp_path, *rows, name=GROWTH))
+    table = fill_tables(PAGE.format("h200-products-growth"), products(tmp_path, *rows, name=GROWTH))
     head, _, *lines = [line for line in table.splitlines() if line.startswith("|")]
     assert head == "| k | argand 3xtf32 | cublas fp32 |"
     assert [line.split(" | ")[0] for line in lines] == ["| 64", "| 1024", "| 16384", "| slope"]
@@ -121,14 +138,16 @@ def test_segments_stand_with_what_they_cost(tmp_path: Path) -> None:
     lines = ["shape,precision,segment,kernels,time_us,ratio,error,verified"]
     lines += ["8x8x8,3xtf32,64,a,33760.1,1.0,2.222e-07,True", "8x8x8,3xtf32,32,a,1,1.2,1,False"]
     (tmp_path / "h200-gemm-segments.csv").write_text("\n".join(lines) + "\n")
-    table = fill_tables(PAGE.format("h200-gemm-segments"), tmp_path)
+    table = fill_tables(PAGE.format("h200-products-spill"), tmp_path)
     rows = [line for line in table.splitlines() if "3xtf32" in line]
     assert rows == ["| 8x8x8 | 3xtf32 | 64 | 33800 | 1.000 | 2.22e-07 |"]
 
 
 def test_the_profile_is_shown_as_it_was_printed(tmp_path: Path) -> None:
     (tmp_path / "h200-ncu.txt").write_text("case | kernel\ntf32 8x8x8 | gemm_tf32\n")
-    assert "| tf32 8x8x8 | gemm_tf32 |" in fill_tables(PAGE.format("h200-ncu"), tmp_path)
+    assert "| tf32 8x8x8 | gemm_tf32 |" in fill_tables(
+        PAGE.format("h200-products-profile"), tmp_path
+    )
 
 
 def test_streams_have_a_row_for_each_repeat_and_their_medians(tmp_path: Path) -> None:
@@ -145,7 +164,7 @@ def test_streams_have_a_row_for_each_repeat_and_their_medians(tmp_path: Path) ->
     assert len(rows) == 4
     assert rows[0].startswith("| memory, 16 beams, repeat 1 | 4.00 | 1.00 | ")
     assert rows[-1] == (
-        "| memory, 16 beams, **median** | 2.50 | 1.00 | 0.500 | 0.250 | 2.00 | 80.0 | 40.0 |"
+        "| memory, 16 beams, median | 2.50 | 1.00 | 0.500 | 0.250 | 2.00 | 80.0 | 40.0 |"
     )
 
 
@@ -156,9 +175,49 @@ def test_scaling_is_told_against_one_gpu(tmp_path: Path) -> None:
     }  # fmt: skip
     many = run | {"gpus": 2, "shards": 64, "speedup": 1.5, "efficiency": 0.75}
     (tmp_path / "h200-scaling.json").write_text(json.dumps({"runs": [run, many]}))
+    (tmp_path / "h200-scaling-4.json").write_text(json.dumps({"runs": [run | {"shards": 17}]}))
     table = fill_tables(PAGE.format("h200-scaling"), tmp_path)
     assert "| 1 | 16 | 30.0 | 24.0 | 0.667 | 1.00 | 100 | 1.00 | 0.500 | 66.7 |" in table
+    assert "| 1 | 17 | 30.0 |" in table
     assert "| 2 | 64 | 30.0 | 24.0 | 0.667 | 1.50 | 75.0 | 1.00 | 0.500 | 66.7 |" in table
+
+
+STUDY = """workload,implementation,precision,time_us_p50,speedup,worst_bound,verdict,verified,reason
+w,argand,fp32,20,1.5,1e-3,verified,true,
+w,argand,tf32,,,1e-3,wrong,false,all of it is zero
+w,cublas,fp32,30,1,1e-3,verified,true,
+"""
+
+
+def test_a_study_shows_what_is_not_verified(tmp_path: Path) -> None:
+    (tmp_path / "h200-study.csv").write_text(STUDY)
+    table = fill_tables(PAGE.format("h200-study-all"), tmp_path)
+    assert "| verdict | reason |" in table
+    assert "| w | argand | tf32 | – | – | wrong | all of it is zero |" in table
+    assert "| w | cublas | fp32 | 30.0 | 1.00 | – | – |" in table
+    summary = fill_tables(PAGE.format("h200-study"), tmp_path)
+    assert "| w | 20.0 (1.50 ×) | wrong |" in summary
+    assert "- w, argand at tf32: wrong; all of it is zero" in summary
+
+
+def test_a_study_without_a_failure_says_so(tmp_path: Path) -> None:
+    right = [line for line in STUDY.splitlines() if "wrong" not in line]
+    (tmp_path / "h200-study.csv").write_text("\n".join(right) + "\n")
+    assert "verdict" not in fill_tables(PAGE.format("h200-study-all"), tmp_path)
+    summary = fill_tables(PAGE.format("h200-study"), tmp_path)
+    assert "Every result is verified." in summary
+    assert "Not verified" not in summary
+
+
+def test_where_files_were_recorded(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text(
+        "device,timestamp,versions\nA,2026-11-22T01:02:03Z,numpy 2\nA,2026-11-21T01:02:03Z,\n"
+    )
+    (tmp_path / "y.json").write_text(json.dumps({"devices": ["B", "B"]}))
+    text = fill_tables(PAGE.format("recorded x.csv y.json"), tmp_path)
+    assert "| [x.csv](../data/x.csv) | A | 2026-11-21 and 2026-11-22 |" in text
+    assert "| [y.json](../data/y.json) | 2 x B | – |" in text
+    assert "With numpy 2." in text
 
 
 def test_how_the_study_ran_past_midnight(tmp_path: Path) -> None:

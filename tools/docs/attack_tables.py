@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
+from tools.docs.recorded import plain_rows
 from workflow.tables.readable import Column, markdown_table, number
 
 _PLANTED = (
@@ -28,8 +28,7 @@ def planted_table(data: Path) -> str:
 
     A result at a precision that proves nothing about any of the cases has no numbers of catches.
     """
-    with (data / "planted.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = plain_rows(data / "planted.csv")
     for row in rows:
         names = [part.rpartition(" of ")[0].rpartition(" ")[0] for part in _parts(row["missed"])]
         row["missed"] = "not provable" if row["unproven"] == row["cases"] else ", ".join(names)
@@ -46,8 +45,7 @@ _EXCEEDANCES = (
 
 def exceedances_table(data: Path) -> str:
     """How right results of random workloads lie to their bounds: `benchmarks.exceedances`."""
-    with (data / "exceedances-cpu.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = plain_rows(data / "exceedances-cpu.csv")
     for row in rows:
         for name in ("largest", "median_ratio"):
             row[name] = number(float(row[name])) if row[name] else ""
@@ -60,8 +58,7 @@ def _parts(text: str) -> list[str]:
 
 def attack_table(data: Path) -> str:
     """Of each attack of `benchmarks.attack` how often it was tried, and how often Argand held."""
-    with (data / "attack.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = plain_rows(data / "attack.csv")
     columns = [Column("attack", "attack"), Column("what", "what")]
     columns += [Column(name, name, numeric=True) for name in ("tries", "held", "slipped")]
     return markdown_table(columns, rows)

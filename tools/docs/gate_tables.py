@@ -2,61 +2,85 @@
 
 from __future__ import annotations
 
-import csv
+from collections.abc import Callable
 from pathlib import Path
 
-from tools.docs.recorded import Rows, read_rows, shown_columns
+from tools.docs.recorded import Rows, plain_rows, read_rows, shown_columns
 from workflow.tables.readable import ACCURACY, Column, markdown_table, number
 
 GATES = "h200-gates.csv"
 """Single gates on 28 qubits."""
 CIRCUITS = ("h200-circuits.csv", "h200-gates-20.csv", "h200-gates-20-alone.csv")
 """Circuits on 28 qubits, and on 20, which a CPU can run too."""
+COSTS, SETTLING = "h200-gate-costs.csv", "h200-gate-settling.csv"
 
 
-def _gates_and_circuits(data: Path) -> Rows:
-    return [row for name in (GATES, *CIRCUITS) for row in read_rows(data / name)]
-
-
-def gate_costs_table(data: Path) -> str:
-    """What passes take by `benchmarks.gate_costs`, a column a width: without qubit 0, with it."""
-    with (data / "h200-gate-costs.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    lines: dict[tuple[str, str], dict[str, str]] = {}
-    for row in rows:
-        line = lines.setdefault(
-            (row["precision"], row["qubits"]),
-            {"precision": row["precision"], "qubits": row["qubits"]},
-        )
-        shown = number(float(row["time_us"]))
-        before = line.get(row["width"])
-        line[row["width"]] = shown if before is None else f"{before} / {shown}"
-    widths = list(dict.fromkeys(row["width"] for row in rows))
-    columns = [Column(name, name) for name in ("precision", "qubits")]
-    columns += [Column(width, f"{width}", numeric=True) for width in widths]
-    return markdown_table(columns, list(lines.values()))
+def circuit_rows(data: Path) -> Rows:
+    """The rows of all circuits."""
+    return [row for name in CIRCUITS for row in read_rows(data / name)]
 
 
 def gates_table(data: Path) -> str:
     """Gates and circuits of `benchmarks.gates`, with what became of the norm."""
     state = [column for column in ACCURACY if column.field in ("norm_drift", "fidelity")]
     columns = [*shown_columns(), *state, Column("algorithm", "how")]
-    rows = [row for row in _gates_and_circuits(data) if row["time_us_p50"]]
-    return markdown_table(columns, rows)
+    rows = [*read_rows(data / GATES), *circuit_rows(data)]
+    return markdown_table(columns, [row for row in rows if row["time_us_p50"]])
+
+
+def gate_costs_table(data: Path) -> str:
+    """Microseconds of a pass, a column a width: without qubit 0 / with it."""
+    return _by_width(plain_rows(data / COSTS), "precision", "qubits", _microseconds)
+
+
+def settling_table(data: Path) -> str:
+    """Passes after so many seconds of them, in copies of the state: without qubit 0 / with it."""
+    return _by_width(plain_rows(data / SETTLING), "precision", "settle_s", _copies)
+
+
+def _by_width(
+    rows: list[dict[str, str]], first: str, second: str, shown: Callable[[dict[str, str]], str]
+) -> str:
+    """A line for each value of two columns, a column for each width of the gate."""
+    lines: dict[tuple[str, str], dict[str, str]] = {}
+    for row in rows:
+        line = lines.setdefault((row[first], row[second]), {first: row[first], second: row[second]})
+        before = line.get(row["width"])
+        line[row["width"]] = shown(row) if before is None else f"{before} / {shown(row)}"
+    columns = [Column(name, name) for name in (first, second)]
+    columns += [
+        Column(width, width, numeric=True) for width in dict.fromkeys(r["width"] for r in rows)
+    ]
+    return markdown_table(columns, list(lines.values()))
+
+
+def _microseconds(row: dict[str, str]) -> str:
+    return number(float(row["time_us"]))
+
+
+def _copies(row: dict[str, str]) -> str:
+    return number(float(row["copies"]))
 
 
 def gate_cut_table(data: Path) -> str:
-    """What `benchmarks.gate_cut` found that tensor cores cut, and what is left of it."""
-    with (data / "h200-gate-cut.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    """The truncation bias of tensor-core sums, and what its compensation leaves of the error."""
     headings = {
-        "own": "cut of a step", "further": "of each after it", "error": "error as it is",
-        "drift": "norm", "error_left": "error given back", "drift_left": "norm, given back",
+        "own": "bias in its own step", "further": "in each later step",
+        "error": "error, not compensated", "drift": "norm, not compensated",
+        "error_left": "error", "drift_left": "norm",
     }  # fmt: skip
     columns = [Column(name, name) for name in ("precision", "kind", "width", "inside")]
     columns += [Column(name, heading, _small, numeric=True) for name, heading in headings.items()]
-    return markdown_table(columns, rows)
+    return markdown_table(columns, plain_rows(data / "h200-gate-cut.csv"))
 
 
 def _small(text: str) -> str:
     return number(float(text), scientific=True)
+
+
+GATE_TABLES: dict[str, Callable[[Path], str]] = {
+    "h200-gates-all": gates_table,
+    "h200-gate-costs": gate_costs_table,
+    "h200-gate-settling": settling_table,
+    "h200-gate-truncation": gate_cut_table,
+}

@@ -1,14 +1,13 @@
-"""How errors of products grow with k, and what keeps them level costs, as measured."""
+"""How errors of products grow with k, and what the spill of accumulators costs, as measured."""
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import linear_regression
 
-from tools.docs.recorded import Row, read_rows
+from tools.docs.recorded import Row, is_verified, plain_rows, read_rows
 from workflow.tables.readable import Column, markdown_table, number
 
 
@@ -19,11 +18,11 @@ def growth_table(data: Path) -> str:
 
 
 def segments_table(data: Path) -> str:
-    """Errors and times by how often totals of promoted sums move: `benchmarks.gemm_segments`."""
-    with (data / "h200-gemm-segments.csv").open(encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row["verified"] == "True"]
-    columns = [Column(name, name) for name in ("shape", "precision", "segment")]
+    """Errors and times by spill interval: `benchmarks.gemm_segments`."""
+    rows = [r for r in plain_rows(data / "h200-gemm-segments.csv") if r["verified"] == "True"]
+    columns = [Column("shape", "shape"), Column("precision", "precision")]
     columns += [
+        Column("segment", "spill interval (stages)", numeric=True),
         Column("time_us", "time (µs)", _rounded, numeric=True),
         Column("ratio", "times ours", lambda text: f"{float(text):.3f}", numeric=True),
         Column("error", "error", _rounded, numeric=True),
@@ -39,7 +38,7 @@ def growth(rows: Sequence[Row]) -> list[dict[str, str]]:
     """A line for each k, then the slopes; of the results that verified."""
     errors: dict[str, dict[float, float]] = {}
     for row in rows:
-        if row["verified"] == "True":
+        if is_verified(row):
             name = f"{row['implementation']} {row['precision']}"
             errors.setdefault(name, {})[row["k"]] = row["rel_frobenius"]
     every = sorted({k for of_one in errors.values() for k in of_one})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -13,25 +13,39 @@ from workflow.tables.readable import PERFORMANCE, Column
 
 _FIELDS = fields(BenchmarkRecord)
 _NUMBERS = {field.name for field in _FIELDS if "float" in field.type or "int" in field.type}
-_HIDDEN = ("verified", "verdict", "reason", "algorithm", "device")
+_HIDDEN = ("verified", "algorithm", "device")
 
 Row = Mapping[str, Any]
 Rows = list[dict[str, Any]]
+
+OURS = "argand"
+NOT_VERIFIED = "not verified"
+"""The verdict of a row that says no other and is not verified."""
 
 
 def read_rows(path: Path) -> Rows:
     """The rows of a CSV of records, numbers as numbers; gaps, and columns it lacks, as None.
 
-    In files without ``worst_bound`` the bound is in another measure than the error beside it (until
-    2026-11-23), and left out.
+    ``verified`` is "True" or "False", whoever wrote it. A verified row has no ``verdict``, so that
+    only those that are not verified show one. In files without ``worst_bound`` the bound is in
+    another measure than the error beside it (until 2026-11-23), and left out.
     """
-    with path.open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    found = []
     nothing: dict[str, Any] = dict.fromkeys(field.name for field in _FIELDS)
-    found = [nothing | {key: _value(key, value) for key, value in row.items()} for row in rows]
-    if rows and "worst_bound" not in rows[0]:
-        found = [row | {"bound": None} for row in found]
+    for text in plain_rows(path):
+        row = nothing | {key: _value(key, value) for key, value in text.items()}
+        if "worst_bound" not in text:
+            row["bound"] = None
+        row["verified"] = str(row["verified"] or "").capitalize()
+        row["verdict"] = None if is_verified(row) else row["verdict"] or NOT_VERIFIED
+        found.append(row)
     return found
+
+
+def plain_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of any CSV as they stand there."""
+    with path.open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 def _value(key: str, text: str) -> Any:
@@ -40,15 +54,54 @@ def _value(key: str, text: str) -> Any:
     return float(text) if key in _NUMBERS else text
 
 
+def is_verified(row: Row) -> bool:
+    """Whether the row's result was verified."""
+    return bool(row["verified"] == "True")
+
+
 def timed_rows(rows: Sequence[Row], **values: object) -> list[Row]:
     """The verified rows that have a time and these values."""
     return [
         row for row in rows
-        if row["verified"] == "True" and row["time_us_p50"]
+        if is_verified(row) and row["time_us_p50"]
         and all(row[name] == value for name, value in values.items())
     ]  # fmt: skip
+
+
+def fastest(rows: Iterable[Row], *key: str) -> dict[tuple[object, ...], Row]:
+    """Of rows with the same key the one of least time."""
+    best: dict[tuple[object, ...], Row] = {}
+    for row in rows:
+        of = tuple(row[name] for name in key)
+        if of not in best or row["time_us_p50"] < best[of]["time_us_p50"]:
+            best[of] = row
+    return best
+
+
+def beside(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """Ours, and those of libraries."""
+    ours = [row for row in rows if row["implementation"] == OURS]
+    return ours, [row for row in rows if row["implementation"] != OURS]
+
+
+def slowest_placement(rows: Sequence[Row]) -> dict[int, Row]:
+    """Of each number of qubits that a gate acts on the row that takes longest, wherever these lie.
+
+    The rows are of single gates by `benchmarks.gates`, named gate-28q-<qubits>-<placement>.
+    """
+    worst: dict[int, Row] = {}
+    for row in rows:
+        qubits = int(row["workload"].split("-")[2])
+        if qubits not in worst or row["time_us_p50"] > worst[qubits]["time_us_p50"]:
+            worst[qubits] = row
+    return worst
 
 
 def shown_columns() -> list[Column]:
     """Of the performance table those that a page has room for."""
     return [column for column in PERFORMANCE if column.field not in _HIDDEN]
+
+
+def table_columns(rows: Sequence[Mapping[str, str]], text: Iterable[str]) -> list[Column]:
+    """A column for each key of the first row; all but those in ``text`` are numbers."""
+    return [Column(name, name, numeric=name not in text) for name in rows[0]]

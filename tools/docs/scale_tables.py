@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,13 @@ def _json(data: Path, name: str) -> Any:
     return json.loads((data / name).read_text(encoding="utf-8"))
 
 
+STREAMING, SCALING = "h200-streaming.json", ("h200-scaling.json", "h200-scaling-4.json")
+"""What `benchmarks.streaming` and, on eight cards and on four, `benchmarks.scaling` wrote."""
+
+
 def streaming_table(data: Path) -> str:
     """Streams of `benchmarks.streaming` beside their parts alone: every repeat, and medians."""
-    return _table(row for report in _json(data, "h200-streaming.json") for row in _streams(report))
+    return _table(row for report in _json(data, STREAMING) for row in _streams(report))
 
 
 def _streams(report: Mapping[str, Any]) -> Iterable[dict[str, str]]:
@@ -44,14 +48,13 @@ def _streams(report: Mapping[str, Any]) -> Iterable[dict[str, str]]:
     ]
     medians = {key: statistics.median(row[key] for row in rows) for key in rows[0]}
     for index, row in enumerate([*rows, medians], 1):
-        name = f"repeat {index}" if index <= len(rows) else "**median**"
+        name = f"repeat {index}" if index <= len(rows) else "median"
         yield {"files": f"{what}, {name}", **{key: number(value) for key, value in row.items()}}
 
 
 def scaling_table(data: Path) -> str:
-    """The runs of `benchmarks.scaling`, with one GPU and with all."""
-    report = _json(data, "h200-scaling.json")
-    return _table(_scaled(run) for run in report["runs"])
+    """The runs of `benchmarks.scaling`, with one GPU and with all of a host."""
+    return _table(_scaled(run) for name in SCALING for run in _json(data, name)["runs"])
 
 
 def _scaled(run: Mapping[str, Any]) -> dict[str, str]:
@@ -68,3 +71,9 @@ def _scaled(run: Mapping[str, Any]) -> dict[str, str]:
         "between two jobs (s)": number(run["between_s"]),
         "devices held (%)": number(100 * run["busy"]),
     }
+
+
+SCALE_TABLES: dict[str, Callable[[Path], str]] = {
+    "h200-streaming": streaming_table,
+    "h200-scaling": scaling_table,
+}

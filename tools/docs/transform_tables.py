@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -13,8 +12,11 @@ from argand.dft.legality import ENGINE_SM
 from argand.dft.method import method_for, prime_factors
 from argand.dft.three_kernel import PassesPlan
 
-from tools.docs.recorded import Row, Rows, read_rows, shown_columns, timed_rows
+from tools.docs.recorded import Row, Rows, plain_rows, read_rows, shown_columns, timed_rows
 from workflow.tables.readable import Column, markdown_table
+
+SUITES = ("h200-dft.csv", "h200-dft-primes.csv", "h200-dft-awkward.csv")
+"""What `benchmarks.dft` wrote, a file a suite; the last has lengths with a large prime factor."""
 
 _PRECISION = PRECISIONS["3xfp16"]
 _LIBRARY = "cuFFT"
@@ -27,18 +29,18 @@ def _table(rows: list[dict[str, str]]) -> str:
 def transforms_table(data: Path) -> str:
     """The benchmark of transforms, and what ran."""
     columns = [*shown_columns(), Column("algorithm", "what ran")]
-    return markdown_table(columns, [row for row in _suites(data) if row["time_us_p50"]])
+    rows = _of_suites(data, SUITES[:-1])
+    return markdown_table(columns, [row for row in rows if row["time_us_p50"]])
 
 
 def awkward_table(data: Path) -> str:
     """The lengths of large prime factors, ours beside cuFFT."""
-    return _table(beside_cufft(read_rows(data / "h200-dft-awkward.csv")))
+    return _table(beside_cufft(read_rows(data / SUITES[-1])))
 
 
 def factors_table(data: Path) -> str:
     """Three-kernel plans beside cuFFT, as `benchmarks.dft_plans` measured them."""
-    with (data / "h200-dft-factors.csv").open(encoding="utf-8") as file:
-        return _table(three_kernel_beside_cufft(list(csv.DictReader(file))))
+    return _table(three_kernel_beside_cufft(plain_rows(data / "h200-dft-factors.csv")))
 
 
 def beside_cufft(rows: Sequence[Row]) -> list[dict[str, str]]:
@@ -96,22 +98,30 @@ def _powers(length: int) -> str:
     return " x ".join(f"{prime}^{power}" if power > 1 else f"{prime}" for prime, power in each)
 
 
-def _whose(row: Row) -> str:
+def plan_kind(row: Row) -> str:
     """By which kernels: of "4093, butterfly: rader(...)", or without the 4093, "butterfly"."""
-    kernels = str(row["algorithm"]).split(":")[0].split(", ")[-1]
-    return _LIBRARY if kernels == "cufft" else "ours"
+    return str(row["algorithm"]).split(":")[0].split(", ")[-1]
 
 
-def _suites(data: Path) -> Rows:
-    """The suite of transforms and that of primes, each length from the first that has it."""
-    found = read_rows(data / "h200-dft.csv")
-    seen = {row["workload"] for row in found}
-    rows = read_rows(data / "h200-dft-primes.csv")
-    return [*found, *(row for row in rows if row["workload"] not in seen)]
+def _whose(row: Row) -> str:
+    return _LIBRARY if plan_kind(row) == _LIBRARY.lower() else "ours"
+
+
+def transform_rows(data: Path) -> Rows:
+    """The rows of all suites, each length from the first that has it."""
+    return _of_suites(data, SUITES)
+
+
+def _of_suites(data: Path, suites: Sequence[str]) -> Rows:
+    found: Rows = []
+    for suite in suites:
+        seen = {row["workload"] for row in found}
+        found += [row for row in read_rows(data / suite) if row["workload"] not in seen]
+    return found
 
 
 TRANSFORM_TABLES: dict[str, Callable[[Path], str]] = {
-    "h200-dft": transforms_table,
-    "h200-dft-awkward": awkward_table,
-    "h200-dft-factors": factors_table,
+    "h200-transforms-all": transforms_table,
+    "h200-transforms-awkward": awkward_table,
+    "h200-transforms-factors": factors_table,
 }

@@ -170,14 +170,23 @@ def write_accuracy(
     """
     rows = [asdict(record) | _graded(record, growth) for record in ordered(records)]
     _write_csv(csv_path, rows, [column.field for column in (*ACCURACY, *_GRADE)])
-    grades = [asdict(row) | _ends(row) for row in growth]
     sections = [
         ("Errors", ACCURACY_TEXT, ACCURACY, rows),
-        ("Growth with k", GROWTH_TEXT, GROWTH, grades),
+        ("Growth with k", GROWTH_TEXT, GROWTH, growth_rows(growth)),
     ]
     text = [f"## {name}\n\n{note}\n\n{markdown_table(c, r)}" for name, note, c, r in sections]
     atomic_text(markdown, "# Accuracy\n\n" + "\n".join(text))
     atomic_text(html, html_page("Accuracy", sections))
+
+
+def growth_rows(growth: Sequence[GrowthRow]) -> list[dict[str, Any]]:
+    """The rows of the growth table: each fit with its first and its last point."""
+    return [
+        asdict(row)
+        | {"k_first": row.k_values[0], "error_first": row.errors[0]}
+        | {"k_last": row.k_values[-1], "error_last": row.errors[-1]}
+        for row in growth
+    ]
 
 
 def write_shards(records: Sequence[Record], *, csv_path: Path, markdown: Path) -> None:
@@ -231,16 +240,6 @@ def _graded(record: Record, growth: Sequence[GrowthRow]) -> dict[str, Any]:
         return {"slope": None, "grade": None}
     worst = max(parts, key=lambda row: (row.grade, row.slope))
     return {"slope": worst.slope, "grade": worst.grade}
-
-
-def _ends(row: GrowthRow) -> dict[str, Any]:
-    """The first and the last point of a fit."""
-    return {
-        "k_first": row.k_values[0],
-        "error_first": row.errors[0],
-        "k_last": row.k_values[-1],
-        "error_last": row.errors[-1],
-    }
 
 
 def _write_csv(path: Path, rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:

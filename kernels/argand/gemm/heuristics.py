@@ -205,7 +205,7 @@ def adapted(
     return replace(choice, plan=replace(plan, k_fast=contiguous, packs=packs))
 
 
-# What an H200 was seen to do: docs/performance-h200.md. They only have to rank the candidates.
+# What an H200 was seen to do: docs/performance.md. They only have to rank the candidates.
 _CLOCK = 1.7e9
 _MULTIPLY_ADDS = {4: 1024, 2: 2048}
 """Real multiply-adds a multiprocessor's tensor cores do in a clock, by bytes of the operand."""

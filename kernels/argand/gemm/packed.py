@@ -65,7 +65,7 @@ def pack(
         a Hopper card it holds planes, 4 to 16 bytes a number, and of matrices up to 512 x 512 a
         complex64 copy beside them (8 bytes more), because small products of plain operands are
         faster than those of planes. Pack the operand that is read often and is small against the
-        result: docs/performance-h200.md has what it gains.
+        result: docs/experiments/2026-11-22-packed-operands.md has what it gains.
 
     Raises:
         ValueError: an unknown precision, rounding, side or op, fewer than two axes, kernels that

@@ -1,0 +1,109 @@
+"""The tables of products, from what `benchmarks.gemm` and the profiler wrote under docs/data/."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tools.docs.back_to_back import back_to_back
+from tools.docs.recorded import Rows, read_rows, shown_columns
+from workflow.records import NOT_RUN
+from workflow.tables.readable import PERFORMANCE, Column, markdown_table, number
+
+LARGE, BATCHED, SMALL = "h200-gemm-large.csv", "h200-gemm-batched.csv", "h200-gemm-small.csv"
+"""What `benchmarks.gemm --suite` wrote for the suite of each name."""
+
+
+def _percent(value: float) -> str:
+    return number(100 * value)
+
+
+def _whole(value: float) -> str:
+    return f"{value:.0f}"
+
+
+CONDITIONS = (
+    Column("host_us", "host (µs)", number, numeric=True),
+    Column("real_tflops", "real TFLOP/s", numeric=True),
+    Column("fraction_of_real", "of real (%)", _percent, numeric=True),
+    Column("clock_mhz", "clock (MHz)", _whole, numeric=True),
+    Column("power_w", "power (W)", _whole, numeric=True),
+)
+"""What a benchmark's row ran beside and under."""
+_FORMATS = (Column("input", "operands"), Column("output", "result"))
+
+
+def with_formats(columns: list[Column]) -> list[Column]:
+    """The columns, and after the precision the types of operands and result."""
+    who = 1 + [column.field for column in columns].index("precision")
+    return [*columns[:who], *_FORMATS, *columns[who:]]
+
+
+def products_table(*suites: str) -> Callable[[Path], str]:
+    """What was measured of the products of some suites, and under which conditions."""
+
+    def table(data: Path) -> str:
+        columns = with_formats([*shown_columns(), *CONDITIONS])
+        rows = [row for row in _measured(data, *suites) if row["time_us_p50"]]
+        return markdown_table(columns, rows)
+
+    return table
+
+
+def _measured(data: Path, *suites: str) -> Rows:
+    return [row for name in suites for row in read_rows(data / name)]
+
+
+def back_to_back_table(data: Path) -> str:
+    """Small products one after the other, beside the libraries."""
+    rows = back_to_back(_measured(data, SMALL))
+    names = list(rows[0]) if rows else ["shape"]
+    return markdown_table([Column(name, name, numeric=i > 1) for i, name in enumerate(names)], rows)
+
+
+def headline_table(data: Path) -> str:
+    """Products of 4096^3, ours and what users would otherwise pick."""
+    columns = [
+        column for column in PERFORMANCE
+        if column.field in ("implementation", "precision", "time_us_p50", "tflops", "rel_frobenius")
+    ]  # fmt: skip
+    rows = [
+        row for row in _measured(data, LARGE)
+        if row["workload"] == "gemm-batch1-m4096-n4096-k4096" and row["time_us_p50"]
+        and row["input"] != "packed"
+    ]  # fmt: skip
+    return markdown_table(with_formats(columns), rows)
+
+
+def left_out_table(data: Path) -> str:
+    """What the benchmark of products did not measure, why, and at how many of its shapes."""
+    shapes: dict[tuple[str, ...], list[str]] = {}
+    for row in _measured(data, LARGE, BATCHED, SMALL):
+        if not row["time_us_p50"]:
+            reason = row["reason"].removeprefix(NOT_RUN)
+            key = (row["implementation"], row["precision"], row["input"] or "", reason)
+            shapes.setdefault(key, []).append(row["workload"])
+    if not shapes:
+        return "Nothing was left out.\n"
+    headings = ("implementation", "precision", "operands", "reason", "shapes")
+    found = [dict(zip(headings, (*key, str(len(at))), strict=True)) for key, at in shapes.items()]
+    return markdown_table([Column(name, name) for name in headings], found)
+
+
+def profile_table(data: Path) -> str:
+    """The kernels that benchmarks/profile_gemm.sh looked at: its output as it is."""
+    lines = (data / "h200-ncu.txt").read_text(encoding="utf-8").splitlines()
+    header, *rows = (line.split(" | ") for line in lines)
+    columns = [Column(name, name) for name in header]
+    return markdown_table(columns, [dict(zip(header, row, strict=True)) for row in rows])
+
+
+PRODUCT_TABLES: dict[str, Callable[[Path], str]] = {
+    "h200-headline": headline_table,
+    "h200-products-large": products_table(LARGE),
+    "h200-products-batched": products_table(BATCHED),
+    "h200-products-small": products_table(SMALL),
+    "h200-products-left-out": left_out_table,
+    "h200-products-back-to-back": back_to_back_table,
+    "h200-products-profile": profile_table,
+}

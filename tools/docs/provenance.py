@@ -1,0 +1,46 @@
+"""Where numbers come from: device, day and versions, as the recorded files say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tools.docs.recorded import plain_rows
+
+_DAY = len("2026-11-22")
+
+
+def recorded_table(data: Path, *names: str) -> str:
+    """A line for each file, linked from a page in docs/tables/, and below them the versions."""
+    lines = ["| recorded in | on | day |", "| --- | --- | --- |"]
+    versions = set[str]()
+    for name in names:
+        said = list(_said(data / name))
+        versions |= {row["versions"] for row in said if row.get("versions")}
+        days = sorted({row["timestamp"][:_DAY] for row in said if row.get("timestamp")})
+        devices = sorted({row["device"] for row in said if row.get("device")})
+        when = " and ".join(dict.fromkeys((days[0], days[-1]))) if days else "–"
+        lines.append(f"| [{name}](../data/{name}) | {', '.join(devices) or '–'} | {when} |")
+    return "\n".join([*lines, "", *(f"With {found}." for found in sorted(versions))]) + "\n"
+
+
+def _said(path: Path) -> Iterator[Mapping[str, Any]]:
+    """The rows of a CSV or the objects of a JSON file, which may say device, versions and time."""
+    if path.suffix == ".csv":
+        yield from plain_rows(path)
+        return
+    content = json.loads(path.read_text(encoding="utf-8"))
+    for found in content if isinstance(content, list) else [content]:
+        devices = found.get("devices", [])
+        yield {"device": f"{len(devices)} x {devices[0]}"} | found if devices else found
+
+
+def versions_list(data: Path) -> str:
+    """Devices and versions that stand in the H200's records."""
+    found: set[str] = set()
+    for path in sorted(data.glob("h200-*.csv")):
+        rows = plain_rows(path)
+        found |= {f"- {row['device']}; {row['versions']}" for row in rows if row.get("versions")}
+    return "\n".join(sorted(found)) + "\n"

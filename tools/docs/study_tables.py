@@ -1,0 +1,41 @@
+"""The tables of the studies under docs/data/: their rows, and how errors grow with k."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tools.docs.recorded import read_rows, shown_columns
+from workflow.accuracy.grading import read_growth
+from workflow.tables.readable import GROWTH, markdown_table
+from workflow.tables.study import growth_rows
+
+H200, CPU = "h200-study.csv", "cpu-study.csv"
+"""`results/tables/performance.csv` of a study on H200s, and of the default study on a CPU."""
+
+
+def study_table(name: str, *workloads: str) -> Callable[[Path], str]:
+    """The performance table of a study; with ``workloads`` only theirs.
+
+    A row that is not verified has its verdict and the reason beside it.
+    """
+
+    def table(data: Path) -> str:
+        rows = read_rows(data / name)
+        shown = [row for row in rows if not workloads or row["workload"] in workloads]
+        return markdown_table(shown_columns(), shown)
+
+    return table
+
+
+def study_growth_table(data: Path) -> str:
+    """How the study graded the growth of errors with k, of each precision and part."""
+    return markdown_table(GROWTH, growth_rows(read_growth(data / "h200-growth.json")))
+
+
+STUDY_TABLES: dict[str, Callable[[Path], str]] = {
+    "cpu-headline": study_table(CPU, "station-beams"),
+    "cpu-study": study_table(CPU),
+    "h200-study-all": study_table(H200),
+    "h200-study-growth": study_growth_table,
+}
