@@ -19,7 +19,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from tools.docs.recorded import Row, read_rows, timed_rows
+from tools.docs.recorded import (
+    Row,
+    beside,
+    fastest,
+    read_rows,
+    slowest_placement,
+    timed_rows,
+)
 from workflow.figures.style import COLOURS, save
 
 FILES: Mapping[str, tuple[str, ...]] = {
@@ -74,22 +81,6 @@ def overview(rows: Mapping[str, Sequence[Row]], ceilings: Ceilings) -> Figure:
             axes.set_ylim(0, 1.12 * copy)
             axes.set_ylabel("GB/s, read and written")
     return figure
-
-
-def fastest(rows: Iterable[Row], *key: str) -> dict[tuple[object, ...], Row]:
-    """Of rows with the same key the one of least time."""
-    best: dict[tuple[object, ...], Row] = {}
-    for row in rows:
-        of = tuple(row[name] for name in key)
-        if of not in best or row["time_us_p50"] < best[of]["time_us_p50"]:
-            best[of] = row
-    return best
-
-
-def beside(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """Ours, and those of libraries."""
-    ours = [row for row in rows if row["implementation"] == "argand"]
-    return ours, [row for row in rows if row["implementation"] != "argand"]
 
 
 def product_pairs(rows: Sequence[Row]) -> list[tuple[str, Row, Row]]:
@@ -156,16 +147,6 @@ def _transforms(axes: Axes, rows: Sequence[Row]) -> None:
     axes.set(xscale="log", xlabel="length, awkward ones among them")
     axes.set_title("Fourier transforms of $2^{27}$ complex64")
     axes.legend(frameon=False, fontsize=8.5, loc="upper right", bbox_to_anchor=(1, 0.9))
-
-
-def slowest_placement(rows: Sequence[Row]) -> dict[int, Row]:
-    """Of each number of qubits the row that takes longest, whichever qubits these are."""
-    worst: dict[int, Row] = {}
-    for row in rows:
-        qubits = int(row["workload"].split("-")[2])
-        if qubits not in worst or row["time_us_p50"] > worst[qubits]["time_us_p50"]:
-            worst[qubits] = row
-    return worst
 
 
 def _gates(axes: Axes, rows: Sequence[Row]) -> None:

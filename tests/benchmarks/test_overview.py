@@ -10,8 +10,9 @@ import pytest
 from argand.runtime.ceilings import Ceilings, operand_formats
 
 from benchmarks import overview
-from benchmarks.overview import fastest, product_pairs, slowest_placement
 from benchmarks.overview import overview as draw
+from benchmarks.overview import product_pairs
+from tools.docs.recorded import fastest, slowest_placement
 
 CEILINGS = Ceilings("a card", 4000.0, dict.fromkeys(operand_formats(), 400.0))
 
