@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from workflow.records import BenchmarkRecord
-from workflow.tables.readable import PERFORMANCE, Column
+from workflow.tables.readable import PERFORMANCE, Column, markdown_table
 
 _FIELDS = fields(BenchmarkRecord)
 _NUMBERS = {field.name for field in _FIELDS if "float" in field.type or "int" in field.type}
@@ -102,6 +102,7 @@ def shown_columns() -> list[Column]:
     return [column for column in PERFORMANCE if column.field not in _HIDDEN]
 
 
-def table_columns(rows: Sequence[Mapping[str, str]], text: Iterable[str]) -> list[Column]:
-    """A column for each key of the first row; all but those in ``text`` are numbers."""
-    return [Column(name, name, numeric=name not in text) for name in rows[0]]
+def text_table(rows: Sequence[Mapping[str, str]], *text: str) -> str:
+    """A Markdown table of rows with the same keys; columns but those in ``text`` are numbers."""
+    columns = [Column(name, name, numeric=name not in text) for name in rows[0]]
+    return markdown_table(columns, rows)

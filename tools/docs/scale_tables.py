@@ -8,17 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from workflow.tables.readable import Column, markdown_table, number
+from tools.docs.recorded import text_table
+from workflow.tables.readable import number
 
 _PARTS = ("read", "copy", "compute", "write")
-
-
-def _table(rows: Iterable[Mapping[str, str]]) -> str:
-    """Rows with the same columns; all but the first are numbers."""
-    found = [dict(row) for row in rows]
-    names = list(found[0])
-    columns = [Column(name, name, numeric=name != names[0]) for name in names]
-    return markdown_table(columns, found)
 
 
 def _json(data: Path, name: str) -> Any:
@@ -31,7 +24,8 @@ STREAMING, SCALING = "h200-streaming.json", ("h200-scaling.json", "h200-scaling-
 
 def streaming_table(data: Path) -> str:
     """Streams of `benchmarks.streaming` beside their parts alone: every repeat, and medians."""
-    return _table(row for report in _json(data, STREAMING) for row in _streams(report))
+    rows = [row for report in _json(data, STREAMING) for row in _streams(report)]
+    return text_table(rows, "files")
 
 
 def _streams(report: Mapping[str, Any]) -> Iterable[dict[str, str]]:
@@ -54,7 +48,9 @@ def _streams(report: Mapping[str, Any]) -> Iterable[dict[str, str]]:
 
 def scaling_table(data: Path) -> str:
     """The runs of `benchmarks.scaling`, with one GPU and with all of a host."""
-    return _table(_scaled(run) for name in SCALING for run in _json(data, name)["runs"])
+    return text_table(
+        [_scaled(run) for name in SCALING for run in _json(data, name)["runs"]], "GPUs"
+    )
 
 
 def _scaled(run: Mapping[str, Any]) -> dict[str, str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.docs.recorded import text_table
 from workflow.steps.lease_log import leases, pairs, seconds
-from workflow.tables.readable import Column, markdown_table, number
+from workflow.tables.readable import number
 
 _LINE = re.compile(r"(\d\d):(\d\d):(\d\d)  \[ *\d+/\d+\]  ([a-z]+):? +(.*?) +([\d.]+) s(?:  |$)")
 _DAY = 86400
@@ -49,7 +50,7 @@ def steps_table(data: Path) -> str:
             "longest (s)": number(longest.seconds), "of": longest.of,
             "last ended after (s)": f"{ended:.0f}",
         })  # fmt: skip
-    return "\n".join(about) + "\n\n" + _table(rows, text=("step", "of"))
+    return "\n".join(about) + "\n\n" + text_table(rows, "step", "of")
 
 
 def _told(text: str) -> Iterable[_Step]:
@@ -77,9 +78,4 @@ def leases_table(data: Path) -> str:
             "from (s)": f"{start - began:.0f}", "held (s)": number(end - start),
             "host memory (GiB)": number(back["host_peak_bytes"] / 2**30),
         })  # fmt: skip
-    return _table(rows, text=("job",))
-
-
-def _table(rows: list[dict[str, str]], text: Iterable[str]) -> str:
-    names: Mapping[str, str] = rows[0]
-    return markdown_table([Column(name, name, numeric=name not in text) for name in names], rows)
+    return text_table(rows, "job")

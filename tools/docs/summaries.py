@@ -10,25 +10,30 @@ from argand.runtime.ceilings import Ceilings
 
 from tools.docs.gate_tables import GATES, circuit_rows
 from tools.docs.product_tables import BATCHED, LARGE, SMALL
-from tools.docs.recorded import OURS, Row, beside, fastest, read_rows, slowest_placement, timed_rows
+from tools.docs.recorded import (
+    OURS,
+    Row,
+    beside,
+    fastest,
+    read_rows,
+    slowest_placement,
+    text_table,
+    timed_rows,
+)
 from tools.docs.softmax_tables import SOFTMAX
 from tools.docs.study_tables import H200
 from tools.docs.transform_tables import plan_kind, transform_rows
-from workflow.tables.readable import Column, markdown_table, number
+from workflow.tables.readable import number
 
 _FULL, _HALF, _PLANAR = "complex64", "complex-half", "planar"
-_PRODUCTS = (
-    *((name, _FULL, _FULL, name) for name in ("tf32", "3xtf32", "3xfp16")),
-    *((name, _FULL, _PLANAR, name) for name in ("fp16", "bf16")),
-    *((name, _HALF, _PLANAR, f"{name}, halves") for name in ("fp16", "bf16")),
-)
-"""Precision, type of our operands and result, type of the peers' operands, heading."""
-_NO_PRODUCTS = dict.fromkeys((heading for *_, heading in _PRODUCTS), "")
-
-
-def _table(rows: Sequence[dict[str, str]], text: Iterable[str] = ()) -> str:
-    """Rows with the same keys; all columns but those in ``text`` are numbers."""
-    return markdown_table([Column(key, key, numeric=key not in text) for key in rows[0]], rows)
+_PRODUCTS = {
+    **{(name, _FULL, _FULL): (name, _FULL) for name in ("tf32", "3xtf32", "3xfp16")},
+    **{(name, _FULL, _FULL): (name, _PLANAR) for name in ("fp16", "bf16")},
+    **{(name, _HALF, _HALF): (f"{name}, halves", _PLANAR) for name in ("fp16", "bf16")},
+}
+"""Heading and type of the peers' operands by our precision and types of operands and result."""
+_SIZES = "m x n x k"
+_NO_PRODUCTS = {heading: "" for heading, _ in _PRODUCTS.values()}
 
 
 def _cell(rate: float, times: float | None) -> str:
@@ -49,16 +54,16 @@ def products_summary(*suites: str) -> Callable[[Path], str]:
         lines: dict[str, dict[str, str]] = {}
         slower = []
         for row in ours:
-            for name, kind, theirs, heading in _PRODUCTS:
-                if (row["precision"], row["input"], row["output"]) != (name, kind, kind):
-                    continue
-                shape = _shape(row)
-                line = lines.setdefault(shape, {"m x n x k": shape} | _NO_PRODUCTS)
-                line[heading] = _cell(row["tflops"], _times(row, peers, theirs))
-                split = _times(row, peers, _PLANAR)
-                if theirs != _PLANAR and split is not None and split < 1:
-                    slower.append(f"{shape} at {heading} ({split:.2f} ×)")
-        found = _table(list(lines.values()), text=("m x n x k",))
+            own = (row["precision"], row["input"], row["output"])
+            if own not in _PRODUCTS:
+                continue
+            (heading, theirs), shape = _PRODUCTS[own], _shape(row)
+            line = lines.setdefault(shape, {_SIZES: shape} | _NO_PRODUCTS)
+            line[heading] = _cell(row["tflops"], _times(row, peers, theirs))
+            split = _times(row, peers, _PLANAR)
+            if theirs != _PLANAR and split is not None and split < 1:
+                slower.append(f"{shape} at {heading} ({split:.2f} ×)")
+        found = text_table(list(lines.values()), _SIZES)
         said = f"Slower than on operands split beforehand: {', '.join(slower)}.\n"
         return f"{found}\n{said}" if slower else found
 
@@ -96,7 +101,7 @@ def softmax_summary(data: Path) -> str:
         size = f"{row['rows']:.0f} x {row['columns']:.0f}"
         line = lines.setdefault(size, {"rows x columns": size} | dict.fromkeys(_SOFTMAX, ""))
         line[row["input"]] = _cell(100 * row["limit_fraction"], row["speedup"])
-    return _table(list(lines.values()), text=("rows x columns",))
+    return text_table(list(lines.values()), "rows x columns")
 
 
 def transforms_summary(data: Path) -> str:
@@ -116,7 +121,7 @@ def transforms_summary(data: Path) -> str:
             "largest error": _worst(own for own, _ in pairs),
             "cuFFT's": _worst(other for _, other in pairs),
         })  # fmt: skip
-    return _table(rows, text=("plan",))
+    return text_table(rows, "plan")
 
 
 def _range(values: Sequence[float]) -> str:
@@ -131,7 +136,7 @@ def _worst(rows: Iterable[Row]) -> str:
 def gates_summary(data: Path) -> str:
     """A line for each number of qubits, at the slowest placement of ours and of cuStateVec."""
     ours, theirs = (slowest_placement(own) for own in beside(timed_rows(read_rows(data / GATES))))
-    return _table([
+    return text_table([
         {
             "qubits": str(qubits), "ours (ms)": _ms(own), "cuStateVec (ms)": _ms(theirs[qubits]),
             "of limit (%)": number(100 * own["limit_fraction"]),
@@ -159,7 +164,7 @@ def circuits_summary(data: Path) -> str:
             "times": f"{other['time_us_p50'] / own['time_us_p50']:.2f}",
             "error": _worst([own]), "cuStateVec's": _worst([other]),
         })  # fmt: skip
-    return _table(found, text=("circuit", "passes", "fused"))
+    return text_table(found, "circuit", "passes", "fused")
 
 
 def study_summary(data: Path) -> str:
@@ -182,14 +187,14 @@ def study_summary(data: Path) -> str:
         for row in rows if row["verdict"]
     ]  # fmt: skip
     said = "Not verified:\n\n" + "\n".join(failed) if failed else "Every result is verified."
-    return f"{_table(list(lines.values()), text=('workload',))}\n{said}\n"
+    return f"{text_table(list(lines.values()), 'workload')}\n{said}\n"
 
 
 def ceilings_table(data: Path) -> str:
     """What the H200 itself reached: its copy rate, and the real matrix rate of each format."""
     ceilings = Ceilings.from_json((data / "h200-ceilings.json").read_text(encoding="utf-8"))
     rates = {f"{name} (TFLOP/s)": number(rate) for name, rate in ceilings.tflops.items()}
-    return _table([{"copy (GB/s)": number(ceilings.copy_gbytes_per_s)} | rates])
+    return text_table([{"copy (GB/s)": number(ceilings.copy_gbytes_per_s)} | rates])
 
 
 SUMMARIES: dict[str, Callable[[Path], str]] = {

@@ -12,7 +12,15 @@ from argand.dft.legality import ENGINE_SM
 from argand.dft.method import method_for, prime_factors
 from argand.dft.three_kernel import PassesPlan
 
-from tools.docs.recorded import Row, Rows, plain_rows, read_rows, shown_columns, timed_rows
+from tools.docs.recorded import (
+    Row,
+    Rows,
+    plain_rows,
+    read_rows,
+    shown_columns,
+    text_table,
+    timed_rows,
+)
 from workflow.tables.readable import Column, markdown_table
 
 SUITES = ("h200-dft.csv", "h200-dft-primes.csv", "h200-dft-awkward.csv")
@@ -20,10 +28,6 @@ SUITES = ("h200-dft.csv", "h200-dft-primes.csv", "h200-dft-awkward.csv")
 
 _PRECISION = PRECISIONS["3xfp16"]
 _LIBRARY = "cuFFT"
-
-
-def _table(rows: list[dict[str, str]]) -> str:
-    return markdown_table([Column(name, name) for name in rows[0]], rows)
 
 
 def transforms_table(data: Path) -> str:
@@ -35,12 +39,13 @@ def transforms_table(data: Path) -> str:
 
 def awkward_table(data: Path) -> str:
     """The lengths of large prime factors, ours beside cuFFT."""
-    return _table(beside_cufft(read_rows(data / SUITES[-1])))
+    return text_table(beside_cufft(read_rows(data / SUITES[-1])), "by", "what ran")
 
 
 def factors_table(data: Path) -> str:
     """Three-kernel plans beside cuFFT, as `benchmarks.dft_plans` measured them."""
-    return _table(three_kernel_beside_cufft(plain_rows(data / "h200-dft-factors.csv")))
+    rows = three_kernel_beside_cufft(plain_rows(data / "h200-dft-factors.csv"))
+    return text_table(rows, "factors", "by")
 
 
 def beside_cufft(rows: Sequence[Row]) -> list[dict[str, str]]:
