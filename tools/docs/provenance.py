@@ -23,7 +23,8 @@ def recorded_table(data: Path, *names: str) -> str:
         devices = sorted({row["device"] for row in said if row.get("device")})
         when = " and ".join(dict.fromkeys((days[0], days[-1]))) if days else "–"
         lines.append(f"| [{name}](../data/{name}) | {', '.join(devices) or '–'} | {when} |")
-    return "\n".join([*lines, "", *(f"With {found}." for found in sorted(versions))]) + "\n"
+    with_versions = "".join(f"\nWith {found}.\n" for found in sorted(versions))
+    return "\n".join(lines) + "\n" + with_versions
 
 
 def _said(path: Path) -> Iterator[Mapping[str, Any]]:

@@ -1,0 +1,26 @@
+"""What calls cost the host, as `benchmarks.host_times` recorded it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tools.docs.recorded import plain_rows
+from workflow.tables.readable import Column, markdown_table, number
+
+
+def _rounded(text: str) -> str:
+    return number(float(text))
+
+
+_COLUMNS = (
+    Column("operation", "operation"),
+    Column("implementation", "implementation"),
+    Column("calls", "calls", numeric=True),
+    Column("host_us", "host (µs)", _rounded, numeric=True),
+    Column("host_us_least", "least (µs)", _rounded, numeric=True),
+)
+
+
+def host_times_table(data: Path) -> str:
+    """Microseconds of the host for each call of a public function, in a row of calls."""
+    return markdown_table(_COLUMNS, plain_rows(data / "h200-host-times.csv"))
