@@ -6,7 +6,7 @@
 // A row that its threads hold is read once, whether they are a few lanes, a block or a cluster of
 // blocks. Of a longer row the last tile is held and the others are read again, the latest first.
 #pragma once
-#include "ring.cuh"
+#include "ring_kernel.cuh"
 
 // A row that its threads hold: `part` is what they were given of it, and `next` is called when they
 // have all of it in registers.

@@ -1,6 +1,6 @@
 // One row: a thread's part of it, what that part comes to, and how its results are written.
 #pragma once
-#include "results.cuh"
+#include "epilogue.cuh"
 
 // One row in memory, its threads' places in it, and what they agree on.
 template <SoftmaxPlan plan>

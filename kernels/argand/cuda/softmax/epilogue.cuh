@@ -1,7 +1,7 @@
 // What becomes of a row's values when its maximum and its sum are known, and how that is written.
 #pragma once
-#include "team.cuh"
-#include "values.cuh"
+#include "reduce.cuh"
+#include "fragment.cuh"
 
 template <Kind kind>
 __device__ __forceinline__ unsigned short half_of(float x) {

@@ -17,7 +17,7 @@
 #pragma once
 #include "device/bulk_copy.cuh"
 #include "exchange.cuh"
-#include "slices.cuh"
+#include "row_slice.cuh"
 
 constexpr int kMostStages = 8;
 constexpr int kPiece = 2048;  // bytes that the copy engine is asked for at a time
