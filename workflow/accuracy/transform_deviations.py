@@ -61,7 +61,7 @@ def stage_deviation(precision: Precision, length: int, backend: str) -> float:
     Folding and rounding the data, and rounding the table: u, v, v. The two products of a part of
     X_n have L / 2 terms each and share its energy. What tensor cores cut of a sum adds up by its
     mean, once an instruction; products have either sign. Products of small terms are summed first
-    (`cuda/dft/fold.cuh`), while there is little to cut.
+    (`cuda/dft/folded_product.cuh`), while there is little to cut.
     """
     u, v = accumulator_roundoff(precision), operand_roundoff(precision)
     half, count = length // 2, len(precision.products)

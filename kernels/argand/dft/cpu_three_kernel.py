@@ -1,4 +1,4 @@
-"""Convolutions in three passes on the CPU, in fp32: the model of ``cuda/dft/passes.cuh``.
+"""Convolutions in three passes on the CPU, in fp32: the model of ``cuda/dft/three_kernel.cuh``.
 
 The same radices and tables; a GPU fuses products with sums.
 """

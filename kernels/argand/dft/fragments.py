@@ -18,7 +18,7 @@ from argand.rounding import Array, split
 
 @lru_cache(maxsize=64)
 def fragments(length: int, warps: int, precision: Precision) -> npt.NDArray[np.uint32]:
-    """(slices, tiles, terms, lanes, 4) words of 32 bits; see ``cuda/dft/fold.cuh``.
+    """(slices, tiles, terms, lanes, 4) words of 32 bits; see ``cuda/dft/folded_product.cuh``.
 
     Of each term a lane has two words of the cosines, then two of the sines. Slices are larger by
     what will be cut of their large products, by their own instruction and by those after it.
@@ -50,7 +50,8 @@ def fused_twiddles(
 ) -> tuple[Array, Array]:
     """W_N^(n2 k1) as the lanes of the first stage need them, and W_N2^n2 for the mirrored k1.
 
-    (tile rows, tiles, rows, lanes, 2) and (16 tile rows,), complex64; see ``cuda/dft/fused.cuh``.
+    (tile rows, tiles, rows, lanes, 2) and (16 tile rows,), complex64; see
+    ``cuda/dft/two_factor_stages.cuh``.
     """
     tiles, lane = folded_tiles(first, 1), np.arange(WARP)
     n = (

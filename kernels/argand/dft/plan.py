@@ -102,7 +102,7 @@ class DensePlan:
 
 @dataclass(frozen=True)
 class ProductPlan:
-    """Transforms of length N1 N2 by two fused stages (``cuda/dft/product.cuh``).
+    """Transforms of length N1 N2 by two fused stages (``cuda/dft/two_factor.cuh``).
 
     Attributes:
         first, second: N1 and N2.
@@ -157,6 +157,8 @@ class ProductPlan:
 KernelPlan = DensePlan | HankelPlan | ProductPlan | ButterflyPlan | ClusterPlan | WholePlan
 """Of one kernel."""
 Plan = KernelPlan | PassesPlan
+_HEADERS: Mapping[str, str] = {"product": "two_factor", "whole": "single_cta"}
+"""Headers in ``cuda/dft`` of the kinds that are not named as theirs."""
 
 
 def folded_tiles(length: int, warps: int) -> int:
@@ -218,7 +220,7 @@ def dft_source(plan: Plan, precision: Precision) -> str:
     else:
         members = {"products": _products(precision), **members}
     return (
-        f'{before}#include "dft/{plan.kind}.cuh"\n'
+        f'{before}#include "dft/{_HEADERS.get(plan.kind, plan.kind)}.cuh"\n'
         f"{size_check('DftArguments', ARGUMENTS)}"
         f"constexpr {name}Plan kPlan{{{_members(members)}}};\n"
         f"static_assert(kPlan.shared_bytes() == {plan.shared_bytes(precision)}, "

@@ -14,7 +14,7 @@ from argand.precision import Precision
 
 @dataclass(frozen=True)
 class WholePlan:
-    """Transforms of N = R^2 Q in fp32, powers of two (``cuda/dft/whole.cuh``).
+    """Transforms of N = R^2 Q in fp32, powers of two (``cuda/dft/single_cta.cuh``).
 
     Attributes:
         radix: R, of the first two stages: numbers that a thread holds.

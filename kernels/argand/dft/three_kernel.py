@@ -21,7 +21,7 @@ ARGUMENTS: Fields = (
     ("const void*", "spectrum"), ("const void*", "chirp"), ("int64", "rows"),
     ("int64", "x_stride"), ("int64", "out_stride"), ("float", "unit"),
 )  # fmt: skip
-"""Members of ``PassesArguments`` in ``cuda/dft/passes.cuh``."""
+"""Members of ``PassesArguments`` in ``cuda/dft/three_kernel.cuh``."""
 LARGEST_LINE = 1 << 14
 """Numbers of a line, which a block holds."""
 _SHARED = 228 * 1024
@@ -30,7 +30,7 @@ _MOST_BLOCKS = 8
 
 @dataclass(frozen=True)
 class PassesPlan:
-    """Transforms by Bluestein through global memory, in fp32 (``cuda/dft/passes.cuh``).
+    """Transforms by Bluestein through global memory, in fp32 (``cuda/dft/three_kernel.cuh``).
 
     The convolution of length M = M1 M2 lies in M1 lines of M2 numbers, and its columns and its
     lines are transformed by kernels of their own, which read and write M numbers each.
@@ -148,7 +148,7 @@ def passes_source(plan: PassesPlan, precision: Precision) -> str:
         for which in PASSES
     )
     return (
-        '#include "dft/passes.cuh"\n'
+        '#include "dft/three_kernel.cuh"\n'
         f"{size_check('PassesArguments', ARGUMENTS)}"
         f"constexpr PassesPlan kPlan{{{members}}};\n"
         f"static_assert(kPlan.tile_bytes() == {plan.pass_bytes('there', precision)}, "

@@ -12,7 +12,7 @@
 // all but X_0, which is the sum.
 #pragma once
 #include "butterfly_plan.cuh"
-#include "group.cuh"
+#include "tile_group.cuh"
 #include "radix.cuh"
 
 // A stage's butterflies of a thread.

@@ -1,7 +1,7 @@
 // Transforms of one length by one folded product each: tiles of 16 transforms (times `rows`).
 #pragma once
-#include "counter.cuh"
-#include "together.cuh"
+#include "tile_scheduler.cuh"
+#include "folded_product_shared.cuh"
 
 struct DensePlan {
     Products products;

@@ -9,7 +9,7 @@
 // both. Rows of 16 or 8 transforms are taken in two or four turns, for which the columns are divided:
 // column j + shift() is column j of what is read at k = g^(i - shift()).
 #pragma once
-#include "hankel_sums.cuh"
+#include "hankel_mainloop.cuh"
 
 // The largest magnitude of the lane's transform, of which `lookers` warps have each a part. `board` has
 // a place for each of the tile's warps and eight transforms.

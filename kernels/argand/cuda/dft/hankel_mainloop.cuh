@@ -3,8 +3,8 @@
 // wgmma<sign>(sums, rows, columns, keep) of plan.columns() stands before this header (dft_plan.py).
 #pragma once
 #include "device/warpgroup.cuh"
-#include "fold.cuh"
-#include "counter.cuh"
+#include "folded_product.cuh"
+#include "tile_scheduler.cuh"
 
 struct HankelPlan {
     Products products;

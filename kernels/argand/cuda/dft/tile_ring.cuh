@@ -5,7 +5,7 @@
 #pragma once
 #include "device/bulk_copy.cuh"
 #include "device/tensor_copy.cuh"
-#include "group.cuh"
+#include "tile_group.cuh"
 
 // `Whole` tiles have all of their lines, one after the other in memory.
 template <int Warps, int Buffers, bool Wide, bool Whole, Lines taken, Lines given>

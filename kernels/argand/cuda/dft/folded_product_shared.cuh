@@ -1,6 +1,6 @@
 // A tile of transforms folded once for all warps that share its columns.
 #pragma once
-#include "fold.cuh"
+#include "folded_product.cuh"
 
 // Warps that share a tile's columns fold it together, in its place: e_k of 16 bits a part, its terms
 // one after the other, takes the place of x_k, and o_k that of x_(L-k). `line(row tile, row)` is where

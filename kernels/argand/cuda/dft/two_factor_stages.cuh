@@ -6,8 +6,8 @@
 // It lies as N1 lines of N2 and comes out as N2 lines of N1, both in natural order: each warp keeps
 // its sums of the first stage in registers until every warp has read, and then writes them transposed.
 #pragma once
-#include "fold.cuh"
-#include "tiles.cuh"
+#include "folded_product.cuh"
+#include "tile_ring.cuh"
 
 struct Fused {
     Products products;

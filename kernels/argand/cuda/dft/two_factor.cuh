@@ -1,6 +1,6 @@
 // Transforms of length N1 N2, one at a time for each group of warps.
 #pragma once
-#include "fused.cuh"
+#include "two_factor_stages.cuh"
 
 struct ProductPlan {
     Products products;

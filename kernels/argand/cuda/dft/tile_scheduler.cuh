@@ -1,7 +1,7 @@
 // Tiles from one counter for all groups of all blocks: some multiprocessors are slower at memory than
 // others, and equal shares would wait for them.
 #pragma once
-#include "tiles.cuh"
+#include "tile_ring.cuh"
 
 template <int Warps, int Buffers, bool Wide, Lines lines>
 struct CountedRing : Ring<Warps, Buffers, Wide, false, lines, lines> {
