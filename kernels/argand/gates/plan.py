@@ -265,7 +265,7 @@ def gate_source(plan: GatePlan) -> str:
             f"{inside}, {plan.stages}, {apart}> gate; gate.run(args);"
         )
     else:
-        header = "gates/sm90_role_kernel.cuh" if plan.roles else "gates/sm90_kernel.cuh"
+        header = "gates/sm90_warp_specialized_kernel.cuh" if plan.roles else "gates/sm90_kernel.cuh"
         name = "RolesGate" if plan.roles else "WgmmaGate"
         buffers = f", {_ROLES_BUFFERS}" if plan.roles else ""
         body = (
