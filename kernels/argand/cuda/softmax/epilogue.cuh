@@ -1,7 +1,7 @@
 // What becomes of a row's values when its maximum and its sum are known, and how that is written.
 #pragma once
+#include "load.cuh"
 #include "reduce.cuh"
-#include "fragment.cuh"
 
 template <Kind kind>
 __device__ __forceinline__ unsigned short half_of(float x) {
@@ -74,6 +74,42 @@ __device__ __forceinline__ void write(const Window<Element<plan.output>>& row, R
 #pragma unroll
     for (int i = 0; i < plan.accesses(); ++i) write_access<plan>(row, i, result);
 }
+
+// e / sum for every e of a row; NaN in a row whose maximum is not finite.
+template <Accuracy accuracy>
+struct Share {
+    double factor;
+    __device__ __forceinline__ Share(double sum, double maximum)
+        : factor(is_finite(maximum) ? 1.0 / sum : static_cast<double>(not_a_number())) {}
+    __device__ __forceinline__ double operator()(double e) const { return e * factor; }
+};
+
+template <>
+struct Share<Accuracy::coarse> {
+    float factor;
+    __device__ __forceinline__ Share(float sum, float maximum)
+        : factor(is_finite(maximum) ? 1.0f / sum : not_a_number()) {}
+    __device__ __forceinline__ float operator()(float e) const { return e * factor; }
+};
+template <>
+struct Share<Accuracy::narrow> : Share<Accuracy::coarse> {
+    using Share<Accuracy::coarse>::Share;
+};
+
+// 1 / sum in two floats, so that the product with it is rounded once.
+template <>
+struct Share<Accuracy::fine> {
+    float high, low;
+    __device__ __forceinline__ Share(double sum, float maximum) {
+        const float rounded = static_cast<float>(sum);
+        const float rest = static_cast<float>(sum - static_cast<double>(rounded));
+        // Whatever `high` lacks of the reciprocal is in `low`.
+        asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(high) : "f"(rounded));
+        if (!is_finite(maximum)) high = not_a_number();
+        low = high * (fmaf(-rounded, high, 1.0f) - rest * high);
+    }
+    __device__ __forceinline__ float operator()(float e) const { return fmaf(e, high, e * low); }
+};
 
 // What the values of a row become, when its maximum and its sum are known. Where values were replaced
 // by exponentials, those about another maximum are `change` away.

@@ -262,39 +262,3 @@ struct Exponentials<Accuracy::fine, unit> {
 
 template <SoftmaxPlan plan>
 using ExponentialsOf = Exponentials<kAccuracy<plan>, plan.unit>;
-
-// e / sum for every e of a row; NaN in a row whose maximum is not finite.
-template <Accuracy accuracy>
-struct Share {
-    double factor;
-    __device__ __forceinline__ Share(double sum, double maximum)
-        : factor(is_finite(maximum) ? 1.0 / sum : static_cast<double>(not_a_number())) {}
-    __device__ __forceinline__ double operator()(double e) const { return e * factor; }
-};
-
-template <>
-struct Share<Accuracy::coarse> {
-    float factor;
-    __device__ __forceinline__ Share(float sum, float maximum)
-        : factor(is_finite(maximum) ? 1.0f / sum : not_a_number()) {}
-    __device__ __forceinline__ float operator()(float e) const { return e * factor; }
-};
-template <>
-struct Share<Accuracy::narrow> : Share<Accuracy::coarse> {
-    using Share<Accuracy::coarse>::Share;
-};
-
-// 1 / sum in two floats, so that the product with it is rounded once.
-template <>
-struct Share<Accuracy::fine> {
-    float high, low;
-    __device__ __forceinline__ Share(double sum, float maximum) {
-        const float rounded = static_cast<float>(sum);
-        const float rest = static_cast<float>(sum - static_cast<double>(rounded));
-        // Whatever `high` lacks of the reciprocal is in `low`.
-        asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(high) : "f"(rounded));
-        if (!is_finite(maximum)) high = not_a_number();
-        low = high * (fmaf(-rounded, high, 1.0f) - rest * high);
-    }
-    __device__ __forceinline__ float operator()(float e) const { return fmaf(e, high, e * low); }
-};

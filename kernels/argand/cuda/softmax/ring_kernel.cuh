@@ -16,43 +16,10 @@
 // before the next copy, and such a fence waits for all that the thread has under way.
 #pragma once
 #include "device/bulk_copy.cuh"
-#include "exchange.cuh"
+#include "ring_storage.cuh"
 #include "row_slice.cuh"
 
-constexpr int kMostStages = 8;
 constexpr int kPiece = 2048;  // bytes that the copy engine is asked for at a time
-
-template <SoftmaxPlan plan>
-struct RingBoards {
-    static constexpr int kWarps = plan.row_threads / kWarp;
-    alignas(8) unsigned long long full[kMostStages];
-    unsigned long long empty[kMostStages];
-    // Of the rows that wait for their sums:
-    unsigned long long told[kMostLag];
-    unsigned long long heard[kMostLag];
-    unsigned long long gone[kMostLag];
-    alignas(16) char outcomes[kMostLag][(sizeof(Outcome<plan>) + 15) / 16 * 16];
-    Sum<plan> sums[kMostLag][kWarps];
-    float maxima[kMostLag][kWarps];
-    float changes[kMostLag][kWarps];
-
-    __device__ __forceinline__ Outcome<plan>& outcome(int index) {
-        return *reinterpret_cast<Outcome<plan>*>(outcomes[index]);
-    }
-};
-
-// A turn's place among `count`, and the parity of the barriers there.
-struct Place {
-    int index;
-    uint32 parity;
-
-    __device__ __forceinline__ void next(int count) {
-        if (++index == count) {
-            index = 0;
-            parity ^= 1;
-        }
-    }
-};
 
 template <SoftmaxPlan plan>
 class Ring {
