@@ -122,8 +122,8 @@ class SoftmaxLaunch:
         values = {
             "x": 0, "x_end": 0, "out": 0, "rows": 0, "columns": problem.columns,
             "x_stride": read.stride, "out_stride": written.stride,
-            "places": 0, "slice": self.plan.slice, "stages": self.plan.stages,
-            "lag": self.plan.lag, **scale_arguments(problem.scale),
+            "exchange": 0, "slice_columns": self.plan.slice, "load_stages": self.plan.stages,
+            "epilogue_stages": self.plan.lag, **scale_arguments(problem.scale),
         }  # fmt: skip
         step = _LARGEST_GRID // self.plan.cluster * self.plan.rows_a_block
         kernels: list[BoundKernel] = []
@@ -141,7 +141,7 @@ class SoftmaxLaunch:
             )  # fmt: skip
             self._members.append({
                 "x": Address(_X, start * item_strides[0]), "x_end": Address(_X, extent),
-                "out": Address(_OUT, start * item_strides[1]), "places": Address(_PLACES),
+                "out": Address(_OUT, start * item_strides[1]), "exchange": Address(_PLACES),
             })  # fmt: skip
         # Teams of a launch: no more than its rows, as `blocks` above.
         teams = min(most // self.plan.cluster, step, problem.rows)

@@ -10,9 +10,10 @@ from argand.softmax.plan import SoftmaxForm, SoftmaxPlan
 ARGUMENTS: Fields = (
     ("const void*", "x"), ("const void*", "x_end"), ("void*", "out"),
     ("int64", "rows"), ("int64", "columns"), ("int64", "x_stride"), ("int64", "out_stride"),
-    ("double", "scale"), ("float", "scale_f"), ("float", "per_power"),
-    ("float", "power_high"), ("float", "power_low"), ("float", "reach"), ("float", "cell"),
-    ("void*", "places"), ("int64", "slice"), ("int64", "stages"), ("int64", "lag"),
+    ("double", "scale"), ("float", "scale_fp32"), ("float", "scale_log2"),
+    ("float", "ln2_over_scale_high"), ("float", "ln2_over_scale_low"),
+    ("float", "underflow_distance"), ("float", "origin_spacing"), ("void*", "exchange"),
+    ("int64", "slice_columns"), ("int64", "load_stages"), ("int64", "epilogue_stages"),
 )  # fmt: skip
 """Members of ``SoftmaxArguments`` in ``cuda/softmax/plan.cuh``."""
 
@@ -29,29 +30,29 @@ def kernel_name(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
 def softmax_source(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
     """The CUDA C++ of one kernel of the family."""
     precision = form.precision
-    held = "exact" if precision.exact_operands else precision.operand.name
+    rounding = "exact" if precision.exact_operands else precision.operand.name
     roundings = ", ".join(
         f"Rounding::{(*precision.roundings, precision.roundings[0])[i]}" for i in range(2)
     )
     fields = {
         "operation": f"Operation::{form.operation}",
-        "input": f"Kind::{form.input}",
-        "output": f"Kind::{form.output}",
-        "wide": str(form.wide).lower(),
-        "unit": str(form.unit).lower(),
-        "held": f"Held::{held}",
+        "input": f"DataType::{form.input}",
+        "output": f"DataType::{form.output}",
+        "compute_fp64": str(form.wide).lower(),
+        "unit_scale": str(form.unit).lower(),
+        "input_rounding": f"InputRounding::{rounding}",
         "terms": precision.terms,
         "roundings": f"{{{roundings}}}",
         "row_threads": plan.row_threads,
         "block_threads": plan.block_threads,
-        "values": plan.values,
-        "vector": form.vector,
-        "edges": str(form.edges).lower(),
+        "values_per_thread": plan.values,
+        "vector_width": form.vector,
+        "unaligned_rows": str(form.edges).lower(),
         "resident": str(plan.resident).lower(),
         "staged": str(plan.staged).lower(),
-        "cluster": plan.cluster,
+        "blocks_per_row": plan.cluster,
         "ring": str(plan.ring).lower(),
-        "watched": str(plan.watched).lower(),
+        "arrive_per_lane": str(plan.watched).lower(),
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     cluster = (
@@ -82,10 +83,10 @@ def scale_arguments(scale: float) -> dict[str, float]:
     high = float(np.float32(power))
     return {
         "scale": scale,
-        "scale_f": scale,
-        "per_power": 1 / power,
-        "power_high": high,
-        "power_low": (power - high) * scale,
-        "reach": 180 * power,
-        "cell": 2.0 ** (14 + math.floor(math.log2(power))),
+        "scale_fp32": scale,
+        "scale_log2": 1 / power,
+        "ln2_over_scale_high": high,
+        "ln2_over_scale_low": (power - high) * scale,
+        "underflow_distance": 180 * power,
+        "origin_spacing": 2.0 ** (14 + math.floor(math.log2(power))),
     }

@@ -7,18 +7,18 @@
 #pragma once
 #include "row.cuh"
 
-constexpr int kMostLag = 4;
-constexpr int kTurns = 2 * kMostLag;
+constexpr int kMaxEpilogueStages = 4;
+constexpr int kExchangeSlots = 2 * kMaxEpilogueStages;
 
 // A block's part of a row: read and written in one access, so it is there whole or not at all.
-struct alignas(16) Finding {
+struct alignas(16) RowPartial {
     float maximum;
-    uint32 turn;  // from 1; 0 says that nothing was told yet
+    uint32 tag;  // from 1; 0 says that nothing was told yet
     double sum;
 };
 
-__device__ __forceinline__ void tell(Finding* to, const Finding& found) {
-    const auto* words = reinterpret_cast<const unsigned long long*>(&found);
+__device__ __forceinline__ void store_partial(RowPartial* to, const RowPartial& partial) {
+    const auto* words = reinterpret_cast<const unsigned long long*>(&partial);
     asm volatile(
         "{\n.reg .b128 all;\nmov.b128 all, {%1, %2};\n"
         "st.relaxed.gpu.global.b128 [%0], all;\n}\n" ::"l"(to),
@@ -26,98 +26,101 @@ __device__ __forceinline__ void tell(Finding* to, const Finding& found) {
         : "memory");
 }
 
-__device__ __forceinline__ Finding told(const Finding* from) {
-    Finding found;
-    auto* words = reinterpret_cast<unsigned long long*>(&found);
+__device__ __forceinline__ RowPartial load_partial(const RowPartial* from) {
+    RowPartial partial;
+    auto* words = reinterpret_cast<unsigned long long*>(&partial);
     asm volatile(
         "{\n.reg .b128 all;\nld.relaxed.gpu.global.b128 all, [%2];\n"
         "mov.b128 {%0, %1}, all;\n}\n"
         : "=l"(words[0]), "=l"(words[1])
         : "l"(from)
         : "memory");
-    return found;
+    return partial;
 }
 
 // The maximum and the sum of all the parts of a row that the lanes of a warp have, `count` each.
 template <SoftmaxPlan plan, int count>
-__device__ __forceinline__ Finding joined(const Finding (&parts)[count],
-                                          const SoftmaxArguments& args) {
-    float maximum = parts[0].maximum;
+__device__ __forceinline__ RowPartial combine_partials(const RowPartial (&partials)[count],
+                                                       const SoftmaxArguments& args) {
+    float maximum = partials[0].maximum;
 #pragma unroll
-    for (int i = 1; i < count; ++i) maximum = larger(maximum, parts[i].maximum);
-    maximum = over_lanes<kWarp>(maximum, Largest{});
-    const ExponentialsOf<plan> all(shift_for(maximum), args);
+    for (int i = 1; i < count; ++i) maximum = max_nan(maximum, partials[i].maximum);
+    maximum = warp_reduce<kWarp>(maximum, MaxOp{});
+    const ExponentialsOf<plan> all(finite_maximum(maximum), args);
     double sum = 0;
 #pragma unroll
     for (int i = 0; i < count; ++i) {
-        sum += parts[i].sum * change_to(all, parts[i].maximum, args);
+        sum += partials[i].sum * rescale_factor(all, partials[i].maximum, args);
     }
-    return {maximum, 0, over_lanes<kWarp>(sum, Total{})};
+    return {maximum, 0, warp_reduce<kWarp>(sum, SumOp{})};
 }
 
-__device__ __forceinline__ Finding nothing() { return {-infinity(), 0, 0.0}; }
+__device__ __forceinline__ RowPartial empty_partial() { return {-infinity(), 0, 0.0}; }
 
 // The places of one team of blocks, in memory that is zero before and after the kernel.
 template <SoftmaxPlan plan>
 class Exchange {
-    struct Memory {
-        Finding places[kTurns][plan.cluster];
-        alignas(16) uint32 gone;  // blocks that will not read any more
+    struct Storage {
+        RowPartial slots[kExchangeSlots][plan.blocks_per_row];
+        alignas(16) uint32 finished_blocks;  // blocks that will not read any more
     };
-    static constexpr int kEach = (plan.cluster + kWarp - 1) / kWarp;  // places that a lane reads
-    Memory& memory;
+    static constexpr int kSlotsPerLane =
+        (plan.blocks_per_row + kWarp - 1) / kWarp;  // places that a lane reads
+    Storage& storage;
     const int rank;
 
-   public:
-    __device__ __forceinline__ Exchange(const SoftmaxArguments& args, int team, int rank)
-        : memory(static_cast<Memory*>(args.places)[team]), rank(rank) {}
+ public:
+    __device__ __forceinline__ Exchange(const SoftmaxArguments& args, int group, int rank)
+        : storage(static_cast<Storage*>(args.exchange)[group]), rank(rank) {}
 
-    __device__ __forceinline__ void tell_all(uint32 turn, Finding found) {
-        found.turn = turn + 1;
-        tell(&memory.places[turn % kTurns][rank], found);
+    __device__ __forceinline__ void publish(uint32 iteration, RowPartial partial) {
+        partial.tag = iteration + 1;
+        store_partial(&storage.slots[iteration % kExchangeSlots][rank], partial);
     }
 
     // A warp waits for all parts of a row.
-    __device__ __forceinline__ Finding hear(uint32 turn, const SoftmaxArguments& args) {
-        const Finding* from = memory.places[turn % kTurns];
+    __device__ __forceinline__ RowPartial gather(uint32 iteration, const SoftmaxArguments& args) {
+        const RowPartial* from = storage.slots[iteration % kExchangeSlots];
         const int lane = threadIdx.x % kWarp;
-        Finding parts[kEach];
+        RowPartial partials[kSlotsPerLane];
 #pragma unroll
-        for (int i = 0; i < kEach; ++i) parts[i] = nothing();
+        for (int i = 0; i < kSlotsPerLane; ++i) partials[i] = empty_partial();
         bool missing;
         do {
             missing = false;
 #pragma unroll
-            for (int i = 0; i < kEach; ++i) {
+            for (int i = 0; i < kSlotsPerLane; ++i) {
                 const int block = lane + i * kWarp;
-                if (block < plan.cluster && parts[i].turn != turn + 1) parts[i] = told(from + block);
+                if (block < plan.blocks_per_row && partials[i].tag != iteration + 1)
+                    partials[i] = load_partial(from + block);
             }
 #pragma unroll
-            for (int i = 0; i < kEach; ++i) {
-                missing |= lane + i * kWarp < plan.cluster && parts[i].turn != turn + 1;
+            for (int i = 0; i < kSlotsPerLane; ++i) {
+                missing |=
+                    lane + i * kWarp < plan.blocks_per_row && partials[i].tag != iteration + 1;
             }
         } while (missing);
         __syncwarp();
-        return joined<plan>(parts, args);
+        return combine_partials<plan>(partials, args);
     }
 
     // The warp that heard of every row. When all blocks' have, nobody reads or tells any more, and
     // the last leaves zeros.
-    __device__ __forceinline__ void leave() {
+    __device__ __forceinline__ void finish() {
         const int lane = threadIdx.x % kWarp;
         __syncwarp();
-        uint32 before = 0;
+        uint32 previously_finished = 0;
         if (lane == 0) {
             asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;"
-                         : "=r"(before)
-                         : "l"(&memory.gone)
+                         : "=r"(previously_finished)
+                         : "l"(&storage.finished_blocks)
                          : "memory");
         }
         __syncwarp();
-        if (__shfl_sync(0xffffffffu, before, 0) != plan.cluster - 1) return;
-        for (int i = lane; i < kTurns * plan.cluster; i += kWarp) {
-            memory.places[i / plan.cluster][i % plan.cluster] = {};
+        if (__shfl_sync(0xffffffffu, previously_finished, 0) != plan.blocks_per_row - 1) return;
+        for (int i = lane; i < kExchangeSlots * plan.blocks_per_row; i += kWarp) {
+            storage.slots[i / plan.blocks_per_row][i % plan.blocks_per_row] = {};
         }
-        if (lane == 0) memory.gone = 0;
+        if (lane == 0) storage.finished_blocks = 0;
     }
 };

@@ -2,20 +2,20 @@
 #pragma once
 #include "plan.cuh"
 
-__device__ __forceinline__ float power_approximately(float x) {
+__device__ __forceinline__ float exp2_approx(float x) {
     float y;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
 
 // A maximum of which one NaN makes a NaN.
-__device__ __forceinline__ float larger(float x, float y) {
+__device__ __forceinline__ float max_nan(float x, float y) {
     float z;
     asm("max.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
     return z;
 }
-__device__ __forceinline__ double larger(double x, double y) { return x > y || x != x ? x : y; }
-__device__ __forceinline__ float smaller(float x, float y) {
+__device__ __forceinline__ double max_nan(double x, double y) { return x > y || x != x ? x : y; }
+__device__ __forceinline__ float min_nan(float x, float y) {
     float z;
     asm("min.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
     return z;
@@ -25,20 +25,20 @@ __device__ __forceinline__ bool is_finite(double x) { return x - x == 0; }
 
 // Which a plan takes: fp64; fp32 right to an ulp; fp32 for results of 16 bits, from values of 16 bits or
 // any others.
-enum class Accuracy { wide, fine, narrow, coarse };
+enum class Accuracy { fp64, fp32_ulp, half_to_half, to_half };
 template <SoftmaxPlan plan>
-constexpr Accuracy kAccuracy = plan.wide       ? Accuracy::wide
-                               : plan.fine()   ? Accuracy::fine
-                               : plan.packed() ? Accuracy::narrow
-                                               : Accuracy::coarse;
+constexpr Accuracy kAccuracy = plan.compute_fp64     ? Accuracy::fp64
+                               : plan.ulp_accurate() ? Accuracy::fp32_ulp
+                               : plan.packed()       ? Accuracy::half_to_half
+                                                     : Accuracy::to_half;
 
 // The exponentials of a row about a maximum, all multiplied by one number, which is theirs to choose.
-// `Share` gives the quotients. `unit` says that the scale s is 1.
-template <Accuracy accuracy, bool unit>
+// `Normalizer` gives the quotients. `unit_scale` says that the scale s is 1.
+template <Accuracy accuracy, bool unit_scale>
 struct Exponentials;
 
-template <bool unit>
-struct Exponentials<Accuracy::wide, unit> {
+template <bool unit_scale>
+struct Exponentials<Accuracy::fp64, unit_scale> {
     static constexpr double origin = 0.0;
     double maximum;
 
@@ -46,27 +46,27 @@ struct Exponentials<Accuracy::wide, unit> {
         : maximum(maximum) {}
 
     template <bool>
-    __device__ __forceinline__ double add(double x, const SoftmaxArguments& args,
-                                          double& sum) const {
+    __device__ __forceinline__ double accumulate(double x, const SoftmaxArguments& args,
+                                                 double& sum) const {
         const double e = exp((x - maximum) * args.scale);
         sum += e;
         return e;
     }
     // What a sum about this maximum is multiplied by to be one about `other`, which is larger.
-    __device__ __forceinline__ double change(const Exponentials& other,
-                                             const SoftmaxArguments& args) const {
+    __device__ __forceinline__ double rescale_factor_to(const Exponentials& other,
+                                                        const SoftmaxArguments& args) const {
         return exp((maximum - other.maximum) * args.scale);
     }
-    __device__ __forceinline__ double correction(double, const SoftmaxArguments&) const {
+    __device__ __forceinline__ double rounding_correction(double, const SoftmaxArguments&) const {
         return 0.0;
     }
-    __device__ __forceinline__ double log_of(double sum, const SoftmaxArguments&) const {
+    __device__ __forceinline__ double log_of_sum(double sum, const SoftmaxArguments&) const {
         return log(sum);
     }
 };
 
-template <bool unit>
-struct Exponentials<Accuracy::coarse, unit> {
+template <bool unit_scale>
+struct Exponentials<Accuracy::to_half, unit_scale> {
     static constexpr float origin = 0.0f;
     float maximum;
 
@@ -74,19 +74,20 @@ struct Exponentials<Accuracy::coarse, unit> {
         : maximum(maximum) {}
 
     template <bool>
-    __device__ __forceinline__ float add(float x, const SoftmaxArguments& args, float& sum) const {
-        const float e = power_approximately((x - maximum) * args.per_power);
+    __device__ __forceinline__ float accumulate(float x, const SoftmaxArguments& args,
+                                                float& sum) const {
+        const float e = exp2_approx((x - maximum) * args.scale_log2);
         sum += e;
         return e;
     }
-    __device__ __forceinline__ float change(const Exponentials& other,
-                                            const SoftmaxArguments& args) const {
-        return power_approximately((maximum - other.maximum) * args.per_power);
+    __device__ __forceinline__ float rescale_factor_to(const Exponentials& other,
+                                                       const SoftmaxArguments& args) const {
+        return exp2_approx((maximum - other.maximum) * args.scale_log2);
     }
-    __device__ __forceinline__ float correction(float, const SoftmaxArguments&) const {
+    __device__ __forceinline__ float rounding_correction(float, const SoftmaxArguments&) const {
         return 0.0f;
     }
-    __device__ __forceinline__ float log_of(float sum, const SoftmaxArguments&) const {
+    __device__ __forceinline__ float log_of_sum(float sum, const SoftmaxArguments&) const {
         return logf(sum);
     }
 };
@@ -94,91 +95,96 @@ struct Exponentials<Accuracy::coarse, unit> {
 // 2^(p x - shift) in one fma, where the shift is p times the maximum, rounded: a factor that all terms
 // have in common. Where it would be far from 1, a value of 16 bits is the maximum or so far below it
 // that it does not count: any power p that keeps it there will do, and one of two has no rounding.
-template <bool unit>
-struct Exponentials<Accuracy::narrow, unit> {
+template <bool unit_scale>
+struct Exponentials<Accuracy::half_to_half, unit_scale> {
     static constexpr float origin = 0.0f;
-    static constexpr float kNear = 1048576.0f;  // 2^20: a factor within 2^(1/32) of 1
-    float maximum, power, shift;
+    static constexpr float kMaxShift = 1048576.0f;  // 2^20: a factor within 2^(1/32) of 1
+    float maximum, scale_log2, shift;
 
     __device__ __forceinline__ Exponentials(float maximum, const SoftmaxArguments& args)
-        : maximum(maximum), power(args.per_power), shift(maximum * args.per_power) {
-        if (!(fabsf(shift) < kNear) && is_finite(maximum)) {
+        : maximum(maximum), scale_log2(args.scale_log2), shift(maximum * args.scale_log2) {
+        if (!(fabsf(shift) < kMaxShift) && is_finite(maximum)) {
             const uint32 exponent = __float_as_uint(maximum) >> 23 & 0xffu;
-            power = __uint_as_float((127 + 20 + 127 - exponent) << 23);
-            shift = maximum * power;
+            scale_log2 = __uint_as_float((127 + 20 + 127 - exponent) << 23);
+            shift = maximum * scale_log2;
         }
     }
 
     template <bool>
-    __device__ __forceinline__ float add(float x, const SoftmaxArguments&, float& sum) const {
-        const float e = power_approximately(fmaf(x, power, -shift));
+    __device__ __forceinline__ float accumulate(float x, const SoftmaxArguments&,
+                                                float& sum) const {
+        const float e = exp2_approx(fmaf(x, scale_log2, -shift));
         sum += e;
         return e;
     }
-    __device__ __forceinline__ float change(const Exponentials& other,
-                                            const SoftmaxArguments& args) const {
-        return power_approximately(power == other.power
-                                       ? shift - other.shift
-                                       : (maximum - other.maximum) * args.per_power);
+    __device__ __forceinline__ float rescale_factor_to(const Exponentials& other,
+                                                       const SoftmaxArguments& args) const {
+        return exp2_approx(scale_log2 == other.scale_log2
+                               ? shift - other.shift
+                               : (maximum - other.maximum) * args.scale_log2);
     }
-    __device__ __forceinline__ float correction(float, const SoftmaxArguments&) const {
+    __device__ __forceinline__ float rounding_correction(float, const SoftmaxArguments&) const {
         return 0.0f;
     }
-    __device__ __forceinline__ float log_of(float sum, const SoftmaxArguments&) const {
-        return logf(sum) - fmaf(maximum, power, -shift) * 0.693147181f;
+    __device__ __forceinline__ float log_of_sum(float sum, const SoftmaxArguments&) const {
+        return logf(sum) - fmaf(maximum, scale_log2, -shift) * 0.693147181f;
     }
 };
 
 // e^(s x) = 2^n e^u with an integer n and |u| <= ln(2) / 2. The difference x - maximum would lose
 // ulps of its own; here it is a difference of integers n, and the common factor is 2^(kLift - n of
 // the maximum). kLift keeps what is small a normal number until the last multiplication.
-template <bool unit>
-struct Exponentials<Accuracy::fine, unit> {
-    static constexpr float kLift = 64.0f;
-    static constexpr float kRound = 12582912.0f;  // 1.5 x 2^23: adding it rounds to an integer
-    static constexpr float kLargest = 65536.0f;   // powers of two that x may be without an origin
+template <bool unit_scale>
+struct Exponentials<Accuracy::fp32_ulp, unit_scale> {
+    static constexpr float kExponentOffset = 64.0f;
+    static constexpr float kRoundMagic = 12582912.0f;  // 1.5 x 2^23: adding it rounds to an integer
+    static constexpr float kMaxWithoutOrigin =
+        65536.0f;  // powers of two that x may be without an origin
 
     float maximum;
     // Subtracted first where x is so large that this is exact for all that counts. A multiple of
     // `args.cell`, so that two maxima near each other have one origin.
     float origin;
-    float lowest;
+    float lower_clamp;
     float magic;  // kRound + kLift - n of the maximum
 
     __device__ __forceinline__ Exponentials(float maximum, const SoftmaxArguments& args)
         : maximum(maximum) {
-        const bool large = !(fabsf(maximum * args.per_power) < kLargest);
-        origin = large && is_finite(maximum) ? rintf(maximum / args.cell) * args.cell : 0.0f;
+        const bool large = !(fabsf(maximum * args.scale_log2) < kMaxWithoutOrigin);
+        origin = large && is_finite(maximum)
+                     ? rintf(maximum / args.origin_spacing) * args.origin_spacing
+                     : 0.0f;
         const float top = maximum - origin;
-        lowest = top - args.reach;
-        magic = kRound + (kLift - rintf(top * args.per_power));
+        lower_clamp = top - args.underflow_distance;
+        magic = kRoundMagic + (kExponentOffset - rintf(top * args.scale_log2));
     }
 
     // s x = n ln(2) + main + rest. The low bits of `shifted` hold n + kLift - n of the maximum.
-    struct Reduced {
+    struct ReducedArgument {
         float shifted, minus_n, main;
 
-        __device__ __forceinline__ float times_power(float x) const {
+        __device__ __forceinline__ float times_power_of_two(float x) const {
             return __uint_as_float(__float_as_uint(x) + (__float_as_uint(shifted) << 23));
         }
     };
 
     // Of what is left of x when `origin` was subtracted.
-    __device__ __forceinline__ Reduced reduced(float left, const SoftmaxArguments& args) const {
-        const float d = fmaxf(left, lowest);
-        Reduced found;
-        found.shifted = fmaf(d, args.per_power, magic);
-        found.minus_n = magic - found.shifted;
+    __device__ __forceinline__ ReducedArgument reduce_argument(float offset,
+                                                               const SoftmaxArguments& args) const {
+        const float clamped = fmaxf(offset, lower_clamp);
+        ReducedArgument argument;
+        argument.shifted = fmaf(clamped, args.scale_log2, magic);
+        argument.minus_n = magic - argument.shifted;
         // The fma is exact: neither number has bits below the last of ln(2) / s.
-        found.main = fmaf(found.minus_n, args.power_high, d);
-        if constexpr (!unit) found.main *= args.scale_f;
-        return found;
+        argument.main = fmaf(argument.minus_n, args.ln2_over_scale_high, clamped);
+        if constexpr (!unit_scale) argument.main *= args.scale_fp32;
+        return argument;
     }
 
     // Within 1.3 x 2^-24: of which 1 / 2 to 1 is the last rounding, and the rest that of u and of p.
-    __device__ __forceinline__ float rounded(float left, const SoftmaxArguments& args) const {
-        const Reduced found = reduced(left, args);
-        const float u = fmaf(found.minus_n, args.power_low, found.main);
+    __device__ __forceinline__ float exponential(float offset, const SoftmaxArguments& args) const {
+        const ReducedArgument argument = reduce_argument(offset, args);
+        const float u = fmaf(argument.minus_n, args.ln2_over_scale_low, argument.main);
         // (e^u - 1) / u, minimax on the interval to 2^-28.
         float p = 1.38637563e-3f;
         p = fmaf(p, u, 8.36750958e-3f);
@@ -186,29 +192,31 @@ struct Exponentials<Accuracy::fine, unit> {
         p = fmaf(p, u, 1.66665345e-1f);
         p = fmaf(p, u, 0.5f);
         p = fmaf(p, u, 1.0f);
-        return found.times_power(fmaf(p, u, 1.0f));
+        return argument.times_power_of_two(fmaf(p, u, 1.0f));
     }
 
     // e^(s x) = 2^n (1 + main + above), to 2^-33.
-    struct Parts {
-        Reduced from;
-        float above;
+    struct ExponentialParts {
+        ReducedArgument reduced;
+        float tail;
 
         __device__ __forceinline__ float rounded() const {
-            return from.times_power(1.0f + (from.main + above));
+            return reduced.times_power_of_two(1.0f + (reduced.main + tail));
         }
         __device__ __forceinline__ double exact() const {
-            const int high = static_cast<int>((__float_as_uint(from.shifted) << 20) + (1023u << 20));
+            const int high =
+                static_cast<int>((__float_as_uint(reduced.shifted) << 20) + (1023u << 20));
             const double power = __hiloint2double(high, 0);
-            return fma(static_cast<double>(from.main) + static_cast<double>(above), power, power);
+            return fma(static_cast<double>(reduced.main) + static_cast<double>(tail), power, power);
         }
     };
 
-    __device__ __forceinline__ Parts parts(float left, const SoftmaxArguments& args) const {
-        Parts found;
-        found.from = reduced(left, args);
-        const float rest = found.from.minus_n * args.power_low;
-        const float u = found.from.main + rest;
+    __device__ __forceinline__ ExponentialParts
+    exponential_parts(float offset, const SoftmaxArguments& args) const {
+        ExponentialParts parts;
+        parts.reduced = reduce_argument(offset, args);
+        const float rest = parts.reduced.minus_n * args.ln2_over_scale_low;
+        const float u = parts.reduced.main + rest;
         // (e^u - 1 - u) / u^2, minimax on the interval to 2^-33.
         float q = 1.97319969e-4f;
         q = fmaf(q, u, 1.39358744e-3f);
@@ -216,49 +224,53 @@ struct Exponentials<Accuracy::fine, unit> {
         q = fmaf(q, u, 4.16664556e-2f);
         q = fmaf(q, u, 1.66666657e-1f);
         q = fmaf(q, u, 0.5f);
-        found.above = fmaf(u * u, q, rest);
-        return found;
+        parts.tail = fmaf(u * u, q, rest);
+        return parts;
     }
 
     template <bool exact>
-    __device__ __forceinline__ float add(float left, const SoftmaxArguments& args,
-                                         double& sum) const {
+    __device__ __forceinline__ float accumulate(float offset, const SoftmaxArguments& args,
+                                                double& sum) const {
         if constexpr (exact) {
-            const Parts found = parts(left, args);
-            sum += found.exact();
-            return found.rounded();
+            const ExponentialParts parts = exponential_parts(offset, args);
+            sum += parts.exact();
+            return parts.rounded();
         }
-        const float e = rounded(left, args);
+        const float e = exponential(offset, args);
         sum += e;
         return e;
     }
 
     // What a sum of rounded terms lacks for one of them. Where a term dominates a row, the sum has to
     // be more exact than it.
-    __device__ __forceinline__ double correction(float x, const SoftmaxArguments& args) const {
-        return parts(x - origin, args).exact() - static_cast<double>(rounded(x - origin, args));
+    __device__ __forceinline__ double rounding_correction(float x,
+                                                          const SoftmaxArguments& args) const {
+        return exponential_parts(x - origin, args).exact() -
+               static_cast<double>(exponential(x - origin, args));
     }
 
     // A sum about this maximum times what is returned is one about `other`, which is not smaller.
-    __device__ __forceinline__ double change(const Exponentials& other,
-                                             const SoftmaxArguments& args) const {
+    __device__ __forceinline__ double rescale_factor_to(const Exponentials& other,
+                                                        const SoftmaxArguments& args) const {
         const float n = other.magic - magic;
         if (origin == other.origin) {  // a power of two
             return n < -1000.0f ? 0.0 : __hiloint2double((static_cast<int>(n) + 1023) << 20, 0);
         }
-        const double away = static_cast<double>(origin) - static_cast<double>(other.origin);
-        const double power = n + away * (args.scale * 1.4426950408889634);
+        const double origin_distance =
+            static_cast<double>(origin) - static_cast<double>(other.origin);
+        const double power = n + origin_distance * (args.scale * 1.4426950408889634);
         return power < -1000.0 ? 0.0 : exp2(power);
     }
 
     // The logarithm of the sum about the maximum.
-    __device__ __forceinline__ float log_of(double sum, const SoftmaxArguments& args) const {
-        const float n = kRound + kLift - magic;
+    __device__ __forceinline__ float log_of_sum(double sum, const SoftmaxArguments& args) const {
+        const float n = kRoundMagic + kExponentOffset - magic;
         const float top = maximum - origin;
-        const float u = fmaf(-n, args.power_high, top) * args.scale_f - n * args.power_low;
+        const float u =
+            fmaf(-n, args.ln2_over_scale_high, top) * args.scale_fp32 - n * args.ln2_over_scale_low;
         return logf(static_cast<float>(sum * 0x1p-64)) - u;
     }
 };
 
 template <SoftmaxPlan plan>
-using ExponentialsOf = Exponentials<kAccuracy<plan>, plan.unit>;
+using ExponentialsOf = Exponentials<kAccuracy<plan>, plan.unit_scale>;

@@ -11,91 +11,98 @@
 // A row that its threads hold: `part` is what they were given of it, and `next` is called when they
 // have all of it in registers.
 template <SoftmaxPlan plan, typename Next>
-__device__ __forceinline__ void resident_row(const Row<plan>& row, Part<plan>& part,
-                                             Boards<plan>& boards, int parity,
-                                             const SoftmaxArguments& args, Next next) {
-    if constexpr (plan.held == Held::fp16) {
-        hold_all<plan>(part,
-                       scale_of<plan>(largest_magnitude<plan>(part, 0.0f), boards, parity));
+__device__ __forceinline__ void softmax_resident_row(const Row<plan>& row, Fragment<plan>& fragment,
+                                                     ReduceStorage<plan>& storage, int buffer,
+                                                     const SoftmaxArguments& args, Next next) {
+    if constexpr (plan.input_rounding == InputRounding::fp16) {
+        round_fragment<plan>(fragment, row_scale_exponent<plan>(
+                                           fragment_absmax<plan>(fragment, 0.0f), storage, buffer));
     } else {
-        hold_all<plan>(part, 0);
+        round_fragment<plan>(fragment, 0);
     }
-    const Real<plan> mine = largest_of<plan>(part);
+    const ComputeType<plan> thread_max = fragment_max<plan>(fragment);
     next();
-    const Real<plan> maximum = over_block<plan>(mine, Largest{}, boards.maxima);
-    const ExponentialsOf<plan> exponentials(shift_for(maximum), args);
-    Sum<plan> sum{};
-    add_all<plan>(part, row.window(row.x, 0).end, sum, exponentials, args);
-    sum = over_block<plan>(corrected<plan>(sum, mine, exponentials, args), Total{}, boards.sums);
-    put<plan>(row, 0, part, RowSum<plan>(maximum, sum, boards, parity, args), args);
+    const ComputeType<plan> maximum = block_reduce<plan>(thread_max, MaxOp{}, storage.warp_maxima);
+    const ExponentialsOf<plan> exponentials(finite_maximum(maximum), args);
+    AccumulatorType<plan> sum{};
+    accumulate_exponentials<plan>(fragment, row.view(row.x, 0).end, sum, exponentials, args);
+    sum = block_reduce<plan>(with_rounding_correction<plan>(sum, thread_max, exponentials, args),
+                             SumOp{}, storage.warp_sums);
+    write_tile<plan>(row, 0, fragment, RowStatistics<plan>(maximum, sum, storage, buffer, args),
+                     args);
 }
 
 template <SoftmaxPlan plan>
-__device__ __forceinline__ void streamed_row(const Row<plan>& row, Boards<plan>& boards,
-                                             const SoftmaxArguments& args) {
-    using R = Real<plan>;
+__device__ __forceinline__ void softmax_streamed_row(const Row<plan>& row,
+                                                     ReduceStorage<plan>& storage,
+                                                     const SoftmaxArguments& args) {
+    using R = ComputeType<plan>;
     using E = ExponentialsOf<plan>;
-    Part<plan> part;
+    Fragment<plan> fragment;
     const int tiles = row.tiles();
     int exponent = 0;
-    if constexpr (plan.held == Held::fp16) {
-        float magnitude = 0.0f;
+    if constexpr (plan.input_rounding == InputRounding::fp16) {
+        float absmax = 0.0f;
         for (int tile = 0; tile < tiles; ++tile) {
-            read<plan>(row.window(row.x, tile), part, args);
-            magnitude = largest_magnitude<plan>(part, magnitude);
+            load_row<plan>(row.view(row.x, tile), fragment, args);
+            absmax = fragment_absmax<plan>(fragment, absmax);
         }
-        exponent = scale_of<plan>(magnitude, boards, 0);
+        exponent = row_scale_exponent<plan>(absmax, storage, 0);
     }
-    E seen(R(0), args);
-    R maximum = Largest::neutral<R>();
-    Sum<plan> sum{};
+    E current(R(0), args);
+    R maximum = MaxOp::identity<R>();
+    AccumulatorType<plan> sum{};
     for (int tile = 0; tile < tiles; ++tile) {
-        const auto from = row.window(row.x, tile);
-        read<plan>(from, part, args);
-        hold_all<plan>(part, exponent);
-        const R larger_one = larger(largest_of<plan>(part), maximum);
-        if (larger_one != maximum) {
-            const E raised(larger_one, args);
+        const auto from = row.view(row.x, tile);
+        load_row<plan>(from, fragment, args);
+        round_fragment<plan>(fragment, exponent);
+        const R new_maximum = max_nan(fragment_max<plan>(fragment), maximum);
+        if (new_maximum != maximum) {
+            const E raised(new_maximum, args);
             // Before anything but -inf was seen there is no sum.
-            sum = maximum == Largest::neutral<R>() ? Sum<plan>(0) : sum * seen.change(raised, args);
-            seen = raised;
-            maximum = larger_one;
+            sum = maximum == MaxOp::identity<R>() ? AccumulatorType<plan>(0)
+                                                  : sum * current.rescale_factor_to(raised, args);
+            current = raised;
+            maximum = new_maximum;
         }
-        add_all<plan>(part, from.end, sum, seen, args);
+        accumulate_exponentials<plan>(fragment, from.end, sum, current, args);
     }
-    const R of_block = over_block<plan>(maximum, Largest{}, boards.maxima);
-    const E all(shift_for(of_block), args);
-    sum = maximum == Largest::neutral<R>() ? Sum<plan>(0) : sum * seen.change(all, args);
-    sum = over_block<plan>(corrected<plan>(sum, maximum, all, args), Total{}, boards.sums);
-    const RowSum<plan> found(of_block, sum, boards, 0, args);
-    put<plan>(row, tiles - 1, part, found, args);
+    const R block_max = block_reduce<plan>(maximum, MaxOp{}, storage.warp_maxima);
+    const E all(finite_maximum(block_max), args);
+    sum = maximum == MaxOp::identity<R>() ? AccumulatorType<plan>(0)
+                                          : sum * current.rescale_factor_to(all, args);
+    sum = block_reduce<plan>(with_rounding_correction<plan>(sum, maximum, all, args), SumOp{},
+                             storage.warp_sums);
+    const RowStatistics<plan> statistics(block_max, sum, storage, 0, args);
+    write_tile<plan>(row, tiles - 1, fragment, statistics, args);
     if constexpr (plan.operation == Operation::logsumexp) return;
     for (int tile = tiles - 2; tile >= 0; --tile) {
-        read<plan>(row.window(row.x, tile), part, args);
-        hold_all<plan>(part, exponent);
-        put<plan>(row, tile, part, found, args);
+        load_row<plan>(row.view(row.x, tile), fragment, args);
+        round_fragment<plan>(fragment, exponent);
+        write_tile<plan>(row, tile, fragment, statistics, args);
     }
 }
 
 // Row after row: while one is worked on, the next is copied into shared memory.
 template <SoftmaxPlan plan>
-__device__ __forceinline__ void staged_rows(int64 first, int position, Boards<plan>& boards,
-                                            const SoftmaxArguments& args) {
+__device__ __forceinline__ void softmax_staged_rows(int64 first, int thread_rank,
+                                                    ReduceStorage<plan>& storage,
+                                                    const SoftmaxArguments& args) {
     extern __shared__ __align__(16) char shared[];
-    const int64 step = gridDim.x / plan.cluster;
-    int parity = 0;
+    const int64 row_step = gridDim.x / plan.blocks_per_row;
+    int buffer = 0;
     {
-        const Row<plan> row(args, first, position);
-        stage<plan>(row.window(row.x, 0), shared, args);
+        const Row<plan> row(args, first, thread_rank);
+        stage_row<plan>(row.view(row.x, 0), shared, args);
     }
-    for (int64 at = first; at < args.rows; at += step, parity ^= 1) {
-        const Row<plan> row(args, at, position);
-        Part<plan> part;
-        arrived<plan>(row.window(row.x, 0), shared, part);
-        resident_row<plan>(row, part, boards, parity, args, [&] {
-            if (at + step >= args.rows) return;
-            const Row<plan> next(args, at + step, position);
-            stage<plan>(next.window(next.x, 0), shared, args);
+    for (int64 index = first; index < args.rows; index += row_step, buffer ^= 1) {
+        const Row<plan> row(args, index, thread_rank);
+        Fragment<plan> fragment;
+        load_staged_row<plan>(row.view(row.x, 0), shared, fragment);
+        softmax_resident_row<plan>(row, fragment, storage, buffer, args, [&] {
+            if (index + row_step >= args.rows) return;
+            const Row<plan> next(args, index + row_step, thread_rank);
+            stage_row<plan>(next.view(next.x, 0), shared, args);
         });
     }
 }
@@ -103,28 +110,29 @@ __device__ __forceinline__ void staged_rows(int64 first, int position, Boards<pl
 template <SoftmaxPlan plan>
 __device__ __forceinline__ void softmax_rows(const SoftmaxArguments& args) {
     if constexpr (plan.ring) {
-        ring_rows<plan>(args);
+        softmax_ring_rows<plan>(args);
         return;
     }
-    __shared__ Boards<plan> boards;
+    __shared__ ReduceStorage<plan> storage;
     int rank = 0;
-    if constexpr (plan.cluster > 1) {
+    if constexpr (plan.blocks_per_row > 1) {
         rank = cluster_rank();
         cluster_arrive();  // nobody writes into a block that has not begun
         cluster_wait();
     }
-    const int position = rank * plan.row_threads + threadIdx.x % plan.row_threads;
-    const int64 first = static_cast<int64>(blockIdx.x / plan.cluster) * plan.rows_a_block();
+    const int thread_rank = rank * plan.row_threads + threadIdx.x % plan.row_threads;
+    const int64 first =
+        static_cast<int64>(blockIdx.x / plan.blocks_per_row) * plan.rows_per_block();
     if constexpr (plan.staged) {
-        staged_rows<plan>(first, position, boards, args);
+        softmax_staged_rows<plan>(first, thread_rank, storage, args);
     } else {
-        const Row<plan> row(args, first + threadIdx.x / plan.row_threads, position);
+        const Row<plan> row(args, first + threadIdx.x / plan.row_threads, thread_rank);
         if constexpr (plan.resident) {
-            Part<plan> part;
-            read<plan>(row.window(row.x, 0), part, args);
-            resident_row<plan>(row, part, boards, 0, args, [] {});
+            Fragment<plan> fragment;
+            load_row<plan>(row.view(row.x, 0), fragment, args);
+            softmax_resident_row<plan>(row, fragment, storage, 0, args, [] {});
         } else {
-            streamed_row<plan>(row, boards, args);
+            softmax_streamed_row<plan>(row, storage, args);
         }
     }
 }

@@ -6,57 +6,58 @@
 // A thread's places in a piece of a row, from its first vector on: elements [begin, end) from there
 // belong to the row. The places are constants apart, so that no registers hold their addresses.
 template <typename T>
-struct Window {
+struct RowView {
     T* base;
     int begin, end;
 };
 
 template <SoftmaxPlan plan>
-constexpr int place(int access) {
-    return access * plan.team() * plan.vector;
+constexpr int vector_offset(int index) {
+    return index * plan.threads_per_row() * plan.vector_width;
 }
 
 // Whether the whole vector of an access is the row's.
 template <SoftmaxPlan plan, typename T>
-__device__ __forceinline__ bool whole(const Window<T>& row, int access) {
-    if (!plan.at_edge(access)) return true;
-    const int offset = place<plan>(access);
-    if constexpr (!plan.cut()) return offset < row.end;
-    return offset >= row.begin && offset + plan.vector <= row.end;
+__device__ __forceinline__ bool inside_row(const RowView<T>& row, int index) {
+    if (!plan.needs_predicate(index)) return true;
+    const int offset = vector_offset<plan>(index);
+    if constexpr (!plan.partial_vectors()) return offset < row.end;
+    return offset >= row.begin && offset + plan.vector_width <= row.end;
 }
 
 // Whether some of it is.
 template <SoftmaxPlan plan, typename T>
-__device__ __forceinline__ bool touched(const Window<T>& row, int access) {
-    if (!plan.at_edge(access)) return true;
-    const int offset = place<plan>(access);
-    return offset < row.end && (!plan.cut() || offset + plan.vector > row.begin);
+__device__ __forceinline__ bool overlaps_row(const RowView<T>& row, int index) {
+    if (!plan.needs_predicate(index)) return true;
+    const int offset = vector_offset<plan>(index);
+    return offset < row.end && (!plan.partial_vectors() || offset + plan.vector_width > row.begin);
 }
 
 // Whether it may be read at once: it is the row's, or at least x's. What else is in it belongs to a
-// neighbour, and `trim` drops it.
+// neighbour, and `mask_outside_row` drops it.
 template <SoftmaxPlan plan>
-__device__ __forceinline__ bool readable(const Window<const Element<plan.input>>& row, int access,
-                                         const SoftmaxArguments& args) {
-    if (whole<plan>(row, access)) return true;
-    if constexpr (!plan.cut()) return false;
-    const Element<plan.input>* from = row.base + place<plan>(access);
-    return touched<plan>(row, access) && from >= args.x && from + plan.vector <= args.x_end;
+__device__ __forceinline__ bool can_load_vector(const RowView<const Element<plan.input>>& row,
+                                                int index, const SoftmaxArguments& args) {
+    if (inside_row<plan>(row, index)) return true;
+    if constexpr (!plan.partial_vectors()) return false;
+    const Element<plan.input>* from = row.base + vector_offset<plan>(index);
+    return overlaps_row<plan>(row, index) && from >= args.x &&
+           from + plan.vector_width <= args.x_end;
 }
 
 // What is not the row's becomes nothing.
 template <SoftmaxPlan plan>
-__device__ __forceinline__ void trim(const Window<const Element<plan.input>>& row,
-                                     Part<plan>& part) {
-    if constexpr (plan.cut()) {
+__device__ __forceinline__ void mask_outside_row(const RowView<const Element<plan.input>>& row,
+                                                 Fragment<plan>& fragment) {
+    if constexpr (plan.partial_vectors()) {
 #pragma unroll
-        for (int i = 0; i < plan.accesses(); ++i) {
-            const int offset = place<plan>(i);
-            if (!touched<plan>(row, i) || whole<plan>(row, i)) continue;
+        for (int i = 0; i < plan.vectors_per_thread(); ++i) {
+            const int offset = vector_offset<plan>(i);
+            if (!overlaps_row<plan>(row, i) || inside_row<plan>(row, i)) continue;
 #pragma unroll
-            for (int e = 0; e < plan.vector; ++e) {
+            for (int e = 0; e < plan.vector_width; ++e) {
                 if (offset + e < row.begin || offset + e >= row.end) {
-                    part.put_nothing(i * plan.vector + e);
+                    fragment.set_minus_infinity(i * plan.vector_width + e);
                 }
             }
         }
@@ -64,50 +65,50 @@ __device__ __forceinline__ void trim(const Window<const Element<plan.input>>& ro
 }
 
 template <SoftmaxPlan plan>
-__device__ __forceinline__ void read(const Window<const Element<plan.input>>& row, Part<plan>& part,
-                                     const SoftmaxArguments& args) {
+__device__ __forceinline__ void load_row(const RowView<const Element<plan.input>>& row,
+                                         Fragment<plan>& fragment, const SoftmaxArguments& args) {
 #pragma unroll
-    for (int i = 0; i < plan.accesses(); ++i) {
-        const int offset = place<plan>(i), first = i * plan.vector;
-        if (readable<plan>(row, i, args)) {
-            part.take(first, row.base + offset);
+    for (int i = 0; i < plan.vectors_per_thread(); ++i) {
+        const int offset = vector_offset<plan>(i), first = i * plan.vector_width;
+        if (can_load_vector<plan>(row, i, args)) {
+            fragment.load_vector(first, row.base + offset);
         } else {
 #pragma unroll
-            for (int e = 0; e < plan.vector; ++e) {
+            for (int e = 0; e < plan.vector_width; ++e) {
                 const int at = offset + e;
-                if (plan.cut() && at >= row.begin && at < row.end) {
-                    part.put(first + e, row.base[at]);
+                if (plan.partial_vectors() && at >= row.begin && at < row.end) {
+                    fragment.set(first + e, row.base[at]);
                 } else {
-                    part.put_nothing(first + e);
+                    fragment.set_minus_infinity(first + e);
                 }
             }
         }
     }
-    trim<plan>(row, part);
+    mask_outside_row<plan>(row, fragment);
 }
 
 // The places in shared memory into which a block's threads copy the values that they will read
 // themselves: nobody waits for another's copies.
 template <SoftmaxPlan plan>
-__device__ __forceinline__ Element<plan.input>* landing(char* shared, int access) {
+__device__ __forceinline__ Element<plan.input>* staging_slot(char* shared, int index) {
     return reinterpret_cast<Element<plan.input>*>(shared) +
-           (access * plan.block_threads + static_cast<int>(threadIdx.x)) * plan.vector;
+           (index * plan.block_threads + static_cast<int>(threadIdx.x)) * plan.vector_width;
 }
 
-// Starts copying a row; `arrived` takes it.
+// Starts copying a row; `load_staged_row` takes it.
 template <SoftmaxPlan plan>
-__device__ __forceinline__ void stage(const Window<const Element<plan.input>>& row, char* shared,
-                                      const SoftmaxArguments& args) {
-    constexpr int kBytes = sizeof(Element<plan.input>) * plan.vector;
+__device__ __forceinline__ void stage_row(const RowView<const Element<plan.input>>& row,
+                                          char* shared, const SoftmaxArguments& args) {
+    constexpr int kBytes = sizeof(Element<plan.input>) * plan.vector_width;
 #pragma unroll
-    for (int i = 0; i < plan.accesses(); ++i) {
-        const int offset = place<plan>(i);
-        Element<plan.input>* to = landing<plan>(shared, i);
-        if (readable<plan>(row, i, args)) {
+    for (int i = 0; i < plan.vectors_per_thread(); ++i) {
+        const int offset = vector_offset<plan>(i);
+        Element<plan.input>* to = staging_slot<plan>(shared, i);
+        if (can_load_vector<plan>(row, i, args)) {
             copy_async<kBytes>(to, row.base + offset, kBytes);
-        } else if constexpr (plan.cut()) {
+        } else if constexpr (plan.partial_vectors()) {
 #pragma unroll
-            for (int e = 0; e < plan.vector; ++e) {
+            for (int e = 0; e < plan.vector_width; ++e) {
                 const int at = offset + e;
                 if (at >= row.begin && at < row.end) to[e] = row.base[at];
             }
@@ -117,18 +118,18 @@ __device__ __forceinline__ void stage(const Window<const Element<plan.input>>& r
 }
 
 template <SoftmaxPlan plan>
-__device__ __forceinline__ void arrived(const Window<const Element<plan.input>>& row, char* shared,
-                                        Part<plan>& part) {
+__device__ __forceinline__ void load_staged_row(const RowView<const Element<plan.input>>& row,
+                                                char* shared, Fragment<plan>& fragment) {
     wait_copies<0>();
 #pragma unroll
-    for (int i = 0; i < plan.accesses(); ++i) {
-        const int first = i * plan.vector;
-        if (touched<plan>(row, i)) {
-            part.take(first, landing<plan>(shared, i));
+    for (int i = 0; i < plan.vectors_per_thread(); ++i) {
+        const int first = i * plan.vector_width;
+        if (overlaps_row<plan>(row, i)) {
+            fragment.load_vector(first, staging_slot<plan>(shared, i));
         } else {
 #pragma unroll
-            for (int e = 0; e < plan.vector; ++e) part.put_nothing(first + e);
+            for (int e = 0; e < plan.vector_width; ++e) fragment.set_minus_infinity(first + e);
         }
     }
-    trim<plan>(row, part);
+    mask_outside_row<plan>(row, fragment);
 }

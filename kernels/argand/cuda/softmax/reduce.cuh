@@ -4,156 +4,159 @@
 #include "exponential.cuh"
 
 // Integers that order like the numbers; a NaN is above all.
-__device__ __forceinline__ int ordered(float x) {
+__device__ __forceinline__ int to_ordered_int(float x) {
     const int bits = __float_as_int(x);
     return bits ^ ((bits >> 31) & 0x7fffffff);
 }
-__device__ __forceinline__ float unordered(int key) {
+__device__ __forceinline__ float from_ordered_int(int key) {
     return __int_as_float(key ^ ((key >> 31) & 0x7fffffff));
 }
 
-__device__ __forceinline__ void store_in_block(float* pointer, int rank, float x) {
+__device__ __forceinline__ void store_remote(float* pointer, int rank, float x) {
     asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(in_block(pointer, rank)), "f"(x)
                  : "memory");
 }
-__device__ __forceinline__ void store_in_block(double* pointer, int rank, double x) {
+__device__ __forceinline__ void store_remote(double* pointer, int rank, double x) {
     asm volatile("st.shared::cluster.f64 [%0], %1;" ::"r"(in_block(pointer, rank)), "d"(x)
                  : "memory");
 }
 
-struct Largest {
+struct MaxOp {
     template <typename T>
     __device__ __forceinline__ T operator()(T x, T y) const {
-        return larger(x, y);
+        return max_nan(x, y);
     }
     template <typename T>
-    static __device__ __forceinline__ T neutral() {
+    static __device__ __forceinline__ T identity() {
         return -static_cast<T>(infinity());
     }
 };
 
-struct Total {
+struct SumOp {
     template <typename T>
     __device__ __forceinline__ T operator()(T x, T y) const {
         return x + y;
     }
     template <typename T>
-    static __device__ __forceinline__ T neutral() {
+    static __device__ __forceinline__ T identity() {
         return T(0);
     }
 };
 
-template <int lanes, typename Join, typename T>
-__device__ __forceinline__ T over_lanes(T x, Join join) {
+template <int lanes, typename Op, typename T>
+__device__ __forceinline__ T warp_reduce(T x, Op op) {
 #pragma unroll
     for (int distance = lanes / 2; distance > 0; distance /= 2) {
-        x = join(x, __shfl_xor_sync(0xffffffffu, x, distance));
+        x = op(x, __shfl_xor_sync(0xffffffffu, x, distance));
     }
     return x;
 }
 
 template <int lanes>
-__device__ __forceinline__ float over_lanes(float x, Largest join) {
+__device__ __forceinline__ float warp_reduce(float x, MaxOp op) {
     if constexpr (lanes == kWarp) {
-        return unordered(__reduce_max_sync(0xffffffffu, ordered(x)));
+        return from_ordered_int(__reduce_max_sync(0xffffffffu, to_ordered_int(x)));
     } else {
-        return over_lanes<lanes, Largest, float>(x, join);
+        return warp_reduce<lanes, MaxOp, float>(x, op);
     }
 }
 
 // Joins a value over the threads of a row in a block; all of them get the same bits. Each kind of
 // agreement has places of its own: the barrier of one tells that the other's have been read.
-template <SoftmaxPlan plan, typename Join, typename T>
-__device__ __forceinline__ T over_block(T x, Join join, T (&warps)[kWarp]) {
+template <SoftmaxPlan plan, typename Op, typename T>
+__device__ __forceinline__ T block_reduce(T x, Op op, T (&warp_values)[kWarp]) {
     constexpr int kLanes = plan.row_threads < kWarp ? plan.row_threads : kWarp;
-    x = over_lanes<kLanes>(x, join);
+    x = warp_reduce<kLanes>(x, op);
     if constexpr (plan.row_threads > kWarp) {
         const int lane = threadIdx.x % kWarp;
-        if (lane == 0) warps[threadIdx.x / kWarp] = x;
+        if (lane == 0) warp_values[threadIdx.x / kWarp] = x;
         __syncthreads();
-        x = lane < plan.row_threads / kWarp ? warps[lane] : Join::template neutral<T>();
-        x = over_lanes<kWarp>(x, join);
+        x = lane < plan.row_threads / kWarp ? warp_values[lane] : Op::template identity<T>();
+        x = warp_reduce<kWarp>(x, op);
     }
     return x;
 }
 
 // Leaves a value with every block of the cluster, each at this block's place.
 template <SoftmaxPlan plan, typename T>
-__device__ __forceinline__ void tell_cluster(T x, T (&blocks)[kWarp]) {
+__device__ __forceinline__ void publish_to_cluster(T x, T (&block_values)[kWarp]) {
     static_assert(plan.row_threads > kWarp, "blocks share a row whose threads are a block");
-    if (threadIdx.x < plan.cluster) store_in_block(&blocks[cluster_rank()], threadIdx.x, x);
+    if (threadIdx.x < plan.blocks_per_row)
+        store_remote(&block_values[cluster_rank()], threadIdx.x, x);
 }
 
 template <SoftmaxPlan plan>
-struct Boards {
-    float magnitudes[kWarp];
-    Real<plan> maxima[kWarp];
-    Sum<plan> sums[kWarp];
+struct ReduceStorage {
+    float warp_absmax[kWarp];
+    ComputeType<plan> warp_maxima[kWarp];
+    AccumulatorType<plan> warp_sums[kWarp];
     // Of blocks, for this row and the next: a block may be a row ahead of one that still reads.
-    float block_magnitudes[2][kWarp];
-    Real<plan> block_maxima[2][kWarp];
-    Sum<plan> block_sums[2][kWarp];
+    float block_absmax[2][kWarp];
+    ComputeType<plan> block_maxima[2][kWarp];
+    AccumulatorType<plan> block_sums[2][kWarp];
 };
 
 // The largest magnitude of a row.
 template <SoftmaxPlan plan>
-__device__ __forceinline__ float largest_of_row(float x, Boards<plan>& boards, int parity) {
-    x = over_block<plan>(x, Largest{}, boards.magnitudes);
-    if constexpr (plan.cluster > 1) {
-        tell_cluster<plan>(x, boards.block_magnitudes[parity]);
+__device__ __forceinline__ float row_absmax(float x, ReduceStorage<plan>& storage, int buffer) {
+    x = block_reduce<plan>(x, MaxOp{}, storage.warp_absmax);
+    if constexpr (plan.blocks_per_row > 1) {
+        publish_to_cluster<plan>(x, storage.block_absmax[buffer]);
         cluster_arrive();
         cluster_wait();
         const int lane = threadIdx.x % kWarp;
-        x = over_lanes<kWarp>(lane < plan.cluster ? boards.block_magnitudes[parity][lane] : 0.0f,
-                              Largest{});
+        x = warp_reduce<kWarp>(
+            lane < plan.blocks_per_row ? storage.block_absmax[buffer][lane] : 0.0f, MaxOp{});
     }
     return x;
 }
 
 // Exponentials are taken about 0 where only -inf was seen.
 template <typename T>
-__device__ __forceinline__ T shift_for(T maximum) {
-    return maximum == Largest::neutral<T>() ? T(0) : maximum;
+__device__ __forceinline__ T finite_maximum(T maximum) {
+    return maximum == MaxOp::identity<T>() ? T(0) : maximum;
 }
 
 // What a sum about `mine` is multiplied by to be one about `all`; nothing where only -inf was seen.
 template <typename Exponentials, typename T>
-__device__ __forceinline__ auto change_to(const Exponentials& all, T maximum,
-                                          const SoftmaxArguments& args) {
-    const auto factor = Exponentials(shift_for(maximum), args).change(all, args);
-    return maximum == Largest::neutral<T>() ? decltype(factor)(0) : factor;
+__device__ __forceinline__ auto rescale_factor(const Exponentials& all, T maximum,
+                                               const SoftmaxArguments& args) {
+    const auto factor = Exponentials(finite_maximum(maximum), args).rescale_factor_to(all, args);
+    return maximum == MaxOp::identity<T>() ? decltype(factor)(0) : factor;
 }
 
 // The maximum and the sum of a row, from those of a block.
 template <SoftmaxPlan plan>
-struct RowSum {
-    Real<plan> maximum;
-    Sum<plan> sum;
-    Sum<plan> change;  // of a block's exponentials, to be about the row's maximum
+struct RowStatistics {
+    ComputeType<plan> maximum;
+    AccumulatorType<plan> sum;
+    AccumulatorType<plan> rescale;  // of a block's exponentials, to be about the row's maximum
 
-    RowSum() = default;
+    RowStatistics() = default;
 
-    __device__ __forceinline__ RowSum(Real<plan> block_maximum, Sum<plan> block_sum,
-                                      Boards<plan>& boards, int parity,
-                                      const SoftmaxArguments& args)
-        : maximum(block_maximum), sum(block_sum), change(1) {
-        if constexpr (plan.cluster > 1) {
-            tell_cluster<plan>(block_maximum, boards.block_maxima[parity]);
-            tell_cluster<plan>(block_sum, boards.block_sums[parity]);
+    __device__ __forceinline__ RowStatistics(ComputeType<plan> block_maximum,
+                                             AccumulatorType<plan> block_sum,
+                                             ReduceStorage<plan>& storage, int buffer,
+                                             const SoftmaxArguments& args)
+        : maximum(block_maximum), sum(block_sum), rescale(1) {
+        if constexpr (plan.blocks_per_row > 1) {
+            publish_to_cluster<plan>(block_maximum, storage.block_maxima[buffer]);
+            publish_to_cluster<plan>(block_sum, storage.block_sums[buffer]);
             cluster_arrive();
             cluster_wait();
             const int lane = threadIdx.x % kWarp;
-            const bool told = lane < plan.cluster;
-            const Real<plan> theirs =
-                told ? boards.block_maxima[parity][lane] : Largest::neutral<Real<plan>>();
-            maximum = over_lanes<kWarp>(theirs, Largest{});
-            const ExponentialsOf<plan> all(shift_for(maximum), args);
-            const Sum<plan> part = told ? boards.block_sums[parity][lane] : Sum<plan>(0);
-            sum = over_lanes<kWarp>(
-                theirs == Largest::neutral<Real<plan>>() ? Sum<plan>(0)
-                                                         : part * change_to(all, theirs, args),
-                Total{});
-            change = change_to(all, block_maximum, args);
+            const bool valid = lane < plan.blocks_per_row;
+            const ComputeType<plan> peer_maximum =
+                valid ? storage.block_maxima[buffer][lane] : MaxOp::identity<ComputeType<plan>>();
+            maximum = warp_reduce<kWarp>(peer_maximum, MaxOp{});
+            const ExponentialsOf<plan> all(finite_maximum(maximum), args);
+            const AccumulatorType<plan> peer_sum =
+                valid ? storage.block_sums[buffer][lane] : AccumulatorType<plan>(0);
+            sum = warp_reduce<kWarp>(peer_maximum == MaxOp::identity<ComputeType<plan>>()
+                                         ? AccumulatorType<plan>(0)
+                                         : peer_sum * rescale_factor(all, peer_maximum, args),
+                                     SumOp{});
+            rescale = rescale_factor(all, block_maximum, args);
         }
     }
 };

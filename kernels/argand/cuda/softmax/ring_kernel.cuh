@@ -19,238 +19,257 @@
 #include "ring_storage.cuh"
 #include "row_slice.cuh"
 
-constexpr int kPiece = 2048;  // bytes that the copy engine is asked for at a time
+constexpr int kCopyBytes = 2048;  // bytes that the copy engine is asked for at a time
 
 template <SoftmaxPlan plan>
-class Ring {
+class RingKernel {
     using In = Element<plan.input>;
     using E = ExponentialsOf<plan>;
-    static constexpr int kWarps = RingBoards<plan>::kWarps;
-    static constexpr int kServants = plan.cluster > 1 ? 3 : 2;  // loader, teller, listener
-    static constexpr int kWriters = plan.block_threads / kWarp - kWarps - kServants;
-    static_assert(kWriters > 0 && kWarps % kWriters == 0, "a writer has the parts of whole warps");
-    static constexpr int kGroup = 4;  // accesses whose values are read together
-    static_assert(!plan.wide && plan.held == Held::exact, "parts have an fp32 maximum and no scale");
-    static_assert(kWarps <= kWarp, "a lane of the teller has a warp's part");
+    static constexpr int kReduceWarps = RingStorage<plan>::kReduceWarps;
+    static constexpr int kServiceWarps =
+        plan.blocks_per_row > 1 ? 3 : 2;  // loader, teller, listener
+    static constexpr int kEpilogueWarps = plan.block_threads / kWarp - kReduceWarps - kServiceWarps;
+    static_assert(kEpilogueWarps > 0 && kReduceWarps % kEpilogueWarps == 0,
+                  "a writer has the parts of whole warps");
+    static constexpr int kVectorsAtOnce = 4;  // accesses whose values are read together
+    static_assert(!plan.compute_fp64 && plan.input_rounding == InputRounding::exact,
+                  "parts have an fp32 maximum and no scale");
+    static_assert(kReduceWarps <= kWarp, "a lane of the teller has a warp's part");
 
-    static constexpr int kArrivals = plan.watched ? kWarp : 1;  // of a warp
+    static constexpr int kArrivalsPerWarp = plan.arrive_per_lane ? kWarp : 1;  // of a warp
 
     const SoftmaxArguments& args;
-    RingBoards<plan>& boards;
-    const Slices<plan> slices;
-    const int stages, lag;
-    const int64 step;
-    const int turns;
+    RingStorage<plan>& storage;
+    const RowSlice<plan> slice;
+    const int load_stages, epilogue_stages;
+    const int64 row_step;
+    const int num_rows;
 
     // All that a warp has read and written is done. One lane says so for it: the lanes before have
     // met. compute-sanitizer does not see that they have, unless each of them arrives.
     __device__ __forceinline__ static void arrive(unsigned long long& barrier) {
-        if constexpr (!plan.watched) __syncwarp();
-        if (plan.watched || threadIdx.x % kWarp == 0) barrier_arrive(shared_address(&barrier));
+        if constexpr (!plan.arrive_per_lane) __syncwarp();
+        if (plan.arrive_per_lane || threadIdx.x % kWarp == 0)
+            barrier_arrive(shared_address(&barrier));
     }
 
-    __device__ __forceinline__ void load() const {
-        Place stage{0, 0};
-        const In* row = slices.first_row();
-        for (int turn = 0; turn < turns;
-             ++turn, row += step * args.x_stride, stage.next(stages)) {
-            const uint32 barrier = shared_address(&boards.full[stage.index]);
-            if (turn >= stages) {
-                barrier_wait(shared_address(&boards.empty[stage.index]), stage.parity ^ 1);
+    __device__ __forceinline__ void produce() const {
+        PipelineState stage{0, 0};
+        const In* row = slice.first_row();
+        for (int iteration = 0; iteration < num_rows;
+             ++iteration, row += row_step * args.x_stride, stage.advance(load_stages)) {
+            const uint32 barrier = shared_address(&storage.full[stage.index]);
+            if (iteration >= load_stages) {
+                barrier_wait(shared_address(&storage.empty[stage.index]), stage.phase ^ 1);
             }
-            const auto from = slices.window(row, slices.phase_of(row), 0);
-            const typename Slices<plan>::Copied copied(from, args);
+            const auto from = slice.view(row, slice.misalignment_of(row), 0);
+            const typename RowSlice<plan>::CopyRange copied(from, args);
             const int bytes = (copied.end - copied.begin) * static_cast<int>(sizeof(In));
             if (bytes <= 0) {
                 barrier_arrive(barrier);
                 continue;
             }
             barrier_expect(barrier, bytes);
-            const uint32 target = shared_address(slices.place_of(stage.index) + copied.begin);
+            const uint32 target = shared_address(slice.buffer(stage.index) + copied.begin);
             const auto* source = reinterpret_cast<const char*>(from.base + copied.begin);
-            for (int done = 0; done < bytes; done += kPiece) {
-                copy_bulk(target + done, source + done, min(kPiece, bytes - done), barrier);
+            for (int done = 0; done < bytes; done += kCopyBytes) {
+                copy_bulk(target + done, source + done, min(kCopyBytes, bytes - done), barrier);
             }
         }
     }
 
     // A thread's values, and leave for the copy engine to bring others in their place.
-    __device__ __forceinline__ void take(const In* row, const Window<const In>& from,
-                                         const Place& stage, Part<plan>& part) const {
-        const In* staged = slices.place_of(stage.index) + static_cast<int>(threadIdx.x) * plan.vector;
-        barrier_wait(shared_address(&boards.full[stage.index]), stage.parity);
+    __device__ __forceinline__ void load_fragment(const In* row, const RowView<const In>& from,
+                                                  const PipelineState& stage,
+                                                  Fragment<plan>& fragment) const {
+        const In* staged =
+            slice.buffer(stage.index) + static_cast<int>(threadIdx.x) * plan.vector_width;
+        barrier_wait(shared_address(&storage.full[stage.index]), stage.phase);
 #pragma unroll
-        for (int i = 0; i < plan.accesses(); ++i) slices.take_access(from, i, staged, part);
-        arrive(boards.empty[stage.index]);
-        if constexpr (plan.cut()) slices.trim_slice(row, part);
+        for (int i = 0; i < plan.vectors_per_thread(); ++i)
+            slice.load_vector(from, i, staged, fragment);
+        arrive(storage.empty[stage.index]);
+        if constexpr (plan.partial_vectors()) slice.mask_slice(row, fragment);
     }
 
     // The warp's part of a row; exponentials take the values' places where they do in `plan`.
-    __device__ __forceinline__ void sum(const Window<const In>& from, int turn, const Place& board,
-                                        In* waiting, Part<plan>& part) const {
-        const float largest = largest_of<plan>(part);
-        const float maximum = over_lanes<kWarp>(largest, Largest{});
-        const E exponentials(shift_for(maximum), args);
-        Sum<plan> total{};
-        add_all<plan>(part, from.end, total, exponentials, args);
-        total = over_lanes<kWarp>(corrected<plan>(total, largest, exponentials, args), Total{});
-        if (turn >= lag) {
-            barrier_wait(shared_address(&boards.gone[board.index]), board.parity ^ 1);
+    __device__ __forceinline__ void reduce_row(const RowView<const In>& from, int iteration,
+                                               const PipelineState& slot, In* pending,
+                                               Fragment<plan>& fragment) const {
+        const float thread_max = fragment_max<plan>(fragment);
+        const float maximum = warp_reduce<kWarp>(thread_max, MaxOp{});
+        const E exponentials(finite_maximum(maximum), args);
+        AccumulatorType<plan> sum{};
+        accumulate_exponentials<plan>(fragment, from.end, sum, exponentials, args);
+        sum = warp_reduce<kWarp>(
+            with_rounding_correction<plan>(sum, thread_max, exponentials, args), SumOp{});
+        if (iteration >= epilogue_stages) {
+            barrier_wait(shared_address(&storage.slot_empty[slot.index]), slot.phase ^ 1);
         }
-        slices.keep(from, part, waiting);
+        slice.store_pending(from, fragment, pending);
         if (threadIdx.x % kWarp == 0) {
-            boards.maxima[board.index][threadIdx.x / kWarp] = maximum;
-            boards.sums[board.index][threadIdx.x / kWarp] = total;
+            storage.warp_maxima[slot.index][threadIdx.x / kWarp] = maximum;
+            storage.warp_sums[slot.index][threadIdx.x / kWarp] = sum;
         }
-        arrive(boards.told[board.index]);
+        arrive(storage.partials_full[slot.index]);
     }
 
-    __device__ __forceinline__ void sum_all() const {
-        Place stage{0, 0}, board{0, 0};
-        const int mine = static_cast<int>(threadIdx.x) * plan.vector;
-        const In* row = slices.first_row();
-        for (int turn = 0; turn < turns; ++turn, row += step * args.x_stride) {
-            const auto from = slices.window(row, slices.phase_of(row), mine);
-            Part<plan> part;
-            take(row, from, stage, part);
-            sum(from, turn, board, slices.place_of(stages + board.index) + mine, part);
-            stage.next(stages);
-            board.next(lag);
+    __device__ __forceinline__ void reduce() const {
+        PipelineState stage{0, 0}, slot{0, 0};
+        const int thread_offset = static_cast<int>(threadIdx.x) * plan.vector_width;
+        const In* row = slice.first_row();
+        for (int iteration = 0; iteration < num_rows;
+             ++iteration, row += row_step * args.x_stride) {
+            const auto from = slice.view(row, slice.misalignment_of(row), thread_offset);
+            Fragment<plan> fragment;
+            load_fragment(row, from, stage, fragment);
+            reduce_row(from, iteration, slot,
+                       slice.buffer(load_stages + slot.index) + thread_offset, fragment);
+            stage.advance(load_stages);
+            slot.advance(epilogue_stages);
         }
     }
 
     // What the summer left whose warp and first value these are.
-    __device__ __forceinline__ void write_part(Element<plan.output>* row, int phase, int board, int warp,
-                                               int first_value,
-                                               const Outcome<plan>& outcome) const {
-        const float change = boards.changes[board][warp];
-        const In* waiting = slices.place_of(stages + board) + first_value;
-        const auto to = slices.window(row, phase, first_value);
+    __device__ __forceinline__ void write_fragment(Element<plan.output>* row, int misalignment,
+                                                   int slot, int warp, int first_value,
+                                                   const Epilogue<plan>& epilogue) const {
+        const float rescale = storage.rescales[slot][warp];
+        const In* pending = slice.buffer(load_stages + slot) + first_value;
+        const auto to = slice.view(row, misalignment, first_value);
 #pragma unroll
-        for (int first = 0; first < plan.accesses(); first += kGroup) {
-            Part<plan> part;
+        for (int first = 0; first < plan.vectors_per_thread(); first += kVectorsAtOnce) {
+            Fragment<plan> fragment;
 #pragma unroll
-            for (int i = first; i < first + kGroup && i < plan.accesses(); ++i) {
-                slices.take_access(to, i, waiting, part);
+            for (int i = first; i < first + kVectorsAtOnce && i < plan.vectors_per_thread(); ++i) {
+                slice.load_vector(to, i, pending, fragment);
             }
 #pragma unroll
-            for (int i = first; i < first + kGroup && i < plan.accesses(); ++i) {
-                write_access<plan>(
-                    to, i, [&](int v) { return outcome.of(part.at(v), change, args); });
+            for (int i = first; i < first + kVectorsAtOnce && i < plan.vectors_per_thread(); ++i) {
+                write_vector<plan>(
+                    to, i, [&](int v) { return epilogue.apply(fragment.value(v), rescale, args); });
             }
         }
     }
 
-    __device__ __forceinline__ void write_all() const {
-        Place board{0, 0};
-        const In* row = slices.first_row();
-        auto* out = static_cast<Element<plan.output>*>(args.out) + slices.team * args.out_stride;
-        for (int turn = 0; turn < turns; ++turn, board.next(lag)) {
-            barrier_wait(shared_address(&boards.heard[board.index]), board.parity);
-            const Outcome<plan> outcome = boards.outcome(board.index);
+    __device__ __forceinline__ void run_epilogue() const {
+        PipelineState slot{0, 0};
+        const In* row = slice.first_row();
+        auto* out = static_cast<Element<plan.output>*>(args.out) + slice.group * args.out_stride;
+        for (int iteration = 0; iteration < num_rows; ++iteration, slot.advance(epilogue_stages)) {
+            barrier_wait(shared_address(&storage.statistics_full[slot.index]), slot.phase);
+            const Epilogue<plan> epilogue = storage.epilogue(slot.index);
             if constexpr (plan.operation == Operation::logsumexp) {
-                if (slices.rank == 0 && threadIdx.x == plan.row_threads) outcome.put_total(out);
+                if (slice.rank == 0 && threadIdx.x == plan.row_threads)
+                    epilogue.write_logsumexp(out);
             } else {
-                const int phase = slices.phase_of(row), lane = threadIdx.x % kWarp;
+                const int misalignment = slice.misalignment_of(row), lane = threadIdx.x % kWarp;
 #pragma unroll 1
-                for (int warp = threadIdx.x / kWarp - kWarps; warp < kWarps; warp += kWriters) {
-                    write_part(out, phase, board.index, warp, (warp * kWarp + lane) * plan.vector,
-                               outcome);
+                for (int warp = threadIdx.x / kWarp - kReduceWarps; warp < kReduceWarps;
+                     warp += kEpilogueWarps) {
+                    write_fragment(out, misalignment, slot.index, warp,
+                                   (warp * kWarp + lane) * plan.vector_width, epilogue);
                 }
             }
-            arrive(boards.gone[board.index]);
-            row += step * args.x_stride;
-            out += step * args.out_stride;
+            arrive(storage.slot_empty[slot.index]);
+            row += row_step * args.x_stride;
+            out += row_step * args.out_stride;
         }
     }
 
     // The row's maximum and sum, by all lanes of a warp.
-    __device__ __forceinline__ void answer(int board, const Finding& found) const {
+    __device__ __forceinline__ void publish_statistics(int slot, const RowPartial& partial) const {
         const int lane = threadIdx.x % kWarp;
-        const Outcome<plan> outcome(found.maximum, static_cast<Sum<plan>>(found.sum), args);
-        if constexpr (plan.replaces()) {
-            if (lane < kWarps) {
-                boards.changes[board][lane] = static_cast<float>(
-                    change_to(outcome.exponentials, boards.maxima[board][lane], args));
+        const Epilogue<plan> epilogue(partial.maximum,
+                                      static_cast<AccumulatorType<plan>>(partial.sum), args);
+        if constexpr (plan.keeps_exponentials()) {
+            if (lane < kReduceWarps) {
+                storage.rescales[slot][lane] = static_cast<float>(
+                    rescale_factor(epilogue.exponentials, storage.warp_maxima[slot][lane], args));
             }
         }
-        if (lane == 0) boards.outcome(board) = outcome;
-        arrive(boards.heard[board]);
+        if (lane == 0) storage.epilogue(slot) = epilogue;
+        arrive(storage.statistics_full[slot]);
     }
 
-    template <typename Tell>
-    __device__ __forceinline__ void join_warps(Tell tell_others) const {
+    template <typename Publish>
+    __device__ __forceinline__ void combine_warps(Publish publish) const {
         const int lane = threadIdx.x % kWarp;
-        Place board{0, 0};
-        for (int turn = 0; turn < turns; ++turn, board.next(lag)) {
-            barrier_wait(shared_address(&boards.told[board.index]), board.parity);
-            Finding parts[1] = {nothing()};
-            if (lane < kWarps) {
-                parts[0].maximum = boards.maxima[board.index][lane];
-                parts[0].sum = boards.sums[board.index][lane];
+        PipelineState slot{0, 0};
+        for (int iteration = 0; iteration < num_rows; ++iteration, slot.advance(epilogue_stages)) {
+            barrier_wait(shared_address(&storage.partials_full[slot.index]), slot.phase);
+            RowPartial partials[1] = {empty_partial()};
+            if (lane < kReduceWarps) {
+                partials[0].maximum = storage.warp_maxima[slot.index][lane];
+                partials[0].sum = storage.warp_sums[slot.index][lane];
             }
-            tell_others(turn, board.index, joined<plan>(parts, args));
+            publish(iteration, slot.index, combine_partials<plan>(partials, args));
         }
     }
 
-   public:
-    __device__ __forceinline__ Ring(const SoftmaxArguments& args, RingBoards<plan>& boards,
-                                    char* shared)
+ public:
+    __device__ __forceinline__ RingKernel(const SoftmaxArguments& args, RingStorage<plan>& storage,
+                                          char* shared)
         : args(args),
-          boards(boards),
-          slices(args, shared),
-          stages(static_cast<int>(args.stages)),
-          lag(static_cast<int>(args.lag)),
-          step(gridDim.x / plan.cluster),
-          turns(static_cast<int>((args.rows - 1 - slices.team) / step + 1)) {}
+          storage(storage),
+          slice(args, shared),
+          load_stages(static_cast<int>(args.load_stages)),
+          epilogue_stages(static_cast<int>(args.epilogue_stages)),
+          row_step(gridDim.x / plan.blocks_per_row),
+          num_rows(static_cast<int>((args.rows - 1 - slice.group) / row_step + 1)) {}
 
     __device__ __forceinline__ void run() const {
         if (threadIdx.x == 0) {
-            for (int i = 0; i < kMostStages; ++i) {
-                barrier_init(shared_address(&boards.full[i]), 1);
-                barrier_init(shared_address(&boards.empty[i]), kWarps * kArrivals);
+            for (int i = 0; i < kMaxLoadStages; ++i) {
+                barrier_init(shared_address(&storage.full[i]), 1);
+                barrier_init(shared_address(&storage.empty[i]), kReduceWarps * kArrivalsPerWarp);
             }
-            for (int i = 0; i < kMostLag; ++i) {
-                barrier_init(shared_address(&boards.told[i]), kWarps * kArrivals);
-                barrier_init(shared_address(&boards.heard[i]), kArrivals);
-                barrier_init(shared_address(&boards.gone[i]), kWriters * kArrivals);
+            for (int i = 0; i < kMaxEpilogueStages; ++i) {
+                barrier_init(shared_address(&storage.partials_full[i]),
+                             kReduceWarps * kArrivalsPerWarp);
+                barrier_init(shared_address(&storage.statistics_full[i]), kArrivalsPerWarp);
+                barrier_init(shared_address(&storage.slot_empty[i]),
+                             kEpilogueWarps * kArrivalsPerWarp);
             }
             barrier_init_fence();
         }
         __syncthreads();
         const int warp = threadIdx.x / kWarp;
-        if (warp < kWarps) {
-            sum_all();
-        } else if (warp < kWarps + kWriters) {
-            write_all();
-        } else if (warp == kWarps + kWriters) {
-            if (threadIdx.x % kWarp == 0) load();
+        if (warp < kReduceWarps) {
+            reduce();
+        } else if (warp < kReduceWarps + kEpilogueWarps) {
+            run_epilogue();
+        } else if (warp == kReduceWarps + kEpilogueWarps) {
+            if (threadIdx.x % kWarp == 0) produce();
             __syncwarp();
-        } else if constexpr (plan.cluster == 1) {
-            if (warp == kWarps + kWriters + 1) {
-                join_warps([&](int, int board, const Finding& found) { answer(board, found); });
+        } else if constexpr (plan.blocks_per_row == 1) {
+            if (warp == kReduceWarps + kEpilogueWarps + 1) {
+                combine_warps([&](int, int slot, const RowPartial& partial) {
+                    publish_statistics(slot, partial);
+                });
             }
         } else {
-            Exchange<plan> exchange(args, slices.team, slices.rank);
-            if (warp == kWarps + kWriters + 1) {
-                join_warps([&](int turn, int, const Finding& found) {
-                    if (threadIdx.x % kWarp == 0) exchange.tell_all(turn, found);
+            Exchange<plan> exchange(args, slice.group, slice.rank);
+            if (warp == kReduceWarps + kEpilogueWarps + 1) {
+                combine_warps([&](int iteration, int, const RowPartial& partial) {
+                    if (threadIdx.x % kWarp == 0) exchange.publish(iteration, partial);
                 });
             } else {
-                Place board{0, 0};
-                for (int turn = 0; turn < turns; ++turn, board.next(lag)) {
-                    barrier_wait(shared_address(&boards.told[board.index]), board.parity);
-                    answer(board.index, exchange.hear(turn, args));
+                PipelineState slot{0, 0};
+                for (int iteration = 0; iteration < num_rows;
+                     ++iteration, slot.advance(epilogue_stages)) {
+                    barrier_wait(shared_address(&storage.partials_full[slot.index]), slot.phase);
+                    publish_statistics(slot.index, exchange.gather(iteration, args));
                 }
-                exchange.leave();
+                exchange.finish();
             }
         }
     }
 };
 
 template <SoftmaxPlan plan>
-__device__ __forceinline__ void ring_rows(const SoftmaxArguments& args) {
+__device__ __forceinline__ void softmax_ring_rows(const SoftmaxArguments& args) {
     extern __shared__ __align__(128) char shared[];
-    __shared__ RingBoards<plan> boards;
-    Ring<plan>(args, boards, shared).run();
+    __shared__ RingStorage<plan> storage;
+    RingKernel<plan>(args, storage, shared).run();
 }

@@ -2,36 +2,36 @@
 #pragma once
 #include "exchange.cuh"
 
-constexpr int kMostStages = 8;
+constexpr int kMaxLoadStages = 8;
 
 template <SoftmaxPlan plan>
-struct RingBoards {
-    static constexpr int kWarps = plan.row_threads / kWarp;
-    alignas(8) unsigned long long full[kMostStages];
-    unsigned long long empty[kMostStages];
+struct RingStorage {
+    static constexpr int kReduceWarps = plan.row_threads / kWarp;
+    alignas(8) unsigned long long full[kMaxLoadStages];
+    unsigned long long empty[kMaxLoadStages];
     // Of the rows that wait for their sums:
-    unsigned long long told[kMostLag];
-    unsigned long long heard[kMostLag];
-    unsigned long long gone[kMostLag];
-    alignas(16) char outcomes[kMostLag][(sizeof(Outcome<plan>) + 15) / 16 * 16];
-    Sum<plan> sums[kMostLag][kWarps];
-    float maxima[kMostLag][kWarps];
-    float changes[kMostLag][kWarps];
+    unsigned long long partials_full[kMaxEpilogueStages];
+    unsigned long long statistics_full[kMaxEpilogueStages];
+    unsigned long long slot_empty[kMaxEpilogueStages];
+    alignas(16) char epilogues[kMaxEpilogueStages][(sizeof(Epilogue<plan>) + 15) / 16 * 16];
+    AccumulatorType<plan> warp_sums[kMaxEpilogueStages][kReduceWarps];
+    float warp_maxima[kMaxEpilogueStages][kReduceWarps];
+    float rescales[kMaxEpilogueStages][kReduceWarps];
 
-    __device__ __forceinline__ Outcome<plan>& outcome(int index) {
-        return *reinterpret_cast<Outcome<plan>*>(outcomes[index]);
+    __device__ __forceinline__ Epilogue<plan>& epilogue(int index) {
+        return *reinterpret_cast<Epilogue<plan>*>(epilogues[index]);
     }
 };
 
 // A turn's place among `count`, and the parity of the barriers there.
-struct Place {
+struct PipelineState {
     int index;
-    uint32 parity;
+    uint32 phase;
 
-    __device__ __forceinline__ void next(int count) {
+    __device__ __forceinline__ void advance(int count) {
         if (++index == count) {
             index = 0;
-            parity ^= 1;
+            phase ^= 1;
         }
     }
 };

@@ -10,92 +10,101 @@ struct Row {
 
     const In* x;
     Out* out;
-    int64 columns;  // none where there is no such row: its threads agree with their neighbours
-    int phase;      // elements between a line's boundary and the row's begin
-    int position;
+    int64 columns;     // none where there is no such row: its threads agree with their neighbours
+    int misalignment;  // elements between a line's boundary and the row's begin
+    int thread_rank;
 
-    __device__ __forceinline__ Row(const SoftmaxArguments& args, int64 row, int position)
+    __device__ __forceinline__ Row(const SoftmaxArguments& args, int64 row, int thread_rank)
         : x(static_cast<const In*>(args.x) + row * args.x_stride),
           out(static_cast<Out*>(args.out) + row * args.out_stride),
           columns(row < args.rows ? args.columns : 0),
-          phase(0),
-          position(position) {
-        if constexpr (plan.edges) {
-            phase = static_cast<int>(reinterpret_cast<unsigned long long>(x) / sizeof(In)) &
-                    (plan.line() - 1);
+          misalignment(0),
+          thread_rank(thread_rank) {
+        if constexpr (plan.unaligned_rows) {
+            misalignment = static_cast<int>(reinterpret_cast<unsigned long long>(x) / sizeof(In)) &
+                           (plan.tile_alignment() - 1);
         }
     }
 
     __device__ __forceinline__ int tiles() const {
-        return static_cast<int>((columns + phase + plan.tile() - 1) / plan.tile());
+        return static_cast<int>((columns + misalignment + plan.tile_columns() - 1) /
+                                plan.tile_columns());
     }
 
     template <typename T>
-    __device__ __forceinline__ Window<T> window(T* from, int tile) const {
-        const int64 start = static_cast<int64>(tile) * plan.tile();
-        const int64 left = columns == 0 ? 0 : columns + phase - start;
-        const int skipped = position * plan.vector;
-        return {from - phase + start + skipped, (tile == 0 ? phase : 0) - skipped,
-                static_cast<int>(left < plan.tile() ? left : plan.tile()) - skipped};
+    __device__ __forceinline__ RowView<T> view(T* from, int tile) const {
+        const int64 start = static_cast<int64>(tile) * plan.tile_columns();
+        const int64 left = columns == 0 ? 0 : columns + misalignment - start;
+        const int skipped = thread_rank * plan.vector_width;
+        return {
+            from - misalignment + start + skipped, (tile == 0 ? misalignment : 0) - skipped,
+            static_cast<int>(left < plan.tile_columns() ? left : plan.tile_columns()) - skipped};
     }
 };
 
 template <SoftmaxPlan plan>
-__device__ __forceinline__ void hold_all(Part<plan>& part, int exponent) {
-    if constexpr (plan.held != Held::exact) {
+__device__ __forceinline__ void round_fragment(Fragment<plan>& fragment, int exponent) {
+    if constexpr (plan.input_rounding != InputRounding::exact) {
 #pragma unroll
-        for (int i = 0; i < plan.values; ++i) part.word[i] = hold<plan>(part.word[i], exponent);
+        for (int i = 0; i < plan.values_per_thread; ++i)
+            fragment.words[i] = round_input<plan>(fragment.words[i], exponent);
     }
 }
 
 template <SoftmaxPlan plan>
-__device__ __forceinline__ Real<plan> largest_of(const Part<plan>& part) {
+__device__ __forceinline__ ComputeType<plan> fragment_max(const Fragment<plan>& fragment) {
     if constexpr (plan.packed()) {
-        uint32 pair = part.word[0];
+        uint32 pair = fragment.words[0];
 #pragma unroll
-        for (int i = 1; i < plan.values / 2; ++i) pair = larger_pair<plan.input>(pair, part.word[i]);
-        return larger(unpacked<plan.input>(pair, false), unpacked<plan.input>(pair, true));
+        for (int i = 1; i < plan.values_per_thread / 2; ++i)
+            pair = max_nan_pair<plan.input>(pair, fragment.words[i]);
+        return max_nan(unpack_half<plan.input>(pair, false), unpack_half<plan.input>(pair, true));
     } else {
-        Real<plan> maximum = part.word[0];
+        ComputeType<plan> maximum = fragment.words[0];
 #pragma unroll
-        for (int i = 1; i < plan.values; ++i) maximum = larger(maximum, part.word[i]);
+        for (int i = 1; i < plan.values_per_thread; ++i)
+            maximum = max_nan(maximum, fragment.words[i]);
         return maximum;
     }
 }
 
 template <SoftmaxPlan plan>
-__device__ __forceinline__ float largest_magnitude(const Part<plan>& part, float found) {
+__device__ __forceinline__ float fragment_absmax(const Fragment<plan>& fragment, float absmax) {
 #pragma unroll
-    for (int i = 0; i < plan.values; ++i) {
-        found = fmaxf(found, __uint_as_float(finite_magnitude(part.at(i))));
+    for (int i = 0; i < plan.values_per_thread; ++i) {
+        absmax = fmaxf(absmax, __uint_as_float(finite_magnitude(fragment.value(i))));
     }
-    return found;
+    return absmax;
 }
 
 // The sum of e^(s x) over a tile, of which a thread has `end` elements; a result's numerators take
 // the values' places. What lies beyond the row is passed over in a branch: it also keeps the
 // assembler from computing more exponentials at a time than there are registers for.
 template <SoftmaxPlan plan>
-__device__ __forceinline__ void add_all(Part<plan>& part, int end, Sum<plan>& sum,
-                                        const ExponentialsOf<plan>& exponentials,
-                                        const SoftmaxArguments& args) {
-    // Two of the largest terms meet in one thread where few share a row; see `corrected`.
-    constexpr bool kExact = plan.row_threads < kWarp;
-    if constexpr (plan.replaces()) {
+__device__ __forceinline__ void accumulate_exponentials(Fragment<plan>& fragment, int end,
+                                                        AccumulatorType<plan>& sum,
+                                                        const ExponentialsOf<plan>& exponentials,
+                                                        const SoftmaxArguments& args) {
+    // Two of the largest terms meet in one thread where few share a row; see `with_rounding_correction`.
+    constexpr bool kExactSum = plan.row_threads < kWarp;
+    if constexpr (plan.keeps_exponentials()) {
         if (exponentials.origin != 0) {  // seldom: once here, and not with each value below
 #pragma unroll
-            for (int i = 0; i < plan.values; ++i) part.word[i] -= exponentials.origin;
+            for (int i = 0; i < plan.values_per_thread; ++i)
+                fragment.words[i] -= exponentials.origin;
         }
     }
 #pragma unroll
-    for (int first = 0; first < plan.values; first += plan.vector) {
-        if (first * plan.team() >= end) continue;
+    for (int first = 0; first < plan.values_per_thread; first += plan.vector_width) {
+        if (first * plan.threads_per_row() >= end) continue;
 #pragma unroll
-        for (int i = first; i < first + plan.vector; ++i) {
-            if constexpr (plan.replaces()) {
-                part.word[i] = exponentials.template add<kExact>(part.word[i], args, sum);
+        for (int i = first; i < first + plan.vector_width; ++i) {
+            if constexpr (plan.keeps_exponentials()) {
+                fragment.words[i] =
+                    exponentials.template accumulate<kExactSum>(fragment.words[i], args, sum);
             } else {
-                exponentials.template add<kExact>(part.at(i) - exponentials.origin, args, sum);
+                exponentials.template accumulate<kExactSum>(fragment.value(i) - exponentials.origin,
+                                                            args, sum);
             }
         }
     }
@@ -103,30 +112,33 @@ __device__ __forceinline__ void add_all(Part<plan>& part, int end, Sum<plan>& su
 
 // A thread's sum when its largest term, of `maximum`, counts as it is and not as it was rounded.
 template <SoftmaxPlan plan>
-__device__ __forceinline__ Sum<plan> corrected(Sum<plan> sum, Real<plan> maximum,
-                                               const ExponentialsOf<plan>& exponentials,
-                                               const SoftmaxArguments& args) {
+__device__ __forceinline__ AccumulatorType<plan> with_rounding_correction(
+    AccumulatorType<plan> sum, ComputeType<plan> maximum, const ExponentialsOf<plan>& exponentials,
+    const SoftmaxArguments& args) {
     if constexpr (plan.row_threads < kWarp) return sum;
-    return sum + exponentials.correction(maximum, args);
+    return sum + exponentials.rounding_correction(maximum, args);
 }
 
 // The exponent that scales a row for fp16; 0 where it is not scaled.
 template <SoftmaxPlan plan>
-__device__ __forceinline__ int scale_of(float magnitude, Boards<plan>& boards, int parity) {
-    if constexpr (plan.held != Held::fp16) return 0;
-    return scale_exponent(__float_as_uint(largest_of_row<plan>(magnitude, boards, parity)));
+__device__ __forceinline__ int row_scale_exponent(float absmax, ReduceStorage<plan>& storage,
+                                                  int buffer) {
+    if constexpr (plan.input_rounding != InputRounding::fp16) return 0;
+    return scale_exponent(__float_as_uint(row_absmax<plan>(absmax, storage, buffer)));
 }
 
 // Writes a tile. `found` has the row's maximum and sum.
 template <SoftmaxPlan plan>
-__device__ __forceinline__ void put(const Row<plan>& row, int tile, const Part<plan>& part,
-                                    const RowSum<plan>& found, const SoftmaxArguments& args) {
-    const Outcome<plan> outcome(found.maximum, found.sum, args);
+__device__ __forceinline__ void write_tile(const Row<plan>& row, int tile,
+                                           const Fragment<plan>& fragment,
+                                           const RowStatistics<plan>& statistics,
+                                           const SoftmaxArguments& args) {
+    const Epilogue<plan> epilogue(statistics.maximum, statistics.sum, args);
     if constexpr (plan.operation == Operation::logsumexp) {
-        if (row.position == 0 && row.columns != 0) outcome.put_total(row.out);
+        if (row.thread_rank == 0 && row.columns != 0) epilogue.write_logsumexp(row.out);
     } else {
-        const auto change = static_cast<Real<plan>>(found.change);
-        write<plan>(row.window(row.out, tile),
-                    [&](int i) { return outcome.of(part.at(i), change, args); });
+        const auto rescale = static_cast<ComputeType<plan>>(statistics.rescale);
+        write_row<plan>(row.view(row.out, tile),
+                        [&](int i) { return epilogue.apply(fragment.value(i), rescale, args); });
     }
 }
