@@ -1,4 +1,6 @@
-// What becomes of a row's values when its maximum and its sum are known, and how that is written.
+// The epilogue: results of a row's values once its maximum and its sum are known, and their stores.
+// row.cuh applies it to the tiles that a thread holds, ring_kernel.cuh to slices in shared memory.
+// A new operation on results belongs in `Epilogue::apply`.
 #pragma once
 #include "load.cuh"
 #include "reduce.cuh"
@@ -9,8 +11,8 @@ __device__ __forceinline__ unsigned short to_half(float x) {
     return static_cast<unsigned short>(pack_bf16(x, 0.0f));
 }
 
-// In one access: left to itself, the compiler joins it with the stores of single elements in the
-// other branch, as far as they agree, and writes it in pieces.
+// Stores by one access, in assembly: the compiler would merge it with the element-wise stores of
+// the other branch and split it.
 template <typename P>
 __device__ __forceinline__ void store_vector(P* to, const P& vector) {
     if constexpr (sizeof(P) == 16) {
@@ -27,14 +29,14 @@ __device__ __forceinline__ void store_vector(P* to, const P& vector) {
     }
 }
 
-// Writes one access of what `result(i)` says of each value.
+// Writes one vector of results; `result_of(i)` is that of value i of the fragment.
 template <SoftmaxPlan plan, typename Result>
 __device__ __forceinline__ void write_vector(const RowView<Element<plan.output>>& row, int index,
                                              Result result_of) {
     using Out = Element<plan.output>;
     const int offset = vector_offset<plan>(index), first = index * plan.vector_width;
     if constexpr (plan.packed() && !plan.partial_vectors()) {
-        // Always a branch: the assembler would compute nearly all results before it stores one.
+        // Always a branch, because ptxas would otherwise compute nearly all results before a store.
         if (offset >= row.end) return;
     } else if (!overlaps_row<plan>(row, index)) {
         return;
@@ -76,7 +78,7 @@ __device__ __forceinline__ void write_row(const RowView<Element<plan.output>>& r
     for (int i = 0; i < plan.vectors_per_thread(); ++i) write_vector<plan>(row, i, result_of);
 }
 
-// e / sum for every e of a row; NaN in a row whose maximum is not finite.
+// e / sum of every exponential e; NaN in a row whose maximum is not finite.
 template <Accuracy accuracy>
 struct Normalizer {
     double factor;
@@ -97,14 +99,14 @@ struct Normalizer<Accuracy::half_to_half> : Normalizer<Accuracy::to_half> {
     using Normalizer<Accuracy::to_half>::Normalizer;
 };
 
-// 1 / sum in two floats, so that the product with it is rounded once.
+// 1 / sum as the sum of two floats, so that the product with it is rounded once.
 template <>
 struct Normalizer<Accuracy::fp32_ulp> {
     float high, low;
     __device__ __forceinline__ Normalizer(double sum, float maximum) {
         const float rounded = static_cast<float>(sum);
         const float rest = static_cast<float>(sum - static_cast<double>(rounded));
-        // Whatever `high` lacks of the reciprocal is in `low`.
+        // `low` makes up for the error of the approximate reciprocal.
         asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(high) : "f"(rounded));
         if (!is_finite(maximum)) high = not_a_number();
         low = high * (fmaf(-rounded, high, 1.0f) - rest * high);
@@ -112,15 +114,15 @@ struct Normalizer<Accuracy::fp32_ulp> {
     __device__ __forceinline__ float operator()(float e) const { return fmaf(e, high, e * low); }
 };
 
-// What the values of a row become, when its maximum and its sum are known. Where values were replaced
-// by exponentials, those about another maximum are `change` away.
+// Results of a row with this maximum and sum. Where the fragment holds exponentials relative to a
+// local maximum, `rescale` turns them into those relative to the row's maximum.
 template <SoftmaxPlan plan>
 struct Epilogue {
     using R = ComputeType<plan>;
     ExponentialsOf<plan> exponentials;
     Normalizer<kAccuracy<plan>> normalizer;
     R maximum, scale;
-    R log_term;  // of log_softmax what is subtracted; of logsumexp the result
+    R log_term;  // log_softmax: subtracted from s (x - maximum); logsumexp: the result
 
     __device__ __forceinline__ Epilogue(R maximum, AccumulatorType<plan> sum,
                                         const SoftmaxArguments& args)
@@ -129,11 +131,11 @@ struct Epilogue {
           maximum(maximum),
           scale(plan.compute_fp64 ? static_cast<R>(args.scale) : static_cast<R>(args.scale_fp32)) {
         if constexpr (plan.operation == Operation::log_softmax) {
-            // About +inf each value is -inf, or NaN at +inf, and stays so.
+            // Relative to a maximum of +inf every value is -inf, and +inf itself NaN.
             const R without_sum = maximum > R(0) ? R(0) : static_cast<R>(not_a_number());
             log_term = is_finite(maximum) ? exponentials.log_of_sum(sum, args) : without_sum;
         } else if constexpr (plan.operation == Operation::logsumexp) {
-            // An infinite or NaN maximum is the logarithm itself.
+            // A maximum that is infinite or NaN is the result.
             log_term = is_finite(maximum)
                            ? static_cast<R>(fma(maximum, scale, exponentials.log_of_sum(sum, args)))
                            : maximum;
@@ -144,7 +146,7 @@ struct Epilogue {
         if constexpr (plan.operation == Operation::log_softmax) {
             return fma(value - maximum, scale, -log_term);
         } else if constexpr (plan.keeps_exponentials()) {
-            // Apart from the share, which would lose bits with it where the change is large.
+            // Not folded into the normalizer, which would lose bits where the rescale is small.
             return clamp_to_one(plan.has_local_maxima() ? R(normalizer(value) * rescale)
                                                         : R(normalizer(value)));
         } else {
@@ -154,8 +156,8 @@ struct Epilogue {
         }
     }
 
-    // A term that was rounded up may be more than the whole sum, which is more exact. Above 1 numbers
-    // are twice as far apart as below.
+    // A term that was rounded up may exceed the more exact sum, and above 1 an ulp is twice as
+    // large.
     __device__ __forceinline__ static R clamp_to_one(R result) {
         if constexpr (plan.ulp_accurate()) return min_nan(result, 1.0f);
         return result;

@@ -1,19 +1,21 @@
-// Blocks anywhere on the card that share rows tell each other in global memory what they found.
+// Exchange of partial maxima and sums in global memory between blocks that share rows, on any
+// multiprocessors: a block publishes its partial of a row, then gathers those of all blocks. Only
+// the ring kernel uses it; blocks of a cluster use distributed shared memory (reduce.cuh).
 //
-// Each block has a place for each of the last kTurns rows. What it writes there carries its turn, so
-// that nobody clears a place between rows. Nor is one written again too early: a block that tells of
-// turn t has written turn t - lag, so all others have told of that, so they have written, and before
-// that heard, turn t - 2 lag.
+// Each block has one slot for each of the last kExchangeSlots rows. A partial carries the row's
+// tag, so that slots need not be cleared between rows. No slot is overwritten too early: a block
+// that publishes row t has written row t - epilogue_stages, so all others have published that row,
+// which they do only after they have gathered and written row t - 2 epilogue_stages.
 #pragma once
 #include "row.cuh"
 
 constexpr int kMaxEpilogueStages = 4;
 constexpr int kExchangeSlots = 2 * kMaxEpilogueStages;
 
-// A block's part of a row: read and written in one access, so it is there whole or not at all.
+// A block's partial of a row. One access of 16 bytes reads or writes it, so it is never torn.
 struct alignas(16) RowPartial {
     float maximum;
-    uint32 tag;  // from 1; 0 says that nothing was told yet
+    uint32 tag;  // iteration + 1; 0 before the first
     double sum;
 };
 
@@ -38,7 +40,7 @@ __device__ __forceinline__ RowPartial load_partial(const RowPartial* from) {
     return partial;
 }
 
-// The maximum and the sum of all the parts of a row that the lanes of a warp have, `count` each.
+// Maximum and sum of a row, of partials that the lanes of a warp hold, `count` each.
 template <SoftmaxPlan plan, int count>
 __device__ __forceinline__ RowPartial combine_partials(const RowPartial (&partials)[count],
                                                        const SoftmaxArguments& args) {
@@ -57,15 +59,15 @@ __device__ __forceinline__ RowPartial combine_partials(const RowPartial (&partia
 
 __device__ __forceinline__ RowPartial empty_partial() { return {-infinity(), 0, 0.0}; }
 
-// The places of one team of blocks, in memory that is zero before and after the kernel.
+// The slots of one group of blocks that share rows. The workspace is zero before and after the
+// kernel.
 template <SoftmaxPlan plan>
 class Exchange {
     struct Storage {
         RowPartial slots[kExchangeSlots][plan.blocks_per_row];
-        alignas(16) uint32 finished_blocks;  // blocks that will not read any more
+        alignas(16) uint32 finished_blocks;  // that gathered their last row
     };
-    static constexpr int kSlotsPerLane =
-        (plan.blocks_per_row + kWarp - 1) / kWarp;  // places that a lane reads
+    static constexpr int kSlotsPerLane = (plan.blocks_per_row + kWarp - 1) / kWarp;
     Storage& storage;
     const int rank;
 
@@ -78,7 +80,7 @@ class Exchange {
         store_partial(&storage.slots[iteration % kExchangeSlots][rank], partial);
     }
 
-    // A warp waits for all parts of a row.
+    // Called by a whole warp. Returns when all blocks have published the row.
     __device__ __forceinline__ RowPartial gather(uint32 iteration, const SoftmaxArguments& args) {
         const RowPartial* from = storage.slots[iteration % kExchangeSlots];
         const int lane = threadIdx.x % kWarp;
@@ -104,8 +106,8 @@ class Exchange {
         return combine_partials<plan>(partials, args);
     }
 
-    // The warp that heard of every row. When all blocks' have, nobody reads or tells any more, and
-    // the last leaves zeros.
+    // Called by the gather warp after the last row. The last block of the group clears the
+    // workspace: by then no block reads or publishes any more.
     __device__ __forceinline__ void finish() {
         const int lane = threadIdx.x % kWarp;
         __syncwarp();

@@ -1,4 +1,6 @@
-// Exponentials of a row about its maximum, in the accuracies that results ask for.
+// Exponentials e^(s (x - maximum)) of a row in four accuracies, each with what the online softmax
+// needs: the factor that rescales a sum to another maximum, and the logarithm of a sum. Reductions
+// (reduce.cuh), rows (row.cuh) and the epilogue use them through `ExponentialsOf<plan>`.
 #pragma once
 #include "plan.cuh"
 
@@ -8,7 +10,7 @@ __device__ __forceinline__ float exp2_approx(float x) {
     return y;
 }
 
-// A maximum of which one NaN makes a NaN.
+// Maximum and minimum that return NaN where an argument is NaN.
 __device__ __forceinline__ float max_nan(float x, float y) {
     float z;
     asm("max.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
@@ -23,8 +25,8 @@ __device__ __forceinline__ float min_nan(float x, float y) {
 
 __device__ __forceinline__ bool is_finite(double x) { return x - x == 0; }
 
-// Which a plan takes: fp64; fp32 right to an ulp; fp32 for results of 16 bits, from values of 16 bits or
-// any others.
+// Accuracy of exponentials: fp64; fp32 within an ulp; fp32 for 16-bit results, of 16-bit values or
+// of any others.
 enum class Accuracy { fp64, fp32_ulp, half_to_half, to_half };
 template <SoftmaxPlan plan>
 constexpr Accuracy kAccuracy = plan.compute_fp64     ? Accuracy::fp64
@@ -32,8 +34,13 @@ constexpr Accuracy kAccuracy = plan.compute_fp64     ? Accuracy::fp64
                                : plan.packed()       ? Accuracy::half_to_half
                                                      : Accuracy::to_half;
 
-// The exponentials of a row about a maximum, all multiplied by one number, which is theirs to choose.
-// `Normalizer` gives the quotients. `unit_scale` says that the scale s is 1.
+// Exponentials of a row relative to a maximum. All of them may carry one common factor, which
+// cancels in the quotients of `Normalizer`. `unit_scale`: the scale s is 1.
+//
+//     accumulate           returns the exponential of a value and adds it to the sum
+//     rescale_factor_to    factor from a sum relative to this maximum to one relative to another
+//     rounding_correction  difference of the exact and the rounded exponential
+//     log_of_sum           logarithm of the sum relative to the maximum
 template <Accuracy accuracy, bool unit_scale>
 struct Exponentials;
 
@@ -52,7 +59,6 @@ struct Exponentials<Accuracy::fp64, unit_scale> {
         sum += e;
         return e;
     }
-    // What a sum about this maximum is multiplied by to be one about `other`, which is larger.
     __device__ __forceinline__ double rescale_factor_to(const Exponentials& other,
                                                         const SoftmaxArguments& args) const {
         return exp((maximum - other.maximum) * args.scale);
@@ -92,13 +98,14 @@ struct Exponentials<Accuracy::to_half, unit_scale> {
     }
 };
 
-// 2^(p x - shift) in one fma, where the shift is p times the maximum, rounded: a factor that all terms
-// have in common. Where it would be far from 1, a value of 16 bits is the maximum or so far below it
-// that it does not count: any power p that keeps it there will do, and one of two has no rounding.
+// 2^(p x - shift) in one fma with p = s log2(e) and shift = p maximum. Rounding of the shift is a
+// factor that all terms have in common. From |shift| = 2^20 on that factor could be far from 1; but
+// then every 16-bit value is the maximum or so far below it that its exponential is 0. Any p that
+// keeps it there gives the same result, and with a power of two the shift is exact.
 template <bool unit_scale>
 struct Exponentials<Accuracy::half_to_half, unit_scale> {
     static constexpr float origin = 0.0f;
-    static constexpr float kMaxShift = 1048576.0f;  // 2^20: a factor within 2^(1/32) of 1
+    static constexpr float kMaxShift = 1048576.0f;  // 2^20: the factor is within 2^(1/32) of 1
     float maximum, scale_log2, shift;
 
     __device__ __forceinline__ Exponentials(float maximum, const SoftmaxArguments& args)
@@ -131,22 +138,23 @@ struct Exponentials<Accuracy::half_to_half, unit_scale> {
     }
 };
 
-// e^(s x) = 2^n e^u with an integer n and |u| <= ln(2) / 2. The difference x - maximum would lose
-// ulps of its own; here it is a difference of integers n, and the common factor is 2^(kLift - n of
-// the maximum). kLift keeps what is small a normal number until the last multiplication.
+// e^(s x) = 2^n e^u with an integer n and |u| <= ln(2) / 2. Rounding of x - maximum would cost an
+// ulp of its own, so the maximum is subtracted from the integers n instead: the common factor is
+// 2^(kExponentOffset - n of the maximum). kExponentOffset keeps small terms normal numbers until
+// the last multiplication.
 template <bool unit_scale>
 struct Exponentials<Accuracy::fp32_ulp, unit_scale> {
     static constexpr float kExponentOffset = 64.0f;
     static constexpr float kRoundMagic = 12582912.0f;  // 1.5 x 2^23: adding it rounds to an integer
-    static constexpr float kMaxWithoutOrigin =
-        65536.0f;  // powers of two that x may be without an origin
+    // From this |s x log2(e)| on there is an origin.
+    static constexpr float kMaxWithoutOrigin = 65536.0f;
 
     float maximum;
-    // Subtracted first where x is so large that this is exact for all that counts. A multiple of
-    // `args.cell`, so that two maxima near each other have one origin.
+    // Subtracted from x first where x is large: exactly so for every x whose exponential is not 0.
+    // A multiple of `args.origin_spacing`, so that maxima near each other share an origin.
     float origin;
     float lower_clamp;
-    float magic;  // kRound + kLift - n of the maximum
+    float magic;  // kRoundMagic + kExponentOffset - n of the maximum
 
     __device__ __forceinline__ Exponentials(float maximum, const SoftmaxArguments& args)
         : maximum(maximum) {
@@ -159,7 +167,8 @@ struct Exponentials<Accuracy::fp32_ulp, unit_scale> {
         magic = kRoundMagic + (kExponentOffset - rintf(top * args.scale_log2));
     }
 
-    // s x = n ln(2) + main + rest. The low bits of `shifted` hold n + kLift - n of the maximum.
+    // s x = n ln(2) + main + rest (Cody-Waite). The low bits of `shifted` hold n + kExponentOffset
+    // - n of the maximum.
     struct ReducedArgument {
         float shifted, minus_n, main;
 
@@ -168,20 +177,20 @@ struct Exponentials<Accuracy::fp32_ulp, unit_scale> {
         }
     };
 
-    // Of what is left of x when `origin` was subtracted.
+    // `offset` is x - origin.
     __device__ __forceinline__ ReducedArgument reduce_argument(float offset,
                                                                const SoftmaxArguments& args) const {
         const float clamped = fmaxf(offset, lower_clamp);
         ReducedArgument argument;
         argument.shifted = fmaf(clamped, args.scale_log2, magic);
         argument.minus_n = magic - argument.shifted;
-        // The fma is exact: neither number has bits below the last of ln(2) / s.
+        // The fma is exact: neither number has bits below the last place of ln(2) / s.
         argument.main = fmaf(argument.minus_n, args.ln2_over_scale_high, clamped);
         if constexpr (!unit_scale) argument.main *= args.scale_fp32;
         return argument;
     }
 
-    // Within 1.3 x 2^-24: of which 1 / 2 to 1 is the last rounding, and the rest that of u and of p.
+    // Relative error at most 1.3 x 2^-24: 1/2 to 1 from the last rounding, the rest from u and p.
     __device__ __forceinline__ float exponential(float offset, const SoftmaxArguments& args) const {
         const ReducedArgument argument = reduce_argument(offset, args);
         const float u = fmaf(argument.minus_n, args.ln2_over_scale_low, argument.main);
@@ -195,7 +204,7 @@ struct Exponentials<Accuracy::fp32_ulp, unit_scale> {
         return argument.times_power_of_two(fmaf(p, u, 1.0f));
     }
 
-    // e^(s x) = 2^n (1 + main + above), to 2^-33.
+    // e^(s x) = 2^n (1 + main + tail), to 2^-33.
     struct ExponentialParts {
         ReducedArgument reduced;
         float tail;
@@ -241,15 +250,14 @@ struct Exponentials<Accuracy::fp32_ulp, unit_scale> {
         return e;
     }
 
-    // What a sum of rounded terms lacks for one of them. Where a term dominates a row, the sum has to
-    // be more exact than it.
+    // Where one term dominates a row, the sum has to be more exact than the rounded term.
     __device__ __forceinline__ double rounding_correction(float x,
                                                           const SoftmaxArguments& args) const {
         return exponential_parts(x - origin, args).exact() -
                static_cast<double>(exponential(x - origin, args));
     }
 
-    // A sum about this maximum times what is returned is one about `other`, which is not smaller.
+    // `other` has a maximum that is not smaller.
     __device__ __forceinline__ double rescale_factor_to(const Exponentials& other,
                                                         const SoftmaxArguments& args) const {
         const float n = other.magic - magic;
@@ -262,7 +270,6 @@ struct Exponentials<Accuracy::fp32_ulp, unit_scale> {
         return power < -1000.0 ? 0.0 : exp2(power);
     }
 
-    // The logarithm of the sum about the maximum.
     __device__ __forceinline__ float log_of_sum(double sum, const SoftmaxArguments& args) const {
         const float n = kRoundMagic + kExponentOffset - magic;
         const float top = maximum - origin;

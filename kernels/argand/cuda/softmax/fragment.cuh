@@ -1,4 +1,5 @@
-// The values that a thread holds of a row: read, rounded, kept.
+// A thread's fragment of a row in registers, and the conversion of elements in memory to it: to the
+// compute type, rounded as the precision asks. load.cuh fills fragments, row.cuh reduces them.
 #pragma once
 #include "plan.cuh"
 
@@ -7,7 +8,7 @@ struct alignas(sizeof(T) * Count > 16 ? 16 : sizeof(T) * Count) AlignedVector {
     T data[Count];
 };
 
-// A value as the precision holds it: rounded, or the sum of its terms.
+// A value rounded to the precision's format, or the sum of its terms in that format.
 template <SoftmaxPlan plan>
 __device__ __forceinline__ float round_input(float x, int exponent) {
     if constexpr (plan.input_rounding == InputRounding::tf32) {
@@ -32,7 +33,7 @@ __device__ __forceinline__ double round_input(double x, int) {
     return x;
 }
 
-// An element of an array in memory as a number.
+// An element of an array in memory in the compute type; of a complex element |x|^2.
 template <DataType dtype, typename T>
 __device__ __forceinline__ T to_compute_type(Element<dtype> x) {
     if constexpr (dtype == DataType::fp16) {
@@ -47,15 +48,15 @@ __device__ __forceinline__ T to_compute_type(Element<dtype> x) {
     }
 }
 
-// What elements beyond a row are read as. A complex number's power cannot say it, so that values
-// and not elements are filled there.
+// The value of what lies outside a row. It is set in the compute type, because no complex element
+// has it as its squared magnitude.
 template <SoftmaxPlan plan>
 __device__ __forceinline__ ComputeType<plan> minus_infinity() {
     return -static_cast<ComputeType<plan>>(infinity());
 }
 
-// One of the two values of a word. Volatile, because a compiler that sees them unpacked more than
-// once keeps them all in registers of their own.
+// One of the two values of a word. Volatile, because the compiler would otherwise unpack all values
+// once and keep them in registers of their own.
 template <DataType dtype>
 __device__ __forceinline__ float unpack_half(uint32 word, bool high) {
     float x;
@@ -77,7 +78,7 @@ __device__ __forceinline__ float unpack_half(uint32 word, bool high) {
     return x;
 }
 
-// The larger of each half; a NaN is the larger.
+// Maximum of each half; NaN where an argument is NaN.
 template <DataType dtype>
 __device__ __forceinline__ uint32 max_nan_pair(uint32 x, uint32 y) {
     uint32 z;
@@ -98,11 +99,10 @@ struct RegisterWord<true, T> {
     using type = uint32;
 };
 
-// The values of a thread: `values` numbers, two a word where they came in 16 bits.
+// values_per_thread values of a thread, two per word where they are packed.
 template <SoftmaxPlan plan>
 struct Fragment {
-    static constexpr uint32 kMinusInfinity =
-        plan.input == DataType::bf16 ? 0xff80u : 0xfc00u;  // -inf
+    static constexpr uint32 kMinusInfinity = plan.input == DataType::bf16 ? 0xff80u : 0xfc00u;
     typename RegisterWord<plan.packed(), ComputeType<plan>>::type
         words[plan.values_per_thread / (plan.packed() ? 2 : 1)];
 
@@ -122,7 +122,7 @@ struct Fragment {
         }
     }
 
-    // A whole vector, in one access.
+    // Loads a whole vector by one access.
     __device__ __forceinline__ void load_vector(int i, const Element<plan.input>* from) {
         if constexpr (plan.packed() && plan.vector_width > 1) {
             const auto vector =

@@ -1,15 +1,17 @@
-// Softmax over rows, its logarithm, and the logarithm of the sum: a tiled recurrence with a running
-// maximum m and sum z,
+// The softmax kernels: softmax, log_softmax and logsumexp over rows, by the online recurrence of a
+// running maximum m and sum z over tiles with maximum m~ and sum z~,
 //
 //     m_new = max(m, m~),   z_new = e^(m - m_new) z + e^(m~ - m_new) z~.
 //
-// A row that its threads hold is read once, whether they are a few lanes, a block or a cluster of
-// blocks. Of a longer row the last tile is held and the others are read again, the latest first.
+// `softmax_rows` is the entry and dispatches by plan. Resident rows are held in registers of a few
+// lanes, a block or a cluster, and read once. Staged ones are resident rows of a persistent kernel,
+// the next row prefetched by cp.async. Of streamed rows only the last tile stays in registers, and
+// the others are read a second time, the latest first. The ring is in ring_kernel.cuh.
 #pragma once
 #include "ring_kernel.cuh"
 
-// A row that its threads hold: `part` is what they were given of it, and `next` is called when they
-// have all of it in registers.
+// A row that its threads hold in registers. Calls `next` when the fragment has been loaded, so that
+// the next row can be prefetched.
 template <SoftmaxPlan plan, typename Next>
 __device__ __forceinline__ void softmax_resident_row(const Row<plan>& row, Fragment<plan>& fragment,
                                                      ReduceStorage<plan>& storage, int buffer,
@@ -59,7 +61,7 @@ __device__ __forceinline__ void softmax_streamed_row(const Row<plan>& row,
         const R new_maximum = max_nan(fragment_max<plan>(fragment), maximum);
         if (new_maximum != maximum) {
             const E raised(new_maximum, args);
-            // Before anything but -inf was seen there is no sum.
+            // As long as all values were -inf, the sum is empty.
             sum = maximum == MaxOp::identity<R>() ? AccumulatorType<plan>(0)
                                                   : sum * current.rescale_factor_to(raised, args);
             current = raised;
@@ -83,7 +85,7 @@ __device__ __forceinline__ void softmax_streamed_row(const Row<plan>& row,
     }
 }
 
-// Row after row: while one is worked on, the next is copied into shared memory.
+// A persistent loop over rows: the next row is copied into shared memory while one is computed.
 template <SoftmaxPlan plan>
 __device__ __forceinline__ void softmax_staged_rows(int64 first, int thread_rank,
                                                     ReduceStorage<plan>& storage,
@@ -117,7 +119,7 @@ __device__ __forceinline__ void softmax_rows(const SoftmaxArguments& args) {
     int rank = 0;
     if constexpr (plan.blocks_per_row > 1) {
         rank = cluster_rank();
-        cluster_arrive();  // nobody writes into a block that has not begun
+        cluster_arrive();  // no block writes to shared memory of one that has not started
         cluster_wait();
     }
     const int thread_rank = rank * plan.row_threads + threadIdx.x % plan.row_threads;

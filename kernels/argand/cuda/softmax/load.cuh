@@ -1,10 +1,13 @@
-// Rows in memory to the values that a thread holds: at once, or by way of shared memory.
+// Loads of a row: global memory to a thread's fragment, at once or through shared memory by
+// cp.async. Rows may begin and end within an access; what lies outside the row becomes -inf.
+// kernel.cuh and row_slice.cuh load through these functions.
 #pragma once
 #include "device/copy.cuh"
 #include "fragment.cuh"
 
-// A thread's places in a piece of a row, from its first vector on: elements [begin, end) from there
-// belong to the row. The places are constants apart, so that no registers hold their addresses.
+// A thread's view of a tile of a row. `base` is the thread's first vector, and of what follows
+// elements [begin, end) belong to the row. Offsets from there to its other vectors are compile-time
+// constants, so no registers hold their addresses.
 template <typename T>
 struct RowView {
     T* base;
@@ -16,7 +19,7 @@ constexpr int vector_offset(int index) {
     return index * plan.threads_per_row() * plan.vector_width;
 }
 
-// Whether the whole vector of an access is the row's.
+// Whether all of a vector belongs to the row.
 template <SoftmaxPlan plan, typename T>
 __device__ __forceinline__ bool inside_row(const RowView<T>& row, int index) {
     if (!plan.needs_predicate(index)) return true;
@@ -25,7 +28,7 @@ __device__ __forceinline__ bool inside_row(const RowView<T>& row, int index) {
     return offset >= row.begin && offset + plan.vector_width <= row.end;
 }
 
-// Whether some of it is.
+// Whether any of a vector belongs to the row.
 template <SoftmaxPlan plan, typename T>
 __device__ __forceinline__ bool overlaps_row(const RowView<T>& row, int index) {
     if (!plan.needs_predicate(index)) return true;
@@ -33,8 +36,8 @@ __device__ __forceinline__ bool overlaps_row(const RowView<T>& row, int index) {
     return offset < row.end && (!plan.partial_vectors() || offset + plan.vector_width > row.begin);
 }
 
-// Whether it may be read at once: it is the row's, or at least x's. What else is in it belongs to a
-// neighbour, and `mask_outside_row` drops it.
+// Whether one access may load a vector: all of it lies in the array of x. What belongs to a
+// neighbouring row is dropped by `mask_outside_row`.
 template <SoftmaxPlan plan>
 __device__ __forceinline__ bool can_load_vector(const RowView<const Element<plan.input>>& row,
                                                 int index, const SoftmaxArguments& args) {
@@ -45,7 +48,7 @@ __device__ __forceinline__ bool can_load_vector(const RowView<const Element<plan
            from + plan.vector_width <= args.x_end;
 }
 
-// What is not the row's becomes nothing.
+// Sets to -inf what does not belong to the row.
 template <SoftmaxPlan plan>
 __device__ __forceinline__ void mask_outside_row(const RowView<const Element<plan.input>>& row,
                                                  Fragment<plan>& fragment) {
@@ -87,15 +90,15 @@ __device__ __forceinline__ void load_row(const RowView<const Element<plan.input>
     mask_outside_row<plan>(row, fragment);
 }
 
-// The places in shared memory into which a block's threads copy the values that they will read
-// themselves: nobody waits for another's copies.
+// Where a thread copies a vector in shared memory. Threads read what they copied themselves, so
+// that no barrier is needed.
 template <SoftmaxPlan plan>
 __device__ __forceinline__ Element<plan.input>* staging_slot(char* shared, int index) {
     return reinterpret_cast<Element<plan.input>*>(shared) +
            (index * plan.block_threads + static_cast<int>(threadIdx.x)) * plan.vector_width;
 }
 
-// Starts copying a row; `load_staged_row` takes it.
+// Issues the asynchronous copies of a row; `load_staged_row` waits for them.
 template <SoftmaxPlan plan>
 __device__ __forceinline__ void stage_row(const RowView<const Element<plan.input>>& row,
                                           char* shared, const SoftmaxArguments& args) {

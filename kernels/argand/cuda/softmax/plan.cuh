@@ -1,33 +1,36 @@
-// What a softmax kernel is made for: types, operation, and the threads that share a row.
+// The compile-time plan and the run-time arguments of a softmax kernel, and the C++ types that
+// follow from the plan. argand/softmax/source.py writes a plan as the template argument of every
+// function of this folder, and argand/softmax/gpu.py fills in the arguments.
 #pragma once
 #include "device/rounding.cuh"
 #include "device/scaling.cuh"
 
 enum class Operation { softmax, log_softmax, logsumexp };
-// Of an array in memory. Complex numbers are read, and their squared magnitude is what goes in.
+// The type of an array in global memory. Of complex elements the kernels take the squared
+// magnitude.
 enum class DataType { fp64, fp32, fp16, bf16, complex64, complex128 };
-// What values are rounded to before anything is done with them.
+// The format to which values are rounded right after they are loaded.
 enum class InputRounding { exact, tf32, fp16, bf16 };
 
 struct SoftmaxPlan {
     Operation operation;
     DataType input;
     DataType output;
-    bool compute_fp64;  // computes in fp64, else in fp32
-    bool unit_scale;    // the scale of the exponents is 1
+    bool compute_fp64;  // else computes in fp32
+    bool unit_scale;    // the scale s of e^(s x) is 1
     InputRounding input_rounding;
     int terms;
     Rounding roundings[2];
-    int row_threads;  // of a block: 1 to 32 share a warp with other rows, more are the block
+    int row_threads;  // of a block, per row: 1 to 32 lanes of a warp, or the whole block
     int block_threads;
-    int values_per_thread;  // a thread, at a time
-    int vector_width;       // values a memory access
+    int values_per_thread;  // of a row, in registers at a time
+    int vector_width;       // values of one memory access
     bool unaligned_rows;    // rows may begin or end within a vector
-    bool resident;          // the threads hold a whole row
-    bool staged;            // and take row after row, the next one on its way into shared memory
-    int blocks_per_row;     // blocks that share a row: of a cluster, in a ring from anywhere
-    bool ring;              // rows wait in shared memory: see ring.cuh
-    bool arrive_per_lane;   // of a ring: every lane arrives at its barriers, not one for its warp
+    bool resident;          // the threads hold a whole row in registers
+    bool staged;            // resident, persistent: cp.async prefetches the next row meanwhile
+    int blocks_per_row;     // a cluster; blocks of any multiprocessors where `ring` is set
+    bool ring;              // warp-specialized persistent kernel: ring_kernel.cuh
+    bool arrive_per_lane;   // of a ring: each lane arrives at mbarriers, not one per warp
 
     constexpr int rows_per_block() const { return block_threads / row_threads; }
     constexpr int threads_per_row() const {
@@ -35,51 +38,52 @@ struct SoftmaxPlan {
     }
     constexpr int vectors_per_thread() const { return values_per_thread / vector_width; }
     constexpr int tile_columns() const { return threads_per_row() * values_per_thread; }
-    // Values between the boundaries of memory that accesses keep to, or copies of 16 bytes.
+    // Alignment of memory accesses, or of the ring's bulk copies of 16 bytes, in values.
     constexpr int copy_alignment() const {
         return ring ? 16 / (is_16bit(input) ? 2 : 4) : vector_width;
     }
-    // And those that a block's tiles and slices keep to: lines of memory, which no two warps share.
+    // Alignment of a block's tiles and slices, in values: 128-byte lines, so that no two warps
+    // share a line.
     constexpr int tile_alignment() const {
         return ring || row_threads > 32 ? 8 * copy_alignment() : vector_width;
     }
-    // Rows may begin or end within what lies between two of them.
+    // Rows may begin or end within an access.
     constexpr bool partial_vectors() const {
         return unaligned_rows || copy_alignment() != vector_width;
     }
-    // Whether the assembler has to be kept, by branches, from more accesses at a time than there are
-    // registers for: elements are larger than the values they become, or fp32 is computed twice.
+    // Every access gets a branch, because without branches ptxas keeps more accesses in flight than
+    // there are registers: elements are larger than the values they become, or exponentials in fp32
+    // are computed twice.
     constexpr bool predicate_every_vector() const {
         return packed()
                    ? ulp_accurate()
                    : !is_16bit(input) && input != (compute_fp64 ? DataType::fp64 : DataType::fp32);
     }
-    // Whether a row may begin or end in an access. A tile that holds one whole has no more accesses
-    // than it needs.
+    // Whether a row may begin or end in this access. A tile that holds a whole row has no more
+    // accesses than it needs, so only the first and the last two can lie at its ends.
     constexpr bool needs_predicate(int access) const {
         return !resident || ring || rows_per_block() > 1 || predicate_every_vector() ||
                access == 0 || access + 2 >= vectors_per_thread();
     }
-    // Threads that share a row took its exponentials about maxima of their own.
+    // Warps or blocks that share a row subtract local maxima, so their exponentials are rescaled.
     constexpr bool has_local_maxima() const { return ring || blocks_per_row > 1; }
     constexpr bool is_16bit(DataType dtype) const {
         return dtype == DataType::fp16 || dtype == DataType::bf16;
     }
-    // Values of 16 bits stay packed, two a register, where they are not rounded to something else.
+    // 16-bit values stay packed, two per register, where they are not rounded to another format.
     constexpr bool packed() const {
         return is_16bit(input) && input_rounding == InputRounding::exact && !compute_fp64;
     }
-    // A result of 16 bits does not need exponentials that are right to an ulp of fp32.
+    // Exponentials within an ulp of fp32; results of 16 bits do not need them.
     constexpr bool ulp_accurate() const { return !compute_fp64 && !is_16bit(output); }
-    // Exponentials take the place of the values, and are not computed twice.
+    // Exponentials overwrite the values in the fragment and are not computed again in the epilogue.
     constexpr bool keeps_exponentials() const {
         return operation == Operation::softmax && resident && !packed();
     }
 };
 
-// As the launch fills it. Strides count elements; x's array ends at `x_end`. The scale s of the exponents e^(s x) comes as
-// s log2(e); ln(2) / s in two parts; how far below a row's maximum a value still counts; and the
-// distance of the numbers that large values are measured from, a power of two.
+// Filled in by argand/softmax/gpu.py; ARGUMENTS of argand/softmax/source.py lists the same members.
+// Strides count elements. The array of x ends at `x_end`. s is the scale of e^(s x).
 struct SoftmaxArguments {
     const void* x;
     const void* x_end;
@@ -90,15 +94,15 @@ struct SoftmaxArguments {
     int64 out_stride;
     double scale;
     float scale_fp32;
-    float scale_log2;           // s log2(e): powers of two a unit of x
-    float ln2_over_scale_high;  // ln(2) / s: x for a power of two
-    float ln2_over_scale_low;
-    float underflow_distance;
-    float origin_spacing;
-    void* exchange;         // of a ring whose blocks share rows: zero, as they leave them
-    int64 slice_columns;    // of a ring: columns of a row that a block has
-    int64 load_stages;      // rows on their way into a block's shared memory
-    int64 epilogue_stages;  // rows that wait there for their sums
+    float scale_log2;           // s log2(e)
+    float ln2_over_scale_high;  // ln(2) / s, as the sum of two floats,
+    float ln2_over_scale_low;   // the low one times s
+    float underflow_distance;   // values further below the maximum are clamped: results are 0
+    float origin_spacing;       // a power of two: large values are relative to a multiple of it
+    void* exchange;         // workspace of a ring whose blocks share rows: zero before and after
+    int64 slice_columns;    // of a ring: columns of a row per block
+    int64 load_stages;      // of a ring: slices in shared memory that are loaded or reduced
+    int64 epilogue_stages;  // of a ring: slices there that wait for the row's sum
 };
 
 template <typename T>
@@ -146,6 +150,6 @@ struct SelectReal<true> {
 template <SoftmaxPlan plan>
 using ComputeType = typename SelectReal<plan.compute_fp64>::type;
 
-// Sums of fp32 exponentials that are to be right to an ulp are kept in fp64.
+// Results within an ulp of fp32 need a sum in fp64.
 template <SoftmaxPlan plan>
 using AccumulatorType = typename SelectReal<plan.compute_fp64 || plan.ulp_accurate()>::type;

@@ -1,9 +1,12 @@
-// Threads that share a row agree on its maximum and its sum: in a warp, a block, a cluster of blocks.
+// Reductions over the threads that share a row: lanes of a warp, a block, a cluster of blocks. All
+// threads get the same bits. row.cuh and kernel.cuh reduce maxima, sums and the row absmax with
+// them.
 #pragma once
 #include "device/cluster.cuh"
 #include "exponential.cuh"
 
-// Integers that order like the numbers; a NaN is above all.
+// Integers that are ordered as the numbers are, NaN above all: redux.sync reduces a warp's
+// integers.
 __device__ __forceinline__ int to_ordered_int(float x) {
     const int bits = __float_as_int(x);
     return bits ^ ((bits >> 31) & 0x7fffffff);
@@ -61,8 +64,8 @@ __device__ __forceinline__ float warp_reduce(float x, MaxOp op) {
     }
 }
 
-// Joins a value over the threads of a row in a block; all of them get the same bits. Each kind of
-// agreement has places of its own: the barrier of one tells that the other's have been read.
+// Reduces over the threads of a row in a block. Each quantity has shared memory of its own: the
+// barrier of one reduction shows that the memory of the one before has been read.
 template <SoftmaxPlan plan, typename Op, typename T>
 __device__ __forceinline__ T block_reduce(T x, Op op, T (&warp_values)[kWarp]) {
     constexpr int kLanes = plan.row_threads < kWarp ? plan.row_threads : kWarp;
@@ -77,7 +80,7 @@ __device__ __forceinline__ T block_reduce(T x, Op op, T (&warp_values)[kWarp]) {
     return x;
 }
 
-// Leaves a value with every block of the cluster, each at this block's place.
+// Writes a value to shared memory of every block of the cluster, at this block's rank.
 template <SoftmaxPlan plan, typename T>
 __device__ __forceinline__ void publish_to_cluster(T x, T (&block_values)[kWarp]) {
     static_assert(plan.row_threads > kWarp, "blocks share a row whose threads are a block");
@@ -90,13 +93,13 @@ struct ReduceStorage {
     float warp_absmax[kWarp];
     ComputeType<plan> warp_maxima[kWarp];
     AccumulatorType<plan> warp_sums[kWarp];
-    // Of blocks, for this row and the next: a block may be a row ahead of one that still reads.
+    // Double buffered: a block may be one row ahead of a block that still reads.
     float block_absmax[2][kWarp];
     ComputeType<plan> block_maxima[2][kWarp];
     AccumulatorType<plan> block_sums[2][kWarp];
 };
 
-// The largest magnitude of a row.
+// Row absmax, from that of each thread.
 template <SoftmaxPlan plan>
 __device__ __forceinline__ float row_absmax(float x, ReduceStorage<plan>& storage, int buffer) {
     x = block_reduce<plan>(x, MaxOp{}, storage.warp_absmax);
@@ -111,13 +114,14 @@ __device__ __forceinline__ float row_absmax(float x, ReduceStorage<plan>& storag
     return x;
 }
 
-// Exponentials are taken about 0 where only -inf was seen.
+// The maximum that is subtracted: 0 where all values are -inf.
 template <typename T>
 __device__ __forceinline__ T finite_maximum(T maximum) {
     return maximum == MaxOp::identity<T>() ? T(0) : maximum;
 }
 
-// What a sum about `mine` is multiplied by to be one about `all`; nothing where only -inf was seen.
+// Factor that turns a sum relative to a local maximum into one relative to that of `all`; 0 where
+// all values are -inf.
 template <typename Exponentials, typename T>
 __device__ __forceinline__ auto rescale_factor(const Exponentials& all, T maximum,
                                                const SoftmaxArguments& args) {
@@ -125,12 +129,12 @@ __device__ __forceinline__ auto rescale_factor(const Exponentials& all, T maximu
     return maximum == MaxOp::identity<T>() ? decltype(factor)(0) : factor;
 }
 
-// The maximum and the sum of a row, from those of a block.
+// Maximum and sum of a row, from those of each block.
 template <SoftmaxPlan plan>
 struct RowStatistics {
     ComputeType<plan> maximum;
     AccumulatorType<plan> sum;
-    AccumulatorType<plan> rescale;  // of a block's exponentials, to be about the row's maximum
+    AccumulatorType<plan> rescale;  // of this block's exponentials, to the row's maximum
 
     RowStatistics() = default;
 

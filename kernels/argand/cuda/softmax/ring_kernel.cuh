@@ -1,25 +1,25 @@
-// Rows of a softmax that wait in shared memory: several on their way in, then, as exponentials or as
-// they came, some of which the sum is not known yet.
+// The ring kernel: a warp-specialized persistent softmax for long rows, sm_90. One or more blocks
+// share a row, each a slice of its columns. Two rings of slices in shared memory keep several rows
+// in flight: load stages, filled by bulk copies, and epilogue stages, which wait for the row's sum.
+// Warps synchronize by mbarriers of single rows, so roles may work on different rows:
 //
-// Blocks stay and take row after row. One or more of them share a row, each a slice of its columns.
-// Warps meet at barriers of single rows alone, so that they need not be at the same one:
+//     producer warp   issues bulk copies of the slice of row after row (arrives at `full`)
+//     reduce warps    load a fragment of the slice (`empty`), reduce it relative to the warp's
+//                     maximum, store exponentials or values to an epilogue stage (`partials_full`)
+//     publish warp    combines the partials of the reduce warps, for this block or for all blocks
+//     gather warp     where blocks share rows: waits for the partials of all of them
+//                     (`statistics_full`; else the publish warp arrives there)
+//     epilogue warps  write the results of fragments (`slot_empty`); a role of their own, so that
+//                     stores to busy memory do not delay the reduce warps
 //
-//     loader      the copy engine brings the block's slice of row after row (`full`)
-//     summers     each warp takes its part (`empty`), sums it about its own maximum, and leaves its
-//                 exponentials, or the values as they came, where the row waits for its sum (`told`)
-//     teller      joins what the warps found, for the row itself or for the other blocks
-//     listener    waits for what the other blocks found (`heard`)
-//     writers     each warp writes what some of the summers left (`gone`): memory that is busy with
-//                 results holds up nobody else
-//
-// The copy engine alone writes where it copies to: what threads write there would have to be fenced
-// before the next copy, and such a fence waits for all that the thread has under way.
+// Only bulk copies write load stages. Stores of threads there would need a proxy fence before the
+// next copy, and such a fence waits for all memory operations of the thread.
 #pragma once
 #include "device/bulk_copy.cuh"
 #include "ring_storage.cuh"
 #include "row_slice.cuh"
 
-constexpr int kCopyBytes = 2048;  // bytes that the copy engine is asked for at a time
+constexpr int kCopyBytes = 2048;  // of one bulk copy
 
 template <SoftmaxPlan plan>
 class RingKernel {
@@ -27,16 +27,16 @@ class RingKernel {
     using E = ExponentialsOf<plan>;
     static constexpr int kReduceWarps = RingStorage<plan>::kReduceWarps;
     static constexpr int kServiceWarps =
-        plan.blocks_per_row > 1 ? 3 : 2;  // loader, teller, listener
+        plan.blocks_per_row > 1 ? 3 : 2;  // producer, publish, gather
     static constexpr int kEpilogueWarps = plan.block_threads / kWarp - kReduceWarps - kServiceWarps;
     static_assert(kEpilogueWarps > 0 && kReduceWarps % kEpilogueWarps == 0,
-                  "a writer has the parts of whole warps");
-    static constexpr int kVectorsAtOnce = 4;  // accesses whose values are read together
+                  "an epilogue warp writes fragments of whole warps");
+    static constexpr int kVectorsAtOnce = 4;  // loaded before the first is written
     static_assert(!plan.compute_fp64 && plan.input_rounding == InputRounding::exact,
-                  "parts have an fp32 maximum and no scale");
-    static_assert(kReduceWarps <= kWarp, "a lane of the teller has a warp's part");
+                  "partials have an fp32 maximum and no scale");
+    static_assert(kReduceWarps <= kWarp, "a lane of the publish warp has a warp's partial");
 
-    static constexpr int kArrivalsPerWarp = plan.arrive_per_lane ? kWarp : 1;  // of a warp
+    static constexpr int kArrivalsPerWarp = plan.arrive_per_lane ? kWarp : 1;
 
     const SoftmaxArguments& args;
     RingStorage<plan>& storage;
@@ -45,8 +45,8 @@ class RingKernel {
     const int64 row_step;
     const int num_rows;
 
-    // All that a warp has read and written is done. One lane says so for it: the lanes before have
-    // met. compute-sanitizer does not see that they have, unless each of them arrives.
+    // Arrives for the whole warp, after all of its lanes. One lane arrives after __syncwarp;
+    // compute-sanitizer does not follow that order, so for it every lane arrives.
     __device__ __forceinline__ static void arrive(unsigned long long& barrier) {
         if constexpr (!plan.arrive_per_lane) __syncwarp();
         if (plan.arrive_per_lane || threadIdx.x % kWarp == 0)
@@ -78,7 +78,7 @@ class RingKernel {
         }
     }
 
-    // A thread's values, and leave for the copy engine to bring others in their place.
+    // Loads a thread's fragment, and releases the load stage to the producer.
     __device__ __forceinline__ void load_fragment(const In* row, const RowView<const In>& from,
                                                   const PipelineState& stage,
                                                   Fragment<plan>& fragment) const {
@@ -92,7 +92,7 @@ class RingKernel {
         if constexpr (plan.partial_vectors()) slice.mask_slice(row, fragment);
     }
 
-    // The warp's part of a row; exponentials take the values' places where they do in `plan`.
+    // Reduces the warp's fragment, and stores it with the warp's partial to an epilogue stage.
     __device__ __forceinline__ void reduce_row(const RowView<const In>& from, int iteration,
                                                const PipelineState& slot, In* pending,
                                                Fragment<plan>& fragment) const {
@@ -130,7 +130,7 @@ class RingKernel {
         }
     }
 
-    // What the summer left whose warp and first value these are.
+    // Writes the results of one thread's fragment of a reduce warp.
     __device__ __forceinline__ void write_fragment(Element<plan.output>* row, int misalignment,
                                                    int slot, int warp, int first_value,
                                                    const Epilogue<plan>& epilogue) const {
@@ -177,7 +177,7 @@ class RingKernel {
         }
     }
 
-    // The row's maximum and sum, by all lanes of a warp.
+    // Makes the row's statistics visible to the epilogue warps. Called by a whole warp.
     __device__ __forceinline__ void publish_statistics(int slot, const RowPartial& partial) const {
         const int lane = threadIdx.x % kWarp;
         const Epilogue<plan> epilogue(partial.maximum,
@@ -192,6 +192,8 @@ class RingKernel {
         arrive(storage.statistics_full[slot]);
     }
 
+    // Combines the partials of the reduce warps of row after row: `publish(iteration, slot,
+    // partial)`.
     template <typename Publish>
     __device__ __forceinline__ void combine_warps(Publish publish) const {
         const int lane = threadIdx.x % kWarp;

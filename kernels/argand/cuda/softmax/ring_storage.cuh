@@ -1,4 +1,6 @@
-// What a block of a ring has in shared memory beside its rows: barriers, and what warps find.
+// Static shared memory of the ring kernel: mbarriers, partial maxima and sums of the reduce warps,
+// and the epilogue of each pending row. The slices themselves lie in dynamic shared memory
+// (row_slice.cuh).
 #pragma once
 #include "exchange.cuh"
 
@@ -9,7 +11,7 @@ struct RingStorage {
     static constexpr int kReduceWarps = plan.row_threads / kWarp;
     alignas(8) unsigned long long full[kMaxLoadStages];
     unsigned long long empty[kMaxLoadStages];
-    // Of the rows that wait for their sums:
+    // Of the rows that wait for their epilogue:
     unsigned long long partials_full[kMaxEpilogueStages];
     unsigned long long statistics_full[kMaxEpilogueStages];
     unsigned long long slot_empty[kMaxEpilogueStages];
@@ -23,7 +25,7 @@ struct RingStorage {
     }
 };
 
-// A turn's place among `count`, and the parity of the barriers there.
+// Index into a ring of stages, and the phase parity of the mbarriers there.
 struct PipelineState {
     int index;
     uint32 phase;

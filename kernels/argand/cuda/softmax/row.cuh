@@ -1,8 +1,10 @@
-// One row: a thread's part of it, what that part comes to, and how its results are written.
+// One row of the resident and the streamed kernels: the tiles of a row, and what a thread does with
+// its fragment of a tile: round, reduce, exponentiate, write results. kernel.cuh puts these steps
+// in order.
 #pragma once
 #include "epilogue.cuh"
 
-// One row in memory, its threads' places in it, and what they agree on.
+// A row in global memory, and the rank of the thread among those that share it.
 template <SoftmaxPlan plan>
 struct Row {
     using In = Element<plan.input>;
@@ -10,8 +12,8 @@ struct Row {
 
     const In* x;
     Out* out;
-    int64 columns;     // none where there is no such row: its threads agree with their neighbours
-    int misalignment;  // elements between a line's boundary and the row's begin
+    int64 columns;     // 0 beyond the last row: its threads take part in warp reductions
+    int misalignment;  // elements from the last aligned address to the row's first element
     int thread_rank;
 
     __device__ __forceinline__ Row(const SoftmaxArguments& args, int64 row, int thread_rank)
@@ -77,18 +79,19 @@ __device__ __forceinline__ float fragment_absmax(const Fragment<plan>& fragment,
     return absmax;
 }
 
-// The sum of e^(s x) over a tile, of which a thread has `end` elements; a result's numerators take
-// the values' places. What lies beyond the row is passed over in a branch: it also keeps the
-// assembler from computing more exponentials at a time than there are registers for.
+// Adds e^(s x) of a fragment, of which `end` elements belong to the row, to a sum. Where the plan
+// keeps exponentials, they overwrite the values. A branch skips what lies beyond the row; it also
+// keeps ptxas from computing more exponentials at a time than there are registers.
 template <SoftmaxPlan plan>
 __device__ __forceinline__ void accumulate_exponentials(Fragment<plan>& fragment, int end,
                                                         AccumulatorType<plan>& sum,
                                                         const ExponentialsOf<plan>& exponentials,
                                                         const SoftmaxArguments& args) {
-    // Two of the largest terms meet in one thread where few share a row; see `with_rounding_correction`.
+    // With few threads per row one thread may have several of the largest terms, which
+    // `with_rounding_correction` cannot correct.
     constexpr bool kExactSum = plan.row_threads < kWarp;
     if constexpr (plan.keeps_exponentials()) {
-        if (exponentials.origin != 0) {  // seldom: once here, and not with each value below
+        if (exponentials.origin != 0) {  // seldom, so subtracted here and not in the loop below
 #pragma unroll
             for (int i = 0; i < plan.values_per_thread; ++i)
                 fragment.words[i] -= exponentials.origin;
@@ -110,7 +113,7 @@ __device__ __forceinline__ void accumulate_exponentials(Fragment<plan>& fragment
     }
 }
 
-// A thread's sum when its largest term, of `maximum`, counts as it is and not as it was rounded.
+// A thread's sum with its largest term exact in place of rounded.
 template <SoftmaxPlan plan>
 __device__ __forceinline__ AccumulatorType<plan> with_rounding_correction(
     AccumulatorType<plan> sum, ComputeType<plan> maximum, const ExponentialsOf<plan>& exponentials,
@@ -119,7 +122,7 @@ __device__ __forceinline__ AccumulatorType<plan> with_rounding_correction(
     return sum + exponentials.rounding_correction(maximum, args);
 }
 
-// The exponent that scales a row for fp16; 0 where it is not scaled.
+// Exponent of the power of two that scales a row to the range of fp16; 0 for other formats.
 template <SoftmaxPlan plan>
 __device__ __forceinline__ int row_scale_exponent(float absmax, ReduceStorage<plan>& storage,
                                                   int buffer) {
@@ -127,7 +130,7 @@ __device__ __forceinline__ int row_scale_exponent(float absmax, ReduceStorage<pl
     return scale_exponent(__float_as_uint(row_absmax<plan>(absmax, storage, buffer)));
 }
 
-// Writes a tile. `found` has the row's maximum and sum.
+// Writes the results of a tile.
 template <SoftmaxPlan plan>
 __device__ __forceinline__ void write_tile(const Row<plan>& row, int tile,
                                            const Fragment<plan>& fragment,

@@ -1,4 +1,5 @@
-// Slices of rows: which part of a row a block has, and its way through shared memory.
+// A block's slice of a row in the ring kernel: which columns it covers, which bytes bulk copies
+// bring to shared memory, and the loads and stores between shared memory and fragments.
 #pragma once
 #include "row.cuh"
 
@@ -9,8 +10,8 @@ struct RowSlice {
     const SoftmaxArguments& args;
     char* shared;
     const int group, rank, stage_bytes;
-    const int first_column,
-        columns_left;  // of a row: where this block's slice begins, and how much there is from there
+    // The slice's first column, and the columns of the row from there on.
+    const int first_column, columns_left;
 
     __device__ __forceinline__ RowSlice(const SoftmaxArguments& args, char* shared)
         : args(args),
@@ -25,13 +26,13 @@ struct RowSlice {
     __device__ __forceinline__ const In* first_row() const {
         return static_cast<const In*>(args.x) + group * args.x_stride;
     }
-    // Elements between a line's boundary and a row's begin.
+    // Elements from the last aligned address to the row's first element.
     __device__ __forceinline__ static int misalignment_of(const In* row) {
         if constexpr (!plan.partial_vectors()) return 0;
         return static_cast<int>(reinterpret_cast<unsigned long long>(row) / sizeof(In)) &
                (plan.tile_alignment() - 1);
     }
-    // The block's slice of a row from one of its elements on.
+    // The block's slice of a row, from its element `skipped` on.
     template <typename T>
     __device__ __forceinline__ RowView<T> view(T* row, int misalignment, int skipped) const {
         const int length = static_cast<int>(args.slice_columns);
@@ -39,12 +40,13 @@ struct RowSlice {
                 (rank == 0 ? misalignment : 0) - skipped,
                 min(length, columns_left + misalignment) - skipped};
     }
-    // One of the slices in shared memory: the stages, then those that wait for their sums.
+    // A slice in shared memory: load stages first, then epilogue stages.
     __device__ __forceinline__ In* buffer(int index) const {
         return reinterpret_cast<In*>(shared + index * stage_bytes);
     }
-    // What the copy engine brings of a slice: whole pieces of 16 bytes. What a neighbour has of them
-    // comes along, if it is x's at all; else the threads read what is theirs.
+    // The elements of a slice that bulk copies bring: multiples of 16 bytes. These may include
+    // elements of neighbouring rows or slices, but none outside the array of x; there the copy is
+    // shorter and threads load the rest themselves.
     struct CopyRange {
         int begin, end;
         bool complete;
@@ -68,7 +70,7 @@ struct RowSlice {
         }
     };
 
-    // What is not there becomes nothing: a compiler that sees it undefined keeps what was there before.
+    // Sets to -inf what is not loaded: the compiler would keep undefined registers alive.
     template <typename T>
     __device__ __forceinline__ static void load_vector(const RowView<T>& row, int index,
                                                        const In* slice, Fragment<plan>& fragment) {
@@ -81,7 +83,7 @@ struct RowSlice {
         }
     }
 
-    // Seldom anything: rows mostly begin and end in other slices or between accesses.
+    // Seldom does anything: most slices hold neither end of the row, or it lies between accesses.
     __device__ __forceinline__ void mask_slice(const In* row, Fragment<plan>& fragment) const {
         const auto whole_slice = view(row, misalignment_of(row), 0);
         if (whole_slice.begin % plan.copy_alignment() == 0 &&
@@ -106,13 +108,14 @@ struct RowSlice {
         mask_outside_row<plan>(from, fragment);
     }
 
+    // Stores a fragment to an epilogue stage, as values or as exponentials.
     __device__ __forceinline__ void store_pending(const RowView<const In>& from,
                                                   const Fragment<plan>& fragment,
                                                   In* pending) const {
         constexpr int kWords = plan.vector_width / (plan.packed() ? 2 : 1);
         using Words = AlignedVector<typename RegisterWord<plan.packed(), float>::type, kWords>;
         static_assert(sizeof(Words) == plan.vector_width * sizeof(In),
-                      "what waits takes x's places");
+                      "a fragment takes as much memory as its elements");
         if constexpr (plan.operation == Operation::logsumexp) return;
 #pragma unroll
         for (int i = 0; i < plan.vectors_per_thread(); ++i) {
