@@ -113,7 +113,7 @@ def matrix_row(inside: bool, lane: int, half: int, row_tile: int) -> int:
 
 
 def results(seen: Seen, tiles: int, threads: int) -> dict[tuple[int, int, int], tuple[int, int]]:
-    """(warp, row of 16, column of 8 x tiles) -> (row, column), as ``store_results`` writes them."""
+    """(warp, row of 16, column of 8 x tiles) -> (row, column): ``for_each_result_chunk``."""
     values, tile, inside = seen.values, seen.tile, seen.tile.inside
     row_tiles = 2 ** len(tile.rows) // 16
     found = {}
@@ -204,7 +204,7 @@ def test_every_tile_of_a_state_is_reached_once() -> None:
     assert values["tiles"] == 2 ** (QUBITS - 2 - 11)
     offsets = set()
     for number in range(values["tiles"]):
-        offset = values["fixed"]
+        offset = values["control_offset"]
         runs = zip(values["segment_mask"], values["segment_shift"], strict=True)
         for mask, shift in runs:
             offset |= (number & mask) << shift
@@ -220,7 +220,7 @@ def test_qubit_0_as_a_control_stays_in_the_tile_of_complex64_alone() -> None:
     assert tile_columns(13, [2], [12], 8) == [0, 1, 3, 4, 5, 6, 10, 11, 7, 8, 9]
     tile = make_tile("sum", [0, 1, 3], [2], 8, 4)
     values = table_values("sum", tile, 5, [0, 4])
-    assert (values["guarded"], values["fixed"]) == (1, 8 << 4)
+    assert (values["controls_qubit0"], values["control_offset"]) == (1, 8 << 4)
 
 
 def test_segments() -> None:

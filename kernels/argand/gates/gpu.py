@@ -196,7 +196,7 @@ def _small_values(plan: GatePlan, qubits: int, form: GateForm | GatePlace) -> di
     segments = segments_of(qubits, form.controls)
     shift = plan.item.bit_length() - 1
     return {
-        "fixed": sum(plan.item << control for control in form.controls),
+        "control_offset": sum(plan.item << control for control in form.controls),
         "tiles": 1 << len(free),
         "segments": len(segments),
         "segment_mask": [mask for mask, _ in segments],

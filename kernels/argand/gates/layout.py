@@ -30,12 +30,12 @@ PLANE_COLUMNS = 32
 
 
 def core_rows_bytes(width: int, inside: bool) -> int:
-    """From eight rows of a plane to the next eight: ``WgmmaGate::kCoreRows``."""
+    """From eight rows of a plane to the next eight: ``WgmmaGate::kCoreRowBytes``."""
     return (3 if sums_together(width, inside) else 2) * PLANE_COLUMNS * 16 + 16
 
 
 def sums_together(width: int, inside: bool) -> bool:
-    """Whether one instruction sums real and imaginary parts: ``WgmmaGate::kTogether``.
+    """Whether one instruction sums real and imaginary parts: ``WgmmaGate::kJointParts``.
 
     On an H200 it was faster for 7 qubits without qubit 0, and slower for 7 with it and for 6.
     """
@@ -248,7 +248,7 @@ def table_values(
     shift = tile.item.bit_length() - 1
     segments = segments_of(qubits, [*tile.qubits, *controls])
     values: dict[str, object] = {
-        "fixed": fixed,
+        "control_offset": fixed,
         "tiles": 1 << sum(mask.bit_count() for mask, _ in segments),
         "segments": len(segments),
         "segment_mask": [mask for mask, _ in segments],
@@ -265,9 +265,9 @@ def table_values(
         "chunk_row": _sums([row_number.get(place, 0) for place in tile.chunk_places]),
         "row_mask": [masks[place] for place in tile.rows],
         "read_mask": [masks[place] for place in roles.read],
-        "unit_mask": [masks[place] for place in roles.units],
+        "column_mask": [masks[place] for place in roles.units],
         "pair_mask": 0 if roles.pair is None else masks[roles.pair],
-        "guarded": int(guarded),
+        "controls_qubit0": int(guarded),
     }  # fmt: skip
     if kind == "wgmma":
         offsets = plane_offsets(tile)

@@ -30,7 +30,7 @@ _BLOCK_BYTES = 1024
 """Of shared memory that the system takes from each block."""
 
 ARGUMENTS: Fields = (
-    ("char*", "state"), ("const void*", "matrix"), ("int64", "fixed"),
+    ("char*", "state"), ("const void*", "matrix"), ("int64", "control_offset"),
     ("int64", "matrix_exponent"),
     ("int64", f"thread_offset[{_MOST_THREAD_BITS}]"), ("int64", f"chunk_offset[{_MOST_CHUNKS}]"),
     ("int64", f"result_offset[{_MOST_THREAD_BITS}]"), ("int64", "register_offset[3]"),
@@ -39,11 +39,11 @@ ARGUMENTS: Fields = (
     ("uint32", f"segment_mask[{_MOST_SEGMENTS}]"), ("uint32", f"segment_shift[{_MOST_SEGMENTS}]"),
     ("uint32", f"row_mask[{MOST_WIDTH}]"),
     ("uint32", f"read_mask[{_MOST_THREAD_BITS}]"),
-    ("uint32", "unit_mask[2]"), ("uint32", "pair_mask"),
+    ("uint32", "column_mask[2]"), ("uint32", "pair_mask"),
     ("uint32", f"result_mask[{_MOST_THREAD_BITS}]"), ("uint32", "register_mask[3]"),
     ("uint32", f"thread_row[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_row[{_MOST_CHUNKS}]"),
     ("uint32", f"thread_plane[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_plane[{_MOST_CHUNKS}]"),
-    ("int", "guarded"),
+    ("int", "controls_qubit0"),
 )  # fmt: skip
 """Members of ``GateArguments`` in ``cuda/gates/tile.cuh``."""
 
@@ -168,6 +168,8 @@ matrix takes of a thread."""
 _WGMMA_STAGES: Mapping[int, tuple[int, int]] = {6: (3, 2), 7: (3, 1)}
 _ROLES_WIDTHS: tuple[int, ...] = (7,)
 _CORE_STAGES, _WIDE_CORE_STAGES = (3, 4), (3, 3)
+_CUDA_CORE_KERNELS: Mapping[str, str] = {"sum": "fma_gate", "permute": "permute_gate"}
+"""The function of ``cuda/gates/cuda_core_kernel.cuh`` of each kind."""
 
 
 def plan_gate(
@@ -252,7 +254,7 @@ def gate_source(plan: GatePlan) -> str:
     if plan.kind in ("sum", "permute"):
         header = "gates/cuda_core_kernel.cuh"
         sizes = f"{plan.tile_bytes}, {plan.threads}, {plan.stages}"
-        body = f"{plan.kind}_gate<{real}, {plan.width}, {inside}, {sizes}>(args);"
+        body = f"{_CUDA_CORE_KERNELS[plan.kind]}<{real}, {plan.width}, {inside}, {sizes}>(args);"
     elif plan.kind == "small":
         header = "gates/cuda_core_kernel.cuh"
         body = f"small_gate<{real}, {plan.width}, {plan.threads}>(args);"
@@ -266,7 +268,7 @@ def gate_source(plan: GatePlan) -> str:
         )
     else:
         header = "gates/sm90_warp_specialized_kernel.cuh" if plan.roles else "gates/sm90_kernel.cuh"
-        name = "RolesGate" if plan.roles else "WgmmaGate"
+        name = "WarpSpecializedGate" if plan.roles else "WgmmaGate"
         buffers = f", {_ROLES_BUFFERS}" if plan.roles else ""
         body = (
             f"{name}<Operand::{row.operand.name}, {row.terms}, {plan.width}, {inside}, "

@@ -35,7 +35,7 @@ class Cut:
 _CUTS: Mapping[tuple[str, str, int], Cut] = MappingProxyType(
     {
         ("mma", "3xtf32", 4): Cut(4.5e-8, 4.8e-8),
-        # The only one whose small products are not summed apart (`kApart`): three cuts a step.
+        # The only one without `kSeparateSmallProducts`: three cuts a step.
         ("mma", "3xtf32", 5): Cut(4.7e-8, 14.5e-8),
         ("mma", "3xtf32", 6): Cut(5.1e-8, 4.8e-8),
         ("mma", "3xfp16", 4): Cut(4.2e-8, 0.0),
@@ -64,7 +64,7 @@ def most_given_back(precision: Precision, width: int) -> float:
 def steps_of(plan: GatePlan) -> Array:
     """(2^width,): for each column of the matrix the step in which its products are added.
 
-    Steps are added from the last one down (``multiply`` in ``cuda/gates/sm80_kernel.cuh`` and
+    Steps are added from the last one down (``mainloop`` in ``cuda/gates/sm80_kernel.cuh`` and
     ``cuda/gates/sm90_kernel.cuh``).
     """
     first, count = _step_bits(plan)

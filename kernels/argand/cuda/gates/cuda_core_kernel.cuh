@@ -3,44 +3,44 @@
 #include "tile.cuh"
 
 template <typename Real>
-struct Parts;
+struct ComplexTraits;
 template <>
-struct Parts<float> {
+struct ComplexTraits<float> {
     using Complex = float2;
     static constexpr int kRows = 8;  // of the result that a thread sums at a time
 };
 template <>
-struct Parts<double> {
+struct ComplexTraits<double> {
     using Complex = double2;
     static constexpr int kRows = 4;
 };
 
-constexpr int kMostHeld = 16 * 1024;
+constexpr int kMaxSharedMatrixBytes = 16 * 1024;
 
 template <typename Complex>
-__device__ __forceinline__ void add_product(Complex& sum, Complex u, Complex x) {
-    sum.x += u.x * x.x;
-    sum.y += u.x * x.y;
-    sum.x -= u.y * x.y;
-    sum.y += u.y * x.x;
+__device__ __forceinline__ void multiply_add(Complex& accumulator, Complex u, Complex x) {
+    accumulator.x += u.x * x.x;
+    accumulator.y += u.x * x.y;
+    accumulator.x -= u.y * x.y;
+    accumulator.y += u.y * x.x;
 }
 
 // Two rows of two columns at an address, the rows' masks given. Inside: qubit 0 is a target, so that a
 // chunk holds both rows of a column; else it holds both columns of a row.
-template <bool Inside>
-__device__ __forceinline__ void read_square(float2 (&x)[2][2], uint32 stage, uint32 at, uint32 first,
-                                            uint32 second, uint32 pair) {
+template <bool TargetsQubit0>
+__device__ __forceinline__ void load_2x2(float2 (&x)[2][2], uint32 stage, uint32 at, uint32 first,
+                                         uint32 second, uint32 pair) {
     const float4 a = load_shared_16(stage + (at ^ first));
-    const float4 b = load_shared_16(stage + (at ^ (Inside ? first ^ pair : second)));
+    const float4 b = load_shared_16(stage + (at ^ (TargetsQubit0 ? first ^ pair : second)));
     x[0][0] = {a.x, a.y};
     x[1][1] = {b.z, b.w};
-    x[Inside ? 1 : 0][Inside ? 0 : 1] = {a.z, a.w};
-    x[Inside ? 0 : 1][Inside ? 1 : 0] = {b.x, b.y};
+    x[TargetsQubit0 ? 1 : 0][TargetsQubit0 ? 0 : 1] = {a.z, a.w};
+    x[TargetsQubit0 ? 0 : 1][TargetsQubit0 ? 1 : 0] = {b.x, b.y};
 }
 
-template <bool Inside>
-__device__ __forceinline__ void read_square(double2 (&x)[2][2], uint32 stage, uint32 at, uint32 first,
-                                            uint32 second, uint32 pair) {
+template <bool TargetsQubit0>
+__device__ __forceinline__ void load_2x2(double2 (&x)[2][2], uint32 stage, uint32 at, uint32 first,
+                                         uint32 second, uint32 pair) {
 #pragma unroll
     for (int column = 0; column < 2; ++column) {
         x[0][column] = load_shared_pair(stage + (at ^ first ^ (column ? pair : 0)));
@@ -48,17 +48,19 @@ __device__ __forceinline__ void read_square(double2 (&x)[2][2], uint32 stage, ui
     }
 }
 
-template <bool Inside>
-__device__ __forceinline__ void write_square(const float2 (&x)[2][2], uint32 stage, uint32 at,
-                                             uint32 first, uint32 second, uint32 pair) {
-    const float2 a = x[Inside ? 1 : 0][Inside ? 0 : 1], b = x[Inside ? 0 : 1][Inside ? 1 : 0];
+template <bool TargetsQubit0>
+__device__ __forceinline__ void store_2x2(const float2 (&x)[2][2], uint32 stage, uint32 at,
+                                          uint32 first, uint32 second, uint32 pair) {
+    const float2 a = x[TargetsQubit0 ? 1 : 0][TargetsQubit0 ? 0 : 1],
+                 b = x[TargetsQubit0 ? 0 : 1][TargetsQubit0 ? 1 : 0];
     store_shared_16(stage + (at ^ first), {x[0][0].x, x[0][0].y, a.x, a.y});
-    store_shared_16(stage + (at ^ (Inside ? first ^ pair : second)), {b.x, b.y, x[1][1].x, x[1][1].y});
+    store_shared_16(stage + (at ^ (TargetsQubit0 ? first ^ pair : second)),
+                    {b.x, b.y, x[1][1].x, x[1][1].y});
 }
 
-template <bool Inside>
-__device__ __forceinline__ void write_square(const double2 (&x)[2][2], uint32 stage, uint32 at,
-                                             uint32 first, uint32 second, uint32 pair) {
+template <bool TargetsQubit0>
+__device__ __forceinline__ void store_2x2(const double2 (&x)[2][2], uint32 stage, uint32 at,
+                                          uint32 first, uint32 second, uint32 pair) {
 #pragma unroll
     for (int column = 0; column < 2; ++column) {
         store_shared_pair(stage + (at ^ first ^ (column ? pair : 0)), x[0][column]);
@@ -68,34 +70,36 @@ __device__ __forceinline__ void write_square(const double2 (&x)[2][2], uint32 st
 
 // Each thread sums some rows of two columns. With all rows in one thread nobody else reads its columns,
 // and results take their place at once.
-template <typename Real, int Width, bool Inside, int TileBytes, int Threads, int Stages>
-__device__ __forceinline__ void sum_gate(const GateArguments& args) {
-    using Complex = typename Parts<Real>::Complex;
+template <typename Real, int Width, bool TargetsQubit0, int TileBytes, int Threads, int Stages>
+__device__ __forceinline__ void fma_gate(const GateArguments& args) {
+    using Complex = typename ComplexTraits<Real>::Complex;
     constexpr int kOrder = 1 << Width;
-    constexpr int kRows = kOrder < Parts<Real>::kRows ? kOrder : Parts<Real>::kRows;
-    constexpr int kColumnBits = log_of(TileBytes / static_cast<int>(sizeof(Complex)) / kOrder) - 1;
-    constexpr int kThreadBits = log_of(Threads);
+    constexpr int kRows = kOrder < ComplexTraits<Real>::kRows ? kOrder : ComplexTraits<Real>::kRows;
+    constexpr int kColumnBits = log2_of(TileBytes / static_cast<int>(sizeof(Complex)) / kOrder) - 1;
+    constexpr int kThreadBits = log2_of(Threads);
     constexpr int kReadBits = kColumnBits < kThreadBits ? kColumnBits : kThreadBits;
-    constexpr int kUnits = 1 << (kColumnBits - kReadBits);
-    static_assert(kUnits <= 4 && (kUnits == 1 || kRows == kOrder), "rows or columns fill a block");
-    static_assert(kReadBits + log_of(kOrder / kRows) == kThreadBits, "each sum has one thread");
+    constexpr int kColumnSteps = 1 << (kColumnBits - kReadBits);
+    static_assert(kColumnSteps <= 4 && (kColumnSteps == 1 || kRows == kOrder),
+                  "rows or columns fill a block");
+    static_assert(kReadBits + log2_of(kOrder / kRows) == kThreadBits, "each sum has one thread");
 
     extern __shared__ __align__(1024) unsigned char memory[];
     // The matrix comes transposed: a thread's rows lie together. A large one is read through the cache.
-    constexpr bool kHeld = kOrder * kOrder * sizeof(Complex) <= kMostHeld;
-    __shared__ __align__(16) Complex held[kHeld ? kOrder * kOrder : 1];
-    __shared__ uint32 rows[kOrder];
+    constexpr bool kMatrixInShared = kOrder * kOrder * sizeof(Complex) <= kMaxSharedMatrixBytes;
+    __shared__ __align__(16) Complex shared_matrix[kMatrixInShared ? kOrder * kOrder : 1];
+    __shared__ uint32 row_masks[kOrder];
     const uint32 ring = shared_address(memory);
-    const TileMover<TileBytes, Threads, Stages> mover(args);
-    mover.load_first(ring);
+    const TilePipeline<TileBytes, Threads, Stages> pipeline(args);
+    pipeline.load_prologue(ring);
 
-    const auto* given = static_cast<const Complex*>(args.matrix);
-    if constexpr (kHeld) {
-        for (int i = threadIdx.x; i < kOrder * kOrder; i += Threads) held[i] = given[i];
+    const auto* global_matrix = static_cast<const Complex*>(args.matrix);
+    if constexpr (kMatrixInShared) {
+        for (int i = threadIdx.x; i < kOrder * kOrder; i += Threads)
+            shared_matrix[i] = global_matrix[i];
     }
-    const Complex* matrix = kHeld ? held : given;
-    if (threadIdx.x < kOrder) rows[threadIdx.x] = combine_masks<Width>(args.row_mask, threadIdx.x);
-    const uint32 columns = combine_masks<kReadBits>(args.read_mask, threadIdx.x);
+    const Complex* matrix = kMatrixInShared ? shared_matrix : global_matrix;
+    if (threadIdx.x < kOrder) row_masks[threadIdx.x] = xor_masks<Width>(args.row_mask, threadIdx.x);
+    const uint32 column_address = xor_masks<kReadBits>(args.read_mask, threadIdx.x);
     const int first_row = static_cast<int>(threadIdx.x >> kReadBits) * kRows;
 
     uint32 stage = ring;
@@ -103,96 +107,101 @@ __device__ __forceinline__ void sum_gate(const GateArguments& args) {
         wait_copies<Stages - 1>();
         __syncthreads();
 #pragma unroll 1
-        for (int unit = 0; unit < kUnits; ++unit) {
-            const uint32 at = columns ^ combine_masks<log_of(kUnits)>(args.unit_mask, unit);
-            Complex sums[kRows][2] = {};
+        for (int column_step = 0; column_step < kColumnSteps; ++column_step) {
+            const uint32 at =
+                column_address ^ xor_masks<log2_of(kColumnSteps)>(args.column_mask, column_step);
+            Complex accumulators[kRows][2] = {};
 #pragma unroll 4
             for (int s = 0; s < kOrder; s += 2) {
                 Complex x[2][2];
-                read_square<Inside>(x, stage, at, rows[s], rows[s + 1], args.pair_mask);
+                load_2x2<TargetsQubit0>(x, stage, at, row_masks[s], row_masks[s + 1],
+                                        args.pair_mask);
 #pragma unroll
                 for (int term = 0; term < 2; ++term) {
 #pragma unroll
                     for (int r = 0; r < kRows; ++r) {
                         const Complex u = matrix[(s + term) * kOrder + first_row + r];
-                        add_product(sums[r][0], u, x[term][0]);
-                        add_product(sums[r][1], u, x[term][1]);
+                        multiply_add(accumulators[r][0], u, x[term][0]);
+                        multiply_add(accumulators[r][1], u, x[term][1]);
                     }
                 }
             }
             if constexpr (kRows < kOrder) __syncthreads();
 #pragma unroll
             for (int r = 0; r < kRows; r += 2) {
-                const Complex square[2][2] = {{sums[r][0], sums[r][1]}, {sums[r + 1][0], sums[r + 1][1]}};
-                write_square<Inside>(square, stage, at, rows[first_row + r], rows[first_row + r + 1],
-                                     args.pair_mask);
+                const Complex results[2][2] = {{accumulators[r][0], accumulators[r][1]},
+                                               {accumulators[r + 1][0], accumulators[r + 1][1]}};
+                store_2x2<TargetsQubit0>(results, stage, at, row_masks[first_row + r],
+                                         row_masks[first_row + r + 1], args.pair_mask);
             }
         }
         __syncthreads();
-        mover.exchange(tile, stage);
+        pipeline.store_and_refill(tile, stage);
         stage = next_stage<TileBytes, Stages>(stage, ring);
     }
 }
 
-__device__ __forceinline__ float2 complex_times(float2 u, float2 x) {
+__device__ __forceinline__ float2 complex_multiply(float2 u, float2 x) {
     return {u.x * x.x - u.y * x.y, u.x * x.y + u.y * x.x};
 }
 
-__device__ __forceinline__ double2 complex_times(double2 u, double2 x) {
+__device__ __forceinline__ double2 complex_multiply(double2 u, double2 x) {
     return {u.x * x.x - u.y * x.y, u.x * x.y + u.y * x.x};
 }
 
 // A matrix with one entry a row and column comes as the rows' entries, then their columns. Each thread
 // fetches what its own chunks become: no sums.
-template <typename Real, int Width, bool Inside, int TileBytes, int Threads, int Stages>
+template <typename Real, int Width, bool TargetsQubit0, int TileBytes, int Threads, int Stages>
 __device__ __forceinline__ void permute_gate(const GateArguments& args) {
-    using Complex = typename Parts<Real>::Complex;
-    using Mover = TileMover<TileBytes, Threads, Stages>;
+    using Complex = typename ComplexTraits<Real>::Complex;
+    using Pipeline = TilePipeline<TileBytes, Threads, Stages>;
     constexpr int kOrder = 1 << Width;
     extern __shared__ __align__(1024) unsigned char memory[];
     __shared__ Complex factors[kOrder];
-    __shared__ uint32 moves[kOrder];  // from a row's place to that of the row that it takes
+    __shared__ uint32 source_masks[kOrder];  // from a row's place to that of the row that it takes
     const uint32 ring = shared_address(memory);
-    const Mover mover(args);
-    mover.load_first(ring);
+    const Pipeline pipeline(args);
+    pipeline.load_prologue(ring);
     if (threadIdx.x < kOrder) {
-        const auto* given = static_cast<const Complex*>(args.matrix);
-        const uint32 column = reinterpret_cast<const uint32*>(given + kOrder)[threadIdx.x];
-        factors[threadIdx.x] = given[threadIdx.x];
-        moves[threadIdx.x] = combine_masks<Width>(args.row_mask, threadIdx.x ^ column);
+        const auto* factors_and_columns = static_cast<const Complex*>(args.matrix);
+        const uint32 column =
+            reinterpret_cast<const uint32*>(factors_and_columns + kOrder)[threadIdx.x];
+        factors[threadIdx.x] = factors_and_columns[threadIdx.x];
+        source_masks[threadIdx.x] = xor_masks<Width>(args.row_mask, threadIdx.x ^ column);
     }
-    const uint32 thread_row = combine_masks<Mover::kThreadBits>(args.thread_row, threadIdx.x);
+    const uint32 thread_row = xor_masks<Pipeline::kThreadBits>(args.thread_row, threadIdx.x);
 
     uint32 stage = ring;
     for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
         wait_copies<Stages - 1>();
         __syncthreads();
-        char* target = mover.source + tile_offset(args, tile);
+        char* target = pipeline.source + tile_offset(args, tile);
 #pragma unroll
-        for (int i = 0; i < Mover::kChunks; ++i) {
+        for (int i = 0; i < Pipeline::kChunks; ++i) {
             const uint32 row = thread_row ^ args.chunk_row[i];
-            const uint32 own = mover.mask ^ args.chunk_mask[i];
-            float4 found;
+            const uint32 address = pipeline.mask ^ args.chunk_mask[i];
+            float4 chunk;
             if constexpr (sizeof(Real) == 8) {
-                const double2 x =
-                    complex_times(factors[row], load_shared_pair(stage + (own ^ moves[row])));
-                found = {__int_as_float(__double2loint(x.x)), __int_as_float(__double2hiint(x.x)),
+                const double2 x = complex_multiply(
+                    factors[row], load_shared_pair(stage + (address ^ source_masks[row])));
+                chunk = {__int_as_float(__double2loint(x.x)), __int_as_float(__double2hiint(x.x)),
                          __int_as_float(__double2loint(x.y)), __int_as_float(__double2hiint(x.y))};
-            } else if constexpr (Inside) {
-                const float2 low = complex_times(factors[row], load_shared_8(stage + (own ^ moves[row])));
-                const float2 high =
-                    complex_times(factors[row + 1], load_shared_8(stage + (own ^ 8 ^ moves[row + 1])));
-                found = {low.x, low.y, high.x, high.y};
+            } else if constexpr (TargetsQubit0) {
+                const float2 low = complex_multiply(
+                    factors[row], load_shared_8(stage + (address ^ source_masks[row])));
+                const float2 high = complex_multiply(
+                    factors[row + 1], load_shared_8(stage + (address ^ 8 ^ source_masks[row + 1])));
+                chunk = {low.x, low.y, high.x, high.y};
             } else {
-                const float4 x = load_shared_16(stage + (own ^ moves[row]));
-                const float2 low = complex_times(factors[row], {x.x, x.y});
-                const float2 high = complex_times(factors[row], {x.z, x.w});
-                found = {low.x, low.y, high.x, high.y};
+                const float4 x = load_shared_16(stage + (address ^ source_masks[row]));
+                const float2 low = complex_multiply(factors[row], {x.x, x.y});
+                const float2 high = complex_multiply(factors[row], {x.z, x.w});
+                chunk = {low.x, low.y, high.x, high.y};
             }
-            put_chunk(args, target + args.chunk_offset[i], found);
+            store_chunk(args, target + args.chunk_offset[i], chunk);
         }
         __syncthreads();
-        mover.load(tile + Stages * gridDim.x, stage);
+        pipeline.load(tile + Stages * gridDim.x, stage);
         stage = next_stage<TileBytes, Stages>(stage, ring);
     }
 }
@@ -201,26 +210,26 @@ __device__ __forceinline__ void permute_gate(const GateArguments& args) {
 // the gate may change, row_mask the targets' bits of their numbers.
 template <typename Real, int Width, int Threads>
 __device__ __forceinline__ void small_gate(const GateArguments& args) {
-    using Complex = typename Parts<Real>::Complex;
+    using Complex = typename ComplexTraits<Real>::Complex;
     extern __shared__ __align__(1024) unsigned char memory[];
-    auto* held = reinterpret_cast<Complex*>(memory);
+    auto* amplitudes = reinterpret_cast<Complex*>(memory);
     const auto* matrix = static_cast<const Complex*>(args.matrix);
     for (uint32 i = threadIdx.x; i < args.tiles; i += Threads) {
-        held[i] = *reinterpret_cast<const Complex*>(args.state + tile_offset(args, i));
+        amplitudes[i] = *reinterpret_cast<const Complex*>(args.state + tile_offset(args, i));
     }
     __syncthreads();
-    uint32 targets = 0;
+    uint32 target_mask = 0;
 #pragma unroll
-    for (int bit = 0; bit < Width; ++bit) targets |= args.row_mask[bit];
+    for (int bit = 0; bit < Width; ++bit) target_mask |= args.row_mask[bit];
     for (uint32 i = threadIdx.x; i < args.tiles; i += Threads) {
         uint32 row = 0;
 #pragma unroll
         for (int bit = 0; bit < Width; ++bit) row |= (i & args.row_mask[bit] ? 1u : 0u) << bit;
-        Complex sum = {};
+        Complex accumulator = {};
         for (uint32 s = 0; s < 1u << Width; ++s) {
-            const uint32 from = (i & ~targets) | combine_masks<Width>(args.row_mask, s);
-            add_product(sum, matrix[(s << Width) + row], held[from]);
+            const uint32 from = (i & ~target_mask) | xor_masks<Width>(args.row_mask, s);
+            multiply_add(accumulator, matrix[(s << Width) + row], amplitudes[from]);
         }
-        *reinterpret_cast<Complex*>(args.state + tile_offset(args, i)) = sum;
+        *reinterpret_cast<Complex*>(args.state + tile_offset(args, i)) = accumulator;
     }
 }

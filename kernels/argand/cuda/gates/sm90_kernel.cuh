@@ -13,53 +13,57 @@
 // Before this header (gate_plan.py) stands wgmma<sign>(sums, rows, columns, keep) of 32 columns, or
 // where they are taken together wgmma<1>(re, im, rows, columns, keep) of 64.
 
-template <Operand operand, int Terms, int Width, bool Inside, int Stages>
+template <Operand operand, int Terms, int Width, bool TargetsQubit0, int Stages>
 struct WgmmaGate {
     static constexpr int kOrder = 1 << Width;
     static constexpr int kColumns = 32;
     static constexpr int kTileBytes = kOrder * kColumns * 8;
     static constexpr int kRowTiles = kOrder / 16;
     static constexpr int kThreads = kRowTiles * kWarp;
-    static constexpr int kSteps = kOrder / 16;
+    static constexpr int kNumKTiles = kOrder / 16;
     static constexpr bool kScaled = operand == Operand::fp16;
-    static constexpr bool kTogether = Width == 7 && !Inside;
-    static constexpr uint32 kPart = kColumns * 16;
-    static constexpr uint32 kReal = kTogether ? kPart : 0, kImaginary = kReal + kPart;
+    static constexpr bool kJointParts = Width == 7 && !TargetsQubit0;
+    static constexpr uint32 kPartBytes = kColumns * 16;
+    static constexpr uint32 kRealOffset = kJointParts ? kPartBytes : 0,
+                            kImaginaryOffset = kRealOffset + kPartBytes;
     // From 8 rows to the next: 16 bytes more than they take, so that writing them meets all banks.
-    static constexpr uint32 kCoreRows = kImaginary + kPart + 16;
-    static constexpr uint32 kPlane = kCoreRows * kOrder / 8;
-    static constexpr uint32 kPlanes = Terms * kPlane;
-    static constexpr int kSharedBytes = Stages * kTileBytes + 2 * static_cast<int>(kPlanes);
-    using Mover = TileMover<kTileBytes, kThreads, Stages>;
-    static_assert(Mover::kChunks == 8, "a thread's chunks are 8 rows of two columns");
+    static constexpr uint32 kCoreRowBytes = kImaginaryOffset + kPartBytes + 16;
+    static constexpr uint32 kPlaneBytes = kCoreRowBytes * kOrder / 8;
+    static constexpr uint32 kBufferBytes = Terms * kPlaneBytes;
+    static constexpr int kSharedBytes = Stages * kTileBytes + 2 * static_cast<int>(kBufferBytes);
+    using Pipeline = TilePipeline<kTileBytes, kThreads, Stages>;
+    static_assert(Pipeline::kChunks == 8, "a thread's chunks are 8 rows of two columns");
 
-    uint32 matrix[kSteps][2][Terms][4];
+    uint32 matrix[kNumKTiles][2][Terms][4];
 
     // The column of the matrix at a place of a product: 8 in a core, of which a register has two.
-    __device__ __forceinline__ static uint32 column(uint32 lane, uint32 held, uint32 core,
-                                                    uint32 step) {
-        constexpr int kLaneInside[2] = {Width - 1, Width - 2};
-        constexpr int kLaneOutside[2] = {Width - 2, Width - 3};
-        return spread(lane & 3, Inside ? kLaneInside : kLaneOutside) | held << (Inside ? 0 : Width - 1) |
-               core << (Inside ? 1 : 0) | step << (Inside ? 2 : 1);
+    __device__ __forceinline__ static uint32 matrix_column(uint32 lane, uint32 number, uint32 core,
+                                                           uint32 k_tile) {
+        constexpr int kLaneWithQubit0[2] = {Width - 1, Width - 2};
+        constexpr int kLaneWithoutQubit0[2] = {Width - 2, Width - 3};
+        return deposit_bits(lane & 3, TargetsQubit0 ? kLaneWithQubit0 : kLaneWithoutQubit0) |
+               number << (TargetsQubit0 ? 0 : Width - 1) | core << (TargetsQubit0 ? 1 : 0) |
+               k_tile << (TargetsQubit0 ? 2 : 1);
     }
 
-    __device__ __forceinline__ void load(const GateArguments& args, uint32 lane, uint32 row_tile) {
-        const auto place = [lane](uint32 core, uint32 held, uint32 step) {
-            return column(lane, held, core, step);
+    __device__ __forceinline__ void load_fragments(const GateArguments& args, uint32 lane,
+                                                   uint32 row_tile) {
+        const auto matrix_column_of = [lane](uint32 core, uint32 number, uint32 k_tile) {
+            return matrix_column(lane, number, core, k_tile);
         };
-        load_matrix<operand, Terms, Rounding::nearest_even, Rounding::nearest_even, Width, Inside>(
-            args, lane, row_tile, place, matrix);
+        load_matrix_fragments<operand, Terms, Rounding::nearest_even, Rounding::nearest_even, Width,
+                              TargetsQubit0>(args, lane, row_tile, matrix_column_of, matrix);
     }
 
     // Of two 16-bit numbers, in their place: volatile, so that both signs are not held at once.
-    __device__ __forceinline__ static void change_signs(uint32& word) {
+    __device__ __forceinline__ static void negate_pair(uint32& word) {
         asm volatile("xor.b32 %0, %0, 0x80008000;" : "+r"(word));
     }
 
     // Eight rows of a column, real or imaginary parts, to their core lines of each term's plane.
-    template <bool Imaginary>
-    __device__ __forceinline__ static void write_rows(uint32 at, const float (&x)[8], float scale) {
+    template <bool IsImaginary>
+    __device__ __forceinline__ static void store_core_line(uint32 at, const float (&x)[8],
+                                                           float scale) {
         uint32 words[4][Terms];
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
@@ -68,12 +72,12 @@ struct WgmmaGate {
         }
 #pragma unroll
         for (int term = 0; term < Terms; ++term) {
-            const uint32 line = at + term * kPlane;
-            store_shared_16(line + (Imaginary ? kImaginary : kReal), words[0][term], words[1][term],
-                            words[2][term], words[3][term]);
-            if constexpr (Imaginary && kTogether) {
+            const uint32 line = at + term * kPlaneBytes;
+            store_shared_16(line + (IsImaginary ? kImaginaryOffset : kRealOffset), words[0][term],
+                            words[1][term], words[2][term], words[3][term]);
+            if constexpr (IsImaginary && kJointParts) {
 #pragma unroll
-                for (int i = 0; i < 4; ++i) change_signs(words[i][term]);
+                for (int i = 0; i < 4; ++i) negate_pair(words[i][term]);
                 store_shared_16(line, words[0][term], words[1][term], words[2][term],
                                 words[3][term]);
             }
@@ -83,107 +87,113 @@ struct WgmmaGate {
     // A thread's chunks as planes. Inside, the first four and the last four are eight rows of a column
     // each, two a chunk; else all eight are a row each, of the same two columns. Together they are a
     // loop: both columns at once would take more registers than a thread that only splits has.
-    __device__ __forceinline__ static void write_planes(const GateArguments& args, uint32 at,
+    __device__ __forceinline__ static void store_planes(const GateArguments& args, uint32 at,
                                                         const float4 (&x)[8], float scale) {
-        constexpr int kAtOnce = kTogether ? 1 : 2;
+        constexpr int kAtOnce = kJointParts ? 1 : 2;
 #pragma unroll kAtOnce
-        for (int which = 0; which < 2; ++which) {
+        for (int column = 0; column < 2; ++column) {
             float re[8], im[8];
 #pragma unroll
             for (int row = 0; row < 8; ++row) {
-                const float4 chunk = x[Inside ? 4 * which + row / 2 : row];
-                const bool second = Inside ? row % 2 : which;
+                const float4 chunk = x[TargetsQubit0 ? 4 * column + row / 2 : row];
+                const bool second = TargetsQubit0 ? row % 2 : column;
                 re[row] = second ? chunk.z : chunk.x;
                 im[row] = second ? chunk.w : chunk.y;
             }
-            const uint32 line = at + args.chunk_plane[which];
-            write_rows<false>(line, re, scale);
-            write_rows<true>(line, im, scale);
+            const uint32 line = at + args.chunk_plane[column];
+            store_core_line<false>(line, re, scale);
+            store_core_line<true>(line, im, scale);
         }
     }
 
     // The largest magnitude of a tile, found by all threads together.
-    __device__ __forceinline__ static uint32 tile_maximum(const float4 (&x)[8],
-                                                          uint32 (&of_warps)[kRowTiles]) {
-        const uint32 found = largest_of_warp(x);
-        if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = found;
+    __device__ __forceinline__ static uint32 tile_absmax(const float4 (&x)[8],
+                                                         uint32 (&warp_maxima)[kRowTiles]) {
+        const uint32 absmax = warp_absmax(x);
+        if (threadIdx.x % kWarp == 0) warp_maxima[threadIdx.x / kWarp] = absmax;
         __syncthreads();
-        return largest_of(of_warps);
+        return block_absmax(warp_maxima);
     }
 
     // Splits a tile into planes and returns the exponent of its scale.
-    __device__ __forceinline__ static int split_tile(const GateArguments& args, const Mover& mover,
-                                                     uint32 stage, uint32 planes,
-                                                     uint32 (&of_warps)[kRowTiles]) {
+    __device__ __forceinline__ static int split_tile(const GateArguments& args,
+                                                     const Pipeline& pipeline, uint32 stage,
+                                                     uint32 planes,
+                                                     uint32 (&warp_maxima)[kRowTiles]) {
         float4 x[8];
 #pragma unroll
-        for (int i = 0; i < 8; ++i) x[i] = load_shared_16(mover.chunk(stage, i));
-        const int exponent = kScaled ? scale_exponent(tile_maximum(x, of_warps)) : 0;
-        write_planes(args, planes, x, power_of_two(exponent));
+        for (int i = 0; i < 8; ++i) x[i] = load_shared_16(pipeline.chunk(stage, i));
+        const int exponent = kScaled ? scale_exponent(tile_absmax(x, warp_maxima)) : 0;
+        store_planes(args, planes, x, power_of_two(exponent));
         return exponent;
     }
 
     // Bits 0-13: address / 16; 16-29: bytes to the next 8 rows / 16; 32-45: to the next 8 columns / 16.
-    __device__ __forceinline__ static uint64 describe(uint32 address) {
-        constexpr uint32 kLow = (kCoreRows >> 4) << 16;
+    __device__ __forceinline__ static uint64 plane_descriptor(uint32 address) {
+        constexpr uint32 kLow = (kCoreRowBytes >> 4) << 16;
         return uint64(128 >> 4) << 32 | (address & 0x3ffff) >> 4 | kLow;
     }
 
     // One product of terms over all of k. The first columns of the matrix come last: what is added last
     // is cut least, and a state that begins as |0...0> has nothing else.
-    __device__ __forceinline__ void multiply_terms(int own, int other, bool first, uint32 planes,
-                                                   float (&re)[16], float (&im)[16]) const {
+    __device__ __forceinline__ void mma_terms(int matrix_term, int state_term, bool clear,
+                                              uint32 planes, float (&re)[16],
+                                              float (&im)[16]) const {
 #pragma unroll
-        for (int step = kSteps - 1; step >= 0; --step) {
-            const uint32 at = planes + other * kPlane + step * 2 * kCoreRows;
-            const int keep = !first || step < kSteps - 1;
-            if constexpr (kTogether) {
-                wgmma<1>(re, im, matrix[step][0][own], describe(at + kReal), keep);
-                wgmma<1>(re, im, matrix[step][1][own], describe(at), 1);
+        for (int k_tile = kNumKTiles - 1; k_tile >= 0; --k_tile) {
+            const uint32 at = planes + state_term * kPlaneBytes + k_tile * 2 * kCoreRowBytes;
+            const int accumulate = !clear || k_tile < kNumKTiles - 1;
+            if constexpr (kJointParts) {
+                wgmma<1>(re, im, matrix[k_tile][0][matrix_term], plane_descriptor(at + kRealOffset),
+                         accumulate);
+                wgmma<1>(re, im, matrix[k_tile][1][matrix_term], plane_descriptor(at), 1);
             } else {
-                const uint64 real = describe(at + kReal), imaginary = describe(at + kImaginary);
-                wgmma<1>(re, matrix[step][0][own], real, keep);
-                wgmma<1>(im, matrix[step][0][own], imaginary, keep);
-                wgmma<-1>(re, matrix[step][1][own], imaginary, 1);
-                wgmma<1>(im, matrix[step][1][own], real, 1);
+                const uint64 real = plane_descriptor(at + kRealOffset),
+                             imaginary = plane_descriptor(at + kImaginaryOffset);
+                wgmma<1>(re, matrix[k_tile][0][matrix_term], real, accumulate);
+                wgmma<1>(im, matrix[k_tile][0][matrix_term], imaginary, accumulate);
+                wgmma<-1>(re, matrix[k_tile][1][matrix_term], imaginary, 1);
+                wgmma<1>(im, matrix[k_tile][1][matrix_term], real, 1);
             }
         }
     }
 
     // The small products of all k first: tensor cores cut a sum whenever they add to it, by as much as
     // the sum is large. argand/gate_cut.py gives back what they cut on average.
-    __device__ __forceinline__ void multiply(uint32 planes, float (&re)[16], float (&im)[16]) const {
+    __device__ __forceinline__ void mainloop(uint32 planes, float (&re)[16],
+                                             float (&im)[16]) const {
         if constexpr (Terms == 2) {
-            multiply_terms(0, 1, true, planes, re, im);
-            multiply_terms(1, 0, false, planes, re, im);
+            mma_terms(0, 1, true, planes, re, im);
+            mma_terms(1, 0, false, planes, re, im);
         }
-        multiply_terms(0, 0, Terms == 1, planes, re, im);
+        mma_terms(0, 0, Terms == 1, planes, re, im);
     }
 
     __device__ __forceinline__ void run(const GateArguments& args) {
         extern __shared__ __align__(1024) unsigned char memory[];
-        __shared__ __align__(16) uint32 largest[kRowTiles];
+        __shared__ __align__(16) uint32 warp_maxima[kRowTiles];
         const uint32 ring = shared_address(memory), first_planes = ring + Stages * kTileBytes;
         const uint32 lane = threadIdx.x % kWarp, row_tile = threadIdx.x / kWarp;
-        Mover mover(args);
-        mover.load_first(ring);
-        load(args, lane, row_tile);
-        uint32 own_plane = 0;
+        Pipeline pipeline(args);
+        pipeline.load_prologue(ring);
+        load_fragments(args, lane, row_tile);
+        uint32 plane_offset = 0;
 #pragma unroll
-        for (int bit = 0; bit < Mover::kThreadBits; ++bit) {
-            if (threadIdx.x >> bit & 1) own_plane += args.thread_plane[bit];
+        for (int bit = 0; bit < Pipeline::kThreadBits; ++bit) {
+            if (threadIdx.x >> bit & 1) plane_offset += args.thread_plane[bit];
         }
-        char* target = args.state + combine_offsets<Mover::kThreadBits>(args.result_offset, threadIdx.x);
+        char* results =
+            args.state + or_offsets<Pipeline::kThreadBits>(args.result_offset, threadIdx.x);
 
         uint32 stage = ring, planes = first_planes;
         int exponent = 0;
         wait_copies<Stages - 1>();
         if (blockIdx.x < args.tiles) {
-            exponent = split_tile(args, mover, stage, planes + own_plane, largest);
+            exponent = split_tile(args, pipeline, stage, planes + plane_offset, warp_maxima);
         }
-        mover.load(blockIdx.x + Stages * gridDim.x, stage);
+        pipeline.load(blockIdx.x + Stages * gridDim.x, stage);
         for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
-            opaque(mover.mask);
+            opaque(pipeline.mask);
             // The planes were written by ordinary stores; the tensor cores read them by other ways.
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
             __syncthreads();
@@ -191,24 +201,26 @@ struct WgmmaGate {
             settle(re);
             settle(im);
             wgmma_fence();
-            multiply(planes, re, im);
+            mainloop(planes, re, im);
             wgmma_commit();
 
-            const int power = kScaled ? -exponent - exponent_of_matrix(args) : 0;
+            const int power = kScaled ? -exponent - matrix_exponent_of(args) : 0;
             stage = next_stage<kTileBytes, Stages>(stage, ring);
-            planes = 2 * first_planes + kPlanes - planes;
+            planes = 2 * first_planes + kBufferBytes - planes;
             wait_copies<Stages - 1>();
             if (tile + gridDim.x < args.tiles) {
-                exponent = split_tile(args, mover, stage, planes + own_plane, largest);
+                exponent = split_tile(args, pipeline, stage, planes + plane_offset, warp_maxima);
             }
-            mover.load(tile + (Stages + 1) * gridDim.x, stage);
+            pipeline.load(tile + (Stages + 1) * gridDim.x, stage);
             wgmma_wait<0>();
             settle(re);
             settle(im);
-            char* place = target + tile_offset(args, tile);
-            each_result<Inside, 4>(re, im, half_powers(power), [&](int number, float4 chunk) {
-                put_chunk(args, place + combine_offsets<3>(args.register_offset, number), chunk);
-            });
+            char* tile_results = results + tile_offset(args, tile);
+            for_each_result_chunk<TargetsQubit0, 4>(
+                re, im, half_powers(power), [&](int number, float4 chunk) {
+                    store_chunk(args, tile_results + or_offsets<3>(args.register_offset, number),
+                                chunk);
+                });
         }
     }
 };

@@ -10,42 +10,42 @@
 #include "device/scaling.cuh"
 #include "device/shared.cuh"
 
-constexpr int kMostSegments = 17;
-constexpr int kMostThreadBits = 9;
-constexpr int kMostChunks = 8;
-constexpr int kMostWidth = 7;
+constexpr int kMaxSegments = 17;
+constexpr int kMaxThreadBits = 9;
+constexpr int kMaxChunks = 8;
+constexpr int kMaxWidth = 7;
 
 // As argand/gate_plan.py lists it. Offsets are in bytes of the state, masks in bytes of a tile.
 struct GateArguments {
     char* state;
     const void* matrix;
-    int64 fixed;            // the controls' bits
+    int64 control_offset;   // the controls' bits
     int64 matrix_exponent;  // of the power of two that the matrix is multiplied by
-    int64 thread_offset[kMostThreadBits];
-    int64 chunk_offset[kMostChunks];
-    int64 result_offset[kMostThreadBits];  // of tensor cores' results, by a thread's bits,
-    int64 register_offset[3];              // and by the register: see each_result
-    uint32 thread_mask[kMostThreadBits];
-    uint32 chunk_mask[kMostChunks];
+    int64 thread_offset[kMaxThreadBits];
+    int64 chunk_offset[kMaxChunks];
+    int64 result_offset[kMaxThreadBits];  // of tensor cores' results, by a thread's bits,
+    int64 register_offset[3];             // and by the register: see each_result
+    uint32 thread_mask[kMaxThreadBits];
+    uint32 chunk_mask[kMaxChunks];
     uint32 tiles;
     uint32 segments;
-    uint32 segment_mask[kMostSegments];   // bits of a tile's number that stay neighbours,
-    uint32 segment_shift[kMostSegments];  // and how far up they go, in bytes
-    uint32 row_mask[kMostWidth];          // of the targets, lowest first
-    uint32 read_mask[kMostThreadBits];    // a thread's bits when it reads columns
-    uint32 unit_mask[2];                  // further columns of the same thread
-    uint32 pair_mask;                     // from a column to its neighbour
-    uint32 result_mask[kMostThreadBits];  // as the offsets of results, in the tile
+    uint32 segment_mask[kMaxSegments];   // bits of a tile's number that stay neighbours,
+    uint32 segment_shift[kMaxSegments];  // and how far up they go, in bytes
+    uint32 row_mask[kMaxWidth];          // of the targets, lowest first
+    uint32 read_mask[kMaxThreadBits];    // a thread's bits when it reads columns
+    uint32 column_mask[2];               // further columns of the same thread
+    uint32 pair_mask;                    // from a column to its neighbour
+    uint32 result_mask[kMaxThreadBits];  // as the offsets of results, in the tile
     uint32 register_mask[3];
-    uint32 thread_row[kMostThreadBits];   // rows of a thread's own chunks
-    uint32 chunk_row[kMostChunks];
-    uint32 thread_plane[kMostThreadBits];  // where own chunks go in planes of operands
-    uint32 chunk_plane[kMostChunks];
-    int guarded;  // qubit 0 is a control: the lower half of each chunk stays
+    uint32 thread_row[kMaxThreadBits];  // rows of a thread's own chunks
+    uint32 chunk_row[kMaxChunks];
+    uint32 thread_plane[kMaxThreadBits];  // where own chunks go in planes of operands
+    uint32 chunk_plane[kMaxChunks];
+    int controls_qubit0;  // qubit 0 is a control: the lower half of each chunk stays
 };
 
 __device__ __forceinline__ int64 tile_offset(const GateArguments& args, uint32 tile) {
-    int64 offset = args.fixed;
+    int64 offset = args.control_offset;
     for (uint32 i = 0; i < args.segments; ++i) {
         offset |= static_cast<int64>(tile & args.segment_mask[i]) << args.segment_shift[i];
     }
@@ -54,18 +54,18 @@ __device__ __forceinline__ int64 tile_offset(const GateArguments& args, uint32 t
 
 // The exclusive or of the masks of the bits that are set in a number.
 template <int Bits>
-__device__ __forceinline__ uint32 combine_masks(const uint32* masks, uint32 number) {
-    uint32 found = 0;
+__device__ __forceinline__ uint32 xor_masks(const uint32* masks, uint32 number) {
+    uint32 mask = 0;
 #pragma unroll
     for (int bit = 0; bit < Bits; ++bit) {
-        if (number >> bit & 1) found ^= masks[bit];
+        if (number >> bit & 1) mask ^= masks[bit];
     }
-    return found;
+    return mask;
 }
 
-constexpr int log_of(int power) { return power <= 1 ? 0 : 1 + log_of(power / 2); }
+constexpr int log2_of(int power) { return power <= 1 ? 0 : 1 + log2_of(power / 2); }
 
-__device__ __forceinline__ int exponent_of_matrix(const GateArguments& args) {
+__device__ __forceinline__ int matrix_exponent_of(const GateArguments& args) {
     return static_cast<int>(args.matrix_exponent);
 }
 
@@ -79,8 +79,8 @@ __device__ __forceinline__ void store_global_16(char* target, float4 x) {
 }
 
 // Writes a chunk of the state, or its upper half where qubit 0 is a control.
-__device__ __forceinline__ void put_chunk(const GateArguments& args, char* target, float4 x) {
-    if (args.guarded) {
+__device__ __forceinline__ void store_chunk(const GateArguments& args, char* target, float4 x) {
+    if (args.controls_qubit0) {
         *reinterpret_cast<float2*>(target + 8) = {x.z, x.w};
     } else {
         store_global_16(target, x);
@@ -89,32 +89,31 @@ __device__ __forceinline__ void put_chunk(const GateArguments& args, char* targe
 
 // The offset of the bits that are set in a number.
 template <int Bits>
-__device__ __forceinline__ int64 combine_offsets(const int64* offsets, uint32 number) {
-    int64 found = 0;
+__device__ __forceinline__ int64 or_offsets(const int64* offsets, uint32 number) {
+    int64 offset = 0;
 #pragma unroll
     for (int bit = 0; bit < Bits; ++bit) {
-        if (number >> bit & 1) found |= offsets[bit];
+        if (number >> bit & 1) offset |= offsets[bit];
     }
-    return found;
+    return offset;
 }
 
 // The chunks that a thread copies: the same ones on the way in and out, so that between writing one
 // back and reading the next into its place nobody has to wait.
 template <int TileBytes, int Threads, int Stages>
-struct TileMover {
+struct TilePipeline {
     static constexpr int kChunks = TileBytes / 16 / Threads;
-    static constexpr int kThreadBits = log_of(Threads);
-    static_assert(kChunks >= 1 && kChunks <= kMostChunks && kThreadBits <= kMostThreadBits);
+    static constexpr int kThreadBits = log2_of(Threads);
+    static_assert(kChunks >= 1 && kChunks <= kMaxChunks && kThreadBits <= kMaxThreadBits);
 
     const GateArguments& args;
     char* source;
     uint32 mask;
 
-    __device__ __forceinline__ explicit TileMover(const GateArguments& arguments)
+    __device__ __forceinline__ explicit TilePipeline(const GateArguments& arguments)
         : args(arguments),
-          source(arguments.state +
-                 combine_offsets<kThreadBits>(arguments.thread_offset, threadIdx.x)),
-          mask(combine_masks<kThreadBits>(arguments.thread_mask, threadIdx.x)) {}
+          source(arguments.state + or_offsets<kThreadBits>(arguments.thread_offset, threadIdx.x)),
+          mask(xor_masks<kThreadBits>(arguments.thread_mask, threadIdx.x)) {}
 
     __device__ __forceinline__ uint32 chunk(uint32 stage, int i) const {
         return stage + (mask ^ args.chunk_mask[i]);
@@ -125,24 +124,26 @@ struct TileMover {
         if (tile < args.tiles) {
             const char* from = source + tile_offset(args, tile);
 #pragma unroll
-            for (int i = 0; i < kChunks; ++i) copy_chunk(chunk(stage, i), from + args.chunk_offset[i]);
+            for (int i = 0; i < kChunks; ++i)
+                copy_chunk(chunk(stage, i), from + args.chunk_offset[i]);
         }
         commit_copies();
     }
 
-    __device__ __forceinline__ void load_first(uint32 ring) const {
+    __device__ __forceinline__ void load_prologue(uint32 ring) const {
 #pragma unroll
         for (int i = 0; i < Stages; ++i) load(blockIdx.x + i * gridDim.x, ring + i * TileBytes);
     }
 
     // Writes a tile back, and queues the tile that takes its place.
-    __device__ __forceinline__ void exchange(uint32 tile, uint32 stage) const {
-        float4 held[kChunks];
+    __device__ __forceinline__ void store_and_refill(uint32 tile, uint32 stage) const {
+        float4 chunks[kChunks];
         char* target = source + tile_offset(args, tile);
 #pragma unroll
-        for (int i = 0; i < kChunks; ++i) held[i] = load_shared_16(chunk(stage, i));
+        for (int i = 0; i < kChunks; ++i) chunks[i] = load_shared_16(chunk(stage, i));
 #pragma unroll
-        for (int i = 0; i < kChunks; ++i) put_chunk(args, target + args.chunk_offset[i], held[i]);
+        for (int i = 0; i < kChunks; ++i)
+            store_chunk(args, target + args.chunk_offset[i], chunks[i]);
         load(tile + Stages * gridDim.x, stage);
     }
 };
