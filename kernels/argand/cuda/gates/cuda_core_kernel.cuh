@@ -1,4 +1,6 @@
-// Gates without tensor cores: sums of products in fp32 or fp64, and matrices of one entry a row.
+// Gates without tensor cores: fma in fp32 or fp64, monomial matrices, and states smaller than a
+// tile. Tiles of the state come from TilePipeline (tile.cuh), are updated in shared memory and
+// stored back.
 #pragma once
 #include "tile.cuh"
 
@@ -7,7 +9,7 @@ struct ComplexTraits;
 template <>
 struct ComplexTraits<float> {
     using Complex = float2;
-    static constexpr int kRows = 8;  // of the result that a thread sums at a time
+    static constexpr int kRows = 8;  // of the result that a thread accumulates at a time
 };
 template <>
 struct ComplexTraits<double> {
@@ -25,8 +27,8 @@ __device__ __forceinline__ void multiply_add(Complex& accumulator, Complex u, Co
     accumulator.y += u.y * x.x;
 }
 
-// Two rows of two columns at an address, the rows' masks given. Inside: qubit 0 is a target, so that a
-// chunk holds both rows of a column; else it holds both columns of a row.
+// Loads two rows of two columns at an address, with the masks of the rows. Where qubit 0 is a
+// target, a chunk holds both rows of a column; else both columns of a row.
 template <bool TargetsQubit0>
 __device__ __forceinline__ void load_2x2(float2 (&x)[2][2], uint32 stage, uint32 at, uint32 first,
                                          uint32 second, uint32 pair) {
@@ -68,8 +70,8 @@ __device__ __forceinline__ void store_2x2(const double2 (&x)[2][2], uint32 stage
     }
 }
 
-// Each thread sums some rows of two columns. With all rows in one thread nobody else reads its columns,
-// and results take their place at once.
+// A dense matrix. Each thread accumulates some rows of two columns. Where it has all rows, no other
+// thread reads its columns, and results overwrite them without a barrier.
 template <typename Real, int Width, bool TargetsQubit0, int TileBytes, int Threads, int Stages>
 __device__ __forceinline__ void fma_gate(const GateArguments& args) {
     using Complex = typename ComplexTraits<Real>::Complex;
@@ -81,10 +83,12 @@ __device__ __forceinline__ void fma_gate(const GateArguments& args) {
     constexpr int kColumnSteps = 1 << (kColumnBits - kReadBits);
     static_assert(kColumnSteps <= 4 && (kColumnSteps == 1 || kRows == kOrder),
                   "rows or columns fill a block");
-    static_assert(kReadBits + log2_of(kOrder / kRows) == kThreadBits, "each sum has one thread");
+    static_assert(kReadBits + log2_of(kOrder / kRows) == kThreadBits,
+                  "each accumulator has one thread");
 
     extern __shared__ __align__(1024) unsigned char memory[];
-    // The matrix comes transposed: a thread's rows lie together. A large one is read through the cache.
+    // The matrix is transposed, so that a thread's rows are contiguous. A large one is read through
+    // L1.
     constexpr bool kMatrixInShared = kOrder * kOrder * sizeof(Complex) <= kMaxSharedMatrixBytes;
     __shared__ __align__(16) Complex shared_matrix[kMatrixInShared ? kOrder * kOrder : 1];
     __shared__ uint32 row_masks[kOrder];
@@ -149,8 +153,8 @@ __device__ __forceinline__ double2 complex_multiply(double2 u, double2 x) {
     return {u.x * x.x - u.y * x.y, u.x * x.y + u.y * x.x};
 }
 
-// A matrix with one entry a row and column comes as the rows' entries, then their columns. Each thread
-// fetches what its own chunks become: no sums.
+// A monomial matrix, with one entry per row and column: given as the entries of the rows, then
+// their columns. Each thread loads the sources of its own chunks, and nothing is accumulated.
 template <typename Real, int Width, bool TargetsQubit0, int TileBytes, int Threads, int Stages>
 __device__ __forceinline__ void permute_gate(const GateArguments& args) {
     using Complex = typename ComplexTraits<Real>::Complex;
@@ -158,7 +162,7 @@ __device__ __forceinline__ void permute_gate(const GateArguments& args) {
     constexpr int kOrder = 1 << Width;
     extern __shared__ __align__(1024) unsigned char memory[];
     __shared__ Complex factors[kOrder];
-    __shared__ uint32 source_masks[kOrder];  // from a row's place to that of the row that it takes
+    __shared__ uint32 source_masks[kOrder];  // from a row's address to that of its source
     const uint32 ring = shared_address(memory);
     const Pipeline pipeline(args);
     pipeline.load_prologue(ring);
@@ -206,8 +210,8 @@ __device__ __forceinline__ void permute_gate(const GateArguments& args) {
     }
 }
 
-// States that are smaller than a tile: one block, every sum apart. `tiles` counts the amplitudes that
-// the gate may change, row_mask the targets' bits of their numbers.
+// A state that is smaller than a tile, by one block. Here `args.tiles` is the number of amplitudes
+// that the gate may change, and `args.row_mask` has the target bits of their indices.
 template <typename Real, int Width, int Threads>
 __device__ __forceinline__ void small_gate(const GateArguments& args) {
     using Complex = typename ComplexTraits<Real>::Complex;

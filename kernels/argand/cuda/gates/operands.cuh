@@ -1,13 +1,16 @@
-// What the two tensor-core kernels of gates share: the matrix as operand, the scale of a tile, results.
+// Operands of the tensor-core gate kernels: the gate's matrix as A fragments in registers, the
+// absmax of a tile from which its scale follows, and the accumulators as chunks of the state. The
+// kernels for sm_80 and sm_90 share this file.
 //
-// Rows and columns of the matrix are numbered by the targets' bits, lowest first. Which bit a lane, a
-// register or a step has is fixed here; argand/gate_layout.py knows the same (`_roles`). Inside: qubit
-// 0 is a target, so that a chunk of the state holds two rows of a column; else two columns of a row.
+// Rows and columns of the matrix are numbered by the targets' bits, lowest first. The bits of a
+// lane, a register and a k-tile are fixed here; `roles_of` in argand/gates/layout.py lists the
+// same. Where qubit 0 is a target, a chunk of the state holds two rows of a column; else two
+// columns of a row.
 #pragma once
 #include "device/mma.cuh"
 #include "tile.cuh"
 
-// Bits of a number spread to the places that a list names.
+// Bit i of the number moves to bit positions[i].
 template <int Count>
 __device__ __forceinline__ constexpr uint32 deposit_bits(uint32 number,
                                                          const int (&positions)[Count]) {
@@ -16,7 +19,8 @@ __device__ __forceinline__ constexpr uint32 deposit_bits(uint32 number,
     return result;
 }
 
-// The row of the matrix behind a row of a product of 16: lane / 4, lower half, and which 16 of them.
+// The row of the matrix that stands in row lane / 4 of the upper or lower half of a 16-row MMA
+// tile.
 template <bool TargetsQubit0>
 __device__ __forceinline__ uint32 matrix_row(uint32 lane, uint32 half, uint32 row_tile) {
     constexpr int kWithQubit0[3] = {1, 2, 3}, kWithoutQubit0[3] = {0, 1, 2};
@@ -24,7 +28,7 @@ __device__ __forceinline__ uint32 matrix_row(uint32 lane, uint32 half, uint32 ro
            half << (TargetsQubit0 ? 0 : 3) | row_tile << 4;
 }
 
-// Two numbers as one register of each term, or for tf32 one number; 16-bit ones are scaled before.
+// Splits two numbers, of tf32 one, into one register per term. 16-bit formats are scaled before.
 template <Operand operand, int Terms, Rounding first, Rounding second>
 __device__ __forceinline__ void split_operand(float low, float high, uint32 (&terms)[Terms]) {
     if constexpr (operand == Operand::tf32) {
@@ -32,7 +36,7 @@ __device__ __forceinline__ void split_operand(float low, float high, uint32 (&te
     } else if constexpr (operand == Operand::bf16) {
         terms[0] = pack_bf16(low, high);
     } else {
-        // No care for what is not finite, unlike split_to_fp16: its columns become NaN.
+        // Without split_to_fp16's check for infinities: their columns become NaN either way.
         terms[0] = pack_fp16(low, high);
         if constexpr (Terms == 2) {
             const float2 rounded = fp16_values(terms[0]);
@@ -41,15 +45,16 @@ __device__ __forceinline__ void split_operand(float low, float high, uint32 (&te
     }
 }
 
-// A lane's part of 16 rows of the matrix as operand. The four registers of a part and term are those of
-// the upper and lower rows at the instruction's first k, then at its second; column(slot, number, step)
-// is the column of the matrix that stands in the first or second slot, as which of a register's numbers.
+// A lane's A fragments of 16 rows of the matrix. The four registers of a part (real, imaginary) and
+// term hold the upper and the lower row in the first k slot, then in the second. column(slot,
+// number, k_tile) is the column of the matrix that stands in a slot, as number 0 or 1 of the
+// register.
 template <Operand operand, int Terms, Rounding first, Rounding second, int Width,
           bool TargetsQubit0, int NumKTiles, typename Column>
 __device__ __forceinline__ void load_matrix_fragments(const GateArguments& args, uint32 lane,
                                                       uint32 row_tile, Column column,
                                                       uint32 (&matrix)[NumKTiles][2][Terms][4]) {
-    constexpr int kNumbersPerRegister = operand == Operand::tf32 ? 1 : 2;  // numbers in a register
+    constexpr int kNumbersPerRegister = operand == Operand::tf32 ? 1 : 2;
     const auto* global_matrix = static_cast<const float2*>(args.matrix);
     const float scale = operand == Operand::fp16 ? power_of_two(matrix_exponent_of(args)) : 1.0f;
 #pragma unroll
@@ -80,8 +85,8 @@ __device__ __forceinline__ uint32 finite_absmax_with(uint32 absmax, float4 x) {
     return max(max(absmax, larger_part({x.x, x.y})), larger_part({x.z, x.w}));
 }
 
-// The largest finite magnitude of a warp's numbers, as bits. fmaxf passes over NaN, so that only an
-// infinity takes the longer way.
+// Largest finite magnitude of a warp's numbers, as bits of an fp32 number. fmaxf ignores NaN, so
+// only an infinity takes the slow branch.
 template <int Count>
 __device__ __forceinline__ uint32 warp_absmax(const float4 (&x)[Count]) {
     float absmax = 0.0f;
@@ -96,7 +101,7 @@ __device__ __forceinline__ uint32 warp_absmax(const float4 (&x)[Count]) {
     return __reduce_max_sync(0xffffffffu, bits);
 }
 
-// The largest of what each warp of a block has written.
+// Maximum over the warps of a block, each of which has written its own.
 template <int Warps>
 __device__ __forceinline__ uint32 block_absmax(const uint32 (&warp_maxima)[Warps]) {
     uint32 absmax = 0;
@@ -105,10 +110,11 @@ __device__ __forceinline__ uint32 block_absmax(const uint32 (&warp_maxima)[Warps
     return absmax;
 }
 
-// Hands out the sums of a warp's products, 16 rows by Tiles x 8 columns, as chunks: put(number, chunk).
-// A register has of a tile of columns the last bit of the column in its bit 0 and of the row in bit 1.
-// Bit 0 of the number is that column's; bit 1 leads to the lower rows, or where they share a chunk with
-// the upper ones to the next tile of columns; bit 2 to the next two tiles.
+// Descales a warp's accumulators, 16 rows by Tiles x 8 columns, and passes them on as chunks of the
+// state: store(number, chunk). Of an 8-column tile, bit 0 of a register's index is the lowest bit
+// of the column, bit 1 selects the lower rows. Bit 0 of `number` is that bit of the column. Bit 1
+// selects the lower rows, or the next 8-column tile where a chunk holds both rows; bit 2 the next
+// two tiles.
 template <bool TargetsQubit0, int Tiles, typename Store>
 __device__ __forceinline__ void for_each_result_chunk(const float (&re)[4 * Tiles],
                                                       const float (&im)[4 * Tiles], float2 descale,

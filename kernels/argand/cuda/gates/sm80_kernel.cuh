@@ -1,12 +1,12 @@
-// Gates on 4 to 7 qubits by tensor-core products of a warp (sm_80 and newer).
-//
-// Eight warps share a tile of 2^11 amplitudes: each multiplies 16 rows of the matrix, which it holds in
-// registers as terms, with 16 columns. The state is split when it is read from shared memory, which at
-// so few rows costs less than to write the terms back.
+// Gates on 4 to 7 qubits by mma.sync (sm_80 and newer): tiles of the state from TilePipeline, times
+// the matrix, in place and back. Eight warps share a tile of 2^11 amplitudes. Each multiplies 16
+// rows of the matrix, whose terms it holds in registers, by 16 columns. Columns are split into
+// terms when they are loaded from shared memory; with so few rows per column that costs less than
+// storing the terms.
 #pragma once
 #include "operands.cuh"
 
-// Which bits of a column's number a lane (l % 4), the numbers it holds, and a step have.
+// The column of the matrix that a lane holds as one of its numbers of a k-tile.
 template <Operand operand, bool TargetsQubit0>
 __device__ __forceinline__ uint32 mma_column(uint32 lane, uint32 number, uint32 k_tile) {
     constexpr bool kPairs = operand != Operand::tf32;
@@ -24,12 +24,13 @@ struct MmaGate {
     static constexpr int kTileBytes = 16 * 1024;
     static constexpr int kOrder = 1 << Width;
     static constexpr int kRowTiles = kOrder / 16;
-    static constexpr int kColumnGroups = 8 / kRowTiles;  // of columns
+    static constexpr int kColumnGroups = 8 / kRowTiles;
     static constexpr int kNumKTiles = kOrder / kMmaDepth<operand>;
-    static constexpr int kNumbersPerLane = kMmaDepth<operand> / 4;   // numbers of a line in a lane
-    static constexpr int kNumbersPerRegister = kNumbersPerLane / 2;  // numbers in a register
+    static constexpr int kNumbersPerLane = kMmaDepth<operand> / 4;  // of a row or column
+    static constexpr int kNumbersPerRegister = kNumbersPerLane / 2;
     static constexpr bool kScaled = operand == Operand::fp16;
-    // Small products have sums of their own; those of a single step are first in the same ones.
+    // Products of low-order terms have accumulators of their own, against truncation bias. With a
+    // single k-tile they are accumulated first instead.
     static constexpr bool kSeparateSmallProducts =
         SeparateSmallProducts && Terms == 2 && kNumKTiles > 1;
     using Pipeline = TilePipeline<kTileBytes, kThreads, Stages>;
@@ -46,7 +47,7 @@ struct MmaGate {
             args, lane, row_tile, column, matrix);
     }
 
-    // The amplitudes of a lane's two columns in one step.
+    // Loads the amplitudes of a lane's two columns in one k-tile.
     __device__ __forceinline__ static void load_k_tile(const GateArguments& args, uint32 stage,
                                                        uint32 at, int k_tile,
                                                        float2 (&x)[2][kNumbersPerLane]) {
@@ -83,9 +84,9 @@ struct MmaGate {
 
     __device__ __forceinline__ void mainloop(const GateArguments& args, uint32 stage, uint32 at,
                                              float scale, float (&re)[8], float (&im)[8]) const {
-        // re is the difference of two sums: a product of mma.sync cannot be subtracted.
+        // re is the difference of two accumulators, because mma.sync cannot subtract a product.
         float accumulators[kSeparateSmallProducts ? 2 : 1][3][2][4] = {};
-        // The first columns of the matrix last, as in sm90_kernel.cuh.
+        // The first columns of the matrix come last, as in sm90_kernel.cuh.
 #pragma unroll
         for (int k_tile = kNumKTiles - 1; k_tile >= 0; --k_tile) {
             float2 x[2][kNumbersPerLane];
@@ -110,7 +111,7 @@ struct MmaGate {
                     }
                 }
             }
-            // The smallest products first; the last pair of terms is the first of each.
+            // Smallest products first; the last is that of both high-order terms.
 #pragma unroll
             for (int product = 0; product < (Terms == 2 ? 3 : 1); ++product) {
                 const int matrix_term = Terms == 2 && product == 1 ? 1 : 0;
@@ -118,7 +119,7 @@ struct MmaGate {
                 const int small = kSeparateSmallProducts && product < 2 ? 1 : 0;
 #pragma unroll
                 for (int which = 0; which < 4; ++which) {
-                    // re re, im im, re im, im re
+                    // (matrix, state): re re, im im, re im, im re
                     const int matrix_part = which & 1, state_part = which == 1 || which == 2;
                     const int accumulator = which < 2 ? which : 2;
 #pragma unroll
@@ -174,8 +175,8 @@ struct MmaGate {
             float re[8], im[8];
             mainloop(args, stage, read_address, power_of_two(exponent), re, im);
             __syncthreads();
-            // Through the tile and out in order: written to the state from here, at 4 and 5 qubits, it
-            // took 3% longer.
+            // Results go through shared memory, so that stores to the state are contiguous: direct
+            // stores took 3% longer at 4 and 5 qubits.
             const float2 descale = half_powers(kScaled ? -exponent - matrix_exponent_of(args) : 0);
             for_each_result_chunk<TargetsQubit0, 2>(re, im, descale, [&](int number, float4 chunk) {
                 const uint32 offset = xor_masks<2>(args.register_mask, number);

@@ -1,17 +1,20 @@
-// Gates on 6 and 7 qubits on Hopper by asynchronous products of warpgroups, 16-bit operands.
+// Gates on 6 and 7 qubits by wgmma with 16-bit operands (sm_90a): tiles of the state from
+// TilePipeline are split into operand planes in shared memory, multiplied, and stored to the state
+// from registers. The matrix is the A operand and stays in registers. While the tensor cores
+// multiply one tile, the threads split the next one.
 //
-// The matrix stays in registers. The columns of a tile are split once into planes, one a term, that
-// the tensor cores read from shared memory; while they multiply one tile, the next one is split. A
-// plane is made of cores of 8 columns by 8 rows, 16 bytes a column (PTX ISA: K-major without swizzle).
-// It holds the tile's columns as real parts and as imaginary parts, side by side. Together: it has the
-// negated imaginary parts before them, so that a register of the matrix takes one instruction of twice
-// the columns, for the sums of both parts, and its registers are read half as often.
+// There is one plane per term. A plane consists of core matrices of 8 columns by 8 rows, 16 bytes
+// per column (PTX ISA: K-major without swizzle), with the real and the imaginary parts of the
+// tile's columns side by side. With joint parts, the negated imaginary parts come before them. One
+// instruction of twice the columns then accumulates real and imaginary parts, and reads the
+// matrix's registers half as often.
 #pragma once
 #include "device/warpgroup.cuh"
 #include "operands.cuh"
 
-// Before this header (gate_plan.py) stands wgmma<sign>(sums, rows, columns, keep) of 32 columns, or
-// where they are taken together wgmma<1>(re, im, rows, columns, keep) of 64.
+// argand/gates/plan.py writes the instruction in front of this header: wgmma<sign>(accumulators,
+// rows, columns, accumulate) of 32 columns, with joint parts wgmma<1>(re, im, rows, columns,
+// accumulate) of 64.
 
 template <Operand operand, int Terms, int Width, bool TargetsQubit0, int Stages>
 struct WgmmaGate {
@@ -26,7 +29,7 @@ struct WgmmaGate {
     static constexpr uint32 kPartBytes = kColumns * 16;
     static constexpr uint32 kRealOffset = kJointParts ? kPartBytes : 0,
                             kImaginaryOffset = kRealOffset + kPartBytes;
-    // From 8 rows to the next: 16 bytes more than they take, so that writing them meets all banks.
+    // Stride of 8 rows, padded by 16 bytes so that stores are free of bank conflicts.
     static constexpr uint32 kCoreRowBytes = kImaginaryOffset + kPartBytes + 16;
     static constexpr uint32 kPlaneBytes = kCoreRowBytes * kOrder / 8;
     static constexpr uint32 kBufferBytes = Terms * kPlaneBytes;
@@ -36,7 +39,7 @@ struct WgmmaGate {
 
     uint32 matrix[kNumKTiles][2][Terms][4];
 
-    // The column of the matrix at a place of a product: 8 in a core, of which a register has two.
+    // The column of the matrix in a k slot: 8 slots per core matrix, two numbers per register.
     __device__ __forceinline__ static uint32 matrix_column(uint32 lane, uint32 number, uint32 core,
                                                            uint32 k_tile) {
         constexpr int kLaneWithQubit0[2] = {Width - 1, Width - 2};
@@ -55,12 +58,14 @@ struct WgmmaGate {
                               TargetsQubit0>(args, lane, row_tile, matrix_column_of, matrix);
     }
 
-    // Of two 16-bit numbers, in their place: volatile, so that both signs are not held at once.
+    // Flips the signs of two 16-bit numbers. Volatile, so that the compiler does not keep both
+    // signs in registers.
     __device__ __forceinline__ static void negate_pair(uint32& word) {
         asm volatile("xor.b32 %0, %0, 0x80008000;" : "+r"(word));
     }
 
-    // Eight rows of a column, real or imaginary parts, to their core lines of each term's plane.
+    // Splits eight rows of a column, real or imaginary parts, and stores them as one line of a core
+    // matrix in the plane of each term.
     template <bool IsImaginary>
     __device__ __forceinline__ static void store_core_line(uint32 at, const float (&x)[8],
                                                            float scale) {
@@ -84,9 +89,10 @@ struct WgmmaGate {
         }
     }
 
-    // A thread's chunks as planes. Inside, the first four and the last four are eight rows of a column
-    // each, two a chunk; else all eight are a row each, of the same two columns. Together they are a
-    // loop: both columns at once would take more registers than a thread that only splits has.
+    // Stores a thread's chunks to the planes. Where qubit 0 is a target, the first and the last
+    // four chunks are eight rows of one column each; else the eight chunks are one row each of the
+    // same two columns. With joint parts the columns are not unrolled, because both would take more
+    // registers than a producer thread has.
     __device__ __forceinline__ static void store_planes(const GateArguments& args, uint32 at,
                                                         const float4 (&x)[8], float scale) {
         constexpr int kAtOnce = kJointParts ? 1 : 2;
@@ -106,7 +112,7 @@ struct WgmmaGate {
         }
     }
 
-    // The largest magnitude of a tile, found by all threads together.
+    // Absmax of a tile, reduced over all threads.
     __device__ __forceinline__ static uint32 tile_absmax(const float4 (&x)[8],
                                                          uint32 (&warp_maxima)[kRowTiles]) {
         const uint32 absmax = warp_absmax(x);
@@ -115,7 +121,7 @@ struct WgmmaGate {
         return block_absmax(warp_maxima);
     }
 
-    // Splits a tile into planes and returns the exponent of its scale.
+    // Splits a tile into planes. Returns the exponent of its scale.
     __device__ __forceinline__ static int split_tile(const GateArguments& args,
                                                      const Pipeline& pipeline, uint32 stage,
                                                      uint32 planes,
@@ -128,14 +134,16 @@ struct WgmmaGate {
         return exponent;
     }
 
-    // Bits 0-13: address / 16; 16-29: bytes to the next 8 rows / 16; 32-45: to the next 8 columns / 16.
+    // The matrix descriptor. Bits 0-13: address / 16; 16-29: stride of 8 rows / 16; 32-45: stride
+    // of 8 columns / 16.
     __device__ __forceinline__ static uint64 plane_descriptor(uint32 address) {
         constexpr uint32 kLow = (kCoreRowBytes >> 4) << 16;
         return uint64(128 >> 4) << 32 | (address & 0x3ffff) >> 4 | kLow;
     }
 
-    // One product of terms over all of k. The first columns of the matrix come last: what is added last
-    // is cut least, and a state that begins as |0...0> has nothing else.
+    // The product of one term of the matrix and one of the state over all of k. The first columns
+    // of the matrix come last: what is accumulated last is truncated least, and a state that starts
+    // as |0...0> has nothing else.
     __device__ __forceinline__ void mma_terms(int matrix_term, int state_term, bool clear,
                                               uint32 planes, float (&re)[16],
                                               float (&im)[16]) const {
@@ -158,8 +166,9 @@ struct WgmmaGate {
         }
     }
 
-    // The small products of all k first: tensor cores cut a sum whenever they add to it, by as much as
-    // the sum is large. argand/gate_cut.py gives back what they cut on average.
+    // Products with low-order terms come first, over all of k, because each MMA truncates the
+    // accumulator in proportion to its size. argand/gates/truncation.py compensates the bias in the
+    // matrix.
     __device__ __forceinline__ void mainloop(uint32 planes, float (&re)[16],
                                              float (&im)[16]) const {
         if constexpr (Terms == 2) {
@@ -194,7 +203,8 @@ struct WgmmaGate {
         pipeline.load(blockIdx.x + Stages * gridDim.x, stage);
         for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
             opaque(pipeline.mask);
-            // The planes were written by ordinary stores; the tensor cores read them by other ways.
+            // wgmma reads the planes through the async proxy, and threads wrote them by generic
+            // stores.
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
             __syncthreads();
             float re[16], im[16];

@@ -1,5 +1,7 @@
-// The same for 7 qubits, with a role for each pair of warpgroups: two copy tiles and split them into
-// planes, two multiply and write results, so that neither waits for the other's work.
+// The wgmma gate of sm90_kernel.cuh on 7 qubits, warp-specialized: two producer warpgroups copy
+// tiles and split them into operand planes, two consumer warpgroups multiply and store results.
+// mbarriers of a ring of plane buffers pass tiles from producers to consumers, so that neither
+// waits for the other's work.
 #pragma once
 #include "device/barrier.cuh"
 #include "sm90_kernel.cuh"

@@ -1,10 +1,12 @@
-// What the kernels of gates share: tiles of a state, and their way to shared memory and back.
+// Tiles of a state, which all gate kernels share: the kernel arguments, the swizzled addresses of a
+// tile in shared memory, and the cp.async pipeline from the state to shared memory and back.
 //
-// A gate on k qubits multiplies every column of 2^k amplitudes that differ in the targets' bits alone.
-// A tile is all settings of the targets times those of some low bits of an amplitude's number, gathered
-// 16 bytes (a chunk) at a time. In shared memory a chunk lies at its number within the tile, its
-// address bits 4 to 6 changed by an exclusive or of higher ones, so that addresses are linear over
-// exclusive or: each bit of a thread's number adds one mask. argand/gate_layout.py finds the masks.
+// A gate on k qubits multiplies every column of 2^k amplitudes whose indices differ only in the
+// targets' bits. A tile holds all values of the target bits times those of some low bits of the
+// index, and is copied in chunks of 16 bytes. A chunk lies in shared memory at its number within
+// the tile, with address bits 4 to 6 XORed with higher bits (the swizzle). Addresses are therefore
+// linear over XOR: each bit of a thread's index contributes one mask. argand/gates/layout.py
+// chooses the masks so that accesses are free of bank conflicts.
 #pragma once
 #include "device/copy.cuh"
 #include "device/scaling.cuh"
@@ -15,33 +17,36 @@ constexpr int kMaxThreadBits = 9;
 constexpr int kMaxChunks = 8;
 constexpr int kMaxWidth = 7;
 
-// As argand/gate_plan.py lists it. Offsets are in bytes of the state, masks in bytes of a tile.
+// ARGUMENTS of argand/gates/plan.py lists the same members, and argand/gates/layout.py gives their
+// values. Offsets are in bytes of the state, masks are XORed to byte addresses in a tile. Arrays
+// have an entry for each bit of an index (of the thread, the tile, the row of the gate's matrix),
+// those of chunks one for each chunk that a thread copies.
 struct GateArguments {
     char* state;
     const void* matrix;
-    int64 control_offset;   // the controls' bits
-    int64 matrix_exponent;  // of the power of two that the matrix is multiplied by
+    int64 control_offset;   // all controls set
+    int64 matrix_exponent;  // the matrix is scaled by 2^matrix_exponent
     int64 thread_offset[kMaxThreadBits];
     int64 chunk_offset[kMaxChunks];
-    int64 result_offset[kMaxThreadBits];  // of tensor cores' results, by a thread's bits,
-    int64 register_offset[3];             // and by the register: see each_result
+    int64 result_offset[kMaxThreadBits];  // of tensor-core results, by the thread's bits,
+    int64 register_offset[3];             // and by the register (for_each_result_chunk)
     uint32 thread_mask[kMaxThreadBits];
     uint32 chunk_mask[kMaxChunks];
     uint32 tiles;
     uint32 segments;
-    uint32 segment_mask[kMaxSegments];   // bits of a tile's number that stay neighbours,
-    uint32 segment_shift[kMaxSegments];  // and how far up they go, in bytes
+    uint32 segment_mask[kMaxSegments];   // adjacent bits of a tile's index,
+    uint32 segment_shift[kMaxSegments];  // and their shift to an offset in bytes
     uint32 row_mask[kMaxWidth];          // of the targets, lowest first
-    uint32 read_mask[kMaxThreadBits];    // a thread's bits when it reads columns
+    uint32 read_mask[kMaxThreadBits];    // where a thread reads columns
     uint32 column_mask[2];               // further columns of the same thread
     uint32 pair_mask;                    // from a column to its neighbour
-    uint32 result_mask[kMaxThreadBits];  // as the offsets of results, in the tile
+    uint32 result_mask[kMaxThreadBits];  // of tensor-core results, as result_offset
     uint32 register_mask[3];
-    uint32 thread_row[kMaxThreadBits];  // rows of a thread's own chunks
+    uint32 thread_row[kMaxThreadBits];  // rows of the chunks that a thread copies
     uint32 chunk_row[kMaxChunks];
-    uint32 thread_plane[kMaxThreadBits];  // where own chunks go in planes of operands
+    uint32 thread_plane[kMaxThreadBits];  // of these chunks in operand planes, in bytes
     uint32 chunk_plane[kMaxChunks];
-    int controls_qubit0;  // qubit 0 is a control: the lower half of each chunk stays
+    int controls_qubit0;  // qubit 0 is a control: the lower half of each chunk is not written
 };
 
 __device__ __forceinline__ int64 tile_offset(const GateArguments& args, uint32 tile) {
@@ -52,7 +57,7 @@ __device__ __forceinline__ int64 tile_offset(const GateArguments& args, uint32 t
     return offset;
 }
 
-// The exclusive or of the masks of the bits that are set in a number.
+// XOR of the masks of the bits that are set in a number.
 template <int Bits>
 __device__ __forceinline__ uint32 xor_masks(const uint32* masks, uint32 number) {
     uint32 mask = 0;
@@ -69,7 +74,8 @@ __device__ __forceinline__ int matrix_exponent_of(const GateArguments& args) {
     return static_cast<int>(args.matrix_exponent);
 }
 
-// Keeps the compiler from computing every address that follows from x ahead of a loop.
+// Hides x from the optimiser, which would otherwise compute all addresses that depend on it before
+// a loop and keep them in registers.
 __device__ __forceinline__ void opaque(uint32& x) { asm volatile("" : "+r"(x)); }
 
 __device__ __forceinline__ void store_global_16(char* target, float4 x) {
@@ -78,7 +84,7 @@ __device__ __forceinline__ void store_global_16(char* target, float4 x) {
                  : "memory");
 }
 
-// Writes a chunk of the state, or its upper half where qubit 0 is a control.
+// Writes a chunk of the state; only its upper half where qubit 0 is a control.
 __device__ __forceinline__ void store_chunk(const GateArguments& args, char* target, float4 x) {
     if (args.controls_qubit0) {
         *reinterpret_cast<float2*>(target + 8) = {x.z, x.w};
@@ -87,7 +93,7 @@ __device__ __forceinline__ void store_chunk(const GateArguments& args, char* tar
     }
 }
 
-// The offset of the bits that are set in a number.
+// OR of the offsets of the bits that are set in a number.
 template <int Bits>
 __device__ __forceinline__ int64 or_offsets(const int64* offsets, uint32 number) {
     int64 offset = 0;
@@ -98,8 +104,8 @@ __device__ __forceinline__ int64 or_offsets(const int64* offsets, uint32 number)
     return offset;
 }
 
-// The chunks that a thread copies: the same ones on the way in and out, so that between writing one
-// back and reading the next into its place nobody has to wait.
+// The ring of tiles in shared memory. A thread loads and stores the same chunks of every tile, so
+// that no barrier is needed between the store of one tile and the load of the next into its stage.
 template <int TileBytes, int Threads, int Stages>
 struct TilePipeline {
     static constexpr int kChunks = TileBytes / 16 / Threads;
@@ -119,7 +125,7 @@ struct TilePipeline {
         return stage + (mask ^ args.chunk_mask[i]);
     }
 
-    // Queues the copies of a tile; past the last one a group without copies.
+    // Issues the copies of a tile; an empty group beyond the last tile keeps the count of groups.
     __device__ __forceinline__ void load(uint32 tile, uint32 stage) const {
         if (tile < args.tiles) {
             const char* from = source + tile_offset(args, tile);
@@ -135,7 +141,7 @@ struct TilePipeline {
         for (int i = 0; i < Stages; ++i) load(blockIdx.x + i * gridDim.x, ring + i * TileBytes);
     }
 
-    // Writes a tile back, and queues the tile that takes its place.
+    // Stores a tile to the state, and issues the load of the next tile into its stage.
     __device__ __forceinline__ void store_and_refill(uint32 tile, uint32 stage) const {
         float4 chunks[kChunks];
         char* target = source + tile_offset(args, tile);
@@ -148,7 +154,7 @@ struct TilePipeline {
     }
 };
 
-// The stage after this one.
+// Address of the stage after this one.
 template <int TileBytes, int Stages>
 __device__ __forceinline__ uint32 next_stage(uint32 stage, uint32 ring) {
     stage += TileBytes;
