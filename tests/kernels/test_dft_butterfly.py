@@ -92,7 +92,7 @@ def test_tables_make_a_transform(
     assert 8 * (place.max() + 1) <= plan.shared_bytes(ROW) // plan.groups
     tile = np.zeros(place.max() + 1, complex)
     if plan.rader:
-        tile[tables["takes"]] = x[1:]
+        tile[tables["gather_offsets"]] = x[1:]
     else:
         tile[place[:length]] = x * tables["chirp"]
     found = there(tile[place], plan.radices)
@@ -102,7 +102,7 @@ def test_tables_make_a_transform(
     tile[place] = back(np.conj(found * spectrum.T.ravel()), plan.radices)
     values = np.conj(tile) * 2.0**-exponent
     if plan.rader:
-        given = np.append(x[0] + total, x[0] + values[tables["gives"]])
+        given = np.append(x[0] + total, x[0] + values[tables["scatter_offsets"]])
     else:
         given = values[place[:length]] * tables["chirp"]
     exact = length * np.fft.ifft(x) if inverse else np.fft.fft(x)

@@ -147,6 +147,6 @@ def butterfly_tables(plan: ButterflyPlan, *, inverse: bool) -> tuple[int, dict[s
         return made.exponent, found | {"chirp": made.before.astype(np.complex64)}
     taken = np.empty(plan.size, np.int64)
     taken[made.takes - 1] = np.arange(plan.size)
-    found["takes"] = plan.place(taken).astype(np.uint16)
-    found["gives"] = plan.place(made.gives).astype(np.uint16)
+    found["gather_offsets"] = plan.place(taken).astype(np.uint16)
+    found["scatter_offsets"] = plan.place(made.gives).astype(np.uint16)
     return made.exponent, found

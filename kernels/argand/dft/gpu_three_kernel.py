@@ -46,7 +46,7 @@ class ThreeKernelLaunch:
         self.nbytes = sum(int(table.nbytes) for table in self._tables.values())
         values: dict[str, Any] = dict.fromkeys(_DTYPE.names or (), 0)
         values |= {name: table.data.ptr for name, table in self._tables.items()}
-        values |= {"x_stride": strides[0], "out_stride": strides[1], "unit": problem.factor}
+        values |= {"x_stride": strides[0], "out_stride": strides[1], "scale": problem.factor}
         source = passes_source(plan, precision)
         piece = max(1, min(problem.rows, WORKSPACE_BYTES // (8 * plan.size)))
         self._workspace_bytes = 8 * piece * plan.size
@@ -56,7 +56,7 @@ class ThreeKernelLaunch:
             members = {
                 "x": Address(_X, 8 * start * strides[0]),
                 "out": Address(_OUT, 8 * start * strides[1]),
-                "work": Address(_WORK),
+                "workspace": Address(_WORK),
             }
             for which in PASSES:
                 shared = plan.pass_bytes(which, precision)

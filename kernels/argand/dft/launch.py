@@ -25,7 +25,7 @@ from argand.runtime.kernel import BoundKernel, clusters_at_once
 from argand.runtime.workspace import zeroed
 
 _DTYPE = arguments_dtype(ARGUMENTS)
-_MEMBERS = {name: Address(i) for i, name in enumerate(("x", "out", "counter"))}
+_MEMBERS = {name: Address(i) for i, name in enumerate(("x", "out", "tile_counter"))}
 """Which address of a call each member is."""
 
 
@@ -58,7 +58,7 @@ class KernelLaunch:
         elif isinstance(plan, HankelPlan):
             tables |= _hankel(plan, precision, device)
             factor *= 2.0**-exponent
-            values["growth"] = plan.growth(precision)
+            values["bias_step"] = plan.growth(precision)
         elif isinstance(plan, ButterflyPlan):
             scaled, more = _butterfly(plan, problem.inverse, device)
             tables |= more
@@ -76,7 +76,7 @@ class KernelLaunch:
             unit *= 2.0 ** stage_shift(precision, plan.first)
             factor = unit * 2.0**-exponent
         values |= {name: table.data.ptr for name, table in tables.items()}
-        values |= {"unit": unit, "factor": factor}
+        values |= {"alternate_scale": unit, "scale": factor}
         blocks = min(cores, -(-problem.rows // plan.transforms))
         if isinstance(plan, ClusterPlan):
             most = clusters_at_once(kernel.ptr, plan.cluster, plan.threads, shared)
@@ -109,7 +109,7 @@ def _table(lengths: tuple[int, ...], warps: int, precision: Precision, device: i
 def _hankel(plan: HankelPlan, precision: Precision, device: int) -> dict[str, Any]:
     """The members of ``DftArguments`` with a plan's core matrices and places, on a device."""
     return {
-        "table": cupy.asarray(cores(plan, precision)), "takes": cupy.asarray(places(plan))
+        "table": cupy.asarray(cores(plan, precision)), "gather_offsets": cupy.asarray(places(plan))
     }  # fmt: skip
 
 
@@ -120,7 +120,8 @@ def _twiddles(
     """The members of ``DftArguments`` with the twiddles between two stages, on a device."""
     found = fused_twiddles(first, second, tile_rows, inverse=inverse)
     return {
-        name: cupy.asarray(table) for name, table in zip(("twiddles", "turns"), found, strict=True)
+        name: cupy.asarray(table)
+        for name, table in zip(("twiddles", "mirror_twiddles"), found, strict=True)
     }
 
 

@@ -20,11 +20,10 @@ _ELEMENT = 8
 
 ARGUMENTS: Fields = (
     ("const void*", "x"), ("void*", "out"), ("const void*", "table"), ("const void*", "twiddles"),
-    ("const void*", "turns"), ("const void*", "spectrum"), ("const void*", "chirp"),
-    ("const void*", "takes"), ("const void*", "gives"), ("void*", "counter"),
-    ("int64", "rows"), ("int64", "x_stride"), ("int64", "out_stride"),
-    ("float", "factor"), ("float", "unit"), ("float", "sign"),
-    ("float", "growth"),
+    ("const void*", "mirror_twiddles"), ("const void*", "spectrum"), ("const void*", "chirp"),
+    ("const void*", "gather_offsets"), ("const void*", "scatter_offsets"),
+    ("void*", "tile_counter"), ("int64", "rows"), ("int64", "x_stride"), ("int64", "out_stride"),
+    ("float", "scale"), ("float", "alternate_scale"), ("float", "sign"), ("float", "bias_step"),
 )  # fmt: skip
 """Members of ``DftArguments`` in ``cuda/dft/plan.cuh``."""
 
@@ -81,7 +80,7 @@ class DensePlan:
         return table + self.groups * (self.buffers * (tile + 8) + board)
 
     def together(self, precision: Precision) -> bool:
-        """Whether warps that share a tile fold it together; ``together`` of ``Fold``."""
+        """Whether warps that share a tile fold it together; ``FoldedTable::folds_in_shared``."""
         return self.warps > 2 and depth(precision) == 16
 
     @property
@@ -157,8 +156,14 @@ class ProductPlan:
 KernelPlan = DensePlan | HankelPlan | ProductPlan | ButterflyPlan | ClusterPlan | WholePlan
 """Of one kernel."""
 Plan = KernelPlan | PassesPlan
-_HEADERS: Mapping[str, str] = {"product": "two_factor", "whole": "single_cta"}
-"""Headers in ``cuda/dft`` of the kinds that are not named as theirs."""
+_CUDA_KINDS: Mapping[str, str] = {"product": "two_factor", "whole": "single_cta"}
+"""Kinds whose header, structure and function in ``cuda/dft`` have another name."""
+_CUDA_MEMBERS: Mapping[str, str] = {
+    "rows": "m_tiles", "resident": "table_in_shared", "wide": "wide_copies", "first": "n1",
+    "second": "n2", "turns": "row_copies", "sharing": "warpgroups", "last": "last_radix",
+    "cluster": "cluster_size", "blocks": "blocks_per_sm",
+}  # fmt: skip
+"""Attributes of plans whose members in the structures of ``cuda/dft`` have another name."""
 
 
 def folded_tiles(length: int, warps: int) -> int:
@@ -173,7 +178,7 @@ def depth(precision: Precision) -> int:
 
 
 def folded_bytes(length: int, warps: int, precision: Precision) -> int:
-    """Of a table as `Fold` in ``cuda/dft/plan.cuh`` has it."""
+    """Of a table as `FoldedTable` in ``cuda/dft/plan.cuh`` has it."""
     slices = -(-(length // 2) // depth(precision))
     return slices * folded_tiles(length, warps) * warps * precision.terms * WARP * 16
 
@@ -199,16 +204,20 @@ def dft_source(plan: Plan, precision: Precision) -> str:
     """The CUDA C++ of one kernel of the family, or of the three of a plan in passes."""
     if isinstance(plan, PassesPlan):
         return passes_source(plan, precision)
-    members: dict[str, Any] = {field.name: getattr(plan, field.name) for field in fields(plan)}
+    members: dict[str, Any] = {
+        _CUDA_MEMBERS.get(field.name, field.name): getattr(plan, field.name)
+        for field in fields(plan)
+    }
     if isinstance(plan, DensePlan):
-        members["unrolled_tiles"] = plan.unrolled_tiles
-    name = plan.kind.capitalize()
+        members["max_unrolled_tiles"] = plan.unrolled_tiles
+    kind = _CUDA_KINDS.get(plan.kind, plan.kind)
+    structure = "".join(map(str.capitalize, kind.split("_"))) + "Plan"
     before = ""
     if isinstance(plan, HankelPlan):
         function = wgmma_function(precision.operand.name, plan.columns)
         before = f'#include "device/warpgroup.cuh"\n{function}'
-        members["held"] = plan.held(precision)
-        members["aside"] = plan.aside(precision)
+        members["cached_k_tiles"] = plan.held(precision)
+        members["promotion_k_tile"] = plan.aside(precision)
     bounds = f"__launch_bounds__({plan.threads}, 1)"
     if isinstance(plan, ButterflyPlan):
         members["radices"] = (*plan.radices, *(1,) * (STAGES - len(plan.radices)))
@@ -218,16 +227,16 @@ def dft_source(plan: Plan, precision: Precision) -> str:
         bounds = f"__launch_bounds__({plan.threads}, {plan.blocks})"
         bounds += f" __cluster_dims__({plan.cluster}, 1, 1)"
     else:
-        members = {"products": _products(precision), **members}
+        members = {"precision": _precision(precision), **members}
     return (
-        f'{before}#include "dft/{_HEADERS.get(plan.kind, plan.kind)}.cuh"\n'
+        f'{before}#include "dft/{kind}.cuh"\n'
         f"{size_check('DftArguments', ARGUMENTS)}"
-        f"constexpr {name}Plan kPlan{{{_members(members)}}};\n"
+        f"constexpr {structure} kPlan{{{_members(members)}}};\n"
         f"static_assert(kPlan.shared_bytes() == {plan.shared_bytes(precision)}, "
         '"as the plan counts it");\n'
         f'extern "C" __global__ void {bounds}\n'
         f"{kernel_name(plan, precision)}(const __grid_constant__ DftArguments args) {{\n"
-        f"    dft_{plan.kind}<kPlan>(args);\n"
+        f"    dft_{kind}<kPlan>(args);\n"
         "}\n"
     )
 
@@ -242,7 +251,7 @@ def _literal(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _products(precision: Precision) -> str:
+def _precision(precision: Precision) -> str:
     both = (*precision.roundings, precision.roundings[0])[:2]
     roundings = ", ".join(f"Rounding::{mode}" for mode in both)
     return (

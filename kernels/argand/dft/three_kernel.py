@@ -16,12 +16,14 @@ from argand.runtime.arguments import Fields, size_check
 
 PASSES = ("there", "lines", "back")
 """The kernels of a plan, in order."""
+_CUDA_PASSES = {"there": "forward_columns", "lines": "convolve_lines", "back": "inverse_columns"}
+"""What follows ``dft_three_kernel_`` in the names of their functions in ``cuda/dft``."""
 ARGUMENTS: Fields = (
-    ("const void*", "x"), ("void*", "out"), ("void*", "work"), ("const void*", "twiddles"),
+    ("const void*", "x"), ("void*", "out"), ("void*", "workspace"), ("const void*", "twiddles"),
     ("const void*", "spectrum"), ("const void*", "chirp"), ("int64", "rows"),
-    ("int64", "x_stride"), ("int64", "out_stride"), ("float", "unit"),
+    ("int64", "x_stride"), ("int64", "out_stride"), ("float", "scale"),
 )  # fmt: skip
-"""Members of ``PassesArguments`` in ``cuda/dft/three_kernel.cuh``."""
+"""Members of ``ThreeKernelArguments`` in ``cuda/dft/three_kernel.cuh``."""
 LARGEST_LINE = 1 << 14
 """Numbers of a line, which a block holds."""
 _SHARED = 228 * 1024
@@ -135,25 +137,26 @@ def passes_source(plan: PassesPlan, precision: Precision) -> str:
     """The CUDA C++ of the three kernels; all precisions' are the same."""
     padded = (*plan.radices, *(1,) * (STAGES - len(plan.radices)))
     members = (
-        f".length = {plan.length}, .columns = {{{plan.columns[0]}, {plan.columns[1]}}}, "
-        f".radices = {{{', '.join(map(str, padded))}}}, .width = {plan.width}, "
-        f".tile_warps = {plan.tile_warps}, .warps = {plan.warps}, .groups = {plan.groups}"
+        f".length = {plan.length}, .column_radices = {{{plan.columns[0]}, {plan.columns[1]}}}, "
+        f".line_radices = {{{', '.join(map(str, padded))}}}, .tile_width = {plan.width}, "
+        f".tile_warps = {plan.tile_warps}, .line_warps = {plan.warps}, "
+        f".line_groups = {plan.groups}"
     )
     kernels = "".join(
         f'extern "C" __global__ void __launch_bounds__({plan.pass_threads(which)}, '
         f"{_blocks(plan, which, precision)})\n"
-        f"{passes_kernel_name(plan, which)}(const __grid_constant__ PassesArguments args) {{\n"
-        f"    dft_passes_{which}<kPlan>(args);\n"
+        f"{passes_kernel_name(plan, which)}(const __grid_constant__ ThreeKernelArguments args) {{\n"
+        f"    dft_three_kernel_{_CUDA_PASSES[which]}<kPlan>(args);\n"
         "}\n"
         for which in PASSES
     )
     return (
         '#include "dft/three_kernel.cuh"\n'
-        f"{size_check('PassesArguments', ARGUMENTS)}"
-        f"constexpr PassesPlan kPlan{{{members}}};\n"
+        f"{size_check('ThreeKernelArguments', ARGUMENTS)}"
+        f"constexpr ThreeKernelPlan kPlan{{{members}}};\n"
         f"static_assert(kPlan.tile_bytes() == {plan.pass_bytes('there', precision)}, "
         '"as the plan counts it");\n'
-        f"static_assert(kPlan.line().shared_bytes() == {plan.pass_bytes('lines', precision)}, "
+        f"static_assert(kPlan.line_plan().shared_bytes() == {plan.pass_bytes('lines', precision)}, "
         '"as the plan counts it");\n'
         f"{kernels}"
     )
@@ -168,7 +171,7 @@ def _blocks(plan: PassesPlan, which: str, precision: Precision) -> int:
 
 
 def passes_tables(plan: PassesPlan, *, inverse: bool) -> dict[str, Array]:
-    """Members of ``PassesArguments`` by name, complex64.
+    """Members of ``ThreeKernelArguments`` by name, complex64.
 
     Twiddles: W_M1^(b k_A), (A, B); W_M^(n2 k_A), (A, M2); W_M^(n2 A k_B), (B, M2); a line's. The
     spectrum of each line lies as `butterfly_tables` has one. Its scale is not changed: what passes

@@ -17,45 +17,48 @@
 
 // A stage's butterflies of a thread.
 template <ButterflyPlan plan, int Stage>
-struct Butterflies {
+struct StageButterflies {
     static constexpr int kRadix = plan.radices[Stage], kStride = plan.stride(Stage);
     static constexpr int kCount = plan.size() / kRadix;
     static constexpr int kThreads = plan.warps * kWarp;
-    static constexpr int kTurns = (kCount + kThreads - 1) / kThreads;
-    static constexpr int kStep = Stage + 1 == plan.stages() ? 1 : plan.place(kStride);
+    static constexpr int kButterfliesPerThread = (kCount + kThreads - 1) / kThreads;
+    static constexpr int kElementStride =
+        Stage + 1 == plan.stages() ? 1 : plan.padded_index(kStride);
 
-    static __device__ __forceinline__ float2* at(float2* tile, int index) {
-        return tile + plan.place(index / kStride * (kStride * kRadix) + index % kStride);
+    static __device__ __forceinline__ float2* address(float2* tile, int index) {
+        return tile + plan.padded_index(index / kStride * (kStride * kRadix) + index % kStride);
     }
 
-    static __device__ __forceinline__ void read(float2 (&z)[kRadix], const float2* from) {
+    static __device__ __forceinline__ void load(float2 (&z)[kRadix], const float2* from) {
 #pragma unroll
-        for (int i = 0; i < kRadix; ++i) z[i] = from[i * kStep];
+        for (int i = 0; i < kRadix; ++i) z[i] = from[i * kElementStride];
     }
 
-    static __device__ __forceinline__ void write(const float2 (&z)[kRadix], float2* to) {
+    static __device__ __forceinline__ void store(const float2 (&z)[kRadix], float2* to) {
 #pragma unroll
-        for (int i = 0; i < kRadix; ++i) to[i * kStep] = z[i];
+        for (int i = 0; i < kRadix; ++i) to[i * kElementStride] = z[i];
     }
 
-    static __device__ __forceinline__ void twist(float2 (&z)[kRadix], const float2* twiddles,
-                                                 int index) {
-        const float2* const own = twiddles + plan.twiddles(Stage) + index % kStride;
+    static __device__ __forceinline__ void apply_twiddles(float2 (&z)[kRadix],
+                                                          const float2* twiddles, int index) {
+        const float2* const table = twiddles + plan.twiddle_offset(Stage) + index % kStride;
 #pragma unroll
-        for (int k = 1; k < kRadix; ++k) z[k] = complex_product(z[k], __ldg(own + (k - 1) * kStride));
+        for (int k = 1; k < kRadix; ++k)
+            z[k] = complex_product(z[k], __ldg(table + (k - 1) * kStride));
     }
 
     // `work(index)` of each.
-    template <typename Work>
-    static __device__ __forceinline__ void each(Work work) {
+    template <typename Body>
+    static __device__ __forceinline__ void for_each(Body body) {
 #pragma unroll 1
-        for (int index = Group<plan.warps>::here().thread; index < kCount; index += kThreads) work(index);
+        for (int index = TileGroup<plan.warps>::current().thread; index < kCount; index += kThreads)
+            body(index);
     }
 };
 
 template <ButterflyPlan plan, int Stage>
-__device__ __forceinline__ void exchanged(const Group<plan.warps>& group) {
-    if constexpr (plan.within_warp(Stage)) {
+__device__ __forceinline__ void stage_barrier(const TileGroup<plan.warps>& group) {
+    if constexpr (plan.exchanges_within_warp(Stage)) {
         __syncwarp();
     } else {
         group.sync();
@@ -64,193 +67,198 @@ __device__ __forceinline__ void exchanged(const Group<plan.warps>& group) {
 
 // Stages from this one on, the product with the spectrum, and back to this one, not included.
 template <ButterflyPlan plan, int Stage>
-__device__ __forceinline__ void convolve(float2* tile, const float2* twiddles, const float2* spectrum,
-                                         float2* total) {
-    using Own = Butterflies<plan, Stage>;
-    const auto group = Group<plan.warps>::here();
+__device__ __forceinline__ void convolve(float2* tile, const float2* twiddles,
+                                         const float2* spectrum, float2* dc) {
+    using ThisStage = StageButterflies<plan, Stage>;
+    const auto group = TileGroup<plan.warps>::current();
     if constexpr (Stage + 1 < plan.stages()) {
-        Own::each([&](int index) {
-            float2 z[Own::kRadix];
-            float2* const at = Own::at(tile, index);
-            Own::read(z, at);
-            transform<Own::kRadix>(z);
-            Own::twist(z, twiddles, index);
-            Own::write(z, at);
+        ThisStage::for_each([&](int index) {
+            float2 z[ThisStage::kRadix];
+            float2* const at = ThisStage::address(tile, index);
+            ThisStage::load(z, at);
+            butterfly<ThisStage::kRadix>(z);
+            ThisStage::apply_twiddles(z, twiddles, index);
+            ThisStage::store(z, at);
         });
-        exchanged<plan, Stage>(group);
-        convolve<plan, Stage + 1>(tile, twiddles, spectrum, total);
-        exchanged<plan, Stage>(group);
-        Own::each([&](int index) {
-            float2 z[Own::kRadix];
-            float2* const at = Own::at(tile, index);
-            Own::read(z, at);
-            Own::twist(z, twiddles, index);
-            transform<Own::kRadix>(z);
-            Own::write(z, at);
+        stage_barrier<plan, Stage>(group);
+        convolve<plan, Stage + 1>(tile, twiddles, spectrum, dc);
+        stage_barrier<plan, Stage>(group);
+        ThisStage::for_each([&](int index) {
+            float2 z[ThisStage::kRadix];
+            float2* const at = ThisStage::address(tile, index);
+            ThisStage::load(z, at);
+            ThisStage::apply_twiddles(z, twiddles, index);
+            butterfly<ThisStage::kRadix>(z);
+            ThisStage::store(z, at);
         });
     } else {
-        Own::each([&](int index) {
-            float2 z[Own::kRadix];
-            float2* const at = Own::at(tile, index);
-            Own::read(z, at);
-            transform<Own::kRadix>(z);
-            if (plan.rader && index == 0) *total = z[0];
+        ThisStage::for_each([&](int index) {
+            float2 z[ThisStage::kRadix];
+            float2* const at = ThisStage::address(tile, index);
+            ThisStage::load(z, at);
+            butterfly<ThisStage::kRadix>(z);
+            if (plan.rader && index == 0) *dc = z[0];
             // The way back is the conjugate of that of the conjugate.
 #pragma unroll
-            for (int k = 0; k < Own::kRadix; ++k) {
-                z[k] = complex_product(z[k], __ldg(spectrum + k * Own::kCount + index));
+            for (int k = 0; k < ThisStage::kRadix; ++k) {
+                z[k] = complex_product(z[k], __ldg(spectrum + k * ThisStage::kCount + index));
                 z[k].y = -z[k].y;
             }
-            transform<Own::kRadix>(z);
-            Own::write(z, at);
+            butterfly<ThisStage::kRadix>(z);
+            ThisStage::store(z, at);
         });
     }
 }
 
-__device__ __forceinline__ float larger_of(float largest, float2 z) {
-    return fmaxf(largest, fmaxf(fabsf(z.x), fabsf(z.y)));
+__device__ __forceinline__ float absmax_with(float absmax, float2 z) {
+    return fmaxf(absmax, fmaxf(fabsf(z.x), fabsf(z.y)));
 }
 
 // A transform by Bluestein. Between the last reads of a tile and the next writes there is no barrier:
 // the same thread does both.
 template <ButterflyPlan plan>
-__device__ __forceinline__ void by_chirp(const DftArguments& args, const float2* x, float2* out,
-                                         float2* tile, float* board) {
-    using First = Butterflies<plan, 0>;
-    constexpr int kHeld = (plan.length + First::kStride - 1) / First::kStride;
-    const auto group = Group<plan.warps>::here();
+__device__ __forceinline__ void bluestein_transform(const DftArguments& args, const float2* x,
+                                                    float2* out, float2* tile,
+                                                    float* group_scratch) {
+    using First = StageButterflies<plan, 0>;
+    constexpr int kInputsPerButterfly = (plan.length + First::kStride - 1) / First::kStride;
+    const auto group = TileGroup<plan.warps>::current();
     const float2* const twiddles = reinterpret_cast<const float2*>(args.twiddles);
-    auto there = [](int turn, int index, int i) {
-        const bool whole = First::kCount % First::kThreads == 0 || turn + 1 < First::kTurns;
-        return (whole || index < First::kCount) && ((i + 1) * First::kStride <= plan.length ||
-                                                    i * First::kStride + index < plan.length);
+    auto in_range = [](int pass, int index, int i) {
+        const bool all =
+            First::kCount % First::kThreads == 0 || pass + 1 < First::kButterfliesPerThread;
+        return (all || index < First::kCount) && ((i + 1) * First::kStride <= plan.length ||
+                                                  i * First::kStride + index < plan.length);
     };
-    float2 held[First::kTurns][kHeld];
-    float largest = 0.0f;
+    float2 inputs[First::kButterfliesPerThread][kInputsPerButterfly];
+    float absmax = 0.0f;
 #pragma unroll
-    for (int turn = 0; turn < First::kTurns; ++turn) {
-        const int index = turn * First::kThreads + group.thread;
-        const float2* const own = x + index;
+    for (int pass = 0; pass < First::kButterfliesPerThread; ++pass) {
+        const int index = pass * First::kThreads + group.thread;
+        const float2* const source = x + index;
         const float2* const chirp = args.chirp + index;
 #pragma unroll
-        for (int i = 0; i < kHeld; ++i) {
+        for (int i = 0; i < kInputsPerButterfly; ++i) {
             float2 z = {0.0f, 0.0f};
-            if (there(turn, index, i)) {
-                z = own[i * First::kStride];
-                largest = larger_of(largest, z);
+            if (in_range(pass, index, i)) {
+                z = source[i * First::kStride];
+                absmax = absmax_with(absmax, z);
                 z = complex_product(z, __ldg(chirp + i * First::kStride));
             }
-            held[turn][i] = z;
+            inputs[pass][i] = z;
         }
     }
-    const int exponent = transform_exponent(largest_of<plan.warps>(largest, board, group));
+    const int exponent = transform_exponent(group_max<plan.warps>(absmax, group_scratch, group));
     const float scale = power_of_two(exponent);
 #pragma unroll
-    for (int turn = 0; turn < First::kTurns; ++turn) {
-        const int index = turn * First::kThreads + group.thread;
+    for (int pass = 0; pass < First::kButterfliesPerThread; ++pass) {
+        const int index = pass * First::kThreads + group.thread;
         if (index >= First::kCount) continue;
         float2 z[First::kRadix];
 #pragma unroll
-        for (int i = 0; i < kHeld; ++i) z[i] = {held[turn][i].x * scale, held[turn][i].y * scale};
-        transform<First::kRadix>(z, kHeld);
-        First::twist(z, twiddles, index);
-        First::write(z, First::at(tile, index));
+        for (int i = 0; i < kInputsPerButterfly; ++i)
+            z[i] = {inputs[pass][i].x * scale, inputs[pass][i].y * scale};
+        butterfly<First::kRadix>(z, kInputsPerButterfly);
+        First::apply_twiddles(z, twiddles, index);
+        First::store(z, First::address(tile, index));
     }
-    exchanged<plan, 0>(group);
+    stage_barrier<plan, 0>(group);
     convolve<plan, 1>(tile, twiddles, args.spectrum, nullptr);
-    exchanged<plan, 0>(group);
-    const float undo = power_of_two(-exponent);
-    First::each([&](int index) {
+    stage_barrier<plan, 0>(group);
+    const float descale = power_of_two(-exponent);
+    First::for_each([&](int index) {
         float2 z[First::kRadix];
-        First::read(z, First::at(tile, index));
-        First::twist(z, twiddles, index);
-        transform<First::kRadix>(z);
-        float2* const own = out + index;
+        First::load(z, First::address(tile, index));
+        First::apply_twiddles(z, twiddles, index);
+        butterfly<First::kRadix>(z);
+        float2* const target = out + index;
         const float2* const chirp = args.chirp + index;
 #pragma unroll
-        for (int i = 0; i < kHeld; ++i) {
+        for (int i = 0; i < kInputsPerButterfly; ++i) {
             const int n = i * First::kStride;
             if ((i + 1) * First::kStride > plan.length && n + index >= plan.length) continue;
-            const float2 value =
-                complex_product({z[i].x * args.unit, -z[i].y * args.unit}, __ldg(chirp + n));
-            own[n] = {value.x * undo, value.y * undo};
+            const float2 value = complex_product(
+                {z[i].x * args.alternate_scale, -z[i].y * args.alternate_scale}, __ldg(chirp + n));
+            target[n] = {value.x * descale, value.y * descale};
         }
     });
 }
 
 // A transform by Rader.
 template <ButterflyPlan plan>
-__device__ __forceinline__ void by_powers(const DftArguments& args, const float2* x, float2* out,
-                                          float2* tile, float* board, float2* total) {
-    using First = Butterflies<plan, 0>;
-    constexpr int kSize = plan.size(), kTogether = 4;  // elements that a thread has on their way
-    const auto group = Group<plan.warps>::here();
+__device__ __forceinline__ void rader_transform(const DftArguments& args, const float2* x,
+                                                float2* out, float2* tile, float* group_scratch,
+                                                float2* dc) {
+    using First = StageButterflies<plan, 0>;
+    constexpr int kSize = plan.size(),
+                  kElementsInFlight = 4;  // elements that a thread has on their way
+    const auto group = TileGroup<plan.warps>::current();
     const float2* const twiddles = reinterpret_cast<const float2*>(args.twiddles);
-    float2 rest = x[0];
-    float largest = larger_of(0.0f, rest);
+    float2 x0 = x[0];
+    float absmax = absmax_with(0.0f, x0);
 #pragma unroll 1
-    for (int start = group.thread; start < kSize; start += kTogether * group.kThreads) {
-        float2 value[kTogether];
-        int place[kTogether];
+    for (int start = group.thread; start < kSize; start += kElementsInFlight * group.kThreads) {
+        float2 value[kElementsInFlight];
+        int offset[kElementsInFlight];
 #pragma unroll
-        for (int i = 0; i < kTogether; ++i) {
+        for (int i = 0; i < kElementsInFlight; ++i) {
             const int n = start + i * group.kThreads;
             if (n >= kSize) continue;
             value[i] = x[n + 1];
-            place[i] = __ldg(args.takes + n);
+            offset[i] = __ldg(args.gather_offsets + n);
         }
 #pragma unroll
-        for (int i = 0; i < kTogether; ++i) {
+        for (int i = 0; i < kElementsInFlight; ++i) {
             if (start + i * group.kThreads >= kSize) continue;
-            largest = larger_of(largest, value[i]);
-            tile[place[i]] = value[i];
+            absmax = absmax_with(absmax, value[i]);
+            tile[offset[i]] = value[i];
         }
     }
     // Its barrier is the tile's too, but for a lone warp.
-    const int exponent = transform_exponent(largest_of<plan.warps>(largest, board, group));
+    const int exponent = transform_exponent(group_max<plan.warps>(absmax, group_scratch, group));
     if constexpr (plan.warps == 1) __syncwarp();
     const float scale = power_of_two(exponent);
-    First::each([&](int index) {
+    First::for_each([&](int index) {
         float2 z[First::kRadix];
-        float2* const at = First::at(tile, index);
-        First::read(z, at);
+        float2* const at = First::address(tile, index);
+        First::load(z, at);
 #pragma unroll
         for (int i = 0; i < First::kRadix; ++i) z[i] = {z[i].x * scale, z[i].y * scale};
-        transform<First::kRadix>(z);
-        First::twist(z, twiddles, index);
-        First::write(z, at);
+        butterfly<First::kRadix>(z);
+        First::apply_twiddles(z, twiddles, index);
+        First::store(z, at);
     });
-    exchanged<plan, 0>(group);
-    convolve<plan, 1>(tile, twiddles, args.spectrum, total);
-    exchanged<plan, 0>(group);
-    First::each([&](int index) {
+    stage_barrier<plan, 0>(group);
+    convolve<plan, 1>(tile, twiddles, args.spectrum, dc);
+    stage_barrier<plan, 0>(group);
+    First::for_each([&](int index) {
         float2 z[First::kRadix];
-        float2* const at = First::at(tile, index);
-        First::read(z, at);
-        First::twist(z, twiddles, index);
-        transform<First::kRadix>(z);
-        First::write(z, at);
+        float2* const at = First::address(tile, index);
+        First::load(z, at);
+        First::apply_twiddles(z, twiddles, index);
+        butterfly<First::kRadix>(z);
+        First::store(z, at);
     });
     group.sync();
-    const float undo = power_of_two(-exponent);
-    rest = {rest.x * args.factor, rest.y * args.factor};
+    const float descale = power_of_two(-exponent);
+    x0 = {x0.x * args.scale, x0.y * args.scale};
     if (group.thread == 0)
-        out[0] = {fmaf(total->x * args.factor, undo, rest.x),
-                  fmaf(total->y * args.factor, undo, rest.y)};
+        out[0] = {fmaf(dc->x * args.scale, descale, x0.x), fmaf(dc->y * args.scale, descale, x0.y)};
 #pragma unroll 1
-    for (int start = group.thread; start < kSize; start += kTogether * group.kThreads) {
-        int place[kTogether];
+    for (int start = group.thread; start < kSize; start += kElementsInFlight * group.kThreads) {
+        int offset[kElementsInFlight];
 #pragma unroll
-        for (int i = 0; i < kTogether; ++i) {
+        for (int i = 0; i < kElementsInFlight; ++i) {
             const int n = start + i * group.kThreads;
-            if (n < kSize) place[i] = __ldg(args.gives + n);
+            if (n < kSize) offset[i] = __ldg(args.scatter_offsets + n);
         }
 #pragma unroll
-        for (int i = 0; i < kTogether; ++i) {
+        for (int i = 0; i < kElementsInFlight; ++i) {
             const int n = start + i * group.kThreads;
             if (n >= kSize) continue;
-            const float2 z = tile[place[i]];
-            out[n + 1] = {fmaf(z.x * args.unit, undo, rest.x), fmaf(-z.y * args.unit, undo, rest.y)};
+            const float2 z = tile[offset[i]];
+            out[n + 1] = {fmaf(z.x * args.alternate_scale, descale, x0.x),
+                          fmaf(-z.y * args.alternate_scale, descale, x0.y)};
         }
     }
     group.sync();  // the tile and the total are free
@@ -260,24 +268,26 @@ template <ButterflyPlan plan>
 __device__ __forceinline__ void dft_butterfly(const DftArguments& args) {
     static_assert(plan.stages() >= 2, "a stage there and one for the spectrum");
     extern __shared__ __align__(128) unsigned char shared[];
-    float2* const totals = reinterpret_cast<float2*>(shared + plan.groups * plan.tile_bytes());
-    float* const boards = reinterpret_cast<float*>(totals + plan.groups);
+    float2* const dc_values = reinterpret_cast<float2*>(shared + plan.groups * plan.tile_bytes());
+    float* const scratch = reinterpret_cast<float*>(dc_values + plan.groups);
     const int rows = static_cast<int>(args.rows);
-    const int own = Group<plan.warps>::here().index;
+    const int group_index = TileGroup<plan.warps>::current().index;
 #pragma unroll 1
-    for (int row = blockIdx.x * plan.groups + own; row < rows; row += gridDim.x * plan.groups) {
-        const auto group = Group<plan.warps>::here();
+    for (int row = blockIdx.x * plan.groups + group_index; row < rows;
+         row += gridDim.x * plan.groups) {
+        const auto group = TileGroup<plan.warps>::current();
         float2* const tile = reinterpret_cast<float2*>(shared + group.index * plan.tile_bytes());
-        float* const board = boards + group.index * plan.warps;
+        float* const group_scratch = scratch + group.index * plan.warps;
         const float2* const x = args.x + row * args.x_stride;
         float2* const out = args.out + row * args.out_stride;
         // The next transform is on its way into the second-level cache.
         if (const int next = row + gridDim.x * plan.groups; next < rows)
-            prefetch<plan.length>(args.x + next * args.x_stride, group.thread, group.kThreads);
+            prefetch_to_l2<plan.length>(args.x + next * args.x_stride, group.thread,
+                                        group.kThreads);
         if constexpr (plan.rader) {
-            by_powers<plan>(args, x, out, tile, board, totals + group.index);
+            rader_transform<plan>(args, x, out, tile, group_scratch, dc_values + group.index);
         } else {
-            by_chirp<plan>(args, x, out, tile, board);
+            bluestein_transform<plan>(args, x, out, tile, group_scratch);
         }
     }
 }

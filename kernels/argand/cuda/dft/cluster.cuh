@@ -16,72 +16,74 @@
 
 struct ClusterPlan {
     int radices[4];  // A, B, D, E
-    int cluster;
+    int cluster_size;
     int warps;
-    int blocks;  // of a multiprocessor
+    int blocks_per_sm;  // of a multiprocessor
 
-    constexpr int first() const { return radices[0] * radices[1]; }
-    constexpr int second() const { return radices[2] * radices[3]; }
-    constexpr int length() const { return first() * second(); }
-    constexpr int columns() const { return second() / cluster; }
-    constexpr int lines() const { return first() / cluster; }
+    constexpr int n1() const { return radices[0] * radices[1]; }
+    constexpr int n2() const { return radices[2] * radices[3]; }
+    constexpr int length() const { return n1() * n2(); }
+    constexpr int columns() const { return n2() / cluster_size; }
+    constexpr int lines() const { return n1() / cluster_size; }
     constexpr int threads() const { return warps * kWarp; }
-    constexpr int own() const { return length() / cluster; }
-    constexpr int held() const { return own() / threads(); }
+    constexpr int block_elements() const { return length() / cluster_size; }
+    constexpr int thread_elements() const { return block_elements() / threads(); }
     // Lines are read by 16 neighbours of two lines at a time, and written by 16 apart.
-    constexpr int line_pitch() const { return second() + 16; }
-    constexpr int back_pitch() const { return lines() + 2; }
-    constexpr int exchanged() const {
-        const int there = lines() * line_pitch(), back = second() * back_pitch();
-        return there > back ? there : back;
+    constexpr int line_pitch() const { return n2() + 16; }
+    constexpr int output_pitch() const { return lines() + 2; }
+    constexpr int exchange_floats() const {
+        const int input = lines() * line_pitch(), output = n2() * output_pitch();
+        return input > output ? input : output;
     }
-    constexpr int shared_bytes() const { return own() * 8 + exchanged() * 4 + 16; }
+    constexpr int shared_bytes() const { return block_elements() * 8 + exchange_floats() * 4 + 16; }
     // Where tables begin, in numbers.
-    constexpr int bases() const { return (radices[0] - 1) * radices[1]; }
-    constexpr int steps() const { return bases() + radices[0] * second(); }
-    constexpr int lasts() const { return steps() + (radices[1] - 1) * second(); }
+    constexpr int base_twiddles() const { return (radices[0] - 1) * radices[1]; }
+    constexpr int step_twiddles() const { return base_twiddles() + radices[0] * n2(); }
+    constexpr int line_twiddles() const { return step_twiddles() + (radices[1] - 1) * n2(); }
 };
 
 // The items of a stage: butterflies of R numbers, each of a thread's numbered g.
 template <ClusterPlan plan, int Stage>
-struct Items {
+struct ClusterButterflies {
     static constexpr int kRadix = plan.radices[Stage];
-    static constexpr int kCount = plan.held() / kRadix;
-    static_assert(kCount * kRadix == plan.held(), "whole butterflies");
+    static constexpr int kCount = plan.thread_elements() / kRadix;
+    static_assert(kCount * kRadix == plan.thread_elements(), "whole butterflies");
 
     // `work(g, z)` of each.
-    template <typename Work>
-    static __device__ __forceinline__ void each(float2 (&held)[plan.held()], Work work) {
+    template <typename Body>
+    static __device__ __forceinline__ void for_each(float2 (&values)[plan.thread_elements()],
+                                                    Body body) {
 #pragma unroll
         for (int g = 0; g < kCount; ++g) {
             float2 z[kRadix];
 #pragma unroll
-            for (int i = 0; i < kRadix; ++i) z[i] = held[g * kRadix + i];
-            work(g, z);
+            for (int i = 0; i < kRadix; ++i) z[i] = values[g * kRadix + i];
+            body(g, z);
 #pragma unroll
-            for (int i = 0; i < kRadix; ++i) held[g * kRadix + i] = z[i];
+            for (int i = 0; i < kRadix; ++i) values[g * kRadix + i] = z[i];
         }
     }
 };
 
 // What threads exchange: `put(i, part)` and `get(i)` of the numbers a thread holds; `sync` between.
-template <int Held, typename Put, typename Get, typename Sync>
-__device__ __forceinline__ void exchange(float2 (&held)[Held], Put put, Get get, Sync sync) {
+template <int Count, typename Store, typename Load, typename Sync>
+__device__ __forceinline__ void exchange_through_shared(float2 (&values)[Count], Store store,
+                                                        Load load, Sync sync) {
 #pragma unroll
-    for (int i = 0; i < Held; ++i) put(i, held[i].x);
+    for (int i = 0; i < Count; ++i) store(i, values[i].x);
     sync();
 #pragma unroll
-    for (int i = 0; i < Held; ++i) held[i].x = get(i);
+    for (int i = 0; i < Count; ++i) values[i].x = load(i);
     sync();
 #pragma unroll
-    for (int i = 0; i < Held; ++i) put(i, held[i].y);
+    for (int i = 0; i < Count; ++i) store(i, values[i].y);
     sync();
 #pragma unroll
-    for (int i = 0; i < Held; ++i) held[i].y = get(i);
+    for (int i = 0; i < Count; ++i) values[i].y = load(i);
 }
 
 // The thread's number, from which the compiler does not keep addresses in registers all the way.
-__device__ __forceinline__ int thread_here() {
+__device__ __forceinline__ int opaque_thread() {
     int thread = threadIdx.x;
     asm volatile("" : "+r"(thread));
     return thread;
@@ -90,145 +92,163 @@ __device__ __forceinline__ int thread_here() {
 // Begins to copy a block's columns of a transform, 16 bytes at a time: the copy engine takes as long
 // for a run of a few hundred bytes as for a long one.
 template <ClusterPlan plan>
-__device__ __forceinline__ void request(const float2* x, float2* target) {
-    constexpr int kRun = plan.columns() / 2, kCount = plan.own() / 2, kThreads = plan.threads();
-    static_assert(kCount % kThreads == 0 && kThreads % kRun == 0, "each thread has a place in a run");
-    const int thread = thread_here();
+__device__ __forceinline__ void load_columns(const float2* x, float2* target) {
+    constexpr int kRun = plan.columns() / 2, kCount = plan.block_elements() / 2,
+                  kThreads = plan.threads();
+    static_assert(kCount % kThreads == 0 && kThreads % kRun == 0,
+                  "each thread has a place in a run");
+    const int thread = opaque_thread();
     const uint32 to = shared_address(target + 2 * thread);
-    const float2* const from = x + thread / kRun * plan.second() + thread % kRun * 2;
+    const float2* const from = x + thread / kRun * plan.n2() + thread % kRun * 2;
 #pragma unroll
     for (int i = 0; i < kCount / kThreads; ++i)
-        copy_chunk(to + i * kThreads * 16, from + i * (kThreads / kRun) * plan.second());
+        copy_chunk(to + i * kThreads * 16, from + i * (kThreads / kRun) * plan.n2());
     commit_copies();
 }
 
 template <ClusterPlan plan>
 __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
-    constexpr int A = plan.radices[0], B = plan.radices[1], D = plan.radices[2], E = plan.radices[3];
+    constexpr int A = plan.radices[0], B = plan.radices[1], D = plan.radices[2],
+                  E = plan.radices[3];
     constexpr int kColumns = plan.columns(), kLines = plan.lines(), kThreads = plan.threads();
-    constexpr int kSecond = plan.second(), kLinePitch = plan.line_pitch();
-    constexpr int kBackPitch = plan.back_pitch(), kOfRank = kLines / A;
+    constexpr int kN2 = plan.n2(), kLinePitch = plan.line_pitch();
+    constexpr int kOutputPitch = plan.output_pitch(), kOutputsPerBlock = kLines / A;
     static_assert(kThreads % kColumns == 0 && kThreads % kLines == 0 && kThreads % E == 0,
                   "a thread's butterflies are of one column or line");
-    static_assert(kOfRank * A == kLines, "results of a butterfly of B go to known blocks");
+    static_assert(kOutputsPerBlock * A == kLines, "results of a butterfly of B go to known blocks");
     extern __shared__ __align__(128) unsigned char shared[];
-    float2* const taken = reinterpret_cast<float2*>(shared);
-    float* const board = reinterpret_cast<float*>(shared + plan.own() * 8);
-    volatile int* const ahead = reinterpret_cast<int*>(board + plan.exchanged());
+    float2* const input = reinterpret_cast<float2*>(shared);
+    float* const exchange_buffer = reinterpret_cast<float*>(shared + plan.block_elements() * 8);
+    volatile int* const next_row_slot =
+        reinterpret_cast<int*>(exchange_buffer + plan.exchange_floats());
     const int rank = cluster_rank(), rows = static_cast<int>(args.rows);
-    const int clusters = gridDim.x / plan.cluster, dealt = 2 * clusters;
+    const int clusters = gridDim.x / plan.cluster_size, static_rows = 2 * clusters;
     auto source = [&](int row) { return args.x + row * args.x_stride + rank * kColumns; };
-    int row = blockIdx.x / plan.cluster, next = row + clusters;
-    if (row < rows) request<plan>(source(row), taken);
+    int row = blockIdx.x / plan.cluster_size, next = row + clusters;
+    if (row < rows) load_columns<plan>(source(row), input);
     cluster_arrive();  // nobody writes into a block that has not begun
     cluster_wait();
-    auto together = [] {
+    auto cluster_sync = [] {
         cluster_arrive();
         cluster_wait();
     };
 #pragma unroll 1
     while (row < rows) {
-        float2 held[plan.held()];
+        float2 values[plan.thread_elements()];
         // The second next transform: two are dealt out, then clusters take their numbers from a counter.
-        const bool draws = rank == 0 && threadIdx.x == 0;
-        int drawn = 0;
-        if (draws) drawn = dealt + atomicAdd(args.counter, 1u);
+        const bool fetches = rank == 0 && threadIdx.x == 0;
+        int fetched_row = 0;
+        if (fetches) fetched_row = static_rows + atomicAdd(args.tile_counter, 1u);
         // Columns: numbers B a + b of column n, by butterflies over a.
         const float2* twiddles = reinterpret_cast<const float2*>(args.twiddles);
         asm volatile("" : "+l"(twiddles));
-        int thread = thread_here();
-        const int n = thread % kColumns, high = thread / kColumns;
-        constexpr int kApart = kThreads / kColumns;
+        int thread = opaque_thread();
+        const int n = thread % kColumns, first_butterfly = thread / kColumns;
+        constexpr int kColumnStride = kThreads / kColumns;
         wait_copies<0>();
         __syncthreads();
-        Items<plan, 0>::each(held, [&](int g, float2(&z)[A]) {
-            const int b = high + g * kApart;
+        ClusterButterflies<plan, 0>::for_each(values, [&](int g, float2(&z)[A]) {
+            const int b = first_butterfly + g * kColumnStride;
 #pragma unroll
             for (int a = 0; a < A; ++a) {
-                z[a] = taken[(B * a + b) * kColumns + n];
+                z[a] = input[(B * a + b) * kColumns + n];
                 z[a].y *= args.sign;
             }
-            transform<A>(z);
+            butterfly<A>(z);
 #pragma unroll
-            for (int k = 1; k < A; ++k) z[k] = complex_product(z[k], __ldg(twiddles + (k - 1) * B + b));
+            for (int k = 1; k < A; ++k)
+                z[k] = complex_product(z[k], __ldg(twiddles + (k - 1) * B + b));
         });
         __syncthreads();  // nobody reads the board any more, nor what was taken
-        if (next < rows) request<plan>(source(next), taken);
-        exchange(
-            held,
+        if (next < rows) load_columns<plan>(source(next), input);
+        exchange_through_shared(
+            values,
             [&](int i, float part) {
-                board[(i % A * B + high + i / A * kApart) * kColumns + n] = part;
+                exchange_buffer[(i % A * B + first_butterfly + i / A * kColumnStride) * kColumns +
+                                n] = part;
             },
-            [&](int i) { return board[((high + i / B * kApart) * B + i % B) * kColumns + n]; },
+            [&](int i) {
+                return exchange_buffer[((first_butterfly + i / B * kColumnStride) * B + i % B) *
+                                           kColumns +
+                                       n];
+            },
             [] { __syncthreads(); });
         cluster_arrive();
         // Number k_A of these, by butterflies over b: line k_A + A k_B.
-        Items<plan, 1>::each(held, [&](int g, float2(&z)[B]) {
-            transform<B>(z);
-            const float2* const own = twiddles + rank * kColumns + n;
-            const float2 base = __ldg(own + plan.bases() + (high + g * kApart) * kSecond);
+        ClusterButterflies<plan, 1>::for_each(values, [&](int g, float2(&z)[B]) {
+            butterfly<B>(z);
+            const float2* const column_twiddles = twiddles + rank * kColumns + n;
+            const float2 base = __ldg(column_twiddles + plan.base_twiddles() +
+                                      (first_butterfly + g * kColumnStride) * kN2);
             z[0] = complex_product(z[0], base);
 #pragma unroll
             for (int k = 1; k < B; ++k) {
-                const float2 turn = __ldg(own + plan.steps() + (k - 1) * kSecond);
-                z[k] = complex_product(z[k], complex_product(base, turn));
+                const float2 step = __ldg(column_twiddles + plan.step_twiddles() + (k - 1) * kN2);
+                z[k] = complex_product(z[k], complex_product(base, step));
             }
         });
         cluster_wait();
-        if (draws) {
+        if (fetches) {
 #pragma unroll
-            for (int i = 0; i < plan.cluster; ++i)
-                store_in_block(in_block(const_cast<int*>(ahead), i), __int_as_float(drawn));
-            if (drawn == dealt + rows - 1) *args.counter = 0;  // the last one that is drawn
+            for (int i = 0; i < plan.cluster_size; ++i)
+                store_in_block(in_block(const_cast<int*>(next_row_slot), i),
+                               __int_as_float(fetched_row));
+            if (fetched_row == static_rows + rows - 1)
+                *args.tile_counter = 0;  // the last one that is drawn
         }
-        thread = thread_here();
+        thread = opaque_thread();
         const int e = thread % E, line = thread / E;
-        constexpr int kLinesApart = kThreads / E;
-        uint32 there[plan.cluster];
+        constexpr int kLineStride = kThreads / E;
+        uint32 remote[plan.cluster_size];
 #pragma unroll
-        for (int i = 0; i < plan.cluster; ++i)
-            there[i] = in_block(board + high * kLinePitch + rank * kColumns + n, i);
-        exchange(
-            held,
+        for (int i = 0; i < plan.cluster_size; ++i)
+            remote[i] =
+                in_block(exchange_buffer + first_butterfly * kLinePitch + rank * kColumns + n, i);
+        exchange_through_shared(
+            values,
             [&](int i, float part) {
-                const int k = i % B, at = (i / B * kApart + k % kOfRank * A) * kLinePitch;
-                store_in_block(there[k / kOfRank] + 4 * at, part);
+                const int k = i % B,
+                          at = (i / B * kColumnStride + k % kOutputsPerBlock * A) * kLinePitch;
+                store_in_block(remote[k / kOutputsPerBlock] + 4 * at, part);
             },
             [&](int i) {
-                return board[(line + i / D * kLinesApart) * kLinePitch + E * (i % D) + e];
+                return exchange_buffer[(line + i / D * kLineStride) * kLinePitch + E * (i % D) + e];
             },
-            together);
-        const int following = *ahead;
+            cluster_sync);
+        const int row_after_next = *next_row_slot;
         // Lines: numbers E d + e of a line, by butterflies over d.
-        Items<plan, 2>::each(held, [&](int, float2(&z)[D]) {
-            transform<D>(z);
+        ClusterButterflies<plan, 2>::for_each(values, [&](int, float2(&z)[D]) {
+            butterfly<D>(z);
 #pragma unroll
             for (int k = 1; k < D; ++k)
-                z[k] = complex_product(z[k], __ldg(twiddles + plan.lasts() + (k - 1) * E + e));
+                z[k] =
+                    complex_product(z[k], __ldg(twiddles + plan.line_twiddles() + (k - 1) * E + e));
         });
         __syncthreads();
-        thread = thread_here();
-        const int own = thread % kLines, first = thread / kLines;
-        constexpr int kFirstApart = kThreads / kLines;
-        exchange(
-            held,
+        thread = opaque_thread();
+        const int output_line = thread % kLines, first_output = thread / kLines;
+        constexpr int kOutputStride = kThreads / kLines;
+        exchange_through_shared(
+            values,
             [&](int i, float part) {
-                board[(i % D * E + e) * kBackPitch + line + i / D * kLinesApart] = part;
+                exchange_buffer[(i % D * E + e) * kOutputPitch + line + i / D * kLineStride] = part;
             },
             [&](int i) {
-                return board[((first + i / E * kFirstApart) * E + i % E) * kBackPitch + own];
+                return exchange_buffer[((first_output + i / E * kOutputStride) * E + i % E) *
+                                           kOutputPitch +
+                                       output_line];
             },
             [] { __syncthreads(); });
         // Number k_D of these, by butterflies over e: results k_D + D k_E of the line.
-        float2* const out = args.out + row * args.out_stride + rank * kLines + own;
-        Items<plan, 3>::each(held, [&](int g, float2(&z)[E]) {
-            transform<E>(z);
+        float2* const out = args.out + row * args.out_stride + rank * kLines + output_line;
+        ClusterButterflies<plan, 3>::for_each(values, [&](int g, float2(&z)[E]) {
+            butterfly<E>(z);
 #pragma unroll
             for (int k = 0; k < E; ++k)
-                out[(first + g * kFirstApart + D * k) * plan.first()] = {z[k].x * args.factor,
-                                                                        z[k].y * args.unit};
+                out[(first_output + g * kOutputStride + D * k) * plan.n1()] = {
+                    z[k].x * args.scale, z[k].y * args.alternate_scale};
         });
         row = next;
-        next = following;
+        next = row_after_next;
     }
 }

@@ -4,26 +4,30 @@
 #include "folded_product_shared.cuh"
 
 struct DensePlan {
-    Products products;
+    Precision precision;
     int length;
-    int warps;    // that share a tile's columns
-    int rows;     // sixteens of transforms of a tile
-    int groups;   // tiles worked on at a time
-    int buffers;  // of each group
-    bool resident;  // the table is in shared memory, else in the second-level cache
-    bool wide;  // 16 bytes a copy
-    int unrolled_tiles;
+    int warps;             // that share a tile's columns
+    int m_tiles;           // sixteens of transforms of a tile
+    int groups;            // tiles worked on at a time
+    int buffers;           // of each group
+    bool table_in_shared;  // the table is in shared memory, else in the second-level cache
+    bool wide_copies;      // 16 bytes a copy
+    int max_unrolled_tiles;
 
-    constexpr Fold fold() const { return {length, warps, products, unrolled_tiles}; }
-    constexpr Lines lines() const {
-        return {16 * rows, length, length % 8 == 0 ? length + 4 : length};
+    constexpr FoldedTable folded_table() const {
+        return {length, warps, precision, max_unrolled_tiles};
+    }
+    constexpr TileLayout layout() const {
+        return {16 * m_tiles, length, length % 8 == 0 ? length + 4 : length};
     }
     constexpr int threads() const { return groups * warps * kWarp; }
-    constexpr int table_bytes() const { return resident ? fold().bytes() : 0; }
+    constexpr int table_bytes() const { return table_in_shared ? folded_table().bytes() : 0; }
     // What warps that fold together tell each other: a largest magnitude and a sum for each transform.
-    constexpr int board_bytes() const { return fold().together() ? warps * 16 * rows * 12 : 0; }
+    constexpr int scratch_bytes() const {
+        return folded_table().folds_in_shared() ? warps * 16 * m_tiles * 12 : 0;
+    }
     constexpr int shared_bytes() const {
-        return table_bytes() + groups * (buffers * (lines().bytes() + 8) + board_bytes());
+        return table_bytes() + groups * (buffers * (layout().bytes() + 8) + scratch_bytes());
     }
 };
 
@@ -34,143 +38,149 @@ __device__ __forceinline__ int first_line(int g) {
     return Pitch % 2 ? 4 * (g % 4) + g / 4 : Pitch % 4 ? 2 * (g % 4) + g / 4 : g;
 }
 template <int Pitch>
-constexpr int kOtherLine = Pitch % 2 ? 2 : 8;
+constexpr int kSecondLineOf = Pitch % 2 ? 2 : 8;
 
 template <DensePlan plan>
 __device__ __forceinline__ void dft_dense(const DftArguments& args) {
-    constexpr Fold fold = plan.fold();
-    constexpr Lines lines = plan.lines();
-    constexpr int kRows = plan.rows, kLength = plan.length;
-    using Tiles = CountedRing<plan.warps, plan.buffers, plan.wide, lines>;
+    constexpr FoldedTable folded = plan.folded_table();
+    constexpr TileLayout layout = plan.layout();
+    constexpr int kMTiles = plan.m_tiles, kLength = plan.length;
+    using Ring = ScheduledTileRing<plan.warps, plan.buffers, plan.wide_copies, layout>;
     extern __shared__ __align__(128) unsigned char shared[];
-    uint4* const resident = reinterpret_cast<uint4*>(shared);
-    if constexpr (plan.resident) {
-        for (int i = threadIdx.x; i < fold.vectors(); i += plan.threads())
-            resident[i] = __ldg(args.table + i);
+    uint4* const shared_table = reinterpret_cast<uint4*>(shared);
+    if constexpr (plan.table_in_shared) {
+        for (int i = threadIdx.x; i < folded.vectors(); i += plan.threads())
+            shared_table[i] = __ldg(args.table + i);
     }
-    const auto group = Group<plan.warps>::here();
+    const auto group = TileGroup<plan.warps>::current();
     unsigned char* const memory = shared + plan.table_bytes();
-    constexpr int kOwn = plan.buffers * Tiles::kBytes;
-    const Tiles ring{
+    constexpr int kGroupBytes = plan.buffers * Ring::kBytes;
+    const Ring ring{
         {group,
-         {const_cast<float2*>(args.x), lines.count * args.x_stride, args.x_stride, args.rows},
-         {args.out, lines.count * args.out_stride, args.out_stride, args.rows},
-         reinterpret_cast<float2*>(memory + group.index * kOwn),
-         shared_address(memory + plan.groups * kOwn) + group.index * plan.buffers * 8}};
-    ring.start();
+         {const_cast<float2*>(args.x), layout.lines * args.x_stride, args.x_stride, args.rows},
+         {args.out, layout.lines * args.out_stride, args.out_stride, args.rows},
+         reinterpret_cast<float2*>(memory + group.index * kGroupBytes),
+         shared_address(memory + plan.groups * kGroupBytes) + group.index * plan.buffers * 8}};
+    ring.init_barriers();
     __syncthreads();
-    constexpr int kOther = kOtherLine<lines.pitch>;
+    constexpr int kSecondLine = kSecondLineOf<layout.pitch>;
 
-    constexpr bool kTogether = fold.together();
-    constexpr int kHeld = 16 * kRows;  // transforms of a tile
-    unsigned char* const boards = memory + plan.groups * (kOwn + plan.buffers * 8);
+    constexpr bool kFoldsInShared = folded.folds_in_shared();
+    constexpr int kTileTransforms = 16 * kMTiles;  // transforms of a tile
+    unsigned char* const scratch = memory + plan.groups * (kGroupBytes + plan.buffers * 8);
 
-    auto work = [&](float2* tile) {
-        const auto group = Group<plan.warps>::here();
-        const int t = group.lane % 4, first = first_line<lines.pitch>(group.lane / 4);
-        const uint4* const table =
-            (plan.resident ? resident : args.table) +
-            group.warp * fold.tiles() * plan.products.terms * kWarp;
-        const int board = group.index * plan.warps * kHeld + group.lane / 4;
-        float2* const totals = reinterpret_cast<float2*>(boards) + board;
-        float* const magnitudes =
-            reinterpret_cast<float*>(boards + plan.groups * plan.warps * kHeld * 8) + board;
-        float2* const base = tile + first * lines.pitch;
-        auto line = [&](int m, int row) { return base + (16 * m + row * kOther) * lines.pitch; };
-        float scale[kRows][2], back[kRows][2];
-        if constexpr (plan.products.scaled && kTogether) {
+    auto compute = [&](float2* tile) {
+        const auto group = TileGroup<plan.warps>::current();
+        const int t = group.lane % 4, first = first_line<layout.pitch>(group.lane / 4);
+        const uint4* const table = (plan.table_in_shared ? shared_table : args.table) +
+                                   group.warp * folded.n_tiles() * plan.precision.terms * kWarp;
+        const int scratch_index = group.index * plan.warps * kTileTransforms + group.lane / 4;
+        float2* const even_sums = reinterpret_cast<float2*>(scratch) + scratch_index;
+        float* const absmax_values =
+            reinterpret_cast<float*>(scratch + plan.groups * plan.warps * kTileTransforms * 8) +
+            scratch_index;
+        float2* const base = tile + first * layout.pitch;
+        auto line = [&](int m, int row) {
+            return base + (16 * m + row * kSecondLine) * layout.pitch;
+        };
+        float scale[kMTiles][2], descale[kMTiles][2];
+        if constexpr (plan.precision.scaled && kFoldsInShared) {
 #pragma unroll
-            for (int m = 0; m < kRows; ++m)
+            for (int m = 0; m < kMTiles; ++m)
 #pragma unroll
                 for (int row = 0; row < 2; ++row) {
-                    const float largest =
-                        largest_of_line<kLength, plan.warps>(line(m, row), t, group.warp);
-                    if (t == 0) magnitudes[group.warp * kHeld + 8 * (2 * m + row)] = largest;
+                    const float absmax =
+                        line_absmax<kLength, plan.warps>(line(m, row), t, group.warp);
+                    if (t == 0)
+                        absmax_values[group.warp * kTileTransforms + 8 * (2 * m + row)] = absmax;
                 }
             group.sync();
         }
 #pragma unroll
-        for (int m = 0; m < kRows; ++m)
+        for (int m = 0; m < kMTiles; ++m)
 #pragma unroll
             for (int row = 0; row < 2; ++row) {
-                scale[m][row] = back[m][row] = 1.0f;
-                if constexpr (plan.products.scaled) {
-                    float largest = 0.0f;
-                    if constexpr (kTogether) {
+                scale[m][row] = descale[m][row] = 1.0f;
+                if constexpr (plan.precision.scaled) {
+                    float absmax = 0.0f;
+                    if constexpr (kFoldsInShared) {
 #pragma unroll
                         for (int warp = 0; warp < plan.warps; ++warp)
-                            largest =
-                                fmaxf(largest, magnitudes[warp * kHeld + 8 * (2 * m + row)]);
+                            absmax = fmaxf(
+                                absmax, absmax_values[warp * kTileTransforms + 8 * (2 * m + row)]);
                     } else {
-                        largest = largest_of_line<kLength, 1>(line(m, row), t, 0);
+                        absmax = line_absmax<kLength, 1>(line(m, row), t, 0);
                     }
-                    const int exponent = transform_exponent(largest);
+                    const int exponent = transform_exponent(absmax);
                     scale[m][row] = power_of_two(exponent);
-                    back[m][row] = power_of_two(-exponent);
+                    descale[m][row] = power_of_two(-exponent);
                 }
             }
-        FoldedSums<fold, kRows> sums;
-        if constexpr (kTogether) {
-            fold_in_place<fold, kRows>(sums.total, line, scale, group.warp);
+        FoldedAccumulator<folded, kMTiles> accumulator;
+        if constexpr (kFoldsInShared) {
+            fold_in_place<folded, kMTiles>(accumulator.even_sum, line, scale, group.warp);
 #pragma unroll
-            for (int m = 0; m < kRows; ++m)
+            for (int m = 0; m < kMTiles; ++m)
 #pragma unroll
                 for (int row = 0; row < 2; ++row) {
-                    const float2 total = of_four_lanes(sums.total[m][row]);
-                    if (t == 0) totals[group.warp * kHeld + 8 * (2 * m + row)] = total;
+                    const float2 even_sum = quad_sum(accumulator.even_sum[m][row]);
+                    if (t == 0)
+                        even_sums[group.warp * kTileTransforms + 8 * (2 * m + row)] = even_sum;
                 }
             group.sync();
-            product_in_place<fold, kRows, plan.resident>(sums, line, table);
+            folded_product_in_place<folded, kMTiles, plan.table_in_shared>(accumulator, line,
+                                                                           table);
             if (group.warp == 0) {
 #pragma unroll
-                for (int m = 0; m < kRows; ++m)
+                for (int m = 0; m < kMTiles; ++m)
 #pragma unroll
                     for (int row = 0; row < 2; ++row) {
-                        float2 total = {0.0f, 0.0f};
+                        float2 even_sum = {0.0f, 0.0f};
 #pragma unroll
                         for (int warp = 0; warp < plan.warps; ++warp) {
-                            const float2 part = totals[warp * kHeld + 8 * (2 * m + row)];
-                            total = {total.x + part.x, total.y + part.y};
+                            const float2 part =
+                                even_sums[warp * kTileTransforms + 8 * (2 * m + row)];
+                            even_sum = {even_sum.x + part.x, even_sum.y + part.y};
                         }
-                        sums.total[m][row] = total;
+                        accumulator.even_sum[m][row] = even_sum;
                     }
             }
         } else {
-            folded_product<fold, kRows, plan.resident>(
-                sums, [&](int m, int row, int k) { return line(m, row)[k]; }, table, scale);
+            folded_product<folded, kMTiles, plan.table_in_shared>(
+                accumulator, [&](int m, int row, int k) { return line(m, row)[k]; }, table, scale);
         }
-        float2 start[kRows][2];
+        float2 x0[kMTiles][2];
 #pragma unroll
-        for (int m = 0; m < kRows; ++m)
+        for (int m = 0; m < kMTiles; ++m)
 #pragma unroll
             for (int row = 0; row < 2; ++row) {
                 const float2 x = line(m, row)[0];
                 const float s = scale[m][row];
-                start[m][row] = {x.x * s * args.unit, x.y * s * args.unit};
+                x0[m][row] = {x.x * s * args.alternate_scale, x.y * s * args.alternate_scale};
             }
         group.sync();  // all of the tile has been read: results take its place
 #pragma unroll
-        for (int m = 0; m < kRows; ++m)
+        for (int m = 0; m < kMTiles; ++m)
 #pragma unroll
             for (int row = 0; row < 2; ++row) {
                 float2* const results = line(m, row);
-                const float undo = back[m][row];
-                folded_results<fold, kRows>(sums, m, row, group.warp, start[m][row], args.unit,
-                                            args.factor, args.sign,
-                                            [&](auto place, float2 value, bool valid) {
-                                                value = {value.x * undo, value.y * undo};
-                                                if (valid) results[place.k] = value;
-                                            });
+                const float row_descale = descale[m][row];
+                folded_epilogue<folded, kMTiles>(
+                    accumulator, m, row, group.warp, x0[m][row], args.alternate_scale, args.scale,
+                    args.sign, [&](auto index, float2 value, bool valid) {
+                        value = {value.x * row_descale, value.y * row_descale};
+                        if (valid) results[index.k] = value;
+                    });
             }
     };
-    const int64 tiles = (args.rows + lines.count - 1) / lines.count;
+    const int64 tiles = (args.rows + layout.lines - 1) / layout.lines;
     const int64 groups = static_cast<int64>(gridDim.x) * plan.groups;
     const int64 first_tile = static_cast<int64>(blockIdx.x) * plan.groups + group.index;
-    if constexpr (Tiles::kShares) {
+    if constexpr (Ring::kDynamic) {
         // Numbers of tiles are below 2^31: more would not fit a device.
-        ring.share(static_cast<int>(first_tile), static_cast<int>(groups), static_cast<int>(tiles),
-                   args.counter, work);
+        ring.run_dynamic(static_cast<int>(first_tile), static_cast<int>(groups),
+                         static_cast<int>(tiles), args.tile_counter, compute);
     } else {
-        ring.run(first_tile, groups, tiles, work);
+        ring.run(first_tile, groups, tiles, compute);
     }
 }

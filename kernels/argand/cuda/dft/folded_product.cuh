@@ -13,45 +13,45 @@
 
 // The largest magnitude of a part among elements t, t + 4, ... of a transform, of four lanes; of `Shares` warps each
 // looks at every so manyth of these.
-template <int Length, int Shares = 1>
-__device__ __forceinline__ float largest_of_line(const float2* x, int t,
-                                                 int share = 0) {
-    constexpr int kChains = 4, kStep = 4 * kChains * Shares;
-    float largest[kChains] = {};
+template <int Length, int Warps = 1>
+__device__ __forceinline__ float line_absmax(const float2* x, int t, int warp = 0) {
+    constexpr int kChains = 4, kStep = 4 * kChains * Warps;
+    float absmax[kChains] = {};
 #pragma unroll 2
-    for (int start = 4 * kChains * share; start < Length; start += kStep)
+    for (int start = 4 * kChains * warp; start < Length; start += kStep)
 #pragma unroll
         for (int i = 0; i < kChains; ++i) {
             const int k = start + 4 * i + t;
             if (Length % (4 * kChains) == 0 || k < Length) {
                 const float2 value = x[k];
-                largest[i] = fmaxf(largest[i], fmaxf(fabsf(value.x), fabsf(value.y)));
+                absmax[i] = fmaxf(absmax[i], fmaxf(fabsf(value.x), fabsf(value.y)));
             }
         }
-    const float found = fmaxf(fmaxf(largest[0], largest[1]), fmaxf(largest[2], largest[3]));
-    const float other = fmaxf(found, __shfl_xor_sync(0xffffffffu, found, 1));
-    return fmaxf(other, __shfl_xor_sync(0xffffffffu, other, 2));
+    const float lane_absmax = fmaxf(fmaxf(absmax[0], absmax[1]), fmaxf(absmax[2], absmax[3]));
+    const float pair_absmax = fmaxf(lane_absmax, __shfl_xor_sync(0xffffffffu, lane_absmax, 1));
+    return fmaxf(pair_absmax, __shfl_xor_sync(0xffffffffu, pair_absmax, 2));
 }
 
-template <Fold fold, int Rows>
-struct FoldedSums {
-    float parts[Rows][fold.tiles()][4][4];  // P re, P im, Q re, Q im; as the instruction holds them
-    float2 total[Rows][2];                  // the sum of e
+template <FoldedTable folded, int MTiles>
+struct FoldedAccumulator {
+    float pq[MTiles][folded.n_tiles()][4]
+            [4];                 // P re, P im, Q re, Q im; as the instruction holds them
+    float2 even_sum[MTiles][2];  // the sum of e
 };
 
 // The terms of a slice's e and o, of two rows 8 apart.
-template <Products products>
+template <Precision precision>
 struct Fragment {
-    uint32 words[products.terms][4][2][2];  // term; e re, e im, o re, o im; row; register
+    uint32 words[precision.terms][4][2][2];  // term; e re, e im, o re, o im; row; register
 
     template <int Part>
-    __device__ __forceinline__ void put(int row, int word, float low, float high) {
+    __device__ __forceinline__ void store(int row, int word, float low, float high) {
         // What is not finite makes all of its transform so: no need to look, as split_to_fp16 does.
-        if constexpr (products.operand == Operand::bf16) {
+        if constexpr (precision.operand == Operand::bf16) {
             words[0][Part][row][word] = pack_bf16(low, high);
         } else {
             words[0][Part][row][word] = pack_fp16(low, high);
-            if constexpr (products.terms == 2) {
+            if constexpr (precision.terms == 2) {
                 const float2 big = fp16_values(words[0][Part][row][word]);
                 words[1][Part][row][word] = pack_fp16(low - big.x, high - big.y);
             }
@@ -59,19 +59,20 @@ struct Fragment {
     }
 
     template <int Part>
-    __device__ __forceinline__ void put(int row, int word, float value) {
-        uint32 terms[products.terms];
-        split_to_tf32<products.terms, products.roundings[0], products.roundings[1]>(value, terms);
+    __device__ __forceinline__ void store(int row, int word, float value) {
+        uint32 terms[precision.terms];
+        split_to_tf32<precision.terms, precision.roundings[0], precision.roundings[1]>(value,
+                                                                                       terms);
 #pragma unroll
-        for (int i = 0; i < products.terms; ++i) words[i][Part][row][word] = terms[i];
+        for (int i = 0; i < precision.terms; ++i) words[i][Part][row][word] = terms[i];
     }
 };
 
 // e and o of element k of a transform, scaled.
-template <Products products>
+template <Precision precision>
 __device__ __forceinline__ void fold_pair(float2 x, float2 y, float scale, float2& even,
                                           float2& odd) {
-    if constexpr (products.scaled) {
+    if constexpr (precision.scaled) {
         x = {x.x * scale, x.y * scale};
         even = {fmaf(y.x, scale, x.x), fmaf(y.y, scale, x.y)};
         odd = {fmaf(-y.x, scale, x.x), fmaf(-y.y, scale, x.y)};
@@ -84,16 +85,17 @@ __device__ __forceinline__ void fold_pair(float2 x, float2 y, float scale, float
 // Which products of two terms are taken. Tensor cores cut what they add towards zero, by a part of the
 // last place of the sum: so the small ones of all slices are summed before the first large one, while
 // sums have small places. Of one term there are only large ones.
-enum class Size { small, large };
+enum class ProductOrder { low, high };
 
 // Folds and splits a slice of one row tile as it is needed. `read(row, k)` is element k of a row. The sum
 // of e is taken beside the large products.
-template <Fold fold, Size size, typename Read>
-__device__ __forceinline__ void make_fragment(Fragment<fold.products>& fragment, float2 (&total)[2],
-                                              Read read, const float (&scale)[2], int slice) {
-    constexpr Products products = fold.products;
-    constexpr int kLength = fold.length, kHalf = fold.half();
-    constexpr int kPairs = products.depth() / 8;  // numbers a register
+template <FoldedTable folded, ProductOrder order, typename Read>
+__device__ __forceinline__ void make_fragment(Fragment<folded.precision>& fragment,
+                                              float2 (&even_sum)[2], Read read,
+                                              const float (&scale)[2], int k_tile) {
+    constexpr Precision precision = folded.precision;
+    constexpr int kLength = folded.length, kHalf = folded.half_length();
+    constexpr int kPairs = precision.mma_k() / 8;  // numbers a register
     const int t = threadIdx.x % 4;
 #pragma unroll
     for (int row = 0; row < 2; ++row)
@@ -102,52 +104,52 @@ __device__ __forceinline__ void make_fragment(Fragment<fold.products>& fragment,
             float2 even[kPairs], odd[kPairs];
 #pragma unroll
             for (int c = 0; c < kPairs; ++c) {
-                const int k = slice * products.depth() + 1 + t + 4 * (word * kPairs + c);
+                const int k = k_tile * precision.mma_k() + 1 + t + 4 * (word * kPairs + c);
                 float2 x = {0.0f, 0.0f}, y = {0.0f, 0.0f};
-                if (kHalf % products.depth() == 0 || k <= kHalf) {
+                if (kHalf % precision.mma_k() == 0 || k <= kHalf) {
                     x = read(row, k);
                     if (kLength % 2 || 2 * k != kLength) y = read(row, kLength - k);
                 }
-                fold_pair<products>(x, y, scale[row], even[c], odd[c]);
-                if constexpr (size == Size::large)
-                    total[row] = {total[row].x + even[c].x, total[row].y + even[c].y};
+                fold_pair<precision>(x, y, scale[row], even[c], odd[c]);
+                if constexpr (order == ProductOrder::high)
+                    even_sum[row] = {even_sum[row].x + even[c].x, even_sum[row].y + even[c].y};
             }
             if constexpr (kPairs == 2) {
-                fragment.template put<0>(row, word, even[0].x, even[1].x);
-                fragment.template put<1>(row, word, even[0].y, even[1].y);
-                fragment.template put<2>(row, word, odd[0].x, odd[1].x);
-                fragment.template put<3>(row, word, odd[0].y, odd[1].y);
+                fragment.template store<0>(row, word, even[0].x, even[1].x);
+                fragment.template store<1>(row, word, even[0].y, even[1].y);
+                fragment.template store<2>(row, word, odd[0].x, odd[1].x);
+                fragment.template store<3>(row, word, odd[0].y, odd[1].y);
             } else {
-                fragment.template put<0>(row, word, even[0].x);
-                fragment.template put<1>(row, word, even[0].y);
-                fragment.template put<2>(row, word, odd[0].x);
-                fragment.template put<3>(row, word, odd[0].y);
+                fragment.template store<0>(row, word, even[0].x);
+                fragment.template store<1>(row, word, even[0].y);
+                fragment.template store<2>(row, word, odd[0].x);
+                fragment.template store<3>(row, word, odd[0].y);
             }
         }
 }
 
 // The products of a slice with the warp's own columns of the table.
-template <Fold fold, bool Resident, Size size>
-__device__ __forceinline__ void multiply(float (&parts)[fold.tiles()][4][4],
-                                         const Fragment<fold.products>& fragment,
-                                         const uint4* table) {
-    constexpr Products products = fold.products;
-    constexpr int kTerms = products.terms;
+template <FoldedTable folded, bool TableInShared, ProductOrder order>
+__device__ __forceinline__ void mma_k_tile(float (&pq)[folded.n_tiles()][4][4],
+                                           const Fragment<folded.precision>& fragment,
+                                           const uint4* table) {
+    constexpr Precision precision = folded.precision;
+    constexpr int kTerms = precision.terms;
     const int lane = threadIdx.x % kWarp;
     auto load = [&](int n, int term) {
         const int at = (n * kTerms + term) * kWarp + lane;
-        return Resident ? table[at] : __ldg(table + at);
+        return TableInShared ? table[at] : __ldg(table + at);
     };
-    auto add = [&](int n, const uint32 (&rows)[4][2][2], uint4 columns) {
-        const uint32 both[2][2] = {{columns.x, columns.y}, {columns.z, columns.w}};
+    auto add = [&](int n, const uint32(&rows)[4][2][2], uint4 columns) {
+        const uint32 table_words[2][2] = {{columns.x, columns.y}, {columns.z, columns.w}};
 #pragma unroll
         for (int q = 0; q < 4; ++q)
-            mma<products.operand>(parts[n][q], rows[q][0], rows[q][1], both[q / 2]);
+            mma<precision.operand>(pq[n][q], rows[q][0], rows[q][1], table_words[q / 2]);
     };
 #pragma unroll
-    for (int n = 0; n < fold.tiles(); ++n) {
+    for (int n = 0; n < folded.n_tiles(); ++n) {
         const uint4 first = load(n, 0);
-        if constexpr (size == Size::small) {
+        if constexpr (order == ProductOrder::low) {
             const uint4 second = load(n, 1);
             add(n, fragment.words[1], first);
             add(n, fragment.words[0], second);
@@ -158,67 +160,73 @@ __device__ __forceinline__ void multiply(float (&parts)[fold.tiles()][4][4],
 }
 
 template <int Tiles>
-__device__ __forceinline__ void clear(float (&parts)[Tiles][4][4]) {
+__device__ __forceinline__ void clear_accumulator(float (&pq)[Tiles][4][4]) {
 #pragma unroll
     for (int n = 0; n < Tiles; ++n)
 #pragma unroll
-        for (int i = 0; i < 16; ++i) parts[n][i / 4][i % 4] = 0.0f;
+        for (int i = 0; i < 16; ++i) pq[n][i / 4][i % 4] = 0.0f;
 }
 
 // Four lanes have a quarter of a row's e each.
-__device__ __forceinline__ float2 of_four_lanes(float2 total) {
+__device__ __forceinline__ float2 quad_sum(float2 even_sum) {
 #pragma unroll
     for (int other = 1; other < 4; other *= 2) {
-        total.x += __shfl_xor_sync(0xffffffffu, total.x, other);
-        total.y += __shfl_xor_sync(0xffffffffu, total.y, other);
+        even_sum.x += __shfl_xor_sync(0xffffffffu, even_sum.x, other);
+        even_sum.y += __shfl_xor_sync(0xffffffffu, even_sum.y, other);
     }
-    return total;
+    return even_sum;
 }
 
 // The products of all slices, of one size.
-template <Fold fold, int Rows, bool Resident, Size size, typename Read>
-__device__ __forceinline__ void add_products(FoldedSums<fold, Rows>& sums, Read read,
-                                             const uint4* table, const float (&scale)[Rows][2]) {
-    constexpr int kSlice = fold.tiles() * fold.warps * fold.products.terms * kWarp;
+template <FoldedTable folded, int MTiles, bool TableInShared, ProductOrder order, typename Read>
+__device__ __forceinline__ void folded_mainloop(FoldedAccumulator<folded, MTiles>& accumulator,
+                                                Read read, const uint4* table,
+                                                const float (&scale)[MTiles][2]) {
+    constexpr int kKTileVectors = folded.n_tiles() * folded.warps * folded.precision.terms * kWarp;
     // Were both loops of two terms unrolled, the compiler would keep what they have in common.
-    constexpr bool kOnly = size == Size::small || fold.products.terms == 1;
-#pragma unroll(kOnly && fold.unrolled(Rows) ? fold.slices() : 1)
-    for (int slice = 0; slice < fold.slices(); ++slice)
+    constexpr bool kSinglePass = order == ProductOrder::low || folded.precision.terms == 1;
+#pragma unroll(kSinglePass && folded.unrolls_mainloop(MTiles) ? folded.num_k_tiles() : 1)
+    for (int k_tile = 0; k_tile < folded.num_k_tiles(); ++k_tile)
 #pragma unroll
-        for (int m = 0; m < Rows; ++m) {
-            Fragment<fold.products> fragment;
-            make_fragment<fold, size>(
-                fragment, sums.total[m], [&](int row, int k) { return read(m, row, k); }, scale[m],
-                slice);
-            multiply<fold, Resident, size>(sums.parts[m], fragment, table + slice * kSlice);
+        for (int m = 0; m < MTiles; ++m) {
+            Fragment<folded.precision> fragment;
+            make_fragment<folded, order>(
+                fragment, accumulator.even_sum[m], [&](int row, int k) { return read(m, row, k); },
+                scale[m], k_tile);
+            mma_k_tile<folded, TableInShared, order>(accumulator.pq[m], fragment,
+                                                     table + k_tile * kKTileVectors);
         }
 }
 
 // `read(row tile, row, k)` is element k of a transform; `table` begins at the warp's own columns;
 // `scale` are powers of two, one for each row that the lane holds.
-template <Fold fold, int Rows, bool Resident, typename Read>
-__device__ __forceinline__ void folded_product(FoldedSums<fold, Rows>& sums, Read read,
-                                               const uint4* table, const float (&scale)[Rows][2]) {
+template <FoldedTable folded, int MTiles, bool TableInShared, typename Read>
+__device__ __forceinline__ void folded_product(FoldedAccumulator<folded, MTiles>& accumulator,
+                                               Read read, const uint4* table,
+                                               const float (&scale)[MTiles][2]) {
 #pragma unroll
-    for (int m = 0; m < Rows; ++m) {
-        sums.total[m][0] = sums.total[m][1] = {0.0f, 0.0f};
-        clear(sums.parts[m]);
+    for (int m = 0; m < MTiles; ++m) {
+        accumulator.even_sum[m][0] = accumulator.even_sum[m][1] = {0.0f, 0.0f};
+        clear_accumulator(accumulator.pq[m]);
     }
-    if constexpr (fold.products.terms == 2)
-        add_products<fold, Rows, Resident, Size::small>(sums, read, table, scale);
-    add_products<fold, Rows, Resident, Size::large>(sums, read, table, scale);
+    if constexpr (folded.precision.terms == 2)
+        folded_mainloop<folded, MTiles, TableInShared, ProductOrder::low>(accumulator, read, table,
+                                                                          scale);
+    folded_mainloop<folded, MTiles, TableInShared, ProductOrder::high>(accumulator, read, table,
+                                                                       scale);
 #pragma unroll
-    for (int m = 0; m < Rows; ++m)
+    for (int m = 0; m < MTiles; ++m)
 #pragma unroll
-        for (int row = 0; row < 2; ++row) sums.total[m][row] = of_four_lanes(sums.total[m][row]);
+        for (int row = 0; row < 2; ++row)
+            accumulator.even_sum[m][row] = quad_sum(accumulator.even_sum[m][row]);
 }
 
 // Where a result comes from: X_0, or sums of a tile (X_n), or their mirror image (X_(L-n)).
-enum class Origin { total, sums, mirrored };
+enum class ResultKind { dc, direct, mirrored };
 
-template <Origin from>
-struct Place {
-    static constexpr Origin origin = from;
+template <ResultKind result_kind>
+struct ResultIndex {
+    static constexpr ResultKind kind = result_kind;
     int k;
     int tile;  // of the warp's
     int c;     // which of a lane's two columns of it
@@ -228,36 +236,36 @@ struct Place {
 // Where it is not valid there is no such k, or another lane has it: then k is one that there is, so
 // that what goes with it can be read without a branch. `first` is x_0 times `unit`, which totals are
 // multiplied by, `factor` what sums with a table are, `sign` -1 conjugates the matrix.
-template <Fold fold, int Rows, typename Write>
-__device__ __forceinline__ void folded_results(const FoldedSums<fold, Rows>& sums, int m, int row,
-                                               int warp, float2 first, float unit, float factor,
-                                               float sign, Write write) {
-    constexpr int kHalf = fold.half();
+template <FoldedTable folded, int MTiles, typename Write>
+__device__ __forceinline__ void folded_epilogue(
+    const FoldedAccumulator<folded, MTiles>& accumulator, int m, int row, int warp, float2 x0,
+    float sum_scale, float table_scale, float sign, Write write) {
+    constexpr int kHalf = folded.half_length();
     // Without branches all reads go ahead, for which sums of many tiles leave no registers.
-    constexpr bool kBranches = fold.tiles() * Rows > 5;
+    constexpr bool kBranches = folded.n_tiles() * MTiles > 5;
     const int t = threadIdx.x % 4;
     if (warp == 0 && t == 0) {
-        const float2 total = sums.total[m][row];
-        write(Place<Origin::total>{0, 0, 0},
-              float2{fmaf(total.x, unit, first.x), fmaf(total.y, unit, first.y)}, true);
+        const float2 even_sum = accumulator.even_sum[m][row];
+        write(ResultIndex<ResultKind::dc>{0, 0, 0},
+              float2{fmaf(even_sum.x, sum_scale, x0.x), fmaf(even_sum.y, sum_scale, x0.y)}, true);
     }
 #pragma unroll
-    for (int n = 0; n < fold.tiles(); ++n)
+    for (int n = 0; n < folded.n_tiles(); ++n)
 #pragma unroll
         for (int c = 0; c < 2; ++c) {
-            int k = (warp * fold.tiles() + n) * 8 + 1 + t + 4 * c;
-            const bool valid = kHalf % (8 * fold.warps) == 0 || k <= kHalf;
+            int k = (warp * folded.n_tiles() + n) * 8 + 1 + t + 4 * c;
+            const bool valid = kHalf % (8 * folded.warps) == 0 || k <= kHalf;
             if (kBranches && !valid) continue;
             if (!valid) k = kHalf;
-            const float(&parts)[4][4] = sums.parts[m][n];
+            const float (&pq)[4][4] = accumulator.pq[m][n];
             const int i = 2 * row + c;
-            const float q_re = sign * parts[2][i], q_im = sign * parts[3][i];
-            const float2 below = {fmaf(parts[0][i] + q_im, factor, first.x),
-                                  fmaf(parts[1][i] - q_re, factor, first.y)};
-            const float2 above = {fmaf(parts[0][i] - q_im, factor, first.x),
-                                  fmaf(parts[1][i] + q_re, factor, first.y)};
-            write(Place<Origin::mirrored>{fold.length - k, n, c}, above,
-                  valid && (fold.length % 2 || 2 * k != fold.length));
-            write(Place<Origin::sums>{k, n, c}, below, valid);
+            const float q_re = sign * pq[2][i], q_im = sign * pq[3][i];
+            const float2 direct = {fmaf(pq[0][i] + q_im, table_scale, x0.x),
+                                   fmaf(pq[1][i] - q_re, table_scale, x0.y)};
+            const float2 mirrored = {fmaf(pq[0][i] - q_im, table_scale, x0.x),
+                                     fmaf(pq[1][i] + q_re, table_scale, x0.y)};
+            write(ResultIndex<ResultKind::mirrored>{folded.length - k, n, c}, mirrored,
+                  valid && (folded.length % 2 || 2 * k != folded.length));
+            write(ResultIndex<ResultKind::direct>{k, n, c}, direct, valid);
         }
 }

@@ -11,163 +11,175 @@
 #pragma once
 #include "hankel_mainloop.cuh"
 
-// The largest magnitude of the lane's transform, of which `lookers` warps have each a part. `board` has
+// The largest magnitude of the lane's transform, of which `lookers` warps have each a part. `scratch` has
 // a place for each of the tile's warps and eight transforms.
 template <HankelPlan plan>
-__device__ __forceinline__ float largest_of_lines(const float2* line, float* board,
-                                                  const Group<plan.warps()>& group) {
-    constexpr int kLookers = plan.lookers(), kApart = plan.warps() / kLookers;
+__device__ __forceinline__ float transform_absmax(const float2* line, float* group_scratch,
+                                                  const TileGroup<plan.warps()>& group) {
+    constexpr int kAbsmaxWarps = plan.absmax_warps(), kWarpStride = plan.warps() / kAbsmaxWarps;
     const int t = group.lane % 4, g = group.lane / 4;
-    float largest = largest_of_line<plan.length, kLookers>(line, t, group.warp / kApart);
-    if constexpr (kLookers > 1) {
-        if (t == 0) board[8 * group.warp + g] = largest;
+    float absmax = line_absmax<plan.length, kAbsmaxWarps>(line, t, group.warp / kWarpStride);
+    if constexpr (kAbsmaxWarps > 1) {
+        if (t == 0) group_scratch[8 * group.warp + g] = absmax;
         group.sync();
 #pragma unroll
-        for (int i = 0; i < kLookers; ++i)
-            largest = fmaxf(largest, board[8 * (group.warp % kApart + i * kApart) + g]);
+        for (int i = 0; i < kAbsmaxWarps; ++i)
+            absmax =
+                fmaxf(absmax, group_scratch[8 * (group.warp % kWarpStride + i * kWarpStride) + g]);
     }
-    return largest;
+    return absmax;
 }
 
 template <HankelPlan plan>
 __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
-    constexpr Lines lines = plan.lines();
-    constexpr int kLength = plan.length, kHalf = plan.half(), kSlices = plan.slices();
-    constexpr int kColumns = plan.columns(), kTerms = plan.products.terms;
-    constexpr int kBuffers = plan.relayed() ? plan.buffers : plan.buffers / plan.groups;
-    using Tiles = CountedRing<plan.warps(), kBuffers, plan.wide, lines>;
-    static_assert(!plan.relayed() || (Tiles::kEngineLoads && plan.buffers > plan.groups),
+    constexpr TileLayout layout = plan.layout();
+    constexpr int kLength = plan.length, kHalf = plan.half_length(),
+                  kNumKTiles = plan.num_k_tiles();
+    constexpr int kColumns = plan.columns(), kTerms = plan.precision.terms;
+    constexpr int kBuffers = plan.relays_buffers() ? plan.buffers : plan.buffers / plan.groups;
+    using Ring = ScheduledTileRing<plan.warps(), kBuffers, plan.wide_copies, layout>;
+    static_assert(!plan.relays_buffers() || (Ring::kTmaLoads && plan.buffers > plan.groups),
                   "the copy engine brings tiles of other groups");
     extern __shared__ __align__(128) unsigned char shared[];
-    const auto group = Group<plan.warps()>::here();
-    unsigned char* const memory = shared + plan.table_bytes() + plan.place_bytes();
-    unsigned char* const barriers = memory + plan.buffers * Tiles::kBytes;
-    volatile int* const numbers = reinterpret_cast<int*>(barriers + plan.buffers * 8);
-    float* const boards = reinterpret_cast<float*>(barriers + plan.buffers * 16);
-    const int first = plan.relayed() ? 0 : group.index * kBuffers;
-    const Tiles ring{
+    const auto group = TileGroup<plan.warps()>::current();
+    unsigned char* const memory = shared + plan.table_bytes() + plan.offset_bytes();
+    unsigned char* const barriers = memory + plan.buffers * Ring::kBytes;
+    volatile int* const tile_of_buffer = reinterpret_cast<int*>(barriers + plan.buffers * 8);
+    float* const scratch = reinterpret_cast<float*>(barriers + plan.buffers * 16);
+    const int first = plan.relays_buffers() ? 0 : group.index * kBuffers;
+    const Ring ring{
         {group,
-         {const_cast<float2*>(args.x), lines.count * args.x_stride, args.x_stride, args.rows},
-         {args.out, lines.count * args.out_stride, args.out_stride, args.rows},
-         reinterpret_cast<float2*>(memory + first * Tiles::kBytes),
+         {const_cast<float2*>(args.x), layout.lines * args.x_stride, args.x_stride, args.rows},
+         {args.out, layout.lines * args.out_stride, args.out_stride, args.rows},
+         reinterpret_cast<float2*>(memory + first * Ring::kBytes),
          shared_address(barriers + first * 8)}};
-    if (!plan.relayed() || group.index == 0) ring.start();
+    if (!plan.relays_buffers() || group.index == 0) ring.init_barriers();
     for (int i = threadIdx.x; i < plan.table_bytes() / 16; i += plan.threads())
         reinterpret_cast<uint4*>(shared)[i] = __ldg(args.table + i);
-    uint32* const places = reinterpret_cast<uint32*>(shared + plan.table_bytes());
-    for (int i = threadIdx.x; i < plan.places() / 2; i += plan.threads())
-        places[i] = __ldg(reinterpret_cast<const uint32*>(args.takes) + i);
+    uint32* const offsets = reinterpret_cast<uint32*>(shared + plan.table_bytes());
+    for (int i = threadIdx.x; i < plan.num_offsets() / 2; i += plan.threads())
+        offsets[i] = __ldg(reinterpret_cast<const uint32*>(args.gather_offsets) + i);
     copy_engine_fence();  // wgmma reads the table as the copy engine would
     __syncthreads();
 
-    auto work = [&](float2* tile, auto between) {
-        const auto group = Group<plan.warps()>::here();
+    auto compute = [&](float2* tile, auto refill) {
+        const auto group = TileGroup<plan.warps()>::current();
         const int warp = group.warp % 4;
-        const int share = group.warp / 4;
+        const int warpgroup = group.warp / 4;
         const int g = group.lane / 4, t = group.lane % 4;
         // Four lines that are read at a time are 4 apart: odd lengths are in different banks there.
-        const int turn = warp * plan.turns / 4;
-        const int own = plan.turns == 1   ? 4 * (g % 4) + warp + g / 4 * 16
-                        : plan.turns == 2 ? 4 * (g % 4) + warp % 2 * 2 + g / 4
-                                          : g % 4 * 2 + g / 4;
-        float2* const line = tile + own * lines.pitch;
-        float scale = 1.0f, undo = 1.0f;
-        if constexpr (plan.products.scaled) {
-            float* const board = boards + group.index * plan.warps() * 8;
-            const int exponent = transform_exponent(largest_of_lines<plan>(line, board, group));
+        const int row_copy = warp * plan.row_copies / 4;
+        const int line_index = plan.row_copies == 1   ? 4 * (g % 4) + warp + g / 4 * 16
+                               : plan.row_copies == 2 ? 4 * (g % 4) + warp % 2 * 2 + g / 4
+                                                      : g % 4 * 2 + g / 4;
+        float2* const line = tile + line_index * layout.pitch;
+        float scale = 1.0f, descale = 1.0f;
+        if constexpr (plan.precision.scaled) {
+            float* const group_scratch = scratch + group.index * plan.warps() * 8;
+            const int exponent =
+                transform_exponent(transform_absmax<plan>(line, group_scratch, group));
             scale = power_of_two(exponent);
-            undo = power_of_two(-exponent);
+            descale = power_of_two(-exponent);
         }
-        between();
+        refill();
         unsigned char* const bytes = reinterpret_cast<unsigned char*>(line);
-        const uint32* const taken =
-            places + (plan.before() - turn * plan.shift()) / 2 + t;
-        const uint32 table = shared_address(shared) + share * (kColumns / 8) * 128;
-        HankelSums<plan> sums;
-        HankelRows<plan.products> even[2], odd[2];
-        constexpr int kHeld = plan.held;
-        HankelRows<plan.products> held_even[kHeld ? kHeld : 1], held_odd[kHeld ? kHeld : 1];
-        float2 total = {0.0f, 0.0f};
-        HankelPairs pairs;
+        const uint32* const gather_offsets =
+            offsets + (plan.columns_before_last_copy() - row_copy * plan.columns_per_copy()) / 2 +
+            t;
+        const uint32 table = shared_address(shared) + warpgroup * (kColumns / 8) * 128;
+        HankelAccumulator<plan> accumulator;
+        HankelFragment<plan.precision> even[2], odd[2];
+        constexpr int kCachedKTiles = plan.cached_k_tiles;
+        HankelFragment<plan.precision> cached_even[kCachedKTiles ? kCachedKTiles : 1],
+            cached_odd[kCachedKTiles ? kCachedKTiles : 1];
+        float2 even_sum = {0.0f, 0.0f};
+        MirroredPairs pairs;
 #pragma unroll
-        for (int slice = 0; slice < kHeld; ++slice) {
-            pairs.read<plan>(bytes, taken, slice, t);
+        for (int k_tile = 0; k_tile < kCachedKTiles; ++k_tile) {
+            pairs.load<plan>(bytes, gather_offsets, k_tile, t);
             wgmma_wait<1>();
-            pairs.fold<kTerms>(held_even[slice], held_odd[slice], total, scale);
-            sums.multiply(held_even[slice], held_odd[slice], table, slice);
+            pairs.make_fragments<kTerms>(cached_even[k_tile], cached_odd[k_tile], even_sum, scale);
+            accumulator.mma_first_pass(cached_even[k_tile], cached_odd[k_tile], table, k_tile);
         }
-        each_slice<kHeld, kSlices>([&](auto rows, int slice) {
-            pairs.read<plan>(bytes, taken, slice, t);
-            wgmma_wait<rows.pending>();  // the products of the slice before the last: of these rows
-            pairs.fold<kTerms>(even[rows.index], odd[rows.index], total, scale);
-            sums.multiply(even[rows.index], odd[rows.index], table, slice);
+        for_each_k_tile<kCachedKTiles, kNumKTiles>([&](auto fragment, int k_tile) {
+            pairs.load<plan>(bytes, gather_offsets, k_tile, t);
+            wgmma_wait<
+                fragment.pending>();  // the products of the slice before the last: of these rows
+            pairs.make_fragments<kTerms>(even[fragment.index], odd[fragment.index], even_sum,
+                                         scale);
+            accumulator.mma_first_pass(even[fragment.index], odd[fragment.index], table, k_tile);
         });
         if constexpr (kTerms == 2) {
 #pragma unroll
-            for (int slice = 0; slice < kHeld; ++slice)
-                sums.multiply_large(held_even[slice], held_odd[slice], table, slice);
-            each_slice<kHeld, kSlices>([&](auto rows, int slice) {
-                if constexpr (plan.aside && rows.index == 0)
-                    if (slice == plan.aside) sums.start_anew();
-                pairs.read<plan>(bytes, taken, slice, t);
-                wgmma_wait<rows.pending>();
-                pairs.fold<1>(even[rows.index], odd[rows.index], total, scale);
-                sums.multiply_large(even[rows.index], odd[rows.index], table, slice);
+            for (int k_tile = 0; k_tile < kCachedKTiles; ++k_tile)
+                accumulator.mma_high_order(cached_even[k_tile], cached_odd[k_tile], table, k_tile);
+            for_each_k_tile<kCachedKTiles, kNumKTiles>([&](auto fragment, int k_tile) {
+                if constexpr (plan.promotion_k_tile && fragment.index == 0)
+                    if (k_tile == plan.promotion_k_tile) accumulator.promote();
+                pairs.load<plan>(bytes, gather_offsets, k_tile, t);
+                wgmma_wait<fragment.pending>();
+                pairs.make_fragments<1>(even[fragment.index], odd[fragment.index], even_sum, scale);
+                accumulator.mma_high_order(even[fragment.index], odd[fragment.index], table,
+                                           k_tile);
             });
         }
         const float2 x = line[0];
-        const float2 first = {x.x * scale * args.unit, x.y * scale * args.unit};
-        total = of_four_lanes(total);
-        sums.finish();
-        if constexpr (plan.aside)
-            sums.add_aside(1.0f - 16 * (kSlices - plan.aside) * args.growth);
+        const float2 x0 = {x.x * scale * args.alternate_scale, x.y * scale * args.alternate_scale};
+        even_sum = quad_sum(even_sum);
+        accumulator.finish();
+        if constexpr (plan.promotion_k_tile)
+            accumulator.add_promoted(1.0f -
+                                     16 * (kNumKTiles - plan.promotion_k_tile) * args.bias_step);
         // All of the lines has been read: results take their place.
-        if constexpr (plan.warps() == 4 && plan.turns == 1) {
+        if constexpr (plan.warps() == 4 && plan.row_copies == 1) {
             __syncwarp();
         } else {
             group.sync();
         }
-        if (share == 0 && turn == 0 && t == 0)
-            line[0] = {fmaf(total.x, args.unit, first.x) * undo,
-                       fmaf(total.y, args.unit, first.y) * undo};
-        const int column = share * kColumns;
-        const int skipped = turn * plan.shift();
-        const uint32* const given = places + (plan.before() + skipped + column) / 2 + t;
-        const int left = min(plan.shift(), kHalf - skipped) - column;
+        if (warpgroup == 0 && row_copy == 0 && t == 0)
+            line[0] = {fmaf(even_sum.x, args.alternate_scale, x0.x) * descale,
+                       fmaf(even_sum.y, args.alternate_scale, x0.y) * descale};
+        const int column = warpgroup * kColumns;
+        const int first_column = row_copy * plan.columns_per_copy();
+        const uint32* const scatter_offsets =
+            offsets + (plan.columns_before_last_copy() + first_column + column) / 2 + t;
+        const int columns_left = min(plan.columns_per_copy(), kHalf - first_column) - column;
         const float sign = args.sign;
         // What the table is larger by falls along a row: each eight columns are put right by their factor.
-        const float step = 8 * args.growth * args.factor;
-        const auto& p = sums.p;
-        const auto& q = sums.q;
-        uint32 pairs_given[kColumns / 8];  // all at once: results could lie where they do
+        const float scale_step = 8 * args.bias_step * args.scale;
+        const auto& p = accumulator.p;
+        const auto& q = accumulator.q;
+        uint32 offset_pairs[kColumns / 8];  // all at once: results could lie where they do
 #pragma unroll
-        for (int n = 0; n < kColumns / 8; ++n) pairs_given[n] = given[4 * n];
+        for (int n = 0; n < kColumns / 8; ++n) offset_pairs[n] = scatter_offsets[4 * n];
 #pragma unroll
         for (int n = 0; n < kColumns / 8; ++n) {
-            const int left_over = plan.sharing * kColumns / 8 - 1 - column / 8 - n;
-            const float factor = fmaf(step, static_cast<float>(-left_over), args.factor);
+            const int eights_after = plan.warpgroups * kColumns / 8 - 1 - column / 8 - n;
+            const float scale_of_eight =
+                fmaf(scale_step, static_cast<float>(-eights_after), args.scale);
 #pragma unroll
             for (int c = 0; c < 2; ++c) {
-                const uint32 at = c ? pairs_given[n] >> 16 : pairs_given[n] & 0xffffu;
+                const uint32 at = c ? offset_pairs[n] >> 16 : offset_pairs[n] & 0xffffu;
                 const int i = 4 * n + c;
                 const float re = sign * q[i], im = sign * q[i + 2];
-                const float2 below = {fmaf(p[i] + re, factor, first.x) * undo,
-                                      fmaf(p[i + 2] - im, factor, first.y) * undo};
-                const float2 above = {fmaf(p[i] - re, factor, first.x) * undo,
-                                      fmaf(p[i + 2] + im, factor, first.y) * undo};
-                if (8 * n + 2 * t + c < left) {
-                    *reinterpret_cast<float2*>(bytes + at) = below;
-                    *reinterpret_cast<float2*>(bytes + (8 * kLength - at)) = above;
+                const float2 direct = {fmaf(p[i] + re, scale_of_eight, x0.x) * descale,
+                                       fmaf(p[i + 2] - im, scale_of_eight, x0.y) * descale};
+                const float2 mirrored = {fmaf(p[i] - re, scale_of_eight, x0.x) * descale,
+                                         fmaf(p[i + 2] + im, scale_of_eight, x0.y) * descale};
+                if (8 * n + 2 * t + c < columns_left) {
+                    *reinterpret_cast<float2*>(bytes + at) = direct;
+                    *reinterpret_cast<float2*>(bytes + (8 * kLength - at)) = mirrored;
                 }
             }
         }
     };
-    const int64 tiles = (args.rows + lines.count - 1) / lines.count;
-    if constexpr (plan.relayed()) {
-        ring.template relay<plan.groups>(static_cast<int>(tiles), args.counter, numbers, work);
+    const int64 tiles = (args.rows + layout.lines - 1) / layout.lines;
+    if constexpr (plan.relays_buffers()) {
+        ring.template run_relayed<plan.groups>(static_cast<int>(tiles), args.tile_counter,
+                                               tile_of_buffer, compute);
     } else {
         ring.run(static_cast<int64>(blockIdx.x) * plan.groups + group.index,
                  static_cast<int64>(gridDim.x) * plan.groups, tiles,
-                 [&](float2* tile) { work(tile, [] {}); });
+                 [&](float2* tile) { compute(tile, [] {}); });
     }
 }

@@ -11,14 +11,15 @@ struct Roots {
         for (int m = 0; m < N; ++m) {
             // The nearest quarter of a turn, and what is left: at most an eighth, by Taylor's series.
             const int quarter = (8 * m + N) / (2 * N);
-            const double rest = 1.5707963267948966 * (4 * m - quarter * N) / N;
+            const double angle = 1.5707963267948966 * (4 * m - quarter * N) / N;
             double cosine = 0.0, sine = 0.0, term = 1.0;
             for (int i = 0; i < 20; i += 2) {
                 cosine += term;
-                sine += term * rest / (i + 1);
-                term *= -rest * rest / ((i + 1) * (i + 2));
+                sine += term * angle / (i + 1);
+                term *= -angle * angle / ((i + 1) * (i + 2));
             }
-            const double c[4] = {cosine, -sine, -cosine, sine}, s[4] = {sine, cosine, -sine, -cosine};
+            const double c[4] = {cosine, -sine, -cosine, sine},
+                         s[4] = {sine, cosine, -sine, -cosine};
             re[m] = static_cast<float>(c[quarter % 4]);
             im[m] = static_cast<float>(-s[quarter % 4]);
         }
@@ -27,7 +28,7 @@ struct Roots {
 
 // z W_N^m; m is known when the loop around it is unrolled.
 template <int N>
-__device__ __forceinline__ float2 turned(float2 z, int m) {
+__device__ __forceinline__ float2 times_root(float2 z, int m) {
     constexpr Roots<N> kRoots{};
     constexpr float kHalf = 0.70710678118654752f;
     if (8 * m % N == 0) switch (8 * m / N) {
@@ -64,25 +65,25 @@ constexpr int inverse_modulo(int a, int n) {
     return b;
 }
 
-constexpr int common_divisor(int a, int b) { return b ? common_divisor(b, a % b) : a; }
+constexpr int gcd(int a, int b) { return b ? gcd(b, a % b) : a; }
 
-// Of z only the first `present` numbers are there, the others count as zeros and cost nothing. Results
+// Of z only the first `num_inputs` numbers are there, the others count as zeros and cost nothing. Results
 // stand in order.
 template <int N>
-__device__ __forceinline__ void transform(float2 (&z)[N], int present = N);
+__device__ __forceinline__ void butterfly(float2 (&z)[N], int num_inputs = N);
 
-__device__ __forceinline__ void transform_2(float2& a, float2& b, int present) {
+__device__ __forceinline__ void butterfly_2(float2& a, float2& b, int num_inputs) {
     const float2 x = a, y = b;
-    a = present > 1 ? float2{x.x + y.x, x.y + y.y} : x;
-    b = present > 1 ? float2{x.x - y.x, x.y - y.y} : x;
+    a = num_inputs > 1 ? float2{x.x + y.x, x.y + y.y} : x;
+    b = num_inputs > 1 ? float2{x.x - y.x, x.y - y.y} : x;
 }
 
-__device__ __forceinline__ void transform_4(float2& a, float2& b, float2& c, float2& d,
-                                            int present = 4) {
+__device__ __forceinline__ void butterfly_4(float2& a, float2& b, float2& c, float2& d,
+                                            int num_inputs = 4) {
     float2 e = a, f = c, g = b, h = d;
-    transform_2(e, f, present > 2 ? 2 : 1);
-    transform_2(g, h, present > 3 ? 2 : 1);
-    if (present < 2) {
+    butterfly_2(e, f, num_inputs > 2 ? 2 : 1);
+    butterfly_2(g, h, num_inputs > 3 ? 2 : 1);
+    if (num_inputs < 2) {
         b = c = d = a;
         return;
     }
@@ -94,22 +95,22 @@ __device__ __forceinline__ void transform_4(float2& a, float2& b, float2& c, flo
 
 // Folded: of an odd prime, with x_k + x_(N-k) and x_k - x_(N-k).
 template <int N>
-__device__ __forceinline__ void transform_prime(float2 (&x)[N], int present) {
+__device__ __forceinline__ void butterfly_prime(float2 (&x)[N], int num_inputs) {
     constexpr Roots<N> kRoots{};
     constexpr int kHalf = N / 2;
     float2 even[kHalf], odd[kHalf], total = x[0];
 #pragma unroll
     for (int k = 1; k <= kHalf; ++k) {
         even[k - 1] = x[k], odd[k - 1] = x[N - k];
-        transform_2(even[k - 1], odd[k - 1], present > N - k ? 2 : 1);
-        if (k < present) total = {total.x + even[k - 1].x, total.y + even[k - 1].y};
+        butterfly_2(even[k - 1], odd[k - 1], num_inputs > N - k ? 2 : 1);
+        if (k < num_inputs) total = {total.x + even[k - 1].x, total.y + even[k - 1].y};
     }
 #pragma unroll
     for (int n = 1; n <= kHalf; ++n) {
         float2 p = x[0], q = {0.0f, 0.0f};
 #pragma unroll
         for (int k = 1; k <= kHalf; ++k) {
-            if (k >= present) continue;
+            if (k >= num_inputs) continue;
             const float c = kRoots.re[n * k % N], s = -kRoots.im[n * k % N];
             p = {fmaf(even[k - 1].x, c, p.x), fmaf(even[k - 1].y, c, p.y)};
             q = k == 1 ? float2{odd[0].x * s, odd[0].y * s}
@@ -123,7 +124,7 @@ __device__ __forceinline__ void transform_prime(float2 (&x)[N], int present) {
 
 // n = B a + b, k = k_a + A k_b, with twiddles W_N^(b k_a).
 template <int N, int A>
-__device__ __forceinline__ void transform_steps(float2 (&z)[N], int present) {
+__device__ __forceinline__ void butterfly_cooley_tukey(float2 (&z)[N], int num_inputs) {
     constexpr int B = N / A;
     float2 middle[A][B];
 #pragma unroll
@@ -131,13 +132,13 @@ __device__ __forceinline__ void transform_steps(float2 (&z)[N], int present) {
         float2 column[A];
 #pragma unroll
         for (int a = 0; a < A; ++a) column[a] = z[B * a + b];
-        if (b < present) transform<A>(column, (present - b + B - 1) / B);
+        if (b < num_inputs) butterfly<A>(column, (num_inputs - b + B - 1) / B);
 #pragma unroll
-        for (int k = 0; k < A; ++k) middle[k][b] = turned<N>(column[k], b * k);
+        for (int k = 0; k < A; ++k) middle[k][b] = times_root<N>(column[k], b * k);
     }
 #pragma unroll
     for (int k = 0; k < A; ++k) {
-        transform<B>(middle[k], present < B ? present : B);
+        butterfly<B>(middle[k], num_inputs < B ? num_inputs : B);
 #pragma unroll
         for (int j = 0; j < B; ++j) z[k + A * j] = middle[k][j];
     }
@@ -145,42 +146,43 @@ __device__ __forceinline__ void transform_steps(float2 (&z)[N], int present) {
 
 // A and B without a common divisor: n = B a + A b, k by its remainders, and no twiddles.
 template <int N, int A>
-__device__ __forceinline__ void transform_dimensions(float2 (&z)[N]) {
-    constexpr int B = N / A, kOfA = B * inverse_modulo(B % A, A), kOfB = A * inverse_modulo(A % B, B);
+__device__ __forceinline__ void butterfly_good_thomas(float2 (&z)[N]) {
+    constexpr int B = N / A, kWeightA = B * inverse_modulo(B % A, A),
+                  kWeightB = A * inverse_modulo(A % B, B);
     float2 middle[A][B];
 #pragma unroll
     for (int b = 0; b < B; ++b) {
         float2 column[A];
 #pragma unroll
         for (int a = 0; a < A; ++a) column[a] = z[(B * a + A * b) % N];
-        transform<A>(column);
+        butterfly<A>(column);
 #pragma unroll
         for (int k = 0; k < A; ++k) middle[k][b] = column[k];
     }
 #pragma unroll
     for (int k = 0; k < A; ++k) {
-        transform<B>(middle[k]);
+        butterfly<B>(middle[k]);
 #pragma unroll
-        for (int j = 0; j < B; ++j) z[(kOfA * k + kOfB * j) % N] = middle[k][j];
+        for (int j = 0; j < B; ++j) z[(kWeightA * k + kWeightB * j) % N] = middle[k][j];
     }
 }
 
 template <int N>
-__device__ __forceinline__ void transform(float2 (&z)[N], int present) {
+__device__ __forceinline__ void butterfly(float2 (&z)[N], int num_inputs) {
     constexpr int kFirst = first_factor(N);
     if constexpr (N == 2) {
-        transform_2(z[0], z[1], present);
+        butterfly_2(z[0], z[1], num_inputs);
     } else if constexpr (N == 4) {
-        transform_4(z[0], z[1], z[2], z[3], present);
+        butterfly_4(z[0], z[1], z[2], z[3], num_inputs);
     } else if constexpr (kFirst == 1) {
-        transform_prime<N>(z, present);
-    } else if constexpr (common_divisor(kFirst, N / kFirst) == 1) {
-        if (present == N) {
-            transform_dimensions<N, kFirst>(z);
+        butterfly_prime<N>(z, num_inputs);
+    } else if constexpr (gcd(kFirst, N / kFirst) == 1) {
+        if (num_inputs == N) {
+            butterfly_good_thomas<N, kFirst>(z);
         } else {
-            transform_steps<N, kFirst>(z, present);
+            butterfly_cooley_tukey<N, kFirst>(z, num_inputs);
         }
     } else {
-        transform_steps<N, kFirst>(z, present);
+        butterfly_cooley_tukey<N, kFirst>(z, num_inputs);
     }
 }

@@ -9,73 +9,78 @@
 #include "plan.cuh"
 #include "radix.cuh"
 
-struct WholePlan {
-    int radix;  // R
-    int last;   // Q
+struct SingleCtaPlan {
+    int radix;       // R
+    int last_radix;  // Q
 
-    constexpr int length() const { return radix * radix * last; }
-    constexpr int threads() const { return radix * last; }
+    constexpr int length() const { return radix * radix * last_radix; }
+    constexpr int threads() const { return radix * last_radix; }
     // Pitches with which a warp's reads and writes hit every bank once: of lines of R Q, and of R.
     constexpr int first_pitch() const { return threads() + 16; }
     constexpr int second_pitch() const { return radix + 2; }
-    constexpr int exchanged() const {
-        const int there = radix * first_pitch(), back = threads() * second_pitch();
-        return there > back ? there : back;
+    constexpr int exchange_floats() const {
+        const int first = radix * first_pitch(), second = threads() * second_pitch();
+        return first > second ? first : second;
     }
-    constexpr int shared_bytes() const { return length() * 8 + exchanged() * 4 + 16; }
+    constexpr int shared_bytes() const { return length() * 8 + exchange_floats() * 4 + 16; }
 };
 
 // Those of a thread: `put(i)` is where number i goes, `get(i)` where the next one i comes from.
-template <int Count, typename Put, typename Get>
-__device__ __forceinline__ void exchange(float2 (&z)[Count], float* board, Put put, Get get) {
+template <int Count, typename StoreIndex, typename LoadIndex>
+__device__ __forceinline__ void exchange_through_shared(float2 (&z)[Count], float* exchange_buffer,
+                                                        StoreIndex store_index,
+                                                        LoadIndex load_index) {
 #pragma unroll
-    for (int i = 0; i < Count; ++i) board[put(i)] = z[i].x;
+    for (int i = 0; i < Count; ++i) exchange_buffer[store_index(i)] = z[i].x;
     __syncthreads();
 #pragma unroll
-    for (int i = 0; i < Count; ++i) z[i].x = board[get(i)];
+    for (int i = 0; i < Count; ++i) z[i].x = exchange_buffer[load_index(i)];
     __syncthreads();
 #pragma unroll
-    for (int i = 0; i < Count; ++i) board[put(i)] = z[i].y;
+    for (int i = 0; i < Count; ++i) exchange_buffer[store_index(i)] = z[i].y;
     __syncthreads();
 #pragma unroll
-    for (int i = 0; i < Count; ++i) z[i].y = board[get(i)];
+    for (int i = 0; i < Count; ++i) z[i].y = exchange_buffer[load_index(i)];
     __syncthreads();
 }
 
-constexpr int binary_log(int n) { return n > 1 ? 1 + binary_log(n / 2) : 0; }
+constexpr int log2_of(int n) { return n > 1 ? 1 + log2_of(n / 2) : 0; }
 
 // z_k w^k. Powers 1, 2, 4, ... of w are in a table, one every `stride` numbers.
 template <int Count>
-__device__ __forceinline__ void twist_by_powers(float2 (&z)[Count], const float2* table, int stride) {
+__device__ __forceinline__ void apply_twiddle_powers(float2 (&z)[Count], const float2* table,
+                                                     int stride) {
     float2 power[Count];
 #pragma unroll
     for (int k = 1; k < Count; ++k) {
         const int i = k < 2 ? 0 : k < 4 ? 1 : k < 8 ? 2 : k < 16 ? 3 : 4, high = 1 << i;
-        power[k] = k == high ? __ldg(table + i * stride) : complex_product(power[high], power[k - high]);
+        power[k] =
+            k == high ? __ldg(table + i * stride) : complex_product(power[high], power[k - high]);
         z[k] = complex_product(z[k], power[k]);
     }
 }
 
-template <WholePlan plan>
-__device__ __forceinline__ void dft_whole(const DftArguments& args) {
-    constexpr int R = plan.radix, Q = plan.last, kThreads = plan.threads();
-    constexpr int kPitch = plan.first_pitch(), kOther = plan.second_pitch();
-    constexpr int kPowers = binary_log(R);
+template <SingleCtaPlan plan>
+__device__ __forceinline__ void dft_single_cta(const DftArguments& args) {
+    constexpr int R = plan.radix, Q = plan.last_radix, kThreads = plan.threads();
+    constexpr int kFirstPitch = plan.first_pitch(), kSecondPitch = plan.second_pitch();
+    constexpr int kPowers = log2_of(R);
     static_assert(1 << kPowers == R && R % Q == 0 && R <= 32, "powers of two");
     extern __shared__ __align__(128) unsigned char shared[];
-    const float2* const taken = reinterpret_cast<const float2*>(shared);
-    float* const board = reinterpret_cast<float*>(shared + plan.length() * 8);
-    const uint32 barrier = shared_address(board + plan.exchanged());
+    const float2* const input = reinterpret_cast<const float2*>(shared);
+    float* const exchange_buffer = reinterpret_cast<float*>(shared + plan.length() * 8);
+    const uint32 barrier = shared_address(exchange_buffer + plan.exchange_floats());
     const float2* const twiddles = reinterpret_cast<const float2*>(args.twiddles);
-    volatile int* const ahead = reinterpret_cast<int*>(board + plan.exchanged()) + 2;
-    const int rows = static_cast<int>(args.rows), dealt = 2 * gridDim.x;
+    volatile int* const next_row_slot =
+        reinterpret_cast<int*>(exchange_buffer + plan.exchange_floats()) + 2;
+    const int rows = static_cast<int>(args.rows), static_rows = 2 * gridDim.x;
     // What is derived of it is derived where it is used: there are no registers to keep it.
-    auto thread_here = [] {
+    auto opaque_thread = [] {
         int thread = threadIdx.x;
         asm volatile("" : "+r"(thread));
         return thread;
     };
-    auto request = [&](int row) {
+    auto load_row = [&](int row) {
         if (threadIdx.x != 0 || row >= rows) return;
         barrier_expect(barrier, plan.length() * 8);
         copy_bulk(shared_address(shared), args.x + row * args.x_stride, plan.length() * 8, barrier);
@@ -85,53 +90,55 @@ __device__ __forceinline__ void dft_whole(const DftArguments& args) {
         barrier_init_fence();
     }
     __syncthreads();
-    int row = blockIdx.x, next = row + gridDim.x, parity = 0;
-    request(row);
+    int row = blockIdx.x, next = row + gridDim.x, phase = 0;
+    load_row(row);
 #pragma unroll 1
     while (row < rows) {
         float2 z[R];
-        int thread = thread_here();
+        int thread = opaque_thread();
         // The second next transform: two are dealt out, then blocks take their numbers from a counter.
-        int drawn = 0;
-        if (threadIdx.x == 0) drawn = dealt + atomicAdd(args.counter, 1u);
-        barrier_wait(barrier, parity);
-        parity ^= 1;
+        int fetched_row = 0;
+        if (threadIdx.x == 0) fetched_row = static_rows + atomicAdd(args.tile_counter, 1u);
+        barrier_wait(barrier, phase);
+        phase ^= 1;
 #pragma unroll
         for (int i = 0; i < R; ++i) {
-            z[i] = taken[i * kThreads + thread];
+            z[i] = input[i * kThreads + thread];
             z[i].y *= args.sign;
         }
-        transform<R>(z);
-        twist_by_powers(z, twiddles + thread, kThreads);
+        butterfly<R>(z);
+        apply_twiddle_powers(z, twiddles + thread, kThreads);
         __syncthreads();  // all has been taken
-        request(next);
+        load_row(next);
         if (threadIdx.x == 0) {
-            *ahead = drawn;
-            if (drawn == dealt + rows - 1) *args.counter = 0;  // the last one that is drawn
+            *next_row_slot = fetched_row;
+            if (fetched_row == static_rows + rows - 1)
+                *args.tile_counter = 0;  // the last one that is drawn
         }
-        thread = thread_here();
+        thread = opaque_thread();
         const int high = thread / Q, low = thread % Q;
-        exchange(
-            z, board, [&](int k) { return k * kPitch + thread; },
-            [&](int n) { return high * kPitch + n * Q + low; });
-        transform<R>(z);
-        twist_by_powers(z, twiddles + kPowers * kThreads + low, Q);
+        exchange_through_shared(
+            z, exchange_buffer, [&](int k) { return k * kFirstPitch + thread; },
+            [&](int n) { return high * kFirstPitch + n * Q + low; });
+        butterfly<R>(z);
+        apply_twiddle_powers(z, twiddles + kPowers * kThreads + low, Q);
         const int line = thread / R, column = thread % R;
-        exchange(
-            z, board, [&](int k) { return (k * Q + low) * kOther + high; },
-            [&](int i) { return ((line + i / Q * Q) * Q + i % Q) * kOther + column; });
-        float2* const out = args.out + row * args.out_stride + thread_here();
+        exchange_through_shared(
+            z, exchange_buffer, [&](int k) { return (k * Q + low) * kSecondPitch + high; },
+            [&](int i) { return ((line + i / Q * Q) * Q + i % Q) * kSecondPitch + column; });
+        float2* const out = args.out + row * args.out_stride + opaque_thread();
 #pragma unroll
         for (int g = 0; g < R / Q; ++g) {
-            float2 last[Q];
+            float2 group[Q];
 #pragma unroll
-            for (int i = 0; i < Q; ++i) last[i] = z[g * Q + i];
-            transform<Q>(last);
+            for (int i = 0; i < Q; ++i) group[i] = z[g * Q + i];
+            butterfly<Q>(group);
 #pragma unroll
             for (int k = 0; k < Q; ++k)
-                out[g * kThreads + k * R * R] = {last[k].x * args.factor, last[k].y * args.unit};
+                out[g * kThreads + k * R * R] = {group[k].x * args.scale,
+                                                 group[k].y * args.alternate_scale};
         }
         row = next;
-        next = *ahead;
+        next = *next_row_slot;
     }
 }

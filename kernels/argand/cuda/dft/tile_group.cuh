@@ -4,7 +4,7 @@
 
 // The warps of a block that work on one tile at a time.
 template <int Warps>
-struct Group {
+struct TileGroup {
     static constexpr int kThreads = Warps * kWarp;
     int index;
     int thread;
@@ -13,7 +13,7 @@ struct Group {
 
     // Of this thread. What is derived of it is derived here anew: the compiler would keep what every
     // stage derives for all tiles, and spill.
-    static __device__ __forceinline__ Group here() {
+    static __device__ __forceinline__ TileGroup current() {
         int thread = threadIdx.x;
         asm volatile("" : "+r"(thread));
         return {thread / kThreads, thread % kThreads, thread % kThreads / kWarp, thread % kWarp};
@@ -28,25 +28,26 @@ struct Group {
     }
 };
 
-// The largest of what the group's threads have, for all of them. `board` has a place for each of its
+// The largest of what the group's threads have, for all of them. `scratch` has a place for each of its
 // warps.
 template <int Warps>
-__device__ __forceinline__ float largest_of(float largest, float* board, const Group<Warps>& group) {
+__device__ __forceinline__ float group_max(float value, float* scratch,
+                                           const TileGroup<Warps>& group) {
 #pragma unroll
     for (int other = 1; other < kWarp; other *= 2)
-        largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, other));
+        value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, other));
     if constexpr (Warps > 1) {
-        if (group.lane == 0) board[group.warp] = largest;
+        if (group.lane == 0) scratch[group.warp] = value;
         group.sync();
 #pragma unroll
-        for (int warp = 0; warp < Warps; ++warp) largest = fmaxf(largest, board[warp]);
+        for (int warp = 0; warp < Warps; ++warp) value = fmaxf(value, scratch[warp]);
     }
-    return largest;
+    return value;
 }
 
 // Asks for a transform in the second-level cache.
 template <int Length>
-__device__ __forceinline__ void prefetch(const float2* x, int thread, int threads) {
+__device__ __forceinline__ void prefetch_to_l2(const float2* x, int thread, int threads) {
     constexpr int kLine = 16;  // elements of 128 bytes
     for (int i = thread * kLine; i < Length; i += threads * kLine)
         asm volatile("prefetch.global.L2 [%0];" ::"l"(x + i));

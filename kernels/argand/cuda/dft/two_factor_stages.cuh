@@ -9,159 +9,162 @@
 #include "folded_product.cuh"
 #include "tile_ring.cuh"
 
-struct Fused {
-    Products products;
-    int first;   // N1
-    int second;  // N2
-    int warps;   // of a transform
-    int rows;    // sixteens of n2 that a warp has in the first stage
+struct TwoFactorStages {
+    Precision precision;
+    int n1;       // N1
+    int n2;       // N2
+    int warps;    // of a transform
+    int m_tiles;  // sixteens of n2 that a warp has in the first stage
 
-    constexpr int length() const { return first * second; }
-    constexpr Fold first_fold() const { return {first, 1, products, 2}; }
-    constexpr Fold second_fold() const { return {second, 1, products, 4}; }
-    constexpr Lines taken() const { return {first, second, padded(second)}; }
-    constexpr Lines given() const { return {second, first, padded(first)}; }
+    constexpr int length() const { return n1 * n2; }
+    constexpr FoldedTable n1_table() const { return {n1, 1, precision, 2}; }
+    constexpr FoldedTable n2_table() const { return {n2, 1, precision, 4}; }
+    constexpr TileLayout input_layout() const { return {n1, n2, padded(n2)}; }
+    constexpr TileLayout output_layout() const { return {n2, n1, padded(n1)}; }
     // Powers of two that a stage divides by: no more than sums can grow.
-    constexpr int shift(int size) const {
-        int found = 0;
-        while (products.scaled && (1 << found) < size) ++found;
-        return found;
+    constexpr int downscale_exponent(int size) const {
+        int exponent = 0;
+        while (precision.scaled && (1 << exponent) < size) ++exponent;
+        return exponent;
     }
-    constexpr int table_exponent() const { return products.scaled ? 14 : 0; }
+    constexpr int table_exponent() const { return precision.scaled ? 14 : 0; }
 };
 
-__device__ constexpr float inverse_power(int exponent) {
-    float found = 1.0f;
-    for (int i = 0; i < exponent; ++i) found *= 0.5f;
-    return found;
+__device__ constexpr float negative_power_of_two(int exponent) {
+    float power = 1.0f;
+    for (int i = 0; i < exponent; ++i) power *= 0.5f;
+    return power;
 }
 
 // What both stages need beside the numbers. `twiddles` has W_N^(n2 k1) in the order in which lanes
 // need them, two k1 at a time; `turns` has W_N2^n2, with which W_N^(n2 (N1 - k1)) is made of them.
-struct FusedTables {
-    const uint4* first;
-    const uint4* second;
+struct StageTables {
+    const uint4* n1_table;
+    const uint4* n2_table;
     const float4* twiddles;
-    const float2* turns;
+    const float2* mirror_twiddles;
     float sign;
 };
 
-template <Fused plan>
-__device__ __forceinline__ void first_stage(float2* tile, const FusedTables& tables, float scale) {
-    const auto group = Group<plan.warps>::here();
-    constexpr Fold fold = plan.first_fold();
-    constexpr int kRows = plan.rows, kSecond = plan.second, kFirst = plan.first;
-    constexpr int kTaken = plan.taken().pitch, kGiven = plan.given().pitch;
-    constexpr bool kWhole = plan.warps * kRows * 16 == kSecond;
-    constexpr float kUnit = inverse_power(plan.shift(kFirst));
-    constexpr float kFactor = kUnit * inverse_power(plan.table_exponent());
+template <TwoFactorStages plan>
+__device__ __forceinline__ void first_stage(float2* tile, const StageTables& tables, float scale) {
+    const auto group = TileGroup<plan.warps>::current();
+    constexpr FoldedTable folded = plan.n1_table();
+    constexpr int kMTiles = plan.m_tiles, kN2 = plan.n2, kN1 = plan.n1;
+    constexpr int kInputPitch = plan.input_layout().pitch,
+                  kOutputPitch = plan.output_layout().pitch;
+    constexpr bool kExactTiles = plan.warps * kMTiles * 16 == kN2;
+    constexpr float kSumScale = negative_power_of_two(plan.downscale_exponent(kN1));
+    constexpr float kTableScale = kSumScale * negative_power_of_two(plan.table_exponent());
     const int g = group.lane / 4;
-    FoldedSums<fold, kRows> sums;
-    float2 start[kRows][2];
+    FoldedAccumulator<folded, kMTiles> accumulator;
+    float2 x0[kMTiles][2];
     {
         // Lanes beyond the last n2 repeat it, so that they read nothing that another warp writes.
-        const float2* column[kRows][2];
-        float scales[kRows][2];
+        const float2* column[kMTiles][2];
+        float scales[kMTiles][2];
 #pragma unroll
-        for (int m = 0; m < kRows; ++m)
+        for (int m = 0; m < kMTiles; ++m)
 #pragma unroll
             for (int row = 0; row < 2; ++row) {
-                int n = (group.warp * kRows + m) * 16 + g + 8 * row;
-                if (!kWhole && n >= kSecond) n = kSecond - 1;
+                int n = (group.warp * kMTiles + m) * 16 + g + 8 * row;
+                if (!kExactTiles && n >= kN2) n = kN2 - 1;
                 column[m][row] = tile + n;
                 scales[m][row] = scale;
             }
-        folded_product<fold, kRows, true>(
-            sums, [&](int m, int row, int k) { return column[m][row][k * kTaken]; }, tables.first,
-            scales);
+        folded_product<folded, kMTiles, true>(
+            accumulator, [&](int m, int row, int k) { return column[m][row][k * kInputPitch]; },
+            tables.n1_table, scales);
 #pragma unroll
-        for (int m = 0; m < kRows; ++m)
+        for (int m = 0; m < kMTiles; ++m)
 #pragma unroll
             for (int row = 0; row < 2; ++row) {
                 const float2 x = column[m][row][0];
-                start[m][row] = {x.x * scale * kUnit, x.y * scale * kUnit};
+                x0[m][row] = {x.x * scale * kSumScale, x.y * scale * kSumScale};
             }
     }
     group.sync();  // everything has been read: results take its place
 #pragma unroll
-    for (int m = 0; m < kRows; ++m)
+    for (int m = 0; m < kMTiles; ++m)
 #pragma unroll
         for (int row = 0; row < 2; ++row) {
-            const int tile_row = group.warp * kRows + m, n = tile_row * 16 + g + 8 * row;
-            if (!kWhole && n >= kSecond) continue;
-            float2* const line = tile + n * kGiven;
-            const float2 turn = __ldg(tables.turns + n);
+            const int m_tile = group.warp * kMTiles + m, n = m_tile * 16 + g + 8 * row;
+            if (!kExactTiles && n >= kN2) continue;
+            float2* const line = tile + n * kOutputPitch;
+            const float2 mirror_twiddle = __ldg(tables.mirror_twiddles + n);
             const float4* const twiddles =
-                tables.twiddles + (tile_row * fold.tiles() * 2 + row) * kWarp + group.lane;
-            folded_results<fold, kRows>(
-                sums, m, row, 0, start[m][row], kUnit, kFactor, tables.sign,
-                [&](auto place, float2 value, bool valid) {
-                    if constexpr (place.origin != Origin::total) {
-                        const float4 both = __ldg(twiddles + place.tile * 2 * kWarp);
-                        float2 w = place.c ? float2{both.z, both.w} : float2{both.x, both.y};
-                        if constexpr (place.origin == Origin::mirrored) {
-                            w = {turn.x * w.x + turn.y * w.y, turn.y * w.x - turn.x * w.y};
+                tables.twiddles + (m_tile * folded.n_tiles() * 2 + row) * kWarp + group.lane;
+            folded_epilogue<folded, kMTiles>(
+                accumulator, m, row, 0, x0[m][row], kSumScale, kTableScale, tables.sign,
+                [&](auto index, float2 value, bool valid) {
+                    if constexpr (index.kind != ResultKind::dc) {
+                        const float4 pair = __ldg(twiddles + index.tile * 2 * kWarp);
+                        float2 w = index.c ? float2{pair.z, pair.w} : float2{pair.x, pair.y};
+                        if constexpr (index.kind == ResultKind::mirrored) {
+                            w = {mirror_twiddle.x * w.x + mirror_twiddle.y * w.y,
+                                 mirror_twiddle.y * w.x - mirror_twiddle.x * w.y};
                         }
                         value = {value.x * w.x - value.y * w.y, value.x * w.y + value.y * w.x};
                     }
-                    if (valid) line[place.k] = value;
+                    if (valid) line[index.k] = value;
                 });
         }
     group.sync();
 }
 
 // In place: lines are n2 before and k2 after. `finish(k, value, valid)` is what is written for X_k;
-// `unit`, `factor` and `valid` are of `folded_results`.
-template <Fused plan, typename Finish>
-__device__ __forceinline__ void second_stage(float2* tile, const FusedTables& tables, float unit,
-                                             float factor, Finish finish) {
-    const auto group = Group<plan.warps>::here();
-    constexpr Fold fold = plan.second_fold();
-    constexpr int kFirst = plan.first, kGiven = plan.given().pitch;
-    constexpr bool kWhole = kFirst % 16 == 0;
+// `unit`, `factor` and `valid` are of `folded_epilogue`.
+template <TwoFactorStages plan, typename Finish>
+__device__ __forceinline__ void second_stage(float2* tile, const StageTables& tables,
+                                             float sum_scale, float table_scale, Finish finish) {
+    const auto group = TileGroup<plan.warps>::current();
+    constexpr FoldedTable folded = plan.n2_table();
+    constexpr int kN1 = plan.n1, kOutputPitch = plan.output_layout().pitch;
+    constexpr bool kExactTiles = kN1 % 16 == 0;
     const int g = group.lane / 4;
 #pragma unroll 1
-    for (int tile_row = group.warp; tile_row < (kFirst + 15) / 16; tile_row += plan.warps) {
+    for (int m_tile = group.warp; m_tile < (kN1 + 15) / 16; m_tile += plan.warps) {
         float2* column[2];
 #pragma unroll
         for (int row = 0; row < 2; ++row) {
-            int k = tile_row * 16 + g + 8 * row;
-            if (!kWhole && k >= kFirst) k = kFirst - 1;
+            int k = m_tile * 16 + g + 8 * row;
+            if (!kExactTiles && k >= kN1) k = kN1 - 1;
             column[row] = tile + k;
         }
-        FoldedSums<fold, 1> sums;
+        FoldedAccumulator<folded, 1> accumulator;
         const float scales[1][2] = {{1.0f, 1.0f}};
-        folded_product<fold, 1, true>(
-            sums, [&](int, int row, int k) { return column[row][k * kGiven]; }, tables.second, scales);
-        float2 start[2];
+        folded_product<folded, 1, true>(
+            accumulator, [&](int, int row, int k) { return column[row][k * kOutputPitch]; },
+            tables.n2_table, scales);
+        float2 x0[2];
 #pragma unroll
         for (int row = 0; row < 2; ++row) {
             const float2 x = column[row][0];
-            start[row] = {x.x * unit, x.y * unit};
+            x0[row] = {x.x * sum_scale, x.y * sum_scale};
         }
         __syncwarp();
 #pragma unroll
         for (int row = 0; row < 2; ++row) {
-            const int k = tile_row * 16 + g + 8 * row;
-            if (!kWhole && k >= kFirst) continue;
-            folded_results<fold, 1>(sums, 0, row, 0, start[row], unit, factor, tables.sign,
-                                    [&](auto place, float2 value, bool valid) {
-                                        value = finish(k + kFirst * place.k, value, valid);
-                                        if (valid) column[row][place.k * kGiven] = value;
-                                    });
+            const int k = m_tile * 16 + g + 8 * row;
+            if (!kExactTiles && k >= kN1) continue;
+            folded_epilogue<folded, 1>(accumulator, 0, row, 0, x0[row], sum_scale, table_scale,
+                                       tables.sign, [&](auto index, float2 value, bool valid) {
+                                           value = finish(k + kN1 * index.k, value, valid);
+                                           if (valid) column[row][index.k * kOutputPitch] = value;
+                                       });
         }
     }
 }
 
 // The largest magnitude of a real or imaginary part among the lines.
-template <int Warps, Lines lines>
-__device__ __forceinline__ float largest_part(const float2* tile, float* board,
-                                              const Group<Warps>& group) {
-    float largest = 0.0f;
+template <int Warps, TileLayout layout>
+__device__ __forceinline__ float tile_absmax(const float2* tile, float* scratch,
+                                             const TileGroup<Warps>& group) {
+    float absmax = 0.0f;
 #pragma unroll 4
-    for (int i = group.thread; i < lines.count * lines.width; i += group.kThreads) {
-        const float2 x = tile[i / lines.width * lines.pitch + i % lines.width];
-        largest = fmaxf(largest, fmaxf(fabsf(x.x), fabsf(x.y)));
+    for (int i = group.thread; i < layout.lines * layout.width; i += group.kThreads) {
+        const float2 x = tile[i / layout.width * layout.pitch + i % layout.width];
+        absmax = fmaxf(absmax, fmaxf(fabsf(x.x), fabsf(x.y)));
     }
-    return largest_of<Warps>(largest, board, group);
+    return group_max<Warps>(absmax, scratch, group);
 }
