@@ -1,21 +1,23 @@
-// Transforms of any length N as cyclic convolutions of length M = R_0 R_1 ... in fp32, one at a time for
-// each group of warps: a transform by butterflies of R_i numbers in registers, a product with the
-// spectrum of the other sequence, and the transform back by the same butterflies in reverse.
+// The butterfly kernel: transforms of any length N as cyclic convolutions of a length M, in fp32,
+// one transform at a time for each group of warps. The forward transform of length M = R_0 R_1 ...
+// runs in stages of butterflies of R_i numbers in registers, then comes the product with the
+// spectrum of the other sequence, and the inverse transform runs the same stages in reverse.
 //
-// All happens in its place. Number n of digits n_0 n_1 ... (of weights M / R_0, M / (R_0 R_1), ...) has
-// digit n_i replaced by k_i in stage i, and what stands at k_0 k_1 ... is number k_0 + R_0 k_1 + R_0 R_1
-// k_2 + ..., as the spectrum lies. So a thread writes where it alone has read, numbers wait only for the
-// next stage's readers, and the last stage, the spectrum and the first one back need no memory between.
+// Stages are in place in shared memory. Stage i replaces digit n_i of the index n_0 n_1 ... (of
+// weights M / R_0, M / (R_0 R_1), ...) by k_i. Index k_0 k_1 ... finally holds the number
+// k_0 + R_0 k_1 + R_0 R_1 k_2 + ..., which is the order of the spectrum. A thread writes only where
+// it has read itself, so a stage needs one barrier; the last stage, the spectrum and the first
+// inverse stage need none between.
 //
-// Bluestein: x and X are multiplied by a chirp, and zeros follow, which the first stage leaves out.
-// Rader, for a prime N: all but x_0 is taken in the order of powers of a generator, and x_0 is added to
-// all but X_0, which is the sum.
+// Bluestein: x and X are multiplied by a chirp, and the zeros of the padded input are skipped by
+// the first stage. Rader, for a prime N: x_1 to x_(N-1) are permuted to powers of a generator, x_0
+// is added to all results but X_0, and X_0 is the sum of all inputs.
 #pragma once
 #include "butterfly_plan.cuh"
 #include "tile_group.cuh"
 #include "radix.cuh"
 
-// A stage's butterflies of a thread.
+// The butterflies of a thread in one stage.
 template <ButterflyPlan plan, int Stage>
 struct StageButterflies {
     static constexpr int kRadix = plan.radices[Stage], kStride = plan.stride(Stage);
@@ -47,7 +49,7 @@ struct StageButterflies {
             z[k] = complex_product(z[k], __ldg(table + (k - 1) * kStride));
     }
 
-    // `work(index)` of each.
+    // `body(index)` for each.
     template <typename Body>
     static __device__ __forceinline__ void for_each(Body body) {
 #pragma unroll 1
@@ -65,7 +67,8 @@ __device__ __forceinline__ void stage_barrier(const TileGroup<plan.warps>& group
     }
 }
 
-// Stages from this one on, the product with the spectrum, and back to this one, not included.
+// Stages from this one to the last, the product with the spectrum, and the inverse stages down to
+// this one. The result is conjugated.
 template <ButterflyPlan plan, int Stage>
 __device__ __forceinline__ void convolve(float2* tile, const float2* twiddles,
                                          const float2* spectrum, float2* dc) {
@@ -98,7 +101,7 @@ __device__ __forceinline__ void convolve(float2* tile, const float2* twiddles,
             ThisStage::load(z, at);
             butterfly<ThisStage::kRadix>(z);
             if (plan.rader && index == 0) *dc = z[0];
-            // The way back is the conjugate of that of the conjugate.
+            // The inverse transform is the conjugate of the forward transform of the conjugate.
 #pragma unroll
             for (int k = 0; k < ThisStage::kRadix; ++k) {
                 z[k] = complex_product(z[k], __ldg(spectrum + k * ThisStage::kCount + index));
@@ -114,8 +117,8 @@ __device__ __forceinline__ float absmax_with(float absmax, float2 z) {
     return fmaxf(absmax, fmaxf(fabsf(z.x), fabsf(z.y)));
 }
 
-// A transform by Bluestein. Between the last reads of a tile and the next writes there is no barrier:
-// the same thread does both.
+// A transform by Bluestein. No barrier separates the last reads of a tile from the first writes of
+// the next, because the same thread does both.
 template <ButterflyPlan plan>
 __device__ __forceinline__ void bluestein_transform(const DftArguments& args, const float2* x,
                                                     float2* out, float2* tile,
@@ -184,14 +187,13 @@ __device__ __forceinline__ void bluestein_transform(const DftArguments& args, co
     });
 }
 
-// A transform by Rader.
+// A transform by Rader. `dc` is shared memory for the sum of x_1 to x_(N-1).
 template <ButterflyPlan plan>
 __device__ __forceinline__ void rader_transform(const DftArguments& args, const float2* x,
                                                 float2* out, float2* tile, float* group_scratch,
                                                 float2* dc) {
     using First = StageButterflies<plan, 0>;
-    constexpr int kSize = plan.size(),
-                  kElementsInFlight = 4;  // elements that a thread has on their way
+    constexpr int kSize = plan.size(), kElementsInFlight = 4;  // loads of a thread
     const auto group = TileGroup<plan.warps>::current();
     const float2* const twiddles = reinterpret_cast<const float2*>(args.twiddles);
     float2 x0 = x[0];
@@ -214,7 +216,7 @@ __device__ __forceinline__ void rader_transform(const DftArguments& args, const 
             tile[offset[i]] = value[i];
         }
     }
-    // Its barrier is the tile's too, but for a lone warp.
+    // The barrier of group_max orders the stores to the tile, too; a group of one warp has none.
     const int exponent = transform_exponent(group_max<plan.warps>(absmax, group_scratch, group));
     if constexpr (plan.warps == 1) __syncwarp();
     const float scale = power_of_two(exponent);
@@ -261,12 +263,12 @@ __device__ __forceinline__ void rader_transform(const DftArguments& args, const 
                           fmaf(-z.y * args.alternate_scale, descale, x0.y)};
         }
     }
-    group.sync();  // the tile and the total are free
+    group.sync();  // the tile and dc may be overwritten
 }
 
 template <ButterflyPlan plan>
 __device__ __forceinline__ void dft_butterfly(const DftArguments& args) {
-    static_assert(plan.stages() >= 2, "a stage there and one for the spectrum");
+    static_assert(plan.stages() >= 2, "a first stage and one for the spectrum");
     extern __shared__ __align__(128) unsigned char shared[];
     float2* const dc_values = reinterpret_cast<float2*>(shared + plan.groups * plan.tile_bytes());
     float* const scratch = reinterpret_cast<float*>(dc_values + plan.groups);
@@ -280,7 +282,7 @@ __device__ __forceinline__ void dft_butterfly(const DftArguments& args) {
         float* const group_scratch = scratch + group.index * plan.warps;
         const float2* const x = args.x + row * args.x_stride;
         float2* const out = args.out + row * args.out_stride;
-        // The next transform is on its way into the second-level cache.
+        // Prefetches the next transform to L2.
         if (const int next = row + gridDim.x * plan.groups; next < rows)
             prefetch_to_l2<plan.length>(args.x + next * args.x_stride, group.thread,
                                         group.kThreads);

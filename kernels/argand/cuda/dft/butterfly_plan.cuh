@@ -1,13 +1,14 @@
-// What a kernel of convolutions by butterflies is made for, and where its numbers lie.
+// The plan of the butterfly kernel (butterfly.cuh), which the three-kernel plan uses for its lines
+// too: stages, strides, and where numbers lie in shared memory.
 #pragma once
 #include "plan.cuh"
 
 struct ButterflyPlan {
     int length;
     bool rader;
-    int radices[4];  // 1 beyond the last
-    int warps;       // of a transform
-    int groups;      // transforms worked on at a time
+    int radices[4];  // of the stages; 1 beyond the last
+    int warps;       // of a group
+    int groups;      // of a block, one transform each
 
     constexpr int stages() const {
         int stage = 0;
@@ -15,19 +16,20 @@ struct ButterflyPlan {
         return stage;
     }
     constexpr int size() const { return radices[0] * stride(0); }
-    // Numbers from one to the next of a stage's butterfly.
+    // Distance of the numbers of a stage's butterfly.
     constexpr int stride(int stage) const {
         int product = 1;
         for (int i = stage + 1; i < 4; ++i) product *= radices[i];
         return product;
     }
-    // Lanes of the last stage read lines, which lie in different banks if they are odd.
+    // In the last stage lanes read contiguous lines, so even lines are padded by one element
+    // against bank conflicts.
     constexpr int padding_period() const {
         const int last = radices[stages() - 1];
         return last % 2 ? size() : last;
     }
     __device__ constexpr int padded_index(int n) const { return n + n / padding_period(); }
-    // Whether what a stage and the next exchange stays within a warp.
+    // A stage and the next exchange numbers only within warps.
     constexpr bool exchanges_within_warp(int stage) const {
         return radices[stage] == radices[stage + 1] && 32 % stride(stage) == 0;
     }

@@ -1,13 +1,13 @@
-// Transforms of a power of two N = N1 N2, N1 = A B and N2 = D E, in fp32 by a cluster of C blocks, one at
-// a time. With n = N2 n1 + n2 and k = k1 + N1 k2,
+// The cluster kernel: transforms of a power of two N = N1 N2, N1 = A B and N2 = D E, in fp32, one
+// at a time by a cluster of C blocks. With n = N2 n1 + n2 and k = k1 + N1 k2,
 //
 //     X[k1 + N1 k2] = sum_n2 W_N2^(n2 k2)  W_N^(n2 k1)  sum_n1 W_N1^(n1 k1) x[N2 n1 + n2].
 //
-// A block transforms N2 / C columns n2 by butterflies of A and of B numbers in registers, sends what each
-// other block needs into its shared memory, and transforms N1 / C lines k1 by butterflies of D and of E.
-// So it reads and writes runs of a few hundred bytes, and each number once. Numbers stay in registers;
-// what threads exchange goes through memory for one part, first real, then imaginary, while the next
-// transform is on its way to the rest of it.
+// A block transforms N2 / C columns n2 by butterflies of A and of B numbers in registers, writes
+// each other block's numbers to its shared memory (DSMEM), and transforms N1 / C lines k1 by
+// butterflies of D and of E. It reads and writes global memory once, in runs of a few hundred
+// bytes. Threads exchange numbers through shared memory, first real, then imaginary parts, so that
+// half of it suffices; cp.async loads the next transform into the rest meanwhile.
 #pragma once
 #include "device/cluster.cuh"
 #include "device/copy.cuh"
@@ -17,8 +17,8 @@
 struct ClusterPlan {
     int radices[4];  // A, B, D, E
     int cluster_size;
-    int warps;
-    int blocks_per_sm;  // of a multiprocessor
+    int warps;  // of a block
+    int blocks_per_sm;
 
     constexpr int n1() const { return radices[0] * radices[1]; }
     constexpr int n2() const { return radices[2] * radices[3]; }
@@ -28,7 +28,7 @@ struct ClusterPlan {
     constexpr int threads() const { return warps * kWarp; }
     constexpr int block_elements() const { return length() / cluster_size; }
     constexpr int thread_elements() const { return block_elements() / threads(); }
-    // Lines are read by 16 neighbours of two lines at a time, and written by 16 apart.
+    // Free of bank conflicts: warps read 16 neighbours of two lines at a time, and write 16 apart.
     constexpr int line_pitch() const { return n2() + 16; }
     constexpr int output_pitch() const { return lines() + 2; }
     constexpr int exchange_floats() const {
@@ -36,20 +36,20 @@ struct ClusterPlan {
         return input > output ? input : output;
     }
     constexpr int shared_bytes() const { return block_elements() * 8 + exchange_floats() * 4 + 16; }
-    // Where tables begin, in numbers.
+    // Offsets of the tables, in elements.
     constexpr int base_twiddles() const { return (radices[0] - 1) * radices[1]; }
     constexpr int step_twiddles() const { return base_twiddles() + radices[0] * n2(); }
     constexpr int line_twiddles() const { return step_twiddles() + (radices[1] - 1) * n2(); }
 };
 
-// The items of a stage: butterflies of R numbers, each of a thread's numbered g.
+// The butterflies of a thread in one stage, numbered g.
 template <ClusterPlan plan, int Stage>
 struct ClusterButterflies {
     static constexpr int kRadix = plan.radices[Stage];
     static constexpr int kCount = plan.thread_elements() / kRadix;
     static_assert(kCount * kRadix == plan.thread_elements(), "whole butterflies");
 
-    // `work(g, z)` of each.
+    // `body(g, z)` for each.
     template <typename Body>
     static __device__ __forceinline__ void for_each(float2 (&values)[plan.thread_elements()],
                                                     Body body) {
@@ -65,7 +65,8 @@ struct ClusterButterflies {
     }
 };
 
-// What threads exchange: `put(i, part)` and `get(i)` of the numbers a thread holds; `sync` between.
+// Exchanges numbers between threads: store(i, part), sync, load(i), for real, then for imaginary
+// parts.
 template <int Count, typename Store, typename Load, typename Sync>
 __device__ __forceinline__ void exchange_through_shared(float2 (&values)[Count], Store store,
                                                         Load load, Sync sync) {
@@ -82,21 +83,22 @@ __device__ __forceinline__ void exchange_through_shared(float2 (&values)[Count],
     for (int i = 0; i < Count; ++i) values[i].y = load(i);
 }
 
-// The thread's number, from which the compiler does not keep addresses in registers all the way.
+// The thread index, opaque to the optimiser: addresses derived from it are recomputed where they
+// are used instead of kept in registers.
 __device__ __forceinline__ int opaque_thread() {
     int thread = threadIdx.x;
     asm volatile("" : "+r"(thread));
     return thread;
 }
 
-// Begins to copy a block's columns of a transform, 16 bytes at a time: the copy engine takes as long
-// for a run of a few hundred bytes as for a long one.
+// Issues the copies of a block's columns of a transform, 16 bytes per thread: a bulk copy of a run
+// of a few hundred bytes would take as long as that of a long one.
 template <ClusterPlan plan>
 __device__ __forceinline__ void load_columns(const float2* x, float2* target) {
     constexpr int kRun = plan.columns() / 2, kCount = plan.block_elements() / 2,
                   kThreads = plan.threads();
     static_assert(kCount % kThreads == 0 && kThreads % kRun == 0,
-                  "each thread has a place in a run");
+                  "a thread copies the same part of each run");
     const int thread = opaque_thread();
     const uint32 to = shared_address(target + 2 * thread);
     const float2* const from = x + thread / kRun * plan.n2() + thread % kRun * 2;
@@ -115,7 +117,8 @@ __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
     constexpr int kOutputPitch = plan.output_pitch(), kOutputsPerBlock = kLines / A;
     static_assert(kThreads % kColumns == 0 && kThreads % kLines == 0 && kThreads % E == 0,
                   "a thread's butterflies are of one column or line");
-    static_assert(kOutputsPerBlock * A == kLines, "results of a butterfly of B go to known blocks");
+    static_assert(kOutputsPerBlock * A == kLines,
+                  "a butterfly of B has as many results for each block");
     extern __shared__ __align__(128) unsigned char shared[];
     float2* const input = reinterpret_cast<float2*>(shared);
     float* const exchange_buffer = reinterpret_cast<float*>(shared + plan.block_elements() * 8);
@@ -126,7 +129,7 @@ __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
     auto source = [&](int row) { return args.x + row * args.x_stride + rank * kColumns; };
     int row = blockIdx.x / plan.cluster_size, next = row + clusters;
     if (row < rows) load_columns<plan>(source(row), input);
-    cluster_arrive();  // nobody writes into a block that has not begun
+    cluster_arrive();  // no block writes to shared memory of one that has not started
     cluster_wait();
     auto cluster_sync = [] {
         cluster_arrive();
@@ -135,11 +138,12 @@ __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
 #pragma unroll 1
     while (row < rows) {
         float2 values[plan.thread_elements()];
-        // The second next transform: two are dealt out, then clusters take their numbers from a counter.
+        // Fetches the row after the next: the first two rows of a cluster are static, the others
+        // dynamic.
         const bool fetches = rank == 0 && threadIdx.x == 0;
         int fetched_row = 0;
         if (fetches) fetched_row = static_rows + atomicAdd(args.tile_counter, 1u);
-        // Columns: numbers B a + b of column n, by butterflies over a.
+        // Stage A: numbers B a + b of column n, by butterflies over a.
         const float2* twiddles = reinterpret_cast<const float2*>(args.twiddles);
         asm volatile("" : "+l"(twiddles));
         int thread = opaque_thread();
@@ -159,7 +163,7 @@ __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
             for (int k = 1; k < A; ++k)
                 z[k] = complex_product(z[k], __ldg(twiddles + (k - 1) * B + b));
         });
-        __syncthreads();  // nobody reads the board any more, nor what was taken
+        __syncthreads();  // the input and the exchange buffer have been read
         if (next < rows) load_columns<plan>(source(next), input);
         exchange_through_shared(
             values,
@@ -174,7 +178,7 @@ __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
             },
             [] { __syncthreads(); });
         cluster_arrive();
-        // Number k_A of these, by butterflies over b: line k_A + A k_B.
+        // Stage B: number k_A of these, by butterflies over b, gives line k_A + A k_B.
         ClusterButterflies<plan, 1>::for_each(values, [&](int g, float2(&z)[B]) {
             butterfly<B>(z);
             const float2* const column_twiddles = twiddles + rank * kColumns + n;
@@ -194,7 +198,7 @@ __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
                 store_in_block(in_block(const_cast<int*>(next_row_slot), i),
                                __int_as_float(fetched_row));
             if (fetched_row == static_rows + rows - 1)
-                *args.tile_counter = 0;  // the last one that is drawn
+                *args.tile_counter = 0;  // this was the last fetch
         }
         thread = opaque_thread();
         const int e = thread % E, line = thread / E;
@@ -216,7 +220,7 @@ __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
             },
             cluster_sync);
         const int row_after_next = *next_row_slot;
-        // Lines: numbers E d + e of a line, by butterflies over d.
+        // Stage D: numbers E d + e of a line, by butterflies over d.
         ClusterButterflies<plan, 2>::for_each(values, [&](int, float2(&z)[D]) {
             butterfly<D>(z);
 #pragma unroll
@@ -239,7 +243,8 @@ __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
                                        output_line];
             },
             [] { __syncthreads(); });
-        // Number k_D of these, by butterflies over e: results k_D + D k_E of the line.
+        // Stage E: number k_D of these, by butterflies over e, gives results k_D + D k_E of the
+        // line.
         float2* const out = args.out + row * args.out_stride + rank * kLines + output_line;
         ClusterButterflies<plan, 3>::for_each(values, [&](int g, float2(&z)[E]) {
             butterfly<E>(z);

@@ -1,4 +1,6 @@
-// Transforms of one length by one folded product each: tiles of 16 transforms (times `rows`).
+// The dense kernel: transforms of one length, each by one folded product with the whole DFT matrix.
+// A group of warps takes tile after tile of 16 m_tiles transforms from the tile ring
+// (tile_scheduler.cuh), and results overwrite the tile before it is stored.
 #pragma once
 #include "tile_scheduler.cuh"
 #include "folded_product_shared.cuh"
@@ -6,12 +8,12 @@
 struct DensePlan {
     Precision precision;
     int length;
-    int warps;             // that share a tile's columns
-    int m_tiles;           // sixteens of transforms of a tile
-    int groups;            // tiles worked on at a time
-    int buffers;           // of each group
-    bool table_in_shared;  // the table is in shared memory, else in the second-level cache
-    bool wide_copies;      // 16 bytes a copy
+    int warps;             // of a group, which share a tile's columns
+    int m_tiles;           // of 16 transforms, per tile
+    int groups;            // of a block, one tile each
+    int buffers;           // per group
+    bool table_in_shared;  // else the table is read from L2
+    bool wide_copies;      // of 16 bytes, or TMA
     int max_unrolled_tiles;
 
     constexpr FoldedTable folded_table() const {
@@ -22,7 +24,7 @@ struct DensePlan {
     }
     constexpr int threads() const { return groups * warps * kWarp; }
     constexpr int table_bytes() const { return table_in_shared ? folded_table().bytes() : 0; }
-    // What warps that fold together tell each other: a largest magnitude and a sum for each transform.
+    // Absmax and sum of e of each transform, exchanged by warps that fold in shared memory.
     constexpr int scratch_bytes() const {
         return folded_table().folds_in_shared() ? warps * 16 * m_tiles * 12 : 0;
     }
@@ -31,8 +33,8 @@ struct DensePlan {
     }
 };
 
-// Which of 16 lines a lane holds first, and how far the other one is: four lines that are read at a
-// time have to be 4 apart modulo 8 in elements (`padded`).
+// The first of a lane's two lines of 16, and the distance of the second. Four lines that are read
+// at a time have to lie 4 elements apart modulo 8 (`padded`).
 template <int Pitch>
 __device__ __forceinline__ int first_line(int g) {
     return Pitch % 2 ? 4 * (g % 4) + g / 4 : Pitch % 4 ? 2 * (g % 4) + g / 4 : g;
@@ -66,7 +68,7 @@ __device__ __forceinline__ void dft_dense(const DftArguments& args) {
     constexpr int kSecondLine = kSecondLineOf<layout.pitch>;
 
     constexpr bool kFoldsInShared = folded.folds_in_shared();
-    constexpr int kTileTransforms = 16 * kMTiles;  // transforms of a tile
+    constexpr int kTileTransforms = 16 * kMTiles;
     unsigned char* const scratch = memory + plan.groups * (kGroupBytes + plan.buffers * 8);
 
     auto compute = [&](float2* tile) {
@@ -158,7 +160,7 @@ __device__ __forceinline__ void dft_dense(const DftArguments& args) {
                 const float s = scale[m][row];
                 x0[m][row] = {x.x * s * args.alternate_scale, x.y * s * args.alternate_scale};
             }
-        group.sync();  // all of the tile has been read: results take its place
+        group.sync();  // the tile has been read: results overwrite it
 #pragma unroll
         for (int m = 0; m < kMTiles; ++m)
 #pragma unroll
@@ -177,7 +179,7 @@ __device__ __forceinline__ void dft_dense(const DftArguments& args) {
     const int64 groups = static_cast<int64>(gridDim.x) * plan.groups;
     const int64 first_tile = static_cast<int64>(blockIdx.x) * plan.groups + group.index;
     if constexpr (Ring::kDynamic) {
-        // Numbers of tiles are below 2^31: more would not fit a device.
+        // More than 2^31 tiles would not fit in a device's memory.
         ring.run_dynamic(static_cast<int>(first_tile), static_cast<int>(groups),
                          static_cast<int>(tiles), args.tile_counter, compute);
     } else {

@@ -1,18 +1,20 @@
-// The folded product of a warp: 16 transforms (times `Rows`) by the columns of a table.
+// The folded product of a warp: MTiles tiles of 16 transforms, times a table of cosines and sines,
+// by mma.sync. It is the mainloop and the epilogue of the dense and two-factor kernels.
 //
 // With e_k = x_k + x_(L-k) and o_k = x_k - x_(L-k) for k = 1..L/2,
 //
 //     X_n = x_0 + P_n - i Q_n,   X_(L-n) = x_0 + P_n + i Q_n,   P = e cos,   Q = o sin,
 //
-// four real products of half the length in place of four of all of it. X_0 = x_0 + sum e.
+// four real products of half the length in place of four of the whole length. X_0 = x_0 + sum e.
 //
-// A lane holds k = 1 + lane % 4 + 4 j of a slice, as device/mma.cuh has it, and of a tile's columns n
-// those at 1 + lane % 4 + 4 c, c = 0, 1: so it reads and writes neighbours of the other lanes.
+// Of a k-tile a lane holds k = 1 + lane % 4 + 4 j (device/mma.cuh), of an n-tile the columns n = 1
+// + lane % 4 + 4 c, c = 0, 1, so that neighbouring lanes read and write neighbouring elements.
 #pragma once
 #include "plan.cuh"
 
-// The largest magnitude of a part among elements t, t + 4, ... of a transform, of four lanes; of `Shares` warps each
-// looks at every so manyth of these.
+// Absmax of a transform, over the real and imaginary parts of elements t, t + 4, ... of each lane
+// of a quad. With several warps, each takes an equal part of the elements and returns the absmax of
+// that part.
 template <int Length, int Warps = 1>
 __device__ __forceinline__ float line_absmax(const float2* x, int t, int warp = 0) {
     constexpr int kChains = 4, kStep = 4 * kChains * Warps;
@@ -34,19 +36,18 @@ __device__ __forceinline__ float line_absmax(const float2* x, int t, int warp = 
 
 template <FoldedTable folded, int MTiles>
 struct FoldedAccumulator {
-    float pq[MTiles][folded.n_tiles()][4]
-            [4];                 // P re, P im, Q re, Q im; as the instruction holds them
-    float2 even_sum[MTiles][2];  // the sum of e
+    float pq[MTiles][folded.n_tiles()][4][4];  // P re, P im, Q re, Q im; register
+    float2 even_sum[MTiles][2];                // sum of e
 };
 
-// The terms of a slice's e and o, of two rows 8 apart.
+// A fragment of the terms of e and o of a k-tile, of two rows 8 apart.
 template <Precision precision>
 struct Fragment {
     uint32 words[precision.terms][4][2][2];  // term; e re, e im, o re, o im; row; register
 
     template <int Part>
     __device__ __forceinline__ void store(int row, int word, float low, float high) {
-        // What is not finite makes all of its transform so: no need to look, as split_to_fp16 does.
+        // Without split_to_fp16's check for infinities: their transform is not finite either way.
         if constexpr (precision.operand == Operand::bf16) {
             words[0][Part][row][word] = pack_bf16(low, high);
         } else {
@@ -82,20 +83,21 @@ __device__ __forceinline__ void fold_pair(float2 x, float2 y, float scale, float
     }
 }
 
-// Which products of two terms are taken. Tensor cores cut what they add towards zero, by a part of the
-// last place of the sum: so the small ones of all slices are summed before the first large one, while
-// sums have small places. Of one term there are only large ones.
+// Products of two-term operands, by magnitude: with a low-order term, or of both high-order terms.
+// Each MMA truncates the accumulator in proportion to its size, so the low-order products of all
+// k-tiles are accumulated first, while the accumulator is small. With one term there are only
+// high-order products.
 enum class ProductOrder { low, high };
 
-// Folds and splits a slice of one row tile as it is needed. `read(row, k)` is element k of a row. The sum
-// of e is taken beside the large products.
+// Folds a k-tile of one m-tile and splits it into terms. `read(row, k)` is element k of a row. The
+// sum of e is accumulated in the pass over the high-order products.
 template <FoldedTable folded, ProductOrder order, typename Read>
 __device__ __forceinline__ void make_fragment(Fragment<folded.precision>& fragment,
                                               float2 (&even_sum)[2], Read read,
                                               const float (&scale)[2], int k_tile) {
     constexpr Precision precision = folded.precision;
     constexpr int kLength = folded.length, kHalf = folded.half_length();
-    constexpr int kPairs = precision.mma_k() / 8;  // numbers a register
+    constexpr int kPairs = precision.mma_k() / 8;  // numbers per register
     const int t = threadIdx.x % 4;
 #pragma unroll
     for (int row = 0; row < 2; ++row)
@@ -128,7 +130,7 @@ __device__ __forceinline__ void make_fragment(Fragment<folded.precision>& fragme
         }
 }
 
-// The products of a slice with the warp's own columns of the table.
+// The MMAs of a k-tile with the warp's columns of the table.
 template <FoldedTable folded, bool TableInShared, ProductOrder order>
 __device__ __forceinline__ void mma_k_tile(float (&pq)[folded.n_tiles()][4][4],
                                            const Fragment<folded.precision>& fragment,
@@ -167,7 +169,7 @@ __device__ __forceinline__ void clear_accumulator(float (&pq)[Tiles][4][4]) {
         for (int i = 0; i < 16; ++i) pq[n][i / 4][i % 4] = 0.0f;
 }
 
-// Four lanes have a quarter of a row's e each.
+// Sum over the four lanes of a quad, which hold a quarter of a row each.
 __device__ __forceinline__ float2 quad_sum(float2 even_sum) {
 #pragma unroll
     for (int other = 1; other < 4; other *= 2) {
@@ -177,13 +179,14 @@ __device__ __forceinline__ float2 quad_sum(float2 even_sum) {
     return even_sum;
 }
 
-// The products of all slices, of one size.
+// The mainloop: the products of one order, over all k-tiles.
 template <FoldedTable folded, int MTiles, bool TableInShared, ProductOrder order, typename Read>
 __device__ __forceinline__ void folded_mainloop(FoldedAccumulator<folded, MTiles>& accumulator,
                                                 Read read, const uint4* table,
                                                 const float (&scale)[MTiles][2]) {
     constexpr int kKTileVectors = folded.n_tiles() * folded.warps * folded.precision.terms * kWarp;
-    // Were both loops of two terms unrolled, the compiler would keep what they have in common.
+    // Of two terms only one of the two mainloops is unrolled: the compiler would keep common values
+    // of both in registers.
     constexpr bool kSinglePass = order == ProductOrder::low || folded.precision.terms == 1;
 #pragma unroll(kSinglePass && folded.unrolls_mainloop(MTiles) ? folded.num_k_tiles() : 1)
     for (int k_tile = 0; k_tile < folded.num_k_tiles(); ++k_tile)
@@ -198,8 +201,8 @@ __device__ __forceinline__ void folded_mainloop(FoldedAccumulator<folded, MTiles
         }
 }
 
-// `read(row tile, row, k)` is element k of a transform; `table` begins at the warp's own columns;
-// `scale` are powers of two, one for each row that the lane holds.
+// The whole folded product. `read(m, row, k)` is element k of a transform; `table` begins at the
+// warp's columns; `scale` has the power of two of each row that the lane holds.
 template <FoldedTable folded, int MTiles, bool TableInShared, typename Read>
 __device__ __forceinline__ void folded_product(FoldedAccumulator<folded, MTiles>& accumulator,
                                                Read read, const uint4* table,
@@ -221,27 +224,27 @@ __device__ __forceinline__ void folded_product(FoldedAccumulator<folded, MTiles>
             accumulator.even_sum[m][row] = quad_sum(accumulator.even_sum[m][row]);
 }
 
-// Where a result comes from: X_0, or sums of a tile (X_n), or their mirror image (X_(L-n)).
+// X_0; X_n, from column n; X_(L-n), the mirror image of column n.
 enum class ResultKind { dc, direct, mirrored };
 
 template <ResultKind result_kind>
 struct ResultIndex {
     static constexpr ResultKind kind = result_kind;
     int k;
-    int tile;  // of the warp's
-    int c;     // which of a lane's two columns of it
+    int tile;  // n-tile of the warp
+    int c;     // which of the lane's two columns of the n-tile
 };
 
-// The results of one row: `write(place, X_k, valid)` for k = 0 and all columns of the lane's tiles.
-// Where it is not valid there is no such k, or another lane has it: then k is one that there is, so
-// that what goes with it can be read without a branch. `first` is x_0 times `unit`, which totals are
-// multiplied by, `factor` what sums with a table are, `sign` -1 conjugates the matrix.
+// The epilogue of one row: `write(index, X_k, valid)` for k = 0 and for all columns of the lane's
+// n-tiles. Invalid results are beyond the last k or belong to another lane; their k is clamped to a
+// valid one, so that twiddles can be read without a branch. `x0` is x_0 times `sum_scale`;
+// `table_scale` is the scale of products with the table; `sign` -1 conjugates the matrix.
 template <FoldedTable folded, int MTiles, typename Write>
 __device__ __forceinline__ void folded_epilogue(
     const FoldedAccumulator<folded, MTiles>& accumulator, int m, int row, int warp, float2 x0,
     float sum_scale, float table_scale, float sign, Write write) {
     constexpr int kHalf = folded.half_length();
-    // Without branches all reads go ahead, for which sums of many tiles leave no registers.
+    // With many n-tiles, branches keep the compiler from hoisting all reads at once into registers.
     constexpr bool kBranches = folded.n_tiles() * MTiles > 5;
     const int t = threadIdx.x % 4;
     if (warp == 0 && t == 0) {

@@ -1,10 +1,12 @@
-// A tile of transforms folded once for all warps that share its columns.
+// The folded product of warps that share a tile's columns: the warps fold the tile once, in place
+// in shared memory, and each multiplies it by its own columns of the table. A variant of
+// folded_product.cuh for the dense kernel.
 #pragma once
 #include "folded_product.cuh"
 
-// Warps that share a tile's columns fold it together, in its place: e_k of 16 bits a part, its terms
-// one after the other, takes the place of x_k, and o_k that of x_(L-k). `line(row tile, row)` is where
-// a transform lies. Gives the sums of e that the lane saw.
+// Folds the tile in place: the terms of e_k, 16 bits per part, overwrite x_k, and the terms of o_k
+// overwrite x_(L-k). Warps share the k-tiles. `line(m, row)` is the address of a transform.
+// `even_sum` becomes the sum of the e that this lane folded.
 template <FoldedTable folded, int MTiles, typename Line>
 __device__ __forceinline__ void fold_in_place(float2 (&even_sum)[MTiles][2], Line line,
                                               const float (&scale)[MTiles][2], int warp) {
@@ -44,13 +46,13 @@ __device__ __forceinline__ void fold_in_place(float2 (&even_sum)[MTiles][2], Lin
                 }
 }
 
-// The halves of two words, low ones in the first, high ones in the second.
+// (a low, b low) and (a high, b high) of two words of two halves.
 __device__ __forceinline__ void zip_halves(uint32 a, uint32 b, uint32& low, uint32& high) {
     low = __byte_perm(a, b, 0x5410);
     high = __byte_perm(a, b, 0x7632);
 }
 
-// The products of all slices, of one size, of what `fold_in_place` left.
+// The mainloop over what `fold_in_place` stored: the products of one order, over all k-tiles.
 template <FoldedTable folded, int MTiles, bool TableInShared, ProductOrder order, typename Line>
 __device__ __forceinline__ void folded_mainloop_in_place(
     FoldedAccumulator<folded, MTiles>& accumulator, Line line, const uint4* table) {

@@ -1,18 +1,22 @@
-// Transforms of a prime length by one folded product each, in the order of powers of a generator.
+// The Hankel kernel: transforms of a prime length by one folded product each, with rows and columns
+// in the order of powers of a generator, by wgmma (sm_90a). Tiles come from the tile ring and
+// results overwrite them, as in the dense kernel.
 //
-// With k = g^i and n = g^j modulo a prime L, the folded matrices cos(2 pi k n / L) and sin(...) depend
-// on i + j alone: Hankel matrices, whose tiles of 8 x 8 (the core matrices of wgmma) do so too. So the
-// table is a sequence of such tiles, not a matrix of them, and fits beside large tiles of transforms;
-// g^i takes all residues but for the sign, which e is symmetric and o antisymmetric in.
+// With k = g^i and n = g^j modulo a prime L, the folded matrices cos(2 pi k n / L) and sin(...)
+// depend on i + j alone: they are Hankel matrices, also in units of core matrices of 8 x 8. The
+// table is therefore a sequence of core matrices, not a matrix of them, and fits in shared memory
+// beside large tiles of transforms. g^i takes all residues up to the sign, in which e is even and o
+// is odd.
 //
-// Rows of wgmma are the real and the imaginary part of a transform, 8 rows apart, so that one lane has
-// both. Rows of 16 or 8 transforms are taken in two or four turns, for which the columns are divided:
-// column j + shift() is column j of what is read at k = g^(i - shift()).
+// The real and the imaginary part of a transform are rows of wgmma that lie 8 apart, so that one
+// lane has both. A tile of 32 transforms fills the 64 rows; tiles of 16 or 8 transforms are
+// repeated in two or four copies of the rows, each of which computes a part of the columns: with s
+// columns per copy, column j + s is column j of the rows that are read at k = g^(i - s).
 #pragma once
 #include "hankel_mainloop.cuh"
 
-// The largest magnitude of the lane's transform, of which `lookers` warps have each a part. `scratch` has
-// a place for each of the tile's warps and eight transforms.
+// Absmax of the lane's transform, of which each of absmax_warps() warps takes a part.
+// `group_scratch` has eight values, one per transform, for each warp of the group.
 template <HankelPlan plan>
 __device__ __forceinline__ float transform_absmax(const float2* line, float* group_scratch,
                                                   const TileGroup<plan.warps()>& group) {
@@ -39,7 +43,7 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
     constexpr int kBuffers = plan.relays_buffers() ? plan.buffers : plan.buffers / plan.groups;
     using Ring = ScheduledTileRing<plan.warps(), kBuffers, plan.wide_copies, layout>;
     static_assert(!plan.relays_buffers() || (Ring::kTmaLoads && plan.buffers > plan.groups),
-                  "the copy engine brings tiles of other groups");
+                  "bulk copies load the tiles of other groups");
     extern __shared__ __align__(128) unsigned char shared[];
     const auto group = TileGroup<plan.warps()>::current();
     unsigned char* const memory = shared + plan.table_bytes() + plan.offset_bytes();
@@ -59,7 +63,7 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
     uint32* const offsets = reinterpret_cast<uint32*>(shared + plan.table_bytes());
     for (int i = threadIdx.x; i < plan.num_offsets() / 2; i += plan.threads())
         offsets[i] = __ldg(reinterpret_cast<const uint32*>(args.gather_offsets) + i);
-    copy_engine_fence();  // wgmma reads the table as the copy engine would
+    copy_engine_fence();  // wgmma reads the table through the async proxy
     __syncthreads();
 
     auto compute = [&](float2* tile, auto refill) {
@@ -67,7 +71,8 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
         const int warp = group.warp % 4;
         const int warpgroup = group.warp / 4;
         const int g = group.lane / 4, t = group.lane % 4;
-        // Four lines that are read at a time are 4 apart: odd lengths are in different banks there.
+        // Four lines that are read at a time lie 4 lines apart, where odd lengths have different
+        // banks.
         const int row_copy = warp * plan.row_copies / 4;
         const int line_index = plan.row_copies == 1   ? 4 * (g % 4) + warp + g / 4 * 16
                                : plan.row_copies == 2 ? 4 * (g % 4) + warp % 2 * 2 + g / 4
@@ -103,8 +108,7 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
         }
         for_each_k_tile<kCachedKTiles, kNumKTiles>([&](auto fragment, int k_tile) {
             pairs.load<plan>(bytes, gather_offsets, k_tile, t);
-            wgmma_wait<
-                fragment.pending>();  // the products of the slice before the last: of these rows
+            wgmma_wait<fragment.pending>();  // no pending MMA reads this fragment any more
             pairs.make_fragments<kTerms>(even[fragment.index], odd[fragment.index], even_sum,
                                          scale);
             accumulator.mma_first_pass(even[fragment.index], odd[fragment.index], table, k_tile);
@@ -130,7 +134,7 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
         if constexpr (plan.promotion_k_tile)
             accumulator.add_promoted(1.0f -
                                      16 * (kNumKTiles - plan.promotion_k_tile) * args.bias_step);
-        // All of the lines has been read: results take their place.
+        // The lines have been read: results overwrite them.
         if constexpr (plan.warps() == 4 && plan.row_copies == 1) {
             __syncwarp();
         } else {
@@ -145,11 +149,12 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
             offsets + (plan.columns_before_last_copy() + first_column + column) / 2 + t;
         const int columns_left = min(plan.columns_per_copy(), kHalf - first_column) - column;
         const float sign = args.sign;
-        // What the table is larger by falls along a row: each eight columns are put right by their factor.
+        // The bias compensation of the table falls along a row: the scale of each eight columns
+        // corrects it.
         const float scale_step = 8 * args.bias_step * args.scale;
         const auto& p = accumulator.p;
         const auto& q = accumulator.q;
-        uint32 offset_pairs[kColumns / 8];  // all at once: results could lie where they do
+        uint32 offset_pairs[kColumns / 8];  // before any store, which could alias them
 #pragma unroll
         for (int n = 0; n < kColumns / 8; ++n) offset_pairs[n] = scatter_offsets[4 * n];
 #pragma unroll

@@ -1,18 +1,20 @@
-// Products of a warpgroup with Hankel matrices.
+// The mainloop of the Hankel kernel (hankel.cuh): a lane folds a k-tile of its transform into
+// fragments, and a warpgroup multiplies them by core matrices of the table by wgmma.
 //
-// wgmma<sign>(sums, rows, columns, keep) of plan.columns() stands before this header (dft_plan.py).
+// argand/dft/plan.py writes the instruction in front of this header: wgmma<sign>(accumulators,
+// rows, columns, accumulate) of plan.columns() columns.
 #pragma once
 #include "device/warpgroup.cuh"
 #include "folded_product.cuh"
 #include "hankel_plan.cuh"
 #include "tile_scheduler.cuh"
 
-// The terms of e or o of a slice, as wgmma takes rows: (row, k) of (g, 2 t), (g + 8, 2 t), and 8 on.
+// The A fragment of the terms of e or o of a k-tile: (row, k) = (g, 2 t), (g + 8, 2 t), then k + 8.
 template <Precision precision>
 struct HankelFragment {
     uint32 words[precision.terms][4];
 
-    // The first `Terms` of them.
+    // Stores the first `Terms` terms.
     template <int Terms>
     __device__ __forceinline__ void store(int i, float low, float high) {
         if constexpr (precision.operand == Operand::bf16) {
@@ -26,7 +28,7 @@ struct HankelFragment {
         }
     }
 
-    // Keeps the compiler from moving what makes them past the products of other slices.
+    // Keeps the compiler from moving the instructions that compute the fragment past other MMAs.
     template <int Terms>
     __device__ __forceinline__ void settle() {
 #pragma unroll
@@ -34,11 +36,11 @@ struct HankelFragment {
     }
 };
 
-// What a lane folds of a slice: numbers of its transform, and their mirror images.
+// What a lane folds of a k-tile: elements of its transform and their mirror images.
 struct MirroredPairs {
     float2 x[4], y[4];
 
-    // `places` are those of the lane's first two k.
+    // `offsets` points to those of the lane's first two k.
     template <HankelPlan plan>
     __device__ __forceinline__ void load(const unsigned char* line, const uint32* offsets,
                                          int k_tile, int t) {
@@ -54,7 +56,8 @@ struct MirroredPairs {
         }
     }
 
-    // The first `Terms` of e and o; one of two where they are folded once more. `total` is e's sum.
+    // Folds into the first `Terms` terms of e and o; into one of two where the k-tile is folded a
+    // second time. `even_sum` accumulates e the first time.
     template <int Terms, Precision precision>
     __device__ __forceinline__ void make_fragments(HankelFragment<precision>& even,
                                                    HankelFragment<precision>& odd, float2& even_sum,
@@ -80,15 +83,15 @@ struct MirroredPairs {
     }
 };
 
-// Tiles of 8 x 8 without gaps: from one to the next 128 bytes, along k and along the columns.
+// The matrix descriptor without swizzle: core matrices are 128 bytes apart along k and along
+// columns.
 __device__ __forceinline__ uint64 core_matrix_descriptor(uint32 address) {
     return uint64(8) << 32 | 8u << 16 | (address & 0x3ffff) >> 4;
 }
 
-// The sums of a warpgroup's columns: P and Q.
-//
-// Tensor cores cut what they add towards zero, by a part of the last place of the sum. So the small
-// products of all slices are summed before the first large one, while sums have small places.
+// The accumulators of a warpgroup's columns, P and Q (folded_product.cuh). Each MMA truncates the
+// accumulator in proportion to its size, so the products with low-order terms of all k-tiles are
+// accumulated in a first pass, while accumulators are small.
 template <HankelPlan plan>
 struct HankelAccumulator {
     static constexpr int kCount = plan.columns() / 2;
@@ -96,7 +99,7 @@ struct HankelAccumulator {
     using Fragment = HankelFragment<plan.precision>;
     float p[kCount], q[kCount];
 
-    // Of the rows' term `Own` and the table's term `Other`, added to what is there where `keep`.
+    // MMAs of one term of the fragment and one of the table.
     template <int FragmentTerm, int TableTerm>
     __device__ __forceinline__ void mma_terms(const Fragment& even, const Fragment& odd,
                                               uint32 table, int k_tile, int accumulate) {
@@ -107,7 +110,7 @@ struct HankelAccumulator {
                  core_matrix_descriptor(at + (kTerms + TableTerm) * kTermBytes), accumulate);
     }
 
-    // What comes first: the small products of two terms, all of one.
+    // The first pass: products with low-order terms of two, all products of one.
     __device__ __forceinline__ void mma_first_pass(const Fragment& even, const Fragment& odd,
                                                    uint32 table, int k_tile) {
         const int accumulate = k_tile != 0;
@@ -134,8 +137,9 @@ struct HankelAccumulator {
         settle(q);
     }
 
-    // The power of four below what has been summed so far, twice: 8 bits of each sum, four in a word. Sums
-    // go on with what is left.
+    // Promotion, once in a long mainloop: the leading power of each accumulator moves out of it, so
+    // that later MMAs truncate a smaller one. The power is the sign and the upper seven bits of the
+    // exponent, 8 bits of each accumulator, four in a word.
     uint32 promoted[plan.promotion_k_tile ? kCount / 2 : 1];
 
     __device__ __forceinline__ void promote() {
@@ -148,7 +152,8 @@ struct HankelAccumulator {
                 0x5410);
     }
 
-    // What was put aside is added again, less by what it was given back too much.
+    // Adds the promoted powers again. `scale` removes the bias compensation of truncations that
+    // they did not go through.
     __device__ __forceinline__ void add_promoted(float scale) {
 #pragma unroll
         for (int i = 0; i < kCount; i += 2) {
@@ -162,7 +167,8 @@ struct HankelAccumulator {
         }
     }
 
-    // A sum's sign and the upper bits of its exponent are the first of its bytes.
+    // Subtracts the leading power from an accumulator. The highest byte of the returned word holds
+    // it.
     static __device__ __forceinline__ uint32 split_leading_bits(float& accumulator) {
         const uint32 bits = __float_as_uint(accumulator);
         accumulator -= __uint_as_float((bits & 0xff000000u) | 0x00800000u);
@@ -170,9 +176,9 @@ struct HankelAccumulator {
     }
 };
 
-// `work(Rows, slice)` for slices from `First` to `Last`, two at a time with rows 0 and 1: rows of one are
-// made while products of the other run. What uses rows waits until all but the latest `Pending` groups
-// of products are done.
+// `body(slot, k_tile)` for k-tiles from First to Last, alternating between fragments 0 and 1: one
+// fragment is computed while the MMAs of the other run. Before a fragment is overwritten, all but
+// the latest `pending` groups of MMAs have to be complete.
 template <int Index, int Pending>
 struct FragmentSlot {
     static constexpr int index = Index, pending = Pending;
@@ -185,6 +191,6 @@ __device__ __forceinline__ void for_each_k_tile(Body body) {
         body(FragmentSlot<0, 1>{}, k_tile);
         body(FragmentSlot<1, 1>{}, k_tile + 1);
     }
-    // Else the compiler has all products wait for each other.
+    // With a pending group here, the compiler would serialise all MMAs.
     if constexpr ((Last - First) % 2) body(FragmentSlot<0, 0>{}, Last - 1);
 }

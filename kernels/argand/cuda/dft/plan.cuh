@@ -1,4 +1,6 @@
-// What a kernel of transforms is made for: how products are taken, where numbers lie, who does what.
+// What the DFT kernels share: the precision of products with tables, layouts in shared and global
+// memory, and the kernel arguments. Each kernel's own plan stands in its file; argand/dft/plan.py
+// writes it as a template argument.
 #pragma once
 #include "device/complex.cuh"
 #include "device/copy.cuh"
@@ -6,20 +8,22 @@
 #include "device/rounding.cuh"
 #include "device/scaling.cuh"
 
-// How products with tables are taken. `scaled` transforms are brought into the range of fp16.
+// The precision of products with tables, as argand.Precision. `scaled`: each transform is scaled to
+// the range of fp16.
 struct Precision {
     Operand operand;
     int terms;
     Rounding roundings[2];
     bool scaled;
 
-    // How many k one instruction contracts.
+    // k of one MMA instruction, which is also a k-tile here.
     constexpr int mma_k() const { return operand == Operand::tf32 ? 8 : 16; }
 };
 
-// The table of a folded transform of length L: its columns in tiles of 8, each 16 bytes a lane and
-// term for every instruction's k. `warps` share the columns equally; what is left over is zero. A warp
-// has registers to unroll up to `max_unrolled_tiles` of them.
+// The cosine and sine table of a folded transform of length L, in fragment order: for each k-tile
+// and n-tile of 8 columns, 16 bytes per lane and term. `warps` share the columns equally, padded
+// with zeros. Registers suffice to unroll the mainloop for up to `max_unrolled_tiles` n-tiles of a
+// warp.
 struct FoldedTable {
     int length;
     int warps;
@@ -37,16 +41,18 @@ struct FoldedTable {
         return num_k_tiles() * n_tiles() * warps * precision.terms * kWarp;
     }
     constexpr int bytes() const { return vectors() * 16; }
-    // Many warps that share a tile fold it together, in its place, where two terms take no more than
-    // it. (Two are faster when each folds all of it.)
+    // More than two warps that share a tile fold it once, in place in shared memory, where two
+    // terms take no more bytes than the element. With two warps it is faster if each folds the
+    // whole tile itself.
     constexpr bool folds_in_shared() const { return warps > 2 && precision.mma_k() == 16; }
-    // All slices at once where registers allow: loads of the next run beside products of one.
+    // Unrolled where registers allow, so that loads of the next k-tile overlap with MMAs of this
+    // one.
     constexpr bool unrolls_mainloop(int m_tiles) const {
         return num_k_tiles() * m_tiles <= 4 && n_tiles() * m_tiles <= max_unrolled_tiles;
     }
 };
 
-// Lines of complex numbers in shared memory, the first of each `pitch` from the last one's.
+// A tile in shared memory: lines of `width` complex numbers, `pitch` elements apart.
 struct TileLayout {
     int lines;
     int width;
@@ -56,12 +62,13 @@ struct TileLayout {
     constexpr bool contiguous() const { return pitch == width; }
 };
 
-// A lane reads four lines by four neighbours of a line at a time, 8 bytes each. These hit every pair
-// of banks once where lines are 4 apart modulo 8.
-// Odd lines stay as they are: tiles without gaps are copied at once.
+// Pitch of lines of this width, free of bank conflicts: a half-warp reads four lines by four
+// neighbours of 8 bytes, which hit every pair of banks once where lines are 4 elements apart modulo
+// 8. Odd widths stay as they are, so that contiguous tiles are one bulk copy.
 constexpr int padded(int width) { return width % 2 ? width : (width + 11) / 8 * 8 - 4; }
 
-// `line_stride` and `tile_stride` are of the array in memory, `lines` how many it has in all.
+// An array in global memory as tiles and lines, with strides in elements and the number of all
+// lines.
 struct GlobalArray {
     float2* base;
     int64 tile_stride;
@@ -75,7 +82,22 @@ constexpr bool kHasTma = true;
 constexpr bool kHasTma = false;
 #endif
 
-// As the launch fills it. Strides count elements.
+// Filled in by argand/dft/launch.py; ARGUMENTS of argand/dft/plan.py lists the same members. Strides
+// count elements. A kernel uses the tables that it needs:
+//
+//     table            folded cosines and sines in fragment order, or core matrices (hankel)
+//     twiddles         between the stages of a kernel
+//     mirror_twiddles  W_N2^n2, from which two_factor computes the twiddles of mirrored columns
+//     spectrum, chirp  of the convolution (butterfly)
+//     gather_offsets   permutation of the input to powers of a generator: indices (butterfly), or
+//                      byte offsets, which serve the results too (hankel)
+//     scatter_offsets  permutation of the results: indices (butterfly)
+//
+// `scale` and `alternate_scale` multiply results:
+//
+//     dense, two_factor, hankel  products with a table, and sums without one
+//     butterfly                  x_0 and X_0, and results of the convolution
+//     single_cta, cluster        real parts, and imaginary parts
 struct DftArguments {
     const float2* x;
     float2* out;
@@ -90,14 +112,14 @@ struct DftArguments {
     int64 rows;
     int64 x_stride;
     int64 out_stride;
-    float scale;            // of the result, and of the tables back
-    float alternate_scale;  // of x_0 and of sums without a table
-    float sign;             // 1 forward, -1 inverse
-    float bias_step;  // of a table by Hankel matrices from number to number, relatively, downwards
+    float scale;
+    float alternate_scale;
+    float sign;       // 1 forward, -1 inverse
+    float bias_step;  // hankel: relative decrease of the bias compensation per table entry
 };
 
-// The largest magnitude m of a transform gives 2^exponent with 2^exponent m in [2^13, 2^14): folding
-// adds two. What is not finite makes all of its transform so, whatever it is scaled by.
+// Exponent of a transform's scale: absmax times 2^exponent lies in [2^13, 2^14), because folding
+// adds two numbers. An infinity or NaN makes its whole transform so at any scale.
 __device__ __forceinline__ int transform_exponent(float absmax) {
     return scale_exponent(__float_as_uint(absmax)) - 1;
 }

@@ -1,15 +1,18 @@
-// Transforms of a few numbers in a lane's registers, in fp32: X_k = sum_n W_N^(n k) x_n.
+// Butterflies: transforms of N numbers in a thread's registers, X_k = sum_n W_N^(n k) x_n, in fp32.
+// The compiler unrolls them and computes their roots of unity. The fp32 kernels (butterfly,
+// three_kernel, single_cta, cluster) are made of them.
 #pragma once
 #include "device/complex.cuh"
 
-// W_N^m = exp(-2 pi i m / N), computed by the compiler.
+// W_N^m = exp(-2 pi i m / N), at compile time.
 template <int N>
 struct Roots {
     float re[N], im[N];
 
     constexpr Roots() : re(), im() {
         for (int m = 0; m < N; ++m) {
-            // The nearest quarter of a turn, and what is left: at most an eighth, by Taylor's series.
+            // The nearest quarter turn, and Taylor series of the remaining angle, at most an
+            // eighth.
             const int quarter = (8 * m + N) / (2 * N);
             const double angle = 1.5707963267948966 * (4 * m - quarter * N) / N;
             double cosine = 0.0, sine = 0.0, term = 1.0;
@@ -26,7 +29,7 @@ struct Roots {
     }
 };
 
-// z W_N^m; m is known when the loop around it is unrolled.
+// z W_N^m, where m is a constant after unrolling.
 template <int N>
 __device__ __forceinline__ float2 times_root(float2 z, int m) {
     constexpr Roots<N> kRoots{};
@@ -44,8 +47,9 @@ __device__ __forceinline__ float2 times_root(float2 z, int m) {
     return complex_product(z, {kRoots.re[m], kRoots.im[m]});
 }
 
-// The first factor of a transform in two steps: half of a power of two, else the smallest prime's part,
-// else that prime; 1 of a prime.
+// First factor A of a butterfly N = A B. A power of two is split near its square root, a power of
+// an odd prime after one prime, any other N after the power of its smallest prime. 1 if N is a
+// prime.
 constexpr int first_factor(int n) {
     int prime = 2, power = 1;
     while (n % prime) ++prime;
@@ -58,7 +62,7 @@ constexpr int first_factor(int n) {
     return half;
 }
 
-// The b with a b = 1 modulo n.
+// b with a b = 1 modulo n.
 constexpr int inverse_modulo(int a, int n) {
     int b = 1;
     while (a * b % n != 1) ++b;
@@ -67,8 +71,8 @@ constexpr int inverse_modulo(int a, int n) {
 
 constexpr int gcd(int a, int b) { return b ? gcd(b, a % b) : a; }
 
-// Of z only the first `num_inputs` numbers are there, the others count as zeros and cost nothing. Results
-// stand in order.
+// The butterfly of z, results in natural order. Only the first `num_inputs` numbers are read; the
+// others count as zeros and cost no instructions.
 template <int N>
 __device__ __forceinline__ void butterfly(float2 (&z)[N], int num_inputs = N);
 
@@ -93,7 +97,7 @@ __device__ __forceinline__ void butterfly_4(float2& a, float2& b, float2& c, flo
     d = {f.x - h.y, f.y + h.x};
 }
 
-// Folded: of an odd prime, with x_k + x_(N-k) and x_k - x_(N-k).
+// Of an odd prime, folded: with x_k + x_(N-k) and x_k - x_(N-k).
 template <int N>
 __device__ __forceinline__ void butterfly_prime(float2 (&x)[N], int num_inputs) {
     constexpr Roots<N> kRoots{};
@@ -122,7 +126,7 @@ __device__ __forceinline__ void butterfly_prime(float2 (&x)[N], int num_inputs) 
     x[0] = total;
 }
 
-// n = B a + b, k = k_a + A k_b, with twiddles W_N^(b k_a).
+// Cooley-Tukey: n = B a + b, k = k_a + A k_b, with twiddles W_N^(b k_a).
 template <int N, int A>
 __device__ __forceinline__ void butterfly_cooley_tukey(float2 (&z)[N], int num_inputs) {
     constexpr int B = N / A;
@@ -144,7 +148,7 @@ __device__ __forceinline__ void butterfly_cooley_tukey(float2 (&z)[N], int num_i
     }
 }
 
-// A and B without a common divisor: n = B a + A b, k by its remainders, and no twiddles.
+// Good-Thomas, for coprime A and B: n = B a + A b, k by its remainders, without twiddles.
 template <int N, int A>
 __device__ __forceinline__ void butterfly_good_thomas(float2 (&z)[N]) {
     constexpr int B = N / A, kWeightA = B * inverse_modulo(B % A, A),

@@ -1,9 +1,12 @@
-// Transforms of N = R^2 Q numbers in fp32, one at a time by a block whose threads hold it: R numbers a
-// thread from one end to the other. With n = R Q n0 + Q n1 + n2 and k = k0 + R k1 + R^2 k2, butterflies
-// of R take n0 to k0, those of R take n1 to k1, those of Q take n2 to k2.
+// The single-CTA kernel: transforms of a power of two N = R^2 Q in fp32, one at a time by a block
+// whose threads hold all of it in registers, R numbers each.
 //
-// What threads exchange passes half as much memory as there are numbers, first the real, then the
-// imaginary parts: so there is room for the next transform, which the copy engine brings meanwhile.
+// With n = R Q n0 + Q n1 + n2 and k = k0 + R k1 + R^2 k2, butterflies of R transform n0 to k0, then
+// n1 to k1, and butterflies of Q transform n2 to k2.
+//
+// Between stages threads exchange numbers through shared memory, first real, then imaginary parts.
+// Half of the memory therefore suffices, and a bulk copy loads the next transform into the rest
+// meanwhile.
 #pragma once
 #include "device/bulk_copy.cuh"
 #include "plan.cuh"
@@ -15,7 +18,7 @@ struct SingleCtaPlan {
 
     constexpr int length() const { return radix * radix * last_radix; }
     constexpr int threads() const { return radix * last_radix; }
-    // Pitches with which a warp's reads and writes hit every bank once: of lines of R Q, and of R.
+    // Pitches of lines of R Q and of R numbers, free of bank conflicts.
     constexpr int first_pitch() const { return threads() + 16; }
     constexpr int second_pitch() const { return radix + 2; }
     constexpr int exchange_floats() const {
@@ -25,7 +28,8 @@ struct SingleCtaPlan {
     constexpr int shared_bytes() const { return length() * 8 + exchange_floats() * 4 + 16; }
 };
 
-// Those of a thread: `put(i)` is where number i goes, `get(i)` where the next one i comes from.
+// Exchanges numbers between threads: number i is stored at store_index(i), then the new one is
+// loaded from load_index(i).
 template <int Count, typename StoreIndex, typename LoadIndex>
 __device__ __forceinline__ void exchange_through_shared(float2 (&z)[Count], float* exchange_buffer,
                                                         StoreIndex store_index,
@@ -46,7 +50,7 @@ __device__ __forceinline__ void exchange_through_shared(float2 (&z)[Count], floa
 
 constexpr int log2_of(int n) { return n > 1 ? 1 + log2_of(n / 2) : 0; }
 
-// z_k w^k. Powers 1, 2, 4, ... of w are in a table, one every `stride` numbers.
+// z_k w^k. The table has the powers 1, 2, 4, ... of w, `stride` elements apart.
 template <int Count>
 __device__ __forceinline__ void apply_twiddle_powers(float2 (&z)[Count], const float2* table,
                                                      int stride) {
@@ -74,7 +78,8 @@ __device__ __forceinline__ void dft_single_cta(const DftArguments& args) {
     volatile int* const next_row_slot =
         reinterpret_cast<int*>(exchange_buffer + plan.exchange_floats()) + 2;
     const int rows = static_cast<int>(args.rows), static_rows = 2 * gridDim.x;
-    // What is derived of it is derived where it is used: there are no registers to keep it.
+    // Opaque to the optimiser: addresses are recomputed where they are used, because there are no
+    // registers to keep them.
     auto opaque_thread = [] {
         int thread = threadIdx.x;
         asm volatile("" : "+r"(thread));
@@ -96,7 +101,8 @@ __device__ __forceinline__ void dft_single_cta(const DftArguments& args) {
     while (row < rows) {
         float2 z[R];
         int thread = opaque_thread();
-        // The second next transform: two are dealt out, then blocks take their numbers from a counter.
+        // Fetches the row after the next: the first two rows of a block are static, the others
+        // dynamic.
         int fetched_row = 0;
         if (threadIdx.x == 0) fetched_row = static_rows + atomicAdd(args.tile_counter, 1u);
         barrier_wait(barrier, phase);
@@ -108,12 +114,12 @@ __device__ __forceinline__ void dft_single_cta(const DftArguments& args) {
         }
         butterfly<R>(z);
         apply_twiddle_powers(z, twiddles + thread, kThreads);
-        __syncthreads();  // all has been taken
+        __syncthreads();  // the input has been read
         load_row(next);
         if (threadIdx.x == 0) {
             *next_row_slot = fetched_row;
             if (fetched_row == static_rows + rows - 1)
-                *args.tile_counter = 0;  // the last one that is drawn
+                *args.tile_counter = 0;  // this was the last fetch
         }
         thread = opaque_thread();
         const int high = thread / Q, low = thread % Q;

@@ -1,25 +1,27 @@
-// Transforms of any length N as cyclic convolutions with a chirp (Bluestein), of a length M = M1 M2 that no
-// block's memory holds, in fp32. Number n = M2 n1 + n2 of M stands in line n1 and column n2 of memory
-// between three kernels:
+// The three-kernel plan: transforms of any length N as cyclic convolutions with a chirp
+// (Bluestein), of a length M = M1 M2 that exceeds a block's shared memory, in fp32. A workspace in
+// global memory holds number n = M2 n1 + n2 in line n1 and column n2 between three kernels:
 //
-// - there: columns, of which N are read and the rest are zeros, times the chirp, by butterflies of A and
-//   of B numbers, M1 = A B, then the twiddles W_M^(n2 k1);
-// - lines: every line there, times the spectrum of the chirp, and back;
-// - back: the twiddles and the columns in reverse, times the chirp; N are written.
+//     forward_columns  multiplies the input by the chirp, pads it with zeros, transforms columns
+//                      by butterflies of A and of B numbers, M1 = A B, and applies W_M^(n2 k1)
+//     convolve_lines   transforms each line, multiplies it by the spectrum of the chirp, and
+//                      transforms it back (`convolve` of butterfly.cuh)
+//     inverse_columns  runs twiddles and columns in reverse, multiplies by the chirp, and writes
+//                      N results
 //
-// Number k1 = k_A + A k_B of a column stands in line B k_A + k_B, and lines leave theirs in the order of
-// their digits: the spectrum lies so too, and nothing is put in order.
+// Number k1 = k_A + A k_B of a column stands in line B k_A + k_B, and a line's numbers in the order
+// of their digits. The spectrum has the same order, so nothing is reordered.
 #pragma once
 #include "butterfly.cuh"
 
 struct ThreeKernelPlan {
     int length;             // N
     int column_radices[2];  // A, B
-    int line_radices[4];    // of a line, 1 beyond the last
-    int tile_width;         // columns of a tile
-    int tile_warps;         // of a tile
+    int line_radices[4];    // of a line's stages; 1 beyond the last
+    int tile_width;         // columns of a tile, which a block of the column kernels computes
+    int tile_warps;         // of such a block
     int line_warps;         // of a line
-    int line_groups;        // lines that a block works on at a time
+    int line_groups;        // lines of a block of the line kernel
 
     constexpr ButterflyPlan line_plan() const {
         return {line_length(),
@@ -36,12 +38,12 @@ struct ThreeKernelPlan {
     constexpr int threads() const { return tile_warps * kWarp; }
     constexpr int num_tiles() const { return line_length() / tile_width; }
     constexpr int tile_bytes() const { return lines() * tile_width * 8; }
-    // Numbers of a butterfly of A that are not zeros.
+    // Numbers of a butterfly of A that are not padding.
     constexpr int inputs_per_butterfly() const {
         const int each = column_radices[1] * line_length();
         return (length + each - 1) / each;
     }
-    // Where tables begin: W_M1^(b k_A), then W_M^(n2 k_A), W_M^(n2 A k_B), and those of a line.
+    // Offsets of the tables: W_M1^(b k_A), then W_M^(n2 k_A), W_M^(n2 A k_B), and those of a line.
     constexpr int base_twiddles() const { return lines(); }
     constexpr int step_twiddles() const {
         return base_twiddles() + column_radices[0] * line_length();
@@ -51,7 +53,8 @@ struct ThreeKernelPlan {
     }
 };
 
-// As the launch fills it. Strides count elements.
+// Filled in by argand/dft/gpu_three_kernel.py; ARGUMENTS of argand/dft/three_kernel.py lists the
+// same members. Strides count elements.
 struct ThreeKernelArguments {
     const float2* x;
     float2* out;
@@ -62,17 +65,17 @@ struct ThreeKernelArguments {
     int64 rows;
     int64 x_stride;
     int64 out_stride;
-    float scale;  // of the result
+    float scale;  // of results
 };
 
-// A thread of a tile: its column, and every how many-th butterfly of the column it has.
+// A thread of a column kernel: its row, its column, and its first butterfly of the column.
 template <ThreeKernelPlan plan>
 struct TileThread {
     static constexpr int kButterflyStride = plan.threads() / plan.tile_width;
     static_assert(plan.threads() % plan.tile_width == 0, "a thread has one column");
     int row;
-    int tile_column;  // in the tile
-    int column;       // of the line
+    int tile_column;  // column in the tile
+    int column;       // column in the line
     int first_butterfly;
 
     static __device__ __forceinline__ TileThread current() {
@@ -81,14 +84,14 @@ struct TileThread {
                 static_cast<int>(threadIdx.x / plan.tile_width)};
     }
 
-    // Where number i of the butterfly at `butterfly` of B x A stands.
+    // Whether number a of a butterfly, at index `at` of the transform, is not padding.
     static __device__ __forceinline__ bool in_range(int a, int at) {
         constexpr int kEach = plan.column_radices[1] * plan.line_length();
         return (a + 1) * kEach <= plan.length || at < plan.length;
     }
 };
 
-// z_j W_M^(n2 (k_A + A j)) of one k_A.
+// z_j W_M^(n2 (k_A + A j)) for one k_A, from tables of W_M^(n2 k_A) and W_M^(n2 A j).
 template <ThreeKernelPlan plan, int B>
 __device__ __forceinline__ void apply_column_twiddles(float2 (&z)[B], const float2* twiddles, int k,
                                                       int column) {
@@ -148,7 +151,7 @@ __device__ __forceinline__ void dft_three_kernel_convolve_lines(const ThreeKerne
     float2* const tile = reinterpret_cast<float2*>(shared + group.index * kLine.tile_bytes());
     const float2* const twiddles = args.twiddles + plan.line_twiddles();
     const int64 count = args.rows * plan.lines();
-    // One line of all rows after the other: they share a part of the spectrum.
+    // The same line of all rows is computed at a time: its part of the spectrum stays in L2.
     const int64 index = static_cast<int64>(blockIdx.x) * kLine.groups + group.index;
     if (index >= count) return;
     const int64 line = index / args.rows, row = index % args.rows;
@@ -174,7 +177,7 @@ __device__ __forceinline__ void dft_three_kernel_convolve_lines(const ThreeKerne
     });
 }
 
-// Lines left the conjugate of what is wanted.
+// The line kernel left conjugated numbers.
 template <ThreeKernelPlan plan>
 __device__ __forceinline__ void dft_three_kernel_inverse_columns(const ThreeKernelArguments& args) {
     constexpr int A = plan.column_radices[0], B = plan.column_radices[1],

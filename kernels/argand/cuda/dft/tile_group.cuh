@@ -1,8 +1,9 @@
-// Warps that work on one transform or tile, and what they do together.
+// A group of warps of a block that compute one tile or transform at a time: its indices, its named
+// barrier, a maximum over its threads. All kernels but those of powers of two work in groups.
 #pragma once
 #include "plan.cuh"
 
-// The warps of a block that work on one tile at a time.
+// Indices of a thread in its group, and of the group in the block.
 template <int Warps>
 struct TileGroup {
     static constexpr int kThreads = Warps * kWarp;
@@ -11,8 +12,9 @@ struct TileGroup {
     int warp;
     int lane;
 
-    // Of this thread. What is derived of it is derived here anew: the compiler would keep what every
-    // stage derives for all tiles, and spill.
+    // The group of this thread. The thread index is opaque to the optimiser, so that addresses
+    // derived from it are recomputed for each stage; the compiler would keep those of all stages,
+    // and spill.
     static __device__ __forceinline__ TileGroup current() {
         int thread = threadIdx.x;
         asm volatile("" : "+r"(thread));
@@ -28,8 +30,7 @@ struct TileGroup {
     }
 };
 
-// The largest of what the group's threads have, for all of them. `scratch` has a place for each of its
-// warps.
+// Maximum over the threads of the group, returned to all of them. `scratch` has one value per warp.
 template <int Warps>
 __device__ __forceinline__ float group_max(float value, float* scratch,
                                            const TileGroup<Warps>& group) {
@@ -45,7 +46,7 @@ __device__ __forceinline__ float group_max(float value, float* scratch,
     return value;
 }
 
-// Asks for a transform in the second-level cache.
+// Prefetches a transform to L2.
 template <int Length>
 __device__ __forceinline__ void prefetch_to_l2(const float2* x, int thread, int threads) {
     constexpr int kLine = 16;  // elements of 128 bytes

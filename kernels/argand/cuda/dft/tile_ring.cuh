@@ -1,22 +1,21 @@
-// Tiles of transforms on their way: global to shared memory, and back, while others are worked on.
-//
-// A group of warps has `buffers` tiles in shared memory and takes tile after tile. Arrays on 16 bytes are
-// `wide`: the copy engine takes tiles without gaps, else threads copy 16 bytes; others go one by one.
+// The tile ring: a group of warps has several tile buffers in shared memory, and tiles are loaded
+// and stored while another one is computed in place. Where arrays are aligned to 16 bytes
+// (`WideCopies`), contiguous tiles are bulk copies (TMA) and others cp.async and stores of 16 bytes
+// per thread; unaligned arrays are copied element by element.
 #pragma once
 #include "device/bulk_copy.cuh"
 #include "device/tensor_copy.cuh"
 #include "tile_group.cuh"
 
-// `WholeTiles` tiles have all of their lines, one after the other in memory.
+// `WholeTiles`: every tile has all of its lines, and they are contiguous in global memory.
 template <int Warps, int Buffers, bool WideCopies, bool WholeTiles, TileLayout input,
           TileLayout output>
 struct TileRing {
     static constexpr int kBytes = input.bytes() > output.bytes() ? input.bytes() : output.bytes();
-    // A tile without gaps is one request of the copy engine. It takes lines one by one, which costs
-    // more than copying 16 bytes a thread.
+    // Only contiguous tiles are bulk copies: one per line would cost more than 16 bytes per thread.
     static constexpr bool kTmaLoads = kHasTma && WideCopies && input.contiguous();
     static constexpr bool kTmaStores = kHasTma && WideCopies && output.contiguous();
-    static constexpr int kElementsPerCopy = WideCopies ? 2 : 1;  // of a thread's copy
+    static constexpr int kElementsPerCopy = WideCopies ? 2 : 1;  // of a thread
     static_assert(!WideCopies || input.contiguous() || input.width % 2 == 0,
                   "lines of whole 16 bytes");
     static_assert(!WideCopies || output.contiguous() || output.width % 2 == 0,
@@ -38,7 +37,7 @@ struct TileRing {
         }
     }
 
-    // How many of a tile's lines there are.
+    // Lines of a tile that lie in the array.
     template <TileLayout layout>
     __device__ __forceinline__ int valid_lines(const GlobalArray& array, int64 tile) const {
         if constexpr (WholeTiles) return layout.lines;
@@ -46,8 +45,8 @@ struct TileRing {
         return left < layout.lines ? static_cast<int>(left) : layout.lines;
     }
 
-    // `move(at memory, at shared memory, elements)` for the pieces of a tile that a thread moves: of
-    // `kElementsPerCopy` each, but for an odd element at the end of lines without gaps.
+    // `copy(global, shared, elements)` for each copy of this thread, of kElementsPerCopy elements;
+    // a contiguous tile with an odd number of elements ends with a single one.
     template <TileLayout layout, typename Copy>
     __device__ __forceinline__ void for_each_copy(const GlobalArray& array, int64 tile,
                                                   float2* shared_tile, Copy copy) const {
@@ -66,7 +65,8 @@ struct TileRing {
         }
     }
 
-    // Threads' own offsets are added once, so that those of each turn are known when it is compiled.
+    // The thread's own offset is added once, so that the offsets of its copies are compile-time
+    // constants.
     template <TileLayout layout, bool KnownCount, typename Copy>
     __device__ __forceinline__ void copy_lines(const GlobalArray& array, float2* global_tile,
                                                float2* shared_tile, int count, Copy copy) const {
@@ -106,7 +106,7 @@ struct TileRing {
             if (tile >= tiles || group.thread != 0) return;
             const float2* const global_tile = source.base + tile * source.tile_stride;
             const uint32 barrier = barriers + 8 * b;
-            // An odd number of elements leaves one at the end that the engine cannot take.
+            // Bulk copies are multiples of 16 bytes: an odd last element is copied by the thread.
             const int elements = valid_lines<input>(source, tile) * input.width,
                       even = elements & ~1;
             if (elements != even) shared_tile[even] = global_tile[even];
@@ -123,7 +123,7 @@ struct TileRing {
                                          }
                                      });
             }
-            commit_copies();  // one group a request, so that they can be counted
+            commit_copies();  // one group per tile, empty beyond the last, for wait_copies
         }
     }
 
@@ -136,10 +136,10 @@ struct TileRing {
         }
     }
 
-    // Returns when the results stored last have been read from shared memory.
+    // Returns when the last store has read its buffer, so that it can be loaded again.
     __device__ __forceinline__ void wait_stored() const {
         if (kTmaStores && group.thread == 0) wait_stores_read<0>();
-        // One thread asks the engine for both; else all have to know.
+        // Where one thread issues loads and stores, no other has to know.
         if constexpr (!(kTmaLoads && kTmaStores)) group.sync();
     }
 
@@ -165,7 +165,8 @@ struct TileRing {
         }
     }
 
-    // `work(buffer)` for every tile of this group; `groups` are those of all blocks together.
+    // Static schedule: `compute(buffer)` for every `groups`-th tile from `first` on, where `groups`
+    // counts those of all blocks.
     template <typename Compute>
     __device__ __forceinline__ void run(int64 first, int64 groups, int64 tiles,
                                         Compute compute) const {
@@ -181,7 +182,7 @@ struct TileRing {
             compute(buffer(b));
             if constexpr (kTmaLoads || kTmaStores) copy_engine_fence();
             if constexpr (Buffers > 2) {
-                // The buffer stored last time is free by now.
+                // The buffer of the previous store is free by now.
                 if (tile != first) {
                     wait_stored();
                     load_tile(tile + (Buffers - 1) * groups, tiles, b == 0 ? Buffers - 1 : b - 1);
@@ -198,7 +199,7 @@ struct TileRing {
                 phase ^= 1;
             }
         }
-        // Shared memory has to stay until the copy engine has read it.
+        // A block must not exit before bulk stores have read its shared memory.
         if (kTmaStores && group.thread == 0) wait_stores_read<0>();
     }
 };

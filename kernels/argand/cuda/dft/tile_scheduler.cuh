@@ -1,5 +1,7 @@
-// Tiles from one counter for all groups of all blocks: some multiprocessors are slower at memory than
-// others, and equal shares would wait for them.
+// The dynamic tile scheduler of the tile ring: groups of all blocks fetch tiles from one atomic
+// counter, because some multiprocessors have slower access to memory and equal shares would wait
+// for them. `run_dynamic` serves groups of one warp, `run_relayed` groups that pass buffers on to
+// each other.
 #pragma once
 #include "tile_ring.cuh"
 
@@ -11,11 +13,12 @@ struct ScheduledTileRing : TileRing<Warps, Buffers, WideCopies, false, layout, l
     static constexpr bool kTma = Base::kTmaLoads && Base::kTmaStores;
     static constexpr bool kDynamic = kTma && Warps == 1;
 
-    // `work(buffer)` for tiles of a lone warp. The first few are dealt out, and the next number is asked for long before it is needed.
+    // `compute(buffer)` for tiles of a group of one warp. The first tiles are static; the next
+    // index is fetched long before it is needed.
     template <typename Compute>
     __device__ __forceinline__ void run_dynamic(int first, int groups, int tiles,
                                                 uint32* tile_counter, Compute compute) const {
-        static_assert(kDynamic, "a warp's first lane asks the engine for all");
+        static_assert(kDynamic, "one lane of the warp issues all copies");
         constexpr int kPrefetch = Buffers == 2 ? 1 : Buffers;
         const int static_tiles = groups * kPrefetch;
         auto fetch = [&] {
@@ -65,13 +68,15 @@ struct ScheduledTileRing : TileRing<Warps, Buffers, WideCopies, false, layout, l
         }
         if (group.thread == 0) {
             wait_stores_read<0>();
-            // Every warp draws one number that is too large; who has the last one leaves the counter zero.
+            // Every warp fetches one index beyond the last tile. The warp that fetched the last
+            // index resets the counter.
             const int dynamic_tiles = tiles > static_tiles ? tiles - static_tiles : 0;
             if (fetched - static_tiles == dynamic_tiles + groups - 1) *tile_counter = 0;
         }
     }
 
-    // Says which tile a buffer has, and has it brought; one that is too large is the last.
+    // Assigns a tile to a buffer and loads it. An index beyond the last tile ends the loop of the
+    // group that waits for the buffer.
     __device__ __forceinline__ void assign(int tile, int tiles, int b,
                                            volatile int* tile_of_buffer) const {
         tile_of_buffer[b] = tile;
@@ -82,15 +87,16 @@ struct ScheduledTileRing : TileRing<Warps, Buffers, WideCopies, false, layout, l
         }
     }
 
-    // `work(buffer, between)` for tiles of this group, where `Groups` take a block's buffers in turn. The
-    // first tiles are dealt out; for each that it has done a group draws another one's number and has it
-    // brought to the buffer that it had, maybe for another group: by `between`, which is called where what
-    // was stored last has long been read. `numbers` say which tile a buffer has; they only grow.
+    // `compute(buffer, refill)` for tiles of this group, where the groups of a block take its
+    // buffers in turn. The first tiles are static. For each tile a group fetches another index, and
+    // loads that tile into the buffer that it has stored, possibly for another group. `compute`
+    // calls `refill`, which does so, at a point where the last store has long been read. The tile
+    // indices of a buffer only grow.
     template <int Groups, typename Compute>
     __device__ __forceinline__ void run_relayed(int tiles, uint32* tile_counter,
                                                 volatile int* tile_of_buffer,
                                                 Compute compute) const {
-        static_assert(kTma && Buffers > Groups, "others' tiles come by engine");
+        static_assert(kTma && Buffers > Groups, "bulk copies load the tiles of other groups");
         const int static_tiles = gridDim.x * Buffers;
         if (group.index == 0 && group.thread == 0)
             for (int b = 0; b < Buffers; ++b)
@@ -100,7 +106,7 @@ struct ScheduledTileRing : TileRing<Warps, Buffers, WideCopies, false, layout, l
             if (stored_buffer < 0 || group.thread != 0) return;
             wait_stores_read<0>();
             assign(reassigned, tiles, stored_buffer, tile_of_buffer);
-            // As many numbers are drawn as there are tiles: who has the last one is the last to draw.
+            // As many indices are fetched as there are tiles, so the last one is fetched last.
             if (reassigned == static_tiles + tiles - 1) *tile_counter = 0;
         };
         for (;;) {
@@ -121,9 +127,9 @@ struct ScheduledTileRing : TileRing<Warps, Buffers, WideCopies, false, layout, l
                 phase ^= 1;
             }
         }
-        group.sync();  // all know that it was the last
+        group.sync();  // all threads have read that there is no further tile
         refill();
-        // Who waits for the buffer that had none has to know, too.
+        // The group that waits for this buffer next has to end, too.
         if (group.thread == 0) assign(tiles, tiles, b, tile_of_buffer);
     }
 };

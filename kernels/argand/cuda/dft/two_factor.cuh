@@ -1,4 +1,6 @@
-// Transforms of length N1 N2, one at a time for each group of warps.
+// The two-factor kernel: transforms of length N1 N2 by two fused stages of folded products
+// (two_factor_stages.cuh). Each group of warps takes transform after transform from the tile ring,
+// and a transform stays in shared memory between the stages.
 #pragma once
 #include "two_factor_stages.cuh"
 
@@ -6,11 +8,11 @@ struct TwoFactorPlan {
     Precision precision;
     int n1;
     int n2;
-    int warps;
-    int m_tiles;
-    int groups;
-    int buffers;
-    bool wide_copies;  // 16 bytes a copy
+    int warps;         // of a group
+    int m_tiles;       // of 16 columns n2, per warp in the first stage
+    int groups;        // of a block, one transform each
+    int buffers;       // per group
+    bool wide_copies;  // of 16 bytes, or TMA
 
     constexpr TwoFactorStages stages() const { return {precision, n1, n2, warps, m_tiles}; }
     constexpr int threads() const { return groups * warps * kWarp; }
@@ -41,7 +43,7 @@ __device__ __forceinline__ void dft_two_factor(const DftArguments& args) {
     constexpr int kGroupBytes = plan.buffers * Ring::kBytes;
     unsigned char* const barriers = memory + plan.groups * kGroupBytes;
     float* const scratch = reinterpret_cast<float*>(barriers + plan.groups * plan.buffers * 8);
-    // A transform is a tile, and all of its lines are there.
+    // A tile is one transform, so all of its lines are valid.
     const Ring ring{
         group,
         {const_cast<float2*>(args.x), args.x_stride, input.width, args.rows * input.lines},

@@ -1,27 +1,29 @@
-// A transform of length N1 N2 in shared memory, by a group of warps. With n = N2 n1 + n2 and
-// k = k1 + N1 k2,
+// The two stages of a transform of length N1 N2 in shared memory, by a group of warps: folded
+// products over n1, twiddles, folded products over n2. With n = N2 n1 + n2 and k = k1 + N1 k2,
 //
 //     X[k1 + N1 k2] = sum_n2 W_N2^(n2 k2)  W_N^(n2 k1)  sum_n1 W_N1^(n1 k1) x[N2 n1 + n2].
 //
-// It lies as N1 lines of N2 and comes out as N2 lines of N1, both in natural order: each warp keeps
-// its sums of the first stage in registers until every warp has read, and then writes them transposed.
+// The input is N1 lines of N2, the output N2 lines of N1, both in natural order: each warp keeps
+// its accumulators of the first stage in registers until all warps have read, then writes them
+// transposed.
 #pragma once
 #include "folded_product.cuh"
 #include "tile_ring.cuh"
 
 struct TwoFactorStages {
     Precision precision;
-    int n1;       // N1
-    int n2;       // N2
+    int n1;
+    int n2;
     int warps;    // of a transform
-    int m_tiles;  // sixteens of n2 that a warp has in the first stage
+    int m_tiles;  // of 16 columns n2, per warp in the first stage
 
     constexpr int length() const { return n1 * n2; }
     constexpr FoldedTable n1_table() const { return {n1, 1, precision, 2}; }
     constexpr FoldedTable n2_table() const { return {n2, 1, precision, 4}; }
     constexpr TileLayout input_layout() const { return {n1, n2, padded(n2)}; }
     constexpr TileLayout output_layout() const { return {n2, n1, padded(n1)}; }
-    // Powers of two that a stage divides by: no more than sums can grow.
+    // A stage divides by 2^downscale_exponent, the most that its sums can grow, so that fp16 does
+    // not overflow.
     constexpr int downscale_exponent(int size) const {
         int exponent = 0;
         while (precision.scaled && (1 << exponent) < size) ++exponent;
@@ -36,8 +38,8 @@ __device__ constexpr float negative_power_of_two(int exponent) {
     return power;
 }
 
-// What both stages need beside the numbers. `twiddles` has W_N^(n2 k1) in the order in which lanes
-// need them, two k1 at a time; `turns` has W_N2^n2, with which W_N^(n2 (N1 - k1)) is made of them.
+// Tables of both stages. `twiddles` has W_N^(n2 k1) in fragment order, two k1 at a time. From these
+// and from `mirror_twiddles`, W_N2^n2, follow those of mirrored columns, W_N^(n2 (N1 - k1)).
 struct StageTables {
     const uint4* n1_table;
     const uint4* n2_table;
@@ -60,7 +62,8 @@ __device__ __forceinline__ void first_stage(float2* tile, const StageTables& tab
     FoldedAccumulator<folded, kMTiles> accumulator;
     float2 x0[kMTiles][2];
     {
-        // Lanes beyond the last n2 repeat it, so that they read nothing that another warp writes.
+        // Lanes beyond the last n2 read it again, so that they read nothing that another warp
+        // writes.
         const float2* column[kMTiles][2];
         float scales[kMTiles][2];
 #pragma unroll
@@ -83,7 +86,7 @@ __device__ __forceinline__ void first_stage(float2* tile, const StageTables& tab
                 x0[m][row] = {x.x * scale * kSumScale, x.y * scale * kSumScale};
             }
     }
-    group.sync();  // everything has been read: results take its place
+    group.sync();  // the tile has been read: results overwrite it
 #pragma unroll
     for (int m = 0; m < kMTiles; ++m)
 #pragma unroll
@@ -112,8 +115,8 @@ __device__ __forceinline__ void first_stage(float2* tile, const StageTables& tab
     group.sync();
 }
 
-// In place: lines are n2 before and k2 after. `finish(k, value, valid)` is what is written for X_k;
-// `unit`, `factor` and `valid` are of `folded_epilogue`.
+// In place: lines are n2 before and k2 after. `finish(k, value, valid)` returns what is written for
+// X_k. `sum_scale`, `table_scale` and `valid` are those of `folded_epilogue`.
 template <TwoFactorStages plan, typename Finish>
 __device__ __forceinline__ void second_stage(float2* tile, const StageTables& tables,
                                              float sum_scale, float table_scale, Finish finish) {
@@ -156,7 +159,7 @@ __device__ __forceinline__ void second_stage(float2* tile, const StageTables& ta
     }
 }
 
-// The largest magnitude of a real or imaginary part among the lines.
+// Absmax of a tile, over real and imaginary parts.
 template <int Warps, TileLayout layout>
 __device__ __forceinline__ float tile_absmax(const float2* tile, float* scratch,
                                              const TileGroup<Warps>& group) {
