@@ -77,3 +77,23 @@ def test_what_vanishes_in_fp64_may_come_back_by_rounding_the_input():
     np.testing.assert_array_equal(got, 0.5)
     found = assess_softmax(reference, got, PRECISIONS["bf16"], backend="cpu")
     assert "times its bound" not in found.reason
+
+
+def test_a_value_just_above_the_range_may_be_flushed_and_an_error_beyond_that_may_not():
+    """Computed a little below 2^-126 it becomes 0 on a GPU: the error is the whole value."""
+    row = PRECISIONS["fp32"]
+    x = np.zeros((1, 64), np.float32)
+    x[0, 1] = np.nextafter(np.float32(np.log(63) - 126 * np.log(2)), np.float32(0))
+    reference = softmax_reference(x)
+    assert 1 < reference.values[0, 1] * 2.0**126 < 1 + 2.0**-16
+    flushed = reference.values.astype(np.float32)
+    flushed[0, 1] = 0
+    found = assess_softmax(reference, flushed, row, backend="cuda")
+    assert found.verified, found.reason
+    x[0, 1] += np.log(2)  # twice the smallest normal number
+    reference = softmax_reference(x)
+    planted = reference.values.astype(np.float32)
+    planted[0, 1] = 0
+    found = assess_softmax(reference, planted, row, backend="cuda")
+    assert not found.verified
+    assert "an element of row 0 is off by" in found.reason
