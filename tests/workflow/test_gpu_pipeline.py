@@ -68,7 +68,8 @@ class Machine:
         ]  # fmt: skip
         given = ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID")
         inherited = {name: value for name, value in os.environ.items() if name not in given}
-        path = map(str, (self.folder, self.root, self.root / "kernels"))
+        path = [*map(str, (self.folder, self.root, self.root / "kernels"))]
+        path += filter(None, [os.environ.get("PYTHONPATH")])  # packages may be there alone
         return subprocess.Popen(
             command,
             cwd=self.folder,
