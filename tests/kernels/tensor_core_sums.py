@@ -27,10 +27,10 @@ def exponents(x: Array) -> Array:
     return np.where(x == 0, -900, np.frexp(x)[1] - 1)
 
 
-def added(sums: Array, rows: Array, columns: Array) -> Array:
-    """One instruction: (m, n) += (m, 16) @ (16, n)."""
+def added(sums: Array, rows: Array, columns: Array, extra_bits: int = EXTRA_BITS) -> Array:
+    """One instruction: (m, n) += (m, d) @ (d, n)."""
     products = rows[:, :, None] * columns[None]
     largest = np.maximum(exponents(sums), exponents(products).max(axis=1))
-    spacing = np.ldexp(1.0, largest - 23 - EXTRA_BITS)
+    spacing = np.ldexp(1.0, largest - 23 - extra_bits)
     total = cut_to(sums, spacing) + cut_to(products, spacing[:, None]).sum(axis=1)
     return cut_to(total, np.ldexp(1.0, exponents(total) - 23))

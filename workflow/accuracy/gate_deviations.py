@@ -23,7 +23,7 @@ from workflow.accuracy.bounds import (
     truncations,
     underflow,
 )
-from workflow.accuracy.probabilistic import PRODUCT_CUT, concentration, deviations
+from workflow.accuracy.probabilistic import PRODUCT_TRUNCATION, concentration, deviations
 from workflow.accuracy.references import Array
 
 _IN_RANGE = 1024.0
@@ -107,10 +107,10 @@ def _gate_deviation(precision: Precision, width: int, backend: str) -> float:
     if not cores:
         sums = u * math.sqrt((2 * k + len(used.products) + 2) / 3)
     elif used.terms == 1:
-        sums = u * PRODUCT_CUT * math.sqrt(2 * k)
+        sums = u * PRODUCT_TRUNCATION * math.sqrt(2 * k)
     else:
         instructions = 2 * math.ceil(k / MMA_DEPTH)
-        sums = u * math.sqrt(2 * k * PRODUCT_CUT**2 + instructions + 2)
+        sums = u * math.sqrt(2 * k * PRODUCT_TRUNCATION**2 + instructions + 2)
     lost = 2 * math.sqrt(2) * underflow(used, backend).of_largest * k
     return math.hypot(v, sums) + lost
 

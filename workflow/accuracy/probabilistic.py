@@ -4,8 +4,8 @@ A worst-case bound lets every rounding err by its most and in the same direction
 independently of each other (Higham and Mary, "A new approach to probabilistic rounding error
 analysis", 2019), so errors add in quadrature: n roundings of relative size u in the 2-norm are
 sqrt(n) u and not n u. A rounding to nearest is within u of what it rounds, which is taken for its
-deviation (Hoeffding), though a uniform error has u / sqrt(3). A truncation is within 2 u, always in
-the same direction: its mean u adds linearly, its products' 2 / sqrt(3) u in quadrature.
+deviation (Hoeffding), though a uniform error has u / sqrt(3). Tensor cores truncate: a truncation
+has a mean, which adds linearly (`PRODUCT_TRUNCATION`, `SUM_TRUNCATION`).
 
 An error vector of n such components with a deviation s together is longer than
 s sqrt(1 + 2 sqrt(t / n) + 2 t / n) with a probability of at most e^-t (Hsu, Kakade, Zhang, "A tail
@@ -19,8 +19,10 @@ independent (`coherence`), nor are those of a gate that a circuit repeats.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from argand import Precision
+from argand.runtime.plan import MMA_DEPTH
 
 from workflow.accuracy.bounds import (
     PROMOTED_EVERY,
@@ -32,10 +34,38 @@ from workflow.accuracy.promotion import promotions
 
 FAILURE = 1e-9
 """Probability that a right result is beyond a probabilistic bound."""
-PRODUCT_CUT = 2 / math.sqrt(3)
-"""Deviation of a truncated product of either sign, in u of the sum that it is aligned to."""
-SPLIT_DEPTH = 8
-"""Products that an instruction sums at once where split precisions promote (tf32; fp16 has 16)."""
+EXTRA_BITS = 1
+"""Bits below the accumulator's last place that tensor cores keep of what they align, at least.
+
+Ampere keeps one, Hopper two (Khattak and Mikaitis, "Accurate Models of NVIDIA Tensor Cores", 2025,
+arXiv 2512.07004; `benchmarks.gate_cut` finds Hopper's). Volta kept none (Fasi and others, 2021).
+"""
+PRODUCT_TRUNCATION = 2.0 ** (1 - EXTRA_BITS) / math.sqrt(3)
+"""Deviation of a truncated product of either sign, in u of the largest addend.
+
+The product loses less than 2^-EXTRA_BITS places of that addend, a place being at most 2 u of it.
+"""
+SUM_TRUNCATION = 1.0
+"""Mean of what the sum loses in one of our instructions, of `MMA_DEPTH` products, in u of the sum.
+
+Truncated from b more bits it loses (1 - 2^-b) u. Hopper adds all products at once, with b = 2: 3/4.
+Ampere adds them in two halves (Khattak and Mikaitis), with b = 1: twice 1/2.
+"""
+SUM_DEVIATION = 1 / math.sqrt(2)
+"""Deviation of that: of 0 or 1 u twice (Ampere); 0, 1/2, 1 or 3/2 u have less (Hopper)."""
+MIXED_DEPTH = PROMOTED_EVERY // 2
+"""The mma.sync kernels of split precisions promote at least this often (four warps share twice as
+much of k). They add the small products of an instruction's k next to its large ones."""
+
+
+class Sums(NamedTuple):
+    """What sums are off by, relative to the root mean square of partial sums.
+
+    ``mean`` is common to all elements, ``deviation`` each one's own.
+    """
+
+    mean: float
+    deviation: float
 
 
 def concentration(components: float, tests: float = 1) -> float:
@@ -47,35 +77,55 @@ def concentration(components: float, tests: float = 1) -> float:
     return math.sqrt(1 + 2 * math.sqrt(t / max(components, 1)) + 2 * t / max(components, 1))
 
 
+def length_within(mean: float, deviation: float, components: float) -> float:
+    """What the length of an error vector exceeds with `FAILURE`.
+
+    With m the mean, of this length, and e the rest, |m + e|^2 = |m|^2 + 2 m.e + |e|^2. Here |e| is
+    judged by its `concentration`, and m.e is one number that deviates by |m| ``deviation`` /
+    sqrt(n).
+    """
+    cross = deviations(1) * deviation / math.sqrt(max(components, 1))
+    rest = concentration(components, 2) * deviation
+    return math.sqrt(mean**2 + 2 * mean * cross + rest**2)
+
+
 def deviations(tests: float) -> float:
     """Factor from one component's deviation to what the largest of so many stays within."""
     return math.sqrt(2 * math.log(2 * max(tests, 1) / FAILURE))
 
 
-def accumulation_deviation(
-    precision: Precision, k: int, backend: str, coherence: float = 1
-) -> float:
-    """Deviation of the sums of a product, relative to the root mean square of partial sums.
+def accumulation_errors(precision: Precision, k: int, backend: str, coherence: float = 1) -> Sums:
+    """The mean and the deviation of the sums of a product over k.
 
     IEEE arithmetic rounds 2 k partial sums of a part, and the P sums of a split's products.
 
-    Tensor cores truncate (`bounds.truncations`): all means add up. Split precisions promote their
-    sums every `PROMOTED_EVERY` at most: the means of a slice's instructions are relative to the
-    slice's own partial sums, so those of all slices add up to as much of the whole as one slice's
-    of itself; products of either sign and promotions count in quadrature. Products of small terms
-    have sums too small to count.
+    Tensor cores truncate (`bounds.truncations`): at one-term precisions all means add up, products'
+    too, by at most u each. Split precisions promote their sums: the means of a slice of k are
+    relative to the slice's own partial sums, so those of all slices add up to as much of the whole
+    as one slice's of itself (`slice_truncations`). Promotions count in quadrature.
 
     ``coherence`` says by how much roundings to nearest exceed independent ones on the data at hand.
     """
     u, count = accumulator_roundoff(precision), len(precision.products)
     if not k:
-        return 0.0
+        return Sums(0.0, 0.0)
     if not on_tensor_cores(precision, backend):
-        return coherence * u * math.sqrt(2 * k + count)
+        return Sums(0.0, coherence * u * math.sqrt(2 * k + count))
     if count == 1:
-        return truncations(k) * u
-    depth = min(k, PROMOTED_EVERY)
-    means = 2 * math.ceil(depth / SPLIT_DEPTH)
-    cuts = PRODUCT_CUT * math.sqrt(2 * depth)
-    added = coherence * math.sqrt(promotions(k))
-    return u * (means + math.hypot(cuts, added))
+        # A loss between 0 and 2 u deviates by u / sqrt(3) from its mean.
+        return Sums(truncations(k) * u, u * math.sqrt(truncations(k) / 3))
+    instructions, products = slice_truncations(precision, k)
+    squares = SUM_DEVIATION**2 * instructions + PRODUCT_TRUNCATION**2 * products
+    added = coherence**2 * promotions(k)
+    return Sums(SUM_TRUNCATION * instructions * u, u * math.sqrt(squares + added))
+
+
+def slice_truncations(precision: Precision, k: int) -> tuple[int, int]:
+    """Instructions and products of one part that meet sums as large as a slice's, at most.
+
+    In a slice of `MIXED_DEPTH` of mma.sync those of all P products of terms do. The wgmma kernels
+    add the small products of up to `PROMOTED_EVERY` first, while sums are small: of twice the depth
+    one of the P counts, which is less.
+    """
+    depth, count = min(k, MIXED_DEPTH), len(precision.products)
+    return 2 * count * math.ceil(depth / MMA_DEPTH[precision.operand.name]), 2 * count * depth

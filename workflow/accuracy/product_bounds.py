@@ -11,7 +11,7 @@ from argand.precision import FP64, PRECISIONS
 
 from workflow.accuracy import bounds
 from workflow.accuracy.lines import norm_along
-from workflow.accuracy.probabilistic import accumulation_deviation, concentration
+from workflow.accuracy.probabilistic import accumulation_errors, length_within
 from workflow.accuracy.references import Array, ProductReference
 from workflow.accuracy.whole_error import LIMIT, WholeError
 
@@ -36,7 +36,7 @@ def relative_bounds(
     |beta| |C|, and || |A| |B| ||_F <= ||A||_F ||B||_F for each product of a batch.
 
     Probable: what rounding the operands does is no matter of chance, as the rule is known; its norm
-    is at most `LIMIT` times the estimate of ``whole``. Sums add `accumulation_deviation` times the
+    is at most `LIMIT` times the estimate of ``whole``. Sums add `accumulation_errors` times the
     partial sums, and the fp64 reference the same at its precision.
     """
     coefficient = bounds.product_bound(
@@ -52,8 +52,8 @@ def relative_bounds(
 
     u = bounds.accumulator_roundoff(precision)
     coherence = reference.coherence if reference.k else 1.0
-    summed = accumulation_deviation(precision, reference.k, backend, coherence)
-    exact = accumulation_deviation(PRECISIONS["fp64"], reference.k, "cpu", coherence)
+    summed = accumulation_errors(precision, reference.k, backend, coherence)
+    exact = accumulation_errors(PRECISIONS["fp64"], reference.k, "cpu", coherence)
     elements = 2.0 * math.prod(reference.shape)
     scaled = bounds.scaling_roundings(reference.alpha, reference.beta) * size
     if reference.beta:
@@ -62,7 +62,8 @@ def relative_bounds(
     probable = LIMIT * whole.rounding + math.sqrt(2) * (
         scalars * magnitude + _lost(reference, precision, backend, 0.0)
     )
-    probable += concentration(elements) * ((summed + exact) * whole.partial_sums + ends)
+    own = (summed.deviation + exact.deviation) * whole.partial_sums + ends
+    probable += length_within(summed.mean * whole.partial_sums, own, elements)
     # What overflows is no bound, and a NaN would be one that nothing is within.
     worst = worst if worst == worst else math.inf
     return Bounds(worst / size, probable / size)

@@ -30,7 +30,14 @@ from argand.rounding import scale_exponents, split
 
 from workflow.accuracy import bounds
 from workflow.accuracy.coherence import coherence
-from workflow.accuracy.probabilistic import PRODUCT_CUT, SPLIT_DEPTH, deviations
+from workflow.accuracy.probabilistic import (
+    MIXED_DEPTH,
+    PRODUCT_TRUNCATION,
+    SUM_DEVIATION,
+    SUM_TRUNCATION,
+    deviations,
+    slice_truncations,
+)
 from workflow.accuracy.references import Array, ProductReference
 
 BLOCK = 64
@@ -185,8 +192,9 @@ def _probable(sides: Sides, a: Array, b: Array, partial: Array) -> Array:
 
     ``partial`` (k, columns) are at least the moduli of the partial sums. The roundings of a part's
     2 k partial sums add in quadrature, those of slices of k that were summed apart too: a slice's
-    are differences of two partial sums. What tensor cores cut adds up in a straight sum but for
-    products, which have either sign; split precisions cut relative to the sums of a slice alone.
+    are differences of two partial sums. What tensor cores truncate adds up in a straight sum but
+    for products, which have either sign; at split precisions it is relative to the sums of a slice
+    alone (`probabilistic.slice_truncations`).
     """
     precision, k = sides.precision, sides.reference.k
     u = bounds.accumulator_roundoff(precision)
@@ -199,12 +207,14 @@ def _probable(sides: Sides, a: Array, b: Array, partial: Array) -> Array:
         return np.asarray(rounded)
     if len(precision.products) == 1:
         means = bounds.truncations(k) * u * math.sqrt(2) * partial.mean(axis=0)
-        return np.asarray(means + strength * PRODUCT_CUT * u * 2 * np.sqrt(squares))
-    starts, depth = np.arange(0, k, bounds.PROMOTED_EVERY), min(k, bounds.PROMOTED_EVERY)
+        return np.asarray(means + strength * PRODUCT_TRUNCATION * u * 2 * np.sqrt(squares))
+    starts = np.arange(0, k, MIXED_DEPTH)
+    instructions, products = slice_truncations(precision, k)
     local = np.add.reduceat(np.abs(a)[:, None] ** 2 * np.abs(b) ** 2, starts, axis=0)
     ends = np.diff(partial[np.append(starts[1:], k) - 1], axis=0, prepend=0)
     longest = np.maximum(np.sqrt(local), np.abs(ends))
-    means = 2 * math.ceil(depth / SPLIT_DEPTH) * longest.sum(axis=0)
-    cuts = PRODUCT_CUT * math.sqrt(2 * depth) * np.sqrt((longest**2).sum(axis=0))
+    means = SUM_TRUNCATION * instructions * longest.sum(axis=0)
+    each = math.sqrt(SUM_DEVIATION**2 * instructions + PRODUCT_TRUNCATION**2 * products)
+    truncated = each * np.sqrt((longest**2).sum(axis=0))
     added = apart * np.sqrt(2 * (partial[starts] ** 2).sum(axis=0) + squares / k)
-    return np.asarray(u * (means + strength * (cuts + added)))
+    return np.asarray(u * (means + strength * (truncated + added)))

@@ -27,7 +27,7 @@ from workflow.accuracy.bounds import (
     on_tensor_cores,
     operand_roundoff,
 )
-from workflow.accuracy.probabilistic import PRODUCT_CUT
+from workflow.accuracy.probabilistic import PRODUCT_TRUNCATION
 from workflow.accuracy.transform_bounds import FastPlan, lost_to_range, radices_of
 
 _TWIDDLE = 3.0
@@ -71,7 +71,7 @@ def stage_deviation(precision: Precision, length: int, backend: str) -> float:
     if not on_tensor_cores(precision, backend):
         return operands + u * u * (half + count + 6)
     means = _PARTIAL * u * math.ceil(half / MMA_DEPTH[precision.operand.name])
-    return operands + means**2 + u * u * (PRODUCT_CUT**2 * half + count + 6)
+    return operands + means**2 + u * u * (PRODUCT_TRUNCATION**2 * half + count + 6)
 
 
 def factors_deviation(precision: Precision, factors: Sequence[int], backend: str) -> float:

@@ -220,14 +220,17 @@ class _Inner:
     def times(self, left: Array, weight: float) -> tuple[Array, Array, float]:
         """A (B x), what rounding adds to it, and mean squared norms over prefixes of k.
 
-        The last are of ``weight`` times partial sums.
+        The last are of ``weight`` times partial sums; between `CUTS` they are taken to be linear.
         """
         wide = left.astype(complex)
         product = np.zeros((*left.shape[:2], self.exact.shape[-1]), complex)
-        sums = 0.0
+        sums = before = 0.0
         for start, stop in zip(self.edges[:-1], self.edges[1:], strict=True):
             product = product + wide[:, :, start:stop] @ self.exact[:, start:stop]
-            sums += _square(product * weight) / (len(self.edges) - 1)
+            after = _square(product * weight)
+            # Over the prefixes start + 1 to stop.
+            sums += ((stop - start) * (before + after) + after - before) / (2 * self.edges[-1])
+            before = after
         rounded = np.zeros((1, 1, 1), complex)
         if self.rounds:
             rounded = -product

@@ -1,0 +1,172 @@
+"""Sums of split precisions as tensor cores make them, against what is probable of them.
+
+A model of both families of kernels, on tensor cores of Ampere and of Hopper: these differ in how
+many products they add at once and in how many bits they keep (`probabilistic.EXTRA_BITS`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from argand import PRECISIONS, Precision
+from argand.device import arch_for
+from argand.gemm.sm80_plan import candidates as mma_candidates
+from argand.runtime.plan import MMA_DEPTH
+
+from tests.kernels.tensor_core_sums import added
+from workflow.accuracy import assess_product, product_reference
+from workflow.accuracy.probabilistic import (
+    MIXED_DEPTH,
+    SUM_DEVIATION,
+    SUM_TRUNCATION,
+    concentration,
+    length_within,
+)
+from workflow.accuracy.suspects import operand_terms
+
+Array = npt.NDArray[Any]
+SPLIT = [name for name, row in PRECISIONS.items() if row.terms > 1]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """How a kernel sums.
+
+    Attributes:
+        mixed: small products beside large ones, and what a promotion rounds carried on (mma.sync);
+            else a stage's small products first (wgmma).
+        share: of an instruction's products that are added at once.
+        extra_bits: kept of what is aligned.
+        slices: instructions' k between two promotions.
+    """
+
+    mixed: bool
+    share: float
+    extra_bits: int
+    slices: int
+
+    def product(self, a: Array, b: Array, precision: Precision) -> Array:
+        """(m, k) @ (k, n)."""
+        step = MMA_DEPTH[precision.operand.name]
+        depth = step * self.slices
+        missing = -a.shape[1] % depth
+        left = [np.pad(x, ((0, 0), (0, missing))) for x in operand_terms(a, precision, -1)]
+        right = [np.pad(x, ((0, missing), (0, 0))) for x in operand_terms(b, precision, -2)]
+        parts = []
+        for first, second, sign in (("real", "imag", -1), ("imag", "real", 1)):
+            total, carried = np.zeros((2, len(a), b.shape[1]))
+            for start in range(0, left[0].shape[1], depth):
+                sums = carried if self.mixed else np.zeros_like(total)
+                for k, i, j in self._order(precision, range(start, start + depth, step)):
+                    for x, y in (
+                        (left[i].real, getattr(right[j], first)),
+                        (left[i].imag, sign * getattr(right[j], second)),
+                    ):
+                        sums = self._instruction(sums, x[:, k : k + step], y[k : k + step])
+                rounded = _fp32(total + sums)
+                carried, total = _fp32(sums - _fp32(rounded - total)), rounded
+            parts.append(total)
+        return np.asarray((parts[0] + 1j * parts[1]).astype(np.complex64))
+
+    def _order(self, precision: Precision, steps: range) -> list[tuple[int, int, int]]:
+        if self.mixed:
+            return [(k, *pair) for k in steps for pair in precision.products]
+        return [(k, *pair) for pair in precision.products for k in steps]
+
+    def _instruction(self, sums: Array, rows: Array, columns: Array) -> Array:
+        at_once = int(rows.shape[1] * self.share)
+        for k in range(0, rows.shape[1], at_once):
+            sums = added(sums, rows[:, k : k + at_once], columns[k : k + at_once], self.extra_bits)
+        return sums
+
+
+def _fp32(x: Array) -> Array:
+    return x.astype(np.float32).astype(float)
+
+
+def kernels(precision: Precision) -> dict[str, Kernel]:
+    """The deepest slices of each family."""
+    mixed = MIXED_DEPTH // MMA_DEPTH[precision.operand.name]
+    return {
+        "Ampere": Kernel(True, 0.5, 1, mixed),
+        "Hopper": Kernel(True, 1, 2, mixed),
+        "wgmma": Kernel(False, 1, 2, 3),
+    }
+
+
+def numbers(rng: np.random.Generator, kind: str, shape: tuple[int, int]) -> Array:
+    if kind == "normal":
+        x = rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
+    elif kind == "positive":  # truncations of products, too, have one sign
+        x = rng.random(shape) + 1j * rng.random(shape)
+    else:  # of one phase and of one size
+        x = (1 + 1j) * rng.uniform(0.9, 1.1, shape)
+    return np.asarray(x.astype(np.complex64))
+
+
+@pytest.mark.parametrize("kernel", ["Ampere", "Hopper", "wgmma"])
+@pytest.mark.parametrize("name", SPLIT)
+def test_split_sums_are_within_what_is_probable(name: str, kernel: str) -> None:
+    rng, precision = np.random.default_rng(17), PRECISIONS[name]
+    model, shares = kernels(precision)[kernel], []
+    for kind in ("normal", "positive", "near"):
+        for k in (5, 16, 32, 64, 200):
+            a, b = numbers(rng, kind, (12, k)), numbers(rng, kind, (k, 10))
+            result = model.product(a, b, precision)
+            found = assess_product(product_reference(a, b), result, precision, backend="cuda")
+            assert found.verified, found.reason
+            assert found.rel_frobenius is not None
+            assert found.bound is not None
+            shares.append(found.rel_frobenius / found.bound)
+    # Not idle: Ampere's are the largest that the bound is made for.
+    assert max(shares) > {"Ampere": 0.6, "Hopper": 0.3, "wgmma": 0.15}[kernel]
+
+
+def test_sums_that_are_promoted_a_third_as_often_are_not() -> None:
+    rng, precision = np.random.default_rng(18), PRECISIONS["3xtf32"]
+    a, b = numbers(rng, "positive", (12, 1024)), numbers(rng, "positive", (1024, 10))
+    model = Kernel(True, 0.5, 1, 3 * MIXED_DEPTH // MMA_DEPTH["tf32"])
+    result = model.product(a, b, precision)
+    found = assess_product(product_reference(a, b), result, precision, backend="cuda")
+    assert found.verdict == "suspect"
+
+
+@pytest.mark.parametrize(("share", "extra_bits"), [(0.5, 1), (1, 2)])
+def test_an_instruction_loses_what_is_said_of_its_sum(share: float, extra_bits: int) -> None:
+    """Small products of either sign beside a sum just above a power of two, in its u."""
+    rng, count = np.random.default_rng(19), 4000
+    sums = np.ldexp(rng.integers(2**23, 2**23 + 2**17, (1, count)), -23).astype(float)
+    small = np.ldexp(rng.integers(-(2**14), 2**14, (16, count)), -30).astype(float)
+    model = Kernel(True, share, extra_bits, 1)
+    exact = sums + small.sum(axis=0)
+    lost = (exact - model._instruction(sums, np.ones((1, 16)), small)) * 2.0**24
+    spread = float(lost.std()) / math.sqrt(count)
+    assert lost.mean() <= SUM_TRUNCATION + 5 * spread
+    assert lost.mean() >= 0.7 * SUM_TRUNCATION
+    products = 16 / 3 * 4.0 ** (1 - extra_bits)
+    assert lost.std() <= math.sqrt(SUM_DEVIATION**2 + products) * 1.05
+
+
+@pytest.mark.parametrize("name", SPLIT)
+def test_mma_plans_promote_what_a_warp_sums_as_often_as_is_said(name: str) -> None:
+    for plan in mma_candidates(PRECISIONS[name], arch_for(80)):
+        assert 0 < plan.promote_every // plan.warps_k <= MIXED_DEPTH
+
+
+def test_the_length_of_an_error_with_a_mean() -> None:
+    """It holds the longest of 1e5 draws."""
+    rng = np.random.default_rng(20)
+    for components in (1, 4, 100):
+        for mean, deviation in ((0.0, 1.0), (3.0, 1.0), (1.0, 3.0)):
+            limit = length_within(mean, deviation, components)
+            common = np.full(components, mean / math.sqrt(components))
+            own = rng.standard_normal((100_000, components)) * deviation / math.sqrt(components)
+            assert np.linalg.norm(common + own, axis=1).max() <= limit
+    assert length_within(3.0, 0.0, 10) == 3
+    assert length_within(3.0, 4.0, 1e30) == pytest.approx(5)
+    assert length_within(0.0, 1.0, 50) == concentration(50, 2)
