@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 from argand import PRECISIONS, gemm
+from argand.rounding import round_operand
 
-from workflow.accuracy import (
-    assess_state,
-    state_reference,
+from workflow.accuracy import Applied, assess_state, state_reference
+from workflow.accuracy.gate_deviations import (
+    applied_matrices,
+    evolution_probable,
+    fused_deviation,
+    known_deviation,
 )
 
 NAMES = list(PRECISIONS)
@@ -70,3 +74,56 @@ class TestStates:
     def test_a_rounded_state_is_no_reference(self):
         with pytest.raises(ValueError, match="dtype must be complex128, got complex64"):
             state_reference(np.ones(2, np.complex64))
+
+
+def unitary(rng, width):
+    return np.linalg.qr(normal(rng, 2**width, 2**width, dtype=complex))[0]
+
+
+class TestRepeatedMatrices:
+    """A matrix that is applied again moves the state in the same direction again."""
+
+    def moved(self, matrices, precision):
+        """How far a random state of as many qubits as a matrix has is moved by rounding them."""
+        rng = np.random.default_rng(31)
+        exact = rounded = normal(rng, len(matrices[0]), dtype=complex)
+        for matrix in matrices:
+            exact = matrix @ exact
+            rounded = round_operand(matrix.astype(precision.output), precision) @ rounded
+        return np.linalg.norm(rounded - exact) / np.linalg.norm(exact)
+
+    @pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16"])
+    def test_repeats_add_up_linearly_and_different_ones_do_not(self, precision):
+        rng, row, count = np.random.default_rng(30), PRECISIONS[precision], 64
+        phases = [np.diag(np.exp(2j * np.pi * rng.random(16))) for _ in range(count)]
+        for matrices in (phases, count * phases[:1]):
+            error = self.moved(matrices, row)
+            applied = applied_matrices(matrices, count * [4])
+            assert error / 2 <= known_deviation(matrices, row) <= 2 * error
+            assert error <= fused_deviation(applied, row)
+        # Not idle: as different matrices the same ones would be far beyond.
+        assert error > 2 * fused_deviation(count * [Applied(4, 1, 1)], row)
+
+    def test_what_is_counted(self):
+        rng = np.random.default_rng(33)
+        full, swap = unitary(rng, 2), np.eye(4)[[0, 2, 1, 3]]
+        nearly = swap + np.where(swap == 1, 1e-15, 0)  # the same, fused in another order
+        assert applied_matrices([full, swap, nearly, 1j * swap], [2, 2, 2, 3]) == [
+            Applied(2, 4, 1), Applied(2, 1, 2), Applied(2, 1, 2), Applied(3, 1, 1)
+        ]  # fmt: skip
+
+    @pytest.mark.parametrize("backend", ["cpu", "cuda"])
+    @pytest.mark.parametrize("precision", ["fp32", "3xtf32", "3xfp16"])
+    def test_products_with_zero_cost_nothing(self, precision, backend):
+        row = PRECISIONS[precision]
+
+        def probable(terms):
+            return evolution_probable(
+                row, 50 * [Applied(6, terms, 1)], backend, amplitudes=1 << 20, matrices=0.0
+            )
+
+        found = [probable(terms) for terms in (1, 2, 8, 64)]
+        for part in (0, 1):
+            sizes = [one[part] for one in found]
+            assert sizes == sorted(sizes)
+            assert sizes[-1] > 2 * sizes[0]

@@ -5,10 +5,11 @@ from argand import PRECISIONS, plan_circuit
 from argand.device import cpu
 from pydantic import ValidationError
 
+from workflow.accuracy import Applied
 from workflow.accuracy.gate_bounds import evolution_bound
 from workflow.data import power
 from workflow.methods.circuits import CircuitError
-from workflow.methods.fused_gates import described, gates_in, in_words, widths_in
+from workflow.methods.fused_gates import described, gates_in, in_words, passes_in
 from workflow.storage.inputs import InputError
 from workflow.workloads.statevector import Statevector, StatevectorCase
 
@@ -82,7 +83,7 @@ def test_the_planner_fuses_for_whoever_applies_the_gates(circuit):
     assert auto.as_computed(staged, "") is staged
     row = PRECISIONS["fp64"]
     for one in (auto.argand(staged, row, cpu()), *auto.baselines(staged, cpu())):
-        passes = widths_in(one.steps)
+        passes = [found.width for found in passes_in(one.steps)]
         assert in_words(one.steps) in one.algorithm
         found = one.compute(one.prepare(staged.operands))
         applied = auto.as_computed(staged, one.steps)
@@ -103,12 +104,27 @@ def test_the_record_of_a_plan_says_what_was_planned():
     ours = one.argand(staged, PRECISIONS["fp32"], cpu())
     gates = [(gate.matrix, gate.targets) for gate in gates_in(staged.operands)]
     plan = plan_circuit(9, gates, precision="fp32")
-    assert widths_in(ours.steps) == sorted(len(one.qubits) for one in plan.passes)
+    found = passes_in(ours.steps)
+    assert [one.width for one in found] == sorted(len(one.qubits) for one in plan.passes)
     assert ours.predicted_us == pytest.approx(1e6 * plan.predicted_seconds)
-    assert widths_in(described([3, 1, 3])) == [1, 3, 3]
-    assert described([]) == ""
     assert in_words("1x3 2x7") == "3 passes of up to 7 qubits"
     assert in_words("1x3") == "1 pass of up to 3 qubits"
+
+
+def test_passes_are_written_with_their_entries_and_repeats_and_read_again():
+    swap, mixed = np.eye(4)[[0, 2, 1, 3]], np.ones((8, 8))
+    text = described([mixed, swap, swap, 1j * swap, np.eye(2)], [3, 2, 2, 2, 1])
+    assert text == "1x1n1r1 1x2n1r1 2x2n1r2 1x3n8r1"
+    assert passes_in(text) == [
+        Applied(1, 1, 1), Applied(2, 1, 1), Applied(2, 1, 2), Applied(2, 1, 2), Applied(3, 8, 1)
+    ]  # fmt: skip
+    assert passes_in("6x2n1r3") == 6 * [Applied(2, 1, 3)]
+    assert described([], []) == ""
+    assert passes_in("") == []
+    # Written before entries and matrices were: the worst that it can be.
+    assert passes_in("2x3") == 2 * [Applied(3, 8, 2)]
+    with pytest.raises(ValueError, match="passes must be like 12x4n2r3, got '3y2'"):
+        passes_in("1x1 3y2")
 
 
 def test_operands_are_flat_and_fit_together():
@@ -186,6 +202,13 @@ def test_a_circuit_without_gates_leaves_the_state(tmp_path):
     found = computed(one, staged, "tf32")
     assert np.array_equal(found, [1, 0, 0, 0, 0, 0, 0, 0])
     assert one.assess(staged, one.reference(staged), found, PRECISIONS["tf32"], "cpu").verified
+    one = statevector({"file": path}, initial="random")  # which is rounded all the same
+    staged = one.stage()
+    judged = one.assess(
+        staged, one.reference(staged), computed(one, staged, "tf32"), PRECISIONS["tf32"], "cpu"
+    )
+    assert judged.rel_frobenius > 0
+    assert judged.verified, judged.reason
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def gate_bound(precision: Precision, width: int, backend: str) -> float:
       large as the state; the others' sums are at most 2 r in norm, r the first term's roundoff.
       Adding both and the difference of real and imaginary products are two more roundings. Where
       registers do not suffice for this (`sums_apart`), all three count alike.
-    - The matrix was made larger by what is cut on average (`argand.gates.truncation`), which counts
+    - The matrix compensates the mean of what is truncated (`argand.gates.truncation`), which counts
       as an error of its entries.
     """
     used = precision if precision.terms == 1 else product_precision(precision, width)
@@ -51,10 +51,10 @@ def gate_bound(precision: Precision, width: int, backend: str) -> float:
     each = 2 * math.sqrt(2) * accumulator_roundoff(used)
     small = 2 * used.term_roundoffs[0] * (1 + used.term_roundoffs[0])
     if sums_apart(used, width):
-        cuts = gamma(truncations(k), each) + (count - 1) * small * gamma(2 * truncations(k), each)
+        lost = gamma(truncations(k), each) + (count - 1) * small * gamma(2 * truncations(k), each)
     else:
-        cuts = gamma(count * truncations(k), each)
-    sums = cuts + (1 + cuts) * gamma(2, accumulator_roundoff(used))
+        lost = gamma(count * truncations(k), each)
+    sums = lost + (1 + lost) * gamma(2, accumulator_roundoff(used))
     moved = most_given_back(used, width)
     operands = operands_bound(used, k, backend, tile=tile, moved=moved)
     return operands + math.sqrt(2) * sums * (1 + small)
@@ -69,10 +69,12 @@ def evolution_bound(
     """Relative 2-norm error of a state after gates of these widths.
 
     Exact gates keep the norm of the errors made before, so the errors compound as
-    prod (1 + e) - 1. The fp64 reference's own error is added, of gates of ``reference_widths`` or,
-    where these are not given, the same.
+    prod (1 + e) - 1, that of rounding the state to the output's type first among them. The fp64
+    reference's own error is added, of gates of ``reference_widths`` or, where these are not given,
+    the same.
     """
     exact, ours = PRECISIONS["fp64"], Counter(widths)
     theirs = Counter(widths if reference_widths is None else reference_widths)
-    own = repeated((gate_bound(precision, width, backend), n) for width, n in ours.items())
+    errors = [(gate_bound(precision, width, backend), n) for width, n in ours.items()]
+    own = repeated([(accumulator_roundoff(precision), 1), *errors])
     return own + repeated((stage_bound(exact, 2**width, "cpu"), n) for width, n in theirs.items())

@@ -8,63 +8,87 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from argand import Precision
 from argand.gates.cpu import product_precision
-from argand.gates.plan import widest_products
+from argand.gates.plan import sums_apart, widest_products
 from argand.rounding import round_operand
+from argand.runtime.plan import MMA_DEPTH
 
-from workflow.accuracy.bounds import (
-    MMA_DEPTH,
-    accumulator_roundoff,
-    on_tensor_cores,
-    operand_roundoff,
-    truncations,
-    underflow,
+from workflow.accuracy import bounds
+from workflow.accuracy.bounds import accumulator_roundoff, on_tensor_cores, operand_roundoff
+from workflow.accuracy.probabilistic import (
+    PRODUCT_TRUNCATION,
+    SUM_DEVIATION,
+    concentration,
+    deviations,
 )
-from workflow.accuracy.probabilistic import PRODUCT_TRUNCATION, concentration, deviations
 from workflow.accuracy.references import Array
 
 _IN_RANGE = 1024.0
 """What entries are multiplied by, so that small ones stay normal in fp16 as scaled ones do."""
+_DECIMALS = 9
+"""Entries that differ by less are equal: fusing gates in another order rounds them otherwise."""
 
 
-def applied_deviation(matrices: Sequence[Array], precision: Precision) -> float:
+class Applied(NamedTuple):
+    """A matrix that is applied to a state: a gate's, or that of gates fused to a pass.
+
+    Attributes:
+        width: qubits.
+        terms: most entries of a row that are not 0. A product with 0 rounds nothing.
+        times: how often the circuit applies this matrix in all, on whichever qubits.
+    """
+
+    width: int
+    terms: int
+    times: int
+
+
+def applied_matrices(matrices: Sequence[Array], widths: Sequence[int]) -> list[Applied]:
+    """One for each matrix (2^w, 2^w); a pass of one of ``widths`` may have a smaller matrix."""
+    keys = [(np.round(matrix, _DECIMALS) + 0.0).tobytes() for matrix in matrices]
+    times = Counter(keys)
+    return [
+        Applied(width, int(np.count_nonzero(matrix, axis=1).max()), times[key])
+        for matrix, width, key in zip(matrices, widths, keys, strict=True)
+    ]
+
+
+def known_deviation(matrices: Sequence[Array], precision: Precision) -> float:
     """How far rounding the matrices of a circuit moves a state, when they are applied as given.
 
     The error of a matrix is known, ||U^ - U||_F / ||U||_F. A matrix that is applied again errs in
     the same direction again, different ones in quadrature.
     """
-    times = Counter(matrix.tobytes() for matrix in matrices)
+    widths = [matrix.shape[0].bit_length() - 1 for matrix in matrices]
     total = 0.0
-    for matrix in {one.tobytes(): one for one in matrices}.values():
-        used = _used(precision, matrix.shape[0].bit_length() - 1)
+    for matrix, (width, _, times) in zip(matrices, applied_matrices(matrices, widths), strict=True):
+        used = _used(precision, width)
         held = round_operand((matrix * _IN_RANGE).astype(used.output), used) / _IN_RANGE
         error = float(np.linalg.norm(held - matrix) / np.linalg.norm(matrix))
-        total += (times[matrix.tobytes()] * error) ** 2
+        total += times * error**2  # (times error)^2, shared by as many
     return math.sqrt(total)
 
 
-def fused_deviation(
-    matrices: Sequence[Array], widths: Sequence[int], precision: Precision
-) -> float:
-    """The same where a circuit of ``matrices`` is applied in passes of ``widths``, fused elsewhere.
+def fused_deviation(applied: Sequence[Applied], precision: Precision) -> float:
+    """The same where matrices are not at hand: an entry is off by v, uniformly for each term.
 
-    An entry is off by v, uniformly for each term. Passes repeat as often as gates do.
+    Before that it is rounded to the output's type, which is all at the IEEE precisions.
     """
-    repeats = max(1.0, len(matrices) / max(1, len({matrix.tobytes() for matrix in matrices})))
     total = 0.0
-    for width in widths:
+    for width, _, times in applied:
         used = _used(precision, width)
-        each = operand_roundoff(used) / 3.0 ** (used.terms / 2) + accumulator_roundoff(used)
-        total += each**2
-    return math.sqrt(min(repeats, max(len(widths), 1)) * total)
+        each = _operand_roundoff(used) / 3.0 ** (used.terms / 2) + accumulator_roundoff(used)
+        total += times * each**2
+    return math.sqrt(total)
 
 
 def evolution_probable(
     precision: Precision,
-    widths: Sequence[int],
+    applied: Sequence[Applied],
     backend: str,
     *,
     amplitudes: int,
@@ -73,46 +97,65 @@ def evolution_probable(
     """What a state's relative error is within but for one in 1e9, and the same of an amplitude.
 
     The latter is relative to the largest amplitude. ``matrices`` is what their rounding does
-    (`applied_deviation`, `fused_deviation`), of which there are few numbers to average over.
+    (`known_deviation`, `fused_deviation`), of which there are few numbers to average over.
     Truncations at one-term precisions always shorten the state: their means add up.
     """
+    counted = Counter((one.width, one.terms) for one in applied)
     state = math.sqrt(
-        sum(
-            count * _gate_deviation(precision, width, backend) ** 2
-            for width, count in Counter(widths).items()
+        accumulator_roundoff(precision) ** 2  # the state that it begins with
+        + sum(
+            count * _gate_deviation(precision, width, terms, backend) ** 2
+            for (width, terms), count in counted.items()
         )
     )
-    numbers = math.fsum(2 * 4.0**width for width in widths)
+    numbers = math.fsum(2.0 * one.terms * 2.0**one.width / one.times for one in applied)
     common = concentration(numbers) * matrices
     if precision.terms == 1 and on_tensor_cores(precision, backend):
-        cuts = sum(truncations(2**width) for width in widths)
-        common += accumulator_roundoff(precision) * cuts
+        truncations = sum(
+            2 * one.terms + 2 * _instructions(one.width, one.terms, bounds.MMA_DEPTH)
+            for one in applied
+        )
+        common += accumulator_roundoff(precision) * truncations
     return (
         concentration(2.0 * amplitudes) * state + common,
         deviations(2.0 * amplitudes) * state + common,
     )
 
 
-def _gate_deviation(precision: Precision, width: int, backend: str) -> float:
+def _gate_deviation(precision: Precision, width: int, terms: int, backend: str) -> float:
     """Deviation that one gate on ``width`` qubits adds, but for its matrix's.
 
-    It rounds the state, and sums of k = 2^width products whose partial sums are no longer than the
-    state. A rounding to nearest has u / sqrt(3). Kernels compensate the mean of what tensor cores
-    cut (`argand.gates.truncation`) at split precisions.
+    It rounds the state to operands, and sums of as many products as a row has ``terms``, whose
+    partial sums are no longer than the state. A rounding to nearest has u / sqrt(3). At split
+    precisions kernels compensate the mean of what tensor cores truncate
+    (`argand.gates.truncation`), and add the products of small terms apart or first where they can
+    (`sums_apart`): then those of the large ones alone meet sums as large as the state.
     """
     used = _used(precision, width)
-    u, k = accumulator_roundoff(used), float(1 << width)
-    v = operand_roundoff(used) / 3.0 ** ((used.terms - 1) / 2)
+    u, k = accumulator_roundoff(used), float(terms)
+    v = _operand_roundoff(used) / 3.0 ** ((used.terms - 1) / 2)
     cores = on_tensor_cores(used, backend) and (used.terms == 1 or width <= widest_products(used))
     if not cores:
         sums = u * math.sqrt((2 * k + len(used.products) + 2) / 3)
     elif used.terms == 1:
         sums = u * PRODUCT_TRUNCATION * math.sqrt(2 * k)
     else:
-        instructions = 2 * math.ceil(k / MMA_DEPTH)
-        sums = u * math.sqrt(2 * k * PRODUCT_TRUNCATION**2 + instructions + 2)
-    lost = 2 * math.sqrt(2) * underflow(used, backend).of_largest * k
+        large = 1 if sums_apart(used, width) else len(used.products)
+        instructions = _instructions(width, terms, MMA_DEPTH[used.operand.name])
+        squares = PRODUCT_TRUNCATION**2 * 2 * k + SUM_DEVIATION**2 * instructions
+        sums = u * math.sqrt(large * squares + 2)
+    lost = 2 * math.sqrt(2) * bounds.underflow(used, backend).of_largest * k
     return math.hypot(v, sums) + lost
+
+
+def _operand_roundoff(used: Precision) -> float:
+    """v; none where an operand is what the state is kept as."""
+    return 0.0 if used.exact_operands else operand_roundoff(used)
+
+
+def _instructions(width: int, terms: int, depth: int) -> int:
+    """Instructions, of ``depth`` products each, that add something to one part of a row's sum."""
+    return 2 * min(terms, math.ceil((1 << width) / depth))
 
 
 def _used(precision: Precision, width: int) -> Precision:

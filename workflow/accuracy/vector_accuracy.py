@@ -14,9 +14,11 @@ from argand.dft.plan import Plan
 from workflow.accuracy import bounds
 from workflow.accuracy.gate_bounds import evolution_bound
 from workflow.accuracy.gate_deviations import (
-    applied_deviation,
+    Applied,
+    applied_matrices,
     evolution_probable,
     fused_deviation,
+    known_deviation,
 )
 from workflow.accuracy.judgement import Accuracy, Checks, finite_lines, ratio, same_shape
 from workflow.accuracy.probabilistic import concentration, deviations
@@ -150,38 +152,42 @@ def assess_state(
     result: Array,
     precision: Precision,
     *,
-    widths: Sequence[int],
     backend: str,
     gates: Sequence[Array] = (),
+    passes: Sequence[Applied] | None = None,
+    widths: Sequence[int] = (),
 ) -> Accuracy:
-    """Hold a state (2^n,) after gates of ``widths`` qubits to `evolution_bound` = e.
+    """Hold a state (2^n,) after a circuit to `evolution_bound` = e.
 
     The relative 2-norm error must be at most e, so the norm may drift by e (beyond the
     reference's own), and the angle between the states has a sine of at most e: the fidelity is at
     least 1 - e^2. The probabilistic bound (`evolution_probable`) holds each amplitude too, relative
-    to the largest one. ``gates`` are the matrices that the reference applied, one after another;
-    where they have other widths the result was computed in passes that were fused of them. Without
-    any, arbitrary matrices of ``widths`` are meant.
+    to the largest one. ``gates`` are the matrices (2^w, 2^w) that the reference applied, one after
+    another. Where the result was computed in ``passes`` that were fused of them, these are what is
+    known of their matrices. Without gates, different full matrices of ``widths`` were applied.
 
     Raises ValueError where the shape differs.
     """
     result = np.asarray(result)
     same_shape(result, reference.values.shape)
-    own = [matrix.shape[0].bit_length() - 1 for matrix in gates] or list(widths)
-    fused = not gates or own != list(widths)
-    moved = fused_deviation(gates, widths, precision) if fused else applied_deviation(
-        gates, precision
-    )  # fmt: skip
-    worst = evolution_bound(precision, widths, backend, own)
+    own = [Applied(width, 2**width, 1) for width in widths]
+    if gates:
+        own = applied_matrices(gates, [matrix.shape[0].bit_length() - 1 for matrix in gates])
+    applied = own if passes is None else passes
+    at_hand = bool(gates) and passes is None
+    moved = known_deviation(gates, precision) if at_hand else fused_deviation(applied, precision)
+    worst = evolution_bound(
+        precision, [one.width for one in applied], backend, [one.width for one in own]
+    )
     checks, exact = Checks(), PRECISIONS["fp64"]
     size = result.size
     bounds_of = [
-        evolution_probable(precision, widths, backend, amplitudes=size, matrices=moved),
+        evolution_probable(precision, applied, backend, amplitudes=size, matrices=moved),
         evolution_probable(
-            exact, own, "cpu", amplitudes=size, matrices=fused_deviation(gates, own, exact)
+            exact, own, "cpu", amplitudes=size, matrices=fused_deviation(own, exact)
         ),
     ]
-    if fused:  # the passes' matrices are products of the gates', in fp64
+    if passes is not None:  # their matrices are products of the gates', in fp64
         bounds_of.append(bounds_of[-1])
     probable, of_peak = (sum(both) for both in zip(*bounds_of, strict=True))
 

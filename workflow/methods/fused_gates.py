@@ -6,9 +6,10 @@ has, ``targets`` their qubits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from argand.gates import fusion as gate_fusion
 from argand.gates.circuits import cheapest_passes
 from argand.gates.fusion import Pass
 
+from workflow.accuracy.gate_deviations import Applied, applied_matrices
 from workflow.methods.exact_evolution import evolve_in_fp64
 
 Array = npt.NDArray[Any]
@@ -28,6 +30,7 @@ _MOVES = 3.0
 _CORE_PRODUCTS, _GPU_PRODUCTS = 1.2, 0.04
 """What a product takes for each row of a gate, in copies, 8 flops and 16 bytes an amplitude: on one
 core, since BLAS takes all of them and a copy one, and on a GPU."""
+_PASSES = re.compile(r"(?P<count>\d+)x(?P<width>\d+)(n(?P<terms>\d+)r(?P<times>\d+))?")
 
 
 @dataclass(frozen=True)
@@ -104,19 +107,37 @@ def _product(gates: Sequence[TargetedGate], union: Sequence[int]) -> TargetedGat
     return TargetedGate(tuple(union), result.reshape(2**width, 2**width).T.copy())
 
 
-def described(widths: Iterable[int]) -> str:
-    """Passes in words that a file can hold: ``3x4 50x7`` are three on 4 qubits and 50 on 7."""
-    return " ".join(f"{len([*same])}x{width}" for width, same in groupby(sorted(widths)))
+def described(matrices: Sequence[Array], widths: Sequence[int]) -> str:
+    """Passes in words that a file can hold, for the matrix and the qubits of each.
+
+    ``12x4n2r3`` are 12 passes on 4 qubits whose rows have at most 2 entries that are not 0, and
+    whose matrices are each applied 3 times in all.
+    """
+    groups = Counter(applied_matrices(matrices, widths))
+    return " ".join(
+        f"{count}x{one.width}n{one.terms}r{one.times}" for one, count in sorted(groups.items())
+    )
+
+
+def passes_in(text: str) -> list[Applied]:
+    """The passes that `described` wrote, by width.
+
+    Of a text without entries and repeats, ``12x4``, the worst is assumed: full matrices, all of
+    them equal. Raises ValueError for other text.
+    """
+    found = []
+    for part in text.split():
+        numbers = _PASSES.fullmatch(part)
+        if numbers is None:
+            raise ValueError(f"passes must be like 12x4n2r3, got {part!r}")
+        count, width = int(numbers["count"]), int(numbers["width"])
+        terms, times = int(numbers["terms"] or 2**width), int(numbers["times"] or count)
+        found += [Applied(width, terms, times)] * count
+    return found
 
 
 def in_words(steps: str) -> str:
     """What `described` wrote, for people: how many passes, and of how many qubits at most."""
-    widths = widths_in(steps)
+    widths = [one.width for one in passes_in(steps)]
     passes = "pass" if len(widths) == 1 else "passes"
     return f"{len(widths)} {passes} of up to {max(widths, default=0)} qubits"
-
-
-def widths_in(text: str) -> list[int]:
-    """The widths that `described` wrote, ascending."""
-    pairs = [part.split("x") for part in text.split()]
-    return [int(width) for count, width in pairs for _ in range(int(count))]

@@ -171,14 +171,17 @@ class Statevector(Workload):
         return data, {}, attributes
 
     def as_computed(self, staged: Staged, steps: str) -> Staged:
-        """With the widths of the passes that an implementation fused the gates to."""
+        """With the passes that an implementation fused the gates to.
+
+        ``passes`` is (passes, 3): width, terms and times of each (`accuracy.Applied`).
+        """
         if not steps:
             return staged
-        passes = np.array(fused_gates.widths_in(steps), np.int64)
+        passes = np.array(fused_gates.passes_in(steps), np.int64)
         return replace(
             staged,
             operands={**staged.operands, "passes": passes},
-            axes={**staged.axes, "passes": ("pass",)},
+            axes={**staged.axes, "passes": ("pass", "measure")},
         )
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
@@ -201,7 +204,9 @@ class Statevector(Workload):
             given = [(gate.matrix, gate.targets) for gate in gates]
             plan = plan_circuit(qubits, given, precision=precision, device=device)
             forms, predicted = plan.forms, plan.predicted_seconds
-            steps = fused_gates.described(len(one.qubits) for one in plan.passes)
+            steps = fused_gates.described(
+                [form.matrix for form in forms], [len(one.qubits) for one in plan.passes]
+            )
             algorithm += f", {fused_gates.in_words(steps)}"
         else:
             forms = tuple(gate_form(qubits, gate.matrix, gate.targets) for gate in gates)
@@ -231,7 +236,9 @@ class Statevector(Workload):
         gates, steps = fused_gates.gates_in(staged.operands), ""
         if self.case.fuse == "auto":
             gates = fused_gates.fused_for_products(_qubits(staged), gates, device)
-            steps = fused_gates.described(len(gate.targets) for gate in gates)
+            steps = fused_gates.described(
+                [gate.matrix for gate in gates], [len(gate.targets) for gate in gates]
+            )
         available = [
             self._peer(peer, _qubits(staged), gates, steps) for peer in peers.product_peers(device)
         ]
@@ -269,10 +276,14 @@ class Statevector(Workload):
         device: str,
     ) -> accuracy.Accuracy:
         """See `accuracy.assess_state`."""
-        widths = [int(width) for width in _passes(staged)]
-        gates = [gate.matrix for gate in fused_gates.gates_in(staged.operands)]
+        passes = staged.operands.get("passes")
         return accuracy.assess_state(
-            reference, result, precision, widths=widths, backend=device, gates=gates
+            reference,
+            result,
+            precision,
+            gates=[gate.matrix for gate in fused_gates.gates_in(staged.operands)],
+            passes=None if passes is None else [accuracy.Applied(*map(int, one)) for one in passes],
+            backend=device,
         )
 
     def product(self, staged: Staged, result: Array) -> Product:
@@ -296,4 +307,5 @@ def _qubits(staged: Staged) -> int:
 
 def _passes(staged: Staged) -> Array:
     """The widths of what was applied one after another: passes, where gates were fused for it."""
-    return np.asarray(staged.operands.get("passes", staged.operands["widths"]), np.int64)
+    passes = staged.operands.get("passes")
+    return np.asarray(staged.operands["widths"] if passes is None else passes[:, 0], np.int64)
