@@ -35,21 +35,31 @@ def planted_table(data: Path) -> str:
     return markdown_table(_PLANTED, rows)
 
 
-_EXCEEDANCES = (
-    *(Column(name, name) for name in ("kind", "precision")),
-    *(Column(name, name, numeric=True) for name in ("cases", "exceeded", "unproven")),
-    Column("largest", "largest error / bound", numeric=True),
-    Column("median_ratio", "median bound / error", numeric=True),
-)
+_EXCEEDANCES = ("cases", "exceeded", "unproven", "largest", "median_ratio")
+_HEADINGS = {"largest": "largest error / bound", "median_ratio": "median bound / error"}
 
 
 def exceedances_table(data: Path) -> str:
-    """How right results of random workloads lie to their bounds: `benchmarks.exceedances`."""
-    rows = plain_rows(data / "exceedances-cpu.csv")
-    for row in rows:
-        for name in ("largest", "median_ratio"):
-            row[name] = number(float(row[name])) if row[name] else ""
-    return markdown_table(_EXCEEDANCES, rows)
+    """How right results of random workloads lie to their bounds: `benchmarks.exceedances`.
+
+    Of the CPU and, where they are recorded too, of the H200 beside it.
+    """
+    columns = [Column("kind", "kind"), Column("precision", "precision")]
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for device in ("cpu", "h200"):
+        path = data / f"exceedances-{device}.csv"
+        if device != "cpu" and not path.exists():
+            continue
+        for name in _EXCEEDANCES:
+            heading = f"{device.upper()}: {_HEADINGS.get(name, name)}"
+            columns.append(Column(f"{name} {device}", heading, numeric=True))
+        for found in plain_rows(path):
+            row = rows.setdefault((found["kind"], found["precision"]), dict(found))
+            for name in _HEADINGS:
+                found[name] = number(float(found[name])) if found[name] else ""
+            row |= {f"{name} {device}": found[name] for name in _EXCEEDANCES}
+    blank = dict.fromkeys((column.field for column in columns), "")
+    return markdown_table(columns, [blank | row for row in rows.values()])
 
 
 def _parts(text: str) -> list[str]:
