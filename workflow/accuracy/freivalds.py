@@ -17,7 +17,7 @@ sum of independent zero-mean terms |e_j| cos(theta_j + phi_j), each sub-Gaussian
     P(|Re r| > lambda F) <= 2 exp(-lambda^2 / 2)   where   sum |e_j|^2 <= 2 F^2,
 
 and the same for Im r. F bounds the 2-norm of either part's errors over the block. With T tests
-lambda = sqrt(2 log(2 T / p)) makes a false alarm less likely than p = ``FALSE_ALARM``. No rounding
+lambda = sqrt(2 log(2 T / p)) makes a false alarm less likely than p = ``FAILURE``. No rounding
 error is assumed to be random (they are not for constant or structured operands): only x is.
 
 F. Every partial sum of row i over block J is a row vector a_S B_S of 2-norm at most ||a_i||_2 s_J,
@@ -46,15 +46,13 @@ import numpy as np
 from argand import Precision
 
 from workflow.accuracy import bounds
-from workflow.accuracy.judgement import finite
+from workflow.accuracy.judgement import FAILURE, finite
 from workflow.accuracy.references import Array, ProductReference
 from workflow.accuracy.suspects import BLOCK, Inspected, Sides, inspect, operand_terms
 from workflow.threads import each, for_each, stretches, thread_count
 
 SUSPECTS = 16
 """Residuals that are inspected element by element."""
-FALSE_ALARM = 1e-9
-"""Probability that a whole correct result is called wrong."""
 _BLOCK_VALUES = 1 << 17
 """Complex values of an operand converted to fp64 at a time, more where rows are long."""
 _LEAST_ROWS = 64
@@ -84,7 +82,7 @@ def freivalds(
     """
     sides = Sides(reference, precision, backend, reference.m < reference.n)
     tests = reference.batch * sides.rows * math.ceil(sides.columns / BLOCK)
-    strength = math.sqrt(2 * math.log(2 * 2 * max(tests, 1) / FALSE_ALARM))
+    strength = math.sqrt(2 * math.log(2 * 2 * max(tests, 1) / FAILURE))
     rng = np.random.default_rng([reference.seed, 0xF4E1])
     phases = np.exp(2j * np.pi * rng.random((reference.batch, sides.columns)))
     groups = _groups(sides)

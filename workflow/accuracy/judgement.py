@@ -18,6 +18,8 @@ Verdict = Literal["verified", "unproven", "suspect", "wrong"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 PROVABLE = 0.1
 """Largest bound on a relative error that proves something: one decimal digit of the result."""
+FAILURE = 1e-9
+"""Probability that a right result is beyond a probabilistic bound, or fails a random check."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +145,7 @@ class Checks:
         self.expect(
             error <= probable,
             f"rel_frobenius {error:.3g} exceeds {probable:.3g}, which a right result exceeds with "
-            "a probability of 1e-9",
+            f"a probability of {FAILURE:g}",
         )
         bound = min(worst, probable)
         verdict: Verdict = "wrong" if self.wrong else "suspect" if self.suspect else "verified"

@@ -30,10 +30,9 @@ from workflow.accuracy.bounds import (
     on_tensor_cores,
     truncations,
 )
+from workflow.accuracy.judgement import FAILURE
 from workflow.accuracy.promotion import promotions
 
-FAILURE = 1e-9
-"""Probability that a right result is beyond a probabilistic bound."""
 EXTRA_BITS = 1
 """Bits below the accumulator's last place that tensor cores keep of what they align, at least.
 

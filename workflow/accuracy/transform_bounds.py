@@ -58,8 +58,8 @@ def folded_bound(precision: Precision, length: int, backend: str) -> float:
     if half == 0:
         return roundings(2, u)
     if on_tensor_cores(precision, backend):
-        cuts = count * (half + 2 * math.ceil(half / (_INSTRUCTION / 2)))
-        sums = gamma(cuts, math.sqrt(2) * 2 * u)
+        lost = count * (half + 2 * math.ceil(half / (_INSTRUCTION / 2)))
+        sums = gamma(lost, math.sqrt(2) * 2 * u)
     else:
         sums = gamma(count * (2 * half + 1), u)
     operands = roundings(1, v) * (1 + roundings(1, u)) + roundings(1, u)
@@ -159,21 +159,25 @@ def _whole(method: Method, inner: float, u: float) -> float:
     """Of what is in a method, with its norm and the fp64 reference."""
     levels = 3 * (math.log2(max(1, method.length)) + 3)
     reference = gamma(7 * levels, PRECISIONS["fp64"].u)
-    return _amplification(method) * (inner + (1 + inner) * roundings(4, u)) + reference
+    return amplification(method, worst=True) * (inner + (1 + inner) * roundings(4, u)) + reference
 
 
-def _amplification(method: Method) -> float:
-    """By how much the spectra of convolutions enlarge what is relative to the norm."""
-    inner = math.prod(_amplification(part) for part in method.parts)
+def amplification(method: Method, *, worst: bool) -> float:
+    """By how much the spectra of convolutions enlarge what is relative to the norm.
+
+    In the worst case by their largest value; what is white, by their root mean square.
+    """
+    inner = math.prod(amplification(part, worst=worst) for part in method.parts)
     if method.kind in ("dense", "product"):
         return inner
-    length = method.parts[0].length
-    size = sum(
-        2.0**-one.exponent * float(np.abs(one.spectrum).max()) * length
-        for one in convolutions(method)
-    )
+    length, size = method.parts[0].length, 0.0
+    for one in convolutions(method):
+        moduli = np.abs(one.spectrum)
+        modulus = moduli.max() if worst else np.sqrt(np.mean(moduli**2))
+        size += 2.0**-one.exponent * float(modulus) * length
+    found = inner**2 * max(1.0, size / math.sqrt(method.length))
     # Of Rader's x_0 the rest of the error does not speak.
-    return inner**2 * max(1.0, size / math.sqrt(method.length)) + (method.kind == "rader")
+    return found + 1 if worst and method.kind == "rader" else found
 
 
 def lost_to_range(precision: Precision, method: Method) -> float:

@@ -11,13 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
 from argand import Precision
 from argand.dft.butterfly import ButterflyPlan
 from argand.dft.heuristics import butterflies_for
 from argand.dft.method import Method, dense, method_for, prime_factors, product
 from argand.dft.plan import Plan, ProductPlan
-from argand.dft.tables import convolutions
 from argand.dft.three_kernel import PassesPlan
 from argand.precision import PRECISIONS
 from argand.runtime.plan import MMA_DEPTH
@@ -27,8 +25,13 @@ from workflow.accuracy.bounds import (
     on_tensor_cores,
     operand_roundoff,
 )
-from workflow.accuracy.probabilistic import PRODUCT_TRUNCATION
-from workflow.accuracy.transform_bounds import FastPlan, lost_to_range, radices_of
+from workflow.accuracy.probabilistic import PRODUCT_TRUNCATION, SUM_TRUNCATION
+from workflow.accuracy.transform_bounds import (
+    FastPlan,
+    amplification,
+    lost_to_range,
+    radices_of,
+)
 
 _TWIDDLE = 3.0
 """Squared deviation of a product with a rounded table entry, in u^2: entry, products, their sum."""
@@ -59,9 +62,10 @@ def stage_deviation(precision: Precision, length: int, backend: str) -> float:
     """Squared deviation of one dense stage that folds its input (`transform_bounds.folded_bound`).
 
     Folding and rounding the data, and rounding the table: u, v, v. The two products of a part of
-    X_n have L / 2 terms each and share its energy. What tensor cores cut of a sum adds up by its
-    mean, once an instruction; products have either sign. Products of small terms are summed first
-    (`cuda/dft/folded_product.cuh`), while there is little to cut.
+    X_n have L / 2 terms each and share its energy. What tensor cores truncate of a sum adds up by
+    its mean, once an instruction (`probabilistic.SUM_TRUNCATION`); products have either sign.
+    Products of small terms are summed first (`cuda/dft/folded_product.cuh`), while there is
+    little to truncate.
     """
     u, v = accumulator_roundoff(precision), operand_roundoff(precision)
     half, count = length // 2, len(precision.products)
@@ -70,7 +74,7 @@ def stage_deviation(precision: Precision, length: int, backend: str) -> float:
     operands = u * u + 2 * v * v
     if not on_tensor_cores(precision, backend):
         return operands + u * u * (half + count + 6)
-    means = _PARTIAL * u * math.ceil(half / MMA_DEPTH[precision.operand.name])
+    means = _PARTIAL * SUM_TRUNCATION * u * math.ceil(half / MMA_DEPTH[precision.operand.name])
     return operands + means**2 + u * u * (PRODUCT_TRUNCATION**2 * half + count + 6)
 
 
@@ -91,7 +95,9 @@ def method_deviation(precision: Precision, method: Method, backend: str) -> floa
     stages = method.stages
     squares = sum(stage_deviation(precision, stage, backend) for stage in stages)
     squares += (_TWIDDLE * (len(stages) + 2) + _ENDS) * u * u
-    return _amplification(method) * (math.sqrt(squares) + lost_to_range(precision, method))
+    return amplification(method, worst=False) * (
+        math.sqrt(squares) + lost_to_range(precision, method)
+    )
 
 
 def butterfly_deviation(plan: FastPlan) -> float:
@@ -104,7 +110,7 @@ def butterfly_deviation(plan: FastPlan) -> float:
     method = dense(plan.length)
     if isinstance(plan, ButterflyPlan | PassesPlan):
         squares, method = 2 * squares + 3 * _TWIDDLE, plan.method
-    return _amplification(method) * u * math.sqrt(squares + _ENDS)
+    return amplification(method, worst=False) * u * math.sqrt(squares + _ENDS)
 
 
 def plan_deviation(plan: Plan | None, precision: Precision, length: int) -> float:
@@ -122,19 +128,3 @@ def plan_deviation(plan: Plan | None, precision: Precision, length: int) -> floa
 def reference_deviation(length: int) -> float:
     """Deviation of SciPy's transform in fp64."""
     return library_deviation(PRECISIONS["fp64"], length)
-
-
-def _amplification(method: Method) -> float:
-    """By how much the spectra of convolutions enlarge what is white, relative to the norm.
-
-    Their root mean square counts where a worst case has their largest value.
-    """
-    inner = math.prod(_amplification(part) for part in method.parts)
-    if method.kind in ("dense", "product"):
-        return inner
-    length = method.parts[0].length
-    size = sum(
-        2.0**-one.exponent * float(np.sqrt(np.mean(np.abs(one.spectrum) ** 2))) * length
-        for one in convolutions(method)
-    )
-    return inner**2 * max(1.0, size / math.sqrt(method.length))

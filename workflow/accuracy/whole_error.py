@@ -22,8 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from argand import Precision
 
-from workflow.accuracy.judgement import finite
-from workflow.accuracy.probabilistic import FAILURE
+from workflow.accuracy.judgement import FAILURE, finite
 from workflow.accuracy.references import Array, ProductReference
 from workflow.accuracy.suspects import Sides, operand_terms
 from workflow.threads import each, stretches
