@@ -1,7 +1,7 @@
 """How far a result is from the truth, and whether it is as close as its precision promises.
 
 Each kind of result has a reference (`references`, SciPy in fp64, computed once) and an
-assessment here that compares one result with it and holds it to two bounds of its precision: the
+assessment here that compares one result with it and with two bounds of its precision: the
 worst case (`bounds`), beyond which a result is wrong, and what is probable (`probabilistic`),
 beyond which it is suspect. The bounds decide; no tolerance widens them.
 """

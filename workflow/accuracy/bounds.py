@@ -8,7 +8,7 @@ Numerical Algorithms, 2nd ed., section 3.1).
 Why moduli. The real part of a_l b_l is ar br - ai bi. Everything that can go wrong is a relative
 perturbation of one of these two real products, and by Cauchy-Schwarz |ar br| + |ai bi| <= |a| |b|;
 the imaginary part has |ar bi| + |ai br| <= |a| |b| too. So each part's error is bounded by a
-coefficient times |A| |B| with the moduli of the entries, and each part is held to it apart.
+coefficient times |A| |B| with the moduli of the entries, and each part is verified apart.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Array = npt.NDArray[np.float64]
 MMA_DEPTH = 4
 """Fewest products that a tensor core sums at once in any of our instructions (tf32 on sm_80)."""
 PROMOTED_EVERY = 64
-"""The split precisions' CUDA kernels must move their sums to fp32 registers at least this often."""
+"""k between two promotions to fp32 registers, at most, in the split precisions' CUDA kernels."""
 
 
 def gamma(n: float, u: float) -> float:
@@ -79,9 +79,9 @@ def accumulation_error(precision: Precision, k: int, backend: str) -> float:
 
     Tensor cores (Fasi, Higham, Mikaitis, Pranesh 2021, "Numerical behavior of NVIDIA tensor
     cores"): products are exact; an instruction aligns its d products and the accumulator to the
-    largest exponent, cuts each to the accumulator's significand (an error below one unit in the
-    last place of the largest, 2 u of it), adds them exactly and cuts the sum: at most d + 2
-    truncations for d products. Zero addends lose nothing, so with d >= 4 and the two chains of k
+    largest exponent, truncates each to the accumulator's significand (an error below one unit in
+    the last place of the largest, 2 u of it), adds them exactly and truncates the sum: at most d +
+    2 truncations for d products. Zero addends lose nothing, so with d >= 4 and the two chains of k
     products of one part there are at most 2 k + 2 * 2 * (k + 3) / 4 = 3 k + 3 truncations, each of
     at most 2 u times the sum of moduli: gamma(P (3 k + 4), 2 u).
 

@@ -2,7 +2,8 @@
 
 Freivalds (1979) compares C x with A (B x) for a random x: two matrix-vector products instead of a
 matrix product. With one x over a whole row a wrong element hides in the rounding errors of all
-others, so x is cut into blocks of ``BLOCK`` columns, each checked apart: for each row i and block J
+others, so x is split into blocks of ``BLOCK`` columns, each checked apart: for each row i and
+block J
 
     r_iJ = sum_{j in J} x_j (C^_ij - C_ij),   x_j = e^(i theta_j), theta_j uniform.
 
@@ -30,7 +31,7 @@ and powers make the largest dominate (at most a factor BLOCK^(1/32) = 1.14 is lo
 
 This threshold holds for any data and any order of summation, and grows as k^(3/2). So that one
 wrong element is seen at large k too, the ``SUSPECTS`` residuals that stand out most, relative to
-||a_i||_2 s_J, are looked at element by element (`workflow.accuracy.suspects`).
+||a_i||_2 s_J, are inspected element by element (`workflow.accuracy.suspects`).
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ def _largest(over: Array, batch: int, row: int) -> list[Suspect]:
 
 
 def _groups(sides: Sides) -> list[slice]:
-    """Products that are looked at together."""
+    """Products that are checked together."""
     if 0 in sides.reference.shape:
         return []
     largest = sides.rows * max(sides.reference.k, sides.columns)

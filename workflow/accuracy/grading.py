@@ -135,8 +135,8 @@ def steepest(precision: Precision, backend: str) -> float:
 
     It is that of the bound: an error that is steeper will be beyond it one day. In plain fp32 that
     is 1, at tf32 on tensor cores, where an error of sums, linear in k, comes to that of rounded
-    operands, 0.26. Promoted sums are cut within their first slices only, all else that grows is
-    rounded to nearest (`promotions`): such errors are independent, and grow as the root, 0.24.
+    operands, 0.26. Promoted sums are truncated within their first slices only, all else that grows
+    is rounded to nearest (`promotions`): such errors are independent, and grow as the root, 0.24.
     """
     limits = [bounds.product_bound(precision, k, backend) for k in K_VALUES]
     found = growth_slope(np.array(limits), 0.0)

@@ -38,16 +38,17 @@ class Accuracy:
         fidelity: |<psi|psi^>|^2 over both squared norms.
         error_limit: what rel_frobenius of the whole result is at most: itself with a full
             reference, else at a confidence of 1 - 1e-9 (`workflow.accuracy.whole_error`).
-        bound: what rel_frobenius is held to: the smaller one of the worst-case bound and of the
-            probabilistic one, which a right result exceeds with a probability of 1e-9.
+        bound: what rel_frobenius must not exceed: the smaller one of the worst-case bound and of
+            the probabilistic one, which a right result exceeds with a probability of 1e-9.
         worst_bound: the worst-case bound of rel_frobenius.
         ratio: bound over rel_frobenius; None where the error is 0, and at fp64, where the reference
             errs as much as the result.
         lines_out_of_range: rows of A and columns of B of a product that a scaled precision does not
-            hold to its unit roundoff, with ``largest_spread`` (`argand.gemm.scaling_range`). They
-            are within the bound, which is relative to the norms of such lines. verdict:
-            ``verified`` where all checks passed and the bound proves something; ``unproven`` where
-            they passed but the bound is above `PROVABLE`; ``wrong`` beyond what is possible;
+            represent to its unit roundoff, with ``largest_spread``
+            (`argand.gemm.scaling_range`). They are within the bound, which is relative to the norms
+            of such lines.
+        verdict: ``verified`` where all checks passed and the bound proves something; ``unproven``
+            where they passed but the bound is above `PROVABLE`; ``wrong`` beyond what is possible;
             ``suspect`` beyond what is probable, on a second sample too.
         verified: whether the verdict is ``verified``; ``reason`` says with numbers why not.
         reference: ``full`` or ``sampled`` with ``reference_rows`` rows.
@@ -89,10 +90,10 @@ def worst_of(parts: Mapping[str, Any]) -> Accuracy:
     Args:
         parts: by the part's name, anything with the attributes of an `Accuracy`.
     """
-    judged = list(parts.values())
+    assessed = list(parts.values())
     values: dict[str, Any] = {}
     for name in (one.name for one in fields(Accuracy) if one.name not in _SAID):
-        found = [getattr(part, name) for part in judged]
+        found = [getattr(part, name) for part in assessed]
         together = sum if name in _SUMS else min if name in _SMALLEST else max
         values[name] = None if any(value is None for value in found) else together(found)
     reasons = [
@@ -100,15 +101,15 @@ def worst_of(parts: Mapping[str, Any]) -> Accuracy:
         for name, part in parts.items()
         if part.reason
     ]
-    sampled = any(part.reference == "sampled" for part in judged)
-    verdict = max((part.verdict for part in judged), key=[*VERDICTS, ""].index)
+    sampled = any(part.reference == "sampled" for part in assessed)
+    verdict = max((part.verdict for part in assessed), key=[*VERDICTS, ""].index)
     if values["ratio"] is not None:
         values["ratio"] = values["bound"] / values["rel_frobenius"]
     return Accuracy(
         verdict=verdict,
         verified=verdict == "verified",
         reason="; ".join(reasons),
-        reference="sampled" if sampled else judged[0].reference,
+        reference="sampled" if sampled else assessed[0].reference,
         **values,
     )
 
@@ -139,7 +140,7 @@ class Checks:
     ) -> dict[str, Any]:
         """The fields of an `Accuracy` that follow from a relative error and its two bounds.
 
-        The error is held to both. Where the smaller one proves nothing, nothing else does.
+        The error must not exceed either. Where the smaller one proves nothing, nothing else does.
         """
         self.at_most("rel_frobenius", error, worst)
         self.expect(

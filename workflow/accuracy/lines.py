@@ -14,7 +14,7 @@ from workflow.threads import for_each, stretches
 Array = npt.NDArray[Any]
 
 _BLOCK_VALUES = 1 << 16
-"""Values looked at together: what is made of them stays in a core's cache."""
+"""Values processed at a time: what is made of them stays in a core's cache."""
 
 
 @dataclass(frozen=True)

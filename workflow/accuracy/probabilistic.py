@@ -70,7 +70,7 @@ class Sums(NamedTuple):
 def concentration(components: float, tests: float = 1) -> float:
     """Factor from the deviation of an error vector to its length, exceeded with `FAILURE`.
 
-    ``components`` are independent real numbers of like size, and ``tests`` such vectors are judged.
+    ``components`` are independent real numbers of like size, ``tests`` the vectors to check.
     """
     t = math.log(max(tests, 1) / FAILURE)
     return math.sqrt(1 + 2 * math.sqrt(t / max(components, 1)) + 2 * t / max(components, 1))
@@ -79,9 +79,8 @@ def concentration(components: float, tests: float = 1) -> float:
 def length_within(mean: float, deviation: float, components: float) -> float:
     """What the length of an error vector exceeds with `FAILURE`.
 
-    With m the mean, of this length, and e the rest, |m + e|^2 = |m|^2 + 2 m.e + |e|^2. Here |e| is
-    judged by its `concentration`, and m.e is one number that deviates by |m| ``deviation`` /
-    sqrt(n).
+    With m the mean, of this length, and e the rest, |m + e|^2 = |m|^2 + 2 m.e + |e|^2. Here |e| has
+    its `concentration`, and m.e is one number that deviates by |m| ``deviation`` / sqrt(n).
     """
     cross = deviations(1) * deviation / math.sqrt(max(components, 1))
     rest = concentration(components, 2) * deviation

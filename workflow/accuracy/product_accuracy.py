@@ -51,13 +51,13 @@ class _Worst:
 def assess_product(
     reference: ProductReference, result: Array, precision: Precision, *, backend: str
 ) -> Accuracy:
-    """Hold a result of the reference's shape to the bound of its precision.
+    """Verify a result of the reference's shape by the bound of its precision.
 
     Real and imaginary part of every element of the reference's rows must be within
     ``bounds.product_bound`` times |alpha| |A| |B| + |beta| |C|, plus what underflow may take
     (`_lost`); an element whose denominator is 0 must be exactly right. Where an operand makes an
     element NaN or infinite it must not be finite, and only there. The whole result must pass
-    `freivalds`. Its error is held to `relative_bounds`, as an estimate where rows are sampled.
+    `freivalds`. Its error must not exceed `relative_bounds`, as an estimate where rows are sampled.
     Where the precision scales its operands, the lines that spread wider than it holds
     to its unit roundoff are counted; that is no failure, because `_lost` has them in the bound.
 
@@ -111,7 +111,7 @@ def _whole(
     """The relative Frobenius error of all of a result, what it is at most, and its bounds.
 
     With a full reference it is known, else estimated (`whole_error`). A result that is beyond the
-    probabilistic bound is judged once more, on vectors of its own.
+    probabilistic bound is assessed once more, on vectors of its own.
     """
     skipped = _skipped(reference, precision, backend)
     for draw in range(2):

@@ -17,15 +17,15 @@ def promotions(k: int) -> float:
     """Most fp32 roundings that the sum of a slice of k meets on its way to the result.
 
     wgmma: it is added up in registers with those of three halves of a `SEGMENT` at most. Then the
-    totals move to memory but for what is below 2^-11 of them, which stays: so each rounding in
-    registers is of at most the slices since the last move and 2^-11 of all. In memory there is one
-    rounding for each move, and one where the totals come back: two for each segment are more. A
-    tile has at most `MOST_PIECES` pieces, which are added up, one rounding each; so are parts of a
-    long k, of 512 or more, that is of half a segment or more: in place of its moves.
+    accumulators spill to memory but for what is below 2^-11 of them, which stays: so each rounding
+    in registers is of at most the slices since the last spill and 2^-11 of all. In memory there is
+    one rounding for each spill, and one where the accumulators return: two for each segment are
+    more. A stream-K tile has at most `MOST_PIECES` partial tiles, which are reduced, one rounding
+    each; so are split-K slices of 512 or more, of half a segment or more: in place of its spills.
 
     mma.sync: fl(y - fl(fl(x + y) - x)), what rounding has lost of x + y, is where the next slice
     begins. Lost for good are the roundings of the two differences, each of at most u |y| but for
-    u^2 |x|: over all slices 2 u of the sum of moduli, and 2 k u^2 / SLICE. The last total's
+    u^2 |x|: over all slices 2 u of the sum of moduli, and 2 k u^2 / SLICE. The last promotion's
     rounding, and three where warps share k, come on top; all of that is less than the above.
     """
     slices = math.ceil(k / SLICE)

@@ -133,15 +133,15 @@ def assess_softmax(
     backend: str,
     rounded: Rounded = _AS_IT_IS,
 ) -> Accuracy:
-    """Hold a softmax (..., columns) to its a-priori bound, element by element and row by row.
+    """Verify a softmax (..., columns) by its a-priori bound, element by element and row by row.
 
     The input is rounded here by the precision's own rule (`argand.rounding`), so what a result is
-    held to is the softmax of the rounded input, in fp64: exp, sum and division remain,
-    `rounding_bound`, and what is probable of them, `rounding_deviation`. A row's sum is held to the
-    same, because rounded input still has probabilities that sum to 1. What rounding the input costs
-    is no matter of chance: its norm is part of the bounds on the whole. Below the output's normal
-    range a value may be off by the smallest normal number (flushed) on a GPU, by four subnormal
-    spacings on the CPU.
+    compared with is the softmax of the rounded input, in fp64: exp, sum and division remain,
+    `rounding_bound`, and what is probable of them, `rounding_deviation`. A row's sum has the same
+    bound, because rounded input still has probabilities that sum to 1. What rounding the input
+    costs is no matter of chance: its norm is part of the bounds on the whole. Below the output's
+    normal range a value may be off by the smallest normal number (flushed) on a GPU, by four
+    subnormal spacings on the CPU.
 
     A row that is NaN in the reference must be NaN, and -inf must give exactly 0. ``rounded`` is
     what the result was rounded to after that.

@@ -5,7 +5,7 @@ error of this very element can be bounded (running error analysis, Higham, secti
 what |A| |B| allows. Let M be the largest modulus of any prefix sum over l of the part's first kind
 of products plus that of its second kind (ar br and ai bi for the real part). A sum over any
 contiguous range of l is a difference of two prefixes, so every partial sum of a kernel that walks k
-in order, whole or cut into contiguous slices, is at most 2 M, and so is a single product. Then
+in order, whole or split into contiguous slices, is at most 2 M, and so is a single product. Then
 
 - in IEEE arithmetic each of the at most 4 k + P roundings loses at most u 2 M,
 - on tensor cores each of the at most P (3 k + 4) truncations loses at most 2 u 2 M.
@@ -123,7 +123,7 @@ class Inspected(NamedTuple):
 def inspect(sides: Sides, result: Array, batch: int, row: int, block: int) -> Inspected:
     """Compare one row's block of C^ with the product of the rounded operands.
 
-    What does not hold says which element is off, by how much and what is allowed.
+    What is not allowed says which element is off, by how much and what is allowed.
     """
     reference, precision = sides.reference, sides.precision
     if not reference.k or min(sides.rows, sides.columns) == 1:

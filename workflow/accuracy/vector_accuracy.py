@@ -52,7 +52,7 @@ def assess_spectrum(
     plan: Plan | None = None,
     library: bool = False,
 ) -> Accuracy:
-    """Hold each spectrum of (..., N) to its bounds in the 2-norm, and each bin to its row's.
+    """Verify each spectrum of (..., N) by its bounds in the 2-norm, and each bin by its row's.
 
     ``factors`` are the lengths of the dense stages, with product N (`bounds.transform_bound`), or
     those that are assumed of a ``library``. Where there is a ``method`` of
@@ -116,9 +116,9 @@ def assess_spectrum(
         misplaced = sum(each(compare, blocks))
         checks.require(misplaced == 0, f"{misplaced} rows are finite or not where X is the other")
         relative = np.where(errors == 0, 0, errors / sizes)
-        for bound, judge in ((worst, checks.require), (probable, checks.expect)):
+        for bound, check in ((worst, checks.require), (probable, checks.expect)):
             row, excess = _worst_row(errors, np.where(sizes == 0, 0, bound * sizes + lost))
-            judge(excess <= 1, f"max_row_error: row {row} is {excess:.3g} times what is allowed "
+            check(excess <= 1, f"max_row_error: row {row} is {excess:.3g} times what is allowed "
                 f"(bound {bound:.3g})")  # fmt: skip
         row, excess = _worst_row(largest, np.where(peaks == 0, 0, of_peak * peaks + lost))
         checks.expect(excess <= 1, f"a bin of row {row} is off by {excess:.3g} times what is "
@@ -157,12 +157,12 @@ def assess_state(
     passes: Sequence[Applied] | None = None,
     widths: Sequence[int] = (),
 ) -> Accuracy:
-    """Hold a state (2^n,) after a circuit to `evolution_bound` = e.
+    """Verify a state (2^n,) after a circuit by `evolution_bound` = e.
 
-    The relative 2-norm error must be at most e, so the norm may drift by e (beyond the
-    reference's own), and the angle between the states has a sine of at most e: the fidelity is at
-    least 1 - e^2. The probabilistic bound (`evolution_probable`) holds each amplitude too, relative
-    to the largest one. ``gates`` are the matrices (2^w, 2^w) that the reference applied, one after
+    The relative 2-norm error must be at most e, so the norm may drift by e (beyond the reference's
+    own), and the angle between the states has a sine of at most e: the fidelity is at least 1 -
+    e^2. The probabilistic bound (`evolution_probable`) is that of each amplitude too, relative to
+    the largest one. ``gates`` are the matrices (2^w, 2^w) that the reference applied, one after
     another. Where the result was computed in ``passes`` that were fused of them, these are what is
     known of their matrices. Without gates, different full matrices of ``widths`` were applied.
 

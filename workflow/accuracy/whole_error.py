@@ -96,7 +96,7 @@ def whole_error(
 ) -> WholeError:
     """Estimate the error of all of ``result``, of the reference's shape.
 
-    ``draw`` counts the samples of vectors that were judged before: each has vectors of its own.
+    ``draw`` counts the samples of vectors that were drawn before: each has vectors of its own.
     """
     found, sizes = _Squares(), 0.0
     for transposed in (False, True):
