@@ -24,7 +24,7 @@ import scipy.special
 from argand import gemm, softmax
 from argand.device import cpu
 
-from benchmarks.rows import write_rows
+from benchmarks.harness.rows import write_rows
 from workflow.data import Staged
 from workflow.storage.staged import write_staged
 from workflow.versions import versions

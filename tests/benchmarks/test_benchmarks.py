@@ -17,9 +17,14 @@ from argand import PRECISIONS
 from argand.device import cpu
 from argand.runtime import kernel_trace as launches
 
-from benchmarks import gemm, gemm_ours, gemm_peers, gemm_segments, measuring, softmax
-from benchmarks.measuring import Candidate, CannotRunError, absent
-from benchmarks.shapes import SUITES, Shape
+from benchmarks.gemm import __main__ as gemm
+from benchmarks.gemm import ours as gemm_ours
+from benchmarks.gemm import segments as gemm_segments
+from benchmarks.gemm.shapes import SUITES, Shape
+from benchmarks.harness import measuring
+from benchmarks.harness.measuring import Candidate, CannotRunError, absent
+from benchmarks.peers import gemm_peers
+from benchmarks.softmax import __main__ as softmax
 from workflow.accuracy import softmax_reference
 from workflow.records import NOT_RUN, BenchmarkRecord, Record
 
@@ -275,6 +280,6 @@ def test_neither_pydantic_nor_snakemake_is_needed(root: Path) -> None:
     code = (
         "import sys; sys.modules['pydantic'] = sys.modules['snakemake'] = None;"
         "sys.modules['h5py'] = None; import benchmarks.gemm, benchmarks.softmax;"
-        "import benchmarks.roofline, benchmarks.sanitized_gemm, benchmarks.profiled_gemm"
+        "import benchmarks.gemm.roofline, benchmarks.sanitize.gemm, benchmarks.gemm.profiled"
     )
     subprocess.run([sys.executable, "-c", code], cwd=root, check=True)

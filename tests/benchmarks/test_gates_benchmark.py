@@ -14,9 +14,11 @@ from argand.device import ARCHITECTURES
 from argand.gates.canonical import gate_form
 from argand.gates.plan import MOST_WIDTH, product_plans, widest_products
 
-from benchmarks import aer, custatevec, gates, sanitized_gates
-from benchmarks.gate_circuits import CIRCUITS, placements, random_unitary
-from benchmarks.measuring import CannotRunError
+from benchmarks.gates import __main__ as gates
+from benchmarks.gates.circuits import CIRCUITS, placements, random_unitary
+from benchmarks.harness.measuring import CannotRunError
+from benchmarks.peers import aer, custatevec
+from benchmarks.sanitize import gates as sanitized_gates
 
 
 def test_every_gate_and_circuit_has_a_verified_row(tmp_path: Path) -> None:

@@ -9,11 +9,13 @@ import pytest
 from argand import PRECISIONS, Device
 from argand.runtime.ceilings import Ceilings, operand_formats
 
-from benchmarks import gemm, gemm_ours, gemm_peers
-from benchmarks.measuring import Bench, Candidate
-from benchmarks.operands import random_operands
-from benchmarks.product_check import ProductCheck
-from benchmarks.shapes import Shape
+from benchmarks.gemm import __main__ as gemm
+from benchmarks.gemm import ours as gemm_ours
+from benchmarks.gemm.operands import random_operands
+from benchmarks.gemm.product_check import ProductCheck
+from benchmarks.gemm.shapes import Shape
+from benchmarks.harness.measuring import Bench, Candidate
+from benchmarks.peers import gemm_peers
 from workflow.records import NOT_RUN
 
 pytestmark = pytest.mark.gpu
@@ -56,7 +58,7 @@ def assert_verified(candidates: Sequence[Candidate], shape: Shape, chosen: str) 
 
 def test_the_planar_peer_is_not_left_out_where_cublas_is(gpu: Device) -> None:
     """Multiples of 16 on Hopper: nothing for the heuristic to refuse."""
-    from benchmarks import cublaslt_planar
+    from benchmarks.peers import cublaslt_planar
 
     assert_verified(cublaslt_planar.candidates(), Shape(512, 512, 512), "algorithm")
 
@@ -65,6 +67,6 @@ def test_triton_takes_sizes_that_are_no_tiles(gpu: Device) -> None:
     """The winning configuration stands in the row."""
     pytest.importorskip("torch")
     pytest.importorskip("triton")
-    from benchmarks import triton_planar
+    from benchmarks.peers import triton_planar
 
     assert_verified(triton_planar.candidates(), Shape(130, 70, 90), "stages")

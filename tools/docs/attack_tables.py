@@ -44,7 +44,7 @@ _EXCEEDANCES = (
 
 
 def exceedances_table(data: Path) -> str:
-    """How right results of random workloads lie to their bounds: `benchmarks.exceedances`."""
+    """How right results lie to their bounds: `benchmarks.pipeline.exceedances`."""
     rows = plain_rows(data / "exceedances-cpu.csv")
     for row in rows:
         for name in ("largest", "median_ratio"):

@@ -1,0 +1,1 @@
+"""The libraries that ours is measured beside, one file each."""
