@@ -46,7 +46,7 @@ from benchmarks.harness.measuring import (
 from benchmarks.harness.rows import Report
 from benchmarks.harness.samples import on_host, sampled_rows
 from workflow.accuracy import Accuracy, spectrum_reference
-from workflow.methods.transforms import algorithm, judged
+from workflow.transforms import algorithm, judged
 
 PEERS = ("scipy", "cufft")
 LIBRARY = ("fp32", "fp64")

@@ -17,8 +17,8 @@ from qiskit.circuit.library import (
 )
 from qiskit.quantum_info import Statevector
 
-from workflow.methods import exact_evolution, fused_gates
-from workflow.methods.circuits import (
+from workflow.circuits import exact_evolution, fused_gates
+from workflow.circuits.circuits import (
     CircuitError,
     check_unitary,
     fuse,
@@ -26,10 +26,10 @@ from workflow.methods.circuits import (
     load_circuit,
     named_circuit,
 )
-from workflow.methods.evolution import evolve, plan_evolution
-from workflow.methods.exact_evolution import evolve_in_fp64
-from workflow.methods.peers import numpy_product
+from workflow.circuits.evolution import evolve, plan_evolution
+from workflow.circuits.exact_evolution import evolve_in_fp64
 from workflow.threads import by_threads
+from workflow.workloads.peers import numpy_product
 
 HEADER = 'OPENQASM 2.0;\ninclude "qelib1.inc";\nqreg q[3];\ncreg c[3];\n'
 # Qiskit and we apply at most 1000 gates of two qubits, each with under 4 roundings of an amplitude,

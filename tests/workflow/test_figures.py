@@ -25,8 +25,8 @@ from workflow.figures.study import (
     pareto_figure,
     product_figure,
 )
-from workflow.methods.peers import PEERS
 from workflow.records import Record
+from workflow.workloads.peers import PEERS
 
 
 def record(workload, implementation, precision, time, error, **changes):

@@ -5,8 +5,8 @@ import pytest
 from argand import PRECISIONS
 
 from workflow.accuracy.bounds import product_bound
-from workflow.methods.peers import numpy_product, product_peers
 from workflow.workloads import KINDS
+from workflow.workloads.peers import numpy_product, product_peers
 
 pytestmark = pytest.mark.gpu
 

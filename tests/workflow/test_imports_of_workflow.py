@@ -12,12 +12,14 @@ import pytest
 import workflow
 
 ROOT = Path(workflow.__file__).parent
+ABOVE_KINDS = ("figures", "tables", "schemas", "steps", "workloads")
 NEVER = {
-    "accuracy": {"config", "methods", "figures", "tables", "schemas", "steps", "workloads"},
-    "storage": {"methods", "figures", "tables", "schemas", "steps", "workloads"},
-    "methods": {"figures", "tables", "schemas", "steps", "workloads"},
-    "tables": {"config", "methods", "figures", "schemas", "steps", "workloads"},
-    "figures": {"config", "schemas", "steps", "workloads"},
+    "accuracy": {"arrays", "circuits", "config", *ABOVE_KINDS},
+    "storage": {"arrays", "circuits", *ABOVE_KINDS},
+    "arrays": {"accuracy", "circuits", "config", *ABOVE_KINDS},
+    "circuits": {"accuracy", "arrays", *ABOVE_KINDS},
+    "tables": {"arrays", "circuits", "config", "figures", "schemas", "steps", "workloads"},
+    "figures": {"arrays", "circuits", "config", "schemas", "steps"},
     "workloads": {"tables", "schemas", "steps"},
     "steps": {"figures", "tables", "schemas"},
 }

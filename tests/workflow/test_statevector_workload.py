@@ -6,9 +6,9 @@ from argand.device import cpu
 from pydantic import ValidationError
 
 from workflow.accuracy.gate_bounds import evolution_bound
+from workflow.circuits.circuits import CircuitError
+from workflow.circuits.fused_gates import described, gates_in, in_words, widths_in
 from workflow.data import power
-from workflow.methods.circuits import CircuitError
-from workflow.methods.fused_gates import described, gates_in, in_words, widths_in
 from workflow.storage.inputs import InputError
 from workflow.workloads.statevector import Statevector, StatevectorCase
 

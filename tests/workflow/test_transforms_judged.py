@@ -13,7 +13,7 @@ from argand.dft.plan_words import plan_words
 
 from workflow.accuracy import spectrum_reference
 from workflow.accuracy.transform_bounds import butterfly_bound, dft_bound, plan_bound
-from workflow.methods.transforms import judged
+from workflow.transforms import judged
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
 

@@ -16,11 +16,11 @@ from argand.device import DeviceError, resolve
 from workflow.config.file_names import clashing_names, repetitive_names, unusable_inputs
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError, attach, nearest
-from workflow.methods.peers import PEERS
 from workflow.shards import choose_axis
 from workflow.steps import budget
 from workflow.study import Study
 from workflow.workloads import KINDS
+from workflow.workloads.peers import PEERS
 
 
 def check_study(study: Study, *, device_here: bool = True) -> None:

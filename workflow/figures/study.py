@@ -22,9 +22,9 @@ from matplotlib.ticker import LogLocator, NullFormatter, PercentFormatter
 
 from workflow.data import Product
 from workflow.figures.style import COLOURS, marker_key, new_axes, save
-from workflow.methods.peers import PEERS
 from workflow.records import Record
 from workflow.tables.study import OURS, ordered, pareto
+from workflow.workloads.peers import PEERS
 
 if TYPE_CHECKING:
     from workflow.accuracy.grading import GrowthRow

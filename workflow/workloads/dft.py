@@ -13,17 +13,18 @@ from argand import PRECISIONS, Device, Precision, dft
 from argand.dft.problem import Norm
 from pydantic import Field, model_validator
 
-from workflow import accuracy
+from workflow import accuracy, transforms
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.model import Model
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
 from workflow.figures import pictures
-from workflow.methods import operands, peers, transforms
-from workflow.methods.noise import complex_normal
-from workflow.methods.operands import Operand
+from workflow.storage import operands
 from workflow.storage.drawn import Box, Drawn
 from workflow.storage.inputs import InputError
+from workflow.storage.noise import complex_normal
+from workflow.storage.operands import Operand
+from workflow.workloads import peers
 from workflow.workloads.base import Workload, register
 
 if TYPE_CHECKING:

@@ -26,10 +26,11 @@ from workflow.data import (
     blank,
 )
 from workflow.figures import pictures
-from workflow.methods import operands, peers
-from workflow.methods.operands import Operand
+from workflow.storage import operands
 from workflow.storage.drawn import Box, Drawn
 from workflow.storage.inputs import source_checksum
+from workflow.storage.operands import Operand
+from workflow.workloads import peers
 from workflow.workloads.base import Workload, register
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class Softmax(Workload):
 
     def _stage_beam_power(self, source: WorkloadInput, upstream: Path | None) -> Staged:
         """x (frequency, polarization, time, beam) from the product of a beamforming workload."""
-        from workflow.methods.beam_power import beam_power
+        from workflow.arrays.beam_power import beam_power
 
         if upstream is None:
             raise ValueError(f"input.workload: the product file of {source.workload!r} is needed")

@@ -17,26 +17,28 @@ from argand.gates.plan import MOST_WIDTH
 from pydantic import Field, model_validator
 
 from workflow import accuracy
+from workflow.circuits import fused_gates
+from workflow.circuits.evolution import evolve, plan_evolution
+from workflow.circuits.exact_evolution import evolve_in_fp64
+from workflow.circuits.fused_gates import TargetedGate
+from workflow.circuits.initial_states import random_state, zero_state
 from workflow.config.case import Case
 from workflow.config.circuit import Circuit
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
 from workflow.figures import pictures
-from workflow.methods import fused_gates, matrix_product, operands, peers
-from workflow.methods.evolution import evolve, plan_evolution
-from workflow.methods.exact_evolution import evolve_in_fp64
-from workflow.methods.fused_gates import TargetedGate
-from workflow.methods.initial_states import random_state, zero_state
-from workflow.methods.operands import Operand
+from workflow.storage import operands
 from workflow.storage.drawn import Drawn
 from workflow.storage.inputs import InputError, source_checksum
+from workflow.storage.operands import Operand
+from workflow.workloads import matrix_product, peers
 from workflow.workloads.base import Workload, register
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from qiskit import QuantumCircuit
 
-    from workflow.methods.circuit_size import CircuitSize
+    from workflow.circuits.circuit_size import CircuitSize
 
 STATE = Operand("state", ("basis_state",))
 
@@ -84,13 +86,13 @@ class Statevector(Workload):
 
     def circuit(self) -> QuantumCircuit:
         """The circuit of the case. Raises CircuitError."""
-        from workflow.methods import circuits
+        from workflow.circuits import circuits
 
         return circuits.circuit_of(self.case.circuit, self.rng())
 
     def check(self) -> None:
         """Raise CircuitError or InputError for a circuit that cannot be evolved or read."""
-        from workflow.methods import circuits
+        from workflow.circuits import circuits
 
         size = self._size()
         if (width := self._width()) is not None:
@@ -99,7 +101,7 @@ class Statevector(Workload):
 
     def _size(self) -> CircuitSize:
         """Told without the circuit's matrices; raises CircuitError."""
-        from workflow.methods import circuit_size
+        from workflow.circuits import circuit_size
 
         return circuit_size.size_of(self.case.circuit, self._width())
 
@@ -108,7 +110,7 @@ class Statevector(Workload):
 
     def _gates(self, circuit: QuantumCircuit) -> list[TargetedGate]:
         """As they are staged: fused to the case's width, or one by one."""
-        from workflow.methods import circuits
+        from workflow.circuits import circuits
 
         if self.case.fuse == "auto":
             return circuits.gates_of(circuit, MOST_WIDTH)

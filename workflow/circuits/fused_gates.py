@@ -19,7 +19,7 @@ from argand.gates import fusion as gate_fusion
 from argand.gates.circuits import cheapest_passes
 from argand.gates.fusion import Pass
 
-from workflow.methods.exact_evolution import evolve_in_fp64
+from workflow.circuits.exact_evolution import evolve_in_fp64
 
 Array = npt.NDArray[Any]
 AXES = {"matrices": ("entry",), "widths": ("gate",), "targets": ("target",)}

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from workflow.data import Product, power
-from workflow.methods import operands
+from workflow.storage import operands
 from workflow.storage.drawn import Stretched
 from workflow.storage.inputs import InputError
 from workflow.storage.products import read_outline, read_product

@@ -86,7 +86,7 @@ def evolve_in_fp64(
 
     Args:
         state: (2^qubits,), not changed.
-        matrices, widths, targets: flat, as in `workflow.methods.fused_gates`.
+        matrices, widths, targets: flat, as in `workflow.circuits.fused_gates`.
     """
     qubits = int(state.size).bit_length() - 1
     shared = qubits > BLOCK_QUBITS and thread_count() > 1

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from workflow.methods.antennas import phases
-from workflow.methods.noise import complex_normal
+from workflow.arrays.antennas import phases
 from workflow.storage.drawn import Box
+from workflow.storage.noise import complex_normal
 
 Array = npt.NDArray[Any]
 Generators = Callable[..., np.random.Generator]

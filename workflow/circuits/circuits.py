@@ -19,10 +19,10 @@ from qiskit.circuit.library import IGate
 from qiskit.exceptions import QiskitError
 from qiskit.quantum_info import Operator
 
+from workflow.circuits.fused_gates import TargetedGate, fused, passes_of_width
+from workflow.circuits.qasm_cost import parsable
+from workflow.circuits.qasm_text import QasmError
 from workflow.config.circuit import MOST_GATES, MOST_QUBITS, MOST_UPDATES, Circuit
-from workflow.methods.fused_gates import TargetedGate, fused, passes_of_width
-from workflow.methods.qasm_cost import parsable
-from workflow.methods.qasm_text import QasmError
 from workflow.storage.files import is_file
 from workflow.storage.memory import in_words, machine_memory
 

@@ -14,9 +14,9 @@ from argand.gemm.problem import gemm_problem
 from workflow.config.case import Case
 from workflow.config.product_case import ProductCase
 from workflow.data import Computation, Implementation, Shape
-from workflow.methods import operands
-from workflow.methods import peers as libraries
+from workflow.storage import operands
 from workflow.storage.inputs import InputError
+from workflow.workloads import peers as libraries
 
 Array = npt.NDArray[Any]
 

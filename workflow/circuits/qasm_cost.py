@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from workflow.circuits.qasm_text import QasmError, statement_text, statements
 from workflow.config.circuit import MOST_GATES
-from workflow.methods.qasm_text import QasmError, statement_text, statements
 from workflow.storage.memory import in_words
 
 LIBRARY = "qelib1.inc"

@@ -20,10 +20,10 @@ from qiskit import QuantumCircuit
 from qiskit.circuit import Gate, Instruction
 from qiskit.circuit.library import get_standard_gate_name_mapping
 
+from workflow.circuits import circuits
+from workflow.circuits.circuits import CircuitError
+from workflow.circuits.fused_gates import passes_of_width
 from workflow.config.circuit import Circuit
-from workflow.methods import circuits
-from workflow.methods.circuits import CircuitError
-from workflow.methods.fused_gates import passes_of_width
 from workflow.storage.files import is_file
 
 _COMPLEX_BYTES = 16

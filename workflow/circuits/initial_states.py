@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from workflow.methods.noise import complex_normal
 from workflow.storage.drawn import Box, Drawn
+from workflow.storage.noise import complex_normal
 
 Array = npt.NDArray[Any]
 TYPE = np.dtype(np.complex128)
