@@ -18,7 +18,9 @@ from qiskit.circuit.library import (
 from qiskit.quantum_info import Statevector
 
 from workflow.circuits import exact_evolution, fused_gates
-from workflow.circuits.circuits import (
+from workflow.circuits.evolution import evolve, plan_evolution
+from workflow.circuits.exact_evolution import evolve_in_fp64
+from workflow.circuits.qiskit_circuits import (
     CircuitError,
     check_unitary,
     fuse,
@@ -26,8 +28,6 @@ from workflow.circuits.circuits import (
     load_circuit,
     named_circuit,
 )
-from workflow.circuits.evolution import evolve, plan_evolution
-from workflow.circuits.exact_evolution import evolve_in_fp64
 from workflow.threads import by_threads
 from workflow.workloads.peers import numpy_product
 

@@ -6,8 +6,8 @@ from argand.device import cpu
 from pydantic import ValidationError
 
 from workflow.accuracy.gate_bounds import evolution_bound
-from workflow.circuits.circuits import CircuitError
 from workflow.circuits.fused_gates import described, gates_in, in_words, widths_in
+from workflow.circuits.qiskit_circuits import CircuitError
 from workflow.data import power
 from workflow.storage.inputs import InputError
 from workflow.workloads.statevector import Statevector, StatevectorCase

@@ -20,9 +20,9 @@ from qiskit import QuantumCircuit
 from qiskit.circuit import Gate, Instruction
 from qiskit.circuit.library import get_standard_gate_name_mapping
 
-from workflow.circuits import circuits
-from workflow.circuits.circuits import CircuitError
+from workflow.circuits import qiskit_circuits
 from workflow.circuits.fused_gates import passes_of_width
+from workflow.circuits.qiskit_circuits import CircuitError
 from workflow.config.circuit import Circuit
 from workflow.storage.files import is_file
 
@@ -66,7 +66,7 @@ def size_of(given: Circuit, fuse: int | None) -> CircuitSize:
         depth = given.depth if given.name == "random" else 1
         return _size_by_name(str(given.name), given.qubits or 0, depth, fuse)
     if not is_file(given.file):
-        circuits.load_circuit(given.file)  # says so
+        qiskit_circuits.load_circuit(given.file)  # says so
     status = given.file.stat()
     state = status.st_ino, status.st_size, status.st_mtime_ns
     return _size_by_file(given.file, state, fuse)
@@ -74,9 +74,9 @@ def size_of(given: Circuit, fuse: int | None) -> CircuitSize:
 
 @lru_cache(maxsize=4096)
 def _size_by_name(name: str, qubits: int, depth: int, fuse: int | None) -> CircuitSize:
-    widths = circuits.named_widths(name, qubits, depth)
+    widths = qiskit_circuits.named_widths(name, qubits, depth)
     gates = sum(widths.values())
-    circuits.check_work(qubits, gates)
+    qiskit_circuits.check_work(qubits, gates)
     if fuse is None:
         return CircuitSize(qubits, gates, widths)
     if fuse < 2 and widths.get(2):
@@ -92,15 +92,15 @@ def _size_by_name(name: str, qubits: int, depth: int, fuse: int | None) -> Circu
 @lru_cache(maxsize=4096)
 def _plan(name: str, qubits: int, layers: int, fuse: int) -> tuple[int, int]:
     """`_planned` of a named circuit, which is the same however much longer that is."""
-    part = circuits.named_circuit(name, qubits, layers, np.random.default_rng(0))
+    part = qiskit_circuits.named_circuit(name, qubits, layers, np.random.default_rng(0))
     return _planned(part, fuse)
 
 
 @lru_cache(maxsize=256)
 def _size_by_file(path: Path, state: tuple[int, int, int], fuse: int | None) -> CircuitSize:
     """``state`` changes when the file does."""
-    circuit = circuits.load_circuit(path)
-    circuits.check_unitary(circuit)
+    circuit = qiskit_circuits.load_circuit(path)
+    qiskit_circuits.check_unitary(circuit)
     widths = Counter(_widths(circuit, MOST_WIDTH if fuse is None else fuse, set()))
     gates, qubits = sum(widths.values()), circuit.num_qubits
     if fuse is None:
@@ -116,7 +116,7 @@ def _size_by_file(path: Path, state: tuple[int, int, int], fuse: int | None) -> 
 
 def _planned(part: QuantumCircuit, fuse: int) -> tuple[int, int]:
     """How many passes the gates of a circuit are fused to, and how many gates they are."""
-    gates = circuits.gates_of(part, fuse)
+    gates = qiskit_circuits.gates_of(part, fuse)
     return len(passes_of_width(part.num_qubits, gates, fuse)), len(gates)
 
 
@@ -138,7 +138,7 @@ def _widths(circuit: QuantumCircuit, width: int, known: set[str]) -> Iterator[in
             continue
         if operation.num_qubits > width:
             targets = [circuit.find_bit(qubit).index for qubit in instruction.qubits]
-            circuits.check_apart(operation, targets, width)
+            qiskit_circuits.check_apart(operation, targets, width)
             yield from _widths(operation.definition, width, known)
             continue
         _check_matrix(operation, known)

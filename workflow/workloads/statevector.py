@@ -86,13 +86,13 @@ class Statevector(Workload):
 
     def circuit(self) -> QuantumCircuit:
         """The circuit of the case. Raises CircuitError."""
-        from workflow.circuits import circuits
+        from workflow.circuits import qiskit_circuits as circuits
 
         return circuits.circuit_of(self.case.circuit, self.rng())
 
     def check(self) -> None:
         """Raise CircuitError or InputError for a circuit that cannot be evolved or read."""
-        from workflow.circuits import circuits
+        from workflow.circuits import qiskit_circuits as circuits
 
         size = self._size()
         if (width := self._width()) is not None:
@@ -110,7 +110,7 @@ class Statevector(Workload):
 
     def _gates(self, circuit: QuantumCircuit) -> list[TargetedGate]:
         """As they are staged: fused to the case's width, or one by one."""
-        from workflow.circuits import circuits
+        from workflow.circuits import qiskit_circuits as circuits
 
         if self.case.fuse == "auto":
             return circuits.gates_of(circuit, MOST_WIDTH)
