@@ -17,7 +17,7 @@ from argand import PRECISIONS, to_pairs
 from benchmarks.gemm.ours import unscaled
 from benchmarks.gemm.shapes import Shape
 from benchmarks.harness.measuring import Candidate, CannotRunError, seconds_to_choose_by
-from benchmarks.peers.cublaslt import (
+from benchmarks.peers._cublaslt import (
     CUDA_C_16BF,
     CUDA_C_16F,
     CUDA_C_32F,

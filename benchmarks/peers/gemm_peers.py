@@ -118,7 +118,7 @@ def _triton_peers() -> list[Candidate]:
     """Triton's own products; where it is not installed, one row says so for each of them."""
     missing = [name for name in ("torch", "triton") if not find_spec(name)]
     if not missing:
-        from benchmarks.peers.triton_planar import candidates
+        from benchmarks.peers._triton_planar import candidates
 
         return candidates()
     reason = f"{' and '.join(missing)} not installed"

@@ -49,7 +49,7 @@ def _array(x: Any) -> Any:
 
 
 def _prepare(x: Any, kind: str) -> tuple[Any, ...]:
-    from benchmarks.peers import triton_softmax
+    from benchmarks.peers import _triton_softmax as triton_softmax
 
     given = _tensor(x, kind)
     out = torch.full_like(given, float("nan"))
@@ -61,7 +61,7 @@ def _prepare(x: Any, kind: str) -> tuple[Any, ...]:
 
 
 def _triton(x: Any, out: Any, warps: int) -> Any:
-    from benchmarks.peers import triton_softmax
+    from benchmarks.peers import _triton_softmax as triton_softmax
 
     triton_softmax.softmax(x, out, warps)
     return out

@@ -67,6 +67,6 @@ def test_triton_takes_sizes_that_are_no_tiles(gpu: Device) -> None:
     """The winning configuration stands in the row."""
     pytest.importorskip("torch")
     pytest.importorskip("triton")
-    from benchmarks.peers import triton_planar
+    from benchmarks.peers import _triton_planar as triton_planar
 
     assert_verified(triton_planar.candidates(), Shape(130, 70, 90), "stages")
