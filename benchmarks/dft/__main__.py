@@ -35,8 +35,6 @@ from argand.runtime.compiler import compile_all
 from benchmarks.harness.cases import add_cases, asked_cases
 from benchmarks.harness.measuring import (
     Bench,
-    Candidate,
-    CannotRunError,
     Work,
     array_module,
     chosen,
@@ -45,11 +43,10 @@ from benchmarks.harness.measuring import (
 )
 from benchmarks.harness.rows import Report
 from benchmarks.harness.samples import on_host, sampled_rows
+from benchmarks.peers import Candidate, CannotRunError, benchmark_names, candidates
 from workflow.accuracy import Accuracy, spectrum_reference
 from workflow.transforms import algorithm, judged
 
-PEERS = ("scipy", "cufft")
-LIBRARY = ("fp32", "fp64")
 _CHECKED_VALUES, _CHECKED_ROWS = 1 << 20, 1 << 12
 """Numbers and transforms compared with fp64 at most; at least four transforms are."""
 _VALUES = 1 << 27
@@ -106,13 +103,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             candidate(PRECISIONS[name], device, case, ours=arguments.ours)
             for name in arguments.precisions
         ]
-        every = [*chosen(available(device), arguments), *ours]
+        every = [*chosen(candidates("dft", device.backend), arguments), *ours]
         report.add(bench.run(one, work(case, one.precision), [x], assess) for one in every)
     return report.status
 
 
 def _parser() -> argparse.ArgumentParser:
-    found = parser(__doc__, PEERS)
+    found = parser(__doc__, benchmark_names("dft"))
     add_cases(found, "BATCHxLENGTH", SUITES, suite="2^27 elements at many lengths")
     found.add_argument("--ours", action="store_true", help="our kernels in place of cuFFT's")
     return found
@@ -226,7 +223,7 @@ def candidate(precision: Precision, device: Device, case: Case, *, ours: bool = 
     if device.backend == "cpu":
         method, _ = algorithm(case.batch, case.length, precision, device)
     return Candidate(
-        "argand", precision, method, prepare, compute, lambda out: out, chosen=said,
+        "argand", precision, method, prepare, compute, chosen=said,
         input=precision.output, output=precision.output,
     )  # fmt: skip
 
@@ -241,49 +238,6 @@ def _own_plan(precision: Precision, case: Case) -> Iterator[None]:
         raise CannotRunError("no kernel of ours has this length")
     with forced.to(plan):
         yield
-
-
-def available(device: Device) -> list[Candidate]:
-    """SciPy on the CPU, cuFFT on a GPU."""
-    if device.backend == "cpu":
-        from scipy import fft
-
-        return [
-            Candidate("scipy", PRECISIONS[name], "pocketfft", partial(_converted, name),
-                      partial(fft.fft, workers=-1), np.asarray,
-                      input=PRECISIONS[name].output, output=PRECISIONS[name].output)
-            for name in LIBRARY
-        ]  # fmt: skip
-    return [
-        Candidate("cufft", PRECISIONS[name], "cufft", partial(_planned, name), _executed,
-                  lambda out: out, input=PRECISIONS[name].output, output=PRECISIONS[name].output)
-        for name in LIBRARY
-    ]  # fmt: skip
-
-
-def _converted(name: str, x: Any) -> tuple[Any, ...]:
-    return (x.astype(PRECISIONS[name].output),)
-
-
-def _planned(name: str, x: Any) -> tuple[Any, ...]:
-    """What cuFFT takes, its plan made before the clock starts."""
-    import cupy
-    from cupy.cuda import cufft
-
-    given = x.astype(PRECISIONS[name].output)
-    kind = cufft.CUFFT_Z2Z if name == "fp64" else cufft.CUFFT_C2C
-    try:
-        plan = cufft.Plan1d(x.shape[-1], kind, len(x))
-    except cufft.CuFFTError as error:
-        raise CannotRunError(f"cuFFT: {error}") from error
-    return plan, given, cupy.full(given.shape, np.nan, given.dtype)
-
-
-def _executed(plan: Any, x: Any, out: Any) -> Any:
-    from cupy.cuda import cufft
-
-    plan.fft(x, out, cufft.CUFFT_FORWARD)
-    return out
 
 
 if __name__ == "__main__":

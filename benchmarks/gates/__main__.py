@@ -21,14 +21,12 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, CircuitPlan, Device, Gate, Precision, plan_circuit
 from argand.gates.api import apply_form
-from argand.gates.canonical import gate_form
 from argand.gates.circuits import norm_of, overlap_of, prepared_gates
 from argand.runtime.ceilings import measure_ceilings
 
 from benchmarks.gates.circuits import CIRCUITS, placements, random_unitary
 from benchmarks.harness.measuring import (
     Bench,
-    Candidate,
     Work,
     array_module,
     chosen,
@@ -37,15 +35,12 @@ from benchmarks.harness.measuring import (
 )
 from benchmarks.harness.rows import Report
 from benchmarks.harness.samples import on_host
-from benchmarks.peers import aer, custatevec
+from benchmarks.peers import Candidate, benchmark_names, candidates
 from workflow.accuracy import Accuracy, assess_state, state_reference
 from workflow.records import BenchmarkRecord
 
-PEERS = ("custatevec", "aer")
 _COLUMNS = 1 << 12
 """Columns of a gate that are compared with fp64."""
-_PEER_WIDTHS = (2, 3, 4, 5)
-"""Widths that circuits are fused to for cuStateVec: from 5 on its gates take twice as long."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +53,6 @@ class GateWork(Work):
     def name(self) -> str:
         """The case in one word."""
         return self.label
-
-
-@dataclass(frozen=True)
-class GateCandidate(Candidate):
-    """A candidate that applies gates of these widths one after another, for its bound."""
-
-    widths: tuple[int, ...] = ()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -86,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    found = parser(__doc__, PEERS)
+    found = parser(__doc__, benchmark_names("gates"))
     found.add_argument("--qubits", type=int, default=28)
     found.add_argument("--widths", type=_widths, default=list(range(1, 8)), help="of single gates")
     found.add_argument("--circuits", type=_circuits, default=list(CIRCUITS), help="or none")
@@ -120,7 +108,8 @@ def _run(
     # The same nominal work as ours, so that speedups are of times.
     plan = plan_circuit(qubits, gates, device=device)
     work = _work(label, qubits, plan, gates)
-    for peer in chosen(available(device, qubits, gates), arguments):
+    peers = candidates("gates", device.backend, qubits=qubits, gates=gates, device=device)
+    for peer in chosen(peers, arguments):
         yield bench.run(peer, work, [state], assess)
     for row in rows:
         plan = plan_circuit(qubits, gates, precision=row, device=device)
@@ -152,7 +141,7 @@ def _work(label: str, qubits: int, plan: CircuitPlan, gates: Sequence[Gate]) -> 
     return GateWork({"batch": len(gates), "n": 2**qubits}, flops, moved, "gate", label)
 
 
-def ours(precision: Precision, plan: CircuitPlan) -> GateCandidate:
+def ours(precision: Precision, plan: CircuitPlan) -> Candidate:
     """Our gates by a plan, their matrices at hand, as cuStateVec's are."""
 
     def prepare(state: Any) -> tuple[Any, ...]:
@@ -163,9 +152,9 @@ def ours(precision: Precision, plan: CircuitPlan) -> GateCandidate:
         apply(state)
         return state
 
-    return GateCandidate(
+    return Candidate(
         "argand", precision, _described(plan), prepare, compute,
-        lambda state: state, input=precision.output, output=precision.output,
+        input=precision.output, output=precision.output,
         predicted_us=1e6 * plan.predicted_seconds, widths=_widths_of(plan),
     )  # fmt: skip
 
@@ -180,64 +169,8 @@ def _described(plan: CircuitPlan) -> str:
     return f"{len(plan.passes)} {passes} of up to {widest} qubits"
 
 
-def available(device: Device, qubits: int, gates: Sequence[Gate]) -> list[GateCandidate]:
-    """cuStateVec on a GPU, circuits fused to each width that may be its best, and Aer for them."""
-    single = len(gates) == 1
-    found = []
-    if device.backend == "cuda":
-        widths: Sequence[int | None] = [None] if single else _PEER_WIDTHS
-        found += [_peer(qubits, gates, width, device) for width in widths]
-    return found if single else [*found, _on_cpu(qubits, gates, device)]
-
-
-def _on_cpu(qubits: int, gates: Sequence[Gate], device: Device) -> GateCandidate:
-    """Aer; its state comes from the host and goes back to it, in its time."""
-
-    def prepare(state: Any) -> tuple[Any, ...]:
-        aer.require(qubits)
-        given = on_host(state).astype(np.complex128)
-        norm = np.linalg.norm(given)  # Aer takes states of norm 1 alone
-        return aer.circuit_for(qubits, gates, given / norm), aer.simulator(), norm
-
-    def compute(circuit: Any, simulation: Any, norm: float) -> Any:
-        return aer.run(simulation, circuit), norm
-
-    def result(found: tuple[Any, float]) -> Any:
-        state, norm = found
-        return array_module(device).asarray((state * norm).astype(np.complex64))
-
-    widths = tuple(len(gate.targets) + len(gate.controls) for gate in gates)
-    return GateCandidate(
-        "aer", PRECISIONS["fp32"], aer.described(), prepare, compute, result, widths=widths
-    )
-
-
-def _peer(qubits: int, gates: Sequence[Gate], width: int | None, device: Device) -> GateCandidate:
-    forms = [gate_form(qubits, gate.matrix, gate.targets, gate.controls) for gate in gates]
-    if width is not None:
-        forms = list(plan_circuit(qubits, gates, device=device, width=width).forms)
-
-    def prepare(state: Any) -> tuple[Any, ...]:
-        import cupy
-
-        library = custatevec.state_vector()
-        matrices = [cupy.asarray(form.matrix.astype(np.complex64)) for form in forms]
-        return state.copy(), library, matrices
-
-    def compute(state: Any, library: custatevec.StateVector, matrices: list[Any]) -> Any:
-        for form, matrix in zip(forms, matrices, strict=True):
-            library.apply(state, matrix, form.targets, form.controls)
-        return state
-
-    fused = "gate by gate" if width is None else f"fused to {width} qubits"
-    return GateCandidate(
-        "custatevec", PRECISIONS["fp32"], fused, prepare, compute, lambda state: state,
-        widths=tuple(form.width for form in forms),
-    )  # fmt: skip
-
-
 def check(
-    before: Any, gates: Sequence[Gate], backend: str, after: Any, candidate: GateCandidate,
+    before: Any, gates: Sequence[Gate], backend: str, after: Any, candidate: Candidate,
     *, exact: Callable[[], Any],
 ) -> Accuracy:  # fmt: skip
     """One gate: sampled columns against fp64, and the norm of all. A circuit: all of ``exact``."""

@@ -23,9 +23,9 @@ from benchmarks.gemm.operands import random_operands
 from benchmarks.gemm.product_check import ProductCheck
 from benchmarks.gemm.shapes import SUITES, Shape
 from benchmarks.harness.cases import add_cases, asked_cases
-from benchmarks.harness.measuring import Bench, Candidate, Work, chosen, chosen_device, parser
+from benchmarks.harness.measuring import Bench, Work, chosen, chosen_device, parser
 from benchmarks.harness.rows import Report
-from benchmarks.peers import gemm_peers
+from benchmarks.peers import Candidate, benchmark_names, candidates
 from workflow.storage.files import atomic_text
 
 
@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for one in gemm_ours.candidates(device, [PRECISIONS[x] for x in arguments.precisions])
         if one.input in arguments.inputs or one.input == "complex128"
     ]
-    peers = chosen(gemm_peers.available(device), arguments)
+    peers = chosen(candidates("gemm", device.backend), arguments)
     report = Report(arguments.csv)
     for shape in arguments.shape:
         a, b = random_operands(shape, arguments.seed)
@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    found = parser(__doc__, gemm_peers.PEERS)
+    found = parser(__doc__, benchmark_names("gemm"))
     add_cases(
         found, "MxNxK or BATCHxMxNxK", SUITES,
         suite="large, batched or small products, or all", parse=Shape.parse,

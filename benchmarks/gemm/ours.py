@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from argand import Device, Precision, gemm, launched, pack, to_pairs
 
-from benchmarks.harness.measuring import Candidate, array_module
+from benchmarks.harness.measuring import array_module
+from benchmarks.peers import Candidate, unscaled
 
 _AT_ONCE = 4
 """Candidates whose operands and results are in the device's memory together."""
@@ -53,7 +54,7 @@ def _plain(precision: Precision, device: Device) -> Candidate:
         return gemm(a, b, precision=precision, out=out)
 
     return Candidate(
-        "argand", precision, _algorithm(precision, device), prepare, compute, _itself,
+        "argand", precision, _algorithm(precision, device), prepare, compute,
         input=dtype, output=dtype, chosen=_kernels_of(compute),
     )  # fmt: skip
 
@@ -85,7 +86,7 @@ def _half(precision: Precision, device: Device, output: str) -> Candidate:
 
     return Candidate(
         "argand", unscaled(precision), _algorithm(precision, device), prepare, compute,
-        _itself if output != "complex-half" else lambda x: x.to_complex64(),
+        (lambda x: x) if output != "complex-half" else lambda x: x.to_complex64(),
         input="complex-half", output=output, chosen=_kernels_of(compute),
     )  # fmt: skip
 
@@ -118,14 +119,5 @@ def _kernels_of(compute: Callable[..., Any]) -> Callable[..., str]:
     return said
 
 
-def unscaled(precision: Precision) -> Precision:
-    """The precision of operands that were rounded as they are, not scaled by powers of two."""
-    return replace(precision, scaled=False)
-
-
 def _place(arrays: Any, a: Any, b: Any, dtype: str) -> Any:
     return arrays.full((*a.shape[:-1], b.shape[-1]), np.nan, dtype)
-
-
-def _itself(x: Any) -> Any:
-    return x

@@ -16,8 +16,8 @@ import numpy as np
 from argand import Precision
 
 from benchmarks.gemm.shapes import Shape
-from benchmarks.harness.measuring import Candidate
 from benchmarks.harness.samples import on_host
+from benchmarks.peers import Candidate
 from workflow.accuracy import Accuracy, ProductReference, assess_product, bounds, product_reference
 from workflow.accuracy.judgement import Checks, ratio
 from workflow.accuracy.product_bounds import relative_bounds

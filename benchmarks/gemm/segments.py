@@ -28,8 +28,9 @@ from benchmarks.gemm import ours as gemm_ours
 from benchmarks.gemm.operands import random_operands
 from benchmarks.gemm.product_check import ProductCheck
 from benchmarks.gemm.shapes import Shape
-from benchmarks.harness.measuring import Candidate, chosen_device
+from benchmarks.harness.measuring import chosen_device
 from benchmarks.harness.plans import Table, parser
+from benchmarks.peers import Candidate
 from workflow.timing import measure
 
 _SHAPES = (Shape(4096, 4096, 4096), Shape(8192, 8192, 8192))

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,52 +19,11 @@ from argand.runtime.ceilings import Ceilings
 from argand.runtime.kernel_digest import kernel_digest
 
 from benchmarks.harness.conditions import Monitor, RealRates, monitor
+from benchmarks.peers import Candidate, CannotRunError
 from workflow.accuracy.judgement import Accuracy
 from workflow.records import NOT_RUN, BenchmarkRecord
 from workflow.timing import Timing, measure, rotations, with_allocations
 from workflow.versions import timestamp, versions
-
-
-class CannotRunError(RuntimeError):
-    """A candidate cannot solve this case here: it is not installed, or has no such product."""
-
-
-def _nothing_more(*_: Any) -> str:
-    return ""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One implementation at one precision.
-
-    ``prepare`` turns operands (NumPy arrays, or CuPy arrays for products on a GPU) into what
-    ``compute`` takes, before any clock starts, and raises CannotRunError where the case is beyond
-    it; ``result`` turns what was computed into an array that the check takes. Where a library takes
-    a place for its result, ``prepare`` fills it with NaN, so that an element that it does not write
-    is seen. ``input`` and ``output`` are columns of `BenchmarkRecord`; ``chosen`` says what the
-    implementation chose for what was prepared, to stand behind ``algorithm``; ``predicted_us`` what
-    it was to take.
-    """
-
-    name: str
-    precision: Precision
-    algorithm: str
-    prepare: Callable[..., tuple[Any, ...]]
-    compute: Callable[..., Any]
-    result: Callable[[Any], Any]
-    input: str = "complex64"
-    output: str = "complex64"
-    chosen: Callable[..., str] = _nothing_more
-    predicted_us: float | None = None
-
-
-def absent(candidate: Candidate, reason: str) -> Candidate:
-    """The candidate as a row that says why it is not there."""
-
-    def prepare(*_: Any) -> tuple[Any, ...]:
-        raise CannotRunError(reason)
-
-    return replace(candidate, prepare=prepare)
 
 
 @dataclass(frozen=True)
@@ -239,22 +198,6 @@ class Bench:
 
 def _itself(found: Accuracy) -> Accuracy:
     return found
-
-
-def seconds_to_choose_by(call: Callable[[], Any]) -> float:
-    """The shortest of three on a GPU after a warm-up: enough to choose a peer's best way by."""
-    import cupy
-
-    call()
-    times = []
-    for _ in range(3):
-        before, after = cupy.cuda.Event(), cupy.cuda.Event()
-        before.record()
-        call()
-        after.record()
-        after.synchronize()
-        times.append(1e-3 * float(cupy.cuda.get_elapsed_time(before, after)))
-    return min(times)
 
 
 def _rates(

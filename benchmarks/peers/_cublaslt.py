@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from benchmarks.harness.measuring import CannotRunError
+from benchmarks.peers._peer import CannotRunError
 
 # library_types.h: cudaDataType.
 CUDA_C_32F, CUDA_C_16F, CUDA_C_16BF = 4, 6, 15

@@ -1,8 +1,7 @@
-"""A peer: a complex product in Triton on planar operands, four real dots for each step of k.
+"""Triton's kernel of the peer `triton_planar`, its operands, and the choice of its configuration.
 
-All that favours it is done before the clock starts: planes are split, rounded, padded to whole
-tiles, so that no load or store has a mask, and B's laid with k contiguous; of a handful of
-configurations the fastest is taken for each shape and precision. The result stays planar.
+Planes are split, rounded, padded to whole tiles, so that no load or store has a mask, and B's laid
+with k contiguous. Of a handful of configurations the fastest is taken for each shape and precision.
 """
 
 from __future__ import annotations
@@ -17,19 +16,11 @@ import cupy
 import torch
 import triton
 import triton.language as tl
-from argand import get_precision
 from triton.errors import TritonError
 
-from benchmarks.gemm.ours import unscaled
-from benchmarks.harness.measuring import Candidate, CannotRunError, seconds_to_choose_by
+from benchmarks.peers._peer import CannotRunError, seconds_to_choose_by
 
 _INPUT_PRECISION = {"tf32": "tf32", "3xtf32": "tf32x3", "fp16": "ieee"}
-# At tf32 the tensor cores get the bits of fp32 and drop the low ones; tf32x3 rounds its terms.
-_PRECISIONS = {
-    "tf32": get_precision("tf32", "toward_zero"),
-    "3xtf32": get_precision("3xtf32"),
-    "fp16": unscaled(get_precision("fp16")),
-}
 _GROUP = 8
 """Rows of tiles that are taken together, so that tiles that share columns meet in L2."""
 
@@ -122,27 +113,17 @@ def _product(  # type: ignore[no-untyped-def]
     tl.store(c_im + c_at, im)
 
 
-def candidates() -> list[Candidate]:
-    """One for each precision; only products without a batch."""
-    return [_candidate(name) for name in _PRECISIONS]
-
-
-def _candidate(precision: str) -> Candidate:
-    return Candidate(
-        "triton", _PRECISIONS[precision], "planar 4M, planes made before the clock",
-        partial(_prepare, precision), partial(_compute, precision), _joined, input="planar",
-        chosen=lambda tile, *_: str(tile),
-    )  # fmt: skip
-
-
 _WRONG = 0.02
 """A relative difference that no rounding makes: tf32 and fp16 are below 0.002."""
 _CHOSEN: dict[tuple[str, tuple[int, int, int]], Tile] = {}
 """The fastest for each precision and padded (m, n, k): the copies of a candidate share it."""
 
 
-def _prepare(precision: str, a: Any, b: Any) -> tuple[Any, ...]:
-    """The tile, the planes of A (m, k), B (n, k) and C (m, n), padded, and C's size."""
+def prepare(precision: str, a: Any, b: Any) -> tuple[Any, ...]:
+    """The tile, the planes of A (m, k), B (n, k) and C (m, n), padded, and C's size.
+
+    Raises CannotRunError for a batch, for planes of 2^31 elements, and where no configuration runs.
+    """
     if a.ndim != 2:
         raise CannotRunError("this kernel multiplies two matrices, not a batch of them")
     left, right = _planes(precision, a), _planes(precision, b.T)
@@ -182,7 +163,7 @@ def _fastest(precision: str, a: Any, b: Any, out: Any) -> Tile:
         for part in out:
             part.fill_(float("nan"))
         try:
-            seconds = seconds_to_choose_by(lambda tile=tile: _multiply(precision, tile, a, b, out))
+            seconds = seconds_to_choose_by(partial(_multiply, precision, tile, a, b, out))
         except TritonError as error:
             refused.append(f"{tile}: {error}")
             continue
@@ -218,14 +199,15 @@ def _multiply(precision: str, tile: Tile, a: Any, b: Any, out: Any) -> None:
     )  # fmt: skip
 
 
-def _compute(
+def compute(
     precision: str, tile: Tile, a: Any, b: Any, out: Any, size: tuple[int, int]
 ) -> tuple[Any, tuple[int, int]]:
+    """The product of what `prepare` made: planes of C, padded, and C's size."""
     _multiply(precision, tile, a, b, out)
     return out, size
 
 
-def _joined(computed: tuple[Any, tuple[int, int]]) -> Any:
+def joined(computed: tuple[Any, tuple[int, int]]) -> Any:
     """Complex64 (m, n) in CuPy of padded planes."""
     (re, im), (m, n) = computed
     return cupy.from_dlpack(torch.complex(re, im))[:m, :n]

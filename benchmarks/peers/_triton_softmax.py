@@ -1,18 +1,18 @@
-"""A peer: softmax in Triton, a program a row that it holds whole."""
+"""Triton's kernel of the peer `triton_softmax`."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-import torch
 import triton
 import triton.language as tl
+from triton.runtime.errors import OutOfResources
 
-from benchmarks.harness.measuring import CannotRunError
+from benchmarks.peers._peer import CannotRunError, seconds_to_choose_by
 
 _MOST_COLUMNS = 65536
 """More do not fit in the registers of a block."""
-_TRIALS = 5
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -33,19 +33,15 @@ def softmax(x: Any, out: Any, warps: int) -> None:
 
 
 def best_warps(x: Any, out: Any) -> int:
-    """The fastest number of warps for these tensors. Raises CannotRunError for long rows."""
+    """The fastest number of warps for these tensors.
+
+    Raises CannotRunError for long rows, and where the card has no room for one.
+    """
     if x.shape[1] > _MOST_COLUMNS:
         raise CannotRunError(f"a row must fit in a block: up to {_MOST_COLUMNS} columns")
-    usual = max(1, min(32, triton.next_power_of_2(x.shape[1]) // 1024))
-    return min({usual, min(32, 2 * usual)}, key=lambda warps: _seconds(x, out, warps))
-
-
-def _seconds(x: Any, out: Any, warps: int) -> float:
-    softmax(x, out, warps)
-    before, after = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    before.record()
-    for _ in range(_TRIALS):
-        softmax(x, out, warps)
-    after.record()
-    after.synchronize()
-    return float(before.elapsed_time(after))
+    usual = int(max(1, min(32, triton.next_power_of_2(x.shape[1]) // 1024)))
+    offered = sorted({usual, min(32, 2 * usual)})
+    try:
+        return min(offered, key=lambda n: seconds_to_choose_by(partial(softmax, x, out, n)))
+    except OutOfResources as error:
+        raise CannotRunError(str(error)) from None

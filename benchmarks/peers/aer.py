@@ -1,4 +1,7 @@
-"""Qiskit Aer beside our circuits: its state-vector simulator on the CPU, in single precision."""
+"""A peer: circuits by Qiskit Aer's state-vector simulator on the CPU, in single precision.
+
+It runs beside ours on any device. A state comes from the host and goes back to it, in its time.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +11,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from argand import Gate
+from argand import PRECISIONS, Device, Gate
+from argand.device import is_cuda_array
 
-from benchmarks.harness.measuring import CannotRunError
+from benchmarks.peers._peer import Candidate, CannotRunError, Peer
 
 MOST_QUBITS = 24
 """Larger states take a CPU minutes a circuit."""
 
 
 def require(qubits: int) -> None:
-    """Raise CannotRunError where Aer is not installed, or a state is too large for it."""
+    """Raise CannotRunError where a state is too large for it."""
     if qubits > MOST_QUBITS:
         raise CannotRunError(f"Aer runs on the CPU: at most {MOST_QUBITS} qubits, got {qubits}")
-    try:
-        import qiskit_aer  # noqa: F401
-    except ImportError as error:
-        raise CannotRunError(f"Aer is not installed (pip install qiskit-aer): {error}") from error
 
 
 def circuit_for(qubits: int, gates: Sequence[Gate], state: npt.NDArray[Any]) -> Any:
@@ -64,6 +64,41 @@ def run(simulation: Any, circuit: Any) -> npt.NDArray[Any]:
     return np.asarray(found.data(0)["statevector"])
 
 
-def described() -> str:
-    """What it runs on."""
+def _algorithm(_: str = "fp32") -> str:
     return f"on {len(os.sched_getaffinity(0))} CPU threads, fused by itself"
+
+
+def _prepared(qubits: int, gates: Sequence[Gate], device: Device) -> list[Candidate]:
+    """Of circuits: a gate by itself would be the way to Aer and back."""
+    if len(gates) == 1:
+        return []
+
+    def prepare(state: Any) -> tuple[Any, ...]:
+        require(qubits)
+        given = (state.get() if is_cuda_array(state) else state).astype(np.complex128)
+        norm = np.linalg.norm(given)  # Aer takes states of norm 1 alone
+        return circuit_for(qubits, gates, given / norm), simulator(), norm
+
+    def compute(circuit: Any, simulation: Any, norm: float) -> Any:
+        return run(simulation, circuit), norm
+
+    def result(found: tuple[Any, float]) -> Any:
+        state, norm = found
+        scaled = (state * norm).astype(np.complex64)
+        if device.backend == "cpu":
+            return scaled
+        import cupy
+
+        return cupy.asarray(scaled)
+
+    widths = tuple(len(gate.targets) + len(gate.controls) for gate in gates)
+    return [
+        Candidate("aer", PRECISIONS["fp32"], _algorithm(), prepare, compute, result, widths=widths)
+    ]
+
+
+PEER = Peer(
+    name="aer", operation="gates", backends=("cpu", "cuda"), precisions=("fp32",),
+    algorithm=_algorithm, modules=("qiskit_aer",), prepared=_prepared,
+    hint="pip install qiskit-aer",
+)  # fmt: skip

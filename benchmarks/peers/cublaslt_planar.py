@@ -12,11 +12,8 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS, to_pairs
+from argand import PRECISIONS, Precision, to_pairs
 
-from benchmarks.gemm.ours import unscaled
-from benchmarks.gemm.shapes import Shape
-from benchmarks.harness.measuring import Candidate, CannotRunError, seconds_to_choose_by
 from benchmarks.peers._cublaslt import (
     CUDA_C_16BF,
     CUDA_C_16F,
@@ -27,7 +24,15 @@ from benchmarks.peers._cublaslt import (
     Planes,
     library,
 )
+from benchmarks.peers._peer import (
+    Candidate,
+    CannotRunError,
+    Peer,
+    seconds_to_choose_by,
+    unscaled,
+)
 
+_PRECISIONS = ("fp16", "bf16")
 _KINDS = {"fp16": CUDA_C_16F, "bf16": CUDA_C_16BF, "fp32": CUDA_C_32F}
 _TYPES = {"fp16": np.float16, "bf16": np.uint16, "fp32": np.float32}
 """What the parts of a format are stored as; of bf16 the bits."""
@@ -37,14 +42,23 @@ _OFFERS = 8
 
 
 def candidates() -> list[Candidate]:
-    """fp16 and bf16, each with a result in complex64 and in complex-half."""
+    """Each precision with a result in complex64 and in complex-half."""
     outputs = ("complex64", "complex-half")
-    return [_candidate(name, out) for name in ("fp16", "bf16") for out in outputs]
+    return [_candidate(name, out) for name in _PRECISIONS for out in outputs]
+
+
+def rounding(precision: str) -> Precision:
+    """Of planes that were rounded as they are."""
+    return unscaled(PRECISIONS[precision])
+
+
+def _algorithm(precision: str) -> str:
+    return f"planar {precision}, summed in fp32"
 
 
 def _candidate(name: str, output: str) -> Candidate:
     return Candidate(
-        "cublaslt-planar", unscaled(PRECISIONS[name]), f"planar {name}, summed in fp32",
+        "cublaslt-planar", rounding(name), _algorithm(name),
         partial(_prepare, name, output), _compute, _joined, input="planar", output=output,
         chosen=lambda plan, *_: plan.description,
     )  # fmt: skip
@@ -114,18 +128,19 @@ class Plan:
         )  # fmt: skip
 
 
-_PLANS: dict[tuple[Shape, str, str], Plan] = {}
-"""One for each shape, format and format of the result: the copies of a candidate share it."""
+_PLANS: dict[tuple[tuple[int, ...], str, str], Plan] = {}
+"""One for each (batch, m, n, k), format and format of the result: the copies of a candidate share
+it."""
 
 
 def _prepare(name: str, output: str, a: Any, b: Any) -> tuple[Any, ...]:
     """The plan, its operands and the place of its result."""
     *leading, m, k = a.shape
     n = b.shape[-1]
-    shape = Shape(m, n, k, math.prod(leading))
+    batch = math.prod(leading)
     left, b = Stored.of(a.reshape(-1, m, k), name), b.reshape(-1, k, n)
-    out = Stored.empty(a, (shape.batch, m, n), name if output == "complex-half" else "fp32")
-    key = (shape, name, out.name)
+    out = Stored.empty(a, (batch, m, n), name if output == "complex-half" else "fp32")
+    key = ((batch, m, n, k), name, out.name)
     if key not in _PLANS:
         _PLANS[key] = _fastest(left, b, out)
     return _PLANS[key], right_operand(b, name, _PLANS[key].transposed), left, out, tuple(leading)
@@ -201,3 +216,18 @@ def _lies(transposed: bool) -> str:
 @lru_cache(maxsize=1)
 def _handle() -> Lt:
     return Lt(library())
+
+
+def _lacks() -> str:
+    try:
+        library()
+    except CannotRunError as error:
+        return str(error)
+    return ""
+
+
+PEER = Peer(
+    name="cublaslt-planar", operation="gemm", backends=("cuda",), precisions=_PRECISIONS,
+    algorithm=_algorithm, modules=("cupy",), prepared=candidates, precision=rounding, lacks=_lacks,
+    version=lambda: f"cuBLASLt {library().cublasLtGetVersion()}",
+)  # fmt: skip

@@ -24,9 +24,9 @@ from argand.gemm.sm80_plan import candidates as mma_tiles
 from argand.runtime.plan import TARGET
 
 from benchmarks.gemm.operands import random_operands
-from benchmarks.gemm.ours import unscaled
 from benchmarks.gemm.shapes import Shape
 from benchmarks.harness.samples import on_host
+from benchmarks.peers import unscaled
 from workflow.accuracy import Accuracy, assess_product, product_reference
 
 SHAPES = (

@@ -16,7 +16,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -29,12 +28,10 @@ from argand.softmax.formats import (
     bf16_bits,
     bf16_values,
 )
-from scipy import special
 
 from benchmarks.harness.cases import add_cases, asked_cases
 from benchmarks.harness.measuring import (
     Bench,
-    Candidate,
     Work,
     array_module,
     chosen,
@@ -43,9 +40,9 @@ from benchmarks.harness.measuring import (
 )
 from benchmarks.harness.rows import Report
 from benchmarks.harness.samples import on_host, sampled_rows
+from benchmarks.peers import Candidate, benchmark_names, candidates
 from workflow.accuracy import Accuracy, Rounded, assess_softmax, softmax_reference
 
-PEERS = ("scipy", "torch", "triton")
 KINDS = ("fp32", "fp16", "bf16", "complex64")
 _CHECKED_VALUES = 1 << 19
 """Values compared with fp64 at most: an eighth of a second of SciPy for each candidate."""
@@ -108,13 +105,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         assess = partial(check, reference, sample, device.backend, kind=case.output, lost=lost)
         precisions = arguments.precisions if case.kind == "fp32" else ["fp32"]
         ours = [candidate(PRECISIONS[name], device, case) for name in precisions]
-        every = [*chosen(available(device, case), arguments), *ours]
+        peers = candidates("softmax", device.backend, kind=case.kind, output=case.output)
+        every = [*chosen(peers, arguments), *ours]
         report.add(bench.run(one, work(case, one.precision), [x], assess) for one in every)
     return report.status
 
 
 def _parser() -> argparse.ArgumentParser:
-    found = parser(__doc__, PEERS)
+    found = parser(__doc__, benchmark_names("softmax"))
     add_cases(found, "ROWSxCOLUMNS", SUITES, suite="2^29 elements at many widths and kinds")
     found.add_argument(
         "--kinds", type=_kinds, default=["fp32"], help=f"of {', '.join(KINDS)}, with --shape"
@@ -224,31 +222,9 @@ def candidate(precision: Precision, device: Device, case: Case | None = None) ->
         )  # fmt: skip
 
     return Candidate(
-        "argand", precision, "tiled recurrence", prepare, compute, lambda out: out,
+        "argand", precision, "tiled recurrence", prepare, compute,
         input=case.kind, output=case.output,
     )  # fmt: skip
-
-
-def available(device: Device, case: Case) -> list[Candidate]:
-    """SciPy on the CPU; PyTorch and Triton on a GPU, where they are installed."""
-    fp32 = PRECISIONS["fp32"]
-    if device.backend == "cpu":
-        if case.kind != "fp32":
-            return []
-        compute = partial(special.softmax, axis=-1)
-        return [
-            Candidate("scipy", fp32, "special.softmax", _copied, compute, np.asarray,
-                      input=case.kind, output=case.output)
-        ]  # fmt: skip
-    if not find_spec("torch"):
-        return []
-    from benchmarks.peers import softmax_peers
-
-    return softmax_peers.candidates(case.kind, case.output)
-
-
-def _copied(x: Any) -> tuple[Any, ...]:
-    return (x.copy(),)
 
 
 if __name__ == "__main__":

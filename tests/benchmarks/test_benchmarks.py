@@ -22,8 +22,7 @@ from benchmarks.gemm import ours as gemm_ours
 from benchmarks.gemm import segments as gemm_segments
 from benchmarks.gemm.shapes import SUITES, Shape
 from benchmarks.harness import measuring
-from benchmarks.harness.measuring import Candidate, CannotRunError, absent
-from benchmarks.peers import gemm_peers
+from benchmarks.peers import Candidate, CannotRunError, absent, candidates
 from benchmarks.softmax import __main__ as softmax
 from workflow.accuracy import softmax_reference
 from workflow.records import NOT_RUN, BenchmarkRecord, Record
@@ -143,15 +142,15 @@ def test_bytes_are_those_of_the_operands_as_they_come() -> None:
 def test_what_cannot_run_is_a_row_with_the_reason(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    (numpy_fp64, _) = gemm_peers.available(cpu())
+    (numpy_fp64, _) = candidates("gemm", "cpu")
 
     def breaks(*_: object) -> None:
         raise RuntimeError("out of paper")
 
-    def here(device: object) -> list[Candidate]:
+    def here(*_: object) -> list[Candidate]:
         return [absent(numpy_fp64, "it is elsewhere"), replace(numpy_fp64, compute=breaks)]
 
-    monkeypatch.setattr(gemm_peers, "available", here)
+    monkeypatch.setattr(gemm, "candidates", here)
     out = tmp_path / "gemm.csv"
     arguments = ["--shape", "3x4x5", "--precisions", "fp32", "--csv", str(out)]
     assert gemm.main([*arguments, *QUICK]) == 0

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from argand import to_pairs
 
-from benchmarks.harness.measuring import CannotRunError
+from benchmarks.peers import CannotRunError
 from benchmarks.peers import _cublaslt as cublaslt
 from benchmarks.peers._cublaslt import HeuristicResult, Lt, Planes
 from benchmarks.peers.cublaslt_planar import Stored, candidates, joined, right_operand

@@ -16,8 +16,7 @@ from argand.gates.plan import MOST_WIDTH, product_plans, widest_products
 
 from benchmarks.gates import __main__ as gates
 from benchmarks.gates.circuits import CIRCUITS, placements, random_unitary
-from benchmarks.harness.measuring import CannotRunError
-from benchmarks.peers import aer, custatevec
+from benchmarks.peers import Candidate, CannotRunError, aer, candidates, custatevec
 from benchmarks.sanitize import gates as sanitized_gates
 
 
@@ -43,7 +42,7 @@ def test_a_wrong_state_does_not_verify(rng: np.random.Generator, count: int) -> 
     circuit = [Gate(random_unitary(rng, 2), (3, 1))] * count
     before = gates.random_state(5, Device("cpu", "cpu"), 1)
     row = PRECISIONS["3xfp16"]
-    candidate = gates.GateCandidate("argand", row, "", tuple, tuple, tuple, widths=(2,) * count)
+    candidate = Candidate("argand", row, "", tuple, tuple, tuple, widths=(2,) * count)
     judge = partial(
         gates.check, before, circuit, "cpu", exact=partial(gates.evolved, before, circuit)
     )
@@ -86,19 +85,21 @@ def test_an_absent_peer_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert custatevec.library() is None
     with pytest.raises(CannotRunError, match="custatevec-cu13"):
         custatevec.StateVector()
+    assert "pip install custatevec-cu13" in custatevec.PEER.lacks()
 
 
 def test_aer_is_absent_where_it_is_not_installed_or_would_take_minutes(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     circuit = [Gate(random_unitary(rng, 2), (3, 1))] * 2
-    (peer,) = gates.available(Device("cpu", "cpu"), 5, circuit)
     monkeypatch.setitem(sys.modules, "qiskit_aer", None)
+    device = Device("cpu", "cpu")
+    (peer,) = candidates("gates", "cpu", qubits=5, gates=circuit, device=device)
     with pytest.raises(CannotRunError, match="pip install qiskit-aer"):
         peer.prepare(gates.random_state(5, Device("cpu", "cpu"), 1))
     with pytest.raises(CannotRunError, match="at most 24 qubits, got 28"):
         aer.require(28)
-    assert gates.available(Device("cpu", "cpu"), 5, circuit[:1]) == []
+    assert candidates("gates", "cpu", qubits=5, gates=circuit[:1], device=device) == []
 
 
 def test_aers_matrix_of_a_gate_has_its_controls_above(rng: np.random.Generator) -> None:

@@ -11,10 +11,10 @@ from argand import PRECISIONS, to_pairs
 from argand.device import cpu
 
 from benchmarks.gemm.operands import normal, random_operands
-from benchmarks.gemm.ours import candidates, unscaled
+from benchmarks.gemm.ours import candidates
 from benchmarks.gemm.product_check import ELEMENTS, ProductCheck, Sample
 from benchmarks.gemm.shapes import SUITES, Shape
-from benchmarks.harness.measuring import Candidate
+from benchmarks.peers import Candidate, unscaled
 
 SHAPE = Shape(300, 200, 90, batch=30)
 

@@ -10,6 +10,7 @@ import pytest
 from argand import PRECISIONS
 from matplotlib.colors import to_hex
 
+from benchmarks.peers import study_names
 from workflow.accuracy.grading import GrowthRow
 from workflow.data import Product
 from workflow.figures import pictures
@@ -26,7 +27,6 @@ from workflow.figures.study import (
     product_figure,
 )
 from workflow.records import Record
-from workflow.workloads.peers import PEERS
 
 
 def record(workload, implementation, precision, time, error, **changes):
@@ -186,8 +186,7 @@ def test_a_mesh_becomes_pixels_and_a_picture_has_a_title():
 
 
 def test_every_known_peer_has_a_marker_and_a_hatch_of_its_own():
-    peers = {name for group in PEERS.values() for name in group}
-    assert len(peers) <= min(len(figures._MARKERS), len(figures._HATCHES))
+    assert len(study_names()) <= min(len(figures._MARKERS), len(figures._HATCHES))
 
 
 def test_every_precision_has_a_colour_of_its_own():

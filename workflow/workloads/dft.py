@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,8 +24,8 @@ from workflow.storage.drawn import Box, Drawn
 from workflow.storage.inputs import InputError
 from workflow.storage.noise import complex_normal
 from workflow.storage.operands import Operand
-from workflow.workloads import peers
 from workflow.workloads.base import Workload, register
+from workflow.workloads.baselines import implementations
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -207,28 +207,12 @@ class Dft(Workload):
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
         """scipy.fft on the CPU, cuFFT through CuPy on a GPU."""
-        available = [
-            Implementation(
-                "scipy" if device.backend == "cpu" else "cufft",
-                PRECISIONS[name],
-                "pocketfft" if device.backend == "cpu" else "cufft",
-                partial(self._library_transform, device.backend),
-                partial(operands.cast, precision=PRECISIONS[name]),
-            )
-            for name in ("fp32", "fp64")
-        ]
-        return peers.choose(available, self.case, "transform")
+        case = self.case
 
-    def _library_transform(self, backend: str, given: Mapping[str, Any]) -> Any:
-        if backend == "cpu":
-            from scipy import fft
+        def call(transform: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+            return transform(_windowed(given), inverse=case.inverse, norm=case.norm)
 
-            library: Any = partial(fft.ifft if self.case.inverse else fft.fft, workers=-1)
-        else:
-            import cupy
-
-            library = cupy.fft.ifft if self.case.inverse else cupy.fft.fft
-        return library(_windowed(given), norm=self.case.norm)
+        return implementations(case, device, "dft", call)
 
     def reference(self, staged: Staged) -> accuracy.SpectrumReference:
         """scipy.fft in fp64 of the windowed samples."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,10 @@ from argand.gemm.problem import gemm_problem
 
 from workflow.config.case import Case
 from workflow.config.product_case import ProductCase
-from workflow.data import Computation, Implementation, Shape
+from workflow.data import Implementation, Shape
 from workflow.storage import operands
 from workflow.storage.inputs import InputError
-from workflow.workloads import peers as libraries
+from workflow.workloads.baselines import implementations
 
 Array = npt.NDArray[Any]
 
@@ -53,8 +54,8 @@ def ours(
         "argand",
         precision,
         gemm_algorithm(precision, device),
-        _computation(gemm, names, how),
-        lambda staged: operands.cast(staged, precision),
+        partial(_multiplied, names, how, gemm),
+        partial(operands.cast, precision=precision),
     )
 
 
@@ -62,20 +63,7 @@ def peers(
     case: Case, device: Device, names: Sequence[str], scalars: Mapping[str, Any]
 ) -> list[Implementation]:
     """The libraries that the case asks for, on the same operands."""
-    return libraries.choose(
-        [
-            Implementation(
-                peer.name,
-                peer.precision,
-                peer.algorithm,
-                _computation(peer.multiply, names, scalars),
-                _casting(peer.precision),
-            )
-            for peer in libraries.product_peers(device)
-        ],
-        case,
-        "product",
-    )
+    return implementations(case, device, "gemm", partial(_multiplied, names, scalars))
 
 
 def gemm_algorithm(precision: Precision, device: Device) -> str:
@@ -87,14 +75,8 @@ def gemm_algorithm(precision: Precision, device: Device) -> str:
     return numpy_backend.gemm_algorithm(precision)
 
 
-def _casting(precision: Precision) -> Callable[[Mapping[str, Array]], dict[str, Array]]:
-    return lambda staged: operands.cast(staged, precision)
-
-
-def _computation(
-    multiply: Callable[..., Any], names: Sequence[str], keywords: Mapping[str, Any]
-) -> Computation:
-    def compute(given: Mapping[str, Any]) -> Any:
-        return multiply(*(given[name] for name in names if name in given), **keywords)
-
-    return compute
+def _multiplied(
+    names: Sequence[str], keywords: Mapping[str, Any], multiply: Callable[..., Any],
+    given: Mapping[str, Any],
+) -> Any:  # fmt: skip
+    return multiply(*(given[name] for name in names if name in given), **keywords)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,8 +31,9 @@ from workflow.storage import operands
 from workflow.storage.drawn import Drawn
 from workflow.storage.inputs import InputError, source_checksum
 from workflow.storage.operands import Operand
-from workflow.workloads import matrix_product, peers
+from workflow.workloads import matrix_product
 from workflow.workloads.base import Workload, register
+from workflow.workloads.baselines import implementations
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -234,28 +235,19 @@ class Statevector(Workload):
         if self.case.fuse == "auto":
             gates = fused_gates.fused_for_products(_qubits(staged), gates, device)
             steps = fused_gates.described(len(gate.targets) for gate in gates)
-        available = [
-            self._peer(peer, _qubits(staged), gates, steps) for peer in peers.product_peers(device)
-        ]
-        return peers.choose(available, self.case, "product")
-
-    def _peer(
-        self, peer: peers.ProductPeer, qubits: int, gates: Sequence[TargetedGate], steps: str
-    ) -> Implementation:
         # The targets stay on the host: they decide what is launched.
-        evolution = plan_evolution(qubits, [gate.targets for gate in gates])
+        evolution = plan_evolution(_qubits(staged), [gate.targets for gate in gates])
         matrices = fused_gates.as_operands(gates)["matrices"]
+
+        def call(multiply: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+            return evolve(given["state"], given["matrices"], evolution, multiply)
+
+        def prepare(given: Mapping[str, Array], precision: Precision) -> Mapping[str, Array]:
+            return operands.cast({"state": given["state"], "matrices": matrices}, precision)
+
         passes = f", {fused_gates.in_words(steps)}" if steps else ""
-
-        def compute(given: Mapping[str, Any]) -> Any:
-            return evolve(given["state"], given["matrices"], evolution, peer.multiply)
-
-        def prepare(given: Mapping[str, Array]) -> Mapping[str, Array]:
-            return operands.cast({"state": given["state"], "matrices": matrices}, peer.precision)
-
-        return Implementation(
-            peer.name, peer.precision, peer.algorithm + passes, compute, prepare, steps=steps
-        )
+        found = implementations(self.case, device, "gemm", call, prepare)
+        return [replace(one, algorithm=one.algorithm + passes, steps=steps) for one in found]
 
     def reference(self, staged: Staged) -> accuracy.StateReference:
         """The staged gates one by one in fp64 by NumPy."""
