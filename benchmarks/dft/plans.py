@@ -25,7 +25,7 @@ from argand.dft.method import Method, method_for
 from argand.dft.plan import Plan, dft_source
 from argand.runtime.compiler import compile_all
 
-from benchmarks.harness.plans import Table, median_seconds, parser
+from benchmarks.harness.tables import Table, median_seconds, parser
 from workflow.accuracy.transform_bounds import plan_bound
 
 _LENGTHS = (32, 67, 97, 127, 131, 163, 199, 251, 257, 383, 509, 1009, 2039, 4093, 8191, 10_007)

@@ -23,7 +23,7 @@ from argand.gates.costs import table_costs
 from argand.gates.measure import SETTLE_SECONDS
 
 from benchmarks.harness.measuring import chosen_device
-from benchmarks.harness.plans import Table, parser
+from benchmarks.harness.tables import Table, parser
 
 _QUBITS = (20, 26)
 

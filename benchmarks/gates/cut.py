@@ -25,7 +25,7 @@ from argand.gates.truncation import Cut, cut_of, grown, steps_of
 
 from benchmarks.gates.circuits import random_unitary
 from benchmarks.harness.measuring import chosen_device
-from benchmarks.harness.plans import Table, parser
+from benchmarks.harness.tables import Table, parser
 
 _LEAST_WIDTH = 4
 _MOST_LEFT = 2.0**-24 / 8

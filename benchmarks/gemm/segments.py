@@ -29,7 +29,7 @@ from benchmarks.gemm.operands import random_operands
 from benchmarks.gemm.product_check import ProductCheck
 from benchmarks.gemm.shapes import Shape
 from benchmarks.harness.measuring import chosen_device
-from benchmarks.harness.plans import Table, parser
+from benchmarks.harness.tables import Table, parser
 from benchmarks.peers import Candidate
 from workflow.timing import measure
 

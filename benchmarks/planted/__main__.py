@@ -11,7 +11,7 @@ from argand import PRECISIONS
 
 import benchmarks.planted
 from benchmarks.harness.measuring import chosen_device
-from benchmarks.harness.plans import Table, parser
+from benchmarks.harness.tables import Table, parser
 from benchmarks.planted.campaign import PlantedRow, rows_for
 from benchmarks.planted.cases import DRAWN
 

@@ -24,7 +24,7 @@ from argand.softmax.heuristics import candidates, choose_vector, plan_softmax
 from argand.softmax.plan import SoftmaxForm, SoftmaxPlan, vector_for
 from argand.softmax.source import softmax_source
 
-from benchmarks.harness.plans import Table, median_seconds, parser
+from benchmarks.harness.tables import Table, median_seconds, parser
 
 _WIDTHS = (
     16, 17, 33, 64, 100, 256, 1000, 1024, 2048, 4096, 8192, 12289, 16384, 32768, 50257, 65536,
