@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from argand.dft.method import Method, method_for
 from argand.dft.plan import Plan, dft_source
 from argand.runtime.compiler import compile_all
 
-from benchmarks.harness.tables import Table, median_seconds, parser
+from benchmarks.harness.tables import Table, median_seconds, parser, shown
 from workflow.accuracy.transform_bounds import plan_bound
 
 _LENGTHS = (32, 67, 97, 127, 131, 163, 199, 251, 257, 383, 509, 1009, 2039, 4093, 8191, 10_007)
@@ -69,9 +69,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         taken = choose(case.method, precision, arch, wide=wide).plan
         every = [None, *plans[length]]
         rows = [_measured(case, plan, plan == taken, arguments.repeats) for plan in every]
-        _print(case, rows)
-        table.add(rows)
-    return int(any(not row["right"] for row in table.rows))
+        table.add(rows, *_lines(case, rows))
+    return table.status("right")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -129,18 +128,14 @@ def _measured(case: Case, plan: Plan | None, taken: bool, repeats: int) -> dict[
     }  # fmt: skip
 
 
-def _print(case: Case, found: list[dict[str, Any]]) -> None:
-    best = sorted(found, key=lambda row: row["time_us"])
-    head = f"{case.method.length}: cuFFT {case.copied / case.library:.3f} of copy"
-    print(head, flush=True)
-    for index, row in enumerate(best):
-        if index < 5 or row["taken"] or not row["right"]:
-            mark = ("*" if row["taken"] else "") + ("" if row["right"] else " WRONG")
-            print(
-                f"  {row['of_copy']:.3f} of copy, {row['of_cufft']:.2f} x cuFFT, error "
-                f"{row['error']:.2e}: {row['plan']}{mark}",
-                flush=True,
-            )
+def _lines(case: Case, found: list[dict[str, Any]]) -> Iterator[str]:
+    yield f"{case.method.length}: cuFFT {case.copied / case.library:.3f} of copy"
+    for row in shown(found, 5):
+        mark = ("*" if row["taken"] else "") + ("" if row["right"] else " WRONG")
+        yield (
+            f"  {row['of_copy']:.3f} of copy, {row['of_cufft']:.2f} x cuFFT, error "
+            f"{row['error']:.2e}: {row['plan']}{mark}"
+        )
 
 
 if __name__ == "__main__":

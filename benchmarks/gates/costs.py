@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
 
 from argand import PRECISIONS, Device, Precision, measure_gate_costs
@@ -62,8 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         found = list(measured(PRECISIONS[name], device, qubits, settle))
         each = [f"{outside.copies:.2f}/{inside.copies:.2f}" for outside, inside in
                 zip(found[::2], found[1::2], strict=True)]  # fmt: skip
-        print(f"{name:7} {qubits} qubits: {' '.join(each)} copies after {settle:g} s", flush=True)
-        table.add(map(asdict, found))
+        table.add(found, f"{name:7} {qubits} qubits: {' '.join(each)} copies after {settle:g} s")
     return 0
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from argand.softmax.heuristics import candidates, choose_vector, plan_softmax
 from argand.softmax.plan import SoftmaxForm, SoftmaxPlan, vector_for
 from argand.softmax.source import softmax_source
 
-from benchmarks.harness.tables import Table, median_seconds, parser
+from benchmarks.harness.tables import Table, median_seconds, parser, shown
 
 _WIDTHS = (
     16, 17, 33, 64, 100, 256, 1000, 1024, 2048, 4096, 8192, 12289, 16384, 32768, 50257, 65536,
@@ -87,8 +87,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     compile_all((softmax_source(form, plan), arch.target) for form, plan in ways)
     table = Table(arguments.csv)
     for case in cases:
-        table.add(_measured(case, arch, arguments.repeats, arguments.held))
-    return int(any(not row["right"] for row in table.rows))
+        copied, rows = _measured(case, arch, arguments.repeats, arguments.held)
+        table.add(rows, _line(case, copied, rows))
+    return table.status("right")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -124,7 +125,10 @@ def _ways(case: Case, arch: Arch, held: Sequence[str]) -> list[_Way]:
     return list(dict.fromkeys([(form, plan), *every]))
 
 
-def _measured(case: Case, arch: Arch, repeats: int, held: Sequence[str]) -> list[dict[str, Any]]:
+def _measured(
+    case: Case, arch: Arch, repeats: int, held: Sequence[str]
+) -> tuple[float, list[dict[str, Any]]]:
+    """Seconds of a copy of the same bytes, and a row for each plan."""
     from argand.softmax.gpu import forced
 
     x, out = operands(case)
@@ -151,8 +155,7 @@ def _measured(case: Case, arch: Arch, repeats: int, held: Sequence[str]) -> list
             "time_us": 1e6 * seconds, "gbytes_per_s": rate, "of_copy": copied / seconds,
             "worst": worst, "right": good,
         })  # fmt: skip
-    _print(case, copied, found)
-    return found
+    return copied, found
 
 
 def operands(case: Case) -> tuple[Any, Any]:
@@ -214,21 +217,17 @@ def right(case: Case, x: Any, out: Any) -> tuple[bool, float]:
     return worst <= 1 and finite, worst
 
 
-def _print(case: Case, copied: float, found: list[dict[str, Any]]) -> None:
-    def one(row: dict[str, Any]) -> str:
+def _line(case: Case, copied: float, found: list[dict[str, Any]]) -> str:
+    def one(row: Mapping[str, Any]) -> str:
         how = "p" if row["staged"] else "" if row["resident"] else "s"
         how = f"r{row['stages']}l{row['lag']}" if row["stages"] else how
         mark = ("*" if row["taken"] else "") + ("" if row["right"] else f"!{row['worst']:.2g}")
         shape = f"{row['row_threads']}t{row['cluster']}c{row['values']}/{row['vector']}{how}{mark}"
         return f"{shape} {row['of_copy']:.3f}"
 
-    best = sorted(found, key=lambda row: row["time_us"])
-    shown = [row for index, row in enumerate(best) if index < 7 or row["taken"] or not row["right"]]
-    print(
-        f"{case.kind} {case.rows}x{case.columns} copy {case.bytes / copied / 1e9:.0f} GB/s: "
-        + ", ".join(map(one, shown)),
-        flush=True,
-    )
+    rate = case.bytes / copied / 1e9
+    plans = ", ".join(map(one, shown(found, 7)))
+    return f"{case.kind} {case.rows}x{case.columns} copy {rate:.0f} GB/s: {plans}"
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from argand.runtime import kernel_trace as launches
 
 from benchmarks.gemm import __main__ as gemm
 from benchmarks.gemm import ours as gemm_ours
-from benchmarks.gemm import segments as gemm_segments
+from benchmarks.gemm import spill_intervals
 from benchmarks.gemm.shapes import SUITES, Shape
 from benchmarks.harness import measuring
 from benchmarks.peers import Candidate, CannotRunError, absent, candidates
@@ -264,10 +264,12 @@ def test_wrong_arguments_say_what_is_allowed(
     assert message in capsys.readouterr().err
 
 
-def test_segments_shorter_than_tiles_allow_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_spill_intervals_shorter_than_tiles_allow_are_refused(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with pytest.raises(SystemExit):
-        gemm_segments.main(["--segments", "64", "7"])
-    assert "segments must be 8 stages or more, got '7'" in capsys.readouterr().err
+        spill_intervals.main(["--intervals", "64", "7"])
+    assert "intervals must be 8 stages or more, got '7'" in capsys.readouterr().err
 
 
 def test_a_peer_that_is_not_here() -> None:

@@ -1,12 +1,13 @@
-"""What segments of totals cost and spare: split products whose totals move more or less often.
+"""What accumulator spills cost and gain: split products with different spill intervals.
 
-    python -m benchmarks.gemm.segments --csv h200-gemm-segments.csv
+    python -m benchmarks.gemm.spill_intervals --csv h200-gemm-segments.csv
 
-Totals of promoted sums move to memory after so many stages (`argand.gemm.sm90_plan.SEGMENT`), so
-that errors do not grow with k. The segments that are compared take turns, each after a rest, so
-that all have the card as hot as the others. A row is one segment at one shape and precision: the
-median time over the rounds, its ratio to that of the segment that calls have, and the error against
-fp64 on rows and columns of the result. The exit status is 1 where a result did not verify.
+The fp32 accumulators of promoted sums are spilled to memory every so many stages
+(`argand.gemm.sm90_plan.SEGMENT`), so that errors do not grow with k. The intervals are measured in
+turn, each after a rest, so that all have the card as hot as the others. A row is one interval at
+one shape and precision: the median time over the rounds, its ratio to that of the interval that
+calls have, and the error against fp64 on rows and columns of the result. The exit status is 1 where
+a result did not verify.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from statistics import median
 from typing import Any
@@ -34,14 +35,14 @@ from benchmarks.peers import Candidate
 from workflow.timing import measure
 
 _SHAPES = (Shape(4096, 4096, 4096), Shape(8192, 8192, 8192))
-_SEGMENTS = (128, 96, 48, 32)
+_INTERVALS = (128, 96, 48, 32)
 _SPLIT = [name for name, row in PRECISIONS.items() if row.terms > 1]
 _OWN = wgmma_plan.SEGMENT
 
 
 @dataclass(frozen=True)
-class SegmentRow:
-    """One product with totals that move after ``segment`` stages.
+class SpillRow:
+    """One product whose accumulators are spilled every ``segment`` stages.
 
     Attributes:
         kernels: which ones ran.
@@ -65,21 +66,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     device = chosen_device("cuda")
     table = Table(arguments.csv)
-    segments = [_OWN, *(segment for segment in arguments.segments if segment != _OWN)]
+    intervals = [_OWN, *(interval for interval in arguments.intervals if interval != _OWN)]
     for shape in arguments.shape or _SHAPES:
         a, b = random_operands(shape, arguments.seed)
         check = ProductCheck(shape, a, b, backend=device.backend, seed=arguments.seed)
         for name in arguments.precisions:
             compared = Compared(shape, PRECISIONS[name], device, check, (a, b))
-            for row in compared.rows(segments, arguments):
-                print(
+            for row in compared.rows(intervals, arguments):
+                table.add(
+                    [row],
                     f"{row.shape:16} {row.precision:7} {row.segment:4} stages "
                     f"{row.time_us:9.1f} us {row.ratio:6.3f} error {row.error:.2e} "
                     f"{'' if row.verified else 'WRONG '}{row.kernels}",
-                    flush=True,
                 )
-                table.add([asdict(row)])
-    return int(any(not row["verified"] for row in table.rows))
+    return table.status("verified")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -89,9 +89,13 @@ def _parser() -> argparse.ArgumentParser:
         "--precisions", nargs="+", choices=_SPLIT, default=_SPLIT, help="those of several terms"
     )
     found.add_argument(
-        "--segments", nargs="+", type=_segment, default=list(_SEGMENTS), help="stages, beside ours"
+        "--intervals",
+        nargs="+",
+        type=_interval,
+        default=list(_INTERVALS),
+        help="stages, beside ours",
     )
-    found.add_argument("--rounds", type=int, default=3, help="turns of each segment")
+    found.add_argument("--rounds", type=int, default=3, help="turns of each interval")
     found.add_argument("--repeats", type=int, default=200, help="calls to time in a turn")
     found.add_argument("--seconds", type=float, default=0.45, help="or until this much is spent")
     found.add_argument("--rest", type=float, default=0.25, help="seconds before each turn")
@@ -99,16 +103,16 @@ def _parser() -> argparse.ArgumentParser:
     return found
 
 
-def _segment(text: str) -> int:
-    """Groups of a tile's columns move one after the other, so there are as many stages at least."""
+def _interval(text: str) -> int:
+    """Groups of a tile's columns are spilled stage by stage, so there are as many at least."""
     least = 128 // wgmma_plan.MOVED_COLUMNS
     if not text.isdecimal() or int(text) < least:
-        raise argparse.ArgumentTypeError(f"segments must be {least} stages or more, got {text!r}")
+        raise argparse.ArgumentTypeError(f"intervals must be {least} stages or more, got {text!r}")
     return int(text)
 
 
 class Compared:
-    """One product, made with each segment in turn."""
+    """One product, made with each spill interval in turn."""
 
     def __init__(
         self, shape: Shape, precision: Precision, device: Device, check: ProductCheck,
@@ -120,38 +124,38 @@ class Compared:
         self._inputs = self._candidate.prepare(*operands)
         self._call = partial(self._candidate.compute, *self._inputs)
 
-    def rows(self, segments: Sequence[int], how: argparse.Namespace) -> Iterator[SegmentRow]:
-        """A row for each segment; the first one's time is what the others are compared with."""
-        judged = {segment: self._judged(segment) for segment in segments}
-        times: dict[int, list[float]] = {segment: [] for segment in segments}
+    def rows(self, intervals: Sequence[int], how: argparse.Namespace) -> Iterator[SpillRow]:
+        """A row for each interval; the first one's time is what the others are compared with."""
+        judged = {interval: self._judged(interval) for interval in intervals}
+        times: dict[int, list[float]] = {interval: [] for interval in intervals}
         for turn in range(how.rounds):
-            first = turn % len(segments)
-            for segment in (*segments[first:], *segments[:first]):
-                self._take(segment)
+            first = turn % len(intervals)
+            for interval in (*intervals[first:], *intervals[:first]):
+                self._take(interval)
                 time.sleep(how.rest)
                 timing = measure(
                     [self._call], self._device, repeats=how.repeats, seconds=how.seconds, held=True
                 )
-                times[segment].append(timing.time_us_p50)
+                times[interval].append(timing.time_us_p50)
         self._take(_OWN)
-        own = median(times[segments[0]])
-        for segment in segments:
-            found, kernels = judged[segment]
-            yield SegmentRow(
-                str(self._shape), self._precision.name, segment, kernels,
-                median(times[segment]), median(times[segment]) / own,
+        own = median(times[intervals[0]])
+        for interval in intervals:
+            found, kernels = judged[interval]
+            yield SpillRow(
+                str(self._shape), self._precision.name, interval, kernels,
+                median(times[interval]), median(times[interval]) / own,
                 found.rel_frobenius, found.verified,
             )  # fmt: skip
 
-    def _judged(self, segment: int) -> tuple[Any, str]:
-        self._take(segment)
+    def _judged(self, interval: int) -> tuple[Any, str]:
+        self._take(interval)
         self._inputs[-1].fill(float("nan"))
         found = self._check(self._call(), self._candidate)
         return found, self._candidate.chosen(*self._inputs)
 
-    def _take(self, segment: int) -> None:
-        """Calls are prepared anew, with totals that move after so many stages."""
-        wgmma_plan.SEGMENT = segment
+    def _take(self, interval: int) -> None:
+        """Calls are prepared anew, with accumulators spilled every so many stages."""
+        wgmma_plan.SEGMENT = interval
         tuning.TABLE.changed()
 
 
