@@ -1,11 +1,11 @@
-"""Every plan of a transform, forced in turn, beside cuFFT: what ``dft/heuristics.py`` is made from.
+"""Every plan of a transform beside cuFFT: what ``dft/heuristics.py`` is made from.
 
     python -m benchmarks.dft.plans --lengths 97,251,1009 --csv out.csv
 
 A line is one length: the copy rate of the same bytes, cuFFT, and the fastest plans. Results are
-held to their bound on some rows, and every element must be finite. The CSV has cuFFT and each plan,
-whether `choose` takes it, and the part of the exact result that is missing from its own,
-relatively: what `argand.dft.truncation` should give back.
+verified against their bound on some rows, and every element must be finite. The CSV has cuFFT and
+each plan, whether `choose` takes it, and the truncation bias of its result, relatively: what
+`argand.dft.truncation` should compensate.
 """
 
 from __future__ import annotations

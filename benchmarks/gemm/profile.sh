@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Nsight Compute on our products, on a machine with a GPU and ncu: one line for every kernel of a
-# whole call, those that pack or look for scales beside the one that multiplies.
+# whole call, those that pack or find the row absmax beside the one that multiplies.
 # docs/data/h200-ncu.txt is its output:
 #
 #   benchmarks/gemm/profile.sh docs/data/h200-ncu.txt ["tf32 256x64x4096x64" ...]

@@ -1,6 +1,6 @@
 """One product for a profiler: ``python -m benchmarks.gemm.profiled tf32 4096x4096x4096``.
 
-Without arguments it prints the products that `benchmarks/gemm/profile.sh` looks at. Two calls warm
+Without arguments it prints the products that `benchmarks/gemm/profile.sh` profiles. Two calls warm
 up; the third runs between cudaProfilerStart and cudaProfilerStop, so that a profiler that waits for
 them sees every kernel of one whole call and nothing else.
 """
@@ -32,13 +32,13 @@ def main(argv: Sequence[str]) -> int:
     if not argv:
         print(*(f"{precision} {shape}" for precision, shape in CASES), sep="\n")
         return 0
-    import cupy
-    from cupyx.profiler import profile
-
     found = argparse.ArgumentParser(description=__doc__)
     found.add_argument("precision", choices=PRECISIONS)
     found.add_argument("shape", type=Shape.parse)
     arguments = found.parse_args(argv)
+    import cupy
+    from cupyx.profiler import profile
+
     a, b = (cupy.asarray(x) for x in random_operands(arguments.shape, seed=1))
     for _ in range(2):
         gemm(a, b, precision=arguments.precision)

@@ -56,7 +56,7 @@ _BATCHED = (
     Shape(1024, 1024, 1024, batch=256),
 )
 _SMALL = tuple(Shape(side, side, side) for side in (256, 512, 1024, 2048))
-# More tiles than multiprocessors: of fewer a long k is cut, and each piece's sums are short.
+# More tiles than multiprocessors: else a long k is split, and the sums of each slice are short.
 _GROWTH = tuple(Shape(2112, 2048, k) for k in (64, 256, 1024, 4096, 8192, 16384))
 SUITES: Mapping[str, tuple[Shape, ...]] = MappingProxyType(
     {

@@ -1,8 +1,8 @@
 """Small ragged transforms for compute-sanitizer: ``python -m benchmarks.sanitize.dft 3xfp16``.
 
-Every kind of plan, forced in turn. Each array is an allocation of its own, so that an access beyond
-it is one beyond what is allocated. Every result is held to its bound. The exit status is 1 where
-one is outside.
+Every kind of plan, by a plan override. Each array is an allocation of its own, so that an access
+beyond it is one beyond what is allocated. Every result is verified against its bound. The exit
+status is 1 where one is outside.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _METHODS = (
     rader(31, product(6, 5)), rader(113, product(16, 7)), rader(397, product(44, 9)),
     bluestein(20, product(8, 5)), bluestein(300, product(30, 20)), method_for(16_384),
 )  # fmt: skip
-"""Small ones: a tool looks at every access."""
+"""Small ones: a tool checks every access."""
 _PASSES = (
     PassesPlan(300, (4, 8), (4, 8), 16, 2, 1, 8), PassesPlan(1000, (4, 4), (4, 8, 4), 32, 3, 2, 4),
 )  # fmt: skip
@@ -40,9 +40,6 @@ _SIZES = ("length", "first", "second", "groups", "radices")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the plans of one precision."""
-    import cupy
-    from argand.dft.gpu import forced
-
     found = argparse.ArgumentParser(description=__doc__)
     ours = [name for name, row in PRECISIONS.items() if not row.exact_operands]
     found.add_argument("precision", choices=ours)
@@ -50,6 +47,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--kinds", type=lambda text: text.split(","), help="of plans, separated by commas; all"
     )
     given = found.parse_args(argv)
+    import cupy
+    from argand.dft.gpu import forced
+
     precision = PRECISIONS[given.precision]
     plans = {
         method: [plan for plan in some if given.kinds is None or plan.kind in given.kinds]

@@ -4,8 +4,8 @@ Every kernel that a precision has of its own: by tensor cores each width, kind a
 at fp32 and fp64, whose kernels serve all precisions of their type, sums, permutations and states
 smaller than a tile. Targets with qubit 0 and without, under controls, and so few blocks that each
 has more tiles than it holds at once. The state is an allocation of its own, so that an access
-beyond it is one beyond what is allocated. Every result is held to its bound against fp64. The exit
-status is 1 where one is outside.
+beyond it is one beyond what is allocated. Every result is verified against its bound from fp64. The
+exit status is 1 where one is outside.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from workflow.accuracy.gate_bounds import evolution_bound
 
 _QUBITS = 15
 """16 tiles of the largest rings, which hold 8, and 8 of twice the size, of which rings hold 3."""
-_CORES = 1
+_SM_COUNT = 1
 """Multiprocessors that a launch is made for."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run every gate at one precision."""
-    import cupy
-
     found = argparse.ArgumentParser(description=__doc__)
     found.add_argument("precision", choices=list(PRECISIONS))
     row = PRECISIONS[found.parse_args(argv).precision]
+    import cupy
+
     cupy.cuda.set_allocator(None)
-    device = replace(gpu(0), cores=_CORES)
+    device = replace(gpu(0), cores=_SM_COUNT)
     rng = np.random.default_rng(1)
     wrong = calls = 0
     for qubits, gate in gates(row, rng):

@@ -1,7 +1,7 @@
 """Small ragged calls for compute-sanitizer: ``python -m benchmarks.sanitize.gemm tf32``.
 
 Each array is an allocation of its own, so that an access beyond it is one beyond what is allocated.
-Every result is held to its bound, too. The exit status is 1 where one is outside.
+Every result is verified against its bound, too. The exit status is 1 where one is outside.
 """
 
 from __future__ import annotations
@@ -37,41 +37,42 @@ SHAPES = (
 TILED_SHAPES = (Shape(131, 139, 45), Shape(34, 20, 302, batch=3))
 """One more than a tile either way, and less than one."""
 HOPPER_SHAPES = (Shape(65, 34, 18), Shape(130, 132, 1100), Shape(34, 20, 46, batch=3))
-"""Ragged, with pitches that the copy engine reads; the second has k to cut."""
+"""Ragged, with pitches that TMA reads; the second has a k for split-K and stream-K."""
 LONG = Shape(66, 34, 4500)
-"""For split precisions: totals of a long k, and of its pieces, wait in memory."""
-IN_TURNS = Shape(1540, 1500, 308)
-"""More tiles than multiprocessors: results leave behind the next head, the last are split."""
-SEGMENT = 8
-"""Stages after which totals of split precisions move to memory, for `gemm.sm90_plan.SEGMENT`:
-the least that all tiles allow, so that those of these shapes do."""
-PACE = (4, 1)
-"""Stages: blocks keep pace wherever they may, in place of `find_pace`."""
-_TELL_SECONDS = 10
+"""For split precisions: accumulators of a long k, and of its split-K slices, are spilled."""
+WAVES = Shape(1540, 1500, 308)
+"""More tiles than multiprocessors: overlapped epilogues, and stream-K splits of the last wave."""
+SPILL_INTERVAL = 8
+"""Stages between accumulator spills, for `gemm.sm90_plan.SEGMENT`: the least that all tiles allow,
+so that accumulators of these shapes are spilled."""
+THROTTLE = (4, 1)
+"""Of the CTA throttle, in place of `find_pace`: stages between its waits, and the maximum lead, so
+that blocks wait wherever they may."""
+_REPORT_SECONDS = 10
 _ALPHA, _BETA = 2 - 1j, 0.5j
 _SEED = 1
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run all calls of one precision."""
-    import cupy
-
     found = argparse.ArgumentParser(description=__doc__)
     found.add_argument("precision", choices=PRECISIONS)
     precision = PRECISIONS[found.parse_args(argv).precision]
+    import cupy
+
     cupy.cuda.set_allocator(None)
     from argand.gemm import sm90_launch as cuda_wgmma
 
-    wgmma_plan.SEGMENT = SEGMENT
-    cuda_wgmma.find_pace = lambda *_: PACE
-    wrong, told = 0, time.monotonic()
+    wgmma_plan.SEGMENT = SPILL_INTERVAL
+    cuda_wgmma.find_pace = lambda *_: THROTTLE
+    wrong, reported = 0, time.monotonic()
     calls = itertools.chain(
         products(precision, cupy), products_by_tile(precision), hopper_products(precision),
-        products_in_turns(precision),
+        products_in_waves(precision),
     )  # fmt: skip
     for count, (name, accuracy) in enumerate(calls, 1):
-        if time.monotonic() - told > _TELL_SECONDS:
-            told = time.monotonic()
+        if time.monotonic() - reported > _REPORT_SECONDS:
+            reported = time.monotonic()
             print(f"{precision.name}: {count} calls, the last {name}", flush=True)
         if not accuracy.verified:
             wrong += 1
@@ -81,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def products(precision: Precision, arrays: Any) -> Iterator[tuple[str, Accuracy]]:
-    """(call, its result's judgement): every op, alpha and beta, packed and half operands.
+    """(call, its result's accuracy): every op, alpha and beta, packed and half operands.
 
     ``arrays`` is the module of the arrays, cupy (or numpy).
     """
@@ -98,28 +99,26 @@ def products(precision: Precision, arrays: Any) -> Iterator[tuple[str, Accuracy]
                 arrays.array(x), arrays.array(y), arrays.array(c), alpha=_ALPHA, beta=_BETA,
                 op_a=op_a, op_b=op_b, precision=precision,
             )  # fmt: skip
-            judged = assess_product(reference, on_host(result), precision, backend=backend)
-            yield f"gemm {shape} {op_a}{op_b}", judged
+            found = assess_product(reference, on_host(result), precision, backend=backend)
+            yield f"gemm {shape} {op_a}{op_b}", found
         reference = product_reference(a, b, seed=_SEED)
         left, right = arrays.array(a), arrays.array(b)
         for kernels in _families(precision, backend):
             packed = pack(right, precision, side="b", kernels=kernels)
             result = gemm(left, packed, precision=precision, kernels=kernels)
-            judged = assess_product(reference, on_host(result), precision, backend=backend)
-            yield f"gemm {shape} packed{f' {kernels}' if kernels else ''}", judged
+            found = assess_product(reference, on_host(result), precision, backend=backend)
+            yield f"gemm {shape} packed{f' {kernels}' if kernels else ''}", found
         if precision.operand.bytes == 2 and precision.terms == 1:
             halves = (to_pairs(x, precision.operand.name) for x in (left, right))
             result = gemm(*halves, precision=precision)
-            judged = assess_product(
-                reference, on_host(result), unscaled(precision), backend=backend
-            )
-            yield f"gemm {shape} complex-half", judged
+            found = assess_product(reference, on_host(result), unscaled(precision), backend=backend)
+            yield f"gemm {shape} complex-half", found
 
 
 def products_by_tile(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
-    """(call, its result's judgement): every tile of the mma.sync family, with stages for an A100.
+    """(call, its result's accuracy): every tile of the mma.sync family, with stages for an A100.
 
-    Scaled precisions look for their scales in the one k, and scan in the other.
+    Scaled precisions find the row absmax while they pack in the one k, by a scan in the other.
     """
     if precision.exact_operands:
         return
@@ -129,44 +128,44 @@ def products_by_tile(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
         reference = product_reference(a, b, c, alpha=_ALPHA, beta=_BETA, seed=_SEED)
         for tile in mma_tiles(precision, ARCHITECTURES[0]):
             choice = GemmChoice(tile=tile)
-            result = _forced(choice, precision, a, b, c, alpha=_ALPHA, beta=_BETA)
-            judged = assess_product(reference, result, precision, backend="cuda")
-            yield f"gemm {shape} {choice.name}", judged
+            result = _computed(choice, precision, a, b, c, alpha=_ALPHA, beta=_BETA)
+            found = assess_product(reference, result, precision, backend="cuda")
+            yield f"gemm {shape} {choice.name}", found
 
 
 def hopper_products(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
-    """(call, its result's judgement): every storage, role and cut of k of the wgmma family.
+    """(call, its result's accuracy): every storage, role and split-K of the wgmma family.
 
-    Small products would be left to mma.sync. Of a B that is packed beforehand those that pack A on
-    the way: the others read planes as they do after packing. Nothing on a GPU without the family.
+    Small products would be left to mma.sync. Of a packed B only the plans with fused packing of A:
+    the others read planes as they do after packing. Nothing on a GPU without the family.
     """
     for shape in (*HOPPER_SHAPES, *(LONG,) * (precision.terms > 1)):
         a, b = random_operands(shape, _SEED)
         c = np.ones((*shape.leading, shape.m, shape.n), precision.output)
         reference = product_reference(a, b, c, alpha=_ALPHA, beta=_BETA, seed=_SEED)
-        for choice in _ways(precision, shape):
+        for choice in _choices(precision, shape):
             if shape is LONG and choice.parts > 1:
                 continue  # the other shapes have them
-            result = _forced(choice, precision, a, b, c, alpha=_ALPHA, beta=_BETA)
-            judged = assess_product(reference, result, precision, backend="cuda")
-            yield f"gemm {shape} {choice.name}", judged
-        for choice in _ways(precision, shape, packed=True):
+            result = _computed(choice, precision, a, b, c, alpha=_ALPHA, beta=_BETA)
+            found = assess_product(reference, result, precision, backend="cuda")
+            yield f"gemm {shape} {choice.name}", found
+        for choice in _choices(precision, shape, packed=True):
             if choice.plan is None or not choice.plan.packs:
                 continue
-            result = _forced(choice, precision, a, b, packed=True)
+            result = _computed(choice, precision, a, b, packed=True)
             reference = product_reference(a, b, seed=_SEED)
-            judged = assess_product(reference, result, precision, backend="cuda")
-            yield f"gemm {shape} packed {choice.name}", judged
+            found = assess_product(reference, result, precision, backend="cuda")
+            yield f"gemm {shape} packed {choice.name}", found
 
 
-def products_in_turns(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
-    """(call, its result's judgement): blocks of the wgmma family that take several tiles."""
-    a, b = random_operands(IN_TURNS, _SEED)
+def products_in_waves(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
+    """(call, its result's accuracy): blocks of the wgmma family with several tiles each."""
+    a, b = random_operands(WAVES, _SEED)
     reference = product_reference(a, b, seed=_SEED)
-    for choice in _ways(precision, IN_TURNS):
-        result = _forced(choice, precision, a, b)
-        judged = assess_product(reference, result, precision, backend="cuda")
-        yield f"gemm {IN_TURNS} {choice.name}", judged
+    for choice in _choices(precision, WAVES):
+        result = _computed(choice, precision, a, b)
+        found = assess_product(reference, result, precision, backend="cuda")
+        yield f"gemm {WAVES} {choice.name}", found
 
 
 def _families(precision: Precision, backend: str) -> Sequence[Family | None]:
@@ -179,8 +178,8 @@ def _families(precision: Precision, backend: str) -> Sequence[Family | None]:
     return ("wgmma", "mma.sync") if hopper else ("mma.sync",)
 
 
-def _ways(precision: Precision, shape: Shape, *, packed: bool = False) -> list[GemmChoice]:
-    """Of each storage, role and cut of k the largest tile of the wgmma family."""
+def _choices(precision: Precision, shape: Shape, *, packed: bool = False) -> list[GemmChoice]:
+    """Of each storage, role and split-K the largest tile of the wgmma family."""
     import cupy
 
     arch = gpu(cupy.cuda.Device().id).require_arch()
@@ -189,12 +188,12 @@ def _ways(precision: Precision, shape: Shape, *, packed: bool = False) -> list[G
     b = OperandTraits(packed=True) if packed else OperandTraits(k_fast=False)
     for choice in candidates(precision, arch, sizes, OperandTraits(), b):
         if choice.plan is not None:
-            way = (choice.plan.storage, choice.plan.packs, choice.swapped, choice.parts)
-            found.setdefault(way, choice)
+            key = (choice.plan.storage, choice.plan.packs, choice.swapped, choice.parts)
+            found.setdefault(key, choice)
     return list(found.values())
 
 
-def _forced(
+def _computed(
     choice: GemmChoice, precision: Precision, *operands: Any, packed: bool = False, **how: Any
 ) -> Any:
     """The result of NumPy operands on the GPU, in NumPy; B `packed` beforehand."""

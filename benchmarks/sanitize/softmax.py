@@ -1,9 +1,10 @@
 """Small ragged softmaxes for compute-sanitizer: ``python -m benchmarks.sanitize.softmax fp32``.
 
-Every kind of plan, forced in turn, on rows that begin anywhere; ``rounded``: values rounded to each
-precision, by the plans that calls take. Each array is an allocation of its own, so that an access
-beyond it is one beyond what is allocated. Every result is held to its bound. The exit status is 1
-where one is outside. ``--watched`` compiles rings so that racecheck sees their order.
+Every kind of plan, by a plan override, on rows that begin anywhere; ``rounded``: values rounded to
+each precision, by the plans that calls take. Each array is an allocation of its own, so that an
+access beyond it is one beyond what is allocated. Every result is verified against its bound. The
+exit status is 1 where one is outside. ``--watched`` compiles rings so that racecheck sees their
+order.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ _SEED = 1
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run all calls of one kind."""
-    import cupy
-
     found = argparse.ArgumentParser(description=__doc__)
     found.add_argument("kind", choices=("fp32", "fp16", "bf16", "complex64", "rounded"))
     found.add_argument("--watched", action="store_true", help="every lane arrives for itself")
     given = found.parse_args(argv)
+    import cupy
+
     cupy.cuda.set_allocator(None)
     rounded = given.kind == "rounded"
     results = every_rounding(cupy) if rounded else every_plan(given.kind, watched=given.watched)
@@ -54,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def every_plan(kind: str, *, watched: bool) -> Iterator[tuple[str, str]]:
-    """Each way of holding a row, forced: its name, and what is wrong with its result."""
+    """Each kind of plan: its name, and what is wrong with its result."""
     from argand.softmax.gpu import forced
 
     cases = {
@@ -62,7 +63,7 @@ def every_plan(kind: str, *, watched: bool) -> Iterator[tuple[str, str]]:
         for case in (Case(kind, _ROWS, columns) for columns in _COLUMNS)
     }
     target = gpu(0).require_arch().target
-    compile_all((softmax_source(*way), target) for found in cases.values() for way in found)
+    compile_all((softmax_source(*plan), target) for found in cases.values() for plan in found)
     for case, found in cases.items():
         x, out = operands(case)
         for form, plan in found:
@@ -80,12 +81,12 @@ def every_rounding(arrays: Any) -> Iterator[tuple[str, str]]:
             x = rng.standard_normal((_ROWS, columns)).astype(precision.real_output)
             result = on_host(softmax(arrays.array(x), precision=precision))
             backend = "cpu" if arrays is np else "cuda"
-            judged = assess_softmax(softmax_reference(x), result, precision, backend=backend)
-            yield f"{precision.name} {_ROWS}x{columns}", "" if judged.verified else judged.reason
+            found = assess_softmax(softmax_reference(x), result, precision, backend=backend)
+            yield f"{precision.name} {_ROWS}x{columns}", "" if found.verified else found.reason
 
 
 def _different(case: Case) -> list[tuple[SoftmaxForm, SoftmaxPlan]]:
-    """One plan of each way: access, cluster, lanes or block, resident, staged, streamed, ring."""
+    """One plan of each kind: access, cluster, lanes or block, resident, staged, streamed, ring."""
     arch = gpu(0).require_arch()
     found = {
         (

@@ -83,8 +83,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         for rows in arguments.rows
     ]
     arch = gpu(0).require_arch()
-    ways = {way for case in cases for way in _ways(case, arch, arguments.held)}
-    compile_all((softmax_source(form, plan), arch.target) for form, plan in ways)
+    plans = {one for case in cases for one in _plans(case, arch, arguments.held)}
+    compile_all((softmax_source(form, plan), arch.target) for form, plan in plans)
     table = Table(arguments.csv)
     for case in cases:
         copied, rows = _measured(case, arch, arguments.repeats, arguments.held)
@@ -109,11 +109,11 @@ def _parser() -> argparse.ArgumentParser:
     return found
 
 
-_Way = tuple[SoftmaxForm, SoftmaxPlan]
+_Plan = tuple[SoftmaxForm, SoftmaxPlan]
 
 
-def _ways(case: Case, arch: Arch, held: Sequence[str]) -> list[_Way]:
-    """What a call takes, and everything else that holds rows in one of these ways."""
+def _plans(case: Case, arch: Arch, held: Sequence[str]) -> list[_Plan]:
+    """The plan of a call, and all other candidate plans that hold rows as ``held`` says."""
     form = case.taken
     plan = plan_softmax(form, arch, rows=case.rows, columns=case.columns, cores=gpu(0).cores)
     every = [
@@ -134,8 +134,8 @@ def _measured(
     x, out = operands(case)
     copied = case.bytes / _copy_rate(x, repeats)
     found = []
-    taken, *_ = ways = _ways(case, arch, held)
-    for form, plan in ways:
+    taken, *_ = plans = _plans(case, arch, held)
+    for form, plan in plans:
         out[...] = 0xFFFF if out.dtype.kind == "u" else np.nan
         with forced.to((plan, form.vector)):
             try:
