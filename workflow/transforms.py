@@ -15,7 +15,10 @@ from workflow.accuracy import Accuracy, SpectrumReference, assess_spectrum
 
 
 def algorithm(rows: int, length: int, precision: Precision, device: Device) -> tuple[str, str]:
-    """What `argand.dft` does with contiguous rows in words, and on a GPU its plan for `judged`."""
+    """What `argand.dft` does with contiguous rows in words, and on a GPU its plan in words.
+
+    `assess_transform` takes the plan.
+    """
     problem = DftProblem(rows, length, False, "backward", precision)
     if device.backend == "cpu":
         plan = None if problem.method is None else butterflies_for(length)
@@ -26,7 +29,7 @@ def algorithm(rows: int, length: int, precision: Precision, device: Device) -> t
     return str(choice), plan_words(choice.plan)
 
 
-def judged(
+def assess_transform(
     reference: SpectrumReference, result: Any, precision: Precision, *, backend: str, ran: str = ""
 ) -> Accuracy:
     """The assessment of spectra, by the bound of what ran: the plan of `algorithm`.

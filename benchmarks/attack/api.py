@@ -174,7 +174,9 @@ def dft(rng: Rng) -> tuple[str, Verdict]:
         np.ascontiguousarray(np.moveaxis(fitted, axis, -1)), inverse=inverse, norm=norm
     )
     turned = np.ascontiguousarray(np.moveaxis(got, axis, -1))
-    return what, _judged(transforms.judged(reference, turned, precision, backend="cpu", ran=""))
+    return what, _judged(
+        transforms.assess_transform(reference, turned, precision, backend="cpu", ran="")
+    )
 
 
 def gates(rng: Rng) -> tuple[str, Verdict]:

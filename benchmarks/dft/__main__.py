@@ -45,7 +45,7 @@ from benchmarks.harness.rows import Report
 from benchmarks.harness.samples import on_host, sampled_rows
 from benchmarks.peers import Candidate, CannotRunError, benchmark_names, candidates
 from workflow.accuracy import Accuracy, spectrum_reference
-from workflow.transforms import algorithm, judged
+from workflow.transforms import algorithm, assess_transform
 
 _CHECKED_VALUES, _CHECKED_ROWS = 1 << 20, 1 << 12
 """Numbers and transforms compared with fp64 at most; at least four transforms are."""
@@ -139,7 +139,7 @@ def running(case: Case, precision: Precision, device: Device, ours: bool) -> Pla
 
 
 def ran(device: Device, case: Case, ours: bool, candidate: Candidate) -> str:
-    """The plan by which a result is judged, in words: of ours on a GPU, and no library's."""
+    """The plan that decides the bound of a result, in words: of ours on a GPU, and no library's."""
     precision = candidate.precision
     if candidate.name != "argand" or precision.exact_operands or device.backend == "cpu":
         return ""
@@ -167,7 +167,7 @@ def check(
     Every element must be finite, so none was left unwritten.
     """
     given, precision = on_host(result[rows]), candidate.precision
-    found = judged(reference, given, precision, backend=backend, ran=ran(candidate))
+    found = assess_transform(reference, given, precision, backend=backend, ran=ran(candidate))
     if len(rows) < len(result):
         found = replace(found, reference="sampled")
     # A sum of squares is finite where all of them are, and takes no memory of the result's size.

@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             a, b = cupy.asarray(a), cupy.asarray(b)
             gemm_ours.call_once(ours, a, b)
         report.add(
-            bench.run(one, work(shape, one), (a, b), check.judge, sampled=check.taken)
+            bench.run(one, work(shape, one), (a, b), check.assess, sampled=check.taken)
             for one in (*peers, *ours)
         )
     return report.status

@@ -2,7 +2,7 @@
 
 The rows R of A and the columns S of B have the product C[R, S], whatever else there is. So a large
 product is checked on rows and columns spread over it, some of every tile, and a large batch on
-products spread over it; all of the result must be finite. What is sampled is held to everything
+products spread over it; all of the result must be finite. What is sampled must meet everything
 that `workflow.accuracy` asks of a whole product: the bound against SciPy, and a Freivalds check.
 """
 
@@ -103,7 +103,7 @@ class Taken:
 
 
 class ProductCheck:
-    """Judges every candidate's result for one pair of operands against one reference."""
+    """Assesses every candidate's result for one pair of operands against one reference."""
 
     def __init__(self, shape: Shape, a: Any, b: Any, *, backend: str, seed: int) -> None:
         """Compute the reference of A (..., m, k) and B (..., k, n), NumPy arrays."""
@@ -113,22 +113,22 @@ class ProductCheck:
         self._reference = product_reference(self._sample.of_a(a), self._sample.of_b(b), seed=seed)
 
     def __call__(self, result: Any, candidate: Candidate) -> Accuracy:
-        """Judge a result (..., m, n), NumPy or CuPy; a complex-half one is given as complex64.
+        """Assess a result (..., m, n), NumPy or CuPy; a complex-half one is given as complex64.
 
         Raises ValueError for another shape.
         """
-        return self.judge(self.taken(result), candidate)
+        return self.assess(self.taken(result), candidate)
 
     def taken(self, result: Any) -> Taken:
-        """What is judged of a result, in the host's memory. Raises ValueError as a call does."""
+        """What is assessed of a result, in the host's memory. Raises ValueError as a call does."""
         expected = (*self._shape.leading, self._shape.m, self._shape.n)
         if tuple(result.shape) != expected:
             raise ValueError(f"result.shape must be {expected}, got {tuple(result.shape)}")
         # NumPy's functions compute CuPy's arrays on their device.
         return Taken(self._sample.of_result(result), int((~np.isfinite(result)).sum()))
 
-    def judge(self, taken: Taken, candidate: Candidate) -> Accuracy:
-        """Judge a candidate by what was taken of its result."""
+    def assess(self, taken: Taken, candidate: Candidate) -> Accuracy:
+        """Assess a candidate by what was taken of its result."""
         assess = _assess_half if candidate.output == "complex-half" else assess_product
         found = assess(self._reference, taken.values, candidate.precision, backend=self._backend)
         if not self._sample.whole:

@@ -3,8 +3,8 @@
     python -m benchmarks.pipeline.exceedances --cases 2000 --out docs/data/exceedances-cpu.csv
     python -m benchmarks.pipeline.exceedances --cases 500 --device cuda --out exceedances-h200.csv
 
-Sizes, distributions and operations are drawn by ``--seed``; each case is computed and judged by the
-functions that the pipeline calls. A right result that is not verified or unproven is printed with
+Sizes, distributions and operations are drawn by ``--seed``; each case is computed and assessed by
+the functions that the pipeline calls. A right result that is not verified or unproven is printed with
 what reproduces it, and the exit status is 1.
 """
 
@@ -188,7 +188,7 @@ def _computed(one: Any, staged: Any, device: Device) -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Draw, judge, print and record."""
+    """Draw, assess, print and record."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--cases", type=int, default=2000, help="of each kind")
     parser.add_argument("--seed", type=int, default=20261123)

@@ -229,9 +229,9 @@ class Dft(Workload):
         precision: Precision,
         device: str,
     ) -> accuracy.Accuracy:
-        """See `transforms.judged`, by what ran."""
+        """See `transforms.assess_transform`, by what ran."""
         ran = staged.attributes.get(_RAN, "")
-        return transforms.judged(reference, result, precision, backend=device, ran=ran)
+        return transforms.assess_transform(reference, result, precision, backend=device, ran=ran)
 
     def product(self, staged: Staged, result: Array) -> Product:
         """The transforms; the last axis is frequency in cycles per sample, from 0 to 1."""

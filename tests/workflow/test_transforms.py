@@ -1,4 +1,4 @@
-"""Transforms are judged by the bound of what ran, whatever precision was asked for."""
+"""Transforms are assessed by the bound of what ran, whatever precision was asked for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from argand.dft.plan_words import plan_words
 
 from workflow.accuracy import spectrum_reference
 from workflow.accuracy.transform_bounds import butterfly_bound, dft_bound, plan_bound
-from workflow.transforms import judged
+from workflow.transforms import assess_transform
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
 
@@ -52,7 +52,7 @@ def test_what_ran_decides(
     row, words = PRECISIONS[precision], plan_words(plan)
     for error, right in ((2e-7, True), (1e-4, coarse and precision != "3xfp16")):
         found = (exact + error * noise).astype(np.complex64)
-        accuracy = judged(reference, found, row, backend="cuda", ran=words)
+        accuracy = assess_transform(reference, found, row, backend="cuda", ran=words)
         assert accuracy.verified == right, (error, accuracy.bound)
         assert accuracy.worst_bound == pytest.approx(plan_bound(plan, row, length), rel=1e-6)
         assert accuracy.bound < accuracy.worst_bound
@@ -62,9 +62,9 @@ def test_the_cpu_and_a_library_are_judged_as_before(rng: np.random.Generator) ->
     x = rng.standard_normal((2, 60)) + 0j
     reference, exact = spectrum_reference(x), np.fft.fft(x)
     row = PRECISIONS["tf32"]
-    found = judged(reference, exact.astype(np.complex64), row, backend="cpu")
+    found = assess_transform(reference, exact.astype(np.complex64), row, backend="cpu")
     assert found.worst_bound == pytest.approx(dft_bound(row, method_for(60), "cpu"), rel=1e-6)
-    found = judged(reference, exact, PRECISIONS["fp64"], backend="cpu")
+    found = assess_transform(reference, exact, PRECISIONS["fp64"], backend="cpu")
     assert found.verified
     assert found.bound < 1e-13
 
