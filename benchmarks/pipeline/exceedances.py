@@ -4,8 +4,8 @@
     python -m benchmarks.pipeline.exceedances --cases 500 --device cuda --out exceedances-h200.csv
 
 Sizes, distributions and operations are drawn by ``--seed``; each case is computed and assessed by
-the functions that the pipeline calls. A right result that is not verified or unproven is printed with
-what reproduces it, and the exit status is 1.
+the functions that the pipeline calls. A right result that is not verified or unproven is printed
+with what reproduces it, and the exit status is 1.
 """
 
 from __future__ import annotations
