@@ -24,7 +24,7 @@ from argand.softmax.plan import SoftmaxForm, SoftmaxPlan
 from argand.softmax.source import softmax_source
 
 from benchmarks.harness.samples import on_host
-from benchmarks.softmax.plans import Case, operands, right, run
+from benchmarks.softmax.plans import PlannedCase, operands, right, run
 from workflow.accuracy import assess_softmax, softmax_reference
 
 _COLUMNS = (33, 1001, 4096, 20_001, 70_000, 140_001)
@@ -60,7 +60,7 @@ def every_plan(kind: str, *, watched: bool) -> Iterator[tuple[str, str]]:
 
     cases = {
         case: [(form, replace(plan, watched=watched)) for form, plan in _different(case)]
-        for case in (Case(kind, _ROWS, columns) for columns in _COLUMNS)
+        for case in (PlannedCase(_ROWS, columns, kind) for columns in _COLUMNS)
     }
     target = gpu(0).require_arch().target
     compile_all((softmax_source(*plan), target) for found in cases.values() for plan in found)
@@ -85,7 +85,7 @@ def every_rounding(arrays: Any) -> Iterator[tuple[str, str]]:
             yield f"{precision.name} {_ROWS}x{columns}", "" if found.verified else found.reason
 
 
-def _different(case: Case) -> list[tuple[SoftmaxForm, SoftmaxPlan]]:
+def _different(case: PlannedCase) -> list[tuple[SoftmaxForm, SoftmaxPlan]]:
     """One plan of each kind: access, cluster, lanes or block, resident, staged, streamed, ring."""
     arch = gpu(0).require_arch()
     found = {

@@ -12,7 +12,6 @@ import argparse
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,31 +24,23 @@ from argand.softmax.plan import SoftmaxForm, SoftmaxPlan, vector_for
 from argand.softmax.source import softmax_source
 
 from benchmarks.harness.tables import Table, median_seconds, parser, shown
+from benchmarks.softmax.cases import Case, logits
 
 _WIDTHS = (
     16, 17, 33, 64, 100, 256, 1000, 1024, 2048, 4096, 8192, 12289, 16384, 32768, 50257, 65536,
     131072, 262144, 524288, 1 << 20,
 )  # fmt: skip
 _CHECKED_ROWS = 8
+_SEED, _SCALE = 1, 4.0
 HELD = ("resident", "staged", "streamed", "ring")
 
 
-@dataclass(frozen=True)
-class Case:
-    """Rows of one width and kind; the result has x's kind, fp32 where x is complex."""
-
-    kind: str
-    rows: int
-    columns: int
-
-    @property
-    def output(self) -> str:
-        """The result's kind."""
-        return "fp32" if self.kind == "complex64" else self.kind
+class PlannedCase(Case):
+    """A case and the forms that contiguous arrays of it have."""
 
     @property
     def forms(self) -> list[SoftmaxForm]:
-        """As contiguous arrays pose it: full accesses, and the largest that no row's edge cuts."""
+        """Full accesses, and the largest that no row's edge cuts."""
         most = vector_for(self.kind, self.output)
         even = math.gcd(most, self.columns)
         return [
@@ -77,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure; the exit status is 1 where a plan's result was wrong."""
     arguments = _parser().parse_args(argv)
     cases = [
-        Case(kind, rows or max(1, arguments.values // columns), columns)
+        PlannedCase(rows or max(1, arguments.values // columns), columns, kind)
         for kind in arguments.kinds
         for columns in arguments.columns
         for rows in arguments.rows
@@ -112,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
 _Plan = tuple[SoftmaxForm, SoftmaxPlan]
 
 
-def _plans(case: Case, arch: Arch, held: Sequence[str]) -> list[_Plan]:
+def _plans(case: PlannedCase, arch: Arch, held: Sequence[str]) -> list[_Plan]:
     """The plan of a call, and all other candidate plans that hold rows as ``held`` says."""
     form = case.taken
     plan = plan_softmax(form, arch, rows=case.rows, columns=case.columns, cores=gpu(0).cores)
@@ -126,7 +117,7 @@ def _plans(case: Case, arch: Arch, held: Sequence[str]) -> list[_Plan]:
 
 
 def _measured(
-    case: Case, arch: Arch, repeats: int, held: Sequence[str]
+    case: PlannedCase, arch: Arch, repeats: int, held: Sequence[str]
 ) -> tuple[float, list[dict[str, Any]]]:
     """Seconds of a copy of the same bytes, and a row for each plan."""
     from argand.softmax.gpu import forced
@@ -162,19 +153,8 @@ def operands(case: Case) -> tuple[Any, Any]:
     """Random x of a case on the GPU, and a place for the result."""
     import cupy
 
-    size = (case.rows, case.columns)
-    rng = cupy.random.default_rng(1)
-    if case.kind in COMPLEX_KINDS:
-        parts = rng.standard_normal((*size, 2), dtype=cupy.float32)
-        x = parts.view(cupy.complex64)[..., 0]
-    else:
-        x = rng.standard_normal(size, dtype=cupy.float32)
-        x *= cupy.float32(4)
-        if case.kind == "bf16":
-            x = (x.view(cupy.uint32) >> 16).astype(cupy.uint16)
-        else:
-            x = x.astype(REAL_KINDS[case.kind], copy=False)
-    return x, cupy.empty(size, REAL_KINDS[case.output])
+    x = logits(case, _SEED, _SCALE, gpu(0))
+    return x, cupy.empty(x.shape, REAL_KINDS[case.output])
 
 
 def _copy_rate(x: Any, repeats: int) -> float:
@@ -217,7 +197,7 @@ def right(case: Case, x: Any, out: Any) -> tuple[bool, float]:
     return worst <= 1 and finite, worst
 
 
-def _line(case: Case, copied: float, found: list[dict[str, Any]]) -> str:
+def _line(case: PlannedCase, copied: float, found: list[dict[str, Any]]) -> str:
     def one(row: Mapping[str, Any]) -> str:
         how = "p" if row["staged"] else "" if row["resident"] else "s"
         how = f"r{row['stages']}l{row['lag']}" if row["stages"] else how
