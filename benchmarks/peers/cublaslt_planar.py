@@ -221,8 +221,10 @@ def _handle() -> Lt:
 def _lacks() -> str:
     try:
         library()
-    except CannotRunError as error:
-        return str(error)
+    except (CannotRunError, OSError) as error:
+        return (
+            f"libcublasLt is not installed: {error}" if isinstance(error, OSError) else str(error)
+        )
     return ""
 
 

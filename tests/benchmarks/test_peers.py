@@ -17,9 +17,8 @@ from scipy import fft, special
 
 from benchmarks import peers
 from benchmarks.gemm import __main__ as gemm
-from benchmarks.peers import CannotRunError, Peer, _registry
+from benchmarks.peers import CannotRunError, Operation, Peer, _registry
 from benchmarks.peers.__main__ import main as list_peers
-from benchmarks.peers._peer import OPERATIONS
 from workflow.config import check
 from workflow.config.loading import load_study
 from workflow.records import NOT_RUN
@@ -49,6 +48,15 @@ CASES: dict[str, dict[str, Any]] = {
 def workload(kind: str, baselines: Any = "auto") -> Workload:
     case = {"kind": kind, "precisions": ["fp32"], "baselines": baselines, **CASES[kind]}
     return load_study({"workloads": {"w": case}}).workload("w")
+
+
+STUDIES = ["numpy", "cublas", "scipy", "cufft", "cupy", "torch"]
+BENCHMARKS: dict[Operation, list[str]] = {
+    "gemm": ["numpy", "cublas", "cublaslt-planar", "torch", "torch-real", "triton"],
+    "dft": ["scipy", "cufft"],
+    "softmax": ["scipy", "torch", "triton"],
+    "gates": ["custatevec", "aer"],
+}
 
 
 @pytest.fixture
@@ -123,14 +131,12 @@ def test_finding_all_peers_imports_no_library_of_a_gpu(root: Path) -> None:
     subprocess.run([sys.executable, "-c", code], cwd=root, check=True)
 
 
-def test_names_are_those_that_tables_have() -> None:
-    assert peers.study_names() == ("numpy", "cublas", "scipy", "cufft", "cupy", "torch")
-    assert {operation: peers.benchmark_names(operation) for operation in OPERATIONS} == {
-        "gemm": ("numpy", "cublas", "cublaslt-planar", "torch", "torch-real", "triton"),
-        "dft": ("scipy", "cufft"),
-        "softmax": ("scipy", "torch", "triton"),
-        "gates": ("custatevec", "aer"),
-    }
+def test_tables_and_figures_have_the_names_that_they_had() -> None:
+    """Further peers may stand between them."""
+    names = peers.study_names()
+    assert [name for name in names if name in STUDIES] == STUDIES
+    for operation, known in BENCHMARKS.items():
+        assert [name for name in peers.benchmark_names(operation) if name in known] == known
 
 
 @pytest.mark.parametrize("kind", CASES)
@@ -140,7 +146,7 @@ def test_a_file_that_is_dropped_in_is_measured_in_studies(
     drop("toy", TOY.replace("MODULE", "numpy"))
     one = workload(kind)
     staged = one.stage()
-    assert {peer.name for peer in one.baselines(staged, cpu())} == {"numpy", "toy"}
+    assert {peer.name for peer in one.baselines(staged, cpu())} >= {"numpy", "toy"}
     (toy,) = workload(kind, ["toy"]).baselines(staged, cpu())
     assert toy.algorithm.startswith("einsum")
     result = toy.compute(toy.prepare(staged.operands))
@@ -169,8 +175,10 @@ def test_a_peer_that_is_missing_says_what_is(drop: Callable[..., None], tmp_path
     drop("toy", TOY.replace("MODULE", "no_such_library"))
     one = workload("gemm")
     staged = one.stage()
-    assert {peer.name for peer in one.baselines(staged, cpu())} == {"numpy"}
-    with pytest.raises(ValueError, match=r"baselines must be one of \['numpy'\] here, got 'toy'"):
+    assert "toy" not in {peer.name for peer in one.baselines(staged, cpu())}
+    with pytest.raises(
+        ValueError, match=r"baselines must be one of \[.*'numpy'.*\] here, got 'toy'"
+    ):
         workload("gemm", ["toy"]).baselines(staged, cpu())
     out = tmp_path / "gemm.csv"
     arguments = ["--shape", "3x4x5", "--precisions", "fp32", "--peers", "toy", "--repeats", "1"]
