@@ -18,6 +18,7 @@ share_packages(ROOT)
 
 from argand import DeviceError
 from argand.runtime.kernel_digest import kernel_digest
+from benchmarks.peers import study_modules
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError

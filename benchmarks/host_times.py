@@ -21,7 +21,7 @@ import numpy as np
 from argand import apply_gate, dft, gemm, softmax
 from argand.device import gpu
 
-from benchmarks.rows import write_rows
+from benchmarks.harness.rows import write_rows
 
 Row = dict[str, Any]
 _QUBITS = 14

@@ -6,6 +6,7 @@ Prints a table and writes it to results/benchmarks/ratios.csv. Nothing is assert
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import resource
@@ -24,7 +25,7 @@ import scipy.special
 from argand import gemm, softmax
 from argand.device import cpu
 
-from benchmarks.rows import write_rows
+from benchmarks.harness.rows import write_rows
 from workflow.data import Staged
 from workflow.storage.staged import write_staged
 from workflow.versions import versions
@@ -223,6 +224,9 @@ def study_times(study: Path = ROOT / "config" / "config.yaml") -> list[Ratio]:
 
 def main() -> None:
     """Measure everything, print the table, write the CSV."""
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     print(f"{cpu()}; {versions()}")
     rows: list[Ratio] = []
     measures = (

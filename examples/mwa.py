@@ -15,7 +15,7 @@ import numpy as np
 from argand import gemm
 from argand.runtime.files import atomic_path
 
-from workflow.methods import antennas
+from workflow.arrays import antennas
 from workflow.storage.products import read_product
 
 PREPARED = Path("results/examples/mwa.h5")

@@ -22,7 +22,7 @@ from benchmarks.attack.hostile_studies import NAMES, reports, studies
 from benchmarks.attack.hostile_studies import REFUSED as REFUSED_STUDIES
 from benchmarks.attack.interruptions import kills, two_runs
 from benchmarks.attack.wrong_results import KINDS, planted
-from benchmarks.plans import Table, parser
+from benchmarks.harness.tables import Table, parser
 
 ROOT = Path(__file__).resolve().parents[2]
 _WHAT = "bits, words, pages, chunks, cuts of"

@@ -16,11 +16,10 @@ from benchmarks.attack.campaign import Attempt, require
 from benchmarks.attack.isolation import isolated
 from benchmarks.attack.nasty import LENGTHS, Array, arranged, numbers, target
 from benchmarks.planted.campaign import UNPROVEN
-from workflow import accuracy
+from workflow import accuracy, transforms
 from workflow.accuracy.bounds import accumulator_roundoff, operand_roundoff, underflow
 from workflow.accuracy.gate_bounds import evolution_bound, gate_bound
 from workflow.accuracy.softmax_accuracy import rounding_bound
-from workflow.methods import transforms
 
 _CALLS = 25
 """Calls of one attempt, all in one process."""
@@ -175,7 +174,9 @@ def dft(rng: Rng) -> tuple[str, Verdict]:
         np.ascontiguousarray(np.moveaxis(fitted, axis, -1)), inverse=inverse, norm=norm
     )
     turned = np.ascontiguousarray(np.moveaxis(got, axis, -1))
-    return what, _judged(transforms.judged(reference, turned, precision, backend="cpu", ran=""))
+    return what, _judged(
+        transforms.assess_transform(reference, turned, precision, backend="cpu", ran="")
+    )
 
 
 def gates(rng: Rng) -> tuple[str, Verdict]:

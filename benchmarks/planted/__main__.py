@@ -10,8 +10,8 @@ from dataclasses import asdict
 from argand import PRECISIONS
 
 import benchmarks.planted
-from benchmarks.measuring import chosen_device
-from benchmarks.plans import Table, parser
+from benchmarks.harness.measuring import chosen_device
+from benchmarks.harness.tables import Table, parser
 from benchmarks.planted.campaign import PlantedRow, rows_for
 from benchmarks.planted.cases import DRAWN
 

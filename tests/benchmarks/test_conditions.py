@@ -10,8 +10,8 @@ import pytest
 from argand import Device
 from argand.device import cpu
 
-from benchmarks import conditions
-from benchmarks.conditions import Conditions, RealRates, monitor, nvml_monitor
+from benchmarks.harness import conditions
+from benchmarks.harness.conditions import Conditions, RealRates, monitor, nvml_monitor
 from workflow.timing import NvmlAbsentError
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from argand import to_pairs
 
-from benchmarks import cublaslt
-from benchmarks.cublaslt import HeuristicResult, Lt, Planes
-from benchmarks.cublaslt_planar import Stored, candidates, joined, right_operand
-from benchmarks.measuring import CannotRunError
+from benchmarks.peers import CannotRunError
+from benchmarks.peers import _cublaslt as cublaslt
+from benchmarks.peers._cublaslt import HeuristicResult, Lt, Planes
+from benchmarks.peers.cublaslt_planar import Stored, candidates, joined, right_operand
 
 
 class Library:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from argand import PRECISIONS
 
-from benchmarks.exceedances import DRAWN, Task, main, run
+from benchmarks.pipeline.exceedances import DRAWN, Task, main, run
 from tools.docs.attack_tables import exceedances_table
 
 

@@ -11,12 +11,15 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, Device, Gate, Precision
 from argand.device import ARCHITECTURES
+from argand.gates.api import apply_form
 from argand.gates.canonical import gate_form
 from argand.gates.plan import MOST_WIDTH, product_plans, widest_products
 
-from benchmarks import aer, custatevec, gates, sanitized_gates
-from benchmarks.gate_circuits import CIRCUITS, placements, random_unitary
-from benchmarks.measuring import CannotRunError
+from benchmarks.gates import __main__ as gates
+from benchmarks.gates.check import check, evolved, random_state
+from benchmarks.gates.circuits import CIRCUITS, placements, random_unitary
+from benchmarks.peers import Candidate, CannotRunError, aer, candidates, custatevec
+from benchmarks.sanitize import gates as sanitized_gates
 
 
 def test_every_gate_and_circuit_has_a_verified_row(tmp_path: Path) -> None:
@@ -39,16 +42,14 @@ def test_every_gate_and_circuit_has_a_verified_row(tmp_path: Path) -> None:
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_wrong_state_does_not_verify(rng: np.random.Generator, count: int) -> None:
     circuit = [Gate(random_unitary(rng, 2), (3, 1))] * count
-    before = gates.random_state(5, Device("cpu", "cpu"), 1)
+    before = random_state(5, Device("cpu", "cpu"), 1)
     row = PRECISIONS["3xfp16"]
-    candidate = gates.GateCandidate("argand", row, "", tuple, tuple, tuple, widths=(2,) * count)
-    judge = partial(
-        gates.check, before, circuit, "cpu", exact=partial(gates.evolved, before, circuit)
-    )
+    candidate = Candidate("argand", row, "", tuple, tuple, tuple, widths=(2,) * count)
+    judge = partial(check, before, circuit, "cpu", exact=partial(evolved, before, circuit))
     assert not judge(before, candidate).verified
     after = before.copy()
     for gate in circuit:
-        gates.apply_form(after, gate_form(5, gate.matrix, gate.targets), candidate.precision)
+        apply_form(after, gate_form(5, gate.matrix, gate.targets), candidate.precision)
     assert judge(after, candidate).verified
     after[0] = np.nan
     assert not judge(after, candidate).verified
@@ -65,7 +66,7 @@ def test_circuits_are_what_they_are_called(rng: np.random.Generator) -> None:
     state[3] = 1
     for gate in CIRCUITS["qft"](4, rng):
         form = gate_form(4, gate.matrix, gate.targets, gate.controls)
-        gates.apply_form(state, form, PRECISIONS["fp64"])
+        apply_form(state, form, PRECISIONS["fp64"])
     np.testing.assert_allclose(state, np.exp(2j * np.pi * 3 * np.arange(16) / 16) / 4, atol=1e-14)
     assert len(CIRCUITS["random-400"](7, rng)) == 400
     assert len(CIRCUITS["quantum-volume"](7, rng)) == 7 * 3
@@ -84,25 +85,27 @@ def test_an_absent_peer_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert custatevec.library() is None
     with pytest.raises(CannotRunError, match="custatevec-cu13"):
         custatevec.StateVector()
+    assert "pip install custatevec-cu13" in custatevec.PEER.lacks()
 
 
 def test_aer_is_absent_where_it_is_not_installed_or_would_take_minutes(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     circuit = [Gate(random_unitary(rng, 2), (3, 1))] * 2
-    (peer,) = gates.available(Device("cpu", "cpu"), 5, circuit)
     monkeypatch.setitem(sys.modules, "qiskit_aer", None)
+    device = Device("cpu", "cpu")
+    (peer,) = candidates("gates", "cpu", qubits=5, gates=circuit, device=device)
     with pytest.raises(CannotRunError, match="pip install qiskit-aer"):
-        peer.prepare(gates.random_state(5, Device("cpu", "cpu"), 1))
+        peer.prepare(random_state(5, Device("cpu", "cpu"), 1))
     with pytest.raises(CannotRunError, match="at most 24 qubits, got 28"):
         aer.require(28)
-    assert gates.available(Device("cpu", "cpu"), 5, circuit[:1]) == []
+    assert candidates("gates", "cpu", qubits=5, gates=circuit[:1], device=device) == []
 
 
 def test_aers_matrix_of_a_gate_has_its_controls_above(rng: np.random.Generator) -> None:
     matrix, state = random_unitary(rng, 2), random_unitary(rng, 4)[0]
     wanted = state.copy()
-    gates.apply_form(wanted, gate_form(4, matrix, (0, 1), (2, 3)), PRECISIONS["fp64"])
+    apply_form(wanted, gate_form(4, matrix, (0, 1), (2, 3)), PRECISIONS["fp64"])
     found = aer.full_matrix(Gate(matrix, (0, 1), (2, 3))) @ state
     np.testing.assert_allclose(found, wanted, atol=1e-15)
 

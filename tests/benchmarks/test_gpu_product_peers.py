@@ -9,11 +9,13 @@ import pytest
 from argand import PRECISIONS, Device
 from argand.runtime.ceilings import Ceilings, operand_formats
 
-from benchmarks import gemm, gemm_ours, gemm_peers
-from benchmarks.measuring import Bench, Candidate
-from benchmarks.operands import random_operands
-from benchmarks.product_check import ProductCheck
-from benchmarks.shapes import Shape
+from benchmarks.gemm import __main__ as gemm
+from benchmarks.gemm import ours as gemm_ours
+from benchmarks.gemm.operands import random_operands
+from benchmarks.gemm.product_check import ProductCheck
+from benchmarks.gemm.shapes import Shape
+from benchmarks.harness.measuring import Bench
+from benchmarks.peers import Candidate, candidates, cublaslt_planar, triton_planar
 from workflow.records import NOT_RUN
 
 pytestmark = pytest.mark.gpu
@@ -33,31 +35,29 @@ def test_every_candidate_verifies_or_says_why_not(gpu: Device, shape: Shape) -> 
     check = ProductCheck(shape, a, b, backend="cuda", seed=1)
     operands = [cupy.asarray(x) for x in (a, b)]
     ours = gemm_ours.candidates(gpu, list(PRECISIONS.values()))
-    for one in [*ours, *gemm_peers.available(gpu)]:
-        row = bench.run(one, gemm.work(shape, one), operands, check.judge, sampled=check.taken)
+    for one in [*ours, *candidates("gemm", "cuda")]:
+        row = bench.run(one, gemm.work(shape, one), operands, check.assess, sampled=check.taken)
         said = f"{one.name} {one.precision.name} {one.input} > {one.output}: {row.reason}"
         if one.name == "argand":
             assert row.verified, said
         assert row.verified or row.reason.startswith(NOT_RUN), said
 
 
-def assert_verified(candidates: Sequence[Candidate], shape: Shape, chosen: str) -> None:
+def assert_verified(found: Sequence[Candidate], shape: Shape, chosen: str) -> None:
     """Each computes the shape, verifies, and says by this word what it chose."""
     import cupy
 
     a, b = random_operands(shape, seed=1)
     check = ProductCheck(shape, a, b, backend="cuda", seed=1)
-    for one in candidates:
+    for one in found:
         inputs = one.prepare(cupy.asarray(a), cupy.asarray(b))
-        found = check(one.result(one.compute(*inputs)), one)
-        assert found.verified, found.reason
+        judged = check(one.result(one.compute(*inputs)), one)
+        assert judged.verified, judged.reason
         assert chosen in one.chosen(*inputs)
 
 
 def test_the_planar_peer_is_not_left_out_where_cublas_is(gpu: Device) -> None:
     """Multiples of 16 on Hopper: nothing for the heuristic to refuse."""
-    from benchmarks import cublaslt_planar
-
     assert_verified(cublaslt_planar.candidates(), Shape(512, 512, 512), "algorithm")
 
 
@@ -65,6 +65,4 @@ def test_triton_takes_sizes_that_are_no_tiles(gpu: Device) -> None:
     """The winning configuration stands in the row."""
     pytest.importorskip("torch")
     pytest.importorskip("triton")
-    from benchmarks import triton_planar
-
-    assert_verified(triton_planar.candidates(), Shape(130, 70, 90), "stages")
+    assert_verified(triton_planar.PEER.candidates(), Shape(130, 70, 90), "stages")

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from argand import PRECISIONS
 
-from benchmarks import ncu_table, profiled_gemm
-from benchmarks.ncu_table import COLUMNS, metrics, read_kernels, table
-from benchmarks.shapes import SUITES, Shape
+from benchmarks.gemm import ncu_table
+from benchmarks.gemm import profiled as profiled_gemm
+from benchmarks.gemm.ncu_table import COLUMNS, metrics, read_kernels, table
+from benchmarks.gemm.shapes import SUITES, Shape
 
 PAGE = """==PROF== Connected to process 7
 "ID","Kernel Name","gpu__time_duration.sum","launch__registers_per_thread",\

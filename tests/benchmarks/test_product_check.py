@@ -10,11 +10,11 @@ import pytest
 from argand import PRECISIONS, to_pairs
 from argand.device import cpu
 
-from benchmarks.gemm_ours import candidates, unscaled
-from benchmarks.measuring import Candidate
-from benchmarks.operands import normal, random_operands
-from benchmarks.product_check import ELEMENTS, ProductCheck, Sample
-from benchmarks.shapes import SUITES, Shape
+from benchmarks.gemm.operands import normal, random_operands
+from benchmarks.gemm.ours import candidates
+from benchmarks.gemm.product_check import ELEMENTS, ProductCheck, Sample
+from benchmarks.gemm.shapes import SUITES, Shape
+from benchmarks.peers import Candidate, unscaled
 
 SHAPE = Shape(300, 200, 90, batch=30)
 
@@ -108,9 +108,9 @@ def test_a_complex_half_result_may_be_off_by_its_own_rounding(precision: str) ->
 def test_operands_do_not_depend_on_how_many_cores_make_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("benchmarks.operands._CHUNK_VALUES", 100)
+    monkeypatch.setattr("benchmarks.gemm.operands._CHUNK_VALUES", 100)
     first = normal((7, 93), np.random.SeedSequence(5))
-    monkeypatch.setattr("benchmarks.operands.available_cores", lambda: 1)
+    monkeypatch.setattr("benchmarks.gemm.operands.available_cores", lambda: 1)
     assert np.array_equal(first, normal((7, 93), np.random.SeedSequence(5)))
     assert abs(first.mean()) < 0.2
     assert abs(first.std() - 1) < 0.2

@@ -12,9 +12,9 @@ import pytest
 from argand import PRECISIONS
 from argand.runtime.ceilings import Ceilings, operand_formats
 
-from benchmarks import roofline
-from benchmarks.roofline import drawn, intensity, roofline_figure
-from benchmarks.rows import write_csv
+from benchmarks.gemm import roofline
+from benchmarks.gemm.roofline import drawn, intensity, roofline_figure
+from benchmarks.harness.rows import write_csv
 from tools.docs.recorded import read_rows
 from workflow.records import BenchmarkRecord
 

@@ -8,9 +8,9 @@ from argand import PRECISIONS
 from argand.device import ARCHITECTURES
 from argand.gemm.sm80_plan import MOST_TO_LOOK_AT, candidates
 
-from benchmarks import sanitized_gemm
-from benchmarks.sanitized_gemm import SHAPES, products
-from benchmarks.shapes import Shape
+from benchmarks.gemm.shapes import Shape
+from benchmarks.sanitize import gemm as sanitized_gemm
+from benchmarks.sanitize.gemm import SHAPES, products
 
 
 @pytest.mark.parametrize("precision", PRECISIONS.values(), ids=PRECISIONS)

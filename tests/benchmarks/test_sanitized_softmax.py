@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from argand import PRECISIONS
 
-from benchmarks.sanitized_softmax import every_rounding
+from benchmarks.sanitize.softmax import every_rounding
 
 
 def test_every_rounding_is_within_its_bound() -> None:

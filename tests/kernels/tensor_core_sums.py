@@ -2,8 +2,8 @@
 
 An instruction aligns its 16 products and the sum to the largest exponent, cuts each there, adds,
 and cuts the sum to 24 bits (Fasi, Higham, Mikaitis, Pranesh 2021). With two more bits kept in
-between the errors come out to two digits as an H200 has them, of gates (`benchmarks.gate_cut`) and
-of transforms (`benchmarks.dft`).
+between the errors come out to two digits as an H200 has them, of gates
+(`benchmarks.gates.truncation`) and of transforms (`benchmarks.dft`).
 """
 
 from __future__ import annotations

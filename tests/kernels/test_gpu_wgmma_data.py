@@ -21,7 +21,7 @@ from tests.kernels.precisions import TENSOR
 from tests.kernels.product_cases import OPS, normal, stored
 from tests.kernels.wgmma_cases import first_choices, forced
 from workflow.accuracy import assess_product, product_reference
-from workflow.methods.noise import draw
+from workflow.storage.noise import draw
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
 Array = npt.NDArray[Any]

@@ -14,7 +14,7 @@ from argand.gemm.pairs import HALF_FORMATS, PAIR_FORMATS
 from argand.gemm.problem import gemm_problem
 from argand.gemm.sm90_plan import WgmmaPlan
 
-from benchmarks.shapes import SUITES, Shape
+from benchmarks.gemm.shapes import SUITES, Shape
 from tests.kernels.graph_cases import forget_calls
 from tests.kernels.precisions import SINGLE_HALF, TENSOR
 

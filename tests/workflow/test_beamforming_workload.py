@@ -5,8 +5,8 @@ from argand import PRECISIONS
 from argand.device import cpu
 from pydantic import ValidationError
 
+from workflow.arrays import antennas
 from workflow.data import power
-from workflow.methods import antennas
 from workflow.storage.inputs import InputError
 from workflow.workloads.beamforming import Beamforming, BeamformingCase
 

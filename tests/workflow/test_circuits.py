@@ -17,8 +17,11 @@ from qiskit.circuit.library import (
 )
 from qiskit.quantum_info import Statevector
 
-from workflow.methods import exact_evolution, fused_gates
-from workflow.methods.circuits import (
+from benchmarks.peers import numpy_matmul
+from workflow.circuits import exact_evolution, fused_gates
+from workflow.circuits.evolution import evolve, plan_evolution
+from workflow.circuits.exact_evolution import evolve_in_fp64
+from workflow.circuits.qiskit_circuits import (
     CircuitError,
     check_unitary,
     fuse,
@@ -26,11 +29,9 @@ from workflow.methods.circuits import (
     load_circuit,
     named_circuit,
 )
-from workflow.methods.evolution import evolve, plan_evolution
-from workflow.methods.exact_evolution import evolve_in_fp64
-from workflow.methods.peers import numpy_product
 from workflow.threads import by_threads
 
+NUMPY_PRODUCT = numpy_matmul.PEER.computation("fp64")
 HEADER = 'OPENQASM 2.0;\ninclude "qelib1.inc";\nqreg q[3];\ncreg c[3];\n'
 # Qiskit and we apply at most 1000 gates of two qubits, each with under 4 roundings of an amplitude,
 # or as many operations in fused form: 2 * 1000 * 4 * 2^-53.
@@ -42,7 +43,7 @@ def state_after(gates, qubits):
     state[0] = 1
     matrices = np.concatenate([gate.matrix.reshape(-1) for gate in gates])
     targets = [gate.targets for gate in gates]
-    by_steps = evolve(state, matrices, plan_evolution(qubits, targets), numpy_product)
+    by_steps = evolve(state, matrices, plan_evolution(qubits, targets), NUMPY_PRODUCT)
     flat = [target for gate in targets for target in gate]
     by_axes = evolve_in_fp64(state, matrices, [len(gate) for gate in targets], flat)
     assert np.abs(by_steps - by_axes).max() <= FP64
@@ -78,7 +79,7 @@ def test_the_reference_is_the_same_in_blocks(block, width, monkeypatch):
     whole = evolve_in_fp64(state, matrices, widths, flat)
     monkeypatch.setattr(exact_evolution, "BLOCK_QUBITS", block)
     found = evolve_in_fp64(state, matrices, widths, flat)
-    by_steps = evolve(state, matrices, plan_evolution(8, targets), numpy_product)
+    by_steps = evolve(state, matrices, plan_evolution(8, targets), NUMPY_PRODUCT)
     # 12 gates of at most 64 terms each are fewer roundings than those that FP64 allows for.
     allowed = FP64 * np.linalg.norm(whole)
     assert np.linalg.norm(found - whole) <= allowed
@@ -220,7 +221,7 @@ def test_one_gate_on_any_targets(targets):
     matrix = rng.normal(size=(order, order)) + 1j * rng.normal(size=(order, order))
     state = rng.normal(size=256) + 1j * rng.normal(size=256)
     evolution = plan_evolution(8, [targets, targets])
-    found = evolve(state, np.tile(matrix.reshape(-1), 2), evolution, numpy_product)
+    found = evolve(state, np.tile(matrix.reshape(-1), 2), evolution, NUMPY_PRODUCT)
     exact = np.zeros(256, complex)
     square = matrix @ matrix
     for number in range(256):

@@ -17,6 +17,7 @@ import pytest
 from argand.device import cpu
 from argand.runtime.ceilings import Ceilings
 
+from benchmarks.peers import study_modules
 from workflow.config.loading import load_study
 from workflow.figures.study import draw_pareto, draw_product
 from workflow.shards import shards
@@ -42,8 +43,18 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-def names(kind: str) -> str:
-    return KINDS[kind].__module__
+SOURCES = (ROOT / "workflow", ROOT / "benchmarks" / "peers")
+
+
+def sources() -> Iterator[Path]:
+    """Every file whose edit some step may see."""
+    for folder in SOURCES:
+        yield from folder.rglob("*.py")
+
+
+def names(kind: str, step: str) -> tuple[str, ...]:
+    """The modules that the rule of a step names beside its script."""
+    return (KINDS[kind].__module__, *(study_modules() if step == "run" else ()))
 
 
 @pytest.fixture
@@ -61,7 +72,7 @@ def fresh() -> Iterator[Callable[[], None]]:
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the package that may be edited."""
-    for path in (ROOT / "workflow").rglob("*.py"):
+    for path in sources():
         copy = tmp_path / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(path.read_text())
@@ -83,8 +94,15 @@ EDITS = {
     "workflow/tables/study.py": {"tabulate", "tabulate_shards"},
     "workflow/timing.py": {"run"},
     "workflow/steps/joblog.py": set(),
+    "benchmarks/peers/numpy_matmul.py": {"run"},
+    "benchmarks/peers/_registry.py": {"run", "draw", "draw_study"},
+    "benchmarks/peers/triton_planar.py": set(),
 }  # fmt: skip
 """The steps of a gemm workload, and of the study, that an edit concerns; others may follow."""
+ONLY = (
+    "benchmarks/peers/numpy_matmul.py", "workflow/steps/verification.py", "workflow/timing.py",
+)  # fmt: skip
+"""Edits that concern no others."""
 
 
 @pytest.mark.parametrize("edited", EDITS)
@@ -93,7 +111,7 @@ def test_an_edit_changes_the_digests_of_the_steps_that_call_it(
 ) -> None:
     def digests() -> dict[str, str]:
         fresh()
-        return {step: code_digest(step, names("gemm")) for step in STEPS}
+        return {step: code_digest(step, *names("gemm", step)) for step in STEPS}
 
     before = digests()
     file = tree / edited
@@ -103,12 +121,12 @@ def test_an_edit_changes_the_digests_of_the_steps_that_call_it(
     assert changed >= EDITS[edited]
     if edited in ("workflow/accuracy/bounds.py", "workflow/workloads/dft.py"):
         assert not changed & {"stage", "run", "deliver", "gather", "draw"}
-    if not EDITS[edited] or edited in ("workflow/steps/verification.py", "workflow/timing.py"):
+    if not EDITS[edited] or edited in ONLY:
         assert changed <= EDITS[edited] | {"calibrate"} & EDITS[edited]
 
 
 def test_imports_are_found_as_python_finds_them() -> None:
-    for path in (ROOT / "workflow").rglob("*.py"):
+    for path in sources():
         expected = set()
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom):
@@ -117,7 +135,7 @@ def test_imports_are_found_as_python_finds_them() -> None:
                 expected |= {f"{node.module}.{alias.name}" for alias in node.names}
             elif isinstance(node, ast.Import):
                 expected |= {alias.name for alias in node.names}
-        missed = {name for name in expected if name.split(".")[0] == "workflow"}
+        missed = {name for name in expected if module._within(name, module.FOLLOWED)}
         missed -= module._imported(path)
         assert not missed, f"{path}: {missed}"
 
@@ -128,7 +146,7 @@ def test_all_digests_take_little_time(fresh: Callable[[], None]) -> None:
         started = time.process_time()
         for step in STEPS:
             for kind in CASES:
-                code_digest(step, names(kind))
+                code_digest(step, *names(kind, step))
         return time.process_time() - started
 
     assert min(once() for _ in range(3)) < 0.2
@@ -147,7 +165,7 @@ class Called:
             return
         self._seen.add(id(code))
         path = Path(code.co_filename)
-        if path.is_relative_to(ROOT / "workflow"):
+        if any(path.is_relative_to(folder) for folder in SOURCES):
             self.files.add(path)
 
     def __enter__(self) -> Called:
@@ -168,8 +186,8 @@ def files(*modules: str) -> set[Path]:
 @pytest.mark.parametrize("kind", CASES)
 def test_steps_call_nothing_that_their_digests_leave_out(kind: str, tmp_path: Path) -> None:
     """Every function that a step of a kind calls, in any thread, is in a file of its digest."""
-    for path in (ROOT / "workflow").rglob("*.py"):
-        if "scripts" not in path.parts:  # what importing calls would count otherwise
+    for path in sources():  # what importing calls would count otherwise
+        if "scripts" not in path.parts and not path.stem.startswith("_triton"):
             relative = path.relative_to(ROOT).with_suffix("")
             importlib.import_module(".".join(relative.parts).removesuffix(".__init__"))
     count = 1 if kind == "statevector" else 2
@@ -209,6 +227,6 @@ def test_steps_call_nothing_that_their_digests_leave_out(kind: str, tmp_path: Pa
     step("draw", draw_product, tmp_path / "product.svg", workload.picture, read)
     step("draw", draw_pareto, tmp_path / "pareto.svg", "w", whole)
     for name, seen in called.items():
-        allowed = set(code_of(name, names(kind))) | files(*AROUND)
+        allowed = set(code_of(name, *names(kind, name))) | files(*AROUND)
         assert seen, name
         assert not seen - allowed, name

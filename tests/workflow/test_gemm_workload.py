@@ -5,8 +5,8 @@ from argand import PRECISIONS, DeviceError
 from argand.device import cpu
 from pydantic import ValidationError
 
-from workflow.methods.noise import LARGEST_INTEGER, draw
 from workflow.storage.inputs import InputError
+from workflow.storage.noise import LARGEST_INTEGER, draw
 from workflow.workloads.gemm import Gemm, GemmCase
 
 

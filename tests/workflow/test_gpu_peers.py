@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 
+from benchmarks.peers import cublas, numpy_matmul
 from workflow.accuracy.bounds import product_bound
-from workflow.methods.peers import numpy_product, product_peers
 from workflow.workloads import KINDS
 
 pytestmark = pytest.mark.gpu
@@ -55,10 +55,11 @@ def test_cublas_takes_every_op_and_batch(op_a, op_b, shared, gpu, rng):
         for lead, shape in zip(batch, shapes, strict=True)
     )
     scalars = {"alpha": 0.5 - 1j, "beta": 2j, "op_a": op_a, "op_b": op_b}
-    exact = numpy_product(a, b, c, **scalars)
+    exact = numpy_matmul.multiply("fp64", a, b, c, **scalars)
     size = np.abs(a).sum() * np.abs(b).max() + np.abs(c).max()
-    for peer in product_peers(gpu):
-        given = [cupy.asarray(x.astype(peer.precision.output)) for x in (a, b, c)]
-        found = cupy.asnumpy(peer.multiply(*given, **scalars))
-        bound = product_bound(peer.precision, 9, "cuda", alpha=0.5 - 1j, beta=2j)
-        assert np.abs(found - exact).max() <= 3 * bound * size, peer.algorithm
+    for name in cublas.PEER.precisions:
+        precision = cublas.PEER.precision(name)
+        given = [cupy.asarray(x.astype(precision.output)) for x in (a, b, c)]
+        found = cupy.asnumpy(cublas.multiply(name, *given, **scalars))
+        bound = product_bound(precision, 9, "cuda", alpha=0.5 - 1j, beta=2j)
+        assert np.abs(found - exact).max() <= 3 * bound * size, name

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from workflow.circuits import qasm_cost
+from workflow.circuits.qiskit_circuits import CircuitError, load_circuit
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
-from workflow.methods import qasm_cost
-from workflow.methods.circuits import CircuitError, load_circuit
 
 HEAD = 'OPENQASM 2.0;\ninclude "qelib1.inc";\n'
 DOUBLING = "gate g0 a {h a;}\n" + "".join(
@@ -173,7 +173,7 @@ def test_a_large_circuit_is_checked_at_once(path: Path, kind: str) -> None:
 
 
 def test_fused_gates_beyond_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workflow.methods.circuits.machine_memory", lambda: 1 << 20)
+    monkeypatch.setattr("workflow.circuits.qiskit_circuits.machine_memory", lambda: 1 << 20)
     circuit = {"name": "random", "qubits": 12, "depth": 4}
     study = {"workloads": {"x": {"kind": "statevector", "circuit": circuit, "fuse": 10}}}
     with pytest.raises(StudyError, match=r"need .* of memory, this machine has 1 MiB; lower fuse"):

@@ -16,7 +16,6 @@ import numpy.typing as npt
 import pytest
 
 from workflow.config.file_input import DatasetRef, FileInput
-from workflow.methods.operands import provenance
 from workflow.storage.inputs import (
     InputError,
     describe_operand,
@@ -25,6 +24,7 @@ from workflow.storage.inputs import (
     source_checksum,
 )
 from workflow.storage.memory import machine_memory
+from workflow.storage.operands import provenance
 
 AXES = ("a", "b", "c")
 

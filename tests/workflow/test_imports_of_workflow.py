@@ -12,18 +12,20 @@ import pytest
 import workflow
 
 ROOT = Path(workflow.__file__).parent
+ABOVE_KINDS = ("figures", "tables", "schemas", "steps", "workloads")
 NEVER = {
-    "accuracy": {"config", "methods", "figures", "tables", "schemas", "steps", "workloads"},
-    "storage": {"methods", "figures", "tables", "schemas", "steps", "workloads"},
-    "methods": {"figures", "tables", "schemas", "steps", "workloads"},
-    "tables": {"config", "methods", "figures", "schemas", "steps", "workloads"},
-    "figures": {"config", "schemas", "steps", "workloads"},
+    "accuracy": {"arrays", "circuits", "config", *ABOVE_KINDS},
+    "storage": {"arrays", "circuits", *ABOVE_KINDS},
+    "arrays": {"accuracy", "circuits", "config", *ABOVE_KINDS},
+    "circuits": {"arrays", *ABOVE_KINDS},
+    "tables": {"arrays", "circuits", "config", "figures", "schemas", "steps", "workloads"},
+    "figures": {"arrays", "circuits", "config", "schemas", "steps", "workloads"},
     "workloads": {"tables", "schemas", "steps"},
     "steps": {"figures", "tables", "schemas"},
 }
 """By package the packages that none of its modules may import, not even in a function."""
 ABOVE = {"tools", "benchmarks"}
-"""What uses workflow and argand, and is used by neither."""
+"""What uses workflow and argand, and is used by neither, but for the peers."""
 
 
 def imported(path: Path) -> Iterator[str]:
@@ -51,13 +53,23 @@ def test_arrows_point_down(package: str) -> None:
     assert [arrow for arrow in found if arrow.partition(" -> ")[2] in NEVER[package]] == []
 
 
-@pytest.mark.parametrize("package", [workflow, argand], ids=["workflow", "argand"])
-def test_nothing_imports_tools_or_benchmarks(package: object) -> None:
-    root = Path(str(getattr(package, "__file__", ""))).parent
-    up = [
-        f"{path.relative_to(root)} -> {name}"
-        for path in sorted(root.rglob("*.py"))
+def upwards(folder: Path, above: set[str], *allowed: str) -> list[str]:
+    """Every import of a package ``above``, but of what is allowed of it, as "file -> name"."""
+    return [
+        f"{path.relative_to(folder)} -> {name}"
+        for path in sorted(folder.rglob("*.py"))
         for name in imported(path)
-        if name.split(".")[0] in ABOVE
+        if name.split(".")[0] in above and not name.startswith(allowed)
     ]
-    assert up == []
+
+
+def test_nothing_imports_tools_or_benchmarks_but_peers() -> None:
+    """The one arrow from workflow to benchmarks."""
+    assert upwards(ROOT, ABOVE, "benchmarks.peers.") == []
+    assert upwards(ROOT, ABOVE) != []
+    assert upwards(Path(str(argand.__file__)).parent, {"workflow", *ABOVE}) == []
+
+
+def test_peers_import_argand_alone() -> None:
+    folder = ROOT.parent / "benchmarks" / "peers"
+    assert upwards(folder, {"workflow", *ABOVE}, "benchmarks.peers.") == []

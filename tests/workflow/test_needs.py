@@ -129,7 +129,7 @@ def test_needs_follow_the_sizes() -> None:
 def test_a_job_on_a_gpu_asks_for_more_than_libraries_and_kernels_were_seen_to_take(
     root: Path,
 ) -> None:
-    """`benchmarks.job_memory` on an H200; the Snakemakes around a job take 224 MiB each."""
+    """By `benchmarks.pipeline.job_memory`; the Snakemakes around a job take 224 MiB each."""
     seen = json.loads((root / "docs" / "data" / "h200-job-memory.json").read_text())
     assert seen["host_peak_mib"].keys() == set(KINDS)
     study = load_study({"workloads": {"x": {"kind": "softmax", "rows": 1, "columns": 8}}})

@@ -117,7 +117,7 @@ def test_only_what_a_changed_study_concerns_runs_again(finished: Project) -> Non
 
 def test_an_edited_kernel_runs_again(root: Path, finished: Project, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
-    for part in ("kernels", "workflow", "profiles", "Snakefile", "envs"):
+    for part in ("benchmarks", "kernels", "workflow", "profiles", "Snakefile", "envs"):
         target = copy / part
         target.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run(["cp", "-r", str(root / part), str(target)], check=True)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from fake_gpus import MACHINE
 
-from benchmarks.scaling import summary
+from benchmarks.pipeline.scaling import summary
 
 
 def line(event: str, second: float, gpu: int, pid: int) -> dict[str, Any]:
@@ -44,8 +44,8 @@ def test_one_and_all_gpus(root: Path, tmp_path: Path) -> None:
     out, log = tmp_path / "scaling.json", tmp_path / "leases.jsonl"
     path = os.pathsep.join(map(str, (tmp_path, root, root / "kernels")))
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.scaling", "--shards", "3", "--alone", "2", "--samples",
-         "64", "--precisions", "fp32", "--folder", str(tmp_path), "--json", str(out),
+        [sys.executable, "-m", "benchmarks.pipeline.scaling", "--shards", "3", "--alone", "2",
+         "--samples", "64", "--precisions", "fp32", "--folder", str(tmp_path), "--json", str(out),
          "--leases", str(log)],
         cwd=root, env=os.environ | {"PYTHONPATH": path, "ARGAND_LOCK_FOLDER": str(tmp_path)},
         capture_output=True, text=True, check=False,

@@ -84,7 +84,7 @@ def test_beam_power_of_another_workload(beams):
 @pytest.mark.parametrize("most", [1, 1000, 4000, 10_000])
 def test_beam_power_in_stretches_of_the_product(beams, tmp_path, monkeypatch, most):
     """The product of 7680 bytes is read and staged one stretch at a time, with the same values."""
-    from workflow.methods import beam_power
+    from workflow.arrays import beam_power
 
     one = softmax(input={"workload": "beams"})
     whole = one.stage(beams)

@@ -43,7 +43,7 @@ def planned(project: Project, *flags: str) -> set[str]:
 def test_an_edited_module_of_the_workflow(root: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     copy.mkdir()
-    for part in ("kernels", "workflow", "profiles", "envs"):
+    for part in ("benchmarks", "kernels", "workflow", "profiles", "envs"):
         shutil.copytree(root / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(root / "Snakefile", copy)
     folder = tmp_path / "study"

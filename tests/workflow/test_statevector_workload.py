@@ -7,9 +7,9 @@ from pydantic import ValidationError
 
 from workflow.accuracy import Applied
 from workflow.accuracy.gate_bounds import evolution_bound
+from workflow.circuits.fused_gates import described, gates_in, in_words, passes_in
+from workflow.circuits.qiskit_circuits import CircuitError
 from workflow.data import power
-from workflow.methods.circuits import CircuitError
-from workflow.methods.fused_gates import described, gates_in, in_words, passes_in
 from workflow.storage.inputs import InputError
 from workflow.workloads.statevector import Statevector, StatevectorCase
 

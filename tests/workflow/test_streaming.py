@@ -23,10 +23,10 @@ from streamed_runs import (
 
 from workflow.config.mistakes import StudyError
 from workflow.data import Staged
-from workflow.methods import matrix_product
 from workflow.shards import Shard
 from workflow.steps import streaming
 from workflow.storage.staged import write_staged
+from workflow.workloads import matrix_product
 
 
 @pytest.mark.parametrize("name", CASES)

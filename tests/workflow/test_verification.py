@@ -17,7 +17,10 @@ from workflow.steps.staging import stage
 from workflow.steps.verification import verify
 
 LOG = logging.getLogger("argand.test_verification")
-STUDY = "precisions: [fp32]\nworkloads: {product: {kind: gemm, m: 8, n: 9, k: 10}}\n"
+STUDY = """precisions: [fp32]
+baselines: [numpy]
+workloads: {product: {kind: gemm, m: 8, n: 9, k: 10}}
+"""
 
 
 @pytest.mark.parametrize(("device", "has_limit"), [(cpu().name, True), ("another card", False)])

@@ -92,7 +92,7 @@ def test_peers_verify_at_their_own_precision(kind):
     staged = one.stage()
     reference = one.reference(staged)
     found = one.baselines(staged, cpu())
-    assert {peer.precision.name for peer in found} == {"fp32", "fp64"}
+    assert {peer.precision.name for peer in found} >= {"fp32", "fp64"}
     for peer in found:
         result = result_of(peer, staged)
         # SciPy and NumPy do no worse than dense products at the same precision.
@@ -104,7 +104,8 @@ def test_peers_by_name(kind):
     one = workload(kind, baselines="none")
     staged = one.stage()
     assert one.baselines(staged, cpu()) == []
-    name = workload(kind).baselines(staged, cpu())[0].name
+    name = "scipy" if kind in ("dft", "softmax") else "numpy"
+    assert name in {peer.name for peer in workload(kind).baselines(staged, cpu())}
     assert {p.name for p in workload(kind, baselines=[name]).baselines(staged, cpu())} == {name}
     with pytest.raises(ValueError, match=r"baselines must be one of \[.*\] here, got 'cuda-x'"):
         workload(kind, baselines=["cuda-x"]).baselines(staged, cpu())

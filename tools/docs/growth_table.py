@@ -18,7 +18,7 @@ def growth_table(data: Path) -> str:
 
 
 def segments_table(data: Path) -> str:
-    """Errors and times by spill interval: `benchmarks.gemm_segments`."""
+    """Errors and times by spill interval: `benchmarks.gemm.spill_intervals`."""
     rows = [r for r in plain_rows(data / "h200-gemm-segments.csv") if r["verified"] == "True"]
     columns = [Column("shape", "shape"), Column("precision", "precision")]
     columns += [

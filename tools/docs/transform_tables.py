@@ -43,7 +43,7 @@ def awkward_table(data: Path) -> str:
 
 
 def factors_table(data: Path) -> str:
-    """Three-kernel plans beside cuFFT, as `benchmarks.dft_plans` measured them."""
+    """Three-kernel plans beside cuFFT, as `benchmarks.dft.plans` measured them."""
     rows = three_kernel_beside_cufft(plain_rows(data / "h200-dft-factors.csv"))
     return text_table(rows, "factors", "by")
 
@@ -70,7 +70,7 @@ def beside_cufft(rows: Sequence[Row]) -> list[dict[str, str]]:
 
 
 def three_kernel_beside_cufft(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-    """A line for each length of `benchmarks.dft_plans` at which ours has three-kernel plans alone.
+    """A line for each length of `benchmarks.dft.plans` at which ours has three-kernel plans alone.
 
     "by" is whose the choice takes on Hopper.
     """

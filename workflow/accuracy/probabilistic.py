@@ -37,7 +37,8 @@ EXTRA_BITS = 1
 """Bits below the accumulator's last place that tensor cores keep of what they align, at least.
 
 Ampere keeps one, Hopper two (Khattak and Mikaitis, "Accurate Models of NVIDIA Tensor Cores", 2025,
-arXiv 2512.07004; `benchmarks.gate_cut` finds Hopper's). Volta kept none (Fasi and others, 2021).
+arXiv 2512.07004; `benchmarks.gates.truncation` finds Hopper's). Volta kept none (Fasi and others,
+2021).
 """
 PRODUCT_TRUNCATION = 2.0 ** (1 - EXTRA_BITS) / math.sqrt(3)
 """Deviation of a truncated product of either sign, in u of the largest addend.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field, model_validator
 
+from workflow.arrays import antennas
 from workflow.config.model import Model
-from workflow.methods import antennas
 
 
 class AntennaArray(Model):

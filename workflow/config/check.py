@@ -13,10 +13,10 @@ from pathlib import Path
 
 from argand.device import DeviceError, resolve
 
+from benchmarks.peers import study_names
 from workflow.config.file_names import clashing_names, repetitive_names, unusable_inputs
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError, attach, nearest
-from workflow.methods.peers import PEERS
 from workflow.shards import choose_axis
 from workflow.steps import budget
 from workflow.study import Study
@@ -59,7 +59,7 @@ def check_study(study: Study, *, device_here: bool = True) -> None:
 
 def _unknown_baselines(name: str, baselines: str | tuple[str, ...] | None) -> list[str]:
     """Peers that no kind has; whether one is installed, the job says where it runs."""
-    known = sorted({peer for group in PEERS.values() for peer in group})
+    known = sorted(study_names())
     named = baselines if isinstance(baselines, tuple) else ()
     return [
         f"workloads.{name}.baselines: must be auto, none, or of {known}, got {peer!r}"

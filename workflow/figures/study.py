@@ -20,9 +20,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter, PercentFormatter
 
+from benchmarks.peers import study_names
 from workflow.data import Product
 from workflow.figures.style import COLOURS, marker_key, new_axes, save
-from workflow.methods.peers import PEERS
 from workflow.records import Record
 from workflow.tables.study import OURS, ordered, pareto
 
@@ -213,7 +213,7 @@ def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[f
 
 def _by_peer(records: Sequence[Record], choices: Sequence[str], ours: str = "o") -> dict[str, str]:
     """A marker or hatch for each implementation: the same for a peer in every figure."""
-    known = [name for group in PEERS.values() for name in group]
+    known = study_names()
     others = sorted({record.implementation for record in records} - {OURS, *known})
     peers = dict.fromkeys([*known, *others])
     return {OURS: ours} | {name: choices[i % len(choices)] for i, name in enumerate(peers)}

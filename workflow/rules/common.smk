@@ -19,7 +19,8 @@ def code_of_workload(step):
 
     def digest(wildcards):
         name = getattr(wildcards, "workload", None) or whole(wildcards)
-        return code_digest(step, KINDS[study.workloads[name].kind].__module__)
+        peers = study_modules() if step == "run" else ()
+        return code_digest(step, KINDS[study.workloads[name].kind].__module__, *peers)
 
     return digest
 

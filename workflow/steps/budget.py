@@ -26,7 +26,7 @@ from workflow.study import Study, workload_from_json
 from workflow.workloads.base import Workload
 
 _BASE_BYTES = 262 << 20
-"""A job's libraries before its data, by benchmarks.job_memory."""
+"""A job's libraries before its data, by benchmarks.pipeline.job_memory."""
 _RUN_COPIES, _VERIFY_COPIES = 2.1, 1.6
 """Peak memory of a step over its operands and one result, as seen with every kind
 (`workflow.steps.needs`)."""

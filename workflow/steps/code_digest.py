@@ -1,9 +1,10 @@
 """Digests of the code of each step, so that Snakemake does again what an edit concerns.
 
-A step's code is its script, the modules of ``workflow`` that the script imports, directly or not,
-and those of the workload's kind. A step that calls only some methods of a kind leaves out what the
-others need (`NOT_CALLED`). Of ``argand`` the run step has `argand.runtime.kernel_digest`,
-and what follows is done again with it.
+A step's code is its script, the modules of ``workflow`` and of ``benchmarks.peers`` that the script
+imports, directly or not, and those of the workload's kind. A step that calls only some methods of a
+kind leaves out what the others need (`NOT_CALLED`). Peers are found and not imported, so the run
+step names their modules. Of ``argand`` it has `argand.runtime.kernel_digest`, and what follows is
+done again with it.
 """
 
 from __future__ import annotations
@@ -14,15 +15,18 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-"""The folder that holds the package ``workflow``."""
+"""The folder that holds the packages ``workflow`` and ``benchmarks``."""
+
+FOLLOWED = ("workflow", "benchmarks.peers")
+"""The packages whose imports are followed."""
 
 NOT_CALLED: dict[str, tuple[str, ...]] = {
-    "stage": ("workflow.accuracy", "workflow.figures"),
+    "stage": ("benchmarks.peers", "workflow.accuracy", "workflow.figures"),
     "run": ("workflow.accuracy", "workflow.figures"),
-    "verify": ("workflow.figures",),
-    "combine": ("workflow.figures",),
-    "deliver": ("workflow.accuracy", "workflow.figures"),
-    "gather": ("workflow.accuracy", "workflow.figures"),
+    "verify": ("benchmarks.peers", "workflow.figures"),
+    "combine": ("benchmarks.peers", "workflow.figures"),
+    "deliver": ("benchmarks.peers", "workflow.accuracy", "workflow.figures"),
+    "gather": ("benchmarks.peers", "workflow.accuracy", "workflow.figures"),
     "draw": ("workflow.accuracy",),
 }
 """Packages that modules of a step import and of which the step calls nothing.
@@ -56,7 +60,7 @@ def code_digest(step: str, *modules: str) -> str:
 
     Args:
         step: the name of its script in ``workflow/scripts``.
-        modules: further ones that it calls, as that of a workload's kind.
+        modules: further ones that it calls, as that of a workload's kind and those of peers.
     """
     digest = hashlib.sha256()
     for path in code_of(step, *modules):
@@ -88,7 +92,7 @@ def _within(name: str, packages: tuple[str, ...]) -> bool:
 
 @cache
 def _imported(path: Path) -> frozenset[str]:
-    """The modules of ``workflow`` that a file imports, wherever it does.
+    """The modules of `FOLLOWED` that a file imports, wherever it does.
 
     By the words of the import statements: to parse all files would take ten times as long, in every
     job. A text that reads like an import counts as one, which does no harm.
@@ -101,7 +105,7 @@ def _imported(path: Path) -> frozenset[str]:
         words = re.sub(r"#[^\n]*", "", imported).strip("() \t\n").split(",")
         names.add(module)
         names.update(f"{module}.{word.split()[0]}" for word in words if word.split())
-    return frozenset(name for name in names if name.split(".")[0] == "workflow")
+    return frozenset(name for name in names if _within(name, FOLLOWED))
 
 
 @cache

@@ -25,9 +25,9 @@ from workflow.study import Study, workload_from_json
 Step = Literal["stage", "run", "verify", "deliver", "gather", "draw"]
 
 _BASE_MB = 2000
-"""A job's libraries (at most 262 MiB before its data, by benchmarks.job_memory), the two Snakemakes
-around it (224 MiB each), and the copies of small inputs that a timing rotates through the cache
-(twice a last-level cache, of 300 MiB on large machines), rounded up."""
+"""A job's libraries (at most 262 MiB before its data, by `benchmarks.pipeline.job_memory`), the two
+Snakemakes around it (224 MiB each), and the copies of small inputs that a timing rotates through
+the cache (twice a last-level cache, of 300 MiB on large machines), rounded up."""
 _CUDA_MB = 1000
 """More where CUDA is used: jobs with all peers and kernels compiled on an H200 took 500 to 577 MiB
 before their data, those that import PyTorch 798 (docs/data/h200-job-memory.json), at most 600 more

@@ -11,15 +11,17 @@ from argand.gemm.problem import gemm_problem
 from pydantic import Field, model_validator
 
 from workflow import accuracy
+from workflow.arrays import antennas
+from workflow.arrays.plane_waves import Wave, received, steering_weights
 from workflow.config.antenna_array import AntennaArray, Frequencies, Source
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.product_case import ProductCase
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
 from workflow.figures import pictures
-from workflow.methods import antennas, matrix_product, operands
-from workflow.methods.operands import Operand
-from workflow.methods.plane_waves import Wave, received, steering_weights
+from workflow.storage import operands
 from workflow.storage.drawn import Drawn
+from workflow.storage.operands import Operand
+from workflow.workloads import matrix_product
 from workflow.workloads.base import Case, Workload, register
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,18 +13,19 @@ from argand import PRECISIONS, Device, Precision, dft
 from argand.dft.problem import Norm
 from pydantic import Field, model_validator
 
-from workflow import accuracy
+from workflow import accuracy, transforms
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.model import Model
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
 from workflow.figures import pictures
-from workflow.methods import operands, peers, transforms
-from workflow.methods.noise import complex_normal
-from workflow.methods.operands import Operand
+from workflow.storage import operands
 from workflow.storage.drawn import Box, Drawn
 from workflow.storage.inputs import InputError
+from workflow.storage.noise import complex_normal
+from workflow.storage.operands import Operand
 from workflow.workloads.base import Workload, register
+from workflow.workloads.baselines import implementations
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -206,28 +207,12 @@ class Dft(Workload):
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
         """scipy.fft on the CPU, cuFFT through CuPy on a GPU."""
-        available = [
-            Implementation(
-                "scipy" if device.backend == "cpu" else "cufft",
-                PRECISIONS[name],
-                "pocketfft" if device.backend == "cpu" else "cufft",
-                partial(self._library_transform, device.backend),
-                partial(operands.cast, precision=PRECISIONS[name]),
-            )
-            for name in ("fp32", "fp64")
-        ]
-        return peers.choose(available, self.case, "transform")
+        case = self.case
 
-    def _library_transform(self, backend: str, given: Mapping[str, Any]) -> Any:
-        if backend == "cpu":
-            from scipy import fft
+        def call(transform: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+            return transform(_windowed(given), inverse=case.inverse, norm=case.norm)
 
-            library: Any = partial(fft.ifft if self.case.inverse else fft.fft, workers=-1)
-        else:
-            import cupy
-
-            library = cupy.fft.ifft if self.case.inverse else cupy.fft.fft
-        return library(_windowed(given), norm=self.case.norm)
+        return implementations(case, device, "dft", call)
 
     def reference(self, staged: Staged) -> accuracy.SpectrumReference:
         """scipy.fft in fp64 of the windowed samples."""
@@ -244,9 +229,9 @@ class Dft(Workload):
         precision: Precision,
         device: str,
     ) -> accuracy.Accuracy:
-        """See `transforms.judged`, by what ran."""
+        """See `transforms.assess_transform`, by what ran."""
         ran = staged.attributes.get(_RAN, "")
-        return transforms.judged(reference, result, precision, backend=device, ran=ran)
+        return transforms.assess_transform(reference, result, precision, backend=device, ran=ran)
 
     def product(self, staged: Staged, result: Array) -> Product:
         """The transforms; the last axis is frequency in cycles per sample, from 0 to 1."""

@@ -19,10 +19,11 @@ from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.product_case import ProductCase
 from workflow.data import Array, Implementation, Product, Shape, Staged, blank
 from workflow.figures import pictures
-from workflow.methods import matrix_product, operands
-from workflow.methods.noise import Init, draw
-from workflow.methods.operands import Operand
+from workflow.storage import operands
 from workflow.storage.drawn import Box, Drawn
+from workflow.storage.noise import Init, draw
+from workflow.storage.operands import Operand
+from workflow.workloads import matrix_product
 from workflow.workloads.base import Workload, register
 
 if TYPE_CHECKING:

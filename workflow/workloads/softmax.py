@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from argand import PRECISIONS, Device, Precision, softmax
+from argand import Device, Precision, softmax
 from pydantic import Field, model_validator
 
 from workflow import accuracy
@@ -17,7 +16,6 @@ from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput, WorkloadInput
 from workflow.data import (
     Array,
-    Computation,
     Coordinate,
     Implementation,
     Product,
@@ -26,11 +24,12 @@ from workflow.data import (
     blank,
 )
 from workflow.figures import pictures
-from workflow.methods import operands, peers
-from workflow.methods.operands import Operand
+from workflow.storage import operands
 from workflow.storage.drawn import Box, Drawn
 from workflow.storage.inputs import source_checksum
+from workflow.storage.operands import Operand
 from workflow.workloads.base import Workload, register
+from workflow.workloads.baselines import implementations
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -135,7 +134,7 @@ class Softmax(Workload):
 
     def _stage_beam_power(self, source: WorkloadInput, upstream: Path | None) -> Staged:
         """x (frequency, polarization, time, beam) from the product of a beamforming workload."""
-        from workflow.methods.beam_power import beam_power
+        from workflow.arrays.beam_power import beam_power
 
         if upstream is None:
             raise ValueError(f"input.workload: the product file of {source.workload!r} is needed")
@@ -161,25 +160,17 @@ class Softmax(Workload):
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
         """`argand.softmax`."""
-        return _implementation(
-            "argand", precision, "one pass over tiles", partial(softmax, precision=precision)
+        return Implementation(
+            "argand",
+            precision,
+            "one pass over tiles",
+            partial(_of_logits, partial(softmax, precision=precision)),
+            partial(operands.cast, precision=precision),
         )
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
         """SciPy on the CPU; CuPy, and PyTorch where it is installed, on a GPU."""
-        libraries: list[tuple[str, str, Any]] = []
-        if device.backend == "cpu":
-            libraries.append(("scipy", "scipy.special", _scipy_softmax))
-        else:
-            libraries.append(("cupy", "cupyx.scipy.special", _cupy_softmax))
-            if find_spec("torch"):
-                libraries.append(("torch", "torch.softmax", _torch_softmax))
-        available = [
-            _implementation(name, PRECISIONS[precision], algorithm, function)
-            for name, algorithm, function in libraries
-            for precision in ("fp32", "fp64")
-        ]
-        return peers.choose(available, self.case, "softmax")
+        return implementations(self.case, device, "softmax", _of_logits)
 
     def reference(self, staged: Staged) -> accuracy.SoftmaxReference:
         """scipy.special.softmax in fp64 of the logits as they are."""
@@ -235,32 +226,5 @@ class Softmax(Workload):
         axes.grid(alpha=0.3)
 
 
-def _implementation(
-    name: str, precision: Precision, algorithm: str, function: Any
-) -> Implementation:
-    def compute(given: Mapping[str, Any]) -> Any:
-        return function(given["x"])
-
-    computation: Computation = compute
-    return Implementation(
-        name, precision, algorithm, computation, partial(operands.cast, precision=precision)
-    )
-
-
-def _scipy_softmax(x: Any) -> Any:
-    from scipy.special import softmax as library
-
-    return library(x, axis=-1)
-
-
-def _cupy_softmax(x: Any) -> Any:
-    from cupyx.scipy.special import softmax as library
-
-    return library(x, axis=-1)
-
-
-def _torch_softmax(x: Any) -> Any:
-    import cupy
-    import torch
-
-    return cupy.from_dlpack(torch.softmax(torch.from_dlpack(x), dim=-1))
+def _of_logits(function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+    return function(given["x"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,26 +17,29 @@ from argand.gates.plan import MOST_WIDTH
 from pydantic import Field, model_validator
 
 from workflow import accuracy
+from workflow.circuits import fused_gates
+from workflow.circuits.evolution import evolve, plan_evolution
+from workflow.circuits.exact_evolution import evolve_in_fp64
+from workflow.circuits.fused_gates import TargetedGate
+from workflow.circuits.initial_states import random_state, zero_state
 from workflow.config.case import Case
 from workflow.config.circuit import Circuit
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
 from workflow.figures import pictures
-from workflow.methods import fused_gates, matrix_product, operands, peers
-from workflow.methods.evolution import evolve, plan_evolution
-from workflow.methods.exact_evolution import evolve_in_fp64
-from workflow.methods.fused_gates import TargetedGate
-from workflow.methods.initial_states import random_state, zero_state
-from workflow.methods.operands import Operand
+from workflow.storage import operands
 from workflow.storage.drawn import Drawn
 from workflow.storage.inputs import InputError, source_checksum
+from workflow.storage.operands import Operand
+from workflow.workloads import matrix_product
 from workflow.workloads.base import Workload, register
+from workflow.workloads.baselines import implementations
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from qiskit import QuantumCircuit
 
-    from workflow.methods.circuit_size import CircuitSize
+    from workflow.circuits.circuit_size import CircuitSize
 
 STATE = Operand("state", ("basis_state",))
 
@@ -84,13 +87,13 @@ class Statevector(Workload):
 
     def circuit(self) -> QuantumCircuit:
         """The circuit of the case. Raises CircuitError."""
-        from workflow.methods import circuits
+        from workflow.circuits import qiskit_circuits as circuits
 
         return circuits.circuit_of(self.case.circuit, self.rng())
 
     def check(self) -> None:
         """Raise CircuitError or InputError for a circuit that cannot be evolved or read."""
-        from workflow.methods import circuits
+        from workflow.circuits import qiskit_circuits as circuits
 
         size = self._size()
         if (width := self._width()) is not None:
@@ -99,7 +102,7 @@ class Statevector(Workload):
 
     def _size(self) -> CircuitSize:
         """Told without the circuit's matrices; raises CircuitError."""
-        from workflow.methods import circuit_size
+        from workflow.circuits import circuit_size
 
         return circuit_size.size_of(self.case.circuit, self._width())
 
@@ -108,7 +111,7 @@ class Statevector(Workload):
 
     def _gates(self, circuit: QuantumCircuit) -> list[TargetedGate]:
         """As they are staged: fused to the case's width, or one by one."""
-        from workflow.methods import circuits
+        from workflow.circuits import qiskit_circuits as circuits
 
         if self.case.fuse == "auto":
             return circuits.gates_of(circuit, MOST_WIDTH)
@@ -239,28 +242,19 @@ class Statevector(Workload):
             steps = fused_gates.described(
                 [gate.matrix for gate in gates], [len(gate.targets) for gate in gates]
             )
-        available = [
-            self._peer(peer, _qubits(staged), gates, steps) for peer in peers.product_peers(device)
-        ]
-        return peers.choose(available, self.case, "product")
-
-    def _peer(
-        self, peer: peers.ProductPeer, qubits: int, gates: Sequence[TargetedGate], steps: str
-    ) -> Implementation:
         # The targets stay on the host: they decide what is launched.
-        evolution = plan_evolution(qubits, [gate.targets for gate in gates])
+        evolution = plan_evolution(_qubits(staged), [gate.targets for gate in gates])
         matrices = fused_gates.as_operands(gates)["matrices"]
+
+        def call(multiply: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+            return evolve(given["state"], given["matrices"], evolution, multiply)
+
+        def prepare(given: Mapping[str, Array], precision: Precision) -> Mapping[str, Array]:
+            return operands.cast({"state": given["state"], "matrices": matrices}, precision)
+
         passes = f", {fused_gates.in_words(steps)}" if steps else ""
-
-        def compute(given: Mapping[str, Any]) -> Any:
-            return evolve(given["state"], given["matrices"], evolution, peer.multiply)
-
-        def prepare(given: Mapping[str, Array]) -> Mapping[str, Array]:
-            return operands.cast({"state": given["state"], "matrices": matrices}, peer.precision)
-
-        return Implementation(
-            peer.name, peer.precision, peer.algorithm + passes, compute, prepare, steps=steps
-        )
+        found = implementations(self.case, device, "gemm", call, prepare)
+        return [replace(one, algorithm=one.algorithm + passes, steps=steps) for one in found]
 
     def reference(self, staged: Staged) -> accuracy.StateReference:
         """The staged gates one by one in fp64 by NumPy."""

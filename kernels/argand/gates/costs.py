@@ -87,7 +87,7 @@ _DEFAULT: Mapping[str, Widths] = MappingProxyType(
         ),
     }
 )  # fmt: skip
-"""Of a state of 26 qubits on an H200, by `benchmarks.gate_costs`."""
+"""Of a state of 26 qubits on an H200, by `benchmarks.gates.costs`."""
 _CPU: Widths = tuple(
     (3 + 0.6 * 2.0**width, 3 + 0.6 * 2.0**width) for width in range(1, MOST_WIDTH + 1)
 )

@@ -46,7 +46,7 @@ _CUTS: Mapping[tuple[str, str, int], Cut] = MappingProxyType(
         ("wgmma", "3xfp16", 7): Cut(6.3e-8, 6.4e-8),
     }
 )
-"""By kind, precision and width: measured on an H200 by ``python -m benchmarks.gate_cut``."""
+"""By kind, precision and width: on an H200 by ``python -m benchmarks.gates.truncation``."""
 
 
 def cut_of(plan: GatePlan) -> Cut:

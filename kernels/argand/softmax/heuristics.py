@@ -66,7 +66,7 @@ _LADDERS: dict[int, tuple[_Step, ...]] = {
 }  # fmt: skip
 """By bytes of a value: up to how many columns which threads of how many blocks share a row, and
 whether it is staged; the next of the same length where that is not legal. Measured on an H200 by
-``benchmarks/softmax_plans.py``; fp64 after fp32."""
+``benchmarks/softmax/plans.py``; fp64 after fp32."""
 _STAGED_EDGES = 512
 """Threads of a block from which rows with edges are staged: it waits for their cut accesses."""
 _STREAMED_THREADS = 256

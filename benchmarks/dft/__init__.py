@@ -1,0 +1,1 @@
+"""Transforms: ours and the libraries, every plan: ``python -m benchmarks.dft``."""

@@ -1,0 +1,1 @@
+"""Gates and circuits: ours and the libraries, costs, truncation: ``python -m benchmarks.gates``."""

@@ -1,0 +1,1 @@
+"""Complex products: ours and the libraries, rooflines, profiles: ``python -m benchmarks.gemm``."""

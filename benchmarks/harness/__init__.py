@@ -1,0 +1,1 @@
+"""What every benchmark beside peers shares: arguments, cases, clock, conditions, rows."""

@@ -1,0 +1,1 @@
+"""Small ragged calls of every kernel for compute-sanitizer; ``run.sh`` runs them all."""

@@ -1,0 +1,107 @@
+"""Gates on small states for compute-sanitizer: ``python -m benchmarks.sanitize.gates 3xfp16``.
+
+Every kernel that a precision has of its own: by tensor cores each width, kind and side of a chunk;
+at fp32 and fp64, whose kernels serve all precisions of their type, sums, permutations and states
+smaller than a tile. Targets with qubit 0 and without, under controls, and so few blocks that each
+has more tiles than it holds at once. The state is an allocation of its own, so that an access
+beyond it is one beyond what is allocated. Every result is verified against its bound from fp64. The
+exit status is 1 where one is outside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from argand import PRECISIONS, Device, Gate, Precision, apply_gate
+from argand.device import gpu
+from argand.gates.canonical import GateForm, gate_form
+from argand.gates.plan import MOST_WIDTH, GatePlan, product_plans, widest_products
+
+from benchmarks.gates.circuits import random_unitary
+from workflow.accuracy.gate_bounds import evolution_bound
+
+_QUBITS = 15
+"""16 tiles of the largest rings, which hold 8, and 8 of twice the size, of which rings hold 3."""
+_SM_COUNT = 1
+"""Multiprocessors that a launch is made for."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run every gate at one precision."""
+    found = argparse.ArgumentParser(description=__doc__)
+    found.add_argument("precision", choices=list(PRECISIONS))
+    row = PRECISIONS[found.parse_args(argv).precision]
+    import cupy
+
+    cupy.cuda.set_allocator(None)
+    device = replace(gpu(0), cores=_SM_COUNT)
+    rng = np.random.default_rng(1)
+    wrong = calls = 0
+    for qubits, gate in gates(row, rng):
+        state = rng.standard_normal((2**qubits, 2)).view(np.complex128)[:, 0]
+        state = (state / np.linalg.norm(state)).astype(row.output)
+        wanted = apply_gate(
+            state.astype(np.complex128), gate.matrix, gate.targets, controls=gate.controls
+        )
+        form = gate_form(qubits, gate.matrix, gate.targets, gate.controls)
+        for plan in plans(qubits, form, row, device):
+            result = _applied(state, qubits, form, plan, device)
+            error = float(np.linalg.norm(result - wanted))
+            calls += 1
+            if not error <= evolution_bound(row, [len(gate.targets)], "cuda"):
+                wrong += 1
+                print(f"{plan} on {gate.targets} under {gate.controls}: error {error:.3g}")
+    print(f"{calls} calls, {wrong} wrong")
+    return int(wrong > 0)
+
+
+def gates(precision: Precision, rng: np.random.Generator) -> Iterator[tuple[int, Gate]]:
+    """Gates with the qubits of their states."""
+    exact = precision.exact_operands
+    widths = range(1, MOST_WIDTH + 1) if exact else range(4, widest_products(precision) + 1)
+    for width in widths:
+        order, above = 2**width, tuple(range(4, 4 + width))
+        inside = (0, *above[1:])
+        matrices = [random_unitary(rng, width)]
+        if exact:
+            phases = np.diag(np.exp(2j * np.pi * rng.random(order)))
+            matrices.append(phases[rng.permutation(order)])
+            yield width, Gate(matrices[0], tuple(reversed(range(width))))
+            yield 9, Gate(matrices[0], tuple(range(1, 1 + width)), (0, 8))
+        for matrix in matrices:
+            yield _QUBITS, Gate(matrix, inside)
+            yield _QUBITS, Gate(matrix, above)
+            yield _QUBITS, Gate(matrix, above, (0,))
+            yield _QUBITS, Gate(matrix, above, (3, _QUBITS - 1))
+
+
+def plans(qubits: int, form: GateForm, precision: Precision, device: Device) -> Sequence[GatePlan]:
+    """Every kernel that applies a gate: of products by tensor cores all there are."""
+    from argand.gates import gpu as cuda_gates
+
+    plan = cuda_gates.plan_for(qubits, form, precision, device)
+    assert plan is not None
+    if plan.kind not in ("mma", "wgmma"):
+        return [plan]
+    return product_plans(precision, device.require_arch(), width=plan.width, inside=plan.inside)
+
+
+def _applied(state: Any, qubits: int, form: GateForm, plan: GatePlan, device: Device) -> Any:
+    """The state after a gate by this kernel."""
+    import cupy
+    from argand.gates import gpu as cuda_gates
+
+    given = cupy.asarray(state)
+    launch = cuda_gates.GateLaunch(plan, qubits, form, device)
+    matrix = cupy.asarray(launch.operand(form))
+    launch(given.data.ptr, matrix, cuda_gates.matrix_exponent(form, plan.precision))
+    return given.get()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# compute-sanitizer over small ragged products, transforms and gates of every precision that our
+# kernels compute, and every kind of softmax, on a machine with a GPU. The exit status is 0 only
+# where every tool ran and found nothing.
+#
+#   benchmarks/sanitize/run.sh [memcheck racecheck ...]
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+export PYTHONPATH=$PWD:$PWD/kernels
+if (($# == 0)); then
+  set -- memcheck racecheck
+fi
+precisions=$(python3 -c '
+from argand import PRECISIONS
+print(*(row.name for row in PRECISIONS.values() if not row.exact_operands))')
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+programs=()
+for precision in $precisions; do
+  programs+=("gemm $precision" "dft $precision")
+done
+for kind in fp32 fp16 bf16 complex64 rounded; do
+  programs+=("softmax $kind")
+done
+for precision in fp64 fp32 $precisions; do
+  programs+=("gates $precision")
+done
+# All at once: most of the time is a tool's own, on the CPU.
+for tool in "$@"; do
+  for program in "${programs[@]}"; do
+    log="$logs/$tool $program"
+    {
+      status=0
+      how=
+      # It does not see that the lanes of a warp have met when one of them arrives at a barrier for
+      # all: in rings of softmax each arrives for itself (docs/kernels.md).
+      if [[ $tool == racecheck && $program =~ softmax\ (fp|bf) ]]; then
+        how=--watched
+      fi
+      # cuda-bindings asks the driver for functions that it may not have: no error of ours.
+      compute-sanitizer --tool "$tool" --error-exitcode 9 --print-limit 20 --report-api-errors no \
+        python3 -m benchmarks.sanitize.$program $how >"$log" 2>&1 || status=$?
+      echo "$status" >"$log.status"
+    } &
+  done
+done
+wait
+dirty=0
+for tool in "$@"; do
+  for program in "${programs[@]}"; do
+    log="$logs/$tool $program"
+    status=$(<"$log.status")
+    # Both have to say so: a tool that never reached the device reports no error either.
+    if ((status == 0)) && grep -Eq '(ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: 0 hazards)' "$log"; then
+      echo "$tool $program: clean"
+    else
+      dirty=1
+      echo "$tool $program: NOT clean, exit status $status"
+      cat "$log"
+    fi
+  done
+done
+exit $dirty

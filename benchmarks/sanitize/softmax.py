@@ -1,0 +1,103 @@
+"""Small ragged softmaxes for compute-sanitizer: ``python -m benchmarks.sanitize.softmax fp32``.
+
+Every kind of plan, by a plan override, on rows that begin anywhere; ``rounded``: values rounded to
+each precision, by the plans that calls take. Each array is an allocation of its own, so that an
+access beyond it is one beyond what is allocated. Every result is verified against its bound. The
+exit status is 1 where one is outside. ``--watched`` compiles rings so that racecheck sees their
+order.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from argand import PRECISIONS, softmax
+from argand.device import gpu
+from argand.runtime.compiler import compile_all
+from argand.softmax.heuristics import candidates
+from argand.softmax.plan import SoftmaxForm, SoftmaxPlan
+from argand.softmax.source import softmax_source
+
+from benchmarks.harness.samples import on_host
+from benchmarks.softmax.plans import PlannedCase, operands, right, run
+from workflow.accuracy import assess_softmax, softmax_reference
+
+_COLUMNS = (33, 1001, 4096, 20_001, 70_000, 140_001)
+_ROWS = 3
+_ROUNDED_COLUMNS = (1, 33, 1000, 40_001)
+_SEED = 1
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run all calls of one kind."""
+    found = argparse.ArgumentParser(description=__doc__)
+    found.add_argument("kind", choices=("fp32", "fp16", "bf16", "complex64", "rounded"))
+    found.add_argument("--watched", action="store_true", help="every lane arrives for itself")
+    given = found.parse_args(argv)
+    import cupy
+
+    cupy.cuda.set_allocator(None)
+    rounded = given.kind == "rounded"
+    results = every_rounding(cupy) if rounded else every_plan(given.kind, watched=given.watched)
+    wrong = calls = 0
+    for name, reason in results:
+        calls += 1
+        if reason:
+            wrong += 1
+            print(f"{name}: {reason}")
+    print(f"{calls} calls, {wrong} wrong")
+    return int(wrong > 0)
+
+
+def every_plan(kind: str, *, watched: bool) -> Iterator[tuple[str, str]]:
+    """Each kind of plan: its name, and what is wrong with its result."""
+    from argand.softmax.gpu import forced
+
+    cases = {
+        case: [(form, replace(plan, watched=watched)) for form, plan in _different(case)]
+        for case in (PlannedCase(_ROWS, columns, kind) for columns in _COLUMNS)
+    }
+    target = gpu(0).require_arch().target
+    compile_all((softmax_source(*plan), target) for found in cases.values() for plan in found)
+    for case, found in cases.items():
+        x, out = operands(case)
+        for form, plan in found:
+            with forced.to((plan, form.vector)):
+                run(case, x, out)
+            good, worst = right(case, x, out)
+            yield f"{case} {plan}", "" if good else f"{worst:.3g} times its bound"
+
+
+def every_rounding(arrays: Any) -> Iterator[tuple[str, str]]:
+    """Each precision's rounding of the values, on arrays of NumPy or CuPy; the same of each."""
+    rng = np.random.default_rng(_SEED)
+    for precision in (row for row in PRECISIONS.values() if not row.exact_operands):
+        for columns in _ROUNDED_COLUMNS:
+            x = rng.standard_normal((_ROWS, columns)).astype(precision.real_output)
+            result = on_host(softmax(arrays.array(x), precision=precision))
+            backend = "cpu" if arrays is np else "cuda"
+            found = assess_softmax(softmax_reference(x), result, precision, backend=backend)
+            yield f"{precision.name} {_ROWS}x{columns}", "" if found.verified else found.reason
+
+
+def _different(case: PlannedCase) -> list[tuple[SoftmaxForm, SoftmaxPlan]]:
+    """One plan of each kind: access, cluster, lanes or block, resident, staged, streamed, ring."""
+    arch = gpu(0).require_arch()
+    found = {
+        (
+            form.vector, plan.cluster > 1, plan.row_threads > 32,
+            plan.resident, plan.staged, plan.ring,
+        ): (form, plan)
+        for form in case.forms
+        for plan in candidates(form, arch, case.columns)
+    }  # fmt: skip
+    return list(found.values())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Softmaxes: ours and the libraries, every plan: ``python -m benchmarks.softmax``."""

@@ -1,0 +1,205 @@
+"""Every file of `benchmarks/peers`: the protocol, what it computes, one that is dropped in."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import PRECISIONS
+from argand.device import cpu
+from scipy import fft, special
+
+from benchmarks import peers
+from benchmarks.gemm import __main__ as gemm
+from benchmarks.peers import CannotRunError, Operation, Peer, _registry
+from benchmarks.peers.__main__ import main as list_peers
+from workflow.config import check
+from workflow.config.loading import load_study
+from workflow.records import NOT_RUN
+from workflow.workloads import Workload
+
+EVERY = _registry.every()
+TOY = """
+import numpy as np
+from benchmarks.peers import Peer
+
+def multiply(precision, a, b, c=None, *, alpha=1, beta=0, op_a="N", op_b="N"):
+    a, b = (x if op == "N" else x.swapaxes(-1, -2) for x, op in ((a, op_a), (b, op_b)))
+    return alpha * np.einsum("...ij,...jk->...ik", a, b) + (beta * c if beta else 0)
+
+PEER = Peer(
+    name="toy", operation="gemm", backends=("cpu",), precisions=("fp32",),
+    algorithm=lambda precision: "einsum", modules=("MODULE",), compute=multiply, hint="pip it",
+)
+"""
+CASES: dict[str, dict[str, Any]] = {
+    "gemm": {"m": 3, "n": 4, "k": 5},
+    "beamforming": {"beams": 3, "antennas": 4, "samples": 5},
+    "statevector": {"circuit": {"name": "qft", "qubits": 3}},
+}
+
+
+def workload(kind: str, baselines: Any = "auto") -> Workload:
+    case = {"kind": kind, "precisions": ["fp32"], "baselines": baselines, **CASES[kind]}
+    return load_study({"workloads": {"w": case}}).workload("w")
+
+
+STUDIES = ["numpy", "cublas", "scipy", "cufft", "cupy", "torch"]
+BENCHMARKS: dict[Operation, list[str]] = {
+    "gemm": ["numpy", "cublas", "cublaslt-planar", "torch", "torch-real", "triton"],
+    "dft": ["scipy", "cufft"],
+    "softmax": ["scipy", "torch", "triton"],
+    "gates": ["custatevec", "aer"],
+}
+
+
+@pytest.fixture
+def drop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Puts a module beside the peers, as long as a test runs."""
+    monkeypatch.setattr(peers, "__path__", [*peers.__path__, str(tmp_path)])
+    dropped = []
+
+    def put(name: str, text: str) -> None:
+        (tmp_path / f"{name}.py").write_text(text)
+        dropped.append(name)
+        _registry.every.cache_clear()
+
+    yield put
+    _registry.every.cache_clear()
+    for name in dropped:
+        sys.modules.pop(f"benchmarks.peers.{name}", None)
+
+
+@pytest.mark.parametrize("module", EVERY)
+def test_every_peer_says_what_it_is(module: str) -> None:
+    peer = EVERY[module]
+    assert set(peer.backends) <= {"cpu", "cuda"}
+    assert peer.backends
+    assert peer.precisions
+    assert set(peer.precisions) <= set(PRECISIONS)
+    assert peer.modules
+    if "cpu" in peer.backends:
+        assert all(peer.precision(name).name == name for name in peer.precisions)
+        assert all(map(peer.algorithm, peer.precisions))
+    if reason := peer.missing():
+        assert "not installed" in reason
+        with pytest.raises(CannotRunError, match=r"not installed"):
+            peer.installed()
+    else:
+        assert any(character.isdigit() for character in peer.installed())
+
+
+@pytest.mark.parametrize(
+    "module", [name for name, one in EVERY.items() if one.backends == ("cpu",)]
+)
+def test_a_peer_on_the_cpu_computes_what_it_says(module: str, rng: np.random.Generator) -> None:
+    """In studies and in benchmarks alike, at each precision, in that precision's type."""
+    peer = EVERY[module]
+    x, y = rng.standard_normal((2, 4, 4)) + 1j * rng.standard_normal((2, 4, 4))
+    given, exact, how = {
+        "gemm": ((x, y), 2 * x.conj().T @ y, {"alpha": 2, "op_a": "C"}),
+        "dft": ((x,), fft.ifft(x, norm="ortho"), {"inverse": True, "norm": "ortho"}),
+        "softmax": ((x.real,), special.softmax(x.real, axis=-1), {}),
+    }[peer.operation]
+    for name in peer.precisions:
+        row = PRECISIONS[name]
+        dtype = row.output if exact.dtype.kind == "c" else row.real_output
+        found = peer.computation(name)(*(one.astype(dtype) for one in given), **how)  # type: ignore[attr-defined]
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, exact, rtol=0, atol=64 * np.finfo(dtype).eps)
+    plain = {"gemm": x @ y, "dft": fft.fft(x), "softmax": exact}[peer.operation]
+    problem = {"kind": "fp32", "output": "fp32"} if peer.operation == "softmax" else {}
+    measured = peers.candidates(peer.operation, "cpu", **problem)
+    assert measured
+    for one in measured:
+        found = one.result(one.compute(*one.prepare(*given)))
+        np.testing.assert_allclose(found, plain, rtol=0, atol=64 * np.finfo(found.dtype).eps)
+
+
+def test_finding_all_peers_imports_no_library_of_a_gpu(root: Path) -> None:
+    code = (
+        "import sys; from benchmarks.peers import study_names; study_names();"
+        "heavy = {'cupy', 'torch', 'triton', 'cuda', 'qiskit', 'qiskit_aer', 'workflow'};"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=root, check=True)
+
+
+def test_tables_and_figures_have_the_names_that_they_had() -> None:
+    """Further peers may stand between them."""
+    names = peers.study_names()
+    assert [name for name in names if name in STUDIES] == STUDIES
+    for operation, known in BENCHMARKS.items():
+        assert [name for name in peers.benchmark_names(operation) if name in known] == known
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_a_file_that_is_dropped_in_is_measured_in_studies(
+    kind: str, drop: Callable[..., None]
+) -> None:
+    drop("toy", TOY.replace("MODULE", "numpy"))
+    one = workload(kind)
+    staged = one.stage()
+    assert {peer.name for peer in one.baselines(staged, cpu())} >= {"numpy", "toy"}
+    (toy,) = workload(kind, ["toy"]).baselines(staged, cpu())
+    assert toy.algorithm.startswith("einsum")
+    result = toy.compute(toy.prepare(staged.operands))
+    computed = one.as_computed(staged, toy.steps)
+    assert one.assess(computed, one.reference(staged), result, toy.precision, "cpu").verified
+    assert "benchmarks.peers.toy" in peers.study_modules()
+    check.check_study(load_study({"workloads": {"w": {"kind": kind, "baselines": ["toy"],
+                                                      **CASES[kind]}}}))  # fmt: skip
+
+
+def test_a_file_that_is_dropped_in_is_measured_in_benchmarks(
+    drop: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drop("toy", TOY.replace("MODULE", "numpy"))
+    out = tmp_path / "gemm.csv"
+    arguments = ["--shape", "3x4x5", "--precisions", "fp32", "--peers", "toy", "--repeats", "1"]
+    assert gemm.main([*arguments, "--device", "cpu", "--csv", str(out)]) == 0
+    with out.open(newline="") as file:
+        _, toy = (row for row in csv.DictReader(file) if row["input"] == "complex64")
+    assert (toy["implementation"], toy["algorithm"], toy["verified"]) == ("toy", "einsum", "True")
+    assert list_peers() == 0
+    assert f"numpy {np.__version__}, einsum" in capsys.readouterr().out
+
+
+def test_a_peer_that_is_missing_says_what_is(drop: Callable[..., None], tmp_path: Path) -> None:
+    drop("toy", TOY.replace("MODULE", "no_such_library"))
+    one = workload("gemm")
+    staged = one.stage()
+    assert "toy" not in {peer.name for peer in one.baselines(staged, cpu())}
+    with pytest.raises(
+        ValueError, match=r"baselines must be one of \[.*'numpy'.*\] here, got 'toy'"
+    ):
+        workload("gemm", ["toy"]).baselines(staged, cpu())
+    out = tmp_path / "gemm.csv"
+    arguments = ["--shape", "3x4x5", "--precisions", "fp32", "--peers", "toy", "--repeats", "1"]
+    assert gemm.main([*arguments, "--device", "cpu", "--csv", str(out)]) == 0
+    with out.open(newline="") as file:
+        (toy,) = (row for row in csv.DictReader(file) if row["implementation"] == "toy")
+    assert toy["reason"] == f"{NOT_RUN}no_such_library is not installed (pip it)"
+
+
+def test_files_that_are_no_peers_are_refused(drop: Callable[..., None]) -> None:
+    drop("_helper", "")  # an underscore: no peer
+    assert peers.study_names()
+    drop("empty", "")
+    with pytest.raises(TypeError, match=r"benchmarks\.peers\.empty must have a Peer called PEER"):
+        peers.study_names()
+    drop("empty", TOY.replace("MODULE", "numpy").replace('"toy"', '"numpy"'))
+    sys.modules.pop("benchmarks.peers.empty")
+    with pytest.raises(ValueError, match=r"are both numpy"):
+        peers.study_names()
+    with pytest.raises(ValueError, match=r"peer x must have compute or prepared"):
+        Peer("x", "gemm", ("cpu",), ("fp32",), str, ("numpy",))
+    planar = next(one for one in EVERY.values() if one.compute is None)
+    with pytest.raises(CannotRunError, match=r"takes prepared operands only"):
+        planar.computation("fp16")

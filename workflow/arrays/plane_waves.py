@@ -1,0 +1,72 @@
+"""What antennas receive from plane waves, and the weights that steer beams, made in boxes.
+
+Arrays are (channel, polarization, antenna, time) and (channel, polarization, beam, antenna).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from workflow.arrays.antennas import phases
+from workflow.storage.drawn import Box
+from workflow.storage.noise import complex_normal
+
+Array = npt.NDArray[Any]
+Generators = Callable[..., np.random.Generator]
+"""A generator for each key, a few whole numbers."""
+
+
+@dataclass(frozen=True)
+class Wave:
+    """Gaussian noise of a mean power at one antenna, from a direction (l, m)."""
+
+    direction: tuple[float, float]
+    power: float
+
+
+def steering_weights(
+    frequencies_hz: Array, where: Array, directions: Array
+) -> Callable[[Box], Array]:
+    """What makes boxes of the weights of beams, the same ones for each polarization.
+
+    Args:
+        frequencies_hz: (channels,) centres of the channels.
+        where: (antennas, 2) in metres.
+        directions: (beams, 2) direction cosines.
+    """
+
+    def make(box: Box) -> Array:
+        channels, _, beams, elements = box.within
+        steering = phases(frequencies_hz[channels], where[elements], directions[beams])
+        weights = np.conj(steering).astype(np.complex64)[:, None]
+        return np.broadcast_to(weights, box.shape)
+
+    return make
+
+
+def received(
+    frequencies_hz: Array, where: Array, waves: Sequence[Wave], noise: float, rng: Generators
+) -> Callable[[Box], Array]:
+    """What makes boxes of samples: each antenna's noise of a power, and waves with their phases.
+
+    A wave is the same at all antennas but for its phase, so it is drawn by the box's place along
+    the other axes.
+    """
+    directions = np.array([wave.direction for wave in waves]).reshape(-1, 2)
+
+    def make(box: Box) -> Array:
+        channel, polarization, _, time = box.offset
+        samples = complex_normal(rng(0, *box.offset), box.shape, noise)
+        arriving = phases(frequencies_hz[box.along(0)], where[box.along(2)], directions)
+        for index, wave in enumerate(waves):
+            own = rng(1 + index, channel, polarization, time)
+            values = complex_normal(own, (*box.shape[:2], 1, box.shape[3]), wave.power)
+            samples += arriving[:, None, index, :, None].astype(np.complex64) * values
+        return samples
+
+    return make

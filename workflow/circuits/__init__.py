@@ -1,0 +1,1 @@
+"""Quantum circuits: reading and fusing them, the states that they evolve."""

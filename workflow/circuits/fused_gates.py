@@ -1,0 +1,143 @@
+"""The gates of a circuit as they are staged, and their fusion for whatever applies them.
+
+Staged gates are flat: ``matrices`` row by row, one after another, ``widths`` how many qubits each
+has, ``targets`` their qubits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from argand import Device
+from argand import Gate as StateGate
+from argand.gates import fusion as gate_fusion
+from argand.gates.circuits import cheapest_passes
+from argand.gates.fusion import Pass
+
+from workflow.accuracy.gate_deviations import Applied, applied_matrices
+from workflow.circuits.exact_evolution import evolve_in_fp64
+
+Array = npt.NDArray[Any]
+AXES = {"matrices": ("entry",), "widths": ("gate",), "targets": ("target",)}
+_MOVES = 3.0
+"""Two transposing copies of the state and the product's own way through memory, in copies."""
+_CORE_PRODUCTS, _GPU_PRODUCTS = 1.2, 0.04
+"""What a product takes for each row of a gate, in copies, 8 flops and 16 bytes an amplitude: on one
+core, since BLAS takes all of them and a copy one, and on a GPU."""
+_PASSES = re.compile(r"(?P<count>\d+)x(?P<width>\d+)(n(?P<terms>\d+)r(?P<times>\d+))?")
+
+
+@dataclass(frozen=True)
+class TargetedGate:
+    """A unitary on some qubits: bit j of a row or column number of ``matrix`` is targets[j].
+
+    ``matrix`` is (2^w, 2^w) complex128 for w targets.
+    """
+
+    targets: tuple[int, ...]
+    matrix: Array
+
+
+def as_operands(gates: Sequence[TargetedGate]) -> dict[str, Array]:
+    """Gates as they are staged."""
+    targets = [target for gate in gates for target in gate.targets]
+    return {
+        "matrices": np.concatenate(
+            [*(gate.matrix.reshape(-1) for gate in gates), np.empty(0, np.complex128)]
+        ),
+        "widths": np.array([len(gate.targets) for gate in gates], np.int64),
+        "targets": np.array(targets, np.int64),
+    }
+
+
+def gates_in(operands: Mapping[str, Array]) -> list[TargetedGate]:
+    """The gates of staged operands."""
+    widths = np.asarray(operands["widths"], np.int64)
+    if not len(widths):
+        return []
+    matrices = np.split(operands["matrices"], np.cumsum(4**widths)[:-1])
+    targets = np.split(operands["targets"], np.cumsum(widths)[:-1])
+    return [
+        TargetedGate(tuple(map(int, own)), matrix.reshape(2**width, 2**width))
+        for width, own, matrix in zip(map(int, widths), targets, matrices, strict=True)
+    ]
+
+
+def fused(qubits: int, gates: Sequence[TargetedGate], passes: Sequence[Pass]) -> list[TargetedGate]:
+    """One gate a pass, on its qubits ascending."""
+    return [_product([gates[number] for number in one.gates], one.qubits) for one in passes]
+
+
+def passes_of_width(qubits: int, gates: Sequence[TargetedGate], width: int) -> list[Pass]:
+    """As few passes of at most ``width`` qubits as are found, in any order that is allowed."""
+    return gate_fusion.fuse(qubits, _state_gates(gates), width, lambda _: 1.0)
+
+
+def fused_for_products(
+    qubits: int, gates: Sequence[TargetedGate], device: Device
+) -> list[TargetedGate]:
+    """Gates fused for the least time where each is a library's product between two copies."""
+    each = _CORE_PRODUCTS / device.cores if device.backend == "cpu" else _GPU_PRODUCTS
+
+    def copies(targets: tuple[int, ...]) -> float:
+        return _MOVES + each * 2.0 ** len(targets)
+
+    return fused(qubits, gates, cheapest_passes(qubits, _state_gates(gates), copies)[1])
+
+
+def _state_gates(gates: Sequence[TargetedGate]) -> list[StateGate]:
+    return [StateGate(gate.matrix, gate.targets) for gate in gates]
+
+
+def _product(gates: Sequence[TargetedGate], union: Sequence[int]) -> TargetedGate:
+    """One gate on the qubits ``union`` for gates in order: each evolves the identity's columns."""
+    width = len(union)
+    # The columns of the matrix are the high bits of a state of 2 width qubits.
+    columns = np.eye(2**width, dtype=np.complex128).reshape(-1)
+    local = [[union.index(target) for target in gate.targets] for gate in gates]
+    flat = np.concatenate([gate.matrix.reshape(-1) for gate in gates])
+    targets = [target for own in local for target in own]
+    result = evolve_in_fp64(columns, flat, [len(own) for own in local], targets)
+    return TargetedGate(tuple(union), result.reshape(2**width, 2**width).T.copy())
+
+
+def described(matrices: Sequence[Array], widths: Sequence[int]) -> str:
+    """Passes in words that a file can hold, for the matrix and the qubits of each.
+
+    ``12x4n2r3`` are 12 passes on 4 qubits whose rows have at most 2 entries that are not 0, and
+    whose matrices are each applied 3 times in all.
+    """
+    groups = Counter(applied_matrices(matrices, widths))
+    return " ".join(
+        f"{count}x{one.width}n{one.terms}r{one.times}" for one, count in sorted(groups.items())
+    )
+
+
+def passes_in(text: str) -> list[Applied]:
+    """The passes that `described` wrote, by width.
+
+    Of a text without entries and repeats, ``12x4``, the worst is assumed: full matrices, all of
+    them equal. Raises ValueError for other text.
+    """
+    found = []
+    for part in text.split():
+        numbers = _PASSES.fullmatch(part)
+        if numbers is None:
+            raise ValueError(f"passes must be like 12x4n2r3, got {part!r}")
+        count, width = int(numbers["count"]), int(numbers["width"])
+        terms, times = int(numbers["terms"] or 2**width), int(numbers["times"] or count)
+        found += [Applied(width, terms, times)] * count
+    return found
+
+
+def in_words(steps: str) -> str:
+    """What `described` wrote, for people: how many passes, and of how many qubits at most."""
+    widths = [one.width for one in passes_in(steps)]
+    passes = "pass" if len(widths) == 1 else "passes"
+    return f"{len(widths)} {passes} of up to {max(widths, default=0)} qubits"

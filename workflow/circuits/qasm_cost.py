@@ -1,0 +1,190 @@
+"""What an OpenQASM 2 text costs to read, told from its tokens before Qiskit reads it.
+
+A line can declare 10^9 qubits, fifty definitions of gates 2^50 gates, an include any file of the
+machine. Qiskit would begin to build or read all of it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from workflow.circuits.qasm_text import QasmError, statement_text, statements
+from workflow.config.circuit import MOST_GATES
+from workflow.storage.memory import in_words
+
+LIBRARY = "qelib1.inc"
+"""The one file that a text may include: Qiskit has its gates in itself and opens nothing for it."""
+_MOST_BYTES = 32 << 20
+_MOST_BITS = 4096
+"""Qubits and, apart, classical bits; the caller has a lower limit for what it can compute."""
+_MOST_NESTED = 64
+"""Parentheses of an expression: Qiskit's parser calls itself for each."""
+_MOST_DEEP = 64
+"""Definitions of gates by gates that are defined: each is a call within a call."""
+_MOST_SIGNS = 256
+"""Signs and powers of the parameters of one call: the parser calls itself for them too."""
+_MOST_DIGITS = 18
+"""Of an index or a version, which Qiskit reads into 64 bits."""
+_PARAMETER_TOKENS = 16
+"""As many tokens of parameters as are worked out in the time that a gate takes."""
+
+
+@dataclass(frozen=True)
+class Parsable:
+    """A text that Qiskit may be given, its qubits, and how many gates it stands for at most."""
+
+    text: str
+    qubits: int
+    gates: int
+
+
+def parsable(path: Path) -> Parsable:
+    """A file's text, written anew from its tokens, with an include of `LIBRARY` alone.
+
+    Raises QasmError, which names the file, where it includes another file, declares or repeats
+    beyond measure, or is not made of OpenQASM 2's tokens.
+    """
+    try:
+        return _Reader().read(_content(path))
+    except QasmError as error:
+        raise QasmError(f"{path}: {error}") from None
+
+
+def _content(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise QasmError(f"it cannot be read ({error})") from error
+    if len(content) > _MOST_BYTES:
+        raise QasmError(f"it has more than the {in_words(_MOST_BYTES)} that are allowed")
+    return content.decode("utf-8", "replace")
+
+
+class _Reader:
+    """One walk through a text, which counts what each statement adds."""
+
+    def __init__(self) -> None:
+        self.bits = {"qreg": 0, "creg": 0}
+        self.registers: dict[str, int] = {}
+        self.sizes: dict[str, int] = {}
+        """How many gates a gate that the text defines stands for."""
+        self.depths: dict[str, int] = {}
+        self.gates = 0
+        self.defined = ""
+        """The gate whose definition is being read."""
+
+    def read(self, text: str) -> Parsable:
+        parts: list[str] = []
+        line = 1
+        for statement in statements(text):
+            try:
+                self._take(statement.tokens)
+            except QasmError as error:
+                raise QasmError(f"line {statement.line}: {error}") from None
+            parts.append(statement_text(statement, line))
+            line = max(line, statement.line)
+        if self.defined:
+            raise QasmError(f"the definition of gate {self.defined} has no end")
+        return Parsable("".join(parts), self.bits["qreg"], self.gates)
+
+    def _take(self, tokens: list[str]) -> None:
+        if max(map(len, tokens)) > _MOST_DIGITS:
+            self._check_digits(tokens)
+        first = tokens[0]
+        if first == "include":
+            self._check_include(tokens)
+        elif first in self.bits and not self.defined:
+            self._declare(tokens)
+        elif first == "gate" and tokens[-1] == "{" and not self.defined:
+            self.defined = tokens[1]
+            self.sizes[self.defined], self.depths[self.defined] = 0, 1
+        elif self.defined:
+            self._define(tokens)
+        elif first not in ("OPENQASM", "opaque", ";"):
+            each, repeated = self._call(tokens)
+            self.gates += each * repeated
+            _check_gates(self.gates)
+
+    def _check_digits(self, tokens: Sequence[str]) -> None:
+        for before, token in itertools.pairwise(tokens):
+            if len(token) > _MOST_DIGITS and before in ("[", "OPENQASM") and token[0].isdigit():
+                if tokens[0] in self.bits:
+                    raise _too_many_bits(tokens[0])
+                raise QasmError(f"a number may have {_MOST_DIGITS} digits there, got {token:.30}")
+
+    def _check_include(self, tokens: Sequence[str]) -> None:
+        if self.defined or len(tokens) != 3 or tokens[1][1:-1] != LIBRARY:
+            name = tokens[1] if len(tokens) > 1 else ""
+            raise QasmError(
+                f"it includes {name:.200}; only {LIBRARY!r} may be included: write the gates of "
+                "other files into this one"
+            )
+
+    def _declare(self, tokens: Sequence[str]) -> None:
+        if not re.fullmatch(r"\w+ \[ \d+ \] ;", " ".join(tokens[1:])):
+            raise QasmError(f"a register is declared as {tokens[0]} name[size];")
+        size = int(tokens[3])
+        self.bits[tokens[0]] += size
+        if self.bits[tokens[0]] > _MOST_BITS:
+            raise _too_many_bits(tokens[0])
+        self.registers[tokens[1]] = size
+
+    def _define(self, tokens: Sequence[str]) -> None:
+        """A statement of the gate that is being defined, or its end."""
+        if tokens[-1] == "{":
+            raise QasmError(f"the definition of gate {self.defined} has a brace in it")
+        if tokens[0] not in ("}", ";"):
+            self.sizes[self.defined] += self._call(tokens)[0]
+            _check_gates(self.sizes[self.defined])
+            depth = max(self.depths[self.defined], 1 + self.depths.get(tokens[0], 0))
+            self.depths[self.defined] = depth
+            if depth > _MOST_DEEP:
+                raise QasmError(f"definitions may be {_MOST_DEEP} deep, {self.defined} is deeper")
+        if tokens[-1] == "}":
+            self.defined = ""
+
+    def _call(self, tokens: Sequence[str]) -> tuple[int, int]:
+        """How many gates a call stands for, and on how many qubits of registers it is repeated."""
+        at = tokens.index(")") + 1 if tokens[0] == "if" and ")" in tokens else 0
+        name, rest = tokens[at], tokens[at + 1 :]
+        end = _parameters_end(rest)
+        each = self.sizes.get(name, 1) + end // _PARAMETER_TOKENS
+        whole = [
+            self.registers.get(token, 1)
+            for token, after in zip(rest[end:], rest[end + 1 :], strict=False)
+            if after != "["
+        ]
+        return each, 1 if name == "barrier" else max(whole, default=1)
+
+
+def _parameters_end(tokens: Sequence[str]) -> int:
+    """How many tokens the parameters of a call take, with their parentheses."""
+    depth = signs = 0
+    for at, token in enumerate(tokens):
+        if token == "(":
+            depth += 1
+        elif token == ")":
+            depth -= 1
+        if depth <= 0:
+            return at + 1 if at else 0  # the first token is no parenthesis where there are none
+        signs += token in ("-", "^")
+        if depth > _MOST_NESTED:
+            raise QasmError(f"an expression may nest {_MOST_NESTED} parentheses, got more")
+        if signs > _MOST_SIGNS:
+            raise QasmError(f"parameters may have {_MOST_SIGNS} signs and powers, got more")
+    return len(tokens)
+
+
+def _too_many_bits(register: str) -> QasmError:
+    what = "qubits" if register == "qreg" else "classical bits"
+    return QasmError(f"it declares more than {_MOST_BITS} {what}")
+
+
+def _check_gates(gates: int) -> None:
+    if gates > MOST_GATES:
+        raise QasmError(f"it stands for {gates} gates or more; {MOST_GATES} are allowed")

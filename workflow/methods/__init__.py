@@ -1,1 +1,0 @@
-"""What the kinds of workload share: physics, circuits, transforms, peers."""

@@ -1,0 +1,82 @@
+"""What the kinds that are one matrix product have in common: gemm and beamforming."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from argand import Device, GemmProblem, Precision, gemm
+from argand.gemm import cpu as numpy_backend
+from argand.gemm.problem import gemm_problem
+
+from workflow.config.case import Case
+from workflow.config.product_case import ProductCase
+from workflow.data import Implementation, Shape
+from workflow.storage import operands
+from workflow.storage.inputs import InputError
+from workflow.workloads.baselines import implementations
+
+Array = npt.NDArray[Any]
+
+
+def check_shapes(shapes: Mapping[str, tuple[int, ...]], **scalars: Any) -> None:
+    """Raise InputError where the first two operands, and c, do not make a product."""
+    (left, a), (right, b) = list(shapes.items())[:2]
+    try:
+        gemm_problem(a, b, shapes.get("c"), **scalars)
+    except ValueError as error:
+        raise InputError(f"input: {left} {a} and {right} {b} do not fit: {error}") from None
+
+
+def shape(problem: GemmProblem, read: Iterable[Array]) -> Shape:
+    """The sizes of a product whose operands are ``read`` once and whose result is written once."""
+    values = sum(data.size for data in read) + int(np.prod(problem.shape, dtype=np.int64))
+    return Shape(
+        flops=problem.flops,
+        bytes_moved=values * operands.complex_bytes(problem.precision),
+        batch=problem.batch,
+        m=problem.m,
+        n=problem.n,
+        k=problem.k,
+    )
+
+
+def ours(
+    case: ProductCase, precision: Precision, device: Device, names: Sequence[str],
+    scalars: Mapping[str, Any],
+) -> Implementation:  # fmt: skip
+    """`argand.gemm` of the operands ``names`` (those that there are) at a precision."""
+    how = {**scalars, "precision": precision, "kernels": case.kernels.get(precision.name)}
+    return Implementation(
+        "argand",
+        precision,
+        gemm_algorithm(precision, device),
+        partial(_multiplied, names, how, gemm),
+        partial(operands.cast, precision=precision),
+    )
+
+
+def peers(
+    case: Case, device: Device, names: Sequence[str], scalars: Mapping[str, Any]
+) -> list[Implementation]:
+    """The libraries that the case asks for, on the same operands."""
+    return implementations(case, device, "gemm", partial(_multiplied, names, scalars))
+
+
+def gemm_algorithm(precision: Precision, device: Device) -> str:
+    """What `argand.gemm` runs at a precision on a device."""
+    if device.backend == "cuda":
+        from argand.gemm import gpu as cuda_gemm
+
+        return cuda_gemm.gemm_algorithm(precision)
+    return numpy_backend.gemm_algorithm(precision)
+
+
+def _multiplied(
+    names: Sequence[str], keywords: Mapping[str, Any], multiply: Callable[..., Any],
+    given: Mapping[str, Any],
+) -> Any:  # fmt: skip
+    return multiply(*(given[name] for name in names if name in given), **keywords)
