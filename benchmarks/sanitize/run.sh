@@ -33,7 +33,7 @@ for tool in "$@"; do
       status=0
       how=
       # It does not see that the lanes of a warp have met when one of them arrives at a barrier for
-      # all: in rings of softmax each arrives for itself (docs/kernels.md).
+      # all: in rings of softmax each arrives for itself (docs/kernels/softmax.md).
       if [[ $tool == racecheck && $program =~ softmax\ (fp|bf) ]]; then
         how=--watched
       fi

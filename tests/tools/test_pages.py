@@ -23,26 +23,6 @@ def test_generated_files_are_in_step(path: Path) -> None:
     assert not diff, f"run {COMMAND}\n{diff}"
 
 
-def anchors(page: Path) -> set[str]:
-    """What a page's headings are called in a link."""
-    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    plain = [re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings]
-    return {heading.replace(" ", "-") for heading in plain}
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
-    lost = []
-    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
-        name, _, anchor = link.partition("#")
-        target = page.parent / name if name else page
-        if "://" not in link and not (
-            target.exists() and (not anchor or anchor in anchors(target))
-        ):
-            lost.append(link)
-    assert lost == []
-
-
 def test_every_record_is_on_a_page() -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     assert [path.name for path in sorted(DATA.iterdir()) if path.name not in text] == []

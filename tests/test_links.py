@@ -1,0 +1,96 @@
+"""Pages of the repository: links lead somewhere, and files that kernel pages name are there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+NAMED = re.compile(r"`((?:[\w-]+/)*[\w-]+\.(?:py|cuh))`")
+
+
+def pages(root: Path) -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "*.md"], cwd=root, capture_output=True, text=True, check=True
+    ).stdout.split("\0")
+    return [root / name for name in listed if name and (root / name).is_file()]
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors that GitHub gives the headings of a page."""
+    found = set()
+    for heading in HEADING.findall(CODE.sub("", text)):
+        words = re.sub(r"[^\w\- ]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading))
+        found.add(words.strip().lower().replace(" ", "-"))
+    return found
+
+
+def dead_links(page: Path) -> list[str]:
+    """The links of a page, or their anchors, that lead nowhere within the repository."""
+    found = []
+    for link in LINK.findall(CODE.sub("", page.read_text(encoding="utf-8"))):
+        if "://" in link or link.startswith("mailto:"):
+            continue
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        if not target.exists() or (
+            anchor and anchor not in anchors(target.read_text(encoding="utf-8"))
+        ):
+            found.append(link)
+    return found
+
+
+def missing_files(page: Path, folders: list[Path]) -> list[str]:
+    """The files in back quotes that are in none of the folders.
+
+    In a line a name without a folder is in that of the name before it.
+    """
+    found = []
+    for line in page.read_text(encoding="utf-8").splitlines():
+        folder = ""
+        for name in NAMED.findall(line):
+            whole = name if "/" in name or not folder else f"{folder}/{name}"
+            folder = whole.rpartition("/")[0]
+            if not any((base / whole).is_file() for base in folders):
+                found.append(whole)
+    return found
+
+
+def test_links_lead_somewhere(root: Path) -> None:
+    dead = {str(page.relative_to(root)): dead_links(page) for page in pages(root)}
+    assert {page: links for page, links in dead.items() if links} == {}
+
+
+def test_kernel_pages_name_files_that_are_there(root: Path) -> None:
+    package = root / "kernels" / "argand"
+    folders = [root, package, *(package / name for name in ("gemm", "softmax", "dft", "gates"))]
+    named = sorted((root / "docs" / "kernels").glob("*.md"))
+    assert named
+    missing = {page.name: missing_files(page, folders) for page in named}
+    assert {page: files for page, files in missing.items() if files} == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "dead"),
+    [
+        ("# One two\n[a](#one-two) [b](page.md#one-two) [c](page.md)\n", []),
+        ("[a](other.md) [b](#nowhere)\n```\n# nowhere\n[c](d)\n```\n", ["other.md", "#nowhere"]),
+    ],
+)
+def test_a_dead_link_is_seen(tmp_path: Path, text: str, dead: list[str]) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(text)
+    assert dead_links(page) == dead
+
+
+def test_a_missing_file_is_seen(tmp_path: Path) -> None:
+    (tmp_path / "gemm").mkdir()
+    (tmp_path / "gemm" / "api.py").touch()
+    page = tmp_path / "page.md"
+    page.write_text("`gemm/api.py`, `gone.py` and `api.py`\n")
+    assert missing_files(page, [tmp_path]) == ["gemm/gone.py"]
