@@ -121,7 +121,7 @@ def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(tmp_path)], check=True)
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", [name for name in FAULTS if EXHAUSTIVE or name != "flipped"])
 def test_the_same_command_completes_with_equal_tables(
     fault: str, root: Path, folder: Path, finished: Project
 ) -> None:
@@ -161,8 +161,8 @@ def test_a_read_only_input_gives_equal_tables(
 ) -> None:
     shutil.copytree(finished.folder, tmp_path, dirs_exist_ok=True)
     project, given = project_in(root, tmp_path), tmp_path / "in.h5"
-    shutil.rmtree(project.results)
-    measured_as(tmp_path, finished.folder)
+    for again in (STAGED, RECORDS, Path(TABLES)):
+        (tmp_path / again).unlink()
     before = given.read_bytes()
     with read_only(given):
         ran(project)
