@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
+
+# Read when BLAS is loaded. Tests run beside each other, so the threads of one would wait for cores
+# that the others have, spinning; those that are about threads ask for them.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
 from argand import Device, devices
 from argand.runtime.plan import TARGET
 
+from tests.covers import EXHAUSTIVE, split_items
+
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "data"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not EXHAUSTIVE:
+        items[:], left = split_items(items)
+        config.hook.pytest_deselected(items=left)
     # They wait for Slurm most of the time: begun first, they do so beside all others.
     items.sort(key=lambda item: "test_slurm" not in item.nodeid)
     if any(device.backend == "cuda" for device in devices()):

@@ -22,6 +22,8 @@ from argand.runtime.timing import (
 
 Call = Callable[[], object]
 
+REPEATS = 20
+"""Calls that are timed at most, unless more are asked for."""
 _LEAST_REPEATS = 3
 _ENERGY_SECONDS = 0.3
 """NVML's energy counter moves every few tens of milliseconds: shorter regions say nothing."""
@@ -64,7 +66,7 @@ def measure(
     calls: Sequence[Call],
     device: Device,
     *,
-    repeats: int = 20,
+    repeats: int = REPEATS,
     seconds: float = 0.5,
     warmup: int = 1,
     sustain: float = 0.0,

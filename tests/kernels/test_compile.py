@@ -1,8 +1,10 @@
-"""Every kernel of products compiles without a GPU, for the oldest target and Hopper."""
+"""Every kernel of products compiles without a GPU."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 from itertools import product
 
 import pytest
@@ -26,7 +28,15 @@ from argand.precision import ROUNDINGS
 from argand.runtime.plan import TARGET
 from argand.runtime.timing import HOLD_KERNEL, HOLD_SOURCE
 
-from tests.kernels.compiled import ARCHS, LAYOUTS, assert_clean
+from tests.kernels.compiled import (
+    ARCHS,
+    LAYOUTS,
+    SHORT,
+    Candidate,
+    Compiled,
+    assert_clean,
+    to_compile,
+)
 from tests.kernels.precisions import SINGLE_HALF, TENSOR
 
 
@@ -35,25 +45,38 @@ def arch(request: pytest.FixtureRequest) -> Arch:
     return ARCHS[request.param]
 
 
-def test_both_ends_of_the_family_are_listed() -> None:
-    assert set(ARCHS) == {"sm_80", "sm_90a"}
+def test_both_ends_of_the_families_are_compiled_for() -> None:
+    assert set(SHORT) <= set(ARCHS)
 
 
 # The largest tile takes the most registers, so it alone is compiled in every layout, and kernels
 # that look for scales at the widest copies alone, which hold most on their way.
+def gemm_tiles() -> Iterator[Candidate]:
+    for precision, arch in product(TENSOR, ARCHS.values()):
+        row = PRECISIONS[precision]
+        largest, *others = candidates(row, arch)
+        plans = [with_layout(largest, layout, vector) for layout in LAYOUTS for vector in (1, 2)]
+        for tile in others:
+            plans += [with_layout(tile, LAYOUTS[0], 2), with_layout(tile, LAYOUTS[1], 1)]
+        if row.scaled:
+            plans += [replace(plan, looks=True, stages=2) for plan in plans if plan.vector == 2]
+        yield from (Candidate(precision, arch, plan) for plan in plans)
+
+
+@lru_cache
+def chosen_tiles() -> Compiled:
+    return to_compile(gemm_tiles())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", TENSOR)
 def test_every_gemm_tile(arch: Arch, precision: str) -> None:
-    row = PRECISIONS[precision]
-    largest, *others = candidates(row, arch)
-    plans = [with_layout(largest, layout, vector) for layout in LAYOUTS for vector in (1, 2)]
-    for tile in others:
-        plans += [with_layout(tile, LAYOUTS[0], 2), with_layout(tile, LAYOUTS[1], 1)]
-    if row.scaled:
-        plans += [replace(plan, looks=True, stages=2) for plan in plans if plan.vector == 2]
-    for plan in plans:
-        check_plan(plan, row, arch)
-        assert_clean(gemm_source(row, plan), arch.target, kernel_name(row, plan))
+    row, chosen = PRECISIONS[precision], chosen_tiles()[precision, arch]
+    assert chosen
+    for candidate in chosen:
+        check_plan(candidate.plan, row, arch)
+        source, name = gemm_source(row, candidate.plan), kernel_name(row, candidate.plan)
+        assert_clean(source, arch.target, name)
 
 
 def with_layout(plan: GemmPlan, layout: tuple[bool, bool], vector: int) -> GemmPlan:
@@ -70,6 +93,7 @@ def test_the_plan_of_a_large_gemm(arch: Arch, precision: str) -> None:
     assert_clean(gemm_source(row, plan), arch.target, kernel_name(row, plan))
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("precision", ["tf32", "3xtf32"])
 @pytest.mark.parametrize("rounding", ROUNDINGS)
 def test_every_rounding(arch: Arch, precision: str, rounding: str) -> None:
@@ -107,21 +131,33 @@ def ways_to_store(precision: str, plan: WgmmaPlan) -> list[WgmmaPlan]:
 
 
 # The largest tile takes the most registers, so it alone is compiled in every layout.
+def wgmma_tiles() -> Iterator[Candidate]:
+    for precision in TENSOR:
+        row, seen = PRECISIONS[precision], set()
+        for plan in wgmma_plans(precision):
+            if plan.prescaled and not row.scaled and plan.storage == "planar":
+                continue  # the code of the plan without it
+            tile = (plan.storage, plan.packs, plan.block_m, plan.block_n)
+            largest = (plan.block_m, plan.block_n) == (128, 128)
+            if largest or tile not in seen:
+                every = ways_to_store(precision, plan)
+                for way in every if largest else every[:2]:
+                    yield Candidate(precision, ARCHS[TARGET], way)
+            seen.add(tile)
+
+
+@lru_cache
+def chosen_wgmma_tiles() -> Compiled:
+    return to_compile(wgmma_tiles())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", TENSOR)
 def test_every_wgmma_tile(precision: str) -> None:
-    row = PRECISIONS[precision]
-    seen = set()
-    for plan in wgmma_plans(precision):
-        if plan.prescaled and not row.scaled and plan.storage == "planar":
-            continue  # the code of the plan without it
-        tile = (plan.storage, plan.packs, plan.block_m, plan.block_n)
-        largest = (plan.block_m, plan.block_n) == (128, 128)
-        if largest or tile not in seen:
-            every = ways_to_store(precision, plan)
-            for way in every if largest else every[:2]:
-                assert_clean(wgmma_source(row, way), TARGET, wgmma_kernel_name(row, way))
-        seen.add(tile)
+    row, chosen = PRECISIONS[precision], chosen_wgmma_tiles()[precision, ARCHS[TARGET]]
+    assert chosen
+    for plan in (candidate.plan for candidate in chosen):
+        assert_clean(wgmma_source(row, plan), TARGET, wgmma_kernel_name(row, plan))
 
 
 def test_every_way_to_store_an_operand_is_compiled() -> None:
@@ -155,20 +191,34 @@ def test_every_rounding_on_hopper(precision: str, rounding: str) -> None:
     assert_clean(pack_source(row, packs), TARGET, pack_kernel_name(row, packs))
 
 
-@pytest.mark.parametrize("precision", TENSOR)
-@pytest.mark.parametrize("k", [64, 4096])
-def test_every_packing(precision: str, k: int) -> None:
+def packings() -> Iterator[Candidate]:
     """Of one operand of any layout, or of both; of 16 bits, or of fp32, or one of each."""
-    row = PRECISIONS[precision]
-    halves = (False, True) if precision in SINGLE_HALF else (False,)
-    for vector in (1, 2):
+    for precision, k, vector in product(TENSOR, (64, 4096), (1, 2)):
+        row = PRECISIONS[precision]
+        halves = (False, True) if precision in SINGLE_HALF else (False,)
         every = [
             PackPlan(half, k_fast, vector, lines_of(row, half, k))
             for half in halves for k_fast in (False, True)
         ]  # fmt: skip
-        both = [[one, other] for one, other in product(every, every) if one.k_fast > other.k_fast]
-        for plans in (*([plan] for plan in every), *both):
-            assert_clean(pack_source(row, plans), TARGET, pack_kernel_name(row, plans))
+        for plan in every:
+            yield Candidate(precision, ARCHS[TARGET], plan)
+        for one, other in product(every, every):
+            if one.k_fast > other.k_fast:
+                yield Candidate(precision, ARCHS[TARGET], one, other)
+
+
+@lru_cache
+def chosen_packings() -> Compiled:
+    return to_compile(packings())
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_every_packing(precision: str) -> None:
+    row, chosen = PRECISIONS[precision], chosen_packings()[precision, ARCHS[TARGET]]
+    assert chosen
+    for candidate in chosen:
+        plans = [candidate.plan, *filter(None, [candidate.more])]
+        assert_clean(pack_source(row, plans), TARGET, pack_kernel_name(row, plans))
 
 
 def test_what_holds_a_stream(arch: Arch) -> None:

@@ -1,8 +1,11 @@
-"""Every kernel of transforms compiles without a GPU, for the oldest target and Hopper."""
+"""Every kernel of transforms compiles without a GPU."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from functools import lru_cache
+from itertools import product
 
 import pytest
 from argand import PRECISIONS
@@ -15,7 +18,7 @@ from argand.dft.method import product as dft_product
 from argand.dft.plan import Plan, ProductPlan, dft_source, kernel_names
 from argand.runtime.plan import PlanError
 
-from tests.kernels.compiled import ARCHS, assert_clean
+from tests.kernels.compiled import ARCHS, Candidate, Compiled, assert_clean, to_compile
 from tests.kernels.precisions import TENSOR
 
 
@@ -42,33 +45,49 @@ OF_EACH_KIND = [
 ]
 
 
-# The default precision at every length, the others at some of each kind: compiling takes long.
+def kernels() -> Iterator[Candidate]:
+    """Of each kind of kernel the best plan, a middling one and that with most sums in registers.
+
+    The default precision at every length, the others at some of each kind: compiling takes long.
+    """
+    for precision, arch in product(TENSOR, ARCHS.values()):
+        for method in EVERY if precision == "3xfp16" else OF_EACH_KIND:
+            for wide in {False, wide_fits(method.kind, method.length, method.length)}:
+                yield from kernels_of(precision, arch, method, wide=wide)
+
+
+def kernels_of(precision: str, arch: Arch, method: Method, *, wide: bool) -> Iterator[Candidate]:
+    kinds: dict[tuple[str, bool], list[Plan]] = {}
+    found = dft_candidates(method, PRECISIONS[precision], arch, wide=wide)
+    for plan in sorted(found, key=estimate):
+        kinds.setdefault((plan.kind, getattr(plan, "rader", False)), []).append(plan)
+    for some in kinds.values():
+        most = max(some, key=lambda plan: plan.sums)
+        for place, plan in (("best", some[0]), ("middling", some[len(some) // 2]), ("most", most)):
+            sizes = {
+                one.name for one in fields(plan) if not isinstance(getattr(plan, one.name), bool)
+            }
+            by = (("method", method.kind), ("place", place))
+            yield Candidate(precision, arch, plan, by, frozenset(sizes))
+
+
+@lru_cache
+def chosen_kernels() -> Compiled:
+    return to_compile(kernels())
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("precision", "method"),
-    [
-        (precision, method)
-        for precision in TENSOR
-        for method in (EVERY if precision == "3xfp16" else OF_EACH_KIND)
-    ],
-    ids=str,
-)
-def test_every_transform(arch: Arch, precision: str, method: Method) -> None:
-    """Of each kind of kernel the best plan, a middling one and that with most sums in registers."""
-    row = PRECISIONS[precision]
-    for wide in {False, wide_fits(method.kind, method.length, method.length)}:
-        kinds: dict[tuple[str, bool], list[Plan]] = {}
-        for plan in sorted(dft_candidates(method, row, arch, wide=wide), key=estimate):
-            kinds.setdefault((plan.kind, getattr(plan, "rader", False)), []).append(plan)
-        for plan in {
-            plan for some in kinds.values()
-            for plan in (some[0], some[len(some) // 2], max(some, key=lambda plan: plan.sums))
-        }:  # fmt: skip
-            check_dft_plan(plan, row, arch)
-            for name in kernel_names(plan, row):
-                assert_clean(dft_source(plan, row), arch.target, name)
+@pytest.mark.parametrize("precision", TENSOR)
+def test_every_transform(arch: Arch, precision: str) -> None:
+    row, chosen = PRECISIONS[precision], chosen_kernels()[precision, arch]
+    assert chosen
+    for plan in dict.fromkeys(candidate.plan for candidate in chosen):
+        check_dft_plan(plan, row, arch)
+        for name in kernel_names(plan, row):
+            assert_clean(dft_source(plan, row), arch.target, name)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("precision", TENSOR)
 @pytest.mark.parametrize("length", [64, 97, 127, 251, 254, 1009, 1024, 20_011])
 def test_the_plan_of_a_transform(arch: Arch, precision: str, length: int) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
+from itertools import product
 
 import pytest
 from argand import PRECISIONS
@@ -20,7 +22,7 @@ from argand.gates.plan import (
 )
 from argand.runtime.plan import PlanError
 
-from tests.kernels.compiled import ARCHS, assert_clean
+from tests.kernels.compiled import ARCHS, Candidate, Compiled, assert_clean, to_compile
 
 MANY = 1 << 20
 
@@ -45,23 +47,41 @@ def arch(request: pytest.FixtureRequest) -> Arch:
     return ARCHS[request.param]
 
 
+def kernels() -> Iterator[Candidate]:
+    """Every plan, and those with roles without them.
+
+    Kernels without tensor cores are the same at every precision of complex64.
+    """
+    for precision, arch in product(PRECISIONS, ARCHS.values()):
+        for plan in plans(precision, arch):
+            if plan.kind in ("mma", "wgmma") or precision in ("fp32", "fp64"):
+                yield Candidate(precision, arch, plan)
+            if plan.roles:
+                yield Candidate(precision, arch, replace(plan, roles=False))
+
+
+@lru_cache
+def chosen_kernels() -> Compiled:
+    return to_compile(kernels())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_every_gate(arch: Arch, precision: str) -> None:
-    kinds = set()
-    for plan in plans(precision, arch):
+    chosen = chosen_kernels()[precision, arch]
+    assert chosen
+    for plan in (candidate.plan for candidate in chosen):
         check_gate_plan(plan, arch)
-        # Kernels without tensor cores are the same at every precision of complex64.
-        if plan.kind in ("mma", "wgmma") or precision in ("fp32", "fp64"):
-            assert_clean(gate_source(plan), arch.target, kernel_name(plan))
-        if plan.roles:
-            alone = replace(plan, roles=False)
-            assert_clean(gate_source(alone), arch.target, kernel_name(alone))
-        kinds.add(plan.kind)
+        assert_clean(gate_source(plan), arch.target, kernel_name(plan))
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_kinds_of_kernels(arch: Arch, precision: str) -> None:
     tensor = set() if PRECISIONS[precision].exact_operands else {"mma"}
     if arch.target == "sm_90a" and PRECISIONS[precision].operand.bytes == 2:
         tensor.add("wgmma")
-    assert kinds == {"sum", "permute", "small"} | tensor
+    found = {plan.kind for plan in plans(precision, arch)}
+    assert found == {"sum", "permute", "small"} | tensor
 
 
 @pytest.mark.parametrize("arch_row", ARCHITECTURES, ids=lambda row: row.target)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
+from itertools import product
 
 import pytest
 from argand import PRECISIONS
@@ -14,7 +17,7 @@ from argand.softmax.plan import SoftmaxForm, check_softmax_plan, vector_for
 from argand.softmax.source import kernel_name as softmax_name
 from argand.softmax.source import softmax_source
 
-from tests.kernels.compiled import ARCHS, assert_clean
+from tests.kernels.compiled import ARCHS, Candidate, Compiled, assert_clean, to_compile
 
 
 @pytest.fixture(params=ARCHS, scope="module")
@@ -45,16 +48,30 @@ def softmax_forms(precision: str) -> list[SoftmaxForm]:
     ]
 
 
+def kernels() -> Iterator[Candidate]:
+    for precision, arch in product(PRECISIONS, ARCHS.values()):
+        for form, columns in product(softmax_forms(precision), SOFTMAX_COLUMNS):
+            plan = plan_softmax(form, arch, rows=10_000, columns=columns, cores=132)
+            yield Candidate(precision, arch, plan, form)
+
+
+@lru_cache
+def chosen_kernels() -> Compiled:
+    return to_compile(kernels())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_every_softmax(arch: Arch, precision: str) -> None:
-    for form in softmax_forms(precision):
-        for columns in SOFTMAX_COLUMNS:
-            plan = plan_softmax(form, arch, rows=10_000, columns=columns, cores=132)
-            check_softmax_plan(plan, form, arch)
-            assert_clean(softmax_source(form, plan), arch.target, softmax_name(form, plan))
+    chosen = chosen_kernels()[precision, arch]
+    assert chosen
+    for candidate in chosen:
+        form, plan = candidate.more, candidate.plan
+        check_softmax_plan(plan, form, arch)
+        assert_clean(softmax_source(form, plan), arch.target, softmax_name(form, plan))
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("kind", ["fp32", "fp16"])
 @pytest.mark.parametrize("columns", [100, 4099, 1 << 20])
 def test_the_plan_of_a_softmax(arch: Arch, kind: str, columns: int) -> None:

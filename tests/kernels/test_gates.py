@@ -17,6 +17,7 @@ Array = npt.NDArray[Any]
 SINGLE = [name for name, row in PRECISIONS.items() if row.output == "complex64"]
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("targets", [(0,), (3, 1), (2, 0, 4), (1, 5, 3, 0), (6, 2, 0, 1, 4)])
 @pytest.mark.parametrize("controls", [(), (7,), (8, 7)])

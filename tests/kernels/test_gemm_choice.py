@@ -158,6 +158,7 @@ def test_other_precisions_have_no_16_bit_results(precision: str) -> None:
     assert GemmChoice() not in found
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("arch", OTHERS, ids=lambda arch: arch.target)
 @pytest.mark.parametrize("precision", TENSOR)
 def test_other_architectures_have_only_the_other_family(arch: Arch, precision: str) -> None:
@@ -206,6 +207,7 @@ def test_k_is_cut_where_it_is_long_and_tiles_are_few(
         assert choice.parts == 1 or choice.parts * tiles <= 2 * CORES
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("precision", TENSOR)
 @pytest.mark.parametrize("sizes", [(1, 16, 16, 1024), (1, 512, 512, 2048), (60, 100, 90, 5000)])
 @pytest.mark.parametrize("traits", [(A, B), (A, PACKED), (PACKED, B), (PACKED, PACKED)], ids=str)

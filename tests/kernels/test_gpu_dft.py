@@ -106,6 +106,7 @@ def test_lengths(
     check(cp, x, precision)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("wide", [True, False])
 @pytest.mark.parametrize("precision", ["3xfp16", "3xtf32"])
 @pytest.mark.parametrize(

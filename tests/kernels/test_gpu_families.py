@@ -122,6 +122,7 @@ def test_pairs_by_mma_sync(cp: Any, rng: np.random.Generator, precision: str) ->
     assert all(name.startswith("mma.sync") for name in names)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("precision", TENSOR)
 @pytest.mark.parametrize("side", ["a", "b"])
 @pytest.mark.parametrize("op", OPS)

@@ -109,6 +109,7 @@ def test_many_tiles(cp: Any, rng: np.random.Generator, precision: str, width: in
         assert error_of(cp, found, wanted) <= bound, (where, targets)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("precision", ["3xfp16", "fp64"])
 @pytest.mark.parametrize("width", range(1, 8))
 @pytest.mark.parametrize("controls", [(0,), (14,), (3, 7), (2, 13, 0)])
@@ -121,6 +122,7 @@ def test_controls(
     check(cp, state, matrix, targets, controls, precision)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("precision", ["fp64", "3xfp16"])
 @pytest.mark.parametrize("width", range(1, 8))
 @pytest.mark.parametrize("controls", [(), (0,), (12, 5)])

@@ -35,6 +35,7 @@ def test_shapes(
     check(cp, normal(rng, m, k), normal(rng, k, n), precision=precision)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("op_a", OPS)
 @pytest.mark.parametrize("op_b", OPS)

@@ -15,6 +15,7 @@ from tests.kernels.softmax_cases import nasty_rows
 pytestmark = pytest.mark.gpu
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("columns", [3, 40, 1001, 4096, 20_000, 50_257, 140_001])
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])

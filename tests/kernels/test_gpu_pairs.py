@@ -77,6 +77,7 @@ def test_pairs_of_cupy_arrays(cp: Any) -> None:
         pairs(cp.zeros((3, 2), cp.complex64))
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("format", PAIR_FORMATS)
 @pytest.mark.parametrize(("op_a", "op_b"), [("N", "N"), ("C", "T"), ("T", "C")])
@@ -128,6 +129,7 @@ def test_small_integers_are_exact(
     np.testing.assert_array_equal(gemm(*there, precision=precision).get(), a @ b)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("format", HALF_FORMATS)
 @pytest.mark.parametrize("how", [{}, {"alpha": 0.5j, "beta": -2}, {"alpha": 0, "beta": 1}])
 @pytest.mark.parametrize("shape", [(1, 1, 1), (37, 45, 83), (128, 64, 256), (3, 4, 0)])

@@ -182,6 +182,7 @@ def test_two_ulp_at_every_width(cp: Any, rng: np.random.Generator, columns: int)
     np.testing.assert_allclose(logs[finite], expected[finite], rtol=2.0**-22, atol=2.0**-21)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("kind", REAL_KINDS)
 @pytest.mark.parametrize("output", REAL_KINDS)
 @pytest.mark.parametrize("columns", [5, 33, 1000, 4104, 50_257])

@@ -50,6 +50,7 @@ def test_shapes(
             check(cp, a, b, precision=precision)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("precision", TENSOR)
 @pytest.mark.parametrize("op_a", OPS)
 @pytest.mark.parametrize("op_b", OPS)

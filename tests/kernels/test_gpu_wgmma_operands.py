@@ -157,6 +157,7 @@ def test_complex_half(
         assert_within(values.get(), exact, allowed)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("precision", TENSOR)
 @pytest.mark.parametrize("side", ["a", "b", "both"])
 @pytest.mark.parametrize("op", OPS)

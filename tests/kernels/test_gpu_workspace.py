@@ -21,6 +21,7 @@ from tests.kernels.precisions import SINGLE_HALF, TENSOR
 pytestmark = pytest.mark.gpu
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("beta", [0, 1])
 @pytest.mark.parametrize("precision", TENSOR)
 @pytest.mark.parametrize("shape", SUITES["gemm"], ids=str)

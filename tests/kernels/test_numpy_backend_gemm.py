@@ -11,6 +11,7 @@ from tests.kernels.numpy_product_cases import OPS, check, normal
 from tests.kernels.precisions import SPLIT
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("op_a", OPS)
 @pytest.mark.parametrize("op_b", OPS)
@@ -86,6 +87,7 @@ def test_strides_do_not_matter(precision):
         check(x, y.conj(), precision=precision)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("alpha", [1, 0, -2.5, 1j, 0.3 - 0.7j])
 @pytest.mark.parametrize("beta", [0, 1, -1j, 0.1 + 3j])

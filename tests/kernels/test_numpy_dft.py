@@ -41,6 +41,7 @@ def row_errors(found: Array, exact: Array) -> Array:
     return np.linalg.norm(found - exact, axis=-1) / np.linalg.norm(exact, axis=-1)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("inverse", [False, True])
 @pytest.mark.parametrize("precision", OURS)
 @pytest.mark.parametrize("length", LENGTHS)
@@ -135,6 +136,7 @@ def test_what_is_not_finite_stays_in_its_row(rng: np.random.Generator, length: i
     np.testing.assert_array_equal(found[[0, 3]], plain[[0, 3]])
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
 @pytest.mark.parametrize("n", [None, 5, 12])
 @pytest.mark.parametrize("axis", [0, 1, -1])

@@ -78,6 +78,7 @@ def test_minus_infinity_is_exactly_zero(precision, columns):
     assert got[2, 0] == 1
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("level", [-200.0, -1e4, 200.0])
 @pytest.mark.parametrize("masked", [slice(None, TILE), slice(TILE, 2 * TILE)])

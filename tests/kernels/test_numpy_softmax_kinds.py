@@ -15,6 +15,7 @@ SMALLEST = {**softmax_cases.SMALLEST, "bf16": 2.0**-133}
 """A CPU has bf16's subnormal numbers."""
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("kind", REAL_KINDS)
 @pytest.mark.parametrize("output", REAL_KINDS)
 @pytest.mark.parametrize("columns", [5, TILE + 3])
@@ -52,6 +53,7 @@ def test_scale_and_power(columns, scale):
         np.testing.assert_allclose(real, exact, rtol=rtol, atol=atol)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("columns", [3, 40, TILE + 2, 2 * TILE + 1])
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])

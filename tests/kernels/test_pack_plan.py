@@ -28,6 +28,7 @@ def units(aside: Aside, plan: WgmmaPlan, k: int) -> list[tuple[int, int, int, in
     return found
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("blocks", [1, 7, 64, 132])
 @pytest.mark.parametrize(
     ("rows", "columns", "k", "batches"),
@@ -136,6 +137,7 @@ def test_loading_and_packing_never_wait_for_each_other(
     assert min(warps) >= len(every)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("blocks", [1, 7, 64, 132])
 @pytest.mark.parametrize("parts", [1, 2])
 @pytest.mark.parametrize(

@@ -55,6 +55,7 @@ def check(a: Array, b: Array, precision: str, op_a: str = "N", op_b: str = "N", 
         np.testing.assert_array_equal(found.view(np.uint8), expected.view(np.uint8))
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("op_a", OPS)
 @pytest.mark.parametrize("op_b", OPS)
@@ -65,6 +66,7 @@ def test_ops(precision: str, op_a: str, op_b: str) -> None:
     check(a, b, precision, op_a, op_b, alpha=0.5j)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("m_n_k", [(1, 1, 1), (1, 90, 333), (90, 1, 333), (1, 1, 500), (40, 30, 1)])
 @pytest.mark.parametrize("layout_a", LAYOUTS)

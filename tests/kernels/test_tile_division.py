@@ -53,6 +53,7 @@ def test_short_or_full_tiles_stay_whole() -> None:
     assert divide(864, 132, 128, 32) == Division(132, 792, 72, 70)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("tiles", [1, 7, 32, 128, 133, 204, 864, 4096])
 @pytest.mark.parametrize("steps", [3, 8, 13, 128, 512])
 @pytest.mark.parametrize("room", [None, 0, 3, 50])

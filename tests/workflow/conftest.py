@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from argand import Device, devices
+from shared_runs import TINY, finish_with_report, made_once, session_folder
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def device(request: pytest.FixtureRequest) -> Device:
     """The CPU, and a GPU where one answers: what streams through it is the same."""
     return next(device for device in devices() if device.backend == request.param)
+
+
+@pytest.fixture(scope="session")
+def tiny_run(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished run of `TINY` with its report: to read, or to copy."""
+
+    def make(folder: Path) -> None:
+        (folder / "study.yaml").write_text(TINY)
+        finish_with_report(root, folder)
+
+    return made_once(session_folder(tmp_path_factory) / "tiny-run", make)

@@ -24,6 +24,7 @@ def computed(one, precision="fp32"):
     return staged, implementation.compute(implementation.prepare(staged.operands))
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("geometry", ["linear", "planar"])
 @pytest.mark.parametrize("beam", [0, 7, 12, 24])
 @pytest.mark.parametrize("precision", ["fp64", "tf32", "bf16"])

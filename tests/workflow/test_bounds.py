@@ -74,6 +74,7 @@ def tensor_core(products, depth):
     return total
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("depth", [4, 8, 16])
 @pytest.mark.parametrize("k", [3, 64, 1000])
 @pytest.mark.parametrize("positive", [True, False])

@@ -31,6 +31,7 @@ def computed(one, staged, precision):
     return implementation.compute(implementation.prepare(staged.operands))
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("length", [1, 2, 13, 97, 130, 521, 563, 1000])
 @pytest.mark.parametrize("inverse", [False, True])

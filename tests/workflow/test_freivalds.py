@@ -161,6 +161,7 @@ def structured(kind, rng, m, k, n):
 KINDS = ["constant", "fourier", "integer", "lognormal", "rank one", "cancelling", "normal"]
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("shape", [(130, 1000, 70), (3, 64, 257), (97, 16, 1), (1, 300, 80)])

@@ -42,6 +42,7 @@ def test_ours_and_peers_verify(case, gpu):
         assert judged.verified, named
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("op_a", ["N", "T", "C"])
 @pytest.mark.parametrize("op_b", ["N", "T", "C"])
 @pytest.mark.parametrize("shared", [False, True])

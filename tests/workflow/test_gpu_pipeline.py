@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from fake_gpus import MACHINE
+from shared_runs import MEASURED, QUICK, TABLES
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +50,7 @@ import threading
 threading.Timer.start = lambda self: open("timers", "a").close()
 """
 """Says whether Snakemake has itself woken up a while later."""
-TIMED = ("results/records/ceilings.json", "results/records/growth.json")
+PRODUCTS = tuple(f"results/products/product-k{k}.h5" for k in (10, 11, 12))
 
 
 class Machine:
@@ -57,7 +58,7 @@ class Machine:
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.root, self.folder = root, folder
-        (folder / "sitecustomize.py").write_text(MACHINE)
+        (folder / "sitecustomize.py").write_text(MACHINE + QUICK)
         (folder / "study.yaml").write_text(STUDY)
 
     def start(self, *flags: str, **environ: str) -> subprocess.Popen[str]:
@@ -119,7 +120,7 @@ def machine(root: Path, tmp_path: Path) -> Machine:
 
 
 def test_gpu_jobs_run_together_each_with_its_own_device(machine: Machine) -> None:
-    done = machine.run()
+    done = machine.run(TABLES)
     assert done.returncode == 0, done.stderr
     spans = machine.spans()
     names = ["calibrate", "grade", *(f"run product-k{k}" for k in (10, 11, 12))]
@@ -134,8 +135,8 @@ def test_gpu_jobs_run_together_each_with_its_own_device(machine: Machine) -> Non
 
 
 def test_snakemake_looks_for_jobs_only_when_one_has_ended(machine: Machine) -> None:
-    (machine.folder / "sitecustomize.py").write_text(MACHINE + TIMERS)
-    done = machine.run(*TIMED)
+    (machine.folder / "sitecustomize.py").write_text(MACHINE + QUICK + TIMERS)
+    done = machine.run(*MEASURED)
     assert done.returncode == 0, done.stderr
     assert not (machine.folder / "timers").exists()
 
@@ -148,7 +149,7 @@ def test_snakemake_looks_for_jobs_only_when_one_has_ended(machine: Machine) -> N
 def test_on_one_gpu_they_run_one_after_another(
     machine: Machine, flags: tuple[str, ...], environ: dict[str, str]
 ) -> None:
-    done = machine.run(*TIMED, *flags, **environ)
+    done = machine.run(*MEASURED, *flags, **environ)
     assert done.returncode == 0, done.stderr
     spans = machine.spans()
     assert len(spans) == 2
@@ -159,14 +160,14 @@ def test_on_one_gpu_they_run_one_after_another(
 
 
 def test_a_run_that_is_killed_holds_no_device(machine: Machine) -> None:
-    with machine.start(*TIMED) as process:
+    with machine.start(*MEASURED) as process:
         deadline = time.monotonic() + 60
         while len(machine.leases()) < 2 and time.monotonic() < deadline:
             time.sleep(0.05)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
     assert [line["event"] for line in machine.leases()] == ["taken", "taken"]
-    done = machine.run(*TIMED)
+    done = machine.run(*MEASURED)
     assert done.returncode == 0, done.stderr
     again = [line for line in machine.leases()[2:] if line["event"] == "taken"]
     assert {line["gpus"][0]["uuid"] for line in again} == {"GPU-0000", "GPU-1000"}
@@ -174,9 +175,9 @@ def test_a_run_that_is_killed_holds_no_device(machine: Machine) -> None:
 
 
 def test_a_device_that_is_lost_fails_its_job_alone(machine: Machine) -> None:
-    (machine.folder / "sitecustomize.py").write_text(MACHINE + LOST)
+    (machine.folder / "sitecustomize.py").write_text(MACHINE + QUICK + LOST)
     (machine.folder / "lost").touch()
-    done = machine.run()
+    done = machine.run(TABLES, *PRODUCTS)
     assert done.returncode == 1
     named = (
         r"DeviceError: GPU (\d) \(GPU-(?:\1)000, fake\) of \S+ failed: CUDARuntimeError: cudaError"
@@ -187,7 +188,7 @@ def test_a_device_that_is_lost_fails_its_job_alone(machine: Machine) -> None:
     }  # fmt: skip
     products = machine.folder / "results" / "products"
     assert sorted(path.name for path in products.iterdir()) == ["product-k10.h5", "product-k12.h5"]
-    done = machine.run()
+    done = machine.run(TABLES, *PRODUCTS)
     assert done.returncode == 0, done.stderr
     assert (products / "product-k11.h5").exists()
     assert (machine.folder / "results" / "tables" / "performance.csv").exists()

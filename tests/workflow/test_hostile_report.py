@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-import subprocess
-import sys
 import urllib.parse
 from dataclasses import asdict
 from html.parser import HTMLParser
@@ -17,6 +15,7 @@ import h5py
 import numpy as np
 import pytest
 import yaml
+from shared_runs import finish_with_report, measured_as
 
 from workflow.config.loading import load_study
 from workflow.figures.style import new_axes, save
@@ -57,21 +56,14 @@ def study_of(file: Path, dataset: str) -> dict[str, Any]:
     return {"device": "cpu", "precisions": ["fp32"], "baselines": "none", "workloads": {"w": case}}
 
 
-def reported(folder: Path, root: Path, file: str, dataset: str) -> str:
+def reported(folder: Path, root: Path, measured: Path, file: str, dataset: str) -> str:
     """The report of a study of that file and dataset, made by Snakemake."""
     folder.mkdir()
     with h5py.File(folder / file, "w") as opened:
         opened[dataset] = np.ones((2, 2), np.complex64)
     (folder / "study.yaml").write_text(yaml.safe_dump(study_of(folder / file, dataset)))
-    command = [
-        sys.executable, "-m", "snakemake", "--snakefile", str(root / "Snakefile"), "--cores", "2",
-        "--config", "study=study.yaml", "--directory", str(folder),
-    ]  # fmt: skip
-    for more in ([], ["--report", str(folder / "results" / "report.html")]):
-        done = subprocess.run(
-            [*command, *more], capture_output=True, text=True, check=False, cwd=folder
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+    measured_as(folder, measured)
+    finish_with_report(root, folder)
     return (folder / "results" / "report.html").read_text()
 
 
@@ -82,9 +74,11 @@ def embedded(page: str) -> list[str]:
     return [content.decode("utf-8", "replace") for content in decoded]
 
 
-def test_a_report_shows_names_of_datasets_and_runs_none(tmp_path: Path, root: Path) -> None:
-    tame = reported(tmp_path / "tame", root, "in.h5", "x")
-    evil = reported(tmp_path / "evil", root, FILE, EVIL)
+def test_a_report_shows_names_of_datasets_and_runs_none(
+    tmp_path: Path, root: Path, tiny_run: Path
+) -> None:
+    tame = reported(tmp_path / "tame", root, tiny_run, "in.h5", "x")
+    evil = reported(tmp_path / "evil", root, tiny_run, FILE, EVIL)
     assert Tags(evil).shape() == Tags(tame).shape()
     parts = embedded(evil)
     assert len(parts) == len(embedded(tame)) > 4

@@ -6,6 +6,7 @@ import contextlib
 import csv
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -17,16 +18,14 @@ from pathlib import Path
 import psutil
 import pytest
 from rule_jobs import running_job
+from shared_runs import TABLES, TINY, measured_as
+
+from tests.covers import EXHAUSTIVE
 
 pytestmark = pytest.mark.slow
 
-TINY = """
-device: cpu
-precisions: [fp64, fp32, 3xtf32]
-workloads:
-  product: {kind: gemm, m: 8, n: 9, k: 10}
-  spectrum: {kind: dft, length: 12, batch: 3, precision: fp64}
-"""
+TARGETS = () if EXHAUSTIVE else (TABLES,)
+"""What runs that are disturbed are to make: everything, or all that their tables need."""
 
 
 class Project:
@@ -47,6 +46,11 @@ class Project:
     def run(self, *flags: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(self.command(*flags), capture_output=True, text=True, check=False)
 
+    def complete(self) -> None:
+        """Run it to its tables, with nothing by hand."""
+        done = self.run(*TARGETS)
+        assert done.returncode == 0, done.stderr
+
     def rows(self) -> list[dict[str, str]]:
         with (self.folder / "results" / "tables" / "performance.csv").open() as file:
             return list(csv.DictReader(file))
@@ -57,12 +61,19 @@ def project(root: Path, tmp_path: Path) -> Project:
     return Project(root, tmp_path, TINY)
 
 
-@pytest.fixture(scope="module")
-def finished(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    project = Project(root, tmp_path_factory.mktemp("finished"), TINY)
-    done = project.run()
-    assert done.returncode == 0, done.stderr
+@pytest.fixture
+def measured(project: Project, tiny_run: Path) -> Project:
+    """A project in whose folder only the device's measurements are."""
+    measured_as(project.folder, tiny_run)
     return project
+
+
+@pytest.fixture(scope="module")
+def finished(root: Path, tmp_path_factory: pytest.TempPathFactory, tiny_run: Path) -> Project:
+    """A copy of the finished run, for the tests of this module to change."""
+    folder = tmp_path_factory.mktemp("finished")
+    shutil.copytree(tiny_run, folder, dirs_exist_ok=True)
+    return Project(root, folder, TINY)
 
 
 def test_dry_run_says_what_would_be_done_and_writes_nothing(project: Project) -> None:
@@ -132,23 +143,22 @@ def test_an_edited_kernel_runs_again(root: Path, finished: Project, tmp_path: Pa
     assert "would do  stage" not in planned
 
 
-def test_killed_and_started_again(project: Project, finished: Project) -> None:
+def test_killed_and_started_again(measured: Project, finished: Project) -> None:
     """Kill -9 in the middle; the same command finishes, with nothing by hand."""
     with subprocess.Popen(
-        project.command(), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        measured.command(*TARGETS), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         start_new_session=True,
     ) as process:  # fmt: skip
-        staged = project.folder / "results" / "staged"
+        staged = measured.folder / "results" / "staged"
         deadline = time.monotonic() + 60
         while not list(staged.glob("*.h5")) and time.monotonic() < deadline:
             time.sleep(0.05)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     assert list(staged.glob("*.h5")), "nothing was staged within a minute"
-    assert not (project.folder / "results" / "tables" / "performance.csv").exists()
-    done = project.run()
-    assert done.returncode == 0, done.stderr
-    assert results_of(project) == results_of(finished)
+    assert not (measured.folder / "results" / "tables" / "performance.csv").exists()
+    measured.complete()
+    assert results_of(measured) == results_of(finished)
 
 
 def results_of(project: Project) -> list[dict[str, str]]:
@@ -163,7 +173,7 @@ def results_of(project: Project) -> list[dict[str, str]]:
 def end_job(project: Project, rule: str, number: signal.Signals) -> str:
     """Run until a job of a rule is there, end it, and wait for Snakemake: what it says."""
     with subprocess.Popen(
-        project.command(), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+        project.command(*TARGETS), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     ) as process:
         os.kill(running_job(project.folder, rule, 60), number)
         said = process.communicate()[1]
@@ -172,38 +182,37 @@ def end_job(project: Project, rule: str, number: signal.Signals) -> str:
 
 
 def test_a_job_that_is_ended_fails_alone_and_the_same_command_completes(
-    project: Project, finished: Project
+    measured: Project, finished: Project
 ) -> None:
     """Kill -9 of one job, SIGTERM of another; then the tables of an undisturbed run."""
     for rule, number in (("run", signal.SIGKILL), ("stage", signal.SIGTERM)):
-        for staged in (project.folder / "results" / "staged").glob("*.h5"):
+        for staged in (measured.folder / "results" / "staged").glob("*.h5"):
             staged.unlink()  # so that staging has something to do again
-        said = end_job(project, rule, number)
+        said = end_job(measured, rule, number)
         assert re.search(rf"\] +{rule} +\w+ .* FAILED ", said), said
-        assert not (project.folder / "results" / "tables" / "performance.csv").exists()
-    done = project.run()
-    assert done.returncode == 0, done.stderr
-    assert results_of(project) == results_of(finished)
-    assert not list((project.folder / "results").rglob("*.part"))
+        assert not (measured.folder / "results" / "tables" / "performance.csv").exists()
+    measured.complete()
+    assert results_of(measured) == results_of(finished)
+    assert not list((measured.folder / "results").rglob("*.part"))
 
 
-def test_a_damaged_staged_file_is_an_error_that_names_it(project: Project) -> None:
-    assert project.run("--until", "stage").returncode == 0
-    staged = project.folder / "results" / "staged" / "product.h5"
+def test_a_damaged_staged_file_is_an_error_that_names_it(measured: Project) -> None:
+    staged = measured.folder / "results" / "staged" / "product.h5"
+    assert measured.run("results/staged/product.h5").returncode == 0
     stat = staged.stat()
     staged.write_bytes(staged.read_bytes()[:-200])
     os.utime(staged, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    done = project.run("--rerun-triggers", "mtime")
+    done = measured.run("results/products/product.h5", "--rerun-triggers", "mtime")
     assert done.returncode != 0
     assert "staged/product.h5: missing, truncated or damaged" in done.stderr
-    assert not (project.folder / "results" / "products" / "product.h5").exists()
+    assert not (measured.folder / "results" / "products" / "product.h5").exists()
 
 
 @contextlib.contextmanager
 def running(project: Project) -> Iterator[tuple[subprocess.Popen[str], psutil.Process]]:
     """A run whose job is halted in the middle, and that job; both are let end with the block."""
     with (project.folder / "said").open("w") as said, subprocess.Popen(
-        project.command(), stderr=said, stdout=said, text=True
+        project.command(*TARGETS), stderr=said, stdout=said, text=True
     ) as process:  # fmt: skip
         job = psutil.Process(running_job(project.folder, "run", 60))
         job.suspend()
@@ -217,32 +226,31 @@ def running(project: Project) -> Iterator[tuple[subprocess.Popen[str], psutil.Pr
                 process.kill()
 
 
-def test_two_runs_on_one_folder(project: Project) -> None:
+def test_two_runs_on_one_folder(measured: Project) -> None:
     """Two real ones: the second begins, names the first and ends; the first is not disturbed."""
-    with running(project) as (first, job):
-        staged = project.folder / "results" / "staged" / "product.h5"
+    with running(measured) as (first, job):
+        staged = measured.folder / "results" / "staged" / "product.h5"
         before = staged.stat().st_mtime_ns
-        second = project.run("--forceall")
+        second = measured.run("--forceall")
         assert second.returncode != 0
         user = psutil.Process(first.pid).username()
         held = rf"process {first.pid} of {user} on {re.escape(socket.gethostname())}, since 20\S+ "
         assert re.search(rf"results: another run \({held}\S+\) works here", second.stderr)
         assert job.is_running()
         assert staged.stat().st_mtime_ns == before
-    assert first.returncode == 0, (project.folder / "said").read_text()
-    assert all(row["verified"] == "true" for row in project.rows())
+    assert first.returncode == 0, (measured.folder / "said").read_text()
+    assert all(row["verified"] == "true" for row in measured.rows())
 
 
 def test_a_killed_run_gives_the_folder_back_though_its_job_goes_on(
-    project: Project, finished: Project
+    measured: Project, finished: Project
 ) -> None:
-    with running(project) as (first, job):
+    with running(measured) as (first, job):
         first.kill()
         first.wait()
-        done = project.run()
-        assert done.returncode == 0, done.stderr
+        measured.complete()
         assert job.is_running()
-    assert results_of(project) == results_of(finished)
+    assert results_of(measured) == results_of(finished)
 
 
 def test_a_pipe_in_the_place_of_the_lock(project: Project) -> None:
@@ -303,17 +311,18 @@ __definitions__: ["import pathlib; pathlib.Path({str(planted)!r}).touch()"]
     assert not (tmp_path / "results").exists()
 
 
-@pytest.mark.parametrize(
-    ("study", "message"),
-    [
-        ("workloads: {}", "the study is empty"),
-        ("device: cpu", "the study is empty"),
-        (TINY.replace("m: 8", "mm: 8"), "unknown key"),
-        (TINY.replace("kind: gemm", "kind: gem"), "did you mean 'gemm'"),
-        (TINY.replace("3xtf32", "fp8"), "fp8"),
-        (TINY.replace("m: 8", "m: [8"), "not valid YAML"),
-    ],
-)
+MISTAKES = [
+    ("workloads: {}", "the study is empty"),
+    (TINY.replace("m: 8", "mm: 8"), "unknown key"),
+    (TINY.replace("m: 8", "m: [8"), "not valid YAML"),
+    ("device: cpu", "the study is empty"),
+    (TINY.replace("kind: gemm", "kind: gem"), "did you mean 'gemm'"),
+    (TINY.replace("3xtf32", "fp8"), "fp8"),
+]
+"""Of the whole study, of a key and of the file; then more that the tests of the check have too."""
+
+
+@pytest.mark.parametrize(("study", "message"), MISTAKES if EXHAUSTIVE else MISTAKES[:3])
 def test_a_mistake_is_a_message_before_any_job(
     root: Path, tmp_path: Path, study: str, message: str
 ) -> None:

@@ -2,15 +2,16 @@
 
 import json
 import re
-import subprocess
-import sys
+import shutil
 from pathlib import Path
 
 import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
+from shared_runs import finish_with_report, made_once, session_folder
 
+from tests.covers import EXHAUSTIVE
 from workflow.records import Record
 from workflow.tables.study import write_performance
 
@@ -25,17 +26,16 @@ WAIT_S = 20
 
 
 @pytest.fixture(scope="session")
-def finished(root, tmp_path_factory):
-    """The folder of a finished tiny study and its report."""
-    folder = tmp_path_factory.mktemp("study")
-    command = [
-        sys.executable, "-m", "snakemake", "--snakefile", str(root / "Snakefile"), "--cores", "2",
-        "--config", f"study={root}/config/test.yaml", "--directory", str(folder),
-    ]  # fmt: skip
-    for more in ([], ["--report", str(folder / "results" / "report.html")]):
-        done = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-    return folder
+def finished(root, tmp_path_factory, tiny_run):
+    """The folder of a finished run with its report; of every kind of workload where all is run."""
+
+    def make(folder):
+        shutil.copy(root / "config" / "test.yaml", folder / "study.yaml")
+        finish_with_report(root, folder)
+
+    if not EXHAUSTIVE:
+        return tiny_run
+    return made_once(session_folder(tmp_path_factory) / "run-of-every-kind", make)
 
 
 @pytest.fixture

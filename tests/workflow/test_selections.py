@@ -24,6 +24,7 @@ SELECTIONS: list[Any] = [
 ]
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("entries", SELECTIONS)
 @pytest.mark.parametrize("chunks", [None, (1, 5, 40), (6, 1, 8)])
 @pytest.mark.parametrize("most", [1, 7, 64, 10_000])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,8 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rule_jobs import running_job
+from shared_runs import TABLES, made_once, measured_as, session_folder
 from slurm_project import CLOCK
 
+from tests.covers import EXHAUSTIVE
 from workflow.storage.datasets import DataError
 from workflow.storage.products import read_product
 
@@ -36,6 +39,10 @@ class Project:
 
     def __init__(self, root: Path, folder: Path, shards: int) -> None:
         self.root, self.folder, self.results = root, folder, folder / "results"
+        self.targets: tuple[str, ...] = ()
+        if not EXHAUSTIVE:  # all but figures
+            products = [f"results/products/{name}.h5" for name in ("beams", "chance")]
+            self.targets = (TABLES, *products, *["results/tables/shards.csv"] * (shards > 1))
         more = f", shards: {shards}" if shards > 1 else ""
         (folder / "study.yaml").write_text(STUDY.format(more=more))
 
@@ -43,7 +50,7 @@ class Project:
         command = [
             sys.executable, "-m", "snakemake", "--snakefile", str(self.root / "Snakefile"),
             "--cores", "2", "--config", f"study={self.folder / 'study.yaml'}",
-            "--directory", str(self.folder), *flags,
+            "--directory", str(self.folder), *self.targets, *flags,
         ]  # fmt: skip
         return subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
@@ -71,21 +78,33 @@ class Project:
         ]
 
 
-@pytest.fixture(scope="module")
-def whole(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    project = Project(root, tmp_path_factory.mktemp("whole"), 1)
-    project.run()
-    return project
+def finished(root: Path, factory: pytest.TempPathFactory, measured: Path, shards: int) -> Project:
+    """A finished run in so many shards, made once, to read."""
+
+    def make(folder: Path) -> None:
+        measured_as(folder, measured)
+        Project(root, folder, shards).run()
+
+    made_once(session_folder(factory) / f"beams-{shards}", make)
+    return Project(root, session_folder(factory) / f"beams-{shards}", shards)
 
 
 @pytest.fixture(scope="module")
-def sharded(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    project = Project(root, tmp_path_factory.mktemp("sharded"), 3)
-    project.run()
-    return project
+def whole(root: Path, tmp_path_factory: pytest.TempPathFactory, tiny_run: Path) -> Project:
+    return finished(root, tmp_path_factory, tiny_run, 1)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
+def sharded(
+    root: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, tiny_run: Path
+) -> Project:
+    """A copy of its own for each test."""
+    original = finished(root, tmp_path_factory, tiny_run, 3)
+    shutil.copytree(original.folder, tmp_path / "sharded")
+    return Project(root, tmp_path / "sharded", 3)
+
+
+@pytest.fixture
 def undisturbed(sharded: Project) -> list[dict[str, str]]:
     return sharded.judged()
 
@@ -132,11 +151,18 @@ def test_a_source_that_is_lost_is_an_error_and_made_again(
 
 @pytest.mark.parametrize("rule", ["run", "verify"])
 def test_a_killed_job_of_a_shard(
-    rule: str, root: Path, tmp_path: Path, whole: Project, undisturbed: list[dict[str, str]]
+    rule: str,
+    root: Path,
+    tmp_path: Path,
+    whole: Project,
+    undisturbed: list[dict[str, str]],
+    tiny_run: Path,
 ) -> None:
-    project = Project(root, tmp_path, 3)
+    (tmp_path / "killed").mkdir()
+    project = Project(root, tmp_path / "killed", 3)
+    measured_as(project.folder, tiny_run)
     with project.start() as process:
-        os.kill(running_job(tmp_path, rule), signal.SIGKILL)
+        os.kill(running_job(project.folder, rule), signal.SIGKILL)
         process.communicate()
     assert process.returncode == 1
     assert not (project.results / "products" / "beams.h5").exists()

@@ -15,6 +15,7 @@ from pathlib import Path
 import mini_slurm
 import pytest
 from mini_slurm import NODES, MiniSlurm, wait_for
+from shared_runs import QUICK, TABLES, measured_as
 from slurm_project import WHY_NOT, Project
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)]
@@ -25,7 +26,9 @@ workloads:
   product: {kind: gemm, m: 8, n: 9, k: 10}
 """
 TWO = f"{ONE}  spectrum: {{kind: dft, length: 12, batch: 3, precision: fp64}}\n"
-MACHINE = """
+MACHINE = (
+    QUICK
+    + """
 import json, os, sys, time
 from pathlib import Path
 from argand.device import cpu
@@ -50,6 +53,7 @@ def resolve(name):
 
 job_device.resolve = resolve
 """
+)
 
 
 @pytest.fixture(scope="module")
@@ -59,13 +63,16 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MiniSlurm]:
 
 
 @pytest.fixture(scope="module")
-def expected(root: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
+def expected(
+    root: Path, tmp_path_factory: pytest.TempPathFactory, tiny_run: Path
+) -> list[dict[str, str]]:
     """The table of an undisturbed run on this machine, on one core as each job of Slurm has."""
     project = Project(root, tmp_path_factory.mktemp("local"), dict(os.environ), TWO, MACHINE)
+    measured_as(project.folder, tiny_run)
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cores)})
     try:
-        process = project.start("--cores", "1")
+        process = project.start("--cores", "1", TABLES)
     finally:
         os.sched_setaffinity(0, cores)
     project.finish(process)
@@ -86,9 +93,12 @@ def project(root: Path, tmp_path: Path, slurm: MiniSlurm) -> Iterator[Project]:
     slurm.restore()
 
 
-def held_run(project: Project, slurm: MiniSlurm) -> tuple[subprocess.Popen[bytes], str]:
+def held_run(
+    project: Project, slurm: MiniSlurm, measured: Path
+) -> tuple[subprocess.Popen[bytes], str]:
     """Start the study and stop in the middle of a run job: Snakemake, and the job's number."""
-    process = project.submit()
+    measured_as(project.folder, measured)
+    process = project.submit(TABLES)
     wait_for("operands are staged", lambda: list(project.results.glob("staged/*.h5")))
     (project.folder / "hold").touch()
     wait_for(
@@ -110,7 +120,7 @@ def test_gpu_jobs_run_on_both_nodes_each_with_its_own_device(
     (project.folder / "study.yaml").write_text(TWO)
     gres = ("growth_of_errors:gpu=0", "growth_of_errors:gres=gpu:1")  # the other way to ask
     (project.folder / "hold").touch()
-    process = project.submit("--set-resources", *gres)
+    process = project.submit(TABLES, "--set-resources", *gres)
     wait_for("two run jobs are there", lambda: len(slurm.jobs("R", "rule_run")) == 2, 120)
     (project.folder / "hold").unlink()
     said = project.finish(process)
@@ -132,10 +142,14 @@ def test_gpu_jobs_run_on_both_nodes_each_with_its_own_device(
 
 @pytest.mark.parametrize("lost", ["daemon", "node"])
 def test_a_node_that_is_lost_in_mid_job(
-    project: Project, slurm: MiniSlurm, expected_one: list[dict[str, str]], lost: str
+    project: Project,
+    slurm: MiniSlurm,
+    expected_one: list[dict[str, str]],
+    lost: str,
+    tiny_run: Path,
 ) -> None:
     """Slurm does the job again on the other node; where only the daemon died, beside the first."""
-    process, job = held_run(project, slurm)
+    process, job = held_run(project, slurm, tiny_run)
     node = slurm.node_of(job)
     (slurm.kill_daemon if lost == "daemon" else slurm.kill_node)(node)
     wait_for(
@@ -152,29 +166,29 @@ def test_a_node_that_is_lost_in_mid_job(
 
 
 def test_scancel_fails_one_job_and_the_same_command_completes(
-    project: Project, slurm: MiniSlurm, expected_one: list[dict[str, str]]
+    project: Project, slurm: MiniSlurm, expected_one: list[dict[str, str]], tiny_run: Path
 ) -> None:
-    process, job = held_run(project, slurm)
+    process, job = held_run(project, slurm, tiny_run)
     slurm.call("scancel", job)
     (project.folder / "hold").unlink()
     said = project.finish(process, status=1)
     assert " FAILED  TerminatedError: the job was asked to end (SIGTERM)" in said
     assert not list(project.results.rglob("*.part"))
     assert not (project.results / "tables" / "performance.csv").exists()
-    project.finish(project.submit())
+    project.finish(project.submit(TABLES))
     assert project.rows() == expected_one
 
 
 def test_a_job_of_a_killed_snakemake_puts_nothing_into_the_next_ones_results(
-    project: Project, slurm: MiniSlurm, expected_one: list[dict[str, str]]
+    project: Project, slurm: MiniSlurm, expected_one: list[dict[str, str]], tiny_run: Path
 ) -> None:
     """Kill -9 of Snakemake; its job outlasts the same command, and is then ended by our check."""
     (project.folder / "study.yaml").write_text(f"keep_runs: true{ONE}")
-    process, job = held_run(project, slurm)
+    process, job = held_run(project, slurm, tiny_run)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     (project.folder / "hold").write_text(job)
-    project.finish(project.submit())
+    project.finish(project.submit(TABLES))
     assert project.rows() == expected_one
     run = project.results / "runs" / "product.h5"
     written = run.stat().st_mtime_ns

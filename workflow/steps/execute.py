@@ -20,7 +20,7 @@ from workflow.steps.streaming import exceeds, limited_device_memory, memory_for,
 from workflow.storage.datasets import Result, RunWriter, write_run
 from workflow.storage.memory import machine_memory
 from workflow.storage.staged import StagedFile, open_staged
-from workflow.timing import Timing, measure, rotations, with_allocations
+from workflow.timing import REPEATS, Timing, measure, rotations, with_allocations
 from workflow.versions import timestamp, versions
 from workflow.workloads.base import Workload
 
@@ -217,10 +217,10 @@ def _time(
     would hide what the kernels of two libraries differ in.
     """
     size = sum(value.nbytes for value in operands.values() if _moves(value))
-    copies = [resident]
-    copies += [
-        upload(operands, device, copy=True) for _ in range(rotations(device, size, allocated) - 1)
-    ]
+    wanted = rotations(device, size, allocated)
+    if device.backend == "cpu":
+        wanted = min(wanted, REPEATS)  # no more are called; a GPU's energy takes further calls
+    copies = [resident, *(upload(operands, device, copy=True) for _ in range(wanted - 1))]
     calls = [partial(implementation.compute, inputs) for inputs in copies]
     return measure(calls, device, held=True)
 

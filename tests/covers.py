@@ -1,0 +1,94 @@
+"""Pairwise covers: which combinations of parameters the short run takes, and which the exhaustive.
+
+Most faults show for one value or for a pair of values, so `make test` runs as few combinations as
+hold every pair; ``ARGAND_TESTS=all`` (`make test-all`) runs all of them. Both read the same lists.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from heapq import heapify, heapreplace
+from itertools import combinations
+from typing import Any, TypeVar
+
+import pytest
+
+RUNS = {"short": False, "all": True}
+T = TypeVar("T")
+
+
+def is_exhaustive(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether ``ARGAND_TESTS`` asks for all; raises ValueError for a word that is not in `RUNS`."""
+    word = environ.get("ARGAND_TESTS", "short")
+    if word not in RUNS:
+        raise ValueError(f"ARGAND_TESTS must be one of {list(RUNS)}, got {word!r}")
+    return RUNS[word]
+
+
+EXHAUSTIVE = is_exhaustive()
+
+
+def fields_of(row: Any) -> Mapping[str, Hashable]:
+    """What a row is covered by: the fields of a dataclass, the items of a mapping."""
+    if is_dataclass(row):
+        return {field.name: getattr(row, field.name) for field in fields(row)}
+    return dict(row)
+
+
+def cover(
+    rows: Sequence[T],
+    features: Callable[[T], Mapping[str, Hashable]] = fields_of,
+    strength: int = 2,
+) -> list[T]:
+    """The rows, in their order, that hold every combination of features that any row holds.
+
+    A combination is that of ``strength`` features. Greedy: each row chosen holds the most that
+    are not held yet, the first of equals; so the cover is small, though not the smallest.
+    """
+    held = [set(combinations(sorted(features(row).items(), key=_name), strength)) for row in rows]
+    missing = set().union(*held)
+    heap = [(-len(parts), index) for index, parts in enumerate(held)]
+    heapify(heap)
+    chosen = []
+    while missing:
+        _, index = heap[0]
+        gain = len(held[index] & missing)
+        if heapreplace(heap, (-gain, index))[0] == -gain:  # no estimate of another is larger
+            chosen.append(index)
+            missing -= held[index]
+    return [rows[index] for index in sorted(chosen)]
+
+
+def _name(item: tuple[str, Hashable]) -> str:
+    return item[0]
+
+
+def covered(
+    rows: Iterable[T],
+    features: Callable[[T], Mapping[str, Hashable]] = fields_of,
+    strength: int = 2,
+) -> list[T]:
+    """All rows in the exhaustive run, else their `cover`."""
+    return list(rows) if EXHAUSTIVE else cover(list(rows), features, strength)
+
+
+def split_items(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
+    """Tests to run and tests to leave out, of those that are marked ``pairwise``.
+
+    The features of a test are its parameters, each the one object that its list holds.
+    """
+    groups: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("pairwise"):
+            groups[item.nodeid.partition("[")[0]].append(item)
+    chosen = {item for group in groups.values() for item in cover(group, _parameters)}
+    left = [item for group in groups.values() for item in group if item not in chosen]
+    out = set(left)
+    return [item for item in items if item not in out], left
+
+
+def _parameters(item: pytest.Item) -> Mapping[str, Hashable]:
+    return {name: id(value) for name, value in item.callspec.params.items()}  # type: ignore[attr-defined]
