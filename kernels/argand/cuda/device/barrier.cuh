@@ -3,7 +3,8 @@
 #include "copy.cuh"
 
 __device__ __forceinline__ void barrier_init(uint32 barrier, uint32 arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals)
+                 : "memory");
 }
 
 // Makes initialised barriers visible to the copy engine.

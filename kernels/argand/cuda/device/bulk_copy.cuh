@@ -2,13 +2,13 @@
 #pragma once
 #include "barrier.cuh"
 
-// Counted by the barrier. Without a hint that the second level should drop what was read: with one the
-// engine was slower on an H200.
+// Counted by the barrier. Without a hint that the second level should drop what was read: with one
+// the engine was slower on an H200.
 __device__ __forceinline__ void copy_bulk(uint32 target, const void* source, uint32 bytes,
                                           uint32 barrier) {
     asm volatile(
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-            target),
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+            "r"(target),
         "l"(source), "r"(bytes), "r"(barrier)
         : "memory");
 }

@@ -6,8 +6,8 @@ __device__ __forceinline__ float2 complex_product(float2 x, float2 y) {
     return {x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x};
 }
 
-// alpha x + beta C for one element; C is read only where beta is not 0, and alpha = 1 leaves infinities
-// as they are. `args` are those of any kernel that has alpha and beta.
+// alpha x + beta C for one element; C is read only where beta is not 0, and alpha = 1 leaves
+// infinities as they are. `args` are those of any kernel that has alpha and beta.
 template <typename Arguments>
 __device__ __forceinline__ float2 scale_and_add(const Arguments& args, float2 x, const float2* c) {
     if (args.alpha_re != 1.0f || args.alpha_im != 0.0f) {

@@ -22,7 +22,9 @@ __device__ __forceinline__ void copy_async(void* target, const void* source, int
     }
 }
 
-__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+__device__ __forceinline__ void commit_copies() {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
 
 // Returns when at most `Pending` of this thread's latest groups are under way.
 template <int Pending>

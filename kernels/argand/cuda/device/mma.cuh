@@ -1,9 +1,9 @@
 // Tensor-core products of a warp: 16 rows of A, 8 columns of B, fp32 accumulators.
 //
 // Lane l holds of A the rows l / 4 and l / 4 + 8 and of B the column l / 4. Along k the instruction
-// fixes which slots a lane holds, but not which k stands in which slot, as long as A and B agree. So
-// both sides put k = l % 4 + 4 j, in order of j, into their slots: reads of shared memory that are
-// free of bank conflicts, whatever the format.
+// fixes which slots a lane holds, but not which k stands in which slot, as long as A and B agree.
+// So both sides put k = l % 4 + 4 j, in order of j, into their slots: reads of shared memory that
+// are free of bank conflicts, whatever the format.
 //
 // Source of the layouts: PTX ISA, warp-level matrix fragments for mma.m16n8k8 and mma.m16n8k16.
 #pragma once
@@ -14,8 +14,8 @@ template <Operand operand>
 constexpr int kMmaDepth = operand == Operand::tf32 ? 8 : 16;
 
 template <Operand operand>
-__device__ __forceinline__ void mma(float (&d)[4], const uint32 (&upper)[2], const uint32 (&lower)[2],
-                                    const uint32 (&b)[2]);
+__device__ __forceinline__ void mma(float (&d)[4], const uint32 (&upper)[2],
+                                    const uint32 (&lower)[2], const uint32 (&b)[2]);
 
 template <>
 __device__ __forceinline__ void mma<Operand::tf32>(float (&d)[4], const uint32 (&upper)[2],

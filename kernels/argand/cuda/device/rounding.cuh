@@ -71,8 +71,8 @@ __device__ __forceinline__ float remainder_after(float term, float x) {
     return is_finite(term) ? x - term : 0.0f;
 }
 
-// The terms of one number in tf32. The last keeps the low bits that the tensor core ignores: dropping
-// them would cost as much as rounding.
+// The terms of one number in tf32. The last keeps the low bits that the tensor core ignores:
+// dropping them would cost as much as rounding.
 template <int Terms, Rounding first, Rounding second>
 __device__ __forceinline__ void split_to_tf32(float x, uint32 (&terms)[Terms]) {
     static_assert(Terms == 1 || Terms == 2, "a number is one term or two");

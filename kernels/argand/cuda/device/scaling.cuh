@@ -2,8 +2,8 @@
 #pragma once
 #include "types.cuh"
 
-// The exponent s for a line whose largest finite magnitude has these fp32 bits: 2^s times it lies in
-// [2^14, 2^15). 0 for a line of zeros; within +-126, so that 2^s is a normal number.
+// The exponent s for a line whose largest finite magnitude has these fp32 bits: 2^s times it lies
+// in [2^14, 2^15). 0 for a line of zeros; within +-126, so that 2^s is a normal number.
 __device__ __forceinline__ int scale_exponent(uint32 largest_bits) {
     if (largest_bits == 0) return 0;
     // frexp's exponent is the biased one minus 126; a subnormal's is so low that s is 126 anyway.

@@ -18,7 +18,10 @@ __device__ __forceinline__ uint4 load_words(uint32 address) {
 
 __device__ __forceinline__ float2 load_shared_8(uint32 address) {
     float2 x;
-    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(address) : "memory");
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
+                 : "=f"(x.x), "=f"(x.y)
+                 : "r"(address)
+                 : "memory");
     return x;
 }
 
@@ -37,7 +40,10 @@ __device__ __forceinline__ void store_shared_16(uint32 address, uint32 x, uint32
 
 __device__ __forceinline__ double2 load_shared_pair(uint32 address) {
     double2 x;
-    asm volatile("ld.shared.v2.f64 {%0, %1}, [%2];" : "=d"(x.x), "=d"(x.y) : "r"(address) : "memory");
+    asm volatile("ld.shared.v2.f64 {%0, %1}, [%2];"
+                 : "=d"(x.x), "=d"(x.y)
+                 : "r"(address)
+                 : "memory");
     return x;
 }
 

@@ -29,12 +29,12 @@ __device__ __forceinline__ void copy_box(uint32 target, const TensorMap& map, ui
         : "memory");
 }
 
-// Results are not read again soon: they should not displace operands from the second-level cache. (The
-// policy that createpolicy.fractional.L2::evict_first gives for all of an access.)
+// Results are not read again soon: they should not displace operands from the second-level cache.
+// (The policy that createpolicy.fractional.L2::evict_first gives for all of an access.)
 constexpr unsigned long long kEvictFirst = 0x12f0000000000000ull;
 
-// The other way: a box in shared memory to global memory, clipped at the tensor's edges. The stores of
-// one thread form groups in order.
+// The other way: a box in shared memory to global memory, clipped at the tensor's edges. The stores
+// of one thread form groups in order.
 __device__ __forceinline__ void store_box(const TensorMap& map, uint32 source, int x, int y, int z,
                                           bool condition) {
     // A predicate and not a branch: products may be under way.
@@ -50,7 +50,8 @@ __device__ __forceinline__ void commit_stores() {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-// Returns when all but the latest `Pending` groups of this thread have been read from shared memory.
+// Returns when all but the latest `Pending` groups of this thread have been read from shared
+// memory.
 template <int Pending>
 __device__ __forceinline__ void wait_stores_read() {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory");

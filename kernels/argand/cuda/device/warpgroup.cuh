@@ -36,9 +36,9 @@ __device__ __forceinline__ void claim_registers() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
-// Describes a K-major tile in shared memory whose lines of `LineBytes` (32, 64 or 128) the copy engine
-// has swizzled; the tile begins at a multiple of 8 lines. Bits 0-13: address / 16; 32-45: bytes from
-// 8 lines to the next 8, / 16; 62-63: the swizzle (PTX ISA, matrix descriptor).
+// Describes a K-major tile in shared memory whose lines of `LineBytes` (32, 64 or 128) the copy
+// engine has swizzled; the tile begins at a multiple of 8 lines. Bits 0-13: address / 16; 32-45:
+// bytes from 8 lines to the next 8, / 16; 62-63: the swizzle (PTX ISA, matrix descriptor).
 template <int LineBytes>
 __device__ __forceinline__ constexpr uint64 describe_tile(uint32 address) {
     static_assert(LineBytes == 32 || LineBytes == 64 || LineBytes == 128, "a swizzle's width");

@@ -44,7 +44,8 @@ __device__ __forceinline__ void largest_magnitudes(const ScanSource& source, int
         if (line < source.lines) {
 #pragma unroll 8
             for (int64 at = warp; at < source.k; at += kScanWarps) {
-                found = max(found, larger_part(x[line * source.line_stride + at * source.k_stride]));
+                found =
+                    max(found, larger_part(x[line * source.line_stride + at * source.k_stride]));
             }
         }
         parts[warp][lane] = found;

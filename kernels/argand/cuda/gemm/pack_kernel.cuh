@@ -1,10 +1,11 @@
 // Operands in planes for the wgmma family: rounded, split, scaled, k contiguous.
 //
-// A source is a complex matrix of lines (rows of A, columns of B) by k, any strides, in batches; one
-// launch packs one or two. A block reads a tile of 4096 numbers. A precision that scales needs each
-// line's largest magnitude first: the blocks of a strip of lines keep their tiles until all of them
-// have looked, so that the source is read once. The fewer lines a strip has, the fewer blocks wait for
-// each other. Where they would not all run at once, a launch before this one has looked (absmax_scan.cuh).
+// A source is a complex matrix of lines (rows of A, columns of B) by k, any strides, in batches;
+// one launch packs one or two. A block reads a tile of 4096 numbers. A precision that scales needs
+// each line's largest magnitude first: the blocks of a strip of lines keep their tiles until all of
+// them have looked, so that the source is read once. The fewer lines a strip has, the fewer blocks
+// wait for each other. Where they would not all run at once, a launch before this one has looked
+// (absmax_scan.cuh).
 #pragma once
 #include "device/clock.cuh"
 #include "pack_tile.cuh"
@@ -18,8 +19,8 @@ struct PackPlace {
     int64 batch, base, first_line;
 
     __device__ __forceinline__ PackPlace(const PackArguments& args, uint32 first) {
-        // Read each time: nothing of it is kept while others are waited for, as there are no registers
-        // to spare.
+        // Read each time: nothing of it is kept while others are waited for, as there are no
+        // registers to spare.
         uint32 block;
         asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
         block -= first;
@@ -36,8 +37,8 @@ struct PackPlace {
 };
 
 // Tells the other blocks of the strip what this one found in its tile, and waits for them: `found`
-// then holds the lines' largest magnitudes. A block whose patience ends looks for itself, so that it
-// never depends on others being under way.
+// then holds the lines' largest magnitudes. A block whose patience ends looks for itself, so that
+// it never depends on others being under way.
 template <PackPlan plan>
 __device__ __forceinline__ void agree(const PackArguments& args, const PackPlace<plan>& place,
                                       uint32* found) {
@@ -71,7 +72,8 @@ __device__ __forceinline__ void agree(const PackArguments& args, const PackPlace
 
 // The last block of a strip to have agreed leaves zeros for the next launch. One warp.
 template <PackPlan plan>
-__device__ __forceinline__ void leave_strip(const PackArguments& args, const PackPlace<plan>& place) {
+__device__ __forceinline__ void leave_strip(const PackArguments& args,
+                                            const PackPlace<plan>& place) {
     const int lane = threadIdx.x % kWarp;
     uint32 before = 0;
     if (lane == 0) before = atomicAdd(&args.arrived[place.strip].y, 1u);
@@ -81,12 +83,13 @@ __device__ __forceinline__ void leave_strip(const PackArguments& args, const Pac
     if (lane == 0) args.arrived[place.strip] = {0, 0};
 }
 
-// How many k make 16 bytes of a plane, and which ones: in tf32's planes slots 0 to 3 of eight hold the
-// even k, 4 to 7 the odd (sm90_fragments.cuh).
+// How many k make 16 bytes of a plane, and which ones: in tf32's planes slots 0 to 3 of eight hold
+// the even k, 4 to 7 the odd (sm90_fragments.cuh).
 template <PackPlan plan>
 struct Chunk {
     static constexpr int kCount = plan.operand == Operand::tf32 ? 4 : 8;
-    static constexpr int kStep = 2 * kCount;  // k of an instruction, of which all terms are side by side
+    static constexpr int kStep =
+        2 * kCount;  // k of an instruction, of which all terms are side by side
 
     // Where k of a line is, its first term.
     static __device__ __forceinline__ int place(int k) {
@@ -99,8 +102,8 @@ struct Chunk {
     }
 };
 
-// Terms of one chunk of one complex part, into the plane of that part. `stays` says that they are soon
-// read, and not after all others.
+// Terms of one chunk of one complex part, into the plane of that part. `stays` says that they are
+// soon read, and not after all others.
 template <PackPlan plan, bool stays = false>
 __device__ __forceinline__ void write_terms(const float (&x)[Chunk<plan>::kCount], void* planes,
                                             int64 at) {
@@ -109,8 +112,8 @@ __device__ __forceinline__ void write_terms(const float (&x)[Chunk<plan>::kCount
     for (int i = 0; i < 4; ++i) {
         if constexpr (plan.operand == Operand::tf32) {
             split_to_tf32<plan.terms, plan.roundings[0], plan.roundings[1]>(x[i], words[i]);
-            // Tensor cores do not look at these bits, but moving bits that change takes power, which
-            // is what limits large products.
+            // Tensor cores do not look at these bits, but moving bits that change takes power,
+            // which is what limits large products.
             words[i][plan.terms - 1] &= kKeptByTf32;
         } else {
             split_to_half<plan.operand>(x[2 * i], x[2 * i + 1], words[i]);
@@ -140,7 +143,8 @@ __device__ __forceinline__ void gather(const PackArguments& args, const PackPlac
 #pragma unroll
         for (int v = 0; v < plan.vector; ++v) {
             const int slow = mine.slow + i * PackTile<plan>::kSlow, fast = mine.fast + v;
-            tile[plan.k_fast ? pack_place<plan>(slow, fast) : pack_place<plan>(fast, slow)] = mine.x[i][v];
+            tile[plan.k_fast ? pack_place<plan>(slow, fast) : pack_place<plan>(fast, slow)] =
+                mine.x[i][v];
         }
     if constexpr (plan.scaled) {
         if (threadIdx.x < plan.lines) {
@@ -154,8 +158,8 @@ __device__ __forceinline__ void gather(const PackArguments& args, const PackPlac
     }
 }
 
-// Packs one tile of a source that has the launch's blocks from `first` on; `tile` is memory for it, `found`
-// for its lines.
+// Packs one tile of a source that has the launch's blocks from `first` on; `tile` is memory for it,
+// `found` for its lines.
 template <PackPlan plan>
 __device__ __forceinline__ void pack_planes(const PackArguments& args, uint32 first, float2* tile,
                                             uint32* found) {
@@ -188,7 +192,8 @@ __device__ __forceinline__ void pack_planes(const PackArguments& args, uint32 fi
             im[e] = x.y * flipped;
         }
         const int64 at = place.batch * 2 * plane +
-                         int64(place.line0 + line) * args.pitch * plan.terms + Chunk<plan>::place(k);
+                         int64(place.line0 + line) * args.pitch * plan.terms +
+                         Chunk<plan>::place(k);
         write_terms<plan>(re, args.planes, at);
         write_terms<plan>(im, args.planes, at + plane);
     }

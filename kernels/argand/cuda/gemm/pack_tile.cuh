@@ -15,24 +15,24 @@ struct PackPlan {
     int vector;        // complex numbers that one read takes: 2 where they are aligned
     int lines;         // of a tile
     constexpr int depth() const { return kPackNumbers / lines; }
-    // In shared memory eight k are followed by a gap, and lines have an odd pitch: whole lines and single
-    // k of many lines are then both read and written with at most two conflicts.
+    // In shared memory eight k are followed by a gap, and lines have an odd pitch: whole lines and
+    // single k of many lines are then both read and written with at most two conflicts.
     constexpr int line_pitch() const { return 9 * depth() / 8 + 1; }
 };
 
 // Strides count complex numbers.
 struct PackArguments {
     const void* x;
-    void* planes;      // (batches, 2, lines, pitch / step, terms, step)
-    uint32* largest;   // (batches, lines): bits of each line's largest magnitude; zeros before where
-                       // blocks wait, and after
-    uint2* arrived;    // (strips), zeros before and after: blocks that have looked, and gone on
-    float2* unscale;   // (batches, lines): half_powers of minus the line's exponent
+    void* planes;     // (batches, 2, lines, pitch / step, terms, step)
+    uint32* largest;  // (batches, lines): bits of each line's largest magnitude; zeros before where
+                      // blocks wait, and after
+    uint2* arrived;   // (strips), zeros before and after: blocks that have looked, and gone on
+    float2* unscale;  // (batches, lines): half_powers of minus the line's exponent
     int64 line_stride, k_stride, batch_stride;
     int lines, k;
-    int pitch;         // a multiple of 16, planes are zero from k on
-    int wait;          // whether blocks find the magnitudes, and so wait for those of their strip
-    int flip;          // conjugates
+    int pitch;  // a multiple of 16, planes are zero from k on
+    int wait;   // whether blocks find the magnitudes, and so wait for those of their strip
+    int flip;   // conjugates
 };
 
 constexpr int kPackThreads = 256, kMostPackLines = 64;
@@ -52,8 +52,8 @@ __device__ __forceinline__ float2 widened(uint32 pair) {
     }
 }
 
-// One or two neighbours along the contiguous axis; zeros outside. They are read once: they leave the
-// second-level cache first.
+// One or two neighbours along the contiguous axis; zeros outside. They are read once: they leave
+// the second-level cache first.
 template <PackPlan plan>
 __device__ __forceinline__ void read_neighbours(const PackArguments& args, int64 at, int inside,
                                                 float2 (&x)[plan.vector]) {
@@ -80,8 +80,8 @@ __device__ __forceinline__ void read_neighbours(const PackArguments& args, int64
     }
 }
 
-// How the threads of a block divide a tile: each has `vector` neighbours of several lines (k_fast) or of
-// several k.
+// How the threads of a block divide a tile: each has `vector` neighbours of several lines (k_fast)
+// or of several k.
 template <PackPlan plan>
 struct PackTile {
     static constexpr int kFast = plan.k_fast ? plan.depth() : plan.lines;

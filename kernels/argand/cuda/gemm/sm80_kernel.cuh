@@ -1,5 +1,5 @@
-// Complex matrix products with mma.sync (sm_80 and newer): one family for tf32, 3xtf32, 3xfp16, fp16
-// and bf16.
+// Complex matrix products with mma.sync (sm_80 and newer): one family for tf32, 3xtf32, 3xfp16,
+// fp16 and bf16.
 //
 // C = alpha op(A) op(B) + beta C in one launch. Operands stay interleaved complex64 until they are
 // in registers: a ring of shared-memory stages receives raw tiles, and each warp rounds, splits and
@@ -39,11 +39,19 @@ struct Accumulators {
     float re[plan.warp_m() / 16][plan.warp_n() / 8][4];
     float im[plan.warp_m() / 16][plan.warp_n() / 8][4];
 
-    __device__ __forceinline__ void clear() { each([](float& x, float) { x = 0.0f; }, *this); }
+    __device__ __forceinline__ void clear() {
+        each([](float& x, float) { x = 0.0f; }, *this);
+    }
 
     // Adds what the other has, and leaves there what rounding lost of it.
     __device__ __forceinline__ void take(Accumulators& other) {
-        each([](float& x, float& y) { const float old = x; x += y; y -= x - old; }, other);
+        each(
+            [](float& x, float& y) {
+                const float old = x;
+                x += y;
+                y -= x - old;
+            },
+            other);
     }
 
     template <typename Function, typename Other>
@@ -78,7 +86,8 @@ __device__ __forceinline__ void multiply(float (&re)[4], float (&im)[4], const L
 #pragma unroll
     for (int p = 0; p < plan.products; ++p) {
         const int s = plan.product_a[p], t = plan.product_b[p];
-        const uint32 minus_bi[2] = {minus<plan.operand>(b.im[t][0]), minus<plan.operand>(b.im[t][1])};
+        const uint32 minus_bi[2] = {minus<plan.operand>(b.im[t][0]),
+                                    minus<plan.operand>(b.im[t][1])};
         mma<plan.operand>(re, upper.re[s], lower.re[s], b.re[t]);
         mma<plan.operand>(im, upper.re[s], lower.re[s], b.im[t]);
         mma<plan.operand>(re, upper.im[s], lower.im[s], minus_bi);
@@ -86,7 +95,8 @@ __device__ __forceinline__ void multiply(float (&re)[4], float (&im)[4], const L
     }
 }
 
-// Multiplies the tiles of one stage, this warp's share of k from k0 on. `a` and `b` point at this warp's part.
+// Multiplies the tiles of one stage, this warp's share of k from k0 on. `a` and `b` point at this
+// warp's part.
 template <GemmPlan plan>
 __device__ __forceinline__ void multiply_stage(Accumulators<plan>& sum, const float2* a_tile,
                                                const float2* b_tile, int a_line, int b_line, int k0,
@@ -102,8 +112,8 @@ __device__ __forceinline__ void multiply_stage(Accumulators<plan>& sum, const fl
         Line<plan> a[2 * kRows];
 #pragma unroll
         for (int i = 0; i < 2 * kRows; ++i) {
-            a[i] = load_line<plan, plan.a_k_fast, plan.a_pitch()>(a_tile, a_line + 8 * i, k + k_lane,
-                                                                  a_scale[i], 1.0f);
+            a[i] = load_line<plan, plan.a_k_fast, plan.a_pitch()>(a_tile, a_line + 8 * i,
+                                                                  k + k_lane, a_scale[i], 1.0f);
         }
 #pragma unroll
         for (int j = 0; j < kColumns; ++j) {
@@ -128,13 +138,23 @@ __device__ __forceinline__ void join_shares(Accumulators<plan>& sum, float* memo
     float* mine = memory + threadIdx.x % kThreads;
     if (share > 0) {
         float* to = mine + (share - 1) * kCount * kThreads;
-        sum.each([&](float& x, float) { *to = x; to += kThreads; }, sum);
+        sum.each(
+            [&](float& x, float) {
+                *to = x;
+                to += kThreads;
+            },
+            sum);
     }
     __syncthreads();
     if (share == 0) {
         const float* from = mine;
         for (int other = 1; other < plan.warps_k; ++other) {
-            sum.each([&](float& x, float) { x += *from; from += kThreads; }, sum);
+            sum.each(
+                [&](float& x, float) {
+                    x += *from;
+                    from += kThreads;
+                },
+                sum);
         }
     }
 }
@@ -197,8 +217,7 @@ __device__ __forceinline__ Tile find_tile(const GemmArguments& args) {
     const uint32 batch = blockIdx.x / (rows * columns), tile = blockIdx.x % (rows * columns);
     const uint32 group = tile / (kTileGroup * columns), inside = tile % (kTileGroup * columns);
     const uint32 height = min(rows - group * kTileGroup, kTileGroup);
-    return {args.first_batch + batch,
-            int64(group * kTileGroup + inside % height) * plan.block_m,
+    return {args.first_batch + batch, int64(group * kTileGroup + inside % height) * plan.block_m,
             int64(inside / height) * plan.block_n};
 }
 
@@ -241,12 +260,13 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     const uint32* b_largest = args.b_largest + tile.batch * args.b_largest_batch + tile.column;
     if constexpr (plan.looks) {
         __shared__ uint32 found[plan.block_m + plan.block_n];
-        for (int i = threadIdx.x; i < plan.block_m + plan.block_n; i += plan.threads()) found[i] = 0;
+        for (int i = threadIdx.x; i < plan.block_m + plan.block_n; i += plan.threads())
+            found[i] = 0;
         wait_copies<0>();  // all of k is in the stages
         __syncthreads();
         look_at_lines<plan, plan.block_m, plan.a_k_fast>(found, stages, kStage, steps);
-        look_at_lines<plan, plan.block_n, plan.b_k_fast>(found + plan.block_m, stages + plan.a_size(),
-                                                         kStage, steps);
+        look_at_lines<plan, plan.block_n, plan.b_k_fast>(found + plan.block_m,
+                                                         stages + plan.a_size(), kStage, steps);
         __syncthreads();
         a_largest = found;
         b_largest = found + plan.block_m;
@@ -269,8 +289,8 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     }
 
     // Tensor cores truncate when they accumulate: left there, the error of a split operand would
-    // grow with k to 1e-4. Moved into fp32 registers every few steps it stays at fp32's, flat in k: what
-    // rounding loses of one slice is where the next begins.
+    // grow with k to 1e-4. Moved into fp32 registers every few steps it stays at fp32's, flat in k:
+    // what rounding loses of one slice is where the next begins.
     constexpr bool kPromotes = plan.promote_every > 0;
     Accumulators<plan> sum, total;
     sum.clear();

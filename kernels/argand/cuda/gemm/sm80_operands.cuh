@@ -19,13 +19,14 @@ struct GemmPlan {
     int product_a[3];
     int product_b[3];
     bool scaled;
-    bool looks;  // then: whether each block looks for its lines' magnitudes, else a launch before has
+    bool looks;  // then: whether each block looks for its lines' magnitudes, else a launch before
+                 // has
     int block_m, block_n, block_k;
     int warps_m, warps_n, warps_k;  // warps_k share a stage's k, and add their sums at the end
     int stages;
-    int promote_every;  // k after which the accumulators move to fp32 registers; 0: never
+    int promote_every;        // k after which the accumulators move to fp32 registers; 0: never
     bool a_k_fast, b_k_fast;  // whether k is the contiguous axis in memory
-    int vector;  // complex numbers a copy
+    int vector;               // complex numbers a copy
 
     constexpr int threads() const { return kWarp * warps_m * warps_n * warps_k; }
     constexpr int warp_m() const { return block_m / warps_m; }
@@ -55,8 +56,8 @@ __device__ __forceinline__ void load_tile(float2* tile, const float2* source, in
     for (int i = 0; i < kSlow; i += kStep) {
         const int bytes = i < slow_left ? inside * int(sizeof(float2)) : 0;
         // Outside the matrix the address is one that exists; nothing is read there.
-        copy_async<8 * plan.vector>(to + i * (kFast + kPad), bytes ? from + i * slow_stride : source,
-                                    bytes);
+        copy_async<8 * plan.vector>(to + i * (kFast + kPad),
+                                    bytes ? from + i * slow_stride : source, bytes);
     }
 }
 
@@ -106,16 +107,19 @@ __device__ __forceinline__ Line<plan> load_line(const float2* tile, int line, in
     return result;
 }
 
-// Raises `found` to the largest magnitudes of a block's lines, in `steps` stages of which this operand's
-// tiles begin at `first`, `stage` numbers apart. A thread has one line, and reads without waiting.
+// Raises `found` to the largest magnitudes of a block's lines, in `steps` stages of which this
+// operand's tiles begin at `first`, `stage` numbers apart. A thread has one line, and reads without
+// waiting.
 template <GemmPlan plan, int Lines, bool KFast>
-__device__ __forceinline__ void look_at_lines(uint32* found, const float2* first, int stage, int steps) {
+__device__ __forceinline__ void look_at_lines(uint32* found, const float2* first, int stage,
+                                              int steps) {
     constexpr int kPitch = (KFast ? plan.block_k : Lines) + kPad;
     // Neighbouring lanes read so many k of a line: as many as keep banks apart.
     constexpr int kBeside = KFast ? 4 : 1;
     constexpr int kApart = plan.threads() / kBeside;
     constexpr int kLines = Lines < kApart ? Lines : kApart, kEvery = plan.threads() / kLines;
-    static_assert(plan.threads() % kLines == 0 && Lines % kLines == 0, "every line has its threads");
+    static_assert(plan.threads() % kLines == 0 && Lines % kLines == 0,
+                  "every line has its threads");
     const int beside = threadIdx.x % kBeside, apart = threadIdx.x / kBeside;
     const int k0 = apart / kLines * kBeside + beside;
 #pragma unroll

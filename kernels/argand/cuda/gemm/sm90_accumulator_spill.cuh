@@ -1,15 +1,16 @@
 // Sums that wait in memory: those of pieces of tiles, and totals of a long k.
 //
-// A total that is added to again and again is rounded each time, so its error grows with the root of
-// how often. Of split precisions totals of some columns at a time therefore move to memory, each every
-// plan.segment stages, and begin anew, and at the tile's end they come back. What moves are their upper
-// bits, what these leave stays in the registers: so short numbers are added in memory without an error,
-// and the second-level cache does it (`red`), for nobody waits. Each element belongs to one thread:
-// results repeat bit for bit. Where the tile is whole, they wait where its results will be, but in the
-// order of the warps' accesses, 512 bytes each: as the results lie there, they would be of 64 bytes a row.
+// A total that is added to again and again is rounded each time, so its error grows with the root
+// of how often. Of split precisions totals of some columns at a time therefore move to memory, each
+// every plan.segment stages, and begin anew, and at the tile's end they come back. What moves are
+// their upper bits, what these leave stays in the registers: so short numbers are added in memory
+// without an error, and the second-level cache does it (`red`), for nobody waits. Each element
+// belongs to one thread: results repeat bit for bit. Where the tile is whole, they wait where its
+// results will be, but in the order of the warps' accesses, 512 bytes each: as the results lie
+// there, they would be of 64 bytes a row.
 //
-// The first and the last stretch between moves have plan.segment / 2 to 3 / 2 plan.segment stages: none
-// moves just after the tile has begun, or just before it ends.
+// The first and the last stretch between moves have plan.segment / 2 to 3 / 2 plan.segment stages:
+// none moves just after the tile has begun, or just before it ends.
 #pragma once
 #include "sm90_partials.cuh"
 
@@ -31,11 +32,12 @@ __device__ __forceinline__ float take_upper(float& x) {
 // Upper bits of the totals of plan.moved_columns columns: of two neighbours in a row each.
 template <WgmmaPlan plan>
 struct UpperBits {
-    static constexpr int kPairs = plan.moved_columns / 4, kGroups = plan.block_n / plan.moved_columns;
+    static constexpr int kPairs = plan.moved_columns / 4,
+                         kGroups = plan.block_n / plan.moved_columns;
     float2 x[kPairs], y[kPairs];
 
-    // Takes those of group number `group`, found by halves. Registers have no addresses, so each group
-    // has code of its own: to pass by all of it would take longer than to move what it takes.
+    // Takes those of group number `group`, found by halves. Registers have no addresses, so each
+    // group has code of its own: to pass by all of it would take longer than to move what it takes.
     template <int first = 0, int end = kGroups>
     __device__ __forceinline__ void take(int group, float (&re)[plan.block_n / 2],
                                          float (&im)[plan.block_n / 2]) {
@@ -97,7 +99,8 @@ struct Moves {
         const SumsPlace<plan> place = find_place<plan>(args, told_work(told));
         first = place.first;
         packed = max(0, min(place.columns, plan.block_n)) | place.rows << 8 | place.whole << 10 |
-                 place.piece << 11 | max(kGroups, (steps - 1 - plan.segment) / plan.move_every()) << 12;
+                 place.piece << 11 |
+                 max(kGroups, (steps - 1 - plan.segment) / plan.move_every()) << 12;
     }
 
     // After each stage, where `left` are left.

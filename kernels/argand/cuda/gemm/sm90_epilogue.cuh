@@ -40,16 +40,16 @@ __device__ __forceinline__ float2 scaled_back(float2 x, float2 row, float2 colum
     }
 }
 
-// Whether results are the sums as they are, scaled back: then a code of its own, which is short, stores
-// them. All cases in one take a hundred kilobytes, and the instructions of a tile's end are not in the
-// cache when they are wanted.
+// Whether results are the sums as they are, scaled back: then a code of its own, which is short,
+// stores them. All cases in one take a hundred kilobytes, and the instructions of a tile's end are
+// not in the cache when they are wanted.
 __device__ __forceinline__ bool is_plain(const WgmmaArguments& args) {
     return args.alpha_re == 1.0f && args.alpha_im == 0.0f && args.beta_re == 0.0f &&
            args.beta_im == 0.0f && !args.flip_result;
 }
 
-// What scales the columns of a tile back. Each lane reads every 32nd at once, so that memory is waited for
-// once a tile and not before each few columns, and all lanes of a warp tell each other.
+// What scales the columns of a tile back. Each lane reads every 32nd at once, so that memory is
+// waited for once a tile and not before each few columns, and all lanes of a warp tell each other.
 template <WgmmaPlan plan>
 struct ColumnScales {
     float2 mine[(plan.block_n + kWarp - 1) / kWarp];
@@ -111,12 +111,11 @@ __device__ __forceinline__ void store_whole_rows(const WgmmaArguments& args, con
     }
 }
 
-// Stores a warp's 16 rows straight from its accumulators, at any strides: of each eight columns a lane
-// holds the columns 2 (lane % 4) and the next of its two rows.
+// Stores a warp's 16 rows straight from its accumulators, at any strides: of each eight columns a
+// lane holds the columns 2 (lane % 4) and the next of its two rows.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void store_rows(const WgmmaArguments& args, const WgmmaTile& tile,
-                                           int row0, int lane,
-                                           const float (&re)[plan.block_n / 2],
+                                           int row0, int lane, const float (&re)[plan.block_n / 2],
                                            const float (&im)[plan.block_n / 2]) {
     const bool whole = is_plain(args) && args.column_pairs && row0 + 16 <= args.rows &&
                        tile.column + plan.block_n <= args.columns;
@@ -128,11 +127,12 @@ __device__ __forceinline__ void store_rows(const WgmmaArguments& args, const Wgm
     const int64 product = int64(tile.batch) + int64(tile.part) * args.batches;
     const int rows[2] = {row0 + fragment_row<plan>(lane, 0), row0 + fragment_row<plan>(lane, 1)};
     const bool first_row = rows[0] < args.rows;  // the second row is never above the first
-    if (!plan.scaled && !first_row) return;  // else its lane tells the others what it read
+    if (!plan.scaled && !first_row) return;      // else its lane tells the others what it read
     const ColumnScales<plan> scales(args, tile, lane);
     float2 x_unscale[2];
     if constexpr (plan.scaled) {
-        const float2* unscale = args.x_unscale + (args.x_batched ? int64(tile.batch) * args.rows : 0);
+        const float2* unscale =
+            args.x_unscale + (args.x_batched ? int64(tile.batch) * args.rows : 0);
 #pragma unroll
         for (int h = 0; h < 2; ++h) x_unscale[h] = __ldg(unscale + min(rows[h], args.rows - 1));
     }
@@ -186,16 +186,16 @@ __device__ __forceinline__ void store_rows(const WgmmaArguments& args, const Wgm
 }
 
 // The same through shared memory: boxes of 16 rows x 16 columns, written without bank conflicts and
-// sent off by the copy engine while the next tile is multiplied. `staging` is this warp's two boxes. Of
-// the tile's boxes those from `first_box` to `end_box` leave; the sums begin with those of `from_box`.
-// `plain` says that they are the results, or that alpha is in them already.
+// sent off by the copy engine while the next tile is multiplied. `staging` is this warp's two
+// boxes. Of the tile's boxes those from `first_box` to `end_box` leave; the sums begin with those
+// of `from_box`. `plain` says that they are the results, or that alpha is in them already.
 template <WgmmaPlan plan, bool plain, int first_box, int end_box, int from_box, int kCount>
 __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const TensorMap& out_map,
                                            const WgmmaTile& tile, int row0, int lane,
                                            uint32 staging, const float (&re)[kCount],
                                            const float (&im)[kCount]) {
-    // Products may be under way where there is a head: then no branches, but predicates. (The same in
-    // all lanes, and known to be: else what they tell each other has a second code.)
+    // Products may be under way where there is a head: then no branches, but predicates. (The same
+    // in all lanes, and known to be: else what they tell each other has a second code.)
     if (plan.head == 0 && __shfl_sync(~0u, int(row0 >= args.rows), 0)) return;
     const int product = tile.batch + tile.part * args.batches;
     const int rows[2] = {fragment_row<plan>(lane, 0), fragment_row<plan>(lane, 1)};
@@ -203,9 +203,11 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
     const ColumnScales<plan> scales(args, tile, lane);
     float2 x_unscale[2];
     if constexpr (plan.scaled) {
-        const float2* unscale = args.x_unscale + (args.x_batched ? int64(tile.batch) * args.rows : 0);
+        const float2* unscale =
+            args.x_unscale + (args.x_batched ? int64(tile.batch) * args.rows : 0);
 #pragma unroll
-        for (int h = 0; h < 2; ++h) x_unscale[h] = __ldg(unscale + min(row0 + rows[h], args.rows - 1));
+        for (int h = 0; h < 2; ++h)
+            x_unscale[h] = __ldg(unscale + min(row0 + rows[h], args.rows - 1));
     }
 #pragma unroll
     for (int box = first_box; box < end_box; ++box) {
@@ -229,8 +231,8 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
                         z[h][e] = x;
                     } else {
                         const int row = min(rows[h], args.rows - 1 - row0);
-                        z[h][e] = combine(args, x, args.c + c_row0 + row * args.c_row +
-                                                           column * args.c_column);
+                        z[h][e] = combine(
+                            args, x, args.c + c_row0 + row * args.c_row + column * args.c_column);
                     }
                 }
             }

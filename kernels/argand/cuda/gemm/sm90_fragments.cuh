@@ -2,12 +2,13 @@
 //
 // A warp's 16 rows and one instruction's k can stand in any order in the fragment, as long as the
 // column operand's k and the stored rows agree. The orders below make every read 8 or 16 bytes wide
-// and, but where rows are ordered as they leave (neighbour_rows), free of bank conflicts. In a tile,
-// line i (128 bytes) has its 16-byte chunks exchanged by XOR with i % 8; a line holds 16 (fp32) or 32
-// (16 bits) complex numbers along the contiguous axis.
+// and, but where rows are ordered as they leave (neighbour_rows), free of bank conflicts. In a
+// tile, line i (128 bytes) has its 16-byte chunks exchanged by XOR with i % 8; a line holds 16
+// (fp32) or 32 (16 bits) complex numbers along the contiguous axis.
 //
-// k: tf32's slots t and t + 4 hold k = 2 t and 2 t + 1 (packing puts the column operand's k into the
-// same order); the 16-bit formats keep the instruction's own order, 2 t, 2 t + 1, 2 t + 8, 2 t + 9.
+// k: tf32's slots t and t + 4 hold k = 2 t and 2 t + 1 (packing puts the column operand's k into
+// the same order); the 16-bit formats keep the instruction's own order, 2 t, 2 t + 1, 2 t + 8, 2 t
+// + 9.
 #pragma once
 #include "sm90_plan.cuh"
 
@@ -33,8 +34,9 @@ __device__ __forceinline__ int fragment_row(int lane, int half) {
     }
 }
 
-// The part of every address that does not change: for each half (k_fast), for each of two neighbouring
-// k, or, planar, this lane's line of the four 8 x 16-byte matrices that ldmatrix reads.
+// The part of every address that does not change: for each half (k_fast), for each of two
+// neighbouring k, or, planar, this lane's line of the four 8 x 16-byte matrices that ldmatrix
+// reads.
 template <WgmmaPlan plan>
 struct RowReader {
     uint32 at[2];
@@ -103,13 +105,13 @@ struct RawRows {
 #pragma unroll
                 for (int j = 0; j < kCount / 2; ++j) {
                     if constexpr (kHalf) {
-                        const uint2 v = read_two(tile + line_block +
-                                                 (reader.at[half] ^ (chunk + 2 * j) << 4));
+                        const uint2 v =
+                            read_two(tile + line_block + (reader.at[half] ^ (chunk + 2 * j) << 4));
                         halves[half][2 * j] = v.x;
                         halves[half][2 * j + 1] = v.y;
                     } else {
-                        const float4 v = read_four(tile + line_block +
-                                                   (reader.at[half] ^ (chunk + 4 * j) << 4));
+                        const float4 v =
+                            read_four(tile + line_block + (reader.at[half] ^ (chunk + 4 * j) << 4));
                         x[half][2 * j] = {v.x, v.y};
                         x[half][2 * j + 1] = {v.z, v.w};
                     }
@@ -146,8 +148,10 @@ __device__ __forceinline__ void make_fragment(const RawRows<plan>& raw,
                 re[0] = __byte_perm(first, second, 0x5410);
                 im[0] = __byte_perm(first, second, 0x7632);
             } else if constexpr (plan.operand == Operand::tf32) {
-                split_to_tf32<plan.terms, plan.roundings[0], plan.roundings[1]>(raw.x[half][j].x, re);
-                split_to_tf32<plan.terms, plan.roundings[0], plan.roundings[1]>(raw.x[half][j].y, im);
+                split_to_tf32<plan.terms, plan.roundings[0], plan.roundings[1]>(raw.x[half][j].x,
+                                                                                re);
+                split_to_tf32<plan.terms, plan.roundings[0], plan.roundings[1]>(raw.x[half][j].y,
+                                                                                im);
             } else {
                 const float2 first = raw.x[half][2 * j], second = raw.x[half][2 * j + 1];
                 split_to_half<plan.operand>(first.x, second.x, re);
@@ -169,7 +173,8 @@ __device__ __forceinline__ void read_fragment(const RowReader<plan>& reader, uin
 #pragma unroll
         for (int term = 0; term < plan.held_terms(); ++term) {
             const int step = k / plan.step(), box = step / plan.box_steps();
-            const int inside = step % plan.box_steps() * plan.step_bytes() + term * plan.term_bytes();
+            const int inside =
+                step % plan.box_steps() * plan.step_bytes() + term * plan.term_bytes();
             const uint32 at =
                 tile + box * plan.planes() * plan.x_plane_bytes() + (reader.at[0] ^ inside);
             read_matrices(fragment.re[term], at);

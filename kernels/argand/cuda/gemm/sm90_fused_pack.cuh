@@ -1,10 +1,12 @@
-// The column operand packed while others multiply: by the warps of the loading warpgroup that do not load.
+// The column operand packed while others multiply: by the warps of the loading warpgroup that do
+// not load.
 //
-// A strip is what one column of tiles reads: block_n lines by all k. Its planes are written 256 k, a
-// chunk, at a time, by warps of any block, in the order in which tiles want them, and counted; who loads
-// a stage waits for the count of its chunk. Strips that the same turn of tiles wants first form a round.
-// Packing stays a few chunks ahead of its block's loading, so that planes are still in the second-level
-// cache when they are read. It never waits for another block, so that loading always goes on.
+// A strip is what one column of tiles reads: block_n lines by all k. Its planes are written 256 k,
+// a chunk, at a time, by warps of any block, in the order in which tiles want them, and counted;
+// who loads a stage waits for the count of its chunk. Strips that the same turn of tiles wants
+// first form a round. Packing stays a few chunks ahead of its block's loading, so that planes are
+// still in the second-level cache when they are read. It never waits for another block, so that
+// loading always goes on.
 #pragma once
 #include "pack_kernel.cuh"
 #include "sm90_scheduler.cuh"
@@ -59,8 +61,9 @@ __device__ __forceinline__ float4 read_two_k(const float2* from, int inside) {
     return x;
 }
 
-// One warp packs `pack_lines` lines of a strip by 256 k, two lanes 16 k of a line: one of them writes the
-// even k of each eight, the other the odd ones, so that together they read and write whole sectors.
+// One warp packs `pack_lines` lines of a strip by 256 k, two lanes 16 k of a line: one of them
+// writes the even k of each eight, the other the odd ones, so that together they read and write
+// whole sectors.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void pack_unit(const WgmmaArguments& args, uint32 strips, uint32 strip,
                                           int chunk, int part) {
@@ -69,7 +72,8 @@ __device__ __forceinline__ void pack_unit(const WgmmaArguments& args, uint32 str
     const int64 batch = strip / strips, plane = int64(args.columns) * args.y_pitch;
     const int line0 = strip % strips * plan.block_n + part * args.pack_lines;
     const int k0 = chunk * kAsideDepth, groups = min(kAsideDepth, args.y_pitch - k0) / 8;
-    const int count = min(args.pack_lines, args.columns - line0) * groups;  // even, as a pitch is of 16
+    const int count =
+        min(args.pack_lines, args.columns - line0) * groups;  // even, as a pitch is of 16
     const int odd = threadIdx.x % 2;
 #pragma unroll 1
     for (int first = 0; first < count; first += kWarp) {
@@ -103,8 +107,8 @@ __device__ __forceinline__ void pack_unit(const WgmmaArguments& args, uint32 str
     }
 }
 
-// Packs this warp's share, round after round. `loading` is where the block's loading thread leaves how
-// far it is.
+// Packs this warp's share, round after round. `loading` is where the block's loading thread leaves
+// how far it is.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void pack_aside(const WgmmaArguments& args, uint32 loading) {
     uint32 unit = blockIdx.x * kAsideWarps + threadIdx.x / kWarp % 4 - 1;
@@ -140,7 +144,8 @@ __device__ __forceinline__ void pack_aside(const WgmmaArguments& args, uint32 lo
 
 // Returns when a strip's planes of this chunk of k lie there.
 template <WgmmaPlan plan>
-__device__ __forceinline__ void wait_for_planes(const WgmmaArguments& args, uint32 strip, int chunk) {
+__device__ __forceinline__ void wait_for_planes(const WgmmaArguments& args, uint32 strip,
+                                                int chunk) {
     const Strips<plan> strips(args);
     const uint32 parts = plan.block_n / args.pack_lines;
     const uint32* counted = args.packed + strip * strips.chunks + chunk;
@@ -151,8 +156,8 @@ __device__ __forceinline__ void wait_for_planes(const WgmmaArguments& args, uint
     asm volatile("fence.proxy.async;" ::: "memory");
 }
 
-// The last block whose loading is over leaves zeros for the next launch. One warp, of which the first
-// lane has loaded.
+// The last block whose loading is over leaves zeros for the next launch. One warp, of which the
+// first lane has loaded.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void leave_counters(const WgmmaArguments& args) {
     const Strips<plan> strips(args);

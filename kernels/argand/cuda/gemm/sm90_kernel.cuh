@@ -2,9 +2,9 @@
 //
 // One warpgroup's first thread feeds a ring of shared-memory stages through the copy engine; the
 // others multiply, 64 rows each. The row operand goes through registers: interleaved, where it is
-// rounded and split there, or in planes; the column operand's planes are read by the tensor cores from
-// shared memory, each for the real and for the imaginary part of Z:
-// re = xr yr - xi yi, im = xr yi + xi yr, the sign being a flag of the instruction.
+// rounded and split there, or in planes; the column operand's planes are read by the tensor cores
+// from shared memory, each for the real and for the imaginary part of Z: re = xr yr - xi yi, im =
+// xr yi + xi yr, the sign being a flag of the instruction.
 #pragma once
 #include "sm90_fused_pack.cuh"
 #include "sm90_throttle.cuh"
@@ -14,8 +14,8 @@
 
 // Asks for an operand's planes of a stage, whose k begins at `k`.
 template <WgmmaPlan plan, int plane_bytes>
-__device__ __forceinline__ void copy_planes(uint32 to, const TensorMap& map, uint32 full, int k, int line,
-                                            int batch) {
+__device__ __forceinline__ void copy_planes(uint32 to, const TensorMap& map, uint32 full, int k,
+                                            int line, int batch) {
 #pragma unroll
     for (int i = 0; i < plan.boxes(); ++i) {
         copy_box(to + i * plan.planes() * plane_bytes, map, full,
@@ -50,8 +50,8 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
             barrier_wait(ring.empty(), ring.parity);
             barrier_expect(ring.full(), plan.stage_bytes());
             if constexpr (plan.storage == Storage::planar) {
-                copy_planes<plan, plan.x_plane_bytes()>(ring.rows(), x_map, ring.full(), k, tile.row,
-                                                        x_batch);
+                copy_planes<plan, plan.x_plane_bytes()>(ring.rows(), x_map, ring.full(), k,
+                                                        tile.row, x_batch);
             } else if constexpr (plan.k_fast) {
 #pragma unroll
                 for (int i = 0; i < plan.depth / plan.x_span(); ++i) {
@@ -72,8 +72,8 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
                     wait_for_planes<plan>(args, strip, packed);
                 }
             }
-            copy_planes<plan, plan.y_plane_bytes()>(ring.columns(), y_map, ring.full(), k, tile.column,
-                                                    y_batch);
+            copy_planes<plan, plan.y_plane_bytes()>(ring.columns(), y_map, ring.full(), k,
+                                                    tile.column, y_batch);
             ring.advance();
         }
     }
@@ -116,8 +116,8 @@ struct SecondHalf {
     WgmmaTile tile;
     float re[kHalf], im[kHalf];
 
-    // Nothing of a tile: none of it is inside. Without values of its own it would keep the registers of
-    // those before.
+    // Nothing of a tile: none of it is inside. Without values of its own it would keep the
+    // registers of those before.
     __device__ __forceinline__ void forget(const WgmmaArguments& args) {
         tile = {0, 0, args.rows, 0, 0, 0};
         clear(re);
@@ -189,8 +189,8 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
         const WgmmaTile& tile = work.tile;
         if (totals_move<plan>(tile.steps)) {
             add_from<plan>(args, find_place<plan>(args, work), sums.re, sums.im);
-            // Other threads' results go where a thread's sums were, maybe by the copy engine. (A barrier
-            // of the warp makes the assembler spill.)
+            // Other threads' results go where a thread's sums were, maybe by the copy engine. (A
+            // barrier of the warp makes the assembler spill.)
             if constexpr (plan.staged) asm volatile("fence.proxy.async.global;" ::: "memory");
             sync_warpgroup(this_thread() / kWarpgroup);
         }
@@ -221,8 +221,9 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
                   "registers that a block was started with");
     static_assert(plan.held_terms() == plan.terms || !plan.neighbour_rows(),
                   "all terms' rows in one order");
-    static_assert(plan.storage == Storage::planar || !plan.k_fast || plan.depth % plan.x_span() == 0,
-                  "whole lines of the row operand");
+    static_assert(
+        plan.storage == Storage::planar || !plan.k_fast || plan.depth % plan.x_span() == 0,
+        "whole lines of the row operand");
     extern __shared__ unsigned char memory[];
     // The swizzle repeats every 1024 bytes; dynamic shared memory promises 16.
     const uint32 base = (shared_address(memory) + 1023u) & ~1023u;

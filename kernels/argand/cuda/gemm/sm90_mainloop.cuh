@@ -58,7 +58,8 @@ __device__ __forceinline__ void clear(float (&x)[Count]) {
 template <WgmmaPlan plan>
 struct JointSums {
     static constexpr int kSteps = plan.steps();
-    // Fragments are read and multiplied in groups; behind a head there are registers for small ones.
+    // Fragments are read and multiplied in groups; behind a head there are registers for small
+    // ones.
     static constexpr int kGroups = kSteps == 1 ? 1 : plan.head > 0 ? kSteps : 2;
     static constexpr int kSets = kGroups > 1 ? 2 : 1;  // one is read while one is multiplied
     static constexpr int kTogether = kSteps / kGroups;
@@ -72,9 +73,10 @@ struct JointSums {
         sum<kAllColumns>(ring, reader, steps, lane);
     }
 
-    // The same of at least plan.head stages while the second columns of the results before are still in
-    // the registers: `leave` sends off the i-th of kParts parts of them. The first stages' products are
-    // taken by halves of the columns, so that those of the first run while the second leave.
+    // The same of at least plan.head stages while the second columns of the results before are
+    // still in the registers: `leave` sends off the i-th of kParts parts of them. The first stages'
+    // products are taken by halves of the columns, so that those of the first run while the second
+    // leave.
     template <typename Leave>
     __device__ __forceinline__ void run_behind(Ring<plan>& ring, const RowReader<plan>& reader,
                                                int steps, int lane, const Leave& leave) {
@@ -156,7 +158,8 @@ struct JointSums {
         settle(im);
     }
 
-    // The products of the first (0), the second (1) or all columns, added to what was there to `keep`.
+    // The products of the first (0), the second (1) or all columns, added to what was there to
+    // `keep`.
     template <int columns>
     __device__ __forceinline__ void multiply(const RowFragment<plan>& x, const ColumnTile<plan>& y,
                                              int step, int keep) {
@@ -190,10 +193,11 @@ struct JointSums {
     }
 };
 
-// The same with promotion: after every stage sums move into fp32 registers, and from there to memory
-// where k is long (sm90_accumulator_spill.cuh). Tensor cores truncate when they accumulate, and an error that
-// each step adds to would grow with k. The real and then the imaginary part of a stage are summed in the
-// same registers, so that tiles can be wide; while one warpgroup adds, the other multiplies.
+// The same with promotion: after every stage sums move into fp32 registers, and from there to
+// memory where k is long (sm90_accumulator_spill.cuh). Tensor cores truncate when they accumulate,
+// and an error that each step adds to would grow with k. The real and then the imaginary part of a
+// stage are summed in the same registers, so that tiles can be wide; while one warpgroup adds, the
+// other multiplies.
 template <WgmmaPlan plan>
 struct AlternateSums {
     static constexpr int kSteps = plan.steps();
@@ -220,7 +224,8 @@ struct AlternateSums {
         if constexpr (plan.boxes() > 1) {
             if (whole) return;
             barrier_wait(ring.full(), ring.parity);
-            const int last = steps_of_last(args, told);  // again: there was no register to keep it in
+            const int last =
+                steps_of_last(args, told);  // again: there was no register to keep it in
 #pragma unroll 1
             for (int i = 0; i < last; ++i) {
                 promote<1>(slice, ring, i, reader, lane, warpgroup, [] {});
@@ -238,17 +243,19 @@ struct AlternateSums {
         return min(kSteps, (k + plan.step() - 1) / plan.step());
     }
 
-    // Multiplies so many steps of a stage, from `first` on, and adds the real part. The imaginary one is
-    // left to be added, after the last stage that was read is given back.
+    // Multiplies so many steps of a stage, from `first` on, and adds the real part. The imaginary
+    // one is left to be added, after the last stage that was read is given back.
     template <int steps, typename Between>
-    __device__ __forceinline__ void promote(float (&slice)[plan.block_n / 2], const Ring<plan>& ring,
-                                            int first, const RowReader<plan>& reader, int lane,
-                                            int warpgroup, const Between& between) {
+    __device__ __forceinline__ void promote(float (&slice)[plan.block_n / 2],
+                                            const Ring<plan>& ring, int first,
+                                            const RowReader<plan>& reader, int lane, int warpgroup,
+                                            const Between& between) {
         const ColumnTile<plan> y(ring.columns() + first * plan.planes() * plan.y_plane_bytes());
         const uint32 rows = ring.rows() + first * plan.planes() * plan.x_plane_bytes();
         // The same in all lanes, and known to be: descriptions are in uniform registers.
         const uint32 own = rows + warpgroup * kWarpgroupRows * plan.line_bytes();
-        const RowTile<plan> described(plan.held_terms() < plan.terms ? __shfl_sync(~0u, own, 0) : own);
+        const RowTile<plan> described(plan.held_terms() < plan.terms ? __shfl_sync(~0u, own, 0)
+                                                                     : own);
         RowFragment<plan> x[steps];
 #pragma unroll
         for (int i = 0; i < steps; ++i) read_fragment<plan>(reader, rows, i * plan.step(), x[i]);

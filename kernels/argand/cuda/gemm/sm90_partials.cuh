@@ -6,12 +6,12 @@
 template <WgmmaPlan plan>
 constexpr int kMultiplying = kWarpgroup * plan.warpgroups;  // threads
 
-// Where a thread's sums lie: 4 j + 2 h + e of its registers belongs to row h and column 8 j + e. It is
-// kept while products run, so it is small.
+// Where a thread's sums lie: 4 j + 2 h + e of its registers belongs to row h and column 8 j + e. It
+// is kept while products run, so it is small.
 //
-// A *whole* place has room for all sums of a warp: its accesses of 16 bytes a lane follow each other
-// there, number q of registers 2 q and 2 q + 1. A place that is not whole is that of the results of a
-// tile at an edge, or of results that are not contiguous along columns.
+// A *whole* place has room for all sums of a warp: its accesses of 16 bytes a lane follow each
+// other there, number q of registers 2 q and 2 q + 1. A place that is not whole is that of the
+// results of a tile at an edge, or of results that are not contiguous along columns.
 template <WgmmaPlan plan>
 struct SumsPlace {
     static constexpr int kFours = plan.block_n / 4;  // accesses of four numbers
@@ -41,8 +41,9 @@ struct SumsPlace {
 template <WgmmaPlan plan>
 __device__ __forceinline__ SumsPlace<plan> piece_place(const WgmmaArguments& args, uint32 block,
                                                        int thread) {
-    const uint32 piece = block - block / forgotten(args.period);  // shares that end with a tile leave none
-    return {args.pieces + int64(piece) * (plan.block_n / 2 * kMultiplying<plan>) + 2 * thread,
+    const uint32 piece =
+        block - block / forgotten(args.period);  // shares that end with a tile leave none
+    return {args.pieces + int64(piece) * (plan.block_n / 2 * kMultiplying<plan>)+2 * thread,
             plan.block_n, 2, true, true};
 }
 
@@ -51,8 +52,8 @@ __device__ __forceinline__ SumsPlace<plan> tile_place(const WgmmaArguments& args
                                                       const WgmmaTile& tile, int thread) {
     using Place = SumsPlace<plan>;
     const int lane = thread % kWarp, row0 = tile.row + thread / kWarp * 16;
-    const bool whole = args.totals_pairs && row0 + 16 <= args.rows &&
-                       tile.column + plan.block_n <= args.columns;
+    const bool whole =
+        args.totals_pairs && row0 + 16 <= args.rows && tile.column + plan.block_n <= args.columns;
     const int row = row0 + (whole ? 2 * lane / Place::kAcross : fragment_row<plan>(lane, 0));
     const int second = row0 + fragment_row<plan>(lane, 1);
     const int column = tile.column + (whole ? 2 * lane % Place::kAcross : 2 * (lane % 4));
@@ -73,7 +74,8 @@ __device__ __forceinline__ SumsPlace<plan> find_place(const WgmmaArguments& args
 // Writes sums, or adds them to what this thread has written there before.
 __device__ __forceinline__ void put(float2* at, float2 x, bool adds) {
     if (adds) {
-        asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %2};" ::"l"(at), "f"(x.x), "f"(x.y)
+        asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %2};" ::"l"(at), "f"(x.x),
+                     "f"(x.y)
                      : "memory");
     } else {
         __stcg(at, x);
@@ -82,21 +84,23 @@ __device__ __forceinline__ void put(float2* at, float2 x, bool adds) {
 
 __device__ __forceinline__ void put(float2* at, float2 x, float2 y, bool adds) {
     if (adds) {
-        asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(at), "f"(x.x),
-                     "f"(x.y), "f"(y.x), "f"(y.y)
+        asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(at),
+                     "f"(x.x), "f"(x.y), "f"(y.x), "f"(y.y)
                      : "memory");
     } else {
         __stcg(reinterpret_cast<float4*>(at), float4{x.x, x.y, y.x, y.y});
     }
 }
 
-// Reads sums, zeros where there are none; without a branch, so that many reads are on their way at once.
+// Reads sums, zeros where there are none; without a branch, so that many reads are on their way at
+// once.
 __device__ __forceinline__ float2 get(const float2* at, bool there) {
     float2 x;
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\nmov.b32 %0, 0;\nmov.b32 %1, 0;\n"
-                 "@p ld.global.cg.v2.f32 {%0, %1}, [%2];\n}"
-                 : "=f"(x.x), "=f"(x.y)
-                 : "l"(at), "r"(int(there))
-                 : "memory");
+    asm volatile(
+        "{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\nmov.b32 %0, 0;\nmov.b32 %1, 0;\n"
+        "@p ld.global.cg.v2.f32 {%0, %1}, [%2];\n}"
+        : "=f"(x.x), "=f"(x.y)
+        : "l"(at), "r"(int(there))
+        : "memory");
     return x;
 }

@@ -1,9 +1,9 @@
 // What a kernel of the wgmma family is made for, and what it is called with.
 //
-// The family computes Z = X Y^T of complex matrices: X (rows, k) is the *row operand*, interleaved or
-// in planes, which goes to the tensor cores through registers; Y (columns, k) is the *column operand*,
-// which a packing pass has rounded, split and laid out in planes, k contiguous.
-// Which of A and B is which is the host's choice: C^T = B^T A^T.
+// The family computes Z = X Y^T of complex matrices: X (rows, k) is the *row operand*, interleaved
+// or in planes, which goes to the tensor cores through registers; Y (columns, k) is the *column
+// operand*, which a packing pass has rounded, split and laid out in planes, k contiguous. Which of
+// A and B is which is the host's choice: C^T = B^T A^T.
 #pragma once
 #include "device/mma.cuh"
 #include "device/tensor_copy.cuh"
@@ -36,17 +36,17 @@ struct WgmmaPlan {
     int product_x[3];
     int product_y[3];
     Storage storage;
-    bool k_fast;         // whether k is X's contiguous axis in memory, else the rows are
-    bool scaled;         // operands were scaled by powers of two, results are scaled back
-    bool half_output;    // Z is stored as pairs of 16 bits
-    bool staged;         // Z goes through shared memory and the copy engine
-    bool rows_fast;      // then: whether rows are Z's contiguous axis, else columns
-    bool packs;          // Y comes interleaved, k contiguous, and is packed while others multiply
-    int warpgroups;      // that multiply, 64 rows each
+    bool k_fast;       // whether k is X's contiguous axis in memory, else the rows are
+    bool scaled;       // operands were scaled by powers of two, results are scaled back
+    bool half_output;  // Z is stored as pairs of 16 bits
+    bool staged;       // Z goes through shared memory and the copy engine
+    bool rows_fast;    // then: whether rows are Z's contiguous axis, else columns
+    bool packs;        // Y comes interleaved, k contiguous, and is packed while others multiply
+    int warpgroups;    // that multiply, 64 rows each
     int block_n, depth, stages;
-    int segment;         // stages from one move of promoted sums' totals to the next
-    int moved_columns;   // that move at once
-    int head;            // stages whose products begin while half of the results before leave, or 0
+    int segment;        // stages from one move of promoted sums' totals to the next
+    int moved_columns;  // that move at once
+    int head;           // stages whose products begin while half of the results before leave, or 0
 
     constexpr int block_m() const { return kWarpgroupRows * warpgroups; }
     constexpr int threads() const { return kWarpgroup * (warpgroups + 1); }
@@ -54,36 +54,37 @@ struct WgmmaPlan {
     constexpr int move_every() const { return segment / (block_n / moved_columns); }
     constexpr int step() const { return operand == Operand::tf32 ? 8 : 16; }
     static constexpr int planes() { return 2; }  // of real and of imaginary parts
-    // A line of planes has the terms of a step side by side, 32 bytes each, then those of the next. It
-    // comes in boxes that a swizzle can hold: one of the whole stage, or one of each step.
+    // A line of planes has the terms of a step side by side, 32 bytes each, then those of the next.
+    // It comes in boxes that a swizzle can hold: one of the whole stage, or one of each step.
     static constexpr int term_bytes() { return 32; }
     constexpr int step_bytes() const { return terms * term_bytes(); }
     constexpr int steps() const { return depth / step(); }
-    constexpr int box_steps() const {
-        return steps() * step_bytes() > kSwizzleBytes ? 1 : steps();
-    }
+    constexpr int box_steps() const { return steps() * step_bytes() > kSwizzleBytes ? 1 : steps(); }
     constexpr int boxes() const { return steps() / box_steps(); }
-    // Terms of planes of rows that go through registers. Of many steps there is room for the first ones,
-    // which are multiplied twice; tensor cores read the second ones from shared memory.
+    // Terms of planes of rows that go through registers. Of many steps there is room for the first
+    // ones, which are multiplied twice; tensor cores read the second ones from shared memory.
     constexpr int held_terms() const { return boxes() > 1 ? 1 : terms; }
     constexpr int line_bytes() const { return box_steps() * step_bytes(); }  // in one box
     constexpr int x_bytes_each() const {
-        return storage == Storage::half ? 4 : storage == Storage::fp32 ? 8 : 2 * step_bytes() / step();
+        return storage == Storage::half   ? 4
+               : storage == Storage::fp32 ? 8
+                                          : 2 * step_bytes() / step();
     }
     constexpr int x_span() const { return kSwizzleBytes / x_bytes_each(); }
     constexpr int x_bytes() const { return block_m() * depth * x_bytes_each(); }
     constexpr int x_plane_bytes() const { return block_m() * line_bytes(); }
     constexpr int y_plane_bytes() const { return block_n * line_bytes(); }
-    // Whether a lane's two rows are neighbours: as they are read at once, or as they are stored. Never
-    // where tensor cores read second terms from shared memory, in its order.
+    // Whether a lane's two rows are neighbours: as they are read at once, or as they are stored.
+    // Never where tensor cores read second terms from shared memory, in its order.
     constexpr bool neighbour_rows() const {
-        return (storage != Storage::planar && !k_fast) || (staged && rows_fast && held_terms() == terms);
+        return (storage != Storage::planar && !k_fast) ||
+               (staged && rows_fast && held_terms() == terms);
     }
     // Each warp has two boxes of 16 x 16 complex64 on their way out.
     constexpr int staging_bytes() const { return staged ? 4 * warpgroups * 2 * kStoreBytes : 0; }
     constexpr int stage_bytes() const { return x_bytes() + boxes() * planes() * y_plane_bytes(); }
-    // Registers of a thread, by role. They are shared out anew of those that a block was started with:
-    // claiming more than are left would wait for ever.
+    // Registers of a thread, by role. They are shared out anew of those that a block was started
+    // with: claiming more than are left would wait for ever.
     constexpr int loader_registers() const { return packs ? 56 : 24; }
     constexpr int multiplier_registers() const { return packs ? 224 : 240; }
 };
@@ -96,25 +97,25 @@ struct WgmmaArguments {
     const float2* x_unscale;  // (batch, rows): what scales a row's results back
     const float2* y_unscale;  // (batch, columns)
     float2* pieces;           // (pieces that are left, block_n / 2, multiplying threads)
-    uint32* ready;            // (blocks, multiplying warps): lanes whose sums lie there; zeros before, after
+    uint32* ready;  // (blocks, multiplying warps): lanes whose sums lie there; zeros before, after
     // Where Y is packed on the way (sm90_fused_pack.cuh): where it lies and where its planes go;
-    // by strip and 256 k how many units are packed, then the blocks that have loaded all: zeros before,
-    // after.
+    // by strip and 256 k how many units are packed, then the blocks that have loaded all: zeros
+    // before, after.
     const float2* y_source;
     void* y_planes;
     uint32* packed;
-    // Where blocks keep pace (sm90_throttle.cuh): how often they were at a place, how many are through.
-    // Zeros before, after.
+    // Where blocks keep pace (sm90_throttle.cuh): how often they were at a place, how many are
+    // through. Zeros before, after.
     uint32* pace;
     int rows, columns, k;
     int batches;
     int x_batched, y_batched;  // 0 where one operand serves the whole batch
-    // With `parts` > 1 each product's k is cut into so many parts of `part_steps` stages, whose sums
-    // go to out as if they were that many more products.
+    // With `parts` > 1 each product's k is cut into so many parts of `part_steps` stages, whose
+    // sums go to out as if they were that many more products.
     int parts, part_steps;
     // After the whole tiles follow split ones, too few for every block: each block takes `share` of
-    // their stages, and sums of pieces meet in `pieces` (sm90_scheduler.cuh); every `period` shares one
-    // ends where a tile does. `first_tile` comes before all of them.
+    // their stages, and sums of pieces meet in `pieces` (sm90_scheduler.cuh); every `period` shares
+    // one ends where a tile does. `first_tile` comes before all of them.
     uint32 first_tile, whole_tiles, split_tiles;
     int share, period;
     int pace_period, pace_lead;  // stages; 0 where blocks go as they will
@@ -132,8 +133,8 @@ struct WgmmaArguments {
     int totals_pairs;  // the same of totals
 };
 
-// What the loading thread tells the others to work on lies in places that they take in turns: twelve
-// words, a barrier for what is told and one for what is done with (sm90_scheduler.cuh).
+// What the loading thread tells the others to work on lies in places that they take in turns:
+// twelve words, a barrier for what is told and one for what is done with (sm90_scheduler.cuh).
 constexpr int kTold = 4, kToldBytes = 64;
 
 // Where the stages, their barriers and what else is in shared memory lie.

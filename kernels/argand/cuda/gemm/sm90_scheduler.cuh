@@ -1,11 +1,12 @@
 // What each block of the wgmma family works on, and in which order.
 //
 // Blocks stay and take whole tiles in turns. Where the last turn would leave many of them idle, its
-// tiles are cut along k into equal shares, one a block, tile after tile: a share holds the end of one
-// tile, the beginning of the next, or something in between. Who has a tile's end adds the sums of its
-// other pieces, in order, and stores the result; the others leave theirs in memory. A block takes what
-// it leaves to others before what it waits for, so that the waiting is short and always ends. Whole
-// tiles come first: as long as blocks keep step, their reads of shared operands meet on the way.
+// tiles are cut along k into equal shares, one a block, tile after tile: a share holds the end of
+// one tile, the beginning of the next, or something in between. Who has a tile's end adds the sums
+// of its other pieces, in order, and stores the result; the others leave theirs in memory. A block
+// takes what it leaves to others before what it waits for, so that the waiting is short and always
+// ends. Whole tiles come first: as long as blocks keep step, their reads of shared operands meet on
+// the way.
 #pragma once
 #include "device/shared.cuh"
 #include "sm90_plan.cuh"
@@ -21,8 +22,8 @@ struct WgmmaWork {
     int first, end;  // the blocks whose sums are to be added
 };
 
-// The same number, which the compiler takes for another: what is derived from it again is not kept in
-// registers, of which the products leave none, while they run.
+// The same number, which the compiler takes for another: what is derived from it again is not kept
+// in registers, of which the products leave none, while they run.
 __device__ __forceinline__ uint32 forgotten(uint32 x) {
     asm volatile("" : "+r"(x));
     return x;
@@ -52,15 +53,18 @@ __device__ __forceinline__ WgmmaTile find_wgmma_tile(const WgmmaArguments& args,
     const int parts = forgotten(args.parts);
     const int part = product % parts, steps = (args.k + plan.depth - 1) / plan.depth;
     const int first = part * args.part_steps;
-    return {int(product / parts), part,
+    return {int(product / parts),
+            part,
             int(group * most + inside % height) * plan.block_m(),
-            int(inside / height) * plan.block_n, first,
+            int(inside / height) * plan.block_n,
+            first,
             max(0, min(args.part_steps, steps - first))};
 }
 
 // This block's work number `turn`; false where there is no more.
 template <WgmmaPlan plan>
-__device__ __forceinline__ bool find_work(const WgmmaArguments& args, uint32 turn, WgmmaWork& work) {
+__device__ __forceinline__ bool find_work(const WgmmaArguments& args, uint32 turn,
+                                          WgmmaWork& work) {
     const uint32 block = this_block(), whole = forgotten(args.whole_tiles);
     const uint32 blocks = forgotten(gridDim.x);
     uint32 index = block + turn * blocks;
@@ -97,8 +101,8 @@ __device__ __forceinline__ bool find_work(const WgmmaArguments& args, uint32 tur
     return true;
 }
 
-// Finding work takes many divisions, one after the other. So the loading thread does it, which is ahead,
-// and tells the multiplying warps: what, and whether there is any.
+// Finding work takes many divisions, one after the other. So the loading thread does it, which is
+// ahead, and tells the multiplying warps: what, and whether there is any.
 constexpr uint32 kToldFull = 48, kToldEmpty = 56;  // barriers
 
 __device__ __forceinline__ void tell_work(uint32 place, uint32 turn, const WgmmaWork& work,
@@ -122,6 +126,6 @@ __device__ __forceinline__ int wait_for_work(uint32 place, uint32 turn) {
 __device__ __forceinline__ WgmmaWork told_work(uint32 place) {
     const uint4 x = load_words(place), y = load_words(place + 16);
     const uint4 z = load_words(place + 32);
-    return {{int(x.x), int(x.y), int(x.z), int(x.w), int(y.x), int(y.y)},
-            y.z != 0, int(z.x), int(z.y)};
+    return {
+        {int(x.x), int(x.y), int(x.z), int(x.w), int(y.x), int(y.y)}, y.z != 0, int(z.x), int(z.y)};
 }

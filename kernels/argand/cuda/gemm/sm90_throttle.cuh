@@ -1,17 +1,18 @@
 // Blocks that keep pace: none loads far ahead of the slowest.
 //
-// What blocks of a turn share comes from memory once as long as whoever wants it later still finds it in
-// the second-level cache. But blocks drift apart, turn by turn, and where k is long the foremost is
-// soon further ahead than the cache holds. So before every `pace_period`-th stage loading waits
-// until all blocks have been `pace_lead` stages before it. Waiting is for speed only: who has waited for
-// kLongestWait, because a block has not started yet, waits no more.
+// What blocks of a turn share comes from memory once as long as whoever wants it later still finds
+// it in the second-level cache. But blocks drift apart, turn by turn, and where k is long the
+// foremost is soon further ahead than the cache holds. So before every `pace_period`-th stage
+// loading waits until all blocks have been `pace_lead` stages before it. Waiting is for speed only:
+// who has waited for kLongestWait, because a block has not started yet, waits no more.
 #pragma once
 #include "device/clock.cuh"
 #include "sm90_plan.cuh"
 
 constexpr long long kLongestWait = 200000;  // nanoseconds
 
-// Before stage `stage` of all that the block has of whole tiles; `waits` as returned before. One thread.
+// Before stage `stage` of all that the block has of whole tiles; `waits` as returned before. One
+// thread.
 __device__ __forceinline__ bool keep_pace(const WgmmaArguments& args, uint32 stage, bool waits) {
     const uint32 period = args.pace_period;
     if ((stage + args.pace_lead) % period == 0) {
@@ -23,7 +24,10 @@ __device__ __forceinline__ bool keep_pace(const WgmmaArguments& args, uint32 sta
     const long long since = nanoseconds();
     uint32 there = 0;
     while (there < all) {
-        asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(there) : "l"(args.pace) : "memory");
+        asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];"
+                     : "=r"(there)
+                     : "l"(args.pace)
+                     : "memory");
         if (nanoseconds() - since > kLongestWait) return false;
     }
     return true;
