@@ -10,7 +10,7 @@
 // half of it suffices; cp.async loads the next transform into the rest meanwhile.
 #pragma once
 #include "device/cluster.cuh"
-#include "device/copy.cuh"
+#include "device/cp_async.cuh"
 #include "plan.cuh"
 #include "radix.cuh"
 

@@ -3,7 +3,7 @@
 // writes it as a template argument.
 #pragma once
 #include "device/complex.cuh"
-#include "device/copy.cuh"
+#include "device/cp_async.cuh"
 #include "device/mma.cuh"
 #include "device/rounding.cuh"
 #include "device/scaling.cuh"

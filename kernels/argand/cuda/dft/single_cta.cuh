@@ -8,7 +8,7 @@
 // Half of the memory therefore suffices, and a bulk copy loads the next transform into the rest
 // meanwhile.
 #pragma once
-#include "device/bulk_copy.cuh"
+#include "device/tma_bulk.cuh"
 #include "plan.cuh"
 #include "radix.cuh"
 

@@ -3,8 +3,8 @@
 // (`WideCopies`), contiguous tiles are bulk copies (TMA) and others cp.async and stores of 16 bytes
 // per thread; unaligned arrays are copied element by element.
 #pragma once
-#include "device/bulk_copy.cuh"
-#include "device/tensor_copy.cuh"
+#include "device/tma_bulk.cuh"
+#include "device/tma.cuh"
 #include "tile_group.cuh"
 
 // `WholeTiles`: every tile has all of its lines, and they are contiguous in global memory.

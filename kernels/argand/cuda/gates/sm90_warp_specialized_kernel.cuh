@@ -3,7 +3,7 @@
 // mbarriers of a ring of plane buffers pass tiles from producers to consumers, so that neither
 // waits for the other's work.
 #pragma once
-#include "device/barrier.cuh"
+#include "device/mbarrier.cuh"
 #include "sm90_kernel.cuh"
 
 template <Operand operand, int Terms, int Width, bool TargetsQubit0, int Stages, int Buffers>

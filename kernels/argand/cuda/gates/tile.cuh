@@ -8,7 +8,7 @@
 // linear over XOR: each bit of a thread's index contributes one mask. argand/gates/layout.py
 // chooses the masks so that accesses are free of bank conflicts.
 #pragma once
-#include "device/copy.cuh"
+#include "device/cp_async.cuh"
 #include "device/scaling.cuh"
 #include "device/shared.cuh"
 

@@ -3,7 +3,7 @@
 // Tiles of interleaved complex64 come into shared memory as they are; a lane rounds, splits and
 // scales what it reads from there.
 #pragma once
-#include "device/copy.cuh"
+#include "device/cp_async.cuh"
 #include "device/mma.cuh"
 #include "device/scaling.cuh"
 

@@ -6,7 +6,7 @@
 // A and B is which is the host's choice: C^T = B^T A^T.
 #pragma once
 #include "device/mma.cuh"
-#include "device/tensor_copy.cuh"
+#include "device/tma.cuh"
 
 constexpr int kWarpgroup = 4 * kWarp;
 constexpr int kWarpgroupRows = 64;  // of one wgmma

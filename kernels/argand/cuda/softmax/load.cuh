@@ -2,7 +2,7 @@
 // cp.async. Rows may begin and end within an access; what lies outside the row becomes -inf.
 // kernel.cuh and row_slice.cuh load through these functions.
 #pragma once
-#include "device/copy.cuh"
+#include "device/cp_async.cuh"
 #include "fragment.cuh"
 
 // A thread's view of a tile of a row. `base` is the thread's first vector, and of what follows

@@ -15,7 +15,7 @@
 // Only bulk copies write load stages. Stores of threads there would need a proxy fence before the
 // next copy, and such a fence waits for all memory operations of the thread.
 #pragma once
-#include "device/bulk_copy.cuh"
+#include "device/tma_bulk.cuh"
 #include "ring_storage.cuh"
 #include "row_slice.cuh"
 

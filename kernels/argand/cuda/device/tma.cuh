@@ -1,6 +1,6 @@
 // The copy engine: boxes of a tensor in global memory to shared memory, zeros beyond its edges.
 #pragma once
-#include "barrier.cuh"
+#include "mbarrier.cuh"
 
 // What cuTensorMapEncodeTiled writes.
 struct alignas(64) TensorMap {

@@ -1,6 +1,6 @@
 // The copy engine without a tensor map: bytes in a piece, at multiples of 16 on both sides (sm_90).
 #pragma once
-#include "barrier.cuh"
+#include "mbarrier.cuh"
 
 // Counted by the barrier. Without a hint that the second level should drop what was read: with one
 // the engine was slower on an H200.
@@ -13,7 +13,7 @@ __device__ __forceinline__ void copy_bulk(uint32 target, const void* source, uin
         : "memory");
 }
 
-// The other way, in the group of the thread's stores (`tensor_copy.cuh` ends and awaits groups).
+// The other way, in the group of the thread's stores (`tma.cuh` ends and awaits groups).
 __device__ __forceinline__ void store_bulk(void* target, uint32 source, uint32 bytes) {
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(target),
                  "r"(source), "r"(bytes)

@@ -1,6 +1,6 @@
 // Barriers in shared memory that also count the bytes of asynchronous copies (sm_90).
 #pragma once
-#include "copy.cuh"
+#include "cp_async.cuh"
 
 __device__ __forceinline__ void barrier_init(uint32 barrier, uint32 arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals)
