@@ -15,13 +15,13 @@ __device__ __forceinline__ int cluster_rank() {
 }
 
 // The same place in the shared memory of another block of the cluster.
-__device__ __forceinline__ uint32 in_block(const void* pointer, int rank) {
+__device__ __forceinline__ uint32 map_shared_rank(const void* pointer, int rank) {
     uint32 address;
     asm("mapa.shared::cluster.u32 %0, %1, %2;"
         : "=r"(address)
         : "r"(static_cast<uint32>(__cvta_generic_to_shared(pointer))), "r"(rank));
     return address;
 }
-__device__ __forceinline__ void store_in_block(uint32 address, float x) {
+__device__ __forceinline__ void store_cluster_shared(uint32 address, float x) {
     asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(x) : "memory");
 }

@@ -9,7 +9,8 @@ __device__ __forceinline__ float2 complex_product(float2 x, float2 y) {
 // alpha x + beta C for one element; C is read only where beta is not 0, and alpha = 1 leaves
 // infinities as they are. `args` are those of any kernel that has alpha and beta.
 template <typename Arguments>
-__device__ __forceinline__ float2 scale_and_add(const Arguments& args, float2 x, const float2* c) {
+__device__ __forceinline__ float2 linear_combination(const Arguments& args, float2 x,
+                                                     const float2* c) {
     if (args.alpha_re != 1.0f || args.alpha_im != 0.0f) {
         x = complex_product({args.alpha_re, args.alpha_im}, x);
     }
@@ -22,7 +23,8 @@ __device__ __forceinline__ float2 scale_and_add(const Arguments& args, float2 x,
 
 // The same of a product that may have to be conjugated first.
 template <typename Arguments>
-__device__ __forceinline__ float2 combine(const Arguments& args, float2 x, const float2* c) {
+__device__ __forceinline__ float2 conjugate_and_combine(const Arguments& args, float2 x,
+                                                        const float2* c) {
     if (args.flip_result) x.y = -x.y;
-    return scale_and_add(args, x, c);
+    return linear_combination(args, x, c);
 }

@@ -9,7 +9,7 @@ __device__ __forceinline__ uint32 shared_address(const void* pointer) {
 // Copies `valid` (0..Bytes) bytes and fills the rest with zeros. With valid = 0 the source is not
 // read. 16 bytes bypass the first-level cache, which 8 bytes cannot.
 template <int Bytes>
-__device__ __forceinline__ void copy_async(void* target, const void* source, int valid) {
+__device__ __forceinline__ void cp_async(void* target, const void* source, int valid) {
     static_assert(Bytes == 8 || Bytes == 16, "one or two complex64");
     if constexpr (Bytes == 16) {
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(target)),
@@ -22,17 +22,17 @@ __device__ __forceinline__ void copy_async(void* target, const void* source, int
     }
 }
 
-__device__ __forceinline__ void commit_copies() {
+__device__ __forceinline__ void cp_async_commit() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
 // Returns when at most `Pending` of this thread's latest groups are under way.
 template <int Pending>
-__device__ __forceinline__ void wait_copies() {
+__device__ __forceinline__ void cp_async_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
 // Sixteen bytes to an address in shared memory.
-__device__ __forceinline__ void copy_chunk(uint32 target, const void* source) {
+__device__ __forceinline__ void cp_async_16(uint32 target, const void* source) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target), "l"(source) : "memory");
 }

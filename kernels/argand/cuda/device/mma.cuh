@@ -11,38 +11,41 @@
 
 // How many k one instruction contracts. Each lane holds two registers a line in every format.
 template <Operand operand>
-constexpr int kMmaDepth = operand == Operand::tf32 ? 8 : 16;
+constexpr int kMmaK = operand == Operand::tf32 ? 8 : 16;
 
 template <Operand operand>
-__device__ __forceinline__ void mma(float (&d)[4], const uint32 (&upper)[2],
-                                    const uint32 (&lower)[2], const uint32 (&b)[2]);
+__device__ __forceinline__ void mma(float (&d)[4], const uint32 (&a_upper)[2],
+                                    const uint32 (&a_lower)[2], const uint32 (&b)[2]);
 
 template <>
-__device__ __forceinline__ void mma<Operand::tf32>(float (&d)[4], const uint32 (&upper)[2],
-                                                   const uint32 (&lower)[2], const uint32 (&b)[2]) {
+__device__ __forceinline__ void mma<Operand::tf32>(float (&d)[4], const uint32 (&a_upper)[2],
+                                                   const uint32 (&a_lower)[2],
+                                                   const uint32 (&b)[2]) {
     asm volatile(
         "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(upper[0]), "r"(lower[0]), "r"(upper[1]), "r"(lower[1]), "r"(b[0]), "r"(b[1]));
+        : "r"(a_upper[0]), "r"(a_lower[0]), "r"(a_upper[1]), "r"(a_lower[1]), "r"(b[0]), "r"(b[1]));
 }
 
 template <>
-__device__ __forceinline__ void mma<Operand::fp16>(float (&d)[4], const uint32 (&upper)[2],
-                                                   const uint32 (&lower)[2], const uint32 (&b)[2]) {
+__device__ __forceinline__ void mma<Operand::fp16>(float (&d)[4], const uint32 (&a_upper)[2],
+                                                   const uint32 (&a_lower)[2],
+                                                   const uint32 (&b)[2]) {
     asm volatile(
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(upper[0]), "r"(lower[0]), "r"(upper[1]), "r"(lower[1]), "r"(b[0]), "r"(b[1]));
+        : "r"(a_upper[0]), "r"(a_lower[0]), "r"(a_upper[1]), "r"(a_lower[1]), "r"(b[0]), "r"(b[1]));
 }
 
 template <>
-__device__ __forceinline__ void mma<Operand::bf16>(float (&d)[4], const uint32 (&upper)[2],
-                                                   const uint32 (&lower)[2], const uint32 (&b)[2]) {
+__device__ __forceinline__ void mma<Operand::bf16>(float (&d)[4], const uint32 (&a_upper)[2],
+                                                   const uint32 (&a_lower)[2],
+                                                   const uint32 (&b)[2]) {
     asm volatile(
         "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(upper[0]), "r"(lower[0]), "r"(upper[1]), "r"(lower[1]), "r"(b[0]), "r"(b[1]));
+        : "r"(a_upper[0]), "r"(a_lower[0]), "r"(a_upper[1]), "r"(a_lower[1]), "r"(b[0]), "r"(b[1]));
 }

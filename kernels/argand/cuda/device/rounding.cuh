@@ -5,20 +5,20 @@
 enum class Operand { tf32, fp16, bf16 };
 enum class Rounding { toward_zero, nearest_even, half_ulp_truncate };
 
-constexpr int kDroppedByTf32 = 13;
-constexpr uint32 kKeptByTf32 = 0xffffffffu << kDroppedByTf32;
+constexpr int kTf32DroppedBits = 13;
+constexpr uint32 kTf32KeptMask = 0xffffffffu << kTf32DroppedBits;
 
 // x with half a unit of tf32's last place added as the rounding asks, low bits not yet dropped: a
 // tensor core does not look at them. A carry moves the exponent, so the largest values become
 // infinite. A NaN is replaced, because the addition could carry it into an infinity or a zero. The
 // hardware's cvt.rna gives the same bits but made the product a quarter slower on an H200.
 template <Rounding rounding>
-__device__ __forceinline__ float nudge_to_tf32(float x) {
+__device__ __forceinline__ float add_tf32_rounding_increment(float x) {
     uint32 bits = __float_as_uint(x);
     if constexpr (rounding == Rounding::half_ulp_truncate) {
-        bits += 1u << (kDroppedByTf32 - 1);
+        bits += 1u << (kTf32DroppedBits - 1);
     } else if constexpr (rounding == Rounding::nearest_even) {
-        bits += ((bits >> kDroppedByTf32) & 1u) + (1u << (kDroppedByTf32 - 1)) - 1u;
+        bits += ((bits >> kTf32DroppedBits) & 1u) + (1u << (kTf32DroppedBits - 1)) - 1u;
     }
     return is_nan(x) ? not_a_number() : __uint_as_float(bits);
 }
@@ -26,7 +26,8 @@ __device__ __forceinline__ float nudge_to_tf32(float x) {
 // An fp32 number with 11 significant bits.
 template <Rounding rounding>
 __device__ __forceinline__ float round_to_tf32(float x) {
-    return __uint_as_float(__float_as_uint(nudge_to_tf32<rounding>(x)) & kKeptByTf32);
+    return __uint_as_float(__float_as_uint(add_tf32_rounding_increment<rounding>(x)) &
+                           kTf32KeptMask);
 }
 
 // Two numbers in one register, the first in the low half; to nearest, ties to even.
@@ -79,9 +80,9 @@ __device__ __forceinline__ void split_to_tf32(float x, uint32 (&terms)[Terms]) {
     if constexpr (Terms == 2) {
         const float big = round_to_tf32<first>(x);
         terms[0] = __float_as_uint(big);
-        terms[1] = __float_as_uint(nudge_to_tf32<second>(remainder_after(big, x)));
+        terms[1] = __float_as_uint(add_tf32_rounding_increment<second>(remainder_after(big, x)));
     } else {
-        terms[0] = __float_as_uint(nudge_to_tf32<first>(x));
+        terms[0] = __float_as_uint(add_tf32_rounding_increment<first>(x));
     }
 }
 

@@ -4,10 +4,10 @@
 
 // The exponent s for a line whose largest finite magnitude has these fp32 bits: 2^s times it lies
 // in [2^14, 2^15). 0 for a line of zeros; within +-126, so that 2^s is a normal number.
-__device__ __forceinline__ int scale_exponent(uint32 largest_bits) {
-    if (largest_bits == 0) return 0;
+__device__ __forceinline__ int scale_exponent(uint32 absmax_bits) {
+    if (absmax_bits == 0) return 0;
     // frexp's exponent is the biased one minus 126; a subnormal's is so low that s is 126 anyway.
-    int exponent = 15 - (static_cast<int>(largest_bits >> 23) - 126);
+    int exponent = 15 - (static_cast<int>(absmax_bits >> 23) - 126);
     return exponent > 126 ? 126 : exponent < -126 ? -126 : exponent;
 }
 
@@ -24,15 +24,15 @@ __device__ __forceinline__ float scale_by_power(float x, int exponent) {
 // Two powers of two whose product is 2^exponent. The products of such halves of two exponents are
 // normal numbers, so that a result scaled by one and then the other neither overflows nor vanishes
 // on the way.
-__device__ __forceinline__ float2 half_powers(int exponent) {
+__device__ __forceinline__ float2 split_power_of_two(int exponent) {
     return {power_of_two(exponent / 2), power_of_two(exponent - exponent / 2)};
 }
 
 // The bits of |x|, 0 where x is not finite. As integers they order like the magnitudes.
-__device__ __forceinline__ uint32 finite_magnitude(float x) {
+__device__ __forceinline__ uint32 finite_abs_bits(float x) {
     return is_finite(x) ? __float_as_uint(x) & 0x7fffffffu : 0u;
 }
 
-__device__ __forceinline__ uint32 larger_part(float2 x) {
-    return max(finite_magnitude(x.x), finite_magnitude(x.y));
+__device__ __forceinline__ uint32 component_absmax_bits(float2 x) {
+    return max(finite_abs_bits(x.x), finite_abs_bits(x.y));
 }

@@ -11,7 +11,7 @@ __device__ __forceinline__ float4 load_shared_16(uint32 address) {
     return x;
 }
 
-__device__ __forceinline__ uint4 load_words(uint32 address) {
+__device__ __forceinline__ uint4 load_shared_words(uint32 address) {
     const float4 x = load_shared_16(address);
     return {__float_as_uint(x.x), __float_as_uint(x.y), __float_as_uint(x.z), __float_as_uint(x.w)};
 }

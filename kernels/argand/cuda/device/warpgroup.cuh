@@ -21,29 +21,29 @@ __device__ __forceinline__ void wgmma_wait() {
 
 // Keeps the compiler from reading accumulators before the wait that stands above.
 template <int Count>
-__device__ __forceinline__ void settle(float (&x)[Count]) {
+__device__ __forceinline__ void wgmma_fence_operand(float (&x)[Count]) {
 #pragma unroll
     for (int i = 0; i < Count; ++i) asm volatile("" : "+f"(x[i])::"memory");
 }
 
 template <int Registers>
-__device__ __forceinline__ void release_registers() {
+__device__ __forceinline__ void warpgroup_reg_dealloc() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
 template <int Registers>
-__device__ __forceinline__ void claim_registers() {
+__device__ __forceinline__ void warpgroup_reg_alloc() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
-// Describes a K-major tile in shared memory whose lines of `LineBytes` (32, 64 or 128) the copy
+// Describes a K-major tile in shared memory whose lines of `RowBytes` (32, 64 or 128) the copy
 // engine has swizzled; the tile begins at a multiple of 8 lines. Bits 0-13: address / 16; 32-45:
 // bytes from 8 lines to the next 8, / 16; 62-63: the swizzle (PTX ISA, matrix descriptor).
-template <int LineBytes>
-__device__ __forceinline__ constexpr uint64 describe_tile(uint32 address) {
-    static_assert(LineBytes == 32 || LineBytes == 64 || LineBytes == 128, "a swizzle's width");
-    constexpr uint32 kSwizzle = LineBytes == 128 ? 1 : LineBytes == 64 ? 2 : 3;
-    constexpr uint32 kHigh = (8 * LineBytes >> 4) | kSwizzle << 30;
+template <int RowBytes>
+__device__ __forceinline__ constexpr uint64 make_matrix_descriptor(uint32 address) {
+    static_assert(RowBytes == 32 || RowBytes == 64 || RowBytes == 128, "a swizzle's width");
+    constexpr uint32 kSwizzle = RowBytes == 128 ? 1 : RowBytes == 64 ? 2 : 3;
+    constexpr uint32 kHigh = (8 * RowBytes >> 4) | kSwizzle << 30;
     // Bits 16-29, the other stride, are not used by swizzled K-major tiles.
     return uint64(kHigh) << 32 | (address & 0x3ffff) >> 4 | 1u << 16;
 }

@@ -104,8 +104,8 @@ __device__ __forceinline__ void load_columns(const float2* x, float2* target) {
     const float2* const from = x + thread / kRun * plan.n2() + thread % kRun * 2;
 #pragma unroll
     for (int i = 0; i < kCount / kThreads; ++i)
-        copy_chunk(to + i * kThreads * 16, from + i * (kThreads / kRun) * plan.n2());
-    commit_copies();
+        cp_async_16(to + i * kThreads * 16, from + i * (kThreads / kRun) * plan.n2());
+    cp_async_commit();
 }
 
 template <ClusterPlan plan>
@@ -149,7 +149,7 @@ __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
         int thread = opaque_thread();
         const int n = thread % kColumns, first_butterfly = thread / kColumns;
         constexpr int kColumnStride = kThreads / kColumns;
-        wait_copies<0>();
+        cp_async_wait<0>();
         __syncthreads();
         ClusterButterflies<plan, 0>::for_each(values, [&](int g, float2(&z)[A]) {
             const int b = first_butterfly + g * kColumnStride;
@@ -195,8 +195,8 @@ __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
         if (fetches) {
 #pragma unroll
             for (int i = 0; i < plan.cluster_size; ++i)
-                store_in_block(in_block(const_cast<int*>(next_row_slot), i),
-                               __int_as_float(fetched_row));
+                store_cluster_shared(map_shared_rank(const_cast<int*>(next_row_slot), i),
+                                     __int_as_float(fetched_row));
             if (fetched_row == static_rows + rows - 1)
                 *args.tile_counter = 0;  // this was the last fetch
         }
@@ -207,13 +207,14 @@ __device__ __forceinline__ void dft_cluster(const DftArguments& args) {
 #pragma unroll
         for (int i = 0; i < plan.cluster_size; ++i)
             remote[i] =
-                in_block(exchange_buffer + first_butterfly * kLinePitch + rank * kColumns + n, i);
+                map_shared_rank(
+                    exchange_buffer + first_butterfly * kLinePitch + rank * kColumns + n, i);
         exchange_through_shared(
             values,
             [&](int i, float part) {
                 const int k = i % B,
                           at = (i / B * kColumnStride + k % kOutputsPerBlock * A) * kLinePitch;
-                store_in_block(remote[k / kOutputsPerBlock] + 4 * at, part);
+                store_cluster_shared(remote[k / kOutputsPerBlock] + 4 * at, part);
             },
             [&](int i) {
                 return exchange_buffer[(line + i / D * kLineStride) * kLinePitch + E * (i % D) + e];

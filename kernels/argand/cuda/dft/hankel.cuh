@@ -63,7 +63,7 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
     uint32* const offsets = reinterpret_cast<uint32*>(shared + plan.table_bytes());
     for (int i = threadIdx.x; i < plan.num_offsets() / 2; i += plan.threads())
         offsets[i] = __ldg(reinterpret_cast<const uint32*>(args.gather_offsets) + i);
-    copy_engine_fence();  // wgmma reads the table through the async proxy
+    fence_proxy_async_shared();  // wgmma reads the table through the async proxy
     __syncthreads();
 
     auto compute = [&](float2* tile, auto refill) {

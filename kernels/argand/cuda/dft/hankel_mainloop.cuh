@@ -133,8 +133,8 @@ struct HankelAccumulator {
 
     __device__ __forceinline__ void finish() {
         wgmma_wait<0>();
-        settle(p);
-        settle(q);
+        wgmma_fence_operand(p);
+        wgmma_fence_operand(q);
     }
 
     // Promotion, once in a long mainloop: the leading power of each accumulator moves out of it, so

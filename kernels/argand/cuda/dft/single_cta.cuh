@@ -87,12 +87,12 @@ __device__ __forceinline__ void dft_single_cta(const DftArguments& args) {
     };
     auto load_row = [&](int row) {
         if (threadIdx.x != 0 || row >= rows) return;
-        barrier_expect(barrier, plan.length() * 8);
-        copy_bulk(shared_address(shared), args.x + row * args.x_stride, plan.length() * 8, barrier);
+        mbarrier_arrive_expect_tx(barrier, plan.length() * 8);
+        bulk_load(shared_address(shared), args.x + row * args.x_stride, plan.length() * 8, barrier);
     };
     if (threadIdx.x == 0) {
-        barrier_init(barrier, 1);
-        barrier_init_fence();
+        mbarrier_init(barrier, 1);
+        mbarrier_init_fence();
     }
     __syncthreads();
     int row = blockIdx.x, next = row + gridDim.x, phase = 0;
@@ -105,7 +105,7 @@ __device__ __forceinline__ void dft_single_cta(const DftArguments& args) {
         // dynamic.
         int fetched_row = 0;
         if (threadIdx.x == 0) fetched_row = static_rows + atomicAdd(args.tile_counter, 1u);
-        barrier_wait(barrier, phase);
+        mbarrier_wait(barrier, phase);
         phase ^= 1;
 #pragma unroll
         for (int i = 0; i < R; ++i) {

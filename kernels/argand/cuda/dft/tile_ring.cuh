@@ -31,8 +31,8 @@ struct TileRing {
     __device__ __forceinline__ void init_barriers() const {
         if constexpr (kTmaLoads) {
             if (group.thread == 0) {
-                for (int b = 0; b < Buffers; ++b) barrier_init(barriers + 8 * b, 1);
-                barrier_init_fence();
+                for (int b = 0; b < Buffers; ++b) mbarrier_init(barriers + 8 * b, 1);
+                mbarrier_init_fence();
             }
         }
     }
@@ -110,35 +110,35 @@ struct TileRing {
             const int elements = valid_lines<input>(source, tile) * input.width,
                       even = elements & ~1;
             if (elements != even) shared_tile[even] = global_tile[even];
-            barrier_expect(barrier, even * 8);
-            if (even) copy_bulk(shared_address(shared_tile), global_tile, even * 8, barrier);
+            mbarrier_arrive_expect_tx(barrier, even * 8);
+            if (even) bulk_load(shared_address(shared_tile), global_tile, even * 8, barrier);
         } else {
             if (tile < tiles) {
                 for_each_copy<input>(source, tile, shared_tile,
                                      [](float2* from, float2* to, int elements) {
                                          if (elements == 2) {
-                                             copy_async<16>(to, from, 16);
+                                             cp_async<16>(to, from, 16);
                                          } else {
-                                             copy_async<8>(to, from, 8);
+                                             cp_async<8>(to, from, 8);
                                          }
                                      });
             }
-            commit_copies();  // one group per tile, empty beyond the last, for wait_copies
+            cp_async_commit();  // one group per tile, empty beyond the last, for cp_async_wait
         }
     }
 
     __device__ __forceinline__ void wait_tile(int b, int phase) const {
         if constexpr (kTmaLoads) {
-            barrier_wait(barriers + 8 * b, phase);
+            mbarrier_wait(barriers + 8 * b, phase);
         } else {
-            wait_copies<(Buffers > 2 ? Buffers - 2 : Buffers - 1)>();
+            cp_async_wait<(Buffers > 2 ? Buffers - 2 : Buffers - 1)>();
             group.sync();
         }
     }
 
     // Returns when the last store has read its buffer, so that it can be loaded again.
     __device__ __forceinline__ void wait_stored() const {
-        if (kTmaStores && group.thread == 0) wait_stores_read<0>();
+        if (kTmaStores && group.thread == 0) tma_store_wait_read<0>();
         // Where one thread issues loads and stores, no other has to know.
         if constexpr (!(kTmaLoads && kTmaStores)) group.sync();
     }
@@ -151,8 +151,8 @@ struct TileRing {
                 const int elements = valid_lines<output>(target, tile) * output.width,
                           even = elements & ~1;
                 if (elements != even) global_tile[even] = shared_tile[even];
-                if (even) store_bulk(global_tile, shared_address(shared_tile), even * 8);
-                commit_stores();
+                if (even) bulk_store(global_tile, shared_address(shared_tile), even * 8);
+                tma_store_commit();
             }
         } else {
             for_each_copy<output>(
@@ -180,7 +180,7 @@ struct TileRing {
             }
             wait_tile(b, phase);
             compute(buffer(b));
-            if constexpr (kTmaLoads || kTmaStores) copy_engine_fence();
+            if constexpr (kTmaLoads || kTmaStores) fence_proxy_async_shared();
             if constexpr (Buffers > 2) {
                 // The buffer of the previous store is free by now.
                 if (tile != first) {
@@ -200,6 +200,6 @@ struct TileRing {
             }
         }
         // A block must not exit before bulk stores have read its shared memory.
-        if (kTmaStores && group.thread == 0) wait_stores_read<0>();
+        if (kTmaStores && group.thread == 0) tma_store_wait_read<0>();
     }
 };

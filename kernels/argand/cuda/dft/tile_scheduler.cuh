@@ -49,7 +49,7 @@ struct ScheduledTileRing : TileRing<Warps, Buffers, WideCopies, false, layout, l
             for (int i = 1; i < Buffers; ++i) tile_of_buffer[i - 1] = tile_of_buffer[i];
             wait_tile(b, phase);
             compute(buffer(b));
-            copy_engine_fence();
+            fence_proxy_async_shared();
             if (Buffers > 2 && started) {
                 wait_stored();
                 tile_of_buffer[Buffers > 2 ? Buffers - 2 : 0] =
@@ -67,7 +67,7 @@ struct ScheduledTileRing : TileRing<Warps, Buffers, WideCopies, false, layout, l
             }
         }
         if (group.thread == 0) {
-            wait_stores_read<0>();
+            tma_store_wait_read<0>();
             // Every warp fetches one index beyond the last tile. The warp that fetched the last
             // index resets the counter.
             const int dynamic_tiles = tiles > static_tiles ? tiles - static_tiles : 0;
@@ -83,7 +83,7 @@ struct ScheduledTileRing : TileRing<Warps, Buffers, WideCopies, false, layout, l
         if (tile < tiles) {
             load_tile(tile, tiles, b);
         } else {
-            barrier_arrive(barriers + 8 * b);
+            mbarrier_arrive(barriers + 8 * b);
         }
     }
 
@@ -104,7 +104,7 @@ struct ScheduledTileRing : TileRing<Warps, Buffers, WideCopies, false, layout, l
         int b = group.index, phase = 0, stored_buffer = -1, reassigned = 0;
         auto refill = [&] {
             if (stored_buffer < 0 || group.thread != 0) return;
-            wait_stores_read<0>();
+            tma_store_wait_read<0>();
             assign(reassigned, tiles, stored_buffer, tile_of_buffer);
             // As many indices are fetched as there are tiles, so the last one is fetched last.
             if (reassigned == static_tiles + tiles - 1) *tile_counter = 0;
@@ -116,7 +116,7 @@ struct ScheduledTileRing : TileRing<Warps, Buffers, WideCopies, false, layout, l
             int fetched = 0;
             if (group.thread == 0) fetched = static_tiles + atomicAdd(tile_counter, 1u);
             compute(buffer(b), refill);
-            copy_engine_fence();
+            fence_proxy_async_shared();
             group.sync();
             store_tile(tile, b);
             stored_buffer = b;

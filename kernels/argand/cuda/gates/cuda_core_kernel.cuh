@@ -108,7 +108,7 @@ __device__ __forceinline__ void fma_gate(const GateArguments& args) {
 
     uint32 stage = ring;
     for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
-        wait_copies<Stages - 1>();
+        cp_async_wait<Stages - 1>();
         __syncthreads();
 #pragma unroll 1
         for (int column_step = 0; column_step < kColumnSteps; ++column_step) {
@@ -177,7 +177,7 @@ __device__ __forceinline__ void permute_gate(const GateArguments& args) {
 
     uint32 stage = ring;
     for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
-        wait_copies<Stages - 1>();
+        cp_async_wait<Stages - 1>();
         __syncthreads();
         char* target = pipeline.source + tile_offset(args, tile);
 #pragma unroll

@@ -82,7 +82,7 @@ __device__ __forceinline__ float absmax_with(float absmax, float4 x) {
 }
 
 __device__ __forceinline__ uint32 finite_absmax_with(uint32 absmax, float4 x) {
-    return max(max(absmax, larger_part({x.x, x.y})), larger_part({x.z, x.w}));
+    return max(max(absmax, component_absmax_bits({x.x, x.y})), component_absmax_bits({x.z, x.w}));
 }
 
 // Largest finite magnitude of a warp's numbers, as bits of an fp32 number. fmaxf ignores NaN, so

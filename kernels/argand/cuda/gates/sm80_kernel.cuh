@@ -25,8 +25,8 @@ struct MmaGate {
     static constexpr int kOrder = 1 << Width;
     static constexpr int kRowTiles = kOrder / 16;
     static constexpr int kColumnGroups = 8 / kRowTiles;
-    static constexpr int kNumKTiles = kOrder / kMmaDepth<operand>;
-    static constexpr int kNumbersPerLane = kMmaDepth<operand> / 4;  // of a row or column
+    static constexpr int kNumKTiles = kOrder / kMmaK<operand>;
+    static constexpr int kNumbersPerLane = kMmaK<operand> / 4;  // of a row or column
     static constexpr int kNumbersPerRegister = kNumbersPerLane / 2;
     static constexpr bool kScaled = operand == Operand::fp16;
     // Products of low-order terms have accumulators of their own, against truncation bias. With a
@@ -159,7 +159,7 @@ struct MmaGate {
 
         uint32 stage = ring;
         for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
-            wait_copies<Stages - 1>();
+            cp_async_wait<Stages - 1>();
             opaque(read_address);
             opaque(result_address);
             if constexpr (kScaled) {
@@ -177,7 +177,8 @@ struct MmaGate {
             __syncthreads();
             // Results go through shared memory, so that stores to the state are contiguous: direct
             // stores took 3% longer at 4 and 5 qubits.
-            const float2 descale = half_powers(kScaled ? -exponent - matrix_exponent_of(args) : 0);
+            const float2 descale =
+                split_power_of_two(kScaled ? -exponent - matrix_exponent_of(args) : 0);
             for_each_result_chunk<TargetsQubit0, 2>(re, im, descale, [&](int number, float4 chunk) {
                 const uint32 offset = xor_masks<2>(args.register_mask, number);
                 store_shared_16(stage + (result_address ^ offset), chunk);

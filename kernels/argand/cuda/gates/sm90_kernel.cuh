@@ -196,7 +196,7 @@ struct WgmmaGate {
 
         uint32 stage = ring, planes = first_planes;
         int exponent = 0;
-        wait_copies<Stages - 1>();
+        cp_async_wait<Stages - 1>();
         if (blockIdx.x < args.tiles) {
             exponent = split_tile(args, pipeline, stage, planes + plane_offset, warp_maxima);
         }
@@ -208,8 +208,8 @@ struct WgmmaGate {
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
             __syncthreads();
             float re[16], im[16];
-            settle(re);
-            settle(im);
+            wgmma_fence_operand(re);
+            wgmma_fence_operand(im);
             wgmma_fence();
             mainloop(planes, re, im);
             wgmma_commit();
@@ -217,17 +217,17 @@ struct WgmmaGate {
             const int power = kScaled ? -exponent - matrix_exponent_of(args) : 0;
             stage = next_stage<kTileBytes, Stages>(stage, ring);
             planes = 2 * first_planes + kBufferBytes - planes;
-            wait_copies<Stages - 1>();
+            cp_async_wait<Stages - 1>();
             if (tile + gridDim.x < args.tiles) {
                 exponent = split_tile(args, pipeline, stage, planes + plane_offset, warp_maxima);
             }
             pipeline.load(tile + (Stages + 1) * gridDim.x, stage);
             wgmma_wait<0>();
-            settle(re);
-            settle(im);
+            wgmma_fence_operand(re);
+            wgmma_fence_operand(im);
             char* tile_results = results + tile_offset(args, tile);
             for_each_result_chunk<TargetsQubit0, 4>(
-                re, im, half_powers(power), [&](int number, float4 chunk) {
+                re, im, split_power_of_two(power), [&](int number, float4 chunk) {
                     store_chunk(args, tile_results + or_offsets<3>(args.register_offset, number),
                                 chunk);
                 });

@@ -39,7 +39,7 @@ struct WarpSpecializedGate : WgmmaGate<operand, Terms, Width, TargetsQubit0, Sta
         uint32 stage = ring, buffer = 0, phase = 1, absmax_buffer = 0;
         for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
             opaque(pipeline.mask);
-            wait_copies<Stages - 1>();
+            cp_async_wait<Stages - 1>();
             float4 x[8];
 #pragma unroll
             for (int i = 0; i < 8; ++i) x[i] = load_shared_16(pipeline.chunk(stage, i));
@@ -52,12 +52,12 @@ struct WarpSpecializedGate : WgmmaGate<operand, Terms, Width, TargetsQubit0, Sta
                 exponent = scale_exponent(block_absmax(storage.warp_maxima[absmax_buffer]));
                 absmax_buffer ^= 1;
             }
-            barrier_wait(shared_address(&storage.empty[buffer]), phase);
+            mbarrier_wait(shared_address(&storage.empty[buffer]), phase);
             Base::store_planes(args, first_planes + buffer * kBufferBytes + plane_offset, x,
                                power_of_two(exponent));
             if (threadIdx.x == 0) storage.exponents[buffer] = exponent;
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-            barrier_arrive(shared_address(&storage.full[buffer]));
+            mbarrier_arrive(shared_address(&storage.full[buffer]));
             pipeline.load(tile + Stages * gridDim.x, stage);
             stage = next_stage<kTileBytes, Stages>(stage, ring);
             if (++buffer == Buffers) {
@@ -75,22 +75,22 @@ struct WarpSpecializedGate : WgmmaGate<operand, Terms, Width, TargetsQubit0, Sta
         char* results = args.state + or_offsets<Pipeline::kThreadBits>(args.result_offset, thread);
         uint32 buffer = 0, phase = 0;
         for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
-            barrier_wait(shared_address(&storage.full[buffer]), phase);
+            mbarrier_wait(shared_address(&storage.full[buffer]), phase);
             const int exponent = storage.exponents[buffer];
             float re[16], im[16];
-            settle(re);
-            settle(im);
+            wgmma_fence_operand(re);
+            wgmma_fence_operand(im);
             wgmma_fence();
             this->mainloop(first_planes + buffer * kBufferBytes, re, im);
             wgmma_commit();
             wgmma_wait<0>();
-            settle(re);
-            settle(im);
-            if (lane == 0) barrier_arrive(shared_address(&storage.empty[buffer]));
+            wgmma_fence_operand(re);
+            wgmma_fence_operand(im);
+            if (lane == 0) mbarrier_arrive(shared_address(&storage.empty[buffer]));
             const int power = kScaled ? -exponent - matrix_exponent_of(args) : 0;
             char* tile_results = results + tile_offset(args, tile);
             for_each_result_chunk<TargetsQubit0, 4>(
-                re, im, half_powers(power), [&](int number, float4 chunk) {
+                re, im, split_power_of_two(power), [&](int number, float4 chunk) {
                     store_chunk(args, tile_results + or_offsets<3>(args.register_offset, number),
                                 chunk);
                 });
@@ -107,17 +107,17 @@ struct WarpSpecializedGate : WgmmaGate<operand, Terms, Width, TargetsQubit0, Sta
         const uint32 ring = shared_address(memory), first_planes = ring + Stages * kTileBytes;
         if (threadIdx.x == 0) {
             for (int i = 0; i < Buffers; ++i) {
-                barrier_init(shared_address(&storage.full[i]), kRoleThreads);
-                barrier_init(shared_address(&storage.empty[i]), kRowTiles);
+                mbarrier_init(shared_address(&storage.full[i]), kRoleThreads);
+                mbarrier_init(shared_address(&storage.empty[i]), kRowTiles);
             }
-            barrier_init_fence();
+            mbarrier_init_fence();
         }
         __syncthreads();
         if (threadIdx.x < kRoleThreads) {
-            release_registers<kProducerRegisters>();
+            warpgroup_reg_dealloc<kProducerRegisters>();
             produce(args, storage, ring, first_planes);
         } else {
-            claim_registers<kConsumerRegisters>();
+            warpgroup_reg_alloc<kConsumerRegisters>();
             consume(args, storage, first_planes);
         }
     }

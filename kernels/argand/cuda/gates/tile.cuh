@@ -131,9 +131,9 @@ struct TilePipeline {
             const char* from = source + tile_offset(args, tile);
 #pragma unroll
             for (int i = 0; i < kChunks; ++i)
-                copy_chunk(chunk(stage, i), from + args.chunk_offset[i]);
+                cp_async_16(chunk(stage, i), from + args.chunk_offset[i]);
         }
-        commit_copies();
+        cp_async_commit();
     }
 
     __device__ __forceinline__ void load_prologue(uint32 ring) const {

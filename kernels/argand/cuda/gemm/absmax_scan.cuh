@@ -33,7 +33,8 @@ __device__ __forceinline__ void largest_magnitudes(const ScanSource& source, int
         uint32 found = 0;
 #pragma unroll 8
         for (int64 at = lane; at < source.k; at += kWarp) {
-            found = max(found, larger_part(x[line * source.line_stride + at * source.k_stride]));
+            found = max(found,
+                        component_absmax_bits(x[line * source.line_stride + at * source.k_stride]));
         }
         found = __reduce_max_sync(0xffffffffu, found);
         if (lane == 0) largest[line] = found;
@@ -45,7 +46,8 @@ __device__ __forceinline__ void largest_magnitudes(const ScanSource& source, int
 #pragma unroll 8
             for (int64 at = warp; at < source.k; at += kScanWarps) {
                 found =
-                    max(found, larger_part(x[line * source.line_stride + at * source.k_stride]));
+                    max(found,
+                        component_absmax_bits(x[line * source.line_stride + at * source.k_stride]));
             }
         }
         parts[warp][lane] = found;

@@ -114,7 +114,7 @@ __device__ __forceinline__ void write_terms(const float (&x)[Chunk<plan>::kCount
             split_to_tf32<plan.terms, plan.roundings[0], plan.roundings[1]>(x[i], words[i]);
             // Tensor cores do not look at these bits, but moving bits that change takes power,
             // which is what limits large products.
-            words[i][plan.terms - 1] &= kKeptByTf32;
+            words[i][plan.terms - 1] &= kTf32KeptMask;
         } else {
             split_to_half<plan.operand>(x[2 * i], x[2 * i + 1], words[i]);
         }
@@ -181,7 +181,7 @@ __device__ __forceinline__ void pack_planes(const PackArguments& args, uint32 fi
         if constexpr (plan.scaled) {
             const int exponent = scale_exponent(found[line]);
             scale = power_of_two(exponent);
-            if (k == 0) args.unscale[place.first_line + line] = half_powers(-exponent);
+            if (k == 0) args.unscale[place.first_line + line] = split_power_of_two(-exponent);
         }
         const float flipped = args.flip ? -scale : scale;
         float re[kCount], im[kCount];

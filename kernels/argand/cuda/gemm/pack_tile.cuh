@@ -27,7 +27,7 @@ struct PackArguments {
     uint32* largest;  // (batches, lines): bits of each line's largest magnitude; zeros before where
                       // blocks wait, and after
     uint2* arrived;   // (strips), zeros before and after: blocks that have looked, and gone on
-    float2* unscale;  // (batches, lines): half_powers of minus the line's exponent
+    float2* unscale;  // (batches, lines): split_power_of_two of minus the line's exponent
     int64 line_stride, k_stride, batch_stride;
     int lines, k;
     int pitch;  // a multiple of 16, planes are zero from k on
@@ -112,8 +112,8 @@ __device__ __forceinline__ void look(const PackTile<plan>& tile, uint32* found) 
     if constexpr (plan.k_fast) {
 #pragma unroll
         for (int i = 0; i < Tile::kCount; ++i) {
-            uint32 most = larger_part(tile.x[i][0]);
-            if constexpr (plan.vector == 2) most = max(most, larger_part(tile.x[i][1]));
+            uint32 most = component_absmax_bits(tile.x[i][0]);
+            if constexpr (plan.vector == 2) most = max(most, component_absmax_bits(tile.x[i][1]));
             most = __reduce_max_sync(0xffffffffu, most);
             if (threadIdx.x % kWarp == 0) atomicMax(found + tile.slow + i * Tile::kSlow, most);
         }
@@ -122,7 +122,8 @@ __device__ __forceinline__ void look(const PackTile<plan>& tile, uint32* found) 
         for (int v = 0; v < plan.vector; ++v) {
             uint32 most = 0;
 #pragma unroll
-            for (int i = 0; i < Tile::kCount; ++i) most = max(most, larger_part(tile.x[i][v]));
+            for (int i = 0; i < Tile::kCount; ++i)
+                most = max(most, component_absmax_bits(tile.x[i][v]));
 #pragma unroll
             for (int lane = Tile::kChunks; lane < kWarp; lane *= 2) {
                 most = max(most, __shfl_xor_sync(0xffffffffu, most, lane));

@@ -106,9 +106,9 @@ __device__ __forceinline__ void multiply_stage(Accumulators<plan>& sum, const fl
     constexpr int kRows = plan.warp_m() / 16, kColumns = plan.warp_n() / 8;
     const int k_lane = k0 + threadIdx.x % 4;
     // More steps at once hoist more reads than there are registers for.
-    constexpr int kTogether = 16 / kMmaDepth<plan.operand>;
+    constexpr int kTogether = 16 / kMmaK<plan.operand>;
 #pragma unroll kTogether
-    for (int k = 0; k < plan.block_k / plan.warps_k; k += kMmaDepth<plan.operand>) {
+    for (int k = 0; k < plan.block_k / plan.warps_k; k += kMmaK<plan.operand>) {
         Line<plan> a[2 * kRows];
 #pragma unroll
         for (int i = 0; i < 2 * kRows; ++i) {
@@ -192,8 +192,8 @@ __device__ __forceinline__ void store(const GemmArguments& args, const Accumulat
             const bool second = column + 1 < args.n;
             const float2* c_at = c + row * args.c_row + column * args.c_column;
             float2* out_at = out + row * args.out_row + column * args.out_column;
-            x[0] = combine(args, x[0], c_at);
-            if (second) x[1] = combine(args, x[1], c_at + args.c_column);
+            x[0] = conjugate_and_combine(args, x[0], c_at);
+            if (second) x[1] = conjugate_and_combine(args, x[1], c_at + args.c_column);
             if (second && args.pairs) {
                 *reinterpret_cast<float4*>(out_at) = {x[0].x, x[0].y, x[1].x, x[1].y};
             } else {
@@ -224,7 +224,7 @@ __device__ __forceinline__ Tile find_tile(const GemmArguments& args) {
 // One block computes one block_m x block_n tile of one product.
 template <GemmPlan plan>
 __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
-    static_assert(plan.block_k % kMmaDepth<plan.operand> == 0, "whole instructions");
+    static_assert(plan.block_k % kMmaK<plan.operand> == 0, "whole instructions");
     static_assert(plan.promote_every % plan.block_k == 0, "promoted between stages");
     extern __shared__ __align__(16) float2 stages[];
     constexpr int kStage = plan.a_size() + plan.b_size();
@@ -243,7 +243,7 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
                 stage + plan.a_size(), b + k * args.b_k, args.b_line, args.b_k,
                 args.n - tile.column, args.k - k);
         }
-        commit_copies();
+        cp_async_commit();
     };
 
     constexpr int kWarps = plan.warps_m * plan.warps_n;
@@ -262,7 +262,7 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
         __shared__ uint32 found[plan.block_m + plan.block_n];
         for (int i = threadIdx.x; i < plan.block_m + plan.block_n; i += plan.threads())
             found[i] = 0;
-        wait_copies<0>();  // all of k is in the stages
+        cp_async_wait<0>();  // all of k is in the stages
         __syncthreads();
         look_at_lines<plan, plan.block_m, plan.a_k_fast>(found, stages, kStage, steps);
         look_at_lines<plan, plan.block_n, plan.b_k_fast>(found + plan.block_m,
@@ -296,7 +296,7 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     sum.clear();
     if constexpr (kPromotes) total.clear();
     for (int step = 0; step < steps; ++step) {
-        wait_copies<plan.stages - 2>();
+        cp_async_wait<plan.stages - 2>();
         // All warps see the stage that has arrived, and have left the one that is filled next.
         __syncthreads();
         load(step + plan.stages - 1);

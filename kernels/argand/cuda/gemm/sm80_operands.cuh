@@ -56,8 +56,8 @@ __device__ __forceinline__ void load_tile(float2* tile, const float2* source, in
     for (int i = 0; i < kSlow; i += kStep) {
         const int bytes = i < slow_left ? inside * int(sizeof(float2)) : 0;
         // Outside the matrix the address is one that exists; nothing is read there.
-        copy_async<8 * plan.vector>(to + i * (kFast + kPad),
-                                    bytes ? from + i * slow_stride : source, bytes);
+        cp_async<8 * plan.vector>(to + i * (kFast + kPad), bytes ? from + i * slow_stride : source,
+                                  bytes);
     }
 }
 
@@ -70,7 +70,7 @@ struct Line {
 
 // Rounds and splits a lane's numbers. tf32 has one of them in a register, the 16-bit formats two.
 template <GemmPlan plan>
-__device__ __forceinline__ void convert(const float (&x)[kMmaDepth<plan.operand> / 4],
+__device__ __forceinline__ void convert(const float (&x)[kMmaK<plan.operand> / 4],
                                         uint32 (&registers)[plan.terms][2]) {
     static_assert(plan.terms == 1 || plan.operand != Operand::bf16, "bf16 has one term");
 #pragma unroll
@@ -92,7 +92,7 @@ __device__ __forceinline__ void convert(const float (&x)[kMmaDepth<plan.operand>
 template <GemmPlan plan, bool KFast, int Pitch>
 __device__ __forceinline__ Line<plan> load_line(const float2* tile, int line, int k, float scale,
                                                 float flip) {
-    constexpr int kCount = kMmaDepth<plan.operand> / 4;
+    constexpr int kCount = kMmaK<plan.operand> / 4;
     float re[kCount], im[kCount];
 #pragma unroll
     for (int j = 0; j < kCount; ++j) {
@@ -131,7 +131,7 @@ __device__ __forceinline__ void look_at_lines(uint32* found, const float2* first
 #pragma unroll
             for (int k = 0; k < plan.block_k; k += kEvery) {
                 const int at = KFast ? line * kPitch + k + k0 : (k + k0) * kPitch + line;
-                most = max(most, larger_part(first[step * stage + at]));
+                most = max(most, component_absmax_bits(first[step * stage + at]));
             }
         }
         atomicMax(found + line, most);

@@ -159,7 +159,8 @@ __device__ __forceinline__ void store_rows(const WgmmaArguments& args, const Wgm
                 if (h == 1 && !second_row) continue;
                 const int at = 4 * j + 2 * h + e;
                 const float2 x = scaled_back<plan>({re[at], im[at]}, x_unscale[h], unscale[e]);
-                z[h][e] = combine(args, x, args.c + c_at[h] + (column + e) * args.c_column);
+                z[h][e] =
+                    conjugate_and_combine(args, x, args.c + c_at[h] + (column + e) * args.c_column);
             }
         }
         if (args.row_pairs && second_row) {
@@ -214,7 +215,7 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
         const int column0 = tile.column + box * kStoreSide;
         const uint32 target = staging + box % 2 * kStoreBytes;
         // The box before the last has left its place.
-        wait_stores_read<1>();
+        tma_store_wait_read<1>();
         __syncwarp();
 #pragma unroll
         for (int j = 0; j < 2; ++j) {
@@ -231,7 +232,7 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
                         z[h][e] = x;
                     } else {
                         const int row = min(rows[h], args.rows - 1 - row0);
-                        z[h][e] = combine(
+                        z[h][e] = conjugate_and_combine(
                             args, x, args.c + c_row0 + row * args.c_row + column * args.c_column);
                     }
                 }
@@ -263,10 +264,10 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
                              : "memory");
             }
         }
-        copy_engine_fence();
+        fence_proxy_async_shared();
         __syncwarp();
-        store_box(out_map, target, plan.rows_fast ? row0 : column0, plan.rows_fast ? column0 : row0,
+        tma_store(out_map, target, plan.rows_fast ? row0 : column0, plan.rows_fast ? column0 : row0,
                   product, lane == 0 && row0 < args.rows && column0 < args.columns);
-        commit_stores();
+        tma_store_commit();
     }
 }

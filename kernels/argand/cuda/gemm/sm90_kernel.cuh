@@ -18,7 +18,7 @@ __device__ __forceinline__ void copy_planes(uint32 to, const TensorMap& map, uin
                                             int line, int batch) {
 #pragma unroll
     for (int i = 0; i < plan.boxes(); ++i) {
-        copy_box(to + i * plan.planes() * plane_bytes, map, full,
+        tma_load(to + i * plan.planes() * plane_bytes, map, full,
                  (k + i * plan.box_steps() * plan.step()) * plan.terms, line, 0, batch);
     }
 }
@@ -47,21 +47,21 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
         for (int step = 0; step < tile.steps; ++step) {
             const int k = (tile.first_step + step) * plan.depth;
             if (turn < paced) waits = keep_pace(args, turn * tile.steps + step, waits);
-            barrier_wait(ring.empty(), ring.parity);
-            barrier_expect(ring.full(), plan.stage_bytes());
+            mbarrier_wait(ring.empty(), ring.parity);
+            mbarrier_arrive_expect_tx(ring.full(), plan.stage_bytes());
             if constexpr (plan.storage == Storage::planar) {
                 copy_planes<plan, plan.x_plane_bytes()>(ring.rows(), x_map, ring.full(), k,
                                                         tile.row, x_batch);
             } else if constexpr (plan.k_fast) {
 #pragma unroll
                 for (int i = 0; i < plan.depth / plan.x_span(); ++i) {
-                    copy_box(ring.rows() + i * plan.block_m() * kSwizzleBytes, x_map, ring.full(),
+                    tma_load(ring.rows() + i * plan.block_m() * kSwizzleBytes, x_map, ring.full(),
                              k + i * plan.x_span(), tile.row, x_batch);
                 }
             } else {
 #pragma unroll 2
                 for (int i = 0; i < plan.block_m() / plan.x_span(); ++i) {
-                    copy_box(ring.rows() + i * plan.depth * kSwizzleBytes, x_map, ring.full(),
+                    tma_load(ring.rows() + i * plan.depth * kSwizzleBytes, x_map, ring.full(),
                              tile.row + i * plan.x_span(), k, x_batch);
                 }
             }
@@ -149,7 +149,7 @@ struct Leave {
     template <int i, int parts>
     __device__ __forceinline__ void part() const {
         constexpr int half = SecondHalf<plan>::kFirst;
-        stage_part<plan, half + half * i / parts, half + half * (i + 1) / parts, half>(
+        stage_part<plan, half + half * i / parts, half + half*(i + 1) / parts, half>(
             args, out_map, late.tile, base, late.re, late.im);
     }
 };
@@ -180,7 +180,7 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
         const int thread = this_thread(), last_warp = thread / kWarp;
         const WgmmaWork work = told_work(ring.told(forgotten(turn)));
         // Each for itself: meeting before makes the assembler spill.
-        barrier_arrive(ring.told(forgotten(turn)) + kToldEmpty);
+        mbarrier_arrive(ring.told(forgotten(turn)) + kToldEmpty);
         if (work.left) {
             leave_piece<plan>(args, work.tile, thread, sums.re, sums.im);
             late.forget(args);
@@ -209,7 +209,7 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
         Leave<plan>{args, out_map, late, base}.template part<0, 1>();
     }
     // Shared memory must outlive what is still read from it.
-    if (plan.staged && lane == 0) wait_stores_read<0>();
+    if (plan.staged && lane == 0) tma_store_wait_read<0>();
 }
 
 template <WgmmaPlan plan>
@@ -230,25 +230,25 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
     if (threadIdx.x == 0) {
         Ring<plan> ring(base, 0);
         for (int i = 0; i < plan.stages; ++i) {
-            barrier_init(ring.full(), 1);
-            barrier_init(ring.empty(), 4 * plan.warpgroups);  // one arrival a warp
+            mbarrier_init(ring.full(), 1);
+            mbarrier_init(ring.empty(), 4 * plan.warpgroups);  // one arrival a warp
             ring.advance();
         }
         for (int i = 0; i < kTold; ++i) {
-            barrier_init(ring.told(i) + kToldFull, 1);
-            barrier_init(ring.told(i) + kToldEmpty, kWarpgroup * plan.warpgroups);
+            mbarrier_init(ring.told(i) + kToldFull, 1);
+            mbarrier_init(ring.told(i) + kToldEmpty, kWarpgroup * plan.warpgroups);
         }
-        barrier_init_fence();
+        mbarrier_init_fence();
         if constexpr (plan.packs) tell_loading(ring.loading(), 0);
-        prefetch_map(x_map);
-        prefetch_map(y_map);
-        if constexpr (plan.staged) prefetch_map(out_map);
+        prefetch_tensor_map(x_map);
+        prefetch_tensor_map(y_map);
+        if constexpr (plan.staged) prefetch_tensor_map(out_map);
     }
     __syncthreads();
     // The same in all lanes, and known to be: setmaxnreg needs whole warpgroups on one branch.
     const int role = __shfl_sync(0xffffffffu, int(threadIdx.x / kWarpgroup), 0);
     if (role == plan.warpgroups) {
-        release_registers<plan.loader_registers()>();
+        warpgroup_reg_dealloc<plan.loader_registers()>();
         if (threadIdx.x % kWarpgroup == 0) produce<plan>(x_map, y_map, args, base);
         if constexpr (plan.packs) {
             if (threadIdx.x % kWarpgroup < kWarp) {
@@ -258,7 +258,7 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
             }
         }
     } else {
-        claim_registers<plan.multiplier_registers()>();
+        warpgroup_reg_alloc<plan.multiplier_registers()>();
         consume<plan>(args, out_map, base);
     }
 }

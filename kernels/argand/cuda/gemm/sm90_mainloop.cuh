@@ -24,11 +24,11 @@ __device__ __forceinline__ void sync_warpgroup(int warpgroup) {
 template <WgmmaPlan plan, int plane_bytes>
 struct PlanesTile {
     // Half of a description holds the address: words are added in fewer instructions.
-    static constexpr uint64 kNowhere = describe_tile<plan.line_bytes()>(0);
+    static constexpr uint64 kNowhere = make_matrix_descriptor<plan.line_bytes()>(0);
     uint32 first;
 
     __device__ __forceinline__ explicit PlanesTile(uint32 address)
-        : first(static_cast<uint32>(describe_tile<plan.line_bytes()>(address))) {}
+        : first(static_cast<uint32>(make_matrix_descriptor<plan.line_bytes()>(address))) {}
     __device__ __forceinline__ uint64 at(int step, int term, int part) const {
         const int box = step / plan.box_steps(), inside = step % plan.box_steps();
         const int byte = (box * plan.planes() + part) * plane_bytes + inside * plan.step_bytes() +
@@ -92,17 +92,16 @@ struct JointSums {
     static constexpr int kAllColumns = 2;
 
     template <int which>
-    static __device__ __forceinline__ float (&half(float (&x)[plan.block_n / 2]))[kHalf] {
-        return reinterpret_cast<float (&)[kHalf]>(x[which * kHalf]);
-    }
+    static __device__ __forceinline__ float (&half(float (&x)[plan.block_n / 2]))
+        [kHalf] { return reinterpret_cast<float (&)[kHalf]>(x[which * kHalf]); }
 
     // The first columns' products of the stages that are there, which stay there for the second's.
     template <int part, typename Leave>
-    __device__ __forceinline__ void begin(Ring<plan> ring, const RowReader<plan>& reader,
-                                          const Leave& leave) {
+    __device__
+    __forceinline__ void begin(Ring<plan> ring, const RowReader<plan>& reader, const Leave& leave) {
         RowFragment<plan> x[kBegun];
         constexpr int kOfStage = kSteps / kBegun, first = part % kOfStage * kBegun;
-        if (part % kOfStage == 0) barrier_wait(ring.full(), ring.parity);
+        if (part % kOfStage == 0) mbarrier_wait(ring.full(), ring.parity);
         const ColumnTile<plan> y(ring.columns());
 #pragma unroll
         for (int i = 0; i < kBegun; ++i) {
@@ -114,8 +113,8 @@ struct JointSums {
         wgmma_commit();
         leave.template part<part, kParts>();
         wgmma_wait<0>();
-        settle(half<0>(re));
-        settle(half<0>(im));
+        wgmma_fence_operand(half<0>(re));
+        wgmma_fence_operand(half<0>(im));
         if constexpr (part + 1 < kParts) {
             if ((part + 1) % kOfStage == 0) ring.advance();
             begin<part + 1>(ring, reader, leave);
@@ -129,14 +128,14 @@ struct JointSums {
         uint32 previous = 0;  // the barrier of the stage before, still being multiplied
 #pragma unroll 1
         for (int step = 0; step < steps; ++step) {
-            barrier_wait(ring.full(), ring.parity);
+            mbarrier_wait(ring.full(), ring.parity);
             const ColumnTile<plan> y(ring.columns());
 #pragma unroll
             for (int group = 0; group < kGroups; ++group) {
                 // This set's last products are over; with two sets so are, from the second set on,
                 // all of the stage before.
                 wgmma_wait<kSets - 1>();
-                if (group == kSets - 1 && step > 0 && lane == 0) barrier_arrive(previous);
+                if (group == kSets - 1 && step > 0 && lane == 0) mbarrier_arrive(previous);
 #pragma unroll
                 for (int i = 0; i < kTogether; ++i) {
                     read_fragment<plan>(reader, ring.rows(), (group * kTogether + i) * plan.step(),
@@ -153,9 +152,9 @@ struct JointSums {
             ring.advance();
         }
         wgmma_wait<0>();
-        if (steps > 0 && lane == 0) barrier_arrive(previous);
-        settle(re);
-        settle(im);
+        if (steps > 0 && lane == 0) mbarrier_arrive(previous);
+        wgmma_fence_operand(re);
+        wgmma_fence_operand(im);
     }
 
     // The products of the first (0), the second (1) or all columns, added to what was there to
@@ -214,16 +213,16 @@ struct AlternateSums {
         const bool whole = plan.boxes() == 1 || steps == 0 || steps_of_last(args, told) == kSteps;
         // Totals move between the parts, where the other warpgroup's turn is longest to come.
         for (int left = steps; left > !whole;) {
-            barrier_wait(ring.full(), ring.parity);
+            mbarrier_wait(ring.full(), ring.parity);
             promote<kSteps>(slice, ring, 0, reader, lane, warpgroup,
                             [&] { moves.after(args, --left, re, im); });
-            if (lane == 0) barrier_arrive(ring.empty());
+            if (lane == 0) mbarrier_arrive(ring.empty());
             add(im, slice);
             ring.advance();
         }
         if constexpr (plan.boxes() > 1) {
             if (whole) return;
-            barrier_wait(ring.full(), ring.parity);
+            mbarrier_wait(ring.full(), ring.parity);
             const int last =
                 steps_of_last(args, told);  // again: there was no register to keep it in
 #pragma unroll 1
@@ -231,7 +230,7 @@ struct AlternateSums {
                 promote<1>(slice, ring, i, reader, lane, warpgroup, [] {});
                 add(im, slice);
             }
-            if (lane == 0) barrier_arrive(ring.empty());
+            if (lane == 0) mbarrier_arrive(ring.empty());
             ring.advance();
         }
     }
@@ -290,6 +289,6 @@ struct AlternateSums {
         wgmma_commit();
         if constexpr (plan.warpgroups == 2) give_turn(warpgroup);
         wgmma_wait<0>();
-        settle(slice);
+        wgmma_fence_operand(slice);
     }
 };

@@ -107,25 +107,25 @@ constexpr uint32 kToldFull = 48, kToldEmpty = 56;  // barriers
 
 __device__ __forceinline__ void tell_work(uint32 place, uint32 turn, const WgmmaWork& work,
                                           bool more) {
-    barrier_wait(place + kToldEmpty, turn / kTold % 2 ^ 1);
+    mbarrier_wait(place + kToldEmpty, turn / kTold % 2 ^ 1);
     const WgmmaTile& tile = work.tile;
     store_shared_16(place, tile.batch, tile.part, tile.row, tile.column);
     store_shared_16(place + 16, tile.first_step, tile.steps, work.left, more);
     store_shared_16(place + 32, work.first, work.end, 0u, 0u);
-    barrier_arrive(place + kToldFull);
+    mbarrier_arrive(place + kToldFull);
 }
 
 // Returns how many stages there are of work number `turn`, -1 where there is none.
 __device__ __forceinline__ int wait_for_work(uint32 place, uint32 turn) {
-    barrier_wait(place + kToldFull, turn / kTold % 2);
-    const uint4 x = load_words(place + 16);
+    mbarrier_wait(place + kToldFull, turn / kTold % 2);
+    const uint4 x = load_shared_words(place + 16);
     return x.w ? int(x.y) : -1;
 }
 
 // The same work, as often as it is wanted: nothing of it is kept in registers.
 __device__ __forceinline__ WgmmaWork told_work(uint32 place) {
-    const uint4 x = load_words(place), y = load_words(place + 16);
-    const uint4 z = load_words(place + 32);
+    const uint4 x = load_shared_words(place), y = load_shared_words(place + 16);
+    const uint4 z = load_shared_words(place + 32);
     return {
         {int(x.x), int(x.y), int(x.z), int(x.w), int(y.x), int(y.y)}, y.z != 0, int(z.x), int(z.y)};
 }

@@ -26,5 +26,5 @@ __device__ __forceinline__ void add_parts(const ReduceArguments& args) {
     const int64 column = at % args.n, row = at / args.n % args.m, batch = at / (args.n * args.m);
     const float2* c = args.c + batch * args.c_batch + row * args.c_row + column * args.c_column;
     args.out[batch * args.out_batch + row * args.out_row + column * args.out_column] =
-        scale_and_add(args, sum, c);
+        linear_combination(args, sum, c);
 }

@@ -108,7 +108,7 @@ __device__ __forceinline__ void stage_row(const RowView<const Element<plan.input
         const int offset = vector_offset<plan>(i);
         Element<plan.input>* to = staging_slot<plan>(shared, i);
         if (can_load_vector<plan>(row, i, args)) {
-            copy_async<kBytes>(to, row.base + offset, kBytes);
+            cp_async<kBytes>(to, row.base + offset, kBytes);
         } else if constexpr (plan.partial_vectors()) {
 #pragma unroll
             for (int e = 0; e < plan.vector_width; ++e) {
@@ -117,13 +117,13 @@ __device__ __forceinline__ void stage_row(const RowView<const Element<plan.input
             }
         }
     }
-    commit_copies();
+    cp_async_commit();
 }
 
 template <SoftmaxPlan plan>
 __device__ __forceinline__ void load_staged_row(const RowView<const Element<plan.input>>& row,
                                                 char* shared, Fragment<plan>& fragment) {
-    wait_copies<0>();
+    cp_async_wait<0>();
 #pragma unroll
     for (int i = 0; i < plan.vectors_per_thread(); ++i) {
         const int first = i * plan.vector_width;

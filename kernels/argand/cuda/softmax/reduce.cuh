@@ -16,11 +16,11 @@ __device__ __forceinline__ float from_ordered_int(int key) {
 }
 
 __device__ __forceinline__ void store_remote(float* pointer, int rank, float x) {
-    asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(in_block(pointer, rank)), "f"(x)
+    asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(map_shared_rank(pointer, rank)), "f"(x)
                  : "memory");
 }
 __device__ __forceinline__ void store_remote(double* pointer, int rank, double x) {
-    asm volatile("st.shared::cluster.f64 [%0], %1;" ::"r"(in_block(pointer, rank)), "d"(x)
+    asm volatile("st.shared::cluster.f64 [%0], %1;" ::"r"(map_shared_rank(pointer, rank)), "d"(x)
                  : "memory");
 }
 

@@ -50,7 +50,7 @@ class RingKernel {
     __device__ __forceinline__ static void arrive(unsigned long long& barrier) {
         if constexpr (!plan.arrive_per_lane) __syncwarp();
         if (plan.arrive_per_lane || threadIdx.x % kWarp == 0)
-            barrier_arrive(shared_address(&barrier));
+            mbarrier_arrive(shared_address(&barrier));
     }
 
     __device__ __forceinline__ void produce() const {
@@ -60,20 +60,20 @@ class RingKernel {
              ++iteration, row += row_step * args.x_stride, stage.advance(load_stages)) {
             const uint32 barrier = shared_address(&storage.full[stage.index]);
             if (iteration >= load_stages) {
-                barrier_wait(shared_address(&storage.empty[stage.index]), stage.phase ^ 1);
+                mbarrier_wait(shared_address(&storage.empty[stage.index]), stage.phase ^ 1);
             }
             const auto from = slice.view(row, slice.misalignment_of(row), 0);
             const typename RowSlice<plan>::CopyRange copied(from, args);
             const int bytes = (copied.end - copied.begin) * static_cast<int>(sizeof(In));
             if (bytes <= 0) {
-                barrier_arrive(barrier);
+                mbarrier_arrive(barrier);
                 continue;
             }
-            barrier_expect(barrier, bytes);
+            mbarrier_arrive_expect_tx(barrier, bytes);
             const uint32 target = shared_address(slice.buffer(stage.index) + copied.begin);
             const auto* source = reinterpret_cast<const char*>(from.base + copied.begin);
             for (int done = 0; done < bytes; done += kCopyBytes) {
-                copy_bulk(target + done, source + done, min(kCopyBytes, bytes - done), barrier);
+                bulk_load(target + done, source + done, min(kCopyBytes, bytes - done), barrier);
             }
         }
     }
@@ -84,7 +84,7 @@ class RingKernel {
                                                   Fragment<plan>& fragment) const {
         const In* staged =
             slice.buffer(stage.index) + static_cast<int>(threadIdx.x) * plan.vector_width;
-        barrier_wait(shared_address(&storage.full[stage.index]), stage.phase);
+        mbarrier_wait(shared_address(&storage.full[stage.index]), stage.phase);
 #pragma unroll
         for (int i = 0; i < plan.vectors_per_thread(); ++i)
             slice.load_vector(from, i, staged, fragment);
@@ -104,7 +104,7 @@ class RingKernel {
         sum = warp_reduce<kWarp>(
             with_rounding_correction<plan>(sum, thread_max, exponentials, args), SumOp{});
         if (iteration >= epilogue_stages) {
-            barrier_wait(shared_address(&storage.slot_empty[slot.index]), slot.phase ^ 1);
+            mbarrier_wait(shared_address(&storage.slot_empty[slot.index]), slot.phase ^ 1);
         }
         slice.store_pending(from, fragment, pending);
         if (threadIdx.x % kWarp == 0) {
@@ -157,7 +157,7 @@ class RingKernel {
         const In* row = slice.first_row();
         auto* out = static_cast<Element<plan.output>*>(args.out) + slice.group * args.out_stride;
         for (int iteration = 0; iteration < num_rows; ++iteration, slot.advance(epilogue_stages)) {
-            barrier_wait(shared_address(&storage.statistics_full[slot.index]), slot.phase);
+            mbarrier_wait(shared_address(&storage.statistics_full[slot.index]), slot.phase);
             const Epilogue<plan> epilogue = storage.epilogue(slot.index);
             if constexpr (plan.operation == Operation::logsumexp) {
                 if (slice.rank == 0 && threadIdx.x == plan.row_threads)
@@ -199,7 +199,7 @@ class RingKernel {
         const int lane = threadIdx.x % kWarp;
         PipelineState slot{0, 0};
         for (int iteration = 0; iteration < num_rows; ++iteration, slot.advance(epilogue_stages)) {
-            barrier_wait(shared_address(&storage.partials_full[slot.index]), slot.phase);
+            mbarrier_wait(shared_address(&storage.partials_full[slot.index]), slot.phase);
             RowPartial partials[1] = {empty_partial()};
             if (lane < kReduceWarps) {
                 partials[0].maximum = storage.warp_maxima[slot.index][lane];
@@ -223,17 +223,17 @@ class RingKernel {
     __device__ __forceinline__ void run() const {
         if (threadIdx.x == 0) {
             for (int i = 0; i < kMaxLoadStages; ++i) {
-                barrier_init(shared_address(&storage.full[i]), 1);
-                barrier_init(shared_address(&storage.empty[i]), kReduceWarps * kArrivalsPerWarp);
+                mbarrier_init(shared_address(&storage.full[i]), 1);
+                mbarrier_init(shared_address(&storage.empty[i]), kReduceWarps * kArrivalsPerWarp);
             }
             for (int i = 0; i < kMaxEpilogueStages; ++i) {
-                barrier_init(shared_address(&storage.partials_full[i]),
+                mbarrier_init(shared_address(&storage.partials_full[i]),
                              kReduceWarps * kArrivalsPerWarp);
-                barrier_init(shared_address(&storage.statistics_full[i]), kArrivalsPerWarp);
-                barrier_init(shared_address(&storage.slot_empty[i]),
+                mbarrier_init(shared_address(&storage.statistics_full[i]), kArrivalsPerWarp);
+                mbarrier_init(shared_address(&storage.slot_empty[i]),
                              kEpilogueWarps * kArrivalsPerWarp);
             }
-            barrier_init_fence();
+            mbarrier_init_fence();
         }
         __syncthreads();
         const int warp = threadIdx.x / kWarp;
@@ -260,7 +260,7 @@ class RingKernel {
                 PipelineState slot{0, 0};
                 for (int iteration = 0; iteration < num_rows;
                      ++iteration, slot.advance(epilogue_stages)) {
-                    barrier_wait(shared_address(&storage.partials_full[slot.index]), slot.phase);
+                    mbarrier_wait(shared_address(&storage.partials_full[slot.index]), slot.phase);
                     publish_statistics(slot.index, exchange.gather(iteration, args));
                 }
                 exchange.finish();

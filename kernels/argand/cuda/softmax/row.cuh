@@ -74,7 +74,7 @@ template <SoftmaxPlan plan>
 __device__ __forceinline__ float fragment_absmax(const Fragment<plan>& fragment, float absmax) {
 #pragma unroll
     for (int i = 0; i < plan.values_per_thread; ++i) {
-        absmax = fmaxf(absmax, __uint_as_float(finite_magnitude(fragment.value(i))));
+        absmax = fmaxf(absmax, __uint_as_float(finite_abs_bits(fragment.value(i))));
     }
     return absmax;
 }
