@@ -1,4 +1,5 @@
-// The time, the same on all multiprocessors.
+// The global timer, which is the same on all multiprocessors. Waits that are for speed only end by
+// it.
 #pragma once
 
 __device__ __forceinline__ long long nanoseconds() {

@@ -1,4 +1,5 @@
-// Blocks of a cluster: their barrier, and each other's shared memory (sm_90).
+// Thread block clusters (sm_90): their barrier and distributed shared memory. Blocks that share a
+// row or a transform exchange partial results by them.
 #pragma once
 #include "types.cuh"
 
@@ -14,7 +15,7 @@ __device__ __forceinline__ int cluster_rank() {
     return static_cast<int>(rank);
 }
 
-// The same place in the shared memory of another block of the cluster.
+// The shared::cluster address of `pointer` in the shared memory of the cluster's block `rank`.
 __device__ __forceinline__ uint32 map_shared_rank(const void* pointer, int rank) {
     uint32 address;
     asm("mapa.shared::cluster.u32 %0, %1, %2;"

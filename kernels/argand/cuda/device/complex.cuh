@@ -1,4 +1,4 @@
-// Complex arithmetic of results.
+// Complex arithmetic, and the epilogue of a product for one element: alpha x + beta C.
 #pragma once
 #include "types.cuh"
 
@@ -6,8 +6,9 @@ __device__ __forceinline__ float2 complex_product(float2 x, float2 y) {
     return {x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x};
 }
 
-// alpha x + beta C for one element; C is read only where beta is not 0, and alpha = 1 leaves
-// infinities as they are. `args` are those of any kernel that has alpha and beta.
+// alpha x + beta C for one element. C is read only where beta is not 0. With alpha = 1, x stays as
+// it is, because a complex multiplication would turn infinities into NaN. `args` is any structure
+// with alpha and beta.
 template <typename Arguments>
 __device__ __forceinline__ float2 linear_combination(const Arguments& args, float2 x,
                                                      const float2* c) {
@@ -21,7 +22,7 @@ __device__ __forceinline__ float2 linear_combination(const Arguments& args, floa
     return x;
 }
 
-// The same of a product that may have to be conjugated first.
+// The same after x is conjugated where `args.flip_result` says so.
 template <typename Arguments>
 __device__ __forceinline__ float2 conjugate_and_combine(const Arguments& args, float2 x,
                                                         const float2* c) {

@@ -1,4 +1,5 @@
-// Asynchronous copies from global to shared memory (cp.async, sm_80 and newer).
+// cp.async: asynchronous copies of 8 or 16 bytes from global to shared memory (sm_80 and newer).
+// They fill the rings of the kernels that do not use TMA.
 #pragma once
 #include "types.cuh"
 
@@ -7,7 +8,7 @@ __device__ __forceinline__ uint32 shared_address(const void* pointer) {
 }
 
 // Copies `valid` (0..Bytes) bytes and fills the rest with zeros. With valid = 0 the source is not
-// read. 16 bytes bypass the first-level cache, which 8 bytes cannot.
+// read. Copies of 16 bytes bypass L1; copies of 8 bytes cannot.
 template <int Bytes>
 __device__ __forceinline__ void cp_async(void* target, const void* source, int valid) {
     static_assert(Bytes == 8 || Bytes == 16, "one or two complex64");
@@ -26,13 +27,13 @@ __device__ __forceinline__ void cp_async_commit() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// Returns when at most `Pending` of this thread's latest groups are under way.
+// Returns when at most `Pending` of this thread's latest groups are still in flight.
 template <int Pending>
 __device__ __forceinline__ void cp_async_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
-// Sixteen bytes to an address in shared memory.
+// Copies 16 bytes to a shared-memory address.
 __device__ __forceinline__ void cp_async_16(uint32 target, const void* source) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target), "l"(source) : "memory");
 }

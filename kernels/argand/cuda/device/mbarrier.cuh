@@ -1,4 +1,6 @@
-// Barriers in shared memory that also count the bytes of asynchronous copies (sm_90).
+// mbarriers in shared memory (sm_90): each phase counts arrivals and the bytes of TMA copies.
+// Producer and consumer warpgroups hand the stages of a ring to each other by a pair of them, full
+// and empty.
 #pragma once
 #include "cp_async.cuh"
 
@@ -7,7 +9,7 @@ __device__ __forceinline__ void mbarrier_init(uint32 mbarrier, uint32 arrivals) 
                  : "memory");
 }
 
-// Makes initialised barriers visible to the copy engine.
+// Makes initialised mbarriers visible to TMA. Call it before the block's first barrier.
 __device__ __forceinline__ void mbarrier_init_fence() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -17,15 +19,15 @@ __device__ __forceinline__ void mbarrier_arrive(uint32 mbarrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(mbarrier) : "memory");
 }
 
-// Arrives, and has the mbarrier wait for that many bytes more.
+// Arrives once, and adds `bytes` of TMA copies to what the current phase waits for.
 __device__ __forceinline__ void mbarrier_arrive_expect_tx(uint32 mbarrier, uint32 bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(mbarrier),
                  "r"(bytes)
                  : "memory");
 }
 
-// Returns when the phase of this parity is over. No trap or assertion may stand in the loop: the
-// assembler would then not keep to the registers that setmaxnreg grants, and spill.
+// Returns when the phase of this parity is complete. The loop holds no trap and no assertion: with
+// one, ptxas exceeds the registers that setmaxnreg grants and spills.
 __device__ __forceinline__ void mbarrier_wait(uint32 mbarrier, uint32 parity) {
     uint32 done = 0;
     while (!done) {

@@ -1,15 +1,17 @@
-// Tensor-core products of a warp: 16 rows of A, 8 columns of B, fp32 accumulators.
+// mma.sync for each operand format: 16 rows of A by 8 columns of B, accumulated in fp32. The
+// kernels for every card from sm_80 on multiply by it.
 //
-// Lane l holds of A the rows l / 4 and l / 4 + 8 and of B the column l / 4. Along k the instruction
-// fixes which slots a lane holds, but not which k stands in which slot, as long as A and B agree.
-// So both sides put k = l % 4 + 4 j, in order of j, into their slots: reads of shared memory that
-// are free of bank conflicts, whatever the format.
+// Lane l holds rows l / 4 and l / 4 + 8 of A and column l / 4 of B. The instruction fixes which
+// slots along k a lane holds, but any k may stand in a slot as long as A and B agree. Both operands
+// put k = l % 4 + 4 j, in order of j, into a lane's slots, because these reads of shared memory
+// have no bank conflicts in any format.
 //
 // Source of the layouts: PTX ISA, warp-level matrix fragments for mma.m16n8k8 and mma.m16n8k16.
 #pragma once
 #include "rounding.cuh"
 
-// How many k one instruction contracts. Each lane holds two registers a line in every format.
+// The k of one instruction. In every format a lane holds two registers of each of its rows and
+// columns.
 template <Operand operand>
 constexpr int kMmaK = operand == Operand::tf32 ? 8 : 16;
 

@@ -1,4 +1,6 @@
-// Rounding of fp32 values to what a tensor core multiplies, bit for bit as argand/rounding.py.
+// Rounding and splitting of fp32 values into tensor-core operands: tf32, fp16 or bf16, one term or
+// two. The bits are those of argand/rounding.py. Packing and the kernels that read complex64
+// operands use it.
 #pragma once
 #include "types.cuh"
 
@@ -8,10 +10,10 @@ enum class Rounding { toward_zero, nearest_even, half_ulp_truncate };
 constexpr int kTf32DroppedBits = 13;
 constexpr uint32 kTf32KeptMask = 0xffffffffu << kTf32DroppedBits;
 
-// x with half a unit of tf32's last place added as the rounding asks, low bits not yet dropped: a
-// tensor core does not look at them. A carry moves the exponent, so the largest values become
-// infinite. A NaN is replaced, because the addition could carry it into an infinity or a zero. The
-// hardware's cvt.rna gives the same bits but made the product a quarter slower on an H200.
+// x plus the increment of a rounding to tf32, with the low bits still in place: tensor cores ignore
+// them. A carry moves the exponent, so the largest values become infinite. A NaN is replaced by the
+// canonical one, because the addition could carry it into an infinity or a zero. cvt.rna gives the
+// same bits, but products took a quarter longer with it on an H200.
 template <Rounding rounding>
 __device__ __forceinline__ float add_tf32_rounding_increment(float x) {
     uint32 bits = __float_as_uint(x);
@@ -23,14 +25,14 @@ __device__ __forceinline__ float add_tf32_rounding_increment(float x) {
     return is_nan(x) ? not_a_number() : __uint_as_float(bits);
 }
 
-// An fp32 number with 11 significant bits.
+// x rounded to tf32: an fp32 number with 11 significant bits.
 template <Rounding rounding>
 __device__ __forceinline__ float round_to_tf32(float x) {
     return __uint_as_float(__float_as_uint(add_tf32_rounding_increment<rounding>(x)) &
                            kTf32KeptMask);
 }
 
-// Two numbers in one register, the first in the low half; to nearest, ties to even.
+// Two numbers in one register, `low` in the low half; to nearest, ties to even.
 __device__ __forceinline__ uint32 pack_fp16(float low, float high) {
     uint32 packed;
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
@@ -67,13 +69,13 @@ __device__ __forceinline__ float round_to_bf16(float x) {
     return __uint_as_float(pack_bf16(x, 0.0f) << 16);
 }
 
-// What is left for the next term of x: nothing after one that is not finite.
+// What the next term of x has to represent; 0 after a term that is not finite.
 __device__ __forceinline__ float remainder_after(float term, float x) {
     return is_finite(term) ? x - term : 0.0f;
 }
 
-// The terms of one number in tf32. The last keeps the low bits that the tensor core ignores:
-// dropping them would cost as much as rounding.
+// The terms of one number in tf32. The last term keeps the low bits, which tensor cores ignore:
+// masking them would cost as much as the rounding.
 template <int Terms, Rounding first, Rounding second>
 __device__ __forceinline__ void split_to_tf32(float x, uint32 (&terms)[Terms]) {
     static_assert(Terms == 1 || Terms == 2, "a number is one term or two");
@@ -86,7 +88,7 @@ __device__ __forceinline__ void split_to_tf32(float x, uint32 (&terms)[Terms]) {
     }
 }
 
-// The terms of two numbers in fp16, two numbers a register, the first in the low half.
+// The terms of two numbers in fp16; each register holds both numbers, the first in its low half.
 template <int Terms>
 __device__ __forceinline__ void split_to_fp16(float low, float high, uint32 (&terms)[Terms]) {
     static_assert(Terms == 1 || Terms == 2, "a number is one term or two");
@@ -97,7 +99,7 @@ __device__ __forceinline__ void split_to_fp16(float low, float high, uint32 (&te
     }
 }
 
-// The same for whichever of the two 16-bit formats it is; bf16 has one term.
+// The same for either 16-bit format. bf16 has one term.
 template <Operand operand, int Terms>
 __device__ __forceinline__ void split_to_half(float low, float high, uint32 (&terms)[Terms]) {
     static_assert(operand == Operand::fp16 || Terms == 1, "bf16 has one term");

@@ -1,9 +1,10 @@
-// Powers of two that bring a row or column into the range of fp16 and back, exactly.
+// Powers of two that scale a row or column into the range of fp16, and the descale of results.
+// Powers of two are exact, so scaling adds no rounding error. Packing scales; epilogues descale.
 #pragma once
 #include "types.cuh"
 
-// The exponent s for a line whose largest finite magnitude has these fp32 bits: 2^s times it lies
-// in [2^14, 2^15). 0 for a line of zeros; within +-126, so that 2^s is a normal number.
+// The exponent s of the scale of a row or column whose absmax has these fp32 bits: 2^s absmax lies
+// in [2^14, 2^15). It is 0 for zeros, and within +-126, so that 2^s is a normal number.
 __device__ __forceinline__ int scale_exponent(uint32 absmax_bits) {
     if (absmax_bits == 0) return 0;
     // frexp's exponent is the biased one minus 126; a subnormal's is so low that s is 126 anyway.
@@ -15,24 +16,25 @@ __device__ __forceinline__ float power_of_two(int exponent) {
     return __uint_as_float(static_cast<uint32>(exponent + 127) << 23);
 }
 
-// x 2^exponent, rounded once, also where the power apart would leave fp32's range.
+// x 2^exponent, rounded once, also where 2^exponent itself is outside fp32's range.
 __device__ __forceinline__ float scale_by_power(float x, int exponent) {
     if (exponent >= -126 && exponent <= 127) return x * power_of_two(exponent);
     return ldexpf(x, exponent);
 }
 
-// Two powers of two whose product is 2^exponent. The products of such halves of two exponents are
-// normal numbers, so that a result scaled by one and then the other neither overflows nor vanishes
-// on the way.
+// Two powers of two whose product is 2^exponent. An epilogue multiplies a result by the product of
+// the row's and the column's first halves, then by that of the second: both products are normal
+// numbers, so the intermediate result neither overflows nor underflows.
 __device__ __forceinline__ float2 split_power_of_two(int exponent) {
     return {power_of_two(exponent / 2), power_of_two(exponent - exponent / 2)};
 }
 
-// The bits of |x|, 0 where x is not finite. As integers they order like the magnitudes.
+// The bits of |x|, 0 where x is not finite. As unsigned integers they order as the magnitudes do.
 __device__ __forceinline__ uint32 finite_abs_bits(float x) {
     return is_finite(x) ? __float_as_uint(x) & 0x7fffffffu : 0u;
 }
 
+// The same of the larger of a complex number's two parts.
 __device__ __forceinline__ uint32 component_absmax_bits(float2 x) {
     return max(finite_abs_bits(x.x), finite_abs_bits(x.y));
 }

@@ -1,4 +1,5 @@
-// Sixteen and eight bytes of shared memory at a time, by their address there.
+// Loads and stores of 8 and 16 bytes by their 32-bit shared-memory address. They are volatile and
+// clobber memory, so the compiler keeps their order around barriers.
 #pragma once
 #include "types.cuh"
 

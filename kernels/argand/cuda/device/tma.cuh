@@ -1,8 +1,10 @@
-// The copy engine: boxes of a tensor in global memory to shared memory, zeros beyond its edges.
+// TMA by tensor map (sm_90): boxes of a tensor between global and shared memory. Loads fill what
+// lies beyond the tensor's edges with zeros and are counted by an mbarrier; stores are clipped
+// there.
 #pragma once
 #include "mbarrier.cuh"
 
-// What cuTensorMapEncodeTiled writes.
+// The 128 bytes that cuTensorMapEncodeTiled encodes.
 struct alignas(64) TensorMap {
     unsigned char opaque[128];
 };
@@ -29,15 +31,14 @@ __device__ __forceinline__ void tma_load(uint32 target, const TensorMap& map, ui
         : "memory");
 }
 
-// Results are not read again soon: they should not displace operands from the second-level cache.
-// (The policy that createpolicy.fractional.L2::evict_first gives for all of an access.)
+// Results are not read again soon, so they should not displace operands from L2. These are the bits
+// of the policy that createpolicy.fractional.L2::evict_first makes for a fraction of 1.
 constexpr unsigned long long kEvictFirst = 0x12f0000000000000ull;
 
-// The other way: a box in shared memory to global memory, clipped at the tensor's edges. The stores
-// of one thread form groups in order.
+// Stores a box of shared memory in the thread's open bulk group.
 __device__ __forceinline__ void tma_store(const TensorMap& map, uint32 source, int x, int y, int z,
                                           bool condition) {
-    // A predicate and not a branch: products may be under way.
+    // A predicate in place of a branch, because wgmma may be in flight (ptxas C7520).
     asm volatile(
         "{\n.reg .pred p;\nsetp.ne.b32 p, %6, 0;\n"
         "@p cp.async.bulk.tensor.3d.global.shared::cta.bulk_group.L2::cache_hint "
@@ -51,13 +52,13 @@ __device__ __forceinline__ void tma_store_commit() {
 }
 
 // Returns when all but the latest `Pending` groups of this thread have been read from shared
-// memory.
+// memory, which may then be overwritten.
 template <int Pending>
 __device__ __forceinline__ void tma_store_wait_read() {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory");
 }
 
-// What this thread wrote to shared memory may be read by the copy engine.
+// Makes this thread's writes to shared memory visible to TMA and wgmma.
 __device__ __forceinline__ void fence_proxy_async_shared() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }

@@ -1,9 +1,11 @@
-// The copy engine without a tensor map: bytes in a piece, at multiples of 16 on both sides (sm_90).
+// Bulk copies by TMA without a tensor map (sm_90): contiguous bytes between global and shared
+// memory. Both addresses and the size are multiples of 16 bytes. Rings of whole rows are filled by
+// them.
 #pragma once
 #include "mbarrier.cuh"
 
-// Counted by the barrier. Without a hint that the second level should drop what was read: with one
-// the engine was slower on an H200.
+// Global to shared memory; the mbarrier counts the bytes. It has no L2 eviction hint, because bulk
+// loads with evict_first were slower on an H200.
 __device__ __forceinline__ void bulk_load(uint32 target, const void* source, uint32 bytes,
                                           uint32 mbarrier) {
     asm volatile(
@@ -13,7 +15,8 @@ __device__ __forceinline__ void bulk_load(uint32 target, const void* source, uin
         : "memory");
 }
 
-// The other way, in the group of the thread's stores (`tma.cuh` ends and awaits groups).
+// Shared to global memory, in the thread's open bulk group. `tma.cuh` commits groups and waits for
+// them.
 __device__ __forceinline__ void bulk_store(void* target, uint32 source, uint32 bytes) {
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(target),
                  "r"(source), "r"(bytes)

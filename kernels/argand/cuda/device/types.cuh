@@ -1,4 +1,5 @@
-// Integers and bit casts that NVRTC does not bring without a header.
+// Integer names, special values and tests of fp32 that NVRTC lacks without CUDA's headers. Every
+// kernel includes it.
 #pragma once
 
 using uint32 = unsigned int;
