@@ -6,36 +6,7 @@
 #include "device/cp_async.cuh"
 #include "device/mma.cuh"
 #include "device/scaling.cuh"
-
-// 4 complex beyond a multiple of 16: the eight-byte reads of a half warp (4 lines x 4 k) then fall
-// into sixteen different pairs of banks, whichever of line and k is contiguous.
-constexpr int kPad = 4;
-
-struct GemmPlan {
-    Operand operand;
-    int terms;
-    Rounding roundings[2];
-    int products;
-    int product_a[3];
-    int product_b[3];
-    bool scaled;
-    bool looks;  // then: whether each block looks for its lines' magnitudes, else a launch before
-                 // has
-    int block_m, block_n, block_k;
-    int warps_m, warps_n, warps_k;  // warps_k share a stage's k, and add their sums at the end
-    int stages;
-    int promote_every;        // k after which the accumulators move to fp32 registers; 0: never
-    bool a_k_fast, b_k_fast;  // whether k is the contiguous axis in memory
-    int vector;               // complex numbers a copy
-
-    constexpr int threads() const { return kWarp * warps_m * warps_n * warps_k; }
-    constexpr int warp_m() const { return block_m / warps_m; }
-    constexpr int warp_n() const { return block_n / warps_n; }
-    constexpr int a_pitch() const { return (a_k_fast ? block_k : block_m) + kPad; }
-    constexpr int b_pitch() const { return (b_k_fast ? block_k : block_n) + kPad; }
-    constexpr int a_size() const { return a_pitch() * (a_k_fast ? block_m : block_k); }
-    constexpr int b_size() const { return b_pitch() * (b_k_fast ? block_n : block_k); }
-};
+#include "sm80_plan.cuh"
 
 // One operand's lines of the tile: fills a stage, `Lines` x `Depth`, zero outside the matrix.
 template <GemmPlan plan, int Lines, int Depth, bool KFast>

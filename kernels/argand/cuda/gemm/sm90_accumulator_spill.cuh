@@ -12,7 +12,7 @@
 // The first and the last stretch between moves have plan.segment / 2 to 3 / 2 plan.segment stages:
 // none moves just after the tile has begun, or just before it ends.
 #pragma once
-#include "sm90_partials.cuh"
+#include "sm90_accumulator_memory.cuh"
 
 constexpr uint32 kUpperBits = 0xfffff000u;  // sign, exponent and 11 bits behind the point
 
@@ -120,87 +120,3 @@ struct Moves {
         upper.move(args, place, move % kGroups, adds);
     }
 };
-
-// Adds to the sums what lies there.
-template <WgmmaPlan plan>
-__device__ __forceinline__ void add_from(const WgmmaArguments& args, const SumsPlace<plan>& place,
-                                         float (&re)[plan.block_n / 2],
-                                         float (&im)[plan.block_n / 2]) {
-    if (place.whole) {
-#pragma unroll
-        for (int first = 0; first < SumsPlace<plan>::kFours; first += 8) {
-            if (plan.terms == 1 && 4 * first >= place.columns) break;
-#pragma unroll
-            for (int q = first; q < min(first + 8, SumsPlace<plan>::kFours); ++q) {
-                if constexpr (plan.terms > 1) {
-                    const float4 x = __ldcg(reinterpret_cast<const float4*>(place.four(args, q)));
-                    re[2 * q] += x.x;
-                    im[2 * q] += x.y;
-                    re[2 * q + 1] += x.z;
-                    im[2 * q + 1] += x.w;
-                } else {
-#pragma unroll
-                    for (int i = 0; i < 2; ++i) {
-                        const float2 x = get(place.four(args, q) + i, true);
-                        re[2 * q + i] += x.x;
-                        im[2 * q + i] += x.y;
-                    }
-                }
-            }
-        }
-        return;
-    }
-#pragma unroll
-    for (int first = 0; first < plan.block_n; first += 32) {
-        if (first >= place.columns) break;
-#pragma unroll
-        for (int i = first / 2; i < min(first + 32, plan.block_n) / 2; ++i) {
-            const int j = i / 4, h = i / 2 % 2, e = i % 2;
-            const float2 x = get(place.at(args, j, h, e), place.has(j, h, e));
-            re[i] += x.x;
-            im[i] += x.y;
-        }
-    }
-}
-
-// Leaves a piece's sums to the block that has the tile's end, warp by warp.
-template <WgmmaPlan plan>
-__device__ __forceinline__ void leave_piece(const WgmmaArguments& args, const WgmmaTile& tile,
-                                            int thread, const float (&re)[plan.block_n / 2],
-                                            const float (&im)[plan.block_n / 2]) {
-    const SumsPlace<plan> place = piece_place<plan>(args, this_block(), thread);
-    const bool adds = totals_move<plan>(tile.steps);
-#pragma unroll
-    for (int q = 0; q < SumsPlace<plan>::kFours; ++q) {
-        float2* at = place.four(args, q);
-        if constexpr (plan.terms > 1) {
-            put(at, {re[2 * q], im[2 * q]}, {re[2 * q + 1], im[2 * q + 1]}, adds);
-        } else {  // one by one: there are no registers to bring two side by side
-            __stcg(&at[0].x, re[2 * q]);
-            __stcg(&at[0].y, im[2 * q]);
-            __stcg(&at[1].x, re[2 * q + 1]);
-            __stcg(&at[1].y, im[2 * q + 1]);
-        }
-    }
-    // Each lane vouches for itself: a barrier of the warp here makes the assembler spill the sums.
-    uint32* ready = args.ready + this_block() * 4 * plan.warpgroups + thread / kWarp;
-    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(ready) : "memory");
-}
-
-// Adds the sums of a tile's other pieces, which blocks `first` to `end` leave, in this order.
-template <WgmmaPlan plan>
-__device__ __forceinline__ void add_pieces(const WgmmaArguments& args, const WgmmaWork& work,
-                                           int thread, float (&re)[plan.block_n / 2],
-                                           float (&im)[plan.block_n / 2]) {
-#pragma unroll 1
-    for (int block = work.first; block < work.end; ++block) {
-        uint32* ready = args.ready + block * 4 * plan.warpgroups + thread / kWarp;
-        uint32 there = 0;
-        while (there < kWarp) {
-            asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(there) : "l"(ready) : "memory");
-        }
-        add_from<plan>(args, piece_place<plan>(args, block, thread), re, im);
-        __syncwarp();
-        if (thread % kWarp == 0) *ready = 0;  // for the next launch
-    }
-}

@@ -6,80 +6,11 @@
 // from shared memory, each for the real and for the imaginary part of Z: re = xr yr - xi yi, im =
 // xr yi + xi yr, the sign being a flag of the instruction.
 #pragma once
-#include "sm90_fused_pack.cuh"
-#include "sm90_throttle.cuh"
-#include "sm90_epilogue.cuh"
-#include "sm90_mainloop.cuh"
-#include "sm90_scheduler.cuh"
-
-// Asks for an operand's planes of a stage, whose k begins at `k`.
-template <WgmmaPlan plan, int plane_bytes>
-__device__ __forceinline__ void copy_planes(uint32 to, const TensorMap& map, uint32 full, int k,
-                                            int line, int batch) {
-#pragma unroll
-    for (int i = 0; i < plan.boxes(); ++i) {
-        tma_load(to + i * plan.planes() * plane_bytes, map, full,
-                 (k + i * plan.box_steps() * plan.step()) * plan.terms, line, 0, batch);
-    }
-}
-
-// Fills the stages, tile after tile. One thread.
-template <WgmmaPlan plan>
-__device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap& y_map,
-                                        const WgmmaArguments& args, uint32 base) {
-    Ring<plan> ring(base, 1);
-    WgmmaWork work;
-    const uint32 paced = args.pace_period > 0 ? args.whole_tiles / gridDim.x : 0;  // turns
-    bool waits = true;
-    for (uint32 turn = 0;; ++turn) {
-        const bool more = find_work<plan>(args, turn, work);
-        tell_work(ring.told(turn), turn, work, more);
-        if (!more) break;
-        const WgmmaTile& tile = work.tile;
-        const int x_batch = args.x_batched ? tile.batch : 0;
-        const int y_batch = args.y_batched ? tile.batch : 0;
-        const uint32 strip = y_batch * Strips<plan>(args).a_product + tile.column / plan.block_n;
-        int packed = -1;  // the chunk of k that is known to be
-        if constexpr (plan.packs) {
-            tell_loading(ring.loading(), turn * Strips<plan>(args).chunks +
-                                             tile.first_step * plan.depth / kAsideDepth);
-        }
-        for (int step = 0; step < tile.steps; ++step) {
-            const int k = (tile.first_step + step) * plan.depth;
-            if (turn < paced) waits = keep_pace(args, turn * tile.steps + step, waits);
-            mbarrier_wait(ring.empty(), ring.parity);
-            mbarrier_arrive_expect_tx(ring.full(), plan.stage_bytes());
-            if constexpr (plan.storage == Storage::planar) {
-                copy_planes<plan, plan.x_plane_bytes()>(ring.rows(), x_map, ring.full(), k,
-                                                        tile.row, x_batch);
-            } else if constexpr (plan.k_fast) {
-#pragma unroll
-                for (int i = 0; i < plan.depth / plan.x_span(); ++i) {
-                    tma_load(ring.rows() + i * plan.block_m() * kSwizzleBytes, x_map, ring.full(),
-                             k + i * plan.x_span(), tile.row, x_batch);
-                }
-            } else {
-#pragma unroll 2
-                for (int i = 0; i < plan.block_m() / plan.x_span(); ++i) {
-                    tma_load(ring.rows() + i * plan.depth * kSwizzleBytes, x_map, ring.full(),
-                             tile.row + i * plan.x_span(), k, x_batch);
-                }
-            }
-            if constexpr (plan.packs) {
-                if (k / kAsideDepth != packed) {
-                    packed = k / kAsideDepth;
-                    tell_loading(ring.loading(), turn * Strips<plan>(args).chunks + packed);
-                    wait_for_planes<plan>(args, strip, packed);
-                }
-            }
-            copy_planes<plan, plan.y_plane_bytes()>(ring.columns(), y_map, ring.full(), k,
-                                                    tile.column, y_batch);
-            ring.advance();
-        }
-    }
-    if constexpr (plan.packs) tell_loading(ring.loading(), kNoMoreChunks);
-    if (paced > 0) leave_pace(args);
-}
+#include "sm90_producer.cuh"
+#include "sm90_epilogue_direct.cuh"
+#include "sm90_epilogue_tma.cuh"
+#include "sm90_partials.cuh"
+#include "sm90_promoted_mainloop.cuh"
 
 template <bool condition, typename Then, typename Else>
 struct Choose {
@@ -88,70 +19,6 @@ struct Choose {
 template <typename Then, typename Else>
 struct Choose<false, Then, Else> {
     using Type = Else;
-};
-
-template <WgmmaPlan plan>
-constexpr int kBoxes = plan.block_n / kStoreSide;
-
-// Sends off some of a tile's boxes; the sums begin with those of box `from`.
-template <WgmmaPlan plan, int first, int end, int from, int kCount>
-__device__ __forceinline__ void stage_part(const WgmmaArguments& args, const TensorMap& out_map,
-                                           const WgmmaTile& tile, uint32 base,
-                                           const float (&re)[kCount], const float (&im)[kCount]) {
-    const int thread = this_thread(), warp = thread / kWarp;
-    const uint32 staging =
-        forgotten(base) + plan.stages * plan.stage_bytes() + warp * 2 * kStoreBytes;
-    const int row0 = tile.row + warp * 16, lane = thread % kWarp;
-    if (plan.head > 0 || is_plain(args)) {
-        stage_rows<plan, true, first, end, from>(args, out_map, tile, row0, lane, staging, re, im);
-    } else {
-        stage_rows<plan, false, first, end, from>(args, out_map, tile, row0, lane, staging, re, im);
-    }
-}
-
-// The second half of a tile's columns, which leaves while the next tile is begun.
-template <WgmmaPlan plan>
-struct SecondHalf {
-    static constexpr int kHalf = plan.block_n / 4, kFirst = kBoxes<plan> / 2;
-    WgmmaTile tile;
-    float re[kHalf], im[kHalf];
-
-    // Nothing of a tile: none of it is inside. Without values of its own it would keep the
-    // registers of those before.
-    __device__ __forceinline__ void forget(const WgmmaArguments& args) {
-        tile = {0, 0, args.rows, 0, 0, 0};
-        clear(re);
-        clear(im);
-    }
-
-    // Multiplies a tile's sums by alpha, which is real, and takes the second half of them.
-    __device__ __forceinline__ void take(const WgmmaArguments& args, const WgmmaTile& from,
-                                         float (&all_re)[2 * kHalf], float (&all_im)[2 * kHalf]) {
-        tile = {from.batch + from.part * args.batches, 0, from.row, from.column, 0, 0};
-        const float scale = args.alpha_re, flipped = args.flip_result ? -scale : scale;
-#pragma unroll
-        for (int i = 0; i < kHalf; ++i) {
-            all_re[i] *= scale;
-            all_im[i] *= flipped;
-            re[i] = all_re[kHalf + i] * scale;
-            im[i] = all_im[kHalf + i] * flipped;
-        }
-    }
-};
-
-// Sends it off part by part.
-template <WgmmaPlan plan>
-struct Leave {
-    const WgmmaArguments& args;
-    const TensorMap& out_map;
-    const SecondHalf<plan>& late;
-    uint32 base;
-    template <int i, int parts>
-    __device__ __forceinline__ void part() const {
-        constexpr int half = SecondHalf<plan>::kFirst;
-        stage_part<plan, half + half * i / parts, half + half*(i + 1) / parts, half>(
-            args, out_map, late.tile, base, late.re, late.im);
-    }
 };
 
 // Multiplies what arrives, tile after tile, and stores the results. One warpgroup.

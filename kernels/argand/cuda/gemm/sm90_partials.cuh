@@ -1,106 +1,45 @@
-// Where sums wait in memory, and how they come and go.
+// Sums of pieces of tiles, which one block leaves to another.
 #pragma once
-#include "sm90_fragments.cuh"
-#include "sm90_scheduler.cuh"
+#include "sm90_accumulator_spill.cuh"
 
+// Leaves a piece's sums to the block that has the tile's end, warp by warp.
 template <WgmmaPlan plan>
-constexpr int kMultiplying = kWarpgroup * plan.warpgroups;  // threads
-
-// Where a thread's sums lie: 4 j + 2 h + e of its registers belongs to row h and column 8 j + e. It
-// is kept while products run, so it is small.
-//
-// A *whole* place has room for all sums of a warp: its accesses of 16 bytes a lane follow each
-// other there, number q of registers 2 q and 2 q + 1. A place that is not whole is that of the
-// results of a tile at an edge, or of results that are not contiguous along columns.
-template <WgmmaPlan plan>
-struct SumsPlace {
-    static constexpr int kFours = plan.block_n / 4;  // accesses of four numbers
-    // In a whole tile an access covers so many neighbouring results of so many rows.
-    static constexpr int kAcross = plan.block_n % 64 == 0 ? 64 : plan.block_n % 32 == 0 ? 32 : 16;
-    static constexpr int kDown = 64 / kAcross, kChunks = plan.block_n / kAcross;
-    float2* first;
-    int columns;  // that there are from the thread's first on, at most block_n
-    int rows;     // of its two, 0 to 2
-    bool whole, piece;
-
-    __device__ __forceinline__ bool has(int j, int h, int e) const {
-        return h < rows && 8 * j + e < columns;
+__device__ __forceinline__ void leave_piece(const WgmmaArguments& args, const WgmmaTile& tile,
+                                            int thread, const float (&re)[plan.block_n / 2],
+                                            const float (&im)[plan.block_n / 2]) {
+    const SumsPlace<plan> place = piece_place<plan>(args, this_block(), thread);
+    const bool adds = totals_move<plan>(tile.steps);
+#pragma unroll
+    for (int q = 0; q < SumsPlace<plan>::kFours; ++q) {
+        float2* at = place.four(args, q);
+        if constexpr (plan.terms > 1) {
+            put(at, {re[2 * q], im[2 * q]}, {re[2 * q + 1], im[2 * q + 1]}, adds);
+        } else {  // one by one: there are no registers to bring two side by side
+            __stcg(&at[0].x, re[2 * q]);
+            __stcg(&at[0].y, im[2 * q]);
+            __stcg(&at[1].x, re[2 * q + 1]);
+            __stcg(&at[1].y, im[2 * q + 1]);
+        }
     }
-    __device__ __forceinline__ float2* at(const WgmmaArguments& args, int j, int h, int e) const {
-        constexpr int kSecond = plan.neighbour_rows() ? 1 : 8;
-        return first + h * kSecond * args.totals_row + (8 * j + e) * args.totals_column;
-    }
-    // Of a whole place.
-    __device__ __forceinline__ float2* four(const WgmmaArguments& args, int q) const {
-        if (piece) return first + q * (2 * kMultiplying<plan>);
-        return first + q / kChunks * kDown * args.totals_row + q % kChunks * kAcross;
-    }
-};
-
-// Of a piece that block `block` leaves.
-template <WgmmaPlan plan>
-__device__ __forceinline__ SumsPlace<plan> piece_place(const WgmmaArguments& args, uint32 block,
-                                                       int thread) {
-    const uint32 piece =
-        block - block / forgotten(args.period);  // shares that end with a tile leave none
-    return {args.pieces + int64(piece) * (plan.block_n / 2 * kMultiplying<plan>)+2 * thread,
-            plan.block_n, 2, true, true};
+    // Each lane vouches for itself: a barrier of the warp here makes the assembler spill the sums.
+    uint32* ready = args.ready + this_block() * 4 * plan.warpgroups + thread / kWarp;
+    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(ready) : "memory");
 }
 
+// Adds the sums of a tile's other pieces, which blocks `first` to `end` leave, in this order.
 template <WgmmaPlan plan>
-__device__ __forceinline__ SumsPlace<plan> tile_place(const WgmmaArguments& args,
-                                                      const WgmmaTile& tile, int thread) {
-    using Place = SumsPlace<plan>;
-    const int lane = thread % kWarp, row0 = tile.row + thread / kWarp * 16;
-    const bool whole =
-        args.totals_pairs && row0 + 16 <= args.rows && tile.column + plan.block_n <= args.columns;
-    const int row = row0 + (whole ? 2 * lane / Place::kAcross : fragment_row<plan>(lane, 0));
-    const int second = row0 + fragment_row<plan>(lane, 1);
-    const int column = tile.column + (whole ? 2 * lane % Place::kAcross : 2 * (lane % 4));
-    const int64 product = int64(tile.batch) + int64(tile.part) * args.batches;
-    return {args.totals + product * args.totals_batch + row * args.totals_row +
-                column * args.totals_column,
-            args.columns - column, (row < args.rows) + (second < args.rows), whole, false};
-}
-
-template <WgmmaPlan plan>
-__device__ __forceinline__ SumsPlace<plan> find_place(const WgmmaArguments& args,
-                                                      const WgmmaWork& work) {
-    const int thread = this_thread();
-    return work.left ? piece_place<plan>(args, this_block(), thread)
-                     : tile_place<plan>(args, work.tile, thread);
-}
-
-// Writes sums, or adds them to what this thread has written there before.
-__device__ __forceinline__ void put(float2* at, float2 x, bool adds) {
-    if (adds) {
-        asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %2};" ::"l"(at), "f"(x.x),
-                     "f"(x.y)
-                     : "memory");
-    } else {
-        __stcg(at, x);
+__device__ __forceinline__ void add_pieces(const WgmmaArguments& args, const WgmmaWork& work,
+                                           int thread, float (&re)[plan.block_n / 2],
+                                           float (&im)[plan.block_n / 2]) {
+#pragma unroll 1
+    for (int block = work.first; block < work.end; ++block) {
+        uint32* ready = args.ready + block * 4 * plan.warpgroups + thread / kWarp;
+        uint32 there = 0;
+        while (there < kWarp) {
+            asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(there) : "l"(ready) : "memory");
+        }
+        add_from<plan>(args, piece_place<plan>(args, block, thread), re, im);
+        __syncwarp();
+        if (thread % kWarp == 0) *ready = 0;  // for the next launch
     }
-}
-
-__device__ __forceinline__ void put(float2* at, float2 x, float2 y, bool adds) {
-    if (adds) {
-        asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(at),
-                     "f"(x.x), "f"(x.y), "f"(y.x), "f"(y.y)
-                     : "memory");
-    } else {
-        __stcg(reinterpret_cast<float4*>(at), float4{x.x, x.y, y.x, y.y});
-    }
-}
-
-// Reads sums, zeros where there are none; without a branch, so that many reads are on their way at
-// once.
-__device__ __forceinline__ float2 get(const float2* at, bool there) {
-    float2 x;
-    asm volatile(
-        "{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\nmov.b32 %0, 0;\nmov.b32 %1, 0;\n"
-        "@p ld.global.cg.v2.f32 {%0, %1}, [%2];\n}"
-        : "=f"(x.x), "=f"(x.y)
-        : "l"(at), "r"(int(there))
-        : "memory");
-    return x;
 }

@@ -136,33 +136,3 @@ struct WgmmaArguments {
 // What the loading thread tells the others to work on lies in places that they take in turns:
 // twelve words, a barrier for what is told and one for what is done with (sm90_scheduler.cuh).
 constexpr int kTold = 4, kToldBytes = 64;
-
-// Where the stages, their barriers and what else is in shared memory lie.
-template <WgmmaPlan plan>
-struct Ring {
-    uint32 base;  // stages, each the row operand's tile and the column operand's planes
-    int stage = 0;
-    uint32 parity;
-
-    __device__ __forceinline__ Ring(uint32 base, uint32 parity) : base(base), parity(parity) {}
-    __device__ __forceinline__ uint32 full() const {
-        return base + plan.stages * plan.stage_bytes() + plan.staging_bytes() + 8 * stage;
-    }
-    __device__ __forceinline__ uint32 empty() const { return full() + 8 * plan.stages; }
-    // Where the loading thread leaves how far it is.
-    __device__ __forceinline__ uint32 loading() const {
-        return base + plan.stages * (plan.stage_bytes() + 16) + plan.staging_bytes();
-    }
-    // Where work number `turn` is told.
-    __device__ __forceinline__ uint32 told(uint32 turn) const {
-        return loading() + (plan.packs ? 16 : 0) + turn % kTold * kToldBytes;
-    }
-    __device__ __forceinline__ uint32 rows() const { return base + stage * plan.stage_bytes(); }
-    __device__ __forceinline__ uint32 columns() const { return rows() + plan.x_bytes(); }
-    __device__ __forceinline__ void advance() {
-        if (++stage == plan.stages) {
-            stage = 0;
-            parity ^= 1;
-        }
-    }
-};

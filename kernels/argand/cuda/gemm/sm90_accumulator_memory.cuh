@@ -1,0 +1,148 @@
+// Where sums wait in memory, and how they come and go.
+#pragma once
+#include "sm90_fragments.cuh"
+#include "sm90_scheduler.cuh"
+
+template <WgmmaPlan plan>
+constexpr int kMultiplying = kWarpgroup * plan.warpgroups;  // threads
+
+// Where a thread's sums lie: 4 j + 2 h + e of its registers belongs to row h and column 8 j + e. It
+// is kept while products run, so it is small.
+//
+// A *whole* place has room for all sums of a warp: its accesses of 16 bytes a lane follow each
+// other there, number q of registers 2 q and 2 q + 1. A place that is not whole is that of the
+// results of a tile at an edge, or of results that are not contiguous along columns.
+template <WgmmaPlan plan>
+struct SumsPlace {
+    static constexpr int kFours = plan.block_n / 4;  // accesses of four numbers
+    // In a whole tile an access covers so many neighbouring results of so many rows.
+    static constexpr int kAcross = plan.block_n % 64 == 0 ? 64 : plan.block_n % 32 == 0 ? 32 : 16;
+    static constexpr int kDown = 64 / kAcross, kChunks = plan.block_n / kAcross;
+    float2* first;
+    int columns;  // that there are from the thread's first on, at most block_n
+    int rows;     // of its two, 0 to 2
+    bool whole, piece;
+
+    __device__ __forceinline__ bool has(int j, int h, int e) const {
+        return h < rows && 8 * j + e < columns;
+    }
+    __device__ __forceinline__ float2* at(const WgmmaArguments& args, int j, int h, int e) const {
+        constexpr int kSecond = plan.neighbour_rows() ? 1 : 8;
+        return first + h * kSecond * args.totals_row + (8 * j + e) * args.totals_column;
+    }
+    // Of a whole place.
+    __device__ __forceinline__ float2* four(const WgmmaArguments& args, int q) const {
+        if (piece) return first + q * (2 * kMultiplying<plan>);
+        return first + q / kChunks * kDown * args.totals_row + q % kChunks * kAcross;
+    }
+};
+
+// Of a piece that block `block` leaves.
+template <WgmmaPlan plan>
+__device__ __forceinline__ SumsPlace<plan> piece_place(const WgmmaArguments& args, uint32 block,
+                                                       int thread) {
+    const uint32 piece =
+        block - block / forgotten(args.period);  // shares that end with a tile leave none
+    return {args.pieces + int64(piece) * (plan.block_n / 2 * kMultiplying<plan>)+2 * thread,
+            plan.block_n, 2, true, true};
+}
+
+template <WgmmaPlan plan>
+__device__ __forceinline__ SumsPlace<plan> tile_place(const WgmmaArguments& args,
+                                                      const WgmmaTile& tile, int thread) {
+    using Place = SumsPlace<plan>;
+    const int lane = thread % kWarp, row0 = tile.row + thread / kWarp * 16;
+    const bool whole =
+        args.totals_pairs && row0 + 16 <= args.rows && tile.column + plan.block_n <= args.columns;
+    const int row = row0 + (whole ? 2 * lane / Place::kAcross : fragment_row<plan>(lane, 0));
+    const int second = row0 + fragment_row<plan>(lane, 1);
+    const int column = tile.column + (whole ? 2 * lane % Place::kAcross : 2 * (lane % 4));
+    const int64 product = int64(tile.batch) + int64(tile.part) * args.batches;
+    return {args.totals + product * args.totals_batch + row * args.totals_row +
+                column * args.totals_column,
+            args.columns - column, (row < args.rows) + (second < args.rows), whole, false};
+}
+
+template <WgmmaPlan plan>
+__device__ __forceinline__ SumsPlace<plan> find_place(const WgmmaArguments& args,
+                                                      const WgmmaWork& work) {
+    const int thread = this_thread();
+    return work.left ? piece_place<plan>(args, this_block(), thread)
+                     : tile_place<plan>(args, work.tile, thread);
+}
+
+// Writes sums, or adds them to what this thread has written there before.
+__device__ __forceinline__ void put(float2* at, float2 x, bool adds) {
+    if (adds) {
+        asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %2};" ::"l"(at), "f"(x.x),
+                     "f"(x.y)
+                     : "memory");
+    } else {
+        __stcg(at, x);
+    }
+}
+
+__device__ __forceinline__ void put(float2* at, float2 x, float2 y, bool adds) {
+    if (adds) {
+        asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(at),
+                     "f"(x.x), "f"(x.y), "f"(y.x), "f"(y.y)
+                     : "memory");
+    } else {
+        __stcg(reinterpret_cast<float4*>(at), float4{x.x, x.y, y.x, y.y});
+    }
+}
+
+// Reads sums, zeros where there are none; without a branch, so that many reads are on their way at
+// once.
+__device__ __forceinline__ float2 get(const float2* at, bool there) {
+    float2 x;
+    asm volatile(
+        "{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\nmov.b32 %0, 0;\nmov.b32 %1, 0;\n"
+        "@p ld.global.cg.v2.f32 {%0, %1}, [%2];\n}"
+        : "=f"(x.x), "=f"(x.y)
+        : "l"(at), "r"(int(there))
+        : "memory");
+    return x;
+}
+
+// Adds to the sums what lies there.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void add_from(const WgmmaArguments& args, const SumsPlace<plan>& place,
+                                         float (&re)[plan.block_n / 2],
+                                         float (&im)[plan.block_n / 2]) {
+    if (place.whole) {
+#pragma unroll
+        for (int first = 0; first < SumsPlace<plan>::kFours; first += 8) {
+            if (plan.terms == 1 && 4 * first >= place.columns) break;
+#pragma unroll
+            for (int q = first; q < min(first + 8, SumsPlace<plan>::kFours); ++q) {
+                if constexpr (plan.terms > 1) {
+                    const float4 x = __ldcg(reinterpret_cast<const float4*>(place.four(args, q)));
+                    re[2 * q] += x.x;
+                    im[2 * q] += x.y;
+                    re[2 * q + 1] += x.z;
+                    im[2 * q + 1] += x.w;
+                } else {
+#pragma unroll
+                    for (int i = 0; i < 2; ++i) {
+                        const float2 x = get(place.four(args, q) + i, true);
+                        re[2 * q + i] += x.x;
+                        im[2 * q + i] += x.y;
+                    }
+                }
+            }
+        }
+        return;
+    }
+#pragma unroll
+    for (int first = 0; first < plan.block_n; first += 32) {
+        if (first >= place.columns) break;
+#pragma unroll
+        for (int i = first / 2; i < min(first + 32, plan.block_n) / 2; ++i) {
+            const int j = i / 4, h = i / 2 % 2, e = i % 2;
+            const float2 x = get(place.at(args, j, h, e), place.has(j, h, e));
+            re[i] += x.x;
+            im[i] += x.y;
+        }
+    }
+}

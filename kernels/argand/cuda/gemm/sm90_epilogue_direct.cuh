@@ -1,0 +1,111 @@
+// Results stored straight from the accumulators.
+#pragma once
+#include "sm90_epilogue.cuh"
+
+// Stores a warp's 16 rows, all of them there, where neighbours in a row can be stored at once.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void store_whole_rows(const WgmmaArguments& args, const WgmmaTile& tile,
+                                                 int row0, int lane,
+                                                 const float (&re)[plan.block_n / 2],
+                                                 const float (&im)[plan.block_n / 2]) {
+    const int64 product = int64(tile.batch) + int64(tile.part) * args.batches;
+    const int rows[2] = {row0 + fragment_row<plan>(lane, 0), row0 + fragment_row<plan>(lane, 1)};
+    const ColumnScales<plan> scales(args, tile, lane);
+    float2 x_unscale[2] = {};
+    int64 at[2];
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+        if constexpr (plan.scaled) {
+            const int64 first = args.x_batched ? int64(tile.batch) * args.rows : 0;
+            x_unscale[h] = __ldg(args.x_unscale + first + rows[h]);
+        }
+        at[h] = product * args.out_batch + rows[h] * args.out_row + tile.column + 2 * (lane % 4);
+    }
+#pragma unroll
+    for (int j = 0; j < plan.block_n / 8; ++j) {
+        const float2 unscale[2] = {scales.of(8 * j, 2 * (lane % 4)),
+                                   scales.of(8 * j, 2 * (lane % 4) + 1)};
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            const int i = 4 * j + 2 * h;
+            Output<plan>::two(args.out, at[h] + 8 * j,
+                              scaled_back<plan>({re[i], im[i]}, x_unscale[h], unscale[0]),
+                              scaled_back<plan>({re[i + 1], im[i + 1]}, x_unscale[h], unscale[1]));
+        }
+    }
+}
+
+// Stores a warp's 16 rows straight from its accumulators, at any strides: of each eight columns a
+// lane holds the columns 2 (lane % 4) and the next of its two rows.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void store_rows(const WgmmaArguments& args, const WgmmaTile& tile,
+                                           int row0, int lane, const float (&re)[plan.block_n / 2],
+                                           const float (&im)[plan.block_n / 2]) {
+    const bool whole = is_plain(args) && args.column_pairs && row0 + 16 <= args.rows &&
+                       tile.column + plan.block_n <= args.columns;
+    // The same in all lanes, and known to be: else what lanes tell each other has a second code.
+    if (__shfl_sync(~0u, int(whole), 0)) {
+        store_whole_rows<plan>(args, tile, row0, lane, re, im);
+        return;
+    }
+    const int64 product = int64(tile.batch) + int64(tile.part) * args.batches;
+    const int rows[2] = {row0 + fragment_row<plan>(lane, 0), row0 + fragment_row<plan>(lane, 1)};
+    const bool first_row = rows[0] < args.rows;  // the second row is never above the first
+    if (!plan.scaled && !first_row) return;      // else its lane tells the others what it read
+    const ColumnScales<plan> scales(args, tile, lane);
+    float2 x_unscale[2];
+    if constexpr (plan.scaled) {
+        const float2* unscale =
+            args.x_unscale + (args.x_batched ? int64(tile.batch) * args.rows : 0);
+#pragma unroll
+        for (int h = 0; h < 2; ++h) x_unscale[h] = __ldg(unscale + min(rows[h], args.rows - 1));
+    }
+    int64 out_at[2], c_at[2];
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+        out_at[h] = product * args.out_batch + rows[h] * args.out_row;
+        c_at[h] = int64(tile.batch) * args.c_batch + rows[h] * args.c_row;
+    }
+    const bool second_row = rows[1] < args.rows;
+#pragma unroll
+    for (int j = 0; j < plan.block_n / 8; ++j) {
+        const int column = tile.column + 8 * j + 2 * (lane % 4);
+        const float2 unscale[2] = {scales.of(8 * j, 2 * (lane % 4)),
+                                   scales.of(8 * j, 2 * (lane % 4) + 1)};
+        if (!first_row || column >= args.columns) continue;
+        const bool second_column = column + 1 < args.columns;
+        float2 z[2][2];
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+            if (e == 1 && !second_column) continue;
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                if (h == 1 && !second_row) continue;
+                const int at = 4 * j + 2 * h + e;
+                const float2 x = scaled_back<plan>({re[at], im[at]}, x_unscale[h], unscale[e]);
+                z[h][e] =
+                    conjugate_and_combine(args, x, args.c + c_at[h] + (column + e) * args.c_column);
+            }
+        }
+        if (args.row_pairs && second_row) {
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+                if (e == 1 && !second_column) continue;
+                Output<plan>::two(args.out, out_at[0] + (column + e) * args.out_column, z[0][e],
+                                  z[1][e]);
+            }
+        } else {
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                if (h == 1 && !second_row) continue;
+                const int64 at = out_at[h] + column * args.out_column;
+                if (args.column_pairs && second_column) {
+                    Output<plan>::two(args.out, at, z[h][0], z[h][1]);
+                } else {
+                    Output<plan>::one(args.out, at, z[h][0]);
+                    if (second_column) Output<plan>::one(args.out, at + args.out_column, z[h][1]);
+                }
+            }
+        }
+    }
+}

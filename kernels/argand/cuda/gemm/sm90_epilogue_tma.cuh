@@ -1,0 +1,154 @@
+// Results stored through shared memory.
+#pragma once
+#include "sm90_epilogue.cuh"
+#include "sm90_mainloop.cuh"
+
+// The same through shared memory: boxes of 16 rows x 16 columns, written without bank conflicts and
+// sent off by the copy engine while the next tile is multiplied. `staging` is this warp's two
+// boxes. Of the tile's boxes those from `first_box` to `end_box` leave; the sums begin with those
+// of `from_box`. `plain` says that they are the results, or that alpha is in them already.
+template <WgmmaPlan plan, bool plain, int first_box, int end_box, int from_box, int kCount>
+__device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const TensorMap& out_map,
+                                           const WgmmaTile& tile, int row0, int lane,
+                                           uint32 staging, const float (&re)[kCount],
+                                           const float (&im)[kCount]) {
+    // Products may be under way where there is a head: then no branches, but predicates. (The same
+    // in all lanes, and known to be: else what they tell each other has a second code.)
+    if (plan.head == 0 && __shfl_sync(~0u, int(row0 >= args.rows), 0)) return;
+    const int product = tile.batch + tile.part * args.batches;
+    const int rows[2] = {fragment_row<plan>(lane, 0), fragment_row<plan>(lane, 1)};
+    const int64 c_row0 = int64(tile.batch) * args.c_batch + row0 * args.c_row;
+    const ColumnScales<plan> scales(args, tile, lane);
+    float2 x_unscale[2];
+    if constexpr (plan.scaled) {
+        const float2* unscale =
+            args.x_unscale + (args.x_batched ? int64(tile.batch) * args.rows : 0);
+#pragma unroll
+        for (int h = 0; h < 2; ++h)
+            x_unscale[h] = __ldg(unscale + min(row0 + rows[h], args.rows - 1));
+    }
+#pragma unroll
+    for (int box = first_box; box < end_box; ++box) {
+        const int column0 = tile.column + box * kStoreSide;
+        const uint32 target = staging + box % 2 * kStoreBytes;
+        // The box before the last has left its place.
+        tma_store_wait_read<1>();
+        __syncwarp();
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+            float2 z[2][2];
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+                const int column = min(column0 + 8 * j + 2 * (lane % 4) + e, args.columns - 1);
+                const float2 unscale = scales.of(box * kStoreSide + 8 * j, 2 * (lane % 4) + e);
+#pragma unroll
+                for (int h = 0; h < 2; ++h) {
+                    const int at = 4 * (2 * (box - from_box) + j) + 2 * h + e;
+                    const float2 x = scaled_back<plan>({re[at], im[at]}, x_unscale[h], unscale);
+                    if constexpr (plain) {
+                        z[h][e] = x;
+                    } else {
+                        const int row = min(rows[h], args.rows - 1 - row0);
+                        z[h][e] = conjugate_and_combine(
+                            args, x, args.c + c_row0 + row * args.c_row + column * args.c_column);
+                    }
+                }
+            }
+            if constexpr (plan.rows_fast && !plan.neighbour_rows()) {
+                // Rows h of column 2 t + e; eight lanes of neighbouring rows fill half a line.
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    const int h = i / 2, e = i % 2, line = 8 * j + 2 * (lane % 4) + e;
+                    const int chunk = rows[h] / 2 ^ (line & 7);
+                    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(
+                                     target + line * kSwizzleBytes + chunk * 16 + rows[h] % 2 * 8),
+                                 "f"(z[h][e].x), "f"(z[h][e].y)
+                                 : "memory");
+                }
+                continue;
+            }
+#pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                // Two neighbours along the contiguous axis: rows (rows_fast) of column 2 t + i, or
+                // columns of row i.
+                const int line = plan.rows_fast ? 8 * j + 2 * (lane % 4) + i : rows[i];
+                const int chunk = plan.rows_fast ? lane / 4 : 4 * j + lane % 4;
+                const float2 first = z[plan.rows_fast ? 0 : i][plan.rows_fast ? i : 0];
+                const float2 second = z[plan.rows_fast ? 1 : i][plan.rows_fast ? i : 1];
+                asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(
+                                 target + line * kSwizzleBytes + ((chunk ^ (line & 7)) << 4)),
+                             "f"(first.x), "f"(first.y), "f"(second.x), "f"(second.y)
+                             : "memory");
+            }
+        }
+        fence_proxy_async_shared();
+        __syncwarp();
+        tma_store(out_map, target, plan.rows_fast ? row0 : column0, plan.rows_fast ? column0 : row0,
+                  product, lane == 0 && row0 < args.rows && column0 < args.columns);
+        tma_store_commit();
+    }
+}
+
+template <WgmmaPlan plan>
+constexpr int kBoxes = plan.block_n / kStoreSide;
+
+// Sends off some of a tile's boxes; the sums begin with those of box `from`.
+template <WgmmaPlan plan, int first, int end, int from, int kCount>
+__device__ __forceinline__ void stage_part(const WgmmaArguments& args, const TensorMap& out_map,
+                                           const WgmmaTile& tile, uint32 base,
+                                           const float (&re)[kCount], const float (&im)[kCount]) {
+    const int thread = this_thread(), warp = thread / kWarp;
+    const uint32 staging =
+        forgotten(base) + plan.stages * plan.stage_bytes() + warp * 2 * kStoreBytes;
+    const int row0 = tile.row + warp * 16, lane = thread % kWarp;
+    if (plan.head > 0 || is_plain(args)) {
+        stage_rows<plan, true, first, end, from>(args, out_map, tile, row0, lane, staging, re, im);
+    } else {
+        stage_rows<plan, false, first, end, from>(args, out_map, tile, row0, lane, staging, re, im);
+    }
+}
+
+// The second half of a tile's columns, which leaves while the next tile is begun.
+template <WgmmaPlan plan>
+struct SecondHalf {
+    static constexpr int kHalf = plan.block_n / 4, kFirst = kBoxes<plan> / 2;
+    WgmmaTile tile;
+    float re[kHalf], im[kHalf];
+
+    // Nothing of a tile: none of it is inside. Without values of its own it would keep the
+    // registers of those before.
+    __device__ __forceinline__ void forget(const WgmmaArguments& args) {
+        tile = {0, 0, args.rows, 0, 0, 0};
+        clear(re);
+        clear(im);
+    }
+
+    // Multiplies a tile's sums by alpha, which is real, and takes the second half of them.
+    __device__ __forceinline__ void take(const WgmmaArguments& args, const WgmmaTile& from,
+                                         float (&all_re)[2 * kHalf], float (&all_im)[2 * kHalf]) {
+        tile = {from.batch + from.part * args.batches, 0, from.row, from.column, 0, 0};
+        const float scale = args.alpha_re, flipped = args.flip_result ? -scale : scale;
+#pragma unroll
+        for (int i = 0; i < kHalf; ++i) {
+            all_re[i] *= scale;
+            all_im[i] *= flipped;
+            re[i] = all_re[kHalf + i] * scale;
+            im[i] = all_im[kHalf + i] * flipped;
+        }
+    }
+};
+
+// Sends it off part by part.
+template <WgmmaPlan plan>
+struct Leave {
+    const WgmmaArguments& args;
+    const TensorMap& out_map;
+    const SecondHalf<plan>& late;
+    uint32 base;
+    template <int i, int parts>
+    __device__ __forceinline__ void part() const {
+        constexpr int half = SecondHalf<plan>::kFirst;
+        stage_part<plan, half + half * i / parts, half + half*(i + 1) / parts, half>(
+            args, out_map, late.tile, base, late.re, late.im);
+    }
+};

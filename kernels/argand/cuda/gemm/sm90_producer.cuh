@@ -1,0 +1,74 @@
+// The loading thread.
+#pragma once
+#include "sm90_fused_pack.cuh"
+#include "sm90_ring.cuh"
+#include "sm90_throttle.cuh"
+
+// Asks for an operand's planes of a stage, whose k begins at `k`.
+template <WgmmaPlan plan, int plane_bytes>
+__device__ __forceinline__ void copy_planes(uint32 to, const TensorMap& map, uint32 full, int k,
+                                            int line, int batch) {
+#pragma unroll
+    for (int i = 0; i < plan.boxes(); ++i) {
+        tma_load(to + i * plan.planes() * plane_bytes, map, full,
+                 (k + i * plan.box_steps() * plan.step()) * plan.terms, line, 0, batch);
+    }
+}
+
+// Fills the stages, tile after tile. One thread.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap& y_map,
+                                        const WgmmaArguments& args, uint32 base) {
+    Ring<plan> ring(base, 1);
+    WgmmaWork work;
+    const uint32 paced = args.pace_period > 0 ? args.whole_tiles / gridDim.x : 0;  // turns
+    bool waits = true;
+    for (uint32 turn = 0;; ++turn) {
+        const bool more = find_work<plan>(args, turn, work);
+        tell_work(ring.told(turn), turn, work, more);
+        if (!more) break;
+        const WgmmaTile& tile = work.tile;
+        const int x_batch = args.x_batched ? tile.batch : 0;
+        const int y_batch = args.y_batched ? tile.batch : 0;
+        const uint32 strip = y_batch * Strips<plan>(args).a_product + tile.column / plan.block_n;
+        int packed = -1;  // the chunk of k that is known to be
+        if constexpr (plan.packs) {
+            tell_loading(ring.loading(), turn * Strips<plan>(args).chunks +
+                                             tile.first_step * plan.depth / kAsideDepth);
+        }
+        for (int step = 0; step < tile.steps; ++step) {
+            const int k = (tile.first_step + step) * plan.depth;
+            if (turn < paced) waits = keep_pace(args, turn * tile.steps + step, waits);
+            mbarrier_wait(ring.empty(), ring.parity);
+            mbarrier_arrive_expect_tx(ring.full(), plan.stage_bytes());
+            if constexpr (plan.storage == Storage::planar) {
+                copy_planes<plan, plan.x_plane_bytes()>(ring.rows(), x_map, ring.full(), k,
+                                                        tile.row, x_batch);
+            } else if constexpr (plan.k_fast) {
+#pragma unroll
+                for (int i = 0; i < plan.depth / plan.x_span(); ++i) {
+                    tma_load(ring.rows() + i * plan.block_m() * kSwizzleBytes, x_map, ring.full(),
+                             k + i * plan.x_span(), tile.row, x_batch);
+                }
+            } else {
+#pragma unroll 2
+                for (int i = 0; i < plan.block_m() / plan.x_span(); ++i) {
+                    tma_load(ring.rows() + i * plan.depth * kSwizzleBytes, x_map, ring.full(),
+                             tile.row + i * plan.x_span(), k, x_batch);
+                }
+            }
+            if constexpr (plan.packs) {
+                if (k / kAsideDepth != packed) {
+                    packed = k / kAsideDepth;
+                    tell_loading(ring.loading(), turn * Strips<plan>(args).chunks + packed);
+                    wait_for_planes<plan>(args, strip, packed);
+                }
+            }
+            copy_planes<plan, plan.y_plane_bytes()>(ring.columns(), y_map, ring.full(), k,
+                                                    tile.column, y_batch);
+            ring.advance();
+        }
+    }
+    if constexpr (plan.packs) tell_loading(ring.loading(), kNoMoreChunks);
+    if (paced > 0) leave_pace(args);
+}
