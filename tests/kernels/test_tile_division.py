@@ -97,8 +97,8 @@ def test_pieces_without_room_go_over_planes_that_are_not_read_any_more() -> None
     found = arrange(TILES, 132, 256, 16, PIECE, 0, (rows,))
     assert (found.division, found.nbytes, found.over) == (division, 0, 1024)
     first, second = found.launches()
-    assert first == (132, {"split_tiles": 0, "share": 0})
-    assert second == (132, {"first_tile": division.whole, "whole_tiles": 0})
+    assert first == (132, {"stream_k_tiles": 0, "k_tiles_per_block": 0})
+    assert second == (132, {"first_tile": division.whole, "data_parallel_tiles": 0})
     # The last tiles are of the last sixteen rows; those before are free.
     assert rows.unused(TILES, division.whole) == 16 * PLANE
     assert division.pieces(256) * PIECE <= 16 * PLANE

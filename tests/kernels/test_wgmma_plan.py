@@ -162,13 +162,13 @@ def test_cuda_lays_a_stage_out_alike(
         checks = [
             f"kPlan.block_m() == {plan.block_m}",
             f"kPlan.threads() == {plan.threads}",
-            f"kPlan.step() == {MMA_DEPTH[row.operand.name]}",
-            f"kPlan.line_bytes() == {plan.line_bytes(row)}",
+            f"kPlan.mma_k() == {MMA_DEPTH[row.operand.name]}",
+            f"kPlan.box_row_bytes() == {plan.line_bytes(row)}",
             f"kPlan.boxes() == {plan.depth // plan.box_depth(row)}",
-            f"kPlan.x_bytes_each() == {plan.x_item(row)}",
-            f"kPlan.x_span() == {plan.x_span(row)}",
+            f"kPlan.x_element_bytes() == {plan.x_item(row)}",
+            f"kPlan.x_swizzle_elements() == {plan.x_span(row)}",
             f"kPlan.stage_bytes() == {plan.stage_bytes(row)}",
-            f"kTold * kToldBytes == {TOLD_BYTES}",
+            f"kWorkSlots * kWorkSlotBytes == {TOLD_BYTES}",
         ]
         compile_cubin(plan_in_cuda(wgmma_source(row, plan), *checks), TARGET)
 
@@ -267,5 +267,5 @@ def test_totals_of_a_long_k_move(name: str) -> None:
         for plan in wgmma_tiles(row, storage):
             assert not plan.totals_move(row, 3 * SEGMENT // 2 * plan.depth)
             assert plan.totals_move(row, 3 * SEGMENT // 2 * plan.depth + 1)
-            assert f".segment = {SEGMENT}," in wgmma_source(row, plan)
+            assert f".spill_interval = {SEGMENT}," in wgmma_source(row, plan)
     assert not LARGE.totals_move(PRECISIONS["tf32"], 1 << 20)

@@ -110,6 +110,6 @@ def _values(
         "b_largest_batch": right.rows if right.batch_stride else 0,
         "alpha_re": alpha.real, "alpha_im": alpha.imag,
         "beta_re": beta.real, "beta_im": beta.imag,
-        "flip_b": conjugated[0] != conjugated[1], "flip_result": conjugated[0],
+        "flip_b": conjugated[0] != conjugated[1], "conjugate_result": conjugated[0],
         "pairs": out.in_pairs(along_columns=True),
     }  # fmt: skip

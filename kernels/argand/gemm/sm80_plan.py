@@ -235,7 +235,7 @@ ARGUMENTS: tuple[tuple[str, str], ...] = (
         "first_batch",
     )),
     *(("float", name) for name in ("alpha_re", "alpha_im", "beta_re", "beta_im")),
-    *(("int", name) for name in ("flip_b", "flip_result", "pairs")),
+    *(("int", name) for name in ("flip_b", "conjugate_result", "pairs")),
 )  # fmt: skip
 
 

@@ -30,7 +30,8 @@ from argand.runtime.tensor_map import ALIGNMENT, TensorMap, tensor_map
 
 _DTYPE = arguments_dtype(WGMMA_ARGUMENTS)
 _PACKING = (
-    "y_pitch", "y_flip", "pack_lines", "pack_round", "pack_lead", "y_line", "y_batch",
+    "y_pitch", "conjugate_y", "pack_rows", "panels_per_wave", "pack_maximum_lead",
+    "y_stride_n", "y_stride_batch",
 )  # fmt: skip
 """Arguments of packing on the way."""
 _PACE_BYTES = 8
@@ -101,12 +102,12 @@ class WgmmaLaunch:
             self.nbytes += planes_bytes(precision, y.rows, y.columns, batches)
             packing = {
                 "y_pitch": pitch_of(y.columns),
-                "y_flip": y_flip,
-                "pack_lines": aside.lines,
-                "pack_round": aside.round,
-                "pack_lead": aside.lead,
-                "y_line": y.row_stride,
-                "y_batch": y.batch_stride,
+                "conjugate_y": y_flip,
+                "pack_rows": aside.lines,
+                "panels_per_wave": aside.round,
+                "pack_maximum_lead": aside.lead,
+                "y_stride_n": y.row_stride,
+                "y_stride_batch": y.batch_stride,
             }
         self._pace_at = self.counters
         pace, lead = 0, 0
@@ -123,29 +124,31 @@ class WgmmaLaunch:
             self.nbytes = (
                 self._totals_at - memory.taken + 8 * problem.batch * out.rows * out.columns
             )
-        # As neighbour_rows() of a kernel that stores directly: others do not look at it.
+        # As adjacent_rows() of a kernel that stores directly: others do not look at it.
         neighbours = plan.storage != "planar" and not plan.k_fast
         values = {
-            "c": 0, "out": 0, "totals": 0, "x_unscale": 0, "y_unscale": 0,
-            "rows": problem.rows, "columns": problem.columns, "k": problem.k,
+            "c": 0, "out": 0, "spill": 0, "x_descale": 0, "y_descale": 0,
+            "m": problem.rows, "n": problem.columns, "k": problem.k,
             "batches": problem.batch, "x_batched": problem.x_batched,
             "y_batched": problem.y_batched,
-            "pieces": 0, "ready": 0, "y_source": 0, "y_planes": 0, "packed": 0, "pace": 0,
-            **packing, "pace_period": pace, "pace_lead": lead,
-            "parts": problem.parts, "part_steps": -(-steps // problem.parts),
-            "first_tile": 0, "whole_tiles": division.whole, "split_tiles": division.split,
-            "share": division.share, "period": division.period(steps),
-            "c_row": c.row_stride, "c_column": c.column_stride, "c_batch": c.batch_stride,
-            "out_row": out.row_stride, "out_column": out.column_stride,
-            "out_batch": out.batch_stride,
-            "totals_row": totals.row_stride, "totals_column": totals.column_stride,
-            "totals_batch": totals.batch_stride,
+            "partials": 0, "partials_ready": 0, "y_source": 0, "y_planes": 0, "packed_counts": 0,
+            "throttle": 0, **packing, "throttle_interval": pace, "maximum_lead": lead,
+            "split_k_slices": problem.parts, "k_tiles_per_slice": -(-steps // problem.parts),
+            "first_tile": 0, "data_parallel_tiles": division.whole,
+            "stream_k_tiles": division.split, "k_tiles_per_block": division.share,
+            "aligned_period": division.period(steps),
+            "c_stride_m": c.row_stride, "c_stride_n": c.column_stride,
+            "c_stride_batch": c.batch_stride,
+            "out_stride_m": out.row_stride, "out_stride_n": out.column_stride,
+            "out_stride_batch": out.batch_stride,
+            "spill_stride_m": totals.row_stride, "spill_stride_n": totals.column_stride,
+            "spill_stride_batch": totals.batch_stride,
             "alpha_re": problem.alpha.real, "alpha_im": problem.alpha.imag,
             "beta_re": problem.beta.real, "beta_im": problem.beta.imag,
-            "flip_result": problem.flip_result,
-            "row_pairs": neighbours and out.in_pairs(along_columns=False),
-            "column_pairs": out.in_pairs(along_columns=True),
-            "totals_pairs": totals.in_pairs(along_columns=True),
+            "conjugate_result": problem.flip_result,
+            "store_pairs_m": neighbours and out.in_pairs(along_columns=False),
+            "store_pairs_n": out.in_pairs(along_columns=True),
+            "spill_pairs_n": totals.in_pairs(along_columns=True),
         }  # fmt: skip
         described = (
             self._x_planes_map if x is None else self._interleaved_map,
@@ -173,17 +176,19 @@ class WgmmaLaunch:
         in planes unless the plan packs it. c is not read where beta is 0.
         """
         members = {
-            "c": c, "out": out, "totals": out, "pieces": Address(Base.MEMORY, self._pieces_at),
-            "ready": Address(Base.ZEROS), "packed": Address(Base.ZEROS, self._packed_at),
-            "pace": Address(Base.ZEROS, self._pace_at),
+            "c": c, "out": out, "spill": out,
+            "partials": Address(Base.MEMORY, self._pieces_at),
+            "partials_ready": Address(Base.ZEROS),
+            "packed_counts": Address(Base.ZEROS, self._packed_at),
+            "throttle": Address(Base.ZEROS, self._pace_at),
         }  # fmt: skip
         if self.plan.packs:
             members["y_source"] = columns
             columns = members["y_planes"] = Address(Base.MEMORY, self._planes_at)
         if self._totals_at is not None:
-            members["totals"] = Address(Base.MEMORY, self._totals_at)
+            members["spill"] = Address(Base.MEMORY, self._totals_at)
         if unscale is not None:
-            members["x_unscale"], members["y_unscale"] = unscale
+            members["x_descale"], members["y_descale"] = unscale
         return members, (rows, columns, out if self.plan.staged else columns)
 
     def _interleaved_map(self, address: int) -> TensorMap:

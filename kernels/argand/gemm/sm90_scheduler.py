@@ -164,8 +164,8 @@ class Arrangement:
         if self.over is None:
             return [(self.division.blocks, {})]
         return [
-            (self.division.blocks, {"split_tiles": 0, "share": 0}),
-            (self.division.blocks, {"first_tile": whole, "whole_tiles": 0}),
+            (self.division.blocks, {"stream_k_tiles": 0, "k_tiles_per_block": 0}),
+            (self.division.blocks, {"first_tile": whole, "data_parallel_tiles": 0}),
         ]
 
 

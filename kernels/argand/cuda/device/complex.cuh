@@ -22,10 +22,10 @@ __device__ __forceinline__ float2 linear_combination(const Arguments& args, floa
     return x;
 }
 
-// The same after x is conjugated where `args.flip_result` says so.
+// The same after x is conjugated where `args.conjugate_result` says so.
 template <typename Arguments>
 __device__ __forceinline__ float2 conjugate_and_combine(const Arguments& args, float2 x,
                                                         const float2* c) {
-    if (args.flip_result) x.y = -x.y;
+    if (args.conjugate_result) x.y = -x.y;
     return linear_combination(args, x, c);
 }

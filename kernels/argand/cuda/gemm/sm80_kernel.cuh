@@ -9,7 +9,7 @@
 #include "sm80_epilogue.cuh"
 
 // Tiles of C that share columns of B run together this many at a time, so that they meet in L2.
-constexpr uint32 kTileGroup = 8;
+constexpr uint32 kRasterGroupM = 8;
 
 // Which tile of which product this block computes.
 struct Tile {
@@ -22,9 +22,10 @@ __device__ __forceinline__ Tile find_tile(const GemmArguments& args) {
     const uint32 rows = static_cast<uint32>((args.m + plan.block_m - 1) / plan.block_m);
     const uint32 columns = static_cast<uint32>((args.n + plan.block_n - 1) / plan.block_n);
     const uint32 batch = blockIdx.x / (rows * columns), tile = blockIdx.x % (rows * columns);
-    const uint32 group = tile / (kTileGroup * columns), inside = tile % (kTileGroup * columns);
-    const uint32 height = min(rows - group * kTileGroup, kTileGroup);
-    return {args.first_batch + batch, int64(group * kTileGroup + inside % height) * plan.block_m,
+    const uint32 group = tile / (kRasterGroupM * columns),
+                 inside = tile % (kRasterGroupM * columns);
+    const uint32 height = min(rows - group * kRasterGroupM, kRasterGroupM);
+    return {args.first_batch + batch, int64(group * kRasterGroupM + inside % height) * plan.block_m,
             int64(inside / height) * plan.block_n};
 }
 

@@ -48,7 +48,7 @@ struct GemmArguments {
     int64 a_largest_batch, b_largest_batch;
     int64 first_batch;
     float alpha_re, alpha_im, beta_re, beta_im;
-    int flip_b;       // op_a and op_b conjugate one operand and not the other
-    int flip_result;  // op_a conjugates: conj(A) B = conj(A conj(B))
-    int pairs;        // two neighbouring results may be stored at once
+    int flip_b;            // op_a and op_b conjugate one operand and not the other
+    int conjugate_result;  // op_a conjugates: conj(A) B = conj(A conj(B))
+    int pairs;             // two neighbouring results may be stored at once
 };

@@ -4,7 +4,7 @@
 #include "sm90_scheduler.cuh"
 
 template <WgmmaPlan plan>
-constexpr int kMultiplying = kWarpgroup * plan.warpgroups;  // threads
+constexpr int kMultiplying = kWarpgroupThreads * plan.consumer_warpgroups;  // threads
 
 // Where a thread's sums lie: 4 j + 2 h + e of its registers belongs to row h and column 8 j + e. It
 // is kept while products run, so it is small.
@@ -27,13 +27,13 @@ struct SumsPlace {
         return h < rows && 8 * j + e < columns;
     }
     __device__ __forceinline__ float2* at(const WgmmaArguments& args, int j, int h, int e) const {
-        constexpr int kSecond = plan.neighbour_rows() ? 1 : 8;
-        return first + h * kSecond * args.totals_row + (8 * j + e) * args.totals_column;
+        constexpr int kSecond = plan.adjacent_rows() ? 1 : 8;
+        return first + h * kSecond * args.spill_stride_m + (8 * j + e) * args.spill_stride_n;
     }
     // Of a whole place.
     __device__ __forceinline__ float2* four(const WgmmaArguments& args, int q) const {
         if (piece) return first + q * (2 * kMultiplying<plan>);
-        return first + q / kChunks * kDown * args.totals_row + q % kChunks * kAcross;
+        return first + q / kChunks * kDown * args.spill_stride_m + q % kChunks * kAcross;
     }
 };
 
@@ -42,8 +42,8 @@ template <WgmmaPlan plan>
 __device__ __forceinline__ SumsPlace<plan> piece_place(const WgmmaArguments& args, uint32 block,
                                                        int thread) {
     const uint32 piece =
-        block - block / forgotten(args.period);  // shares that end with a tile leave none
-    return {args.pieces + int64(piece) * (plan.block_n / 2 * kMultiplying<plan>)+2 * thread,
+        block - block / forgotten(args.aligned_period);  // shares that end with a tile leave none
+    return {args.partials + int64(piece) * (plan.block_n / 2 * kMultiplying<plan>)+2 * thread,
             plan.block_n, 2, true, true};
 }
 
@@ -53,14 +53,14 @@ __device__ __forceinline__ SumsPlace<plan> tile_place(const WgmmaArguments& args
     using Place = SumsPlace<plan>;
     const int lane = thread % kWarp, row0 = tile.row + thread / kWarp * 16;
     const bool whole =
-        args.totals_pairs && row0 + 16 <= args.rows && tile.column + plan.block_n <= args.columns;
+        args.spill_pairs_n && row0 + 16 <= args.m && tile.column + plan.block_n <= args.n;
     const int row = row0 + (whole ? 2 * lane / Place::kAcross : fragment_row<plan>(lane, 0));
     const int second = row0 + fragment_row<plan>(lane, 1);
     const int column = tile.column + (whole ? 2 * lane % Place::kAcross : 2 * (lane % 4));
     const int64 product = int64(tile.batch) + int64(tile.part) * args.batches;
-    return {args.totals + product * args.totals_batch + row * args.totals_row +
-                column * args.totals_column,
-            args.columns - column, (row < args.rows) + (second < args.rows), whole, false};
+    return {args.spill + product * args.spill_stride_batch + row * args.spill_stride_m +
+                column * args.spill_stride_n,
+            args.n - column, (row < args.m) + (second < args.m), whole, false};
 }
 
 template <WgmmaPlan plan>

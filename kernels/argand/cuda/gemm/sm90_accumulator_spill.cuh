@@ -2,15 +2,15 @@
 //
 // A total that is added to again and again is rounded each time, so its error grows with the root
 // of how often. Of split precisions totals of some columns at a time therefore move to memory, each
-// every plan.segment stages, and begin anew, and at the tile's end they come back. What moves are
-// their upper bits, what these leave stays in the registers: so short numbers are added in memory
-// without an error, and the second-level cache does it (`red`), for nobody waits. Each element
-// belongs to one thread: results repeat bit for bit. Where the tile is whole, they wait where its
-// results will be, but in the order of the warps' accesses, 512 bytes each: as the results lie
-// there, they would be of 64 bytes a row.
+// every plan.spill_interval stages, and begin anew, and at the tile's end they come back. What
+// moves are their upper bits, what these leave stays in the registers: so short numbers are added
+// in memory without an error, and the second-level cache does it (`red`), for nobody waits. Each
+// element belongs to one thread: results repeat bit for bit. Where the tile is whole, they wait
+// where its results will be, but in the order of the warps' accesses, 512 bytes each: as the
+// results lie there, they would be of 64 bytes a row.
 //
-// The first and the last stretch between moves have plan.segment / 2 to 3 / 2 plan.segment stages:
-// none moves just after the tile has begun, or just before it ends.
+// The first and the last stretch between moves have plan.spill_interval / 2 to 3 / 2
+// plan.spill_interval stages: none moves just after the tile has begun, or just before it ends.
 #pragma once
 #include "sm90_accumulator_memory.cuh"
 
@@ -19,7 +19,7 @@ constexpr uint32 kUpperBits = 0xfffff000u;  // sign, exponent and 11 bits behind
 // Whether totals of so many stages move to memory.
 template <WgmmaPlan plan>
 __device__ __forceinline__ bool totals_move(int steps) {
-    return plan.terms > 1 && steps > plan.segment * 3 / 2;
+    return plan.terms > 1 && steps > plan.spill_interval * 3 / 2;
 }
 
 // Takes the upper bits from x and returns them; of an infinity nothing is left.
@@ -29,11 +29,11 @@ __device__ __forceinline__ float take_upper(float& x) {
     return upper;
 }
 
-// Upper bits of the totals of plan.moved_columns columns: of two neighbours in a row each.
+// Upper bits of the totals of plan.spill_columns columns: of two neighbours in a row each.
 template <WgmmaPlan plan>
 struct UpperBits {
-    static constexpr int kPairs = plan.moved_columns / 4,
-                         kGroups = plan.block_n / plan.moved_columns;
+    static constexpr int kPairs = plan.spill_columns / 4,
+                         kGroups = plan.block_n / plan.spill_columns;
     float2 x[kPairs], y[kPairs];
 
     // Takes those of group number `group`, found by halves. Registers have no addresses, so each
@@ -87,8 +87,8 @@ struct UpperBits {
 template <WgmmaPlan plan>
 struct Moves {
     static constexpr int kGroups = UpperBits<plan>::kGroups;
-    static_assert(plan.block_n % plan.moved_columns == 0, "every column moves");
-    static_assert(plan.segment >= kGroups, "a move after a stage or more");
+    static_assert(plan.block_n % plan.spill_columns == 0, "every column moves");
+    static_assert(plan.spill_interval >= kGroups, "a move after a stage or more");
     float2* first;
     uint32 packed;  // from bit 12 on how many moves there are; the last is number 1
 
@@ -100,15 +100,17 @@ struct Moves {
         first = place.first;
         packed = max(0, min(place.columns, plan.block_n)) | place.rows << 8 | place.whole << 10 |
                  place.piece << 11 |
-                 max(kGroups, (steps - 1 - plan.segment) / plan.move_every()) << 12;
+                 max(kGroups, (steps - 1 - plan.spill_interval) / plan.spill_group_interval())
+                     << 12;
     }
 
     // After each stage, where `left` are left.
     __device__ __forceinline__ void after(const WgmmaArguments& args, int left,
                                           float (&re)[plan.block_n / 2],
                                           float (&im)[plan.block_n / 2]) const {
-        const int from_end = left - plan.segment / 2, move = from_end / plan.move_every();
-        if (packed == 0 || from_end <= 0 || from_end % plan.move_every() != 0) return;
+        const int from_end = left - plan.spill_interval / 2,
+                  move = from_end / plan.spill_group_interval();
+        if (packed == 0 || from_end <= 0 || from_end % plan.spill_group_interval() != 0) return;
         const uint32 now = forgotten(packed);
         const int moves = now >> 12;
         if (move > moves) return;

@@ -45,7 +45,7 @@ __device__ __forceinline__ float2 scaled_back(float2 x, float2 row, float2 colum
 // not in the cache when they are wanted.
 __device__ __forceinline__ bool is_plain(const WgmmaArguments& args) {
     return args.alpha_re == 1.0f && args.alpha_im == 0.0f && args.beta_re == 0.0f &&
-           args.beta_im == 0.0f && !args.flip_result;
+           args.beta_im == 0.0f && !args.conjugate_result;
 }
 
 // What scales the columns of a tile back. Each lane reads every 32nd at once, so that memory is
@@ -58,10 +58,10 @@ struct ColumnScales {
                                             int lane) {
         if constexpr (plan.scaled) {
             const float2* scales =
-                args.y_unscale + (args.y_batched ? int64(tile.batch) * args.columns : 0);
+                args.y_descale + (args.y_batched ? int64(tile.batch) * args.n : 0);
 #pragma unroll
             for (int i = 0; i < (plan.block_n + kWarp - 1) / kWarp; ++i) {
-                mine[i] = __ldg(scales + min(tile.column + kWarp * i + lane, args.columns - 1));
+                mine[i] = __ldg(scales + min(tile.column + kWarp * i + lane, args.n - 1));
             }
         }
     }

@@ -16,10 +16,11 @@ __device__ __forceinline__ void store_whole_rows(const WgmmaArguments& args, con
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
         if constexpr (plan.scaled) {
-            const int64 first = args.x_batched ? int64(tile.batch) * args.rows : 0;
-            x_unscale[h] = __ldg(args.x_unscale + first + rows[h]);
+            const int64 first = args.x_batched ? int64(tile.batch) * args.m : 0;
+            x_unscale[h] = __ldg(args.x_descale + first + rows[h]);
         }
-        at[h] = product * args.out_batch + rows[h] * args.out_row + tile.column + 2 * (lane % 4);
+        at[h] = product * args.out_stride_batch + rows[h] * args.out_stride_m + tile.column +
+                2 * (lane % 4);
     }
 #pragma unroll
     for (int j = 0; j < plan.block_n / 8; ++j) {
@@ -41,8 +42,8 @@ template <WgmmaPlan plan>
 __device__ __forceinline__ void store_rows(const WgmmaArguments& args, const WgmmaTile& tile,
                                            int row0, int lane, const float (&re)[plan.block_n / 2],
                                            const float (&im)[plan.block_n / 2]) {
-    const bool whole = is_plain(args) && args.column_pairs && row0 + 16 <= args.rows &&
-                       tile.column + plan.block_n <= args.columns;
+    const bool whole = is_plain(args) && args.store_pairs_n && row0 + 16 <= args.m &&
+                       tile.column + plan.block_n <= args.n;
     // The same in all lanes, and known to be: else what lanes tell each other has a second code.
     if (__shfl_sync(~0u, int(whole), 0)) {
         store_whole_rows<plan>(args, tile, row0, lane, re, im);
@@ -50,30 +51,29 @@ __device__ __forceinline__ void store_rows(const WgmmaArguments& args, const Wgm
     }
     const int64 product = int64(tile.batch) + int64(tile.part) * args.batches;
     const int rows[2] = {row0 + fragment_row<plan>(lane, 0), row0 + fragment_row<plan>(lane, 1)};
-    const bool first_row = rows[0] < args.rows;  // the second row is never above the first
-    if (!plan.scaled && !first_row) return;      // else its lane tells the others what it read
+    const bool first_row = rows[0] < args.m;  // the second row is never above the first
+    if (!plan.scaled && !first_row) return;   // else its lane tells the others what it read
     const ColumnScales<plan> scales(args, tile, lane);
     float2 x_unscale[2];
     if constexpr (plan.scaled) {
-        const float2* unscale =
-            args.x_unscale + (args.x_batched ? int64(tile.batch) * args.rows : 0);
+        const float2* unscale = args.x_descale + (args.x_batched ? int64(tile.batch) * args.m : 0);
 #pragma unroll
-        for (int h = 0; h < 2; ++h) x_unscale[h] = __ldg(unscale + min(rows[h], args.rows - 1));
+        for (int h = 0; h < 2; ++h) x_unscale[h] = __ldg(unscale + min(rows[h], args.m - 1));
     }
     int64 out_at[2], c_at[2];
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-        out_at[h] = product * args.out_batch + rows[h] * args.out_row;
-        c_at[h] = int64(tile.batch) * args.c_batch + rows[h] * args.c_row;
+        out_at[h] = product * args.out_stride_batch + rows[h] * args.out_stride_m;
+        c_at[h] = int64(tile.batch) * args.c_stride_batch + rows[h] * args.c_stride_m;
     }
-    const bool second_row = rows[1] < args.rows;
+    const bool second_row = rows[1] < args.m;
 #pragma unroll
     for (int j = 0; j < plan.block_n / 8; ++j) {
         const int column = tile.column + 8 * j + 2 * (lane % 4);
         const float2 unscale[2] = {scales.of(8 * j, 2 * (lane % 4)),
                                    scales.of(8 * j, 2 * (lane % 4) + 1)};
-        if (!first_row || column >= args.columns) continue;
-        const bool second_column = column + 1 < args.columns;
+        if (!first_row || column >= args.n) continue;
+        const bool second_column = column + 1 < args.n;
         float2 z[2][2];
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
@@ -83,27 +83,27 @@ __device__ __forceinline__ void store_rows(const WgmmaArguments& args, const Wgm
                 if (h == 1 && !second_row) continue;
                 const int at = 4 * j + 2 * h + e;
                 const float2 x = scaled_back<plan>({re[at], im[at]}, x_unscale[h], unscale[e]);
-                z[h][e] =
-                    conjugate_and_combine(args, x, args.c + c_at[h] + (column + e) * args.c_column);
+                z[h][e] = conjugate_and_combine(args, x,
+                                                args.c + c_at[h] + (column + e) * args.c_stride_n);
             }
         }
-        if (args.row_pairs && second_row) {
+        if (args.store_pairs_m && second_row) {
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
                 if (e == 1 && !second_column) continue;
-                Output<plan>::two(args.out, out_at[0] + (column + e) * args.out_column, z[0][e],
+                Output<plan>::two(args.out, out_at[0] + (column + e) * args.out_stride_n, z[0][e],
                                   z[1][e]);
             }
         } else {
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
                 if (h == 1 && !second_row) continue;
-                const int64 at = out_at[h] + column * args.out_column;
-                if (args.column_pairs && second_column) {
+                const int64 at = out_at[h] + column * args.out_stride_n;
+                if (args.store_pairs_n && second_column) {
                     Output<plan>::two(args.out, at, z[h][0], z[h][1]);
                 } else {
                     Output<plan>::one(args.out, at, z[h][0]);
-                    if (second_column) Output<plan>::one(args.out, at + args.out_column, z[h][1]);
+                    if (second_column) Output<plan>::one(args.out, at + args.out_stride_n, z[h][1]);
                 }
             }
         }

@@ -14,23 +14,21 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
                                            const float (&im)[kCount]) {
     // Products may be under way where there is a head: then no branches, but predicates. (The same
     // in all lanes, and known to be: else what they tell each other has a second code.)
-    if (plan.head == 0 && __shfl_sync(~0u, int(row0 >= args.rows), 0)) return;
+    if (plan.overlapped_stages == 0 && __shfl_sync(~0u, int(row0 >= args.m), 0)) return;
     const int product = tile.batch + tile.part * args.batches;
     const int rows[2] = {fragment_row<plan>(lane, 0), fragment_row<plan>(lane, 1)};
-    const int64 c_row0 = int64(tile.batch) * args.c_batch + row0 * args.c_row;
+    const int64 c_row0 = int64(tile.batch) * args.c_stride_batch + row0 * args.c_stride_m;
     const ColumnScales<plan> scales(args, tile, lane);
     float2 x_unscale[2];
     if constexpr (plan.scaled) {
-        const float2* unscale =
-            args.x_unscale + (args.x_batched ? int64(tile.batch) * args.rows : 0);
+        const float2* unscale = args.x_descale + (args.x_batched ? int64(tile.batch) * args.m : 0);
 #pragma unroll
-        for (int h = 0; h < 2; ++h)
-            x_unscale[h] = __ldg(unscale + min(row0 + rows[h], args.rows - 1));
+        for (int h = 0; h < 2; ++h) x_unscale[h] = __ldg(unscale + min(row0 + rows[h], args.m - 1));
     }
 #pragma unroll
     for (int box = first_box; box < end_box; ++box) {
-        const int column0 = tile.column + box * kStoreSide;
-        const uint32 target = staging + box % 2 * kStoreBytes;
+        const int column0 = tile.column + box * kStoreBoxSide;
+        const uint32 target = staging + box % 2 * kStoreBoxBytes;
         // The box before the last has left its place.
         tma_store_wait_read<1>();
         __syncwarp();
@@ -39,8 +37,8 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
             float2 z[2][2];
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
-                const int column = min(column0 + 8 * j + 2 * (lane % 4) + e, args.columns - 1);
-                const float2 unscale = scales.of(box * kStoreSide + 8 * j, 2 * (lane % 4) + e);
+                const int column = min(column0 + 8 * j + 2 * (lane % 4) + e, args.n - 1);
+                const float2 unscale = scales.of(box * kStoreBoxSide + 8 * j, 2 * (lane % 4) + e);
 #pragma unroll
                 for (int h = 0; h < 2; ++h) {
                     const int at = 4 * (2 * (box - from_box) + j) + 2 * h + e;
@@ -48,13 +46,14 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
                     if constexpr (plain) {
                         z[h][e] = x;
                     } else {
-                        const int row = min(rows[h], args.rows - 1 - row0);
+                        const int row = min(rows[h], args.m - 1 - row0);
                         z[h][e] = conjugate_and_combine(
-                            args, x, args.c + c_row0 + row * args.c_row + column * args.c_column);
+                            args, x,
+                            args.c + c_row0 + row * args.c_stride_m + column * args.c_stride_n);
                     }
                 }
             }
-            if constexpr (plan.rows_fast && !plan.neighbour_rows()) {
+            if constexpr (plan.out_m_major && !plan.adjacent_rows()) {
                 // Rows h of column 2 t + e; eight lanes of neighbouring rows fill half a line.
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
@@ -71,10 +70,10 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
             for (int i = 0; i < 2; ++i) {
                 // Two neighbours along the contiguous axis: rows (rows_fast) of column 2 t + i, or
                 // columns of row i.
-                const int line = plan.rows_fast ? 8 * j + 2 * (lane % 4) + i : rows[i];
-                const int chunk = plan.rows_fast ? lane / 4 : 4 * j + lane % 4;
-                const float2 first = z[plan.rows_fast ? 0 : i][plan.rows_fast ? i : 0];
-                const float2 second = z[plan.rows_fast ? 1 : i][plan.rows_fast ? i : 1];
+                const int line = plan.out_m_major ? 8 * j + 2 * (lane % 4) + i : rows[i];
+                const int chunk = plan.out_m_major ? lane / 4 : 4 * j + lane % 4;
+                const float2 first = z[plan.out_m_major ? 0 : i][plan.out_m_major ? i : 0];
+                const float2 second = z[plan.out_m_major ? 1 : i][plan.out_m_major ? i : 1];
                 asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(
                                  target + line * kSwizzleBytes + ((chunk ^ (line & 7)) << 4)),
                              "f"(first.x), "f"(first.y), "f"(second.x), "f"(second.y)
@@ -83,14 +82,15 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
         }
         fence_proxy_async_shared();
         __syncwarp();
-        tma_store(out_map, target, plan.rows_fast ? row0 : column0, plan.rows_fast ? column0 : row0,
-                  product, lane == 0 && row0 < args.rows && column0 < args.columns);
+        tma_store(out_map, target, plan.out_m_major ? row0 : column0,
+                  plan.out_m_major ? column0 : row0, product,
+                  lane == 0 && row0 < args.m && column0 < args.n);
         tma_store_commit();
     }
 }
 
 template <WgmmaPlan plan>
-constexpr int kBoxes = plan.block_n / kStoreSide;
+constexpr int kBoxes = plan.block_n / kStoreBoxSide;
 
 // Sends off some of a tile's boxes; the sums begin with those of box `from`.
 template <WgmmaPlan plan, int first, int end, int from, int kCount>
@@ -99,9 +99,9 @@ __device__ __forceinline__ void stage_part(const WgmmaArguments& args, const Ten
                                            const float (&re)[kCount], const float (&im)[kCount]) {
     const int thread = this_thread(), warp = thread / kWarp;
     const uint32 staging =
-        forgotten(base) + plan.stages * plan.stage_bytes() + warp * 2 * kStoreBytes;
+        forgotten(base) + plan.stages * plan.stage_bytes() + warp * 2 * kStoreBoxBytes;
     const int row0 = tile.row + warp * 16, lane = thread % kWarp;
-    if (plan.head > 0 || is_plain(args)) {
+    if (plan.overlapped_stages > 0 || is_plain(args)) {
         stage_rows<plan, true, first, end, from>(args, out_map, tile, row0, lane, staging, re, im);
     } else {
         stage_rows<plan, false, first, end, from>(args, out_map, tile, row0, lane, staging, re, im);
@@ -118,7 +118,7 @@ struct SecondHalf {
     // Nothing of a tile: none of it is inside. Without values of its own it would keep the
     // registers of those before.
     __device__ __forceinline__ void forget(const WgmmaArguments& args) {
-        tile = {0, 0, args.rows, 0, 0, 0};
+        tile = {0, 0, args.m, 0, 0, 0};
         clear(re);
         clear(im);
     }
@@ -127,7 +127,7 @@ struct SecondHalf {
     __device__ __forceinline__ void take(const WgmmaArguments& args, const WgmmaTile& from,
                                          float (&all_re)[2 * kHalf], float (&all_im)[2 * kHalf]) {
         tile = {from.batch + from.part * args.batches, 0, from.row, from.column, 0, 0};
-        const float scale = args.alpha_re, flipped = args.flip_result ? -scale : scale;
+        const float scale = args.alpha_re, flipped = args.conjugate_result ? -scale : scale;
 #pragma unroll
         for (int i = 0; i < kHalf; ++i) {
             all_re[i] *= scale;

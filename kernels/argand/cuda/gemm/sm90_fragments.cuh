@@ -15,15 +15,15 @@
 // The registers of one instruction's rows: by term, complex part, and the instruction's four slots.
 template <WgmmaPlan plan>
 struct RowFragment {
-    uint32 re[plan.held_terms()][4];
-    uint32 im[plan.held_terms()][4];
+    uint32 re[plan.register_terms()][4];
+    uint32 im[plan.register_terms()][4];
 };
 
 // Which of a warp's 16 rows a lane's fragment row is (half 0 or 1: the lane's first or second).
 template <WgmmaPlan plan>
 __device__ __forceinline__ int fragment_row(int lane, int half) {
     const int group = lane / 4;
-    if constexpr (plan.neighbour_rows()) {
+    if constexpr (plan.adjacent_rows()) {
         return 2 * group + half;
     } else if constexpr (plan.storage == Storage::planar) {
         return group + 8 * half;  // as tensor cores read them from shared memory
@@ -42,24 +42,25 @@ struct RowReader {
     uint32 at[2];
 
     __device__ __forceinline__ RowReader(int warpgroup, int warp, int lane) {
-        const int t = lane % 4, row0 = warpgroup * kWarpgroupRows + warp * 16;
+        const int t = lane % 4, row0 = warpgroup * kWgmmaM + warp * 16;
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
             if constexpr (plan.storage == Storage::planar) {
                 // Line 4 r + 8 h of the matrices is the fragment's row r, half h.
                 const int row = row0 + fragment_row<plan>(lane % 8 * 4, lane / 8 % 2);
                 // The swizzle exchanges chunks by the line's number in 128-byte units.
-                const int turn = row * plan.line_bytes() / kSwizzleBytes % (plan.line_bytes() / 16);
-                at[i] = row * plan.line_bytes() + ((lane / 16 ^ turn) << 4);
-            } else if constexpr (plan.k_fast) {
+                const int turn =
+                    row * plan.box_row_bytes() / kSwizzleBytes % (plan.box_row_bytes() / 16);
+                at[i] = row * plan.box_row_bytes() + ((lane / 16 ^ turn) << 4);
+            } else if constexpr (plan.x_k_major) {
                 const int row = row0 + fragment_row<plan>(lane, i);
                 const int chunk = plan.storage == Storage::half ? t / 2 : t;
                 at[i] = row * kSwizzleBytes + ((chunk ^ (row & 7)) << 4);
                 if constexpr (plan.storage == Storage::half) at[i] += 8 * (t & 1);
             } else {
                 const int row = row0 + 2 * (lane / 4);
-                const int line = row / plan.x_span() * plan.depth + 2 * t + i;
-                const int byte = row % plan.x_span() * plan.x_bytes_each();
+                const int line = row / plan.x_swizzle_elements() * plan.block_k + 2 * t + i;
+                const int byte = row % plan.x_swizzle_elements() * plan.x_element_bytes();
                 at[i] = line * kSwizzleBytes + ((byte >> 4 ^ (2 * t + i)) << 4) + byte % 16;
             }
         }
@@ -97,9 +98,10 @@ struct RawRows {
 
     // `tile` is the stage's row operand, k the first of this instruction within the stage.
     __device__ __forceinline__ void read(const RowReader<plan>& reader, uint32 tile, int k) {
-        if constexpr (plan.k_fast) {
-            const uint32 line_block = k / plan.x_span() * plan.block_m() * kSwizzleBytes;
-            const int chunk = k % plan.x_span() * plan.x_bytes_each() >> 4;
+        if constexpr (plan.x_k_major) {
+            const uint32 line_block =
+                k / plan.x_swizzle_elements() * plan.block_m() * kSwizzleBytes;
+            const int chunk = k % plan.x_swizzle_elements() * plan.x_element_bytes() >> 4;
 #pragma unroll
             for (int half = 0; half < 2; ++half)
 #pragma unroll
@@ -171,10 +173,10 @@ __device__ __forceinline__ void read_fragment(const RowReader<plan>& reader, uin
                                               RowFragment<plan>& fragment) {
     if constexpr (plan.storage == Storage::planar) {
 #pragma unroll
-        for (int term = 0; term < plan.held_terms(); ++term) {
-            const int step = k / plan.step(), box = step / plan.box_steps();
+        for (int term = 0; term < plan.register_terms(); ++term) {
+            const int step = k / plan.mma_k(), box = step / plan.mmas_per_box();
             const int inside =
-                step % plan.box_steps() * plan.step_bytes() + term * plan.term_bytes();
+                step % plan.mmas_per_box() * plan.mma_k_bytes() + term * plan.term_bytes();
             const uint32 at =
                 tile + box * plan.planes() * plan.x_plane_bytes() + (reader.at[0] ^ inside);
             read_matrices(fragment.re[term], at);

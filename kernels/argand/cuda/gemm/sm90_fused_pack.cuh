@@ -44,7 +44,7 @@ struct Strips {
     uint32 a_product, total, chunks;
 
     __device__ __forceinline__ explicit Strips(const WgmmaArguments& args)
-        : a_product((forgotten(args.columns) + plan.block_n - 1) / plan.block_n),
+        : a_product((forgotten(args.n) + plan.block_n - 1) / plan.block_n),
           total(a_product * (args.y_batched ? args.batches : 1)),
           chunks((forgotten(args.y_pitch) + kAsideDepth - 1) / kAsideDepth) {}
 };
@@ -69,18 +69,18 @@ __device__ __forceinline__ void pack_unit(const WgmmaArguments& args, uint32 str
                                           int chunk, int part) {
     using Piece = Chunk<kAsidePlan<plan>>;
     static_assert(Piece::kCount == 4 && plan.terms == 1, "16 bytes are half of eight k");
-    const int64 batch = strip / strips, plane = int64(args.columns) * args.y_pitch;
-    const int line0 = strip % strips * plan.block_n + part * args.pack_lines;
+    const int64 batch = strip / strips, plane = int64(args.n) * args.y_pitch;
+    const int line0 = strip % strips * plan.block_n + part * args.pack_rows;
     const int k0 = chunk * kAsideDepth, groups = min(kAsideDepth, args.y_pitch - k0) / 8;
-    const int count =
-        min(args.pack_lines, args.columns - line0) * groups;  // even, as a pitch is of 16
+    const int count = min(args.pack_rows, args.n - line0) * groups;  // even, as a pitch is of 16
     const int odd = threadIdx.x % 2;
 #pragma unroll 1
     for (int first = 0; first < count; first += kWarp) {
         const int i = first + threadIdx.x % kWarp;
         const int line = line0 + i / groups, k = k0 + i % groups / 2 * 16 + 2 * odd;
         const int left = i < count ? args.k - k : 0;
-        const float2* from = args.y_source + batch * args.y_batch + line * args.y_line + k;
+        const float2* from =
+            args.y_source + batch * args.y_stride_batch + line * args.y_stride_n + k;
         float4 x[4];  // two k of every four
 #pragma unroll
         for (int j = 0; j < 4; ++j) x[j] = read_two_k(from + 4 * j, left - 4 * j);
@@ -92,7 +92,7 @@ __device__ __forceinline__ void pack_unit(const WgmmaArguments& args, uint32 str
             for (int j = 0; j < 2; ++j) {
                 const float4 pair = x[half / 2 * 2 + j];
                 float one = half % 2 ? pair.y : pair.x, two = half % 2 ? pair.w : pair.z;
-                if (half % 2 && args.y_flip) {
+                if (half % 2 && args.conjugate_y) {
                     one = -one;
                     two = -two;
                 }
@@ -116,26 +116,28 @@ __device__ __forceinline__ void pack_aside(const WgmmaArguments& args, uint32 lo
     while (true) {
         // All anew for each unit: there are no registers to keep it in.
         const Strips<plan> strips(args);
-        const uint32 parts = plan.block_n / args.pack_lines;
+        const uint32 parts = plan.block_n / args.pack_rows;
         if (unit >= strips.total * strips.chunks * parts) return;
-        const uint32 round_units = args.pack_round * strips.chunks * parts;
-        const uint32 row_tiles = (forgotten(args.rows) + plan.block_m() - 1) / plan.block_m();
-        const uint32 height = min(row_tiles, tile_group(strips.a_product));
-        const uint32 first = unit / round_units * args.pack_round, inside = unit % round_units;
-        const uint32 count = min(uint32(args.pack_round), strips.total - first);
+        const uint32 round_units = args.panels_per_wave * strips.chunks * parts;
+        const uint32 row_tiles = (forgotten(args.m) + plan.block_m() - 1) / plan.block_m();
+        const uint32 height = min(row_tiles, raster_group_m(strips.a_product));
+        const uint32 first = unit / round_units * args.panels_per_wave, inside = unit % round_units;
+        const uint32 count = min(uint32(args.panels_per_wave), strips.total - first);
         const uint32 part = inside % parts, which = inside / parts;
         const uint32 chunk = which / count, strip = first + which % count;
         // The tile that wants the round's first strip, and how far who loads it is then.
-        const uint32 tile = first / strips.a_product * args.parts * row_tiles * strips.a_product +
-                            first % strips.a_product * height;
+        const uint32 tile =
+            first / strips.a_product * args.split_k_slices * row_tiles * strips.a_product +
+            first % strips.a_product * height;
         const uint32 wanted = tile / gridDim.x * strips.chunks + chunk;
-        wait_for_loading(loading, max(wanted, uint32(args.pack_lead)) - args.pack_lead);
+        wait_for_loading(loading,
+                         max(wanted, uint32(args.pack_maximum_lead)) - args.pack_maximum_lead);
         pack_unit<plan>(args, strips.a_product, strip, chunk, part);
         // The copy engine of any multiprocessor may read it.
         asm volatile("fence.proxy.async;" ::: "memory");
         __syncwarp();
         if (threadIdx.x % kWarp == 0) {
-            uint32* counted = args.packed + strip * strips.chunks + chunk;
+            uint32* counted = args.packed_counts + strip * strips.chunks + chunk;
             asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counted) : "memory");
         }
         unit += gridDim.x * kAsideWarps;
@@ -147,8 +149,8 @@ template <WgmmaPlan plan>
 __device__ __forceinline__ void wait_for_planes(const WgmmaArguments& args, uint32 strip,
                                                 int chunk) {
     const Strips<plan> strips(args);
-    const uint32 parts = plan.block_n / args.pack_lines;
-    const uint32* counted = args.packed + strip * strips.chunks + chunk;
+    const uint32 parts = plan.block_n / args.pack_rows;
+    const uint32* counted = args.packed_counts + strip * strips.chunks + chunk;
     uint32 there = 0;
     while (there < parts) {
         asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(there) : "l"(counted) : "memory");
@@ -162,7 +164,7 @@ template <WgmmaPlan plan>
 __device__ __forceinline__ void leave_counters(const WgmmaArguments& args) {
     const Strips<plan> strips(args);
     const uint32 count = strips.total * strips.chunks;
-    uint32* finished = args.packed + count;
+    uint32* finished = args.packed_counts + count;
     uint32 before = 0;
     __syncwarp();
     if (threadIdx.x % kWarp == 0) {
@@ -172,5 +174,5 @@ __device__ __forceinline__ void leave_counters(const WgmmaArguments& args) {
     }
     before = __shfl_sync(0xffffffffu, before, 0);
     if (before + 1 < gridDim.x) return;
-    for (uint32 i = threadIdx.x % kWarp; i <= count; i += kWarp) args.packed[i] = 0;
+    for (uint32 i = threadIdx.x % kWarp; i <= count; i += kWarp) args.packed_counts[i] = 0;
 }

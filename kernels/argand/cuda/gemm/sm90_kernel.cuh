@@ -26,11 +26,11 @@ template <WgmmaPlan plan>
 __device__ __forceinline__ void consume(const WgmmaArguments& args, const TensorMap& out_map,
                                         uint32 base) {
     // From the thread's number, whenever it is wanted: there is no register to keep it in.
-    const int warpgroup = threadIdx.x / kWarpgroup;
+    const int warpgroup = threadIdx.x / kWarpgroupThreads;
     const int warp = threadIdx.x / kWarp % 4, lane = threadIdx.x % kWarp;
     const RowReader<plan> reader(warpgroup, warp, lane);
     Ring<plan> ring(base, 0);
-    if constexpr (plan.terms > 1 && plan.warpgroups == 2) {
+    if constexpr (plan.terms > 1 && plan.consumer_warpgroups == 2) {
         if (warpgroup == 1) give_turn(1);
     }
     typename Choose<(plan.terms > 1), AlternateSums<plan>, JointSums<plan>>::Type sums;
@@ -39,7 +39,7 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
     for (uint32 turn = 0;; ++turn) {
         const int steps = wait_for_work(ring.told(turn), turn);
         if (steps < 0) break;
-        if constexpr (plan.head > 0) {
+        if constexpr (plan.overlapped_stages > 0) {
             sums.run_behind(ring, reader, steps, lane, Leave<plan>{args, out_map, late, base});
         } else {
             sums.run(args, ring.told(turn), ring, reader, steps, lane, warpgroup);
@@ -58,39 +58,40 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
             add_from<plan>(args, find_place<plan>(args, work), sums.re, sums.im);
             // Other threads' results go where a thread's sums were, maybe by the copy engine. (A
             // barrier of the warp makes the assembler spill.)
-            if constexpr (plan.staged) asm volatile("fence.proxy.async.global;" ::: "memory");
-            sync_warpgroup(this_thread() / kWarpgroup);
+            if constexpr (plan.tma_epilogue) asm volatile("fence.proxy.async.global;" ::: "memory");
+            sync_warpgroup(this_thread() / kWarpgroupThreads);
         }
         add_pieces<plan>(args, work, thread, sums.re, sums.im);
         const int row0 = tile.row + last_warp * 16;
-        if constexpr (plan.head > 0) {
+        if constexpr (plan.overlapped_stages > 0) {
             late.take(args, tile, sums.re, sums.im);
             stage_part<plan, 0, kBoxes<plan> / 2, 0>(args, out_map, tile, base, sums.re, sums.im);
-        } else if constexpr (plan.staged) {
+        } else if constexpr (plan.tma_epilogue) {
             stage_part<plan, 0, kBoxes<plan>, 0>(args, out_map, tile, base, sums.re, sums.im);
         } else {
             store_rows<plan>(args, tile, row0, thread % kWarp, sums.re, sums.im);
         }
     }
-    if constexpr (plan.head > 0) {
+    if constexpr (plan.overlapped_stages > 0) {
         Leave<plan>{args, out_map, late, base}.template part<0, 1>();
     }
     // Shared memory must outlive what is still read from it.
-    if (plan.staged && lane == 0) tma_store_wait_read<0>();
+    if (plan.tma_epilogue && lane == 0) tma_store_wait_read<0>();
 }
 
 template <WgmmaPlan plan>
 __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorMap& y_map,
                                            const TensorMap& out_map, const WgmmaArguments& args) {
-    static_assert(plan.depth % plan.step() == 0, "whole instructions");
-    static_assert(plan.loader_registers() + plan.warpgroups * plan.multiplier_registers() <=
-                      65536 / plan.threads() / 8 * 8 * (plan.warpgroups + 1),
-                  "registers that a block was started with");
-    static_assert(plan.held_terms() == plan.terms || !plan.neighbour_rows(),
-                  "all terms' rows in one order");
+    static_assert(plan.block_k % plan.mma_k() == 0, "whole instructions");
     static_assert(
-        plan.storage == Storage::planar || !plan.k_fast || plan.depth % plan.x_span() == 0,
-        "whole lines of the row operand");
+        plan.producer_registers() + plan.consumer_warpgroups * plan.consumer_registers() <=
+            65536 / plan.threads() / 8 * 8 * (plan.consumer_warpgroups + 1),
+        "registers that a block was started with");
+    static_assert(plan.register_terms() == plan.terms || !plan.adjacent_rows(),
+                  "all terms' rows in one order");
+    static_assert(plan.storage == Storage::planar || !plan.x_k_major ||
+                      plan.block_k % plan.x_swizzle_elements() == 0,
+                  "whole lines of the row operand");
     extern __shared__ unsigned char memory[];
     // The swizzle repeats every 1024 bytes; dynamic shared memory promises 16.
     const uint32 base = (shared_address(memory) + 1023u) & ~1023u;
@@ -98,34 +99,34 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
         Ring<plan> ring(base, 0);
         for (int i = 0; i < plan.stages; ++i) {
             mbarrier_init(ring.full(), 1);
-            mbarrier_init(ring.empty(), 4 * plan.warpgroups);  // one arrival a warp
+            mbarrier_init(ring.empty(), 4 * plan.consumer_warpgroups);  // one arrival a warp
             ring.advance();
         }
-        for (int i = 0; i < kTold; ++i) {
+        for (int i = 0; i < kWorkSlots; ++i) {
             mbarrier_init(ring.told(i) + kToldFull, 1);
-            mbarrier_init(ring.told(i) + kToldEmpty, kWarpgroup * plan.warpgroups);
+            mbarrier_init(ring.told(i) + kToldEmpty, kWarpgroupThreads * plan.consumer_warpgroups);
         }
         mbarrier_init_fence();
-        if constexpr (plan.packs) tell_loading(ring.loading(), 0);
+        if constexpr (plan.fused_pack) tell_loading(ring.loading(), 0);
         prefetch_tensor_map(x_map);
         prefetch_tensor_map(y_map);
-        if constexpr (plan.staged) prefetch_tensor_map(out_map);
+        if constexpr (plan.tma_epilogue) prefetch_tensor_map(out_map);
     }
     __syncthreads();
     // The same in all lanes, and known to be: setmaxnreg needs whole warpgroups on one branch.
-    const int role = __shfl_sync(0xffffffffu, int(threadIdx.x / kWarpgroup), 0);
-    if (role == plan.warpgroups) {
-        warpgroup_reg_dealloc<plan.loader_registers()>();
-        if (threadIdx.x % kWarpgroup == 0) produce<plan>(x_map, y_map, args, base);
-        if constexpr (plan.packs) {
-            if (threadIdx.x % kWarpgroup < kWarp) {
+    const int role = __shfl_sync(0xffffffffu, int(threadIdx.x / kWarpgroupThreads), 0);
+    if (role == plan.consumer_warpgroups) {
+        warpgroup_reg_dealloc<plan.producer_registers()>();
+        if (threadIdx.x % kWarpgroupThreads == 0) produce<plan>(x_map, y_map, args, base);
+        if constexpr (plan.fused_pack) {
+            if (threadIdx.x % kWarpgroupThreads < kWarp) {
                 leave_counters<plan>(args);
             } else {
                 pack_aside<plan>(args, Ring<plan>(base, 0).loading());
             }
         }
     } else {
-        warpgroup_reg_alloc<plan.multiplier_registers()>();
+        warpgroup_reg_alloc<plan.consumer_registers()>();
         consume<plan>(args, out_map, base);
     }
 }

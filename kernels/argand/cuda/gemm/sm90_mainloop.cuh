@@ -25,14 +25,14 @@ __device__ __forceinline__ void sync_warpgroup(int warpgroup) {
 template <WgmmaPlan plan, int plane_bytes>
 struct PlanesTile {
     // Half of a description holds the address: words are added in fewer instructions.
-    static constexpr uint64 kNowhere = make_matrix_descriptor<plan.line_bytes()>(0);
+    static constexpr uint64 kNowhere = make_matrix_descriptor<plan.box_row_bytes()>(0);
     uint32 first;
 
     __device__ __forceinline__ explicit PlanesTile(uint32 address)
-        : first(static_cast<uint32>(make_matrix_descriptor<plan.line_bytes()>(address))) {}
+        : first(static_cast<uint32>(make_matrix_descriptor<plan.box_row_bytes()>(address))) {}
     __device__ __forceinline__ uint64 at(int step, int term, int part) const {
-        const int box = step / plan.box_steps(), inside = step % plan.box_steps();
-        const int byte = (box * plan.planes() + part) * plane_bytes + inside * plan.step_bytes() +
+        const int box = step / plan.mmas_per_box(), inside = step % plan.mmas_per_box();
+        const int byte = (box * plan.planes() + part) * plane_bytes + inside * plan.mma_k_bytes() +
                          term * plan.term_bytes();
         return kNowhere >> 32 << 32 | first + (byte >> 4);
     }
@@ -58,10 +58,10 @@ __device__ __forceinline__ void clear(float (&x)[Count]) {
 // One warpgroup's sums over a tile, real and imaginary part at once.
 template <WgmmaPlan plan>
 struct JointSums {
-    static constexpr int kSteps = plan.steps();
+    static constexpr int kSteps = plan.mmas_per_stage();
     // Fragments are read and multiplied in groups; behind a head there are registers for small
     // ones.
-    static constexpr int kGroups = kSteps == 1 ? 1 : plan.head > 0 ? kSteps : 2;
+    static constexpr int kGroups = kSteps == 1 ? 1 : plan.overlapped_stages > 0 ? kSteps : 2;
     static constexpr int kSets = kGroups > 1 ? 2 : 1;  // one is read while one is multiplied
     static constexpr int kTogether = kSteps / kGroups;
     static constexpr int kHalf = plan.block_n / 4;  // registers of a part's first or second columns
@@ -74,22 +74,22 @@ struct JointSums {
         sum<kAllColumns>(ring, reader, steps, lane);
     }
 
-    // The same of at least plan.head stages while the second columns of the results before are
-    // still in the registers: `leave` sends off the i-th of kParts parts of them. The first stages'
-    // products are taken by halves of the columns, so that those of the first run while the second
-    // leave.
+    // The same of at least plan.overlapped_stages stages while the second columns of the results
+    // before are still in the registers: `leave` sends off the i-th of kParts parts of them. The
+    // first stages' products are taken by halves of the columns, so that those of the first run
+    // while the second leave.
     template <typename Leave>
     __device__ __forceinline__ void run_behind(Ring<plan>& ring, const RowReader<plan>& reader,
                                                int steps, int lane, const Leave& leave) {
         begin<0>(ring, reader, leave);
         clear(half<1>(re));
         clear(half<1>(im));
-        sum<1>(ring, reader, plan.head, lane);
-        sum<kAllColumns>(ring, reader, steps - plan.head, lane);
+        sum<1>(ring, reader, plan.overlapped_stages, lane);
+        sum<kAllColumns>(ring, reader, steps - plan.overlapped_stages, lane);
     }
 
     static constexpr int kBegun = kSteps > 1 ? 2 : 1;  // instructions' k of a part
-    static constexpr int kParts = plan.head * kSteps / kBegun;
+    static constexpr int kParts = plan.overlapped_stages * kSteps / kBegun;
     static constexpr int kAllColumns = 2;
 
     template <int which>
@@ -106,7 +106,7 @@ struct JointSums {
         const ColumnTile<plan> y(ring.columns());
 #pragma unroll
         for (int i = 0; i < kBegun; ++i) {
-            read_fragment<plan>(reader, ring.rows(), (first + i) * plan.step(), x[i]);
+            read_fragment<plan>(reader, ring.rows(), (first + i) * plan.mma_k(), x[i]);
         }
         wgmma_fence();
 #pragma unroll
@@ -139,7 +139,7 @@ struct JointSums {
                 if (group == kSets - 1 && step > 0 && lane == 0) mbarrier_arrive(previous);
 #pragma unroll
                 for (int i = 0; i < kTogether; ++i) {
-                    read_fragment<plan>(reader, ring.rows(), (group * kTogether + i) * plan.step(),
+                    read_fragment<plan>(reader, ring.rows(), (group * kTogether + i) * plan.mma_k(),
                                         fragments[group % kSets][i]);
                 }
                 wgmma_fence();
@@ -167,7 +167,7 @@ struct JointSums {
         for (int p = 0; p < plan.products; ++p) {
             const int s = plan.product_x[p], t = plan.product_y[p];
             // With a head always by halves: instructions of two widths do not share registers.
-            if constexpr (columns == kAllColumns && plan.head > 0) {
+            if constexpr (columns == kAllColumns && plan.overlapped_stages > 0) {
                 constexpr uint64 first = plan.y_plane_bytes() / 2 >> 4;
                 wgmma<1>(half<0>(re), x.re[s], y.at(step, t, 0), 1);
                 wgmma<1>(half<1>(re), x.re[s], y.at(step, t, 0) + first, 1);

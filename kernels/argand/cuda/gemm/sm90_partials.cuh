@@ -22,7 +22,8 @@ __device__ __forceinline__ void leave_piece(const WgmmaArguments& args, const Wg
         }
     }
     // Each lane vouches for itself: a barrier of the warp here makes the assembler spill the sums.
-    uint32* ready = args.ready + this_block() * 4 * plan.warpgroups + thread / kWarp;
+    uint32* ready =
+        args.partials_ready + this_block() * 4 * plan.consumer_warpgroups + thread / kWarp;
     asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(ready) : "memory");
 }
 
@@ -33,7 +34,7 @@ __device__ __forceinline__ void add_pieces(const WgmmaArguments& args, const Wgm
                                            float (&im)[plan.block_n / 2]) {
 #pragma unroll 1
     for (int block = work.first; block < work.end; ++block) {
-        uint32* ready = args.ready + block * 4 * plan.warpgroups + thread / kWarp;
+        uint32* ready = args.partials_ready + block * 4 * plan.consumer_warpgroups + thread / kWarp;
         uint32 there = 0;
         while (there < kWarp) {
             asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(there) : "l"(ready) : "memory");

@@ -11,7 +11,7 @@ __device__ __forceinline__ void copy_planes(uint32 to, const TensorMap& map, uin
 #pragma unroll
     for (int i = 0; i < plan.boxes(); ++i) {
         tma_load(to + i * plan.planes() * plane_bytes, map, full,
-                 (k + i * plan.box_steps() * plan.step()) * plan.terms, line, 0, batch);
+                 (k + i * plan.mmas_per_box() * plan.mma_k()) * plan.terms, line, 0, batch);
     }
 }
 
@@ -21,7 +21,8 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
                                         const WgmmaArguments& args, uint32 base) {
     Ring<plan> ring(base, 1);
     WgmmaWork work;
-    const uint32 paced = args.pace_period > 0 ? args.whole_tiles / gridDim.x : 0;  // turns
+    const uint32 paced =
+        args.throttle_interval > 0 ? args.data_parallel_tiles / gridDim.x : 0;  // turns
     bool waits = true;
     for (uint32 turn = 0;; ++turn) {
         const bool more = find_work<plan>(args, turn, work);
@@ -32,32 +33,32 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
         const int y_batch = args.y_batched ? tile.batch : 0;
         const uint32 strip = y_batch * Strips<plan>(args).a_product + tile.column / plan.block_n;
         int packed = -1;  // the chunk of k that is known to be
-        if constexpr (plan.packs) {
+        if constexpr (plan.fused_pack) {
             tell_loading(ring.loading(), turn * Strips<plan>(args).chunks +
-                                             tile.first_step * plan.depth / kAsideDepth);
+                                             tile.first_step * plan.block_k / kAsideDepth);
         }
         for (int step = 0; step < tile.steps; ++step) {
-            const int k = (tile.first_step + step) * plan.depth;
+            const int k = (tile.first_step + step) * plan.block_k;
             if (turn < paced) waits = keep_pace(args, turn * tile.steps + step, waits);
             mbarrier_wait(ring.empty(), ring.parity);
             mbarrier_arrive_expect_tx(ring.full(), plan.stage_bytes());
             if constexpr (plan.storage == Storage::planar) {
                 copy_planes<plan, plan.x_plane_bytes()>(ring.rows(), x_map, ring.full(), k,
                                                         tile.row, x_batch);
-            } else if constexpr (plan.k_fast) {
+            } else if constexpr (plan.x_k_major) {
 #pragma unroll
-                for (int i = 0; i < plan.depth / plan.x_span(); ++i) {
+                for (int i = 0; i < plan.block_k / plan.x_swizzle_elements(); ++i) {
                     tma_load(ring.rows() + i * plan.block_m() * kSwizzleBytes, x_map, ring.full(),
-                             k + i * plan.x_span(), tile.row, x_batch);
+                             k + i * plan.x_swizzle_elements(), tile.row, x_batch);
                 }
             } else {
 #pragma unroll 2
-                for (int i = 0; i < plan.block_m() / plan.x_span(); ++i) {
-                    tma_load(ring.rows() + i * plan.depth * kSwizzleBytes, x_map, ring.full(),
-                             tile.row + i * plan.x_span(), k, x_batch);
+                for (int i = 0; i < plan.block_m() / plan.x_swizzle_elements(); ++i) {
+                    tma_load(ring.rows() + i * plan.block_k * kSwizzleBytes, x_map, ring.full(),
+                             tile.row + i * plan.x_swizzle_elements(), k, x_batch);
                 }
             }
-            if constexpr (plan.packs) {
+            if constexpr (plan.fused_pack) {
                 if (k / kAsideDepth != packed) {
                     packed = k / kAsideDepth;
                     tell_loading(ring.loading(), turn * Strips<plan>(args).chunks + packed);
@@ -69,6 +70,6 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
             ring.advance();
         }
     }
-    if constexpr (plan.packs) tell_loading(ring.loading(), kNoMoreChunks);
+    if constexpr (plan.fused_pack) tell_loading(ring.loading(), kNoMoreChunks);
     if (paced > 0) leave_pace(args);
 }

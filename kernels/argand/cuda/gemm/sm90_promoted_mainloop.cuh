@@ -10,7 +10,7 @@
 // other multiplies.
 template <WgmmaPlan plan>
 struct AlternateSums {
-    static constexpr int kSteps = plan.steps();
+    static constexpr int kSteps = plan.mmas_per_stage();
     float re[plan.block_n / 2], im[plan.block_n / 2];
 
     __device__ __forceinline__ void run(const WgmmaArguments& args, uint32 told, Ring<plan>& ring,
@@ -49,8 +49,8 @@ struct AlternateSums {
     // How many steps of the last stage of what is told are of the operands' k.
     static __device__ __forceinline__ int steps_of_last(const WgmmaArguments& args, uint32 told) {
         const WgmmaTile tile = told_work(told).tile;
-        const int k = args.k - (tile.first_step + tile.steps - 1) * plan.depth;
-        return min(kSteps, (k + plan.step() - 1) / plan.step());
+        const int k = args.k - (tile.first_step + tile.steps - 1) * plan.block_k;
+        return min(kSteps, (k + plan.mma_k() - 1) / plan.mma_k());
     }
 
     // Multiplies so many steps of a stage, from `first` on, and adds the real part. The imaginary
@@ -63,12 +63,12 @@ struct AlternateSums {
         const ColumnTile<plan> y(ring.columns() + first * plan.planes() * plan.y_plane_bytes());
         const uint32 rows = ring.rows() + first * plan.planes() * plan.x_plane_bytes();
         // The same in all lanes, and known to be: descriptions are in uniform registers.
-        const uint32 own = rows + warpgroup * kWarpgroupRows * plan.line_bytes();
-        const RowTile<plan> described(plan.held_terms() < plan.terms ? __shfl_sync(~0u, own, 0)
-                                                                     : own);
+        const uint32 own = rows + warpgroup * kWgmmaM * plan.box_row_bytes();
+        const RowTile<plan> described(plan.register_terms() < plan.terms ? __shfl_sync(~0u, own, 0)
+                                                                         : own);
         RowFragment<plan> x[steps];
 #pragma unroll
-        for (int i = 0; i < steps; ++i) read_fragment<plan>(reader, rows, i * plan.step(), x[i]);
+        for (int i = 0; i < steps; ++i) read_fragment<plan>(reader, rows, i * plan.mma_k(), x[i]);
         multiply<0>(slice, x, described, y, warpgroup);
         add(re, slice);
         between();
@@ -82,14 +82,14 @@ struct AlternateSums {
                                                     const RowFragment<plan> (&x)[steps],
                                                     const RowTile<plan>& described,
                                                     const ColumnTile<plan>& y, int warpgroup) {
-        if constexpr (plan.warpgroups == 2) wait_turn(warpgroup);
+        if constexpr (plan.consumer_warpgroups == 2) wait_turn(warpgroup);
         wgmma_fence();
 #pragma unroll
         for (int p = 0; p < plan.products; ++p)
 #pragma unroll
             for (int i = 0; i < steps; ++i) {
                 const int s = plan.product_x[p], t = plan.product_y[p];
-                if (s < plan.held_terms()) {
+                if (s < plan.register_terms()) {
                     wgmma<1>(slice, x[i].re[s], y.at(i, t, part), i + p > 0);
                     wgmma<part ? 1 : -1>(slice, x[i].im[s], y.at(i, t, 1 - part), 1);
                 } else {
@@ -98,7 +98,7 @@ struct AlternateSums {
                 }
             }
         wgmma_commit();
-        if constexpr (plan.warpgroups == 2) give_turn(warpgroup);
+        if constexpr (plan.consumer_warpgroups == 2) give_turn(warpgroup);
         wgmma_wait<0>();
         wgmma_fence_operand(slice);
     }

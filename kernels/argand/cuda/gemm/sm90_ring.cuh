@@ -11,19 +11,19 @@ struct Ring {
 
     __device__ __forceinline__ Ring(uint32 base, uint32 parity) : base(base), parity(parity) {}
     __device__ __forceinline__ uint32 full() const {
-        return base + plan.stages * plan.stage_bytes() + plan.staging_bytes() + 8 * stage;
+        return base + plan.stages * plan.stage_bytes() + plan.epilogue_bytes() + 8 * stage;
     }
     __device__ __forceinline__ uint32 empty() const { return full() + 8 * plan.stages; }
     // Where the loading thread leaves how far it is.
     __device__ __forceinline__ uint32 loading() const {
-        return base + plan.stages * (plan.stage_bytes() + 16) + plan.staging_bytes();
+        return base + plan.stages * (plan.stage_bytes() + 16) + plan.epilogue_bytes();
     }
     // Where work number `turn` is told.
     __device__ __forceinline__ uint32 told(uint32 turn) const {
-        return loading() + (plan.packs ? 16 : 0) + turn % kTold * kToldBytes;
+        return loading() + (plan.fused_pack ? 16 : 0) + turn % kWorkSlots * kWorkSlotBytes;
     }
     __device__ __forceinline__ uint32 rows() const { return base + stage * plan.stage_bytes(); }
-    __device__ __forceinline__ uint32 columns() const { return rows() + plan.x_bytes(); }
+    __device__ __forceinline__ uint32 columns() const { return rows() + plan.x_stage_bytes(); }
     __device__ __forceinline__ void advance() {
         if (++stage == plan.stages) {
             stage = 0;

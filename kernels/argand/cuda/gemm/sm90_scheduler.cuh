@@ -44,28 +44,28 @@ __device__ __forceinline__ uint32 this_block() {
 
 template <WgmmaPlan plan>
 __device__ __forceinline__ WgmmaTile find_wgmma_tile(const WgmmaArguments& args, uint32 index) {
-    const uint32 rows = (forgotten(args.rows) + plan.block_m() - 1) / plan.block_m();
-    const uint32 columns = (forgotten(args.columns) + plan.block_n - 1) / plan.block_n;
+    const uint32 rows = (forgotten(args.m) + plan.block_m() - 1) / plan.block_m();
+    const uint32 columns = (forgotten(args.n) + plan.block_n - 1) / plan.block_n;
     const uint32 product = index / (rows * columns), tile = index % (rows * columns);
-    const uint32 most = tile_group(columns);
+    const uint32 most = raster_group_m(columns);
     const uint32 group = tile / (most * columns), inside = tile % (most * columns);
     const uint32 height = min(rows - group * most, most);
-    const int parts = forgotten(args.parts);
-    const int part = product % parts, steps = (args.k + plan.depth - 1) / plan.depth;
-    const int first = part * args.part_steps;
+    const int parts = forgotten(args.split_k_slices);
+    const int part = product % parts, steps = (args.k + plan.block_k - 1) / plan.block_k;
+    const int first = part * args.k_tiles_per_slice;
     return {int(product / parts),
             part,
             int(group * most + inside % height) * plan.block_m(),
             int(inside / height) * plan.block_n,
             first,
-            max(0, min(args.part_steps, steps - first))};
+            max(0, min(args.k_tiles_per_slice, steps - first))};
 }
 
 // This block's work number `turn`; false where there is no more.
 template <WgmmaPlan plan>
 __device__ __forceinline__ bool find_work(const WgmmaArguments& args, uint32 turn,
                                           WgmmaWork& work) {
-    const uint32 block = this_block(), whole = forgotten(args.whole_tiles);
+    const uint32 block = this_block(), whole = forgotten(args.data_parallel_tiles);
     const uint32 blocks = forgotten(gridDim.x);
     uint32 index = block + turn * blocks;
     work.left = false;
@@ -73,9 +73,9 @@ __device__ __forceinline__ bool find_work(const WgmmaArguments& args, uint32 tur
     int piece = 0, piece_end = 0;  // stages of the tile
     if (index >= whole) {
         // Its share's stages, counted from the first split tile's first on.
-        const int steps = (forgotten(args.k) + plan.depth - 1) / plan.depth;
-        const int share = forgotten(args.share), begin = block * share;
-        const int end = min(begin + share, int(args.split_tiles) * steps);
+        const int steps = (forgotten(args.k) + plan.block_k - 1) / plan.block_k;
+        const int share = forgotten(args.k_tiles_per_block), begin = block * share;
+        const int end = min(begin + share, int(args.stream_k_tiles) * steps);
         if (begin >= end) return false;
         const int first_tile = begin / steps, last_tile = (end - 1) / steps;
         const bool ends_tile = end >= (first_tile + 1) * steps;
@@ -107,7 +107,7 @@ constexpr uint32 kToldFull = 48, kToldEmpty = 56;  // barriers
 
 __device__ __forceinline__ void tell_work(uint32 place, uint32 turn, const WgmmaWork& work,
                                           bool more) {
-    mbarrier_wait(place + kToldEmpty, turn / kTold % 2 ^ 1);
+    mbarrier_wait(place + kToldEmpty, turn / kWorkSlots % 2 ^ 1);
     const WgmmaTile& tile = work.tile;
     store_shared_16(place, tile.batch, tile.part, tile.row, tile.column);
     store_shared_16(place + 16, tile.first_step, tile.steps, work.left, more);
@@ -117,7 +117,7 @@ __device__ __forceinline__ void tell_work(uint32 place, uint32 turn, const Wgmma
 
 // Returns how many stages there are of work number `turn`, -1 where there is none.
 __device__ __forceinline__ int wait_for_work(uint32 place, uint32 turn) {
-    mbarrier_wait(place + kToldFull, turn / kTold % 2);
+    mbarrier_wait(place + kToldFull, turn / kWorkSlots % 2);
     const uint4 x = load_shared_words(place + 16);
     return x.w ? int(x.y) : -1;
 }

@@ -14,9 +14,9 @@ constexpr long long kLongestWait = 200000;  // nanoseconds
 // Before stage `stage` of all that the block has of whole tiles; `waits` as returned before. One
 // thread.
 __device__ __forceinline__ bool keep_pace(const WgmmaArguments& args, uint32 stage, bool waits) {
-    const uint32 period = args.pace_period;
-    if ((stage + args.pace_lead) % period == 0) {
-        asm volatile("red.relaxed.gpu.global.add.u32 [%0], 1;" ::"l"(args.pace) : "memory");
+    const uint32 period = args.throttle_interval;
+    if ((stage + args.maximum_lead) % period == 0) {
+        asm volatile("red.relaxed.gpu.global.add.u32 [%0], 1;" ::"l"(args.throttle) : "memory");
     }
     if (!waits || stage == 0 || stage % period != 0) return waits;
     // Who waits counts for no later place before all have counted for this one.
@@ -26,7 +26,7 @@ __device__ __forceinline__ bool keep_pace(const WgmmaArguments& args, uint32 sta
     while (there < all) {
         asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];"
                      : "=r"(there)
-                     : "l"(args.pace)
+                     : "l"(args.throttle)
                      : "memory");
         if (nanoseconds() - since > kLongestWait) return false;
     }
@@ -36,8 +36,8 @@ __device__ __forceinline__ bool keep_pace(const WgmmaArguments& args, uint32 sta
 // The last block whose loading is over leaves zeros for the next launch. One thread.
 __device__ __forceinline__ void leave_pace(const WgmmaArguments& args) {
     __threadfence();
-    if (atomicAdd(args.pace + 1, 1u) + 1 < gridDim.x) return;
+    if (atomicAdd(args.throttle + 1, 1u) + 1 < gridDim.x) return;
     __threadfence();
-    args.pace[0] = 0;
-    args.pace[1] = 0;
+    args.throttle[0] = 0;
+    args.throttle[1] = 0;
 }
