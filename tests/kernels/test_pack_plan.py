@@ -60,7 +60,7 @@ class Loading:
         ]  # fmt: skip
         begin = block * division.share
         end = min(begin + division.share, division.split * steps)
-        if begin < end:  # what is left to others comes first: find_work
+        if begin < end:  # what is left to others comes first: schedule_work
             first, last = begin // steps, (end - 1) // steps
             pieces = [last, first] if last > first else [first]
             works += [
@@ -107,7 +107,7 @@ def test_loading_and_packing_never_wait_for_each_other(
     division = divide(tiles.count, blocks, steps, plan.depth, shortest=2)
     aside = pack_aside(plan, rows, columns, k, batches, division.blocks)
     chunks, parts = -(-pitch_of(k) // DEPTH), plan.block_n // aside.lines
-    height = min(tiles.rows, 1 if tiles.columns <= 4 else 16)  # tile_group
+    height = min(tiles.rows, 1 if tiles.columns <= 4 else 16)  # raster_group_m
     loading = [Loading(block, tiles, division, steps, of_chunk) for block in range(division.blocks)]
     every, workers = units(aside, plan, k), division.blocks * WARPS
     warps = list(range(workers))  # the unit that each is at

@@ -9,7 +9,7 @@ from argand.gemm.sm90_scheduler import Division, OwnPlanes, Tiles, arrange, divi
 def pieces(division: Division, steps: int) -> list[list[tuple[int, int, bool]]]:
     """Of each block the split tiles that it has stages of, how many, and whether the last one.
 
-    As find_work of gemm/sm90_scheduler.cuh has it.
+    As schedule_work of gemm/sm90_scheduler.cuh has it.
     """
     found = []
     for block in range(division.blocks):

@@ -96,7 +96,7 @@ class Tiles:
         return height * block_m + width * block_n
 
     def place(self, index: int) -> tuple[int, int, int]:
-        """Product, row and column of tile number ``index``: find_wgmma_tile."""
+        """Product, row and column of tile number ``index``: wgmma_tile_at."""
         product, tile = divmod(index, self.rows * self.columns)
         most = tile_group(self.columns)
         group, inside = divmod(tile, most * self.columns)

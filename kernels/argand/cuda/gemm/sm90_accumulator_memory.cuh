@@ -42,7 +42,7 @@ template <WgmmaPlan plan>
 __device__ __forceinline__ SumsPlace<plan> piece_place(const WgmmaArguments& args, uint32 block,
                                                        int thread) {
     const uint32 piece =
-        block - block / forgotten(args.aligned_period);  // shares that end with a tile leave none
+        block - block / opaque(args.aligned_period);  // shares that end with a tile leave none
     return {args.partials + int64(piece) * (plan.block_n / 2 * kMultiplying<plan>)+2 * thread,
             plan.block_n, 2, true, true};
 }
@@ -51,13 +51,13 @@ template <WgmmaPlan plan>
 __device__ __forceinline__ SumsPlace<plan> tile_place(const WgmmaArguments& args,
                                                       const WgmmaTile& tile, int thread) {
     using Place = SumsPlace<plan>;
-    const int lane = thread % kWarp, row0 = tile.row + thread / kWarp * 16;
+    const int lane = thread % kWarp, row0 = tile.m0 + thread / kWarp * 16;
     const bool whole =
-        args.spill_pairs_n && row0 + 16 <= args.m && tile.column + plan.block_n <= args.n;
+        args.spill_pairs_n && row0 + 16 <= args.m && tile.n0 + plan.block_n <= args.n;
     const int row = row0 + (whole ? 2 * lane / Place::kAcross : fragment_row<plan>(lane, 0));
     const int second = row0 + fragment_row<plan>(lane, 1);
-    const int column = tile.column + (whole ? 2 * lane % Place::kAcross : 2 * (lane % 4));
-    const int64 product = int64(tile.batch) + int64(tile.part) * args.batches;
+    const int column = tile.n0 + (whole ? 2 * lane % Place::kAcross : 2 * (lane % 4));
+    const int64 product = int64(tile.batch) + int64(tile.slice) * args.batches;
     return {args.spill + product * args.spill_stride_batch + row * args.spill_stride_m +
                 column * args.spill_stride_n,
             args.n - column, (row < args.m) + (second < args.m), whole, false};
@@ -66,9 +66,9 @@ __device__ __forceinline__ SumsPlace<plan> tile_place(const WgmmaArguments& args
 template <WgmmaPlan plan>
 __device__ __forceinline__ SumsPlace<plan> find_place(const WgmmaArguments& args,
                                                       const WgmmaWork& work) {
-    const int thread = this_thread();
-    return work.left ? piece_place<plan>(args, this_block(), thread)
-                     : tile_place<plan>(args, work.tile, thread);
+    const int thread = thread_index();
+    return work.stores_partial ? piece_place<plan>(args, block_index(), thread)
+                               : tile_place<plan>(args, work.tile, thread);
 }
 
 // Writes sums, or adds them to what this thread has written there before.

@@ -96,7 +96,7 @@ struct Moves {
     __device__ __forceinline__ Moves(const WgmmaArguments& args, uint32 told, int steps) {
         packed = 0;
         if (!totals_move<plan>(steps)) return;
-        const SumsPlace<plan> place = find_place<plan>(args, told_work(told));
+        const SumsPlace<plan> place = find_place<plan>(args, read_work(told));
         first = place.first;
         packed = max(0, min(place.columns, plan.block_n)) | place.rows << 8 | place.whole << 10 |
                  place.piece << 11 |
@@ -111,7 +111,7 @@ struct Moves {
         const int from_end = left - plan.spill_interval / 2,
                   move = from_end / plan.spill_group_interval();
         if (packed == 0 || from_end <= 0 || from_end % plan.spill_group_interval() != 0) return;
-        const uint32 now = forgotten(packed);
+        const uint32 now = opaque(packed);
         const int moves = now >> 12;
         if (move > moves) return;
         const SumsPlace<plan> place{first, int(now & 255), int(now >> 8 & 3), (now >> 10 & 1) != 0,

@@ -61,7 +61,7 @@ struct ColumnScales {
                 args.y_descale + (args.y_batched ? int64(tile.batch) * args.n : 0);
 #pragma unroll
             for (int i = 0; i < (plan.block_n + kWarp - 1) / kWarp; ++i) {
-                mine[i] = __ldg(scales + min(tile.column + kWarp * i + lane, args.n - 1));
+                mine[i] = __ldg(scales + min(tile.n0 + kWarp * i + lane, args.n - 1));
             }
         }
     }

@@ -8,7 +8,7 @@ __device__ __forceinline__ void store_whole_rows(const WgmmaArguments& args, con
                                                  int row0, int lane,
                                                  const float (&re)[plan.block_n / 2],
                                                  const float (&im)[plan.block_n / 2]) {
-    const int64 product = int64(tile.batch) + int64(tile.part) * args.batches;
+    const int64 product = int64(tile.batch) + int64(tile.slice) * args.batches;
     const int rows[2] = {row0 + fragment_row<plan>(lane, 0), row0 + fragment_row<plan>(lane, 1)};
     const ColumnScales<plan> scales(args, tile, lane);
     float2 x_unscale[2] = {};
@@ -19,7 +19,7 @@ __device__ __forceinline__ void store_whole_rows(const WgmmaArguments& args, con
             const int64 first = args.x_batched ? int64(tile.batch) * args.m : 0;
             x_unscale[h] = __ldg(args.x_descale + first + rows[h]);
         }
-        at[h] = product * args.out_stride_batch + rows[h] * args.out_stride_m + tile.column +
+        at[h] = product * args.out_stride_batch + rows[h] * args.out_stride_m + tile.n0 +
                 2 * (lane % 4);
     }
 #pragma unroll
@@ -43,13 +43,13 @@ __device__ __forceinline__ void store_rows(const WgmmaArguments& args, const Wgm
                                            int row0, int lane, const float (&re)[plan.block_n / 2],
                                            const float (&im)[plan.block_n / 2]) {
     const bool whole = is_plain(args) && args.store_pairs_n && row0 + 16 <= args.m &&
-                       tile.column + plan.block_n <= args.n;
+                       tile.n0 + plan.block_n <= args.n;
     // The same in all lanes, and known to be: else what lanes tell each other has a second code.
     if (__shfl_sync(~0u, int(whole), 0)) {
         store_whole_rows<plan>(args, tile, row0, lane, re, im);
         return;
     }
-    const int64 product = int64(tile.batch) + int64(tile.part) * args.batches;
+    const int64 product = int64(tile.batch) + int64(tile.slice) * args.batches;
     const int rows[2] = {row0 + fragment_row<plan>(lane, 0), row0 + fragment_row<plan>(lane, 1)};
     const bool first_row = rows[0] < args.m;  // the second row is never above the first
     if (!plan.scaled && !first_row) return;   // else its lane tells the others what it read
@@ -69,7 +69,7 @@ __device__ __forceinline__ void store_rows(const WgmmaArguments& args, const Wgm
     const bool second_row = rows[1] < args.m;
 #pragma unroll
     for (int j = 0; j < plan.block_n / 8; ++j) {
-        const int column = tile.column + 8 * j + 2 * (lane % 4);
+        const int column = tile.n0 + 8 * j + 2 * (lane % 4);
         const float2 unscale[2] = {scales.of(8 * j, 2 * (lane % 4)),
                                    scales.of(8 * j, 2 * (lane % 4) + 1)};
         if (!first_row || column >= args.n) continue;

@@ -15,7 +15,7 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
     // Products may be under way where there is a head: then no branches, but predicates. (The same
     // in all lanes, and known to be: else what they tell each other has a second code.)
     if (plan.overlapped_stages == 0 && __shfl_sync(~0u, int(row0 >= args.m), 0)) return;
-    const int product = tile.batch + tile.part * args.batches;
+    const int product = tile.batch + tile.slice * args.batches;
     const int rows[2] = {fragment_row<plan>(lane, 0), fragment_row<plan>(lane, 1)};
     const int64 c_row0 = int64(tile.batch) * args.c_stride_batch + row0 * args.c_stride_m;
     const ColumnScales<plan> scales(args, tile, lane);
@@ -27,7 +27,7 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
     }
 #pragma unroll
     for (int box = first_box; box < end_box; ++box) {
-        const int column0 = tile.column + box * kStoreBoxSide;
+        const int column0 = tile.n0 + box * kStoreBoxSide;
         const uint32 target = staging + box % 2 * kStoreBoxBytes;
         // The box before the last has left its place.
         tma_store_wait_read<1>();
@@ -97,10 +97,10 @@ template <WgmmaPlan plan, int first, int end, int from, int kCount>
 __device__ __forceinline__ void stage_part(const WgmmaArguments& args, const TensorMap& out_map,
                                            const WgmmaTile& tile, uint32 base,
                                            const float (&re)[kCount], const float (&im)[kCount]) {
-    const int thread = this_thread(), warp = thread / kWarp;
+    const int thread = thread_index(), warp = thread / kWarp;
     const uint32 staging =
-        forgotten(base) + plan.stages * plan.stage_bytes() + warp * 2 * kStoreBoxBytes;
-    const int row0 = tile.row + warp * 16, lane = thread % kWarp;
+        opaque(base) + plan.stages * plan.stage_bytes() + warp * 2 * kStoreBoxBytes;
+    const int row0 = tile.m0 + warp * 16, lane = thread % kWarp;
     if (plan.overlapped_stages > 0 || is_plain(args)) {
         stage_rows<plan, true, first, end, from>(args, out_map, tile, row0, lane, staging, re, im);
     } else {
@@ -126,7 +126,7 @@ struct SecondHalf {
     // Multiplies a tile's sums by alpha, which is real, and takes the second half of them.
     __device__ __forceinline__ void take(const WgmmaArguments& args, const WgmmaTile& from,
                                          float (&all_re)[2 * kHalf], float (&all_im)[2 * kHalf]) {
-        tile = {from.batch + from.part * args.batches, 0, from.row, from.column, 0, 0};
+        tile = {from.batch + from.slice * args.batches, 0, from.m0, from.n0, 0, 0};
         const float scale = args.alpha_re, flipped = args.conjugate_result ? -scale : scale;
 #pragma unroll
         for (int i = 0; i < kHalf; ++i) {

@@ -44,9 +44,9 @@ struct Strips {
     uint32 a_product, total, chunks;
 
     __device__ __forceinline__ explicit Strips(const WgmmaArguments& args)
-        : a_product((forgotten(args.n) + plan.block_n - 1) / plan.block_n),
+        : a_product((opaque(args.n) + plan.block_n - 1) / plan.block_n),
           total(a_product * (args.y_batched ? args.batches : 1)),
-          chunks((forgotten(args.y_pitch) + kAsideDepth - 1) / kAsideDepth) {}
+          chunks((opaque(args.y_pitch) + kAsideDepth - 1) / kAsideDepth) {}
 };
 
 // Two neighbouring k, zeros from `inside` on. They are read once.
@@ -119,7 +119,7 @@ __device__ __forceinline__ void pack_aside(const WgmmaArguments& args, uint32 lo
         const uint32 parts = plan.block_n / args.pack_rows;
         if (unit >= strips.total * strips.chunks * parts) return;
         const uint32 round_units = args.panels_per_wave * strips.chunks * parts;
-        const uint32 row_tiles = (forgotten(args.m) + plan.block_m() - 1) / plan.block_m();
+        const uint32 row_tiles = (opaque(args.m) + plan.block_m() - 1) / plan.block_m();
         const uint32 height = min(row_tiles, raster_group_m(strips.a_product));
         const uint32 first = unit / round_units * args.panels_per_wave, inside = unit % round_units;
         const uint32 count = min(uint32(args.panels_per_wave), strips.total - first);

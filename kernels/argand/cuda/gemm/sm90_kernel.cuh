@@ -37,32 +37,32 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
     SecondHalf<plan> late;
     late.forget(args);
     for (uint32 turn = 0;; ++turn) {
-        const int steps = wait_for_work(ring.told(turn), turn);
+        const int steps = wait_for_work(ring.work_slot(turn), turn);
         if (steps < 0) break;
         if constexpr (plan.overlapped_stages > 0) {
             sums.run_behind(ring, reader, steps, lane, Leave<plan>{args, out_map, late, base});
         } else {
-            sums.run(args, ring.told(turn), ring, reader, steps, lane, warpgroup);
+            sums.run(args, ring.work_slot(turn), ring, reader, steps, lane, warpgroup);
         }
-        const int thread = this_thread(), last_warp = thread / kWarp;
-        const WgmmaWork work = told_work(ring.told(forgotten(turn)));
+        const int thread = thread_index(), last_warp = thread / kWarp;
+        const WgmmaWork work = read_work(ring.work_slot(opaque(turn)));
         // Each for itself: meeting before makes the assembler spill.
-        mbarrier_arrive(ring.told(forgotten(turn)) + kToldEmpty);
-        if (work.left) {
+        mbarrier_arrive(ring.work_slot(opaque(turn)) + kWorkEmpty);
+        if (work.stores_partial) {
             leave_piece<plan>(args, work.tile, thread, sums.re, sums.im);
             late.forget(args);
             continue;
         }
         const WgmmaTile& tile = work.tile;
-        if (totals_move<plan>(tile.steps)) {
+        if (totals_move<plan>(tile.num_k_tiles)) {
             add_from<plan>(args, find_place<plan>(args, work), sums.re, sums.im);
             // Other threads' results go where a thread's sums were, maybe by the copy engine. (A
             // barrier of the warp makes the assembler spill.)
             if constexpr (plan.tma_epilogue) asm volatile("fence.proxy.async.global;" ::: "memory");
-            sync_warpgroup(this_thread() / kWarpgroupThreads);
+            sync_warpgroup(thread_index() / kWarpgroupThreads);
         }
         add_pieces<plan>(args, work, thread, sums.re, sums.im);
-        const int row0 = tile.row + last_warp * 16;
+        const int row0 = tile.m0 + last_warp * 16;
         if constexpr (plan.overlapped_stages > 0) {
             late.take(args, tile, sums.re, sums.im);
             stage_part<plan, 0, kBoxes<plan> / 2, 0>(args, out_map, tile, base, sums.re, sums.im);
@@ -103,11 +103,12 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
             ring.advance();
         }
         for (int i = 0; i < kWorkSlots; ++i) {
-            mbarrier_init(ring.told(i) + kToldFull, 1);
-            mbarrier_init(ring.told(i) + kToldEmpty, kWarpgroupThreads * plan.consumer_warpgroups);
+            mbarrier_init(ring.work_slot(i) + kWorkFull, 1);
+            mbarrier_init(ring.work_slot(i) + kWorkEmpty,
+                          kWarpgroupThreads * plan.consumer_warpgroups);
         }
         mbarrier_init_fence();
-        if constexpr (plan.fused_pack) tell_loading(ring.loading(), 0);
+        if constexpr (plan.fused_pack) tell_loading(ring.producer_position(), 0);
         prefetch_tensor_map(x_map);
         prefetch_tensor_map(y_map);
         if constexpr (plan.tma_epilogue) prefetch_tensor_map(out_map);
@@ -122,7 +123,7 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
             if (threadIdx.x % kWarpgroupThreads < kWarp) {
                 leave_counters<plan>(args);
             } else {
-                pack_aside<plan>(args, Ring<plan>(base, 0).loading());
+                pack_aside<plan>(args, Ring<plan>(base, 0).producer_position());
             }
         }
     } else {

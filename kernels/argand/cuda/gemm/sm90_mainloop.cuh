@@ -103,10 +103,10 @@ struct JointSums {
         RowFragment<plan> x[kBegun];
         constexpr int kOfStage = kSteps / kBegun, first = part % kOfStage * kBegun;
         if (part % kOfStage == 0) mbarrier_wait(ring.full(), ring.parity);
-        const ColumnTile<plan> y(ring.columns());
+        const ColumnTile<plan> y(ring.y_tile());
 #pragma unroll
         for (int i = 0; i < kBegun; ++i) {
-            read_fragment<plan>(reader, ring.rows(), (first + i) * plan.mma_k(), x[i]);
+            read_fragment<plan>(reader, ring.x_tile(), (first + i) * plan.mma_k(), x[i]);
         }
         wgmma_fence();
 #pragma unroll
@@ -130,7 +130,7 @@ struct JointSums {
 #pragma unroll 1
         for (int step = 0; step < steps; ++step) {
             mbarrier_wait(ring.full(), ring.parity);
-            const ColumnTile<plan> y(ring.columns());
+            const ColumnTile<plan> y(ring.y_tile());
 #pragma unroll
             for (int group = 0; group < kGroups; ++group) {
                 // This set's last products are over; with two sets so are, from the second set on,
@@ -139,7 +139,8 @@ struct JointSums {
                 if (group == kSets - 1 && step > 0 && lane == 0) mbarrier_arrive(previous);
 #pragma unroll
                 for (int i = 0; i < kTogether; ++i) {
-                    read_fragment<plan>(reader, ring.rows(), (group * kTogether + i) * plan.mma_k(),
+                    read_fragment<plan>(reader, ring.x_tile(),
+                                        (group * kTogether + i) * plan.mma_k(),
                                         fragments[group % kSets][i]);
                 }
                 wgmma_fence();

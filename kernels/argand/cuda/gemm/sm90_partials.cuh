@@ -7,8 +7,8 @@ template <WgmmaPlan plan>
 __device__ __forceinline__ void leave_piece(const WgmmaArguments& args, const WgmmaTile& tile,
                                             int thread, const float (&re)[plan.block_n / 2],
                                             const float (&im)[plan.block_n / 2]) {
-    const SumsPlace<plan> place = piece_place<plan>(args, this_block(), thread);
-    const bool adds = totals_move<plan>(tile.steps);
+    const SumsPlace<plan> place = piece_place<plan>(args, block_index(), thread);
+    const bool adds = totals_move<plan>(tile.num_k_tiles);
 #pragma unroll
     for (int q = 0; q < SumsPlace<plan>::kFours; ++q) {
         float2* at = place.four(args, q);
@@ -23,7 +23,7 @@ __device__ __forceinline__ void leave_piece(const WgmmaArguments& args, const Wg
     }
     // Each lane vouches for itself: a barrier of the warp here makes the assembler spill the sums.
     uint32* ready =
-        args.partials_ready + this_block() * 4 * plan.consumer_warpgroups + thread / kWarp;
+        args.partials_ready + block_index() * 4 * plan.consumer_warpgroups + thread / kWarp;
     asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(ready) : "memory");
 }
 
@@ -33,7 +33,7 @@ __device__ __forceinline__ void add_pieces(const WgmmaArguments& args, const Wgm
                                            int thread, float (&re)[plan.block_n / 2],
                                            float (&im)[plan.block_n / 2]) {
 #pragma unroll 1
-    for (int block = work.first; block < work.end; ++block) {
+    for (int block = work.first_peer; block < work.end_peer; ++block) {
         uint32* ready = args.partials_ready + block * 4 * plan.consumer_warpgroups + thread / kWarp;
         uint32 there = 0;
         while (there < kWarp) {

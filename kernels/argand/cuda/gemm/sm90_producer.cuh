@@ -25,51 +25,54 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
         args.throttle_interval > 0 ? args.data_parallel_tiles / gridDim.x : 0;  // turns
     bool waits = true;
     for (uint32 turn = 0;; ++turn) {
-        const bool more = find_work<plan>(args, turn, work);
-        tell_work(ring.told(turn), turn, work, more);
+        const bool more = schedule_work<plan>(args, turn, work);
+        publish_work(ring.work_slot(turn), turn, work, more);
         if (!more) break;
         const WgmmaTile& tile = work.tile;
         const int x_batch = args.x_batched ? tile.batch : 0;
         const int y_batch = args.y_batched ? tile.batch : 0;
-        const uint32 strip = y_batch * Strips<plan>(args).a_product + tile.column / plan.block_n;
+        const uint32 strip = y_batch * Strips<plan>(args).a_product + tile.n0 / plan.block_n;
         int packed = -1;  // the chunk of k that is known to be
         if constexpr (plan.fused_pack) {
-            tell_loading(ring.loading(), turn * Strips<plan>(args).chunks +
-                                             tile.first_step * plan.block_k / kAsideDepth);
+            tell_loading(
+                ring.producer_position(),
+                turn * Strips<plan>(args).chunks + tile.first_k_tile * plan.block_k / kAsideDepth);
         }
-        for (int step = 0; step < tile.steps; ++step) {
-            const int k = (tile.first_step + step) * plan.block_k;
-            if (turn < paced) waits = keep_pace(args, turn * tile.steps + step, waits);
+        for (int step = 0; step < tile.num_k_tiles; ++step) {
+            const int k = (tile.first_k_tile + step) * plan.block_k;
+            if (turn < paced)
+                waits = throttle_producer(args, turn * tile.num_k_tiles + step, waits);
             mbarrier_wait(ring.empty(), ring.parity);
             mbarrier_arrive_expect_tx(ring.full(), plan.stage_bytes());
             if constexpr (plan.storage == Storage::planar) {
-                copy_planes<plan, plan.x_plane_bytes()>(ring.rows(), x_map, ring.full(), k,
-                                                        tile.row, x_batch);
+                copy_planes<plan, plan.x_plane_bytes()>(ring.x_tile(), x_map, ring.full(), k,
+                                                        tile.m0, x_batch);
             } else if constexpr (plan.x_k_major) {
 #pragma unroll
                 for (int i = 0; i < plan.block_k / plan.x_swizzle_elements(); ++i) {
-                    tma_load(ring.rows() + i * plan.block_m() * kSwizzleBytes, x_map, ring.full(),
-                             k + i * plan.x_swizzle_elements(), tile.row, x_batch);
+                    tma_load(ring.x_tile() + i * plan.block_m() * kSwizzleBytes, x_map, ring.full(),
+                             k + i * plan.x_swizzle_elements(), tile.m0, x_batch);
                 }
             } else {
 #pragma unroll 2
                 for (int i = 0; i < plan.block_m() / plan.x_swizzle_elements(); ++i) {
-                    tma_load(ring.rows() + i * plan.block_k * kSwizzleBytes, x_map, ring.full(),
-                             tile.row + i * plan.x_swizzle_elements(), k, x_batch);
+                    tma_load(ring.x_tile() + i * plan.block_k * kSwizzleBytes, x_map, ring.full(),
+                             tile.m0 + i * plan.x_swizzle_elements(), k, x_batch);
                 }
             }
             if constexpr (plan.fused_pack) {
                 if (k / kAsideDepth != packed) {
                     packed = k / kAsideDepth;
-                    tell_loading(ring.loading(), turn * Strips<plan>(args).chunks + packed);
+                    tell_loading(ring.producer_position(),
+                                 turn * Strips<plan>(args).chunks + packed);
                     wait_for_planes<plan>(args, strip, packed);
                 }
             }
-            copy_planes<plan, plan.y_plane_bytes()>(ring.columns(), y_map, ring.full(), k,
-                                                    tile.column, y_batch);
+            copy_planes<plan, plan.y_plane_bytes()>(ring.y_tile(), y_map, ring.full(), k, tile.n0,
+                                                    y_batch);
             ring.advance();
         }
     }
-    if constexpr (plan.fused_pack) tell_loading(ring.loading(), kNoMoreChunks);
-    if (paced > 0) leave_pace(args);
+    if constexpr (plan.fused_pack) tell_loading(ring.producer_position(), kNoMoreChunks);
+    if (paced > 0) reset_throttle(args);
 }

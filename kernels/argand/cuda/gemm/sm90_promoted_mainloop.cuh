@@ -48,8 +48,8 @@ struct AlternateSums {
 
     // How many steps of the last stage of what is told are of the operands' k.
     static __device__ __forceinline__ int steps_of_last(const WgmmaArguments& args, uint32 told) {
-        const WgmmaTile tile = told_work(told).tile;
-        const int k = args.k - (tile.first_step + tile.steps - 1) * plan.block_k;
+        const WgmmaTile tile = read_work(told).tile;
+        const int k = args.k - (tile.first_k_tile + tile.num_k_tiles - 1) * plan.block_k;
         return min(kSteps, (k + plan.mma_k() - 1) / plan.mma_k());
     }
 
@@ -60,8 +60,8 @@ struct AlternateSums {
                                             const Ring<plan>& ring, int first,
                                             const RowReader<plan>& reader, int lane, int warpgroup,
                                             const Between& between) {
-        const ColumnTile<plan> y(ring.columns() + first * plan.planes() * plan.y_plane_bytes());
-        const uint32 rows = ring.rows() + first * plan.planes() * plan.x_plane_bytes();
+        const ColumnTile<plan> y(ring.y_tile() + first * plan.planes() * plan.y_plane_bytes());
+        const uint32 rows = ring.x_tile() + first * plan.planes() * plan.x_plane_bytes();
         // The same in all lanes, and known to be: descriptions are in uniform registers.
         const uint32 own = rows + warpgroup * kWgmmaM * plan.box_row_bytes();
         const RowTile<plan> described(plan.register_terms() < plan.terms ? __shfl_sync(~0u, own, 0)

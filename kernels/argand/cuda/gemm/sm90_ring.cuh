@@ -14,16 +14,17 @@ struct Ring {
         return base + plan.stages * plan.stage_bytes() + plan.epilogue_bytes() + 8 * stage;
     }
     __device__ __forceinline__ uint32 empty() const { return full() + 8 * plan.stages; }
-    // Where the loading thread leaves how far it is.
-    __device__ __forceinline__ uint32 loading() const {
+    // Where the producer_position thread leaves how far it is.
+    __device__ __forceinline__ uint32 producer_position() const {
         return base + plan.stages * (plan.stage_bytes() + 16) + plan.epilogue_bytes();
     }
-    // Where work number `turn` is told.
-    __device__ __forceinline__ uint32 told(uint32 turn) const {
-        return loading() + (plan.fused_pack ? 16 : 0) + turn % kWorkSlots * kWorkSlotBytes;
+    // Where work number `work_index` is work_slot.
+    __device__ __forceinline__ uint32 work_slot(uint32 work_index) const {
+        return producer_position() + (plan.fused_pack ? 16 : 0) +
+               work_index % kWorkSlots * kWorkSlotBytes;
     }
-    __device__ __forceinline__ uint32 rows() const { return base + stage * plan.stage_bytes(); }
-    __device__ __forceinline__ uint32 columns() const { return rows() + plan.x_stage_bytes(); }
+    __device__ __forceinline__ uint32 x_tile() const { return base + stage * plan.stage_bytes(); }
+    __device__ __forceinline__ uint32 y_tile() const { return x_tile() + plan.x_stage_bytes(); }
     __device__ __forceinline__ void advance() {
         if (++stage == plan.stages) {
             stage = 0;
