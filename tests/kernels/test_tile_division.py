@@ -58,7 +58,7 @@ def test_short_or_full_tiles_stay_whole() -> None:
 @pytest.mark.parametrize("steps", [3, 8, 13, 128, 512])
 @pytest.mark.parametrize("room", [None, 0, 3, 50])
 def test_pieces_that_are_left_have_a_place_each(tiles: int, steps: int, room: int | None) -> None:
-    """As piece_place of gemm/sm90_scheduler.cuh counts them."""
+    """As partial_memory of gemm/sm90_accumulator_memory.cuh counts them."""
     division = divide(tiles, 132, steps, 32, room)
     period = division.period(steps)
     left = [

@@ -4,7 +4,7 @@
 #include "sm90_scheduler.cuh"
 
 template <WgmmaPlan plan>
-constexpr int kMultiplying = kWarpgroupThreads * plan.consumer_warpgroups;  // threads
+constexpr int kConsumerThreads = kWarpgroupThreads * plan.consumer_warpgroups;  // threads
 
 // Where a thread's sums lie: 4 j + 2 h + e of its registers belongs to row h and column 8 j + e. It
 // is kept while products run, so it is small.
@@ -13,67 +13,72 @@ constexpr int kMultiplying = kWarpgroupThreads * plan.consumer_warpgroups;  // t
 // other there, number q of registers 2 q and 2 q + 1. A place that is not whole is that of the
 // results of a tile at an edge, or of results that are not contiguous along columns.
 template <WgmmaPlan plan>
-struct SumsPlace {
-    static constexpr int kFours = plan.block_n / 4;  // accesses of four numbers
+struct AccumulatorMemory {
+    static constexpr int kVectors = plan.block_n / 4;  // accesses of four numbers
     // In a whole tile an access covers so many neighbouring results of so many rows.
-    static constexpr int kAcross = plan.block_n % 64 == 0 ? 64 : plan.block_n % 32 == 0 ? 32 : 16;
-    static constexpr int kDown = 64 / kAcross, kChunks = plan.block_n / kAcross;
-    float2* first;
+    static constexpr int kAccessColumns = plan.block_n % 64 == 0   ? 64
+                                          : plan.block_n % 32 == 0 ? 32
+                                                                   : 16;
+    static constexpr int kAccessRows = 64 / kAccessColumns,
+                         kAccessesPerRow = plan.block_n / kAccessColumns;
+    float2* base;
     int columns;  // that there are from the thread's first on, at most block_n
     int rows;     // of its two, 0 to 2
-    bool whole, piece;
+    bool vectorized, partial;
 
-    __device__ __forceinline__ bool has(int j, int h, int e) const {
+    __device__ __forceinline__ bool inside(int j, int h, int e) const {
         return h < rows && 8 * j + e < columns;
     }
     __device__ __forceinline__ float2* at(const WgmmaArguments& args, int j, int h, int e) const {
         constexpr int kSecond = plan.adjacent_rows() ? 1 : 8;
-        return first + h * kSecond * args.spill_stride_m + (8 * j + e) * args.spill_stride_n;
+        return base + h * kSecond * args.spill_stride_m + (8 * j + e) * args.spill_stride_n;
     }
     // Of a whole place.
-    __device__ __forceinline__ float2* four(const WgmmaArguments& args, int q) const {
-        if (piece) return first + q * (2 * kMultiplying<plan>);
-        return first + q / kChunks * kDown * args.spill_stride_m + q % kChunks * kAcross;
+    __device__ __forceinline__ float2* vector_at(const WgmmaArguments& args, int q) const {
+        if (partial) return base + q * (2 * kConsumerThreads<plan>);
+        return base + q / kAccessesPerRow * kAccessRows * args.spill_stride_m +
+               q % kAccessesPerRow * kAccessColumns;
     }
 };
 
 // Of a piece that block `block` leaves.
 template <WgmmaPlan plan>
-__device__ __forceinline__ SumsPlace<plan> piece_place(const WgmmaArguments& args, uint32 block,
-                                                       int thread) {
-    const uint32 piece =
+__device__ __forceinline__ AccumulatorMemory<plan> partial_memory(const WgmmaArguments& args,
+                                                                  uint32 block, int thread) {
+    const uint32 partial =
         block - block / opaque(args.aligned_period);  // shares that end with a tile leave none
-    return {args.partials + int64(piece) * (plan.block_n / 2 * kMultiplying<plan>)+2 * thread,
-            plan.block_n, 2, true, true};
+    const int64 offset = int64(partial) * (plan.block_n / 2 * kConsumerThreads<plan>);
+    return {args.partials + offset + 2 * thread, plan.block_n, 2, true, true};
 }
 
 template <WgmmaPlan plan>
-__device__ __forceinline__ SumsPlace<plan> tile_place(const WgmmaArguments& args,
-                                                      const WgmmaTile& tile, int thread) {
-    using Place = SumsPlace<plan>;
+__device__ __forceinline__ AccumulatorMemory<plan> spill_memory(const WgmmaArguments& args,
+                                                                const WgmmaTile& tile, int thread) {
+    using Memory = AccumulatorMemory<plan>;
     const int lane = thread % kWarp, row0 = tile.m0 + thread / kWarp * 16;
-    const bool whole =
+    const bool vectorized =
         args.spill_pairs_n && row0 + 16 <= args.m && tile.n0 + plan.block_n <= args.n;
-    const int row = row0 + (whole ? 2 * lane / Place::kAcross : fragment_row<plan>(lane, 0));
+    const int row =
+        row0 + (vectorized ? 2 * lane / Memory::kAccessColumns : fragment_row<plan>(lane, 0));
     const int second = row0 + fragment_row<plan>(lane, 1);
-    const int column = tile.n0 + (whole ? 2 * lane % Place::kAcross : 2 * (lane % 4));
+    const int column = tile.n0 + (vectorized ? 2 * lane % Memory::kAccessColumns : 2 * (lane % 4));
     const int64 product = int64(tile.batch) + int64(tile.slice) * args.batches;
     return {args.spill + product * args.spill_stride_batch + row * args.spill_stride_m +
                 column * args.spill_stride_n,
-            args.n - column, (row < args.m) + (second < args.m), whole, false};
+            args.n - column, (row < args.m) + (second < args.m), vectorized, false};
 }
 
 template <WgmmaPlan plan>
-__device__ __forceinline__ SumsPlace<plan> find_place(const WgmmaArguments& args,
-                                                      const WgmmaWork& work) {
+__device__ __forceinline__ AccumulatorMemory<plan> accumulator_memory(const WgmmaArguments& args,
+                                                                      const WgmmaWork& work) {
     const int thread = thread_index();
-    return work.stores_partial ? piece_place<plan>(args, block_index(), thread)
-                               : tile_place<plan>(args, work.tile, thread);
+    return work.stores_partial ? partial_memory<plan>(args, block_index(), thread)
+                               : spill_memory<plan>(args, work.tile, thread);
 }
 
 // Writes sums, or adds them to what this thread has written there before.
-__device__ __forceinline__ void put(float2* at, float2 x, bool adds) {
-    if (adds) {
+__device__ __forceinline__ void store_or_reduce(float2* at, float2 x, bool reduce) {
+    if (reduce) {
         asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %2};" ::"l"(at), "f"(x.x),
                      "f"(x.y)
                      : "memory");
@@ -82,8 +87,8 @@ __device__ __forceinline__ void put(float2* at, float2 x, bool adds) {
     }
 }
 
-__device__ __forceinline__ void put(float2* at, float2 x, float2 y, bool adds) {
-    if (adds) {
+__device__ __forceinline__ void store_or_reduce(float2* at, float2 x, float2 y, bool reduce) {
+    if (reduce) {
         asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(at),
                      "f"(x.x), "f"(x.y), "f"(y.x), "f"(y.y)
                      : "memory");
@@ -94,30 +99,32 @@ __device__ __forceinline__ void put(float2* at, float2 x, float2 y, bool adds) {
 
 // Reads sums, zeros where there are none; without a branch, so that many reads are on their way at
 // once.
-__device__ __forceinline__ float2 get(const float2* at, bool there) {
+__device__ __forceinline__ float2 load_or_zero(const float2* at, bool inside) {
     float2 x;
     asm volatile(
         "{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\nmov.b32 %0, 0;\nmov.b32 %1, 0;\n"
         "@p ld.global.cg.v2.f32 {%0, %1}, [%2];\n}"
         : "=f"(x.x), "=f"(x.y)
-        : "l"(at), "r"(int(there))
+        : "l"(at), "r"(int(inside))
         : "memory");
     return x;
 }
 
 // Adds to the sums what lies there.
 template <WgmmaPlan plan>
-__device__ __forceinline__ void add_from(const WgmmaArguments& args, const SumsPlace<plan>& place,
-                                         float (&re)[plan.block_n / 2],
-                                         float (&im)[plan.block_n / 2]) {
-    if (place.whole) {
+__device__ __forceinline__ void add_from_memory(const WgmmaArguments& args,
+                                                const AccumulatorMemory<plan>& memory,
+                                                float (&re)[plan.block_n / 2],
+                                                float (&im)[plan.block_n / 2]) {
+    if (memory.vectorized) {
 #pragma unroll
-        for (int first = 0; first < SumsPlace<plan>::kFours; first += 8) {
-            if (plan.terms == 1 && 4 * first >= place.columns) break;
+        for (int first = 0; first < AccumulatorMemory<plan>::kVectors; first += 8) {
+            if (plan.terms == 1 && 4 * first >= memory.columns) break;
 #pragma unroll
-            for (int q = first; q < min(first + 8, SumsPlace<plan>::kFours); ++q) {
+            for (int q = first; q < min(first + 8, AccumulatorMemory<plan>::kVectors); ++q) {
                 if constexpr (plan.terms > 1) {
-                    const float4 x = __ldcg(reinterpret_cast<const float4*>(place.four(args, q)));
+                    const float4 x =
+                        __ldcg(reinterpret_cast<const float4*>(memory.vector_at(args, q)));
                     re[2 * q] += x.x;
                     im[2 * q] += x.y;
                     re[2 * q + 1] += x.z;
@@ -125,7 +132,7 @@ __device__ __forceinline__ void add_from(const WgmmaArguments& args, const SumsP
                 } else {
 #pragma unroll
                     for (int i = 0; i < 2; ++i) {
-                        const float2 x = get(place.four(args, q) + i, true);
+                        const float2 x = load_or_zero(memory.vector_at(args, q) + i, true);
                         re[2 * q + i] += x.x;
                         im[2 * q + i] += x.y;
                     }
@@ -136,11 +143,11 @@ __device__ __forceinline__ void add_from(const WgmmaArguments& args, const SumsP
     }
 #pragma unroll
     for (int first = 0; first < plan.block_n; first += 32) {
-        if (first >= place.columns) break;
+        if (first >= memory.columns) break;
 #pragma unroll
         for (int i = first / 2; i < min(first + 32, plan.block_n) / 2; ++i) {
             const int j = i / 4, h = i / 2 % 2, e = i % 2;
-            const float2 x = get(place.at(args, j, h, e), place.has(j, h, e));
+            const float2 x = load_or_zero(memory.at(args, j, h, e), memory.inside(j, h, e));
             re[i] += x.x;
             im[i] += x.y;
         }

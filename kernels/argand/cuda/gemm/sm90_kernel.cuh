@@ -49,19 +49,19 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
         // Each for itself: meeting before makes the assembler spill.
         mbarrier_arrive(ring.work_slot(opaque(turn)) + kWorkEmpty);
         if (work.stores_partial) {
-            leave_piece<plan>(args, work.tile, thread, sums.re, sums.im);
+            store_partials<plan>(args, work.tile, thread, sums.re, sums.im);
             late.forget(args);
             continue;
         }
         const WgmmaTile& tile = work.tile;
-        if (totals_move<plan>(tile.num_k_tiles)) {
-            add_from<plan>(args, find_place<plan>(args, work), sums.re, sums.im);
+        if (accumulators_spill<plan>(tile.num_k_tiles)) {
+            add_from_memory<plan>(args, accumulator_memory<plan>(args, work), sums.re, sums.im);
             // Other threads' results go where a thread's sums were, maybe by the copy engine. (A
             // barrier of the warp makes the assembler spill.)
             if constexpr (plan.tma_epilogue) asm volatile("fence.proxy.async.global;" ::: "memory");
             sync_warpgroup(thread_index() / kWarpgroupThreads);
         }
-        add_pieces<plan>(args, work, thread, sums.re, sums.im);
+        reduce_partials<plan>(args, work, thread, sums.re, sums.im);
         const int row0 = tile.m0 + last_warp * 16;
         if constexpr (plan.overlapped_stages > 0) {
             late.take(args, tile, sums.re, sums.im);

@@ -13,20 +13,21 @@ struct AlternateSums {
     static constexpr int kSteps = plan.mmas_per_stage();
     float re[plan.block_n / 2], im[plan.block_n / 2];
 
-    __device__ __forceinline__ void run(const WgmmaArguments& args, uint32 told, Ring<plan>& ring,
-                                        const RowReader<plan>& reader, int steps, int lane,
-                                        int warpgroup) {
+    __device__ __forceinline__ void run(const WgmmaArguments& args, uint32 work_slot,
+                                        Ring<plan>& ring, const RowReader<plan>& reader, int steps,
+                                        int lane, int warpgroup) {
         float slice[plan.block_n / 2];
         clear(re);
         clear(im);
         clear(slice);
-        const Moves<plan> moves(args, told, steps);
-        const bool whole = plan.boxes() == 1 || steps == 0 || steps_of_last(args, told) == kSteps;
+        const AccumulatorSpill<plan> spill(args, work_slot, steps);
+        const bool whole =
+            plan.boxes() == 1 || steps == 0 || steps_of_last(args, work_slot) == kSteps;
         // Totals move between the parts, where the other warpgroup's turn is longest to come.
         for (int left = steps; left > !whole;) {
             mbarrier_wait(ring.full(), ring.parity);
             promote<kSteps>(slice, ring, 0, reader, lane, warpgroup,
-                            [&] { moves.after(args, --left, re, im); });
+                            [&] { spill.after_k_tile(args, --left, re, im); });
             if (lane == 0) mbarrier_arrive(ring.empty());
             add(im, slice);
             ring.advance();
@@ -35,7 +36,7 @@ struct AlternateSums {
             if (whole) return;
             mbarrier_wait(ring.full(), ring.parity);
             const int last =
-                steps_of_last(args, told);  // again: there was no register to keep it in
+                steps_of_last(args, work_slot);  // again: there was no register to keep it in
 #pragma unroll 1
             for (int i = 0; i < last; ++i) {
                 promote<1>(slice, ring, i, reader, lane, warpgroup, [] {});
@@ -46,9 +47,10 @@ struct AlternateSums {
         }
     }
 
-    // How many steps of the last stage of what is told are of the operands' k.
-    static __device__ __forceinline__ int steps_of_last(const WgmmaArguments& args, uint32 told) {
-        const WgmmaTile tile = read_work(told).tile;
+    // How many steps of the last stage of the work in the slot are of the operands' k.
+    static __device__ __forceinline__ int steps_of_last(const WgmmaArguments& args,
+                                                        uint32 work_slot) {
+        const WgmmaTile tile = read_work(work_slot).tile;
         const int k = args.k - (tile.first_k_tile + tile.num_k_tiles - 1) * plan.block_k;
         return min(kSteps, (k + plan.mma_k() - 1) / plan.mma_k());
     }
