@@ -140,13 +140,13 @@ struct SecondHalf {
 
 // Sends it off part by part.
 template <WgmmaPlan plan>
-struct Leave {
+struct StoreDeferred {
     const WgmmaArguments& args;
     const TensorMap& out_map;
     const SecondHalf<plan>& late;
     uint32 base;
     template <int i, int parts>
-    __device__ __forceinline__ void part() const {
+    __device__ __forceinline__ void run() const {
         constexpr int half = SecondHalf<plan>::kFirst;
         stage_part<plan, half + half * i / parts, half + half*(i + 1) / parts, half>(
             args, out_map, late.tile, base, late.re, late.im);

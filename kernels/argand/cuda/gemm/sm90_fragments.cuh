@@ -14,7 +14,7 @@
 
 // The registers of one instruction's rows: by term, complex part, and the instruction's four slots.
 template <WgmmaPlan plan>
-struct RowFragment {
+struct XFragment {
     uint32 re[plan.register_terms()][4];
     uint32 im[plan.register_terms()][4];
 };
@@ -38,10 +38,10 @@ __device__ __forceinline__ int fragment_row(int lane, int half) {
 // neighbouring k, or, planar, this lane's line of the four 8 x 16-byte matrices that ldmatrix
 // reads.
 template <WgmmaPlan plan>
-struct RowReader {
+struct XTileReader {
     uint32 at[2];
 
-    __device__ __forceinline__ RowReader(int warpgroup, int warp, int lane) {
+    __device__ __forceinline__ XTileReader(int warpgroup, int warp, int lane) {
         const int t = lane % 4, row0 = warpgroup * kWgmmaM + warp * 16;
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
@@ -67,7 +67,7 @@ struct RowReader {
     }
 };
 
-__device__ __forceinline__ float4 read_four(uint32 address) {
+__device__ __forceinline__ float4 load_x_16(uint32 address) {
     float4 x;
     asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
                  : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
@@ -75,13 +75,13 @@ __device__ __forceinline__ float4 read_four(uint32 address) {
     return x;
 }
 
-__device__ __forceinline__ uint2 read_two(uint32 address) {
+__device__ __forceinline__ uint2 load_x_8(uint32 address) {
     uint2 x;
     asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(x.x), "=r"(x.y) : "r"(address));
     return x;
 }
 
-__device__ __forceinline__ void read_matrices(uint32 (&x)[4], uint32 address) {
+__device__ __forceinline__ void ldmatrix_x4(uint32 (&x)[4], uint32 address) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
                  : "r"(address)
@@ -90,16 +90,16 @@ __device__ __forceinline__ void read_matrices(uint32 (&x)[4], uint32 address) {
 
 // Reads what a lane needs for one instruction: `count` complex numbers of each half, by k.
 template <WgmmaPlan plan>
-struct RawRows {
+struct XElements {
     static constexpr int kCount = plan.operand == Operand::tf32 ? 2 : 4;
     static constexpr bool kHalf = plan.storage == Storage::half;
     float2 x[kHalf ? 1 : 2][kHalf ? 1 : kCount];
     uint32 halves[kHalf ? 2 : 1][kHalf ? kCount : 1];
 
     // `tile` is the stage's row operand, k the first of this instruction within the stage.
-    __device__ __forceinline__ void read(const RowReader<plan>& reader, uint32 tile, int k) {
+    __device__ __forceinline__ void load(const XTileReader<plan>& reader, uint32 tile, int k) {
         if constexpr (plan.x_k_major) {
-            const uint32 line_block =
+            const uint32 swizzle_block =
                 k / plan.x_swizzle_elements() * plan.block_m() * kSwizzleBytes;
             const int chunk = k % plan.x_swizzle_elements() * plan.x_element_bytes() >> 4;
 #pragma unroll
@@ -107,13 +107,13 @@ struct RawRows {
 #pragma unroll
                 for (int j = 0; j < kCount / 2; ++j) {
                     if constexpr (kHalf) {
-                        const uint2 v =
-                            read_two(tile + line_block + (reader.at[half] ^ (chunk + 2 * j) << 4));
+                        const uint2 v = load_x_8(tile + swizzle_block +
+                                                 (reader.at[half] ^ (chunk + 2 * j) << 4));
                         halves[half][2 * j] = v.x;
                         halves[half][2 * j + 1] = v.y;
                     } else {
-                        const float4 v =
-                            read_four(tile + line_block + (reader.at[half] ^ (chunk + 4 * j) << 4));
+                        const float4 v = load_x_16(tile + swizzle_block +
+                                                   (reader.at[half] ^ (chunk + 4 * j) << 4));
                         x[half][2 * j] = {v.x, v.y};
                         x[half][2 * j + 1] = {v.z, v.w};
                     }
@@ -123,11 +123,11 @@ struct RawRows {
             for (int j = 0; j < kCount; ++j) {
                 const uint32 from = tile + reader.at[j % 2] + (k + 8 * (j / 2)) * kSwizzleBytes;
                 if constexpr (kHalf) {
-                    const uint2 v = read_two(from);
+                    const uint2 v = load_x_8(from);
                     halves[0][j] = v.x;
                     halves[1][j] = v.y;
                 } else {
-                    const float4 v = read_four(from);
+                    const float4 v = load_x_16(from);
                     x[0][j] = {v.x, v.y};
                     x[1][j] = {v.z, v.w};
                 }
@@ -138,8 +138,8 @@ struct RawRows {
 
 // Rounds and splits. Slot h + 2 j of a fragment is the lane's half h, its j-th k.
 template <WgmmaPlan plan>
-__device__ __forceinline__ void make_fragment(const RawRows<plan>& raw,
-                                              RowFragment<plan>& fragment) {
+__device__ __forceinline__ void convert_fragment(const XElements<plan>& raw,
+                                                 XFragment<plan>& fragment) {
 #pragma unroll
     for (int half = 0; half < 2; ++half)
 #pragma unroll
@@ -169,22 +169,22 @@ __device__ __forceinline__ void make_fragment(const RawRows<plan>& raw,
 
 // The fragment of one instruction, k (within the stage) being its first.
 template <WgmmaPlan plan>
-__device__ __forceinline__ void read_fragment(const RowReader<plan>& reader, uint32 tile, int k,
-                                              RowFragment<plan>& fragment) {
+__device__ __forceinline__ void load_fragment(const XTileReader<plan>& reader, uint32 tile, int k,
+                                              XFragment<plan>& fragment) {
     if constexpr (plan.storage == Storage::planar) {
 #pragma unroll
         for (int term = 0; term < plan.register_terms(); ++term) {
-            const int step = k / plan.mma_k(), box = step / plan.mmas_per_box();
+            const int mma = k / plan.mma_k(), box = mma / plan.mmas_per_box();
             const int inside =
-                step % plan.mmas_per_box() * plan.mma_k_bytes() + term * plan.term_bytes();
+                mma % plan.mmas_per_box() * plan.mma_k_bytes() + term * plan.term_bytes();
             const uint32 at =
                 tile + box * plan.planes() * plan.x_plane_bytes() + (reader.at[0] ^ inside);
-            read_matrices(fragment.re[term], at);
-            read_matrices(fragment.im[term], at + plan.x_plane_bytes());
+            ldmatrix_x4(fragment.re[term], at);
+            ldmatrix_x4(fragment.im[term], at + plan.x_plane_bytes());
         }
     } else {
-        RawRows<plan> raw;
-        raw.read(reader, tile, k);
-        make_fragment<plan>(raw, fragment);
+        XElements<plan> raw;
+        raw.load(reader, tile, k);
+        convert_fragment<plan>(raw, fragment);
     }
 }

@@ -28,19 +28,20 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
     // From the thread's number, whenever it is wanted: there is no register to keep it in.
     const int warpgroup = threadIdx.x / kWarpgroupThreads;
     const int warp = threadIdx.x / kWarp % 4, lane = threadIdx.x % kWarp;
-    const RowReader<plan> reader(warpgroup, warp, lane);
+    const XTileReader<plan> reader(warpgroup, warp, lane);
     Ring<plan> ring(base, 0);
     if constexpr (plan.terms > 1 && plan.consumer_warpgroups == 2) {
-        if (warpgroup == 1) give_turn(1);
+        if (warpgroup == 1) ping_pong_arrive(1);
     }
-    typename Choose<(plan.terms > 1), AlternateSums<plan>, JointSums<plan>>::Type sums;
+    typename Choose<(plan.terms > 1), PromotedMainloop<plan>, JointMainloop<plan>>::Type sums;
     SecondHalf<plan> late;
     late.forget(args);
     for (uint32 turn = 0;; ++turn) {
         const int steps = wait_for_work(ring.work_slot(turn), turn);
         if (steps < 0) break;
         if constexpr (plan.overlapped_stages > 0) {
-            sums.run_behind(ring, reader, steps, lane, Leave<plan>{args, out_map, late, base});
+            sums.run_overlapped(ring, reader, steps, lane,
+                                StoreDeferred<plan>{args, out_map, late, base});
         } else {
             sums.run(args, ring.work_slot(turn), ring, reader, steps, lane, warpgroup);
         }
@@ -73,7 +74,7 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
         }
     }
     if constexpr (plan.overlapped_stages > 0) {
-        Leave<plan>{args, out_map, late, base}.template part<0, 1>();
+        StoreDeferred<plan>{args, out_map, late, base}.template run<0, 1>();
     }
     // Shared memory must outlive what is still read from it.
     if (plan.tma_epilogue && lane == 0) tma_store_wait_read<0>();
