@@ -1,34 +1,35 @@
 // Results stored through shared memory.
 #pragma once
 #include "sm90_epilogue.cuh"
-#include "sm90_mainloop.cuh"
 
 // The same through shared memory: boxes of 16 rows x 16 columns, written without bank conflicts and
-// sent off by the copy engine while the next tile is multiplied. `staging` is this warp's two
+// sent off by the copy engine while the next tile is multiplied. `boxes` is this warp's two
 // boxes. Of the tile's boxes those from `first_box` to `end_box` leave; the sums begin with those
 // of `from_box`. `plain` says that they are the results, or that alpha is in them already.
-template <WgmmaPlan plan, bool plain, int first_box, int end_box, int from_box, int kCount>
-__device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const TensorMap& out_map,
-                                           const WgmmaTile& tile, int row0, int lane,
-                                           uint32 staging, const float (&re)[kCount],
-                                           const float (&im)[kCount]) {
+template <WgmmaPlan plan, bool only_descale, int first_box, int end_box, int from_box, int kCount>
+__device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const TensorMap& out_map,
+                                               const WgmmaTile& tile, int row0, int lane,
+                                               uint32 boxes, const float (&re)[kCount],
+                                               const float (&im)[kCount]) {
     // Products may be under way where there is a head: then no branches, but predicates. (The same
     // in all lanes, and known to be: else what they tell each other has a second code.)
     if (plan.overlapped_stages == 0 && __shfl_sync(~0u, int(row0 >= args.m), 0)) return;
     const int product = tile.batch + tile.slice * args.batches;
     const int rows[2] = {fragment_row<plan>(lane, 0), fragment_row<plan>(lane, 1)};
     const int64 c_row0 = int64(tile.batch) * args.c_stride_batch + row0 * args.c_stride_m;
-    const ColumnScales<plan> scales(args, tile, lane);
-    float2 x_unscale[2];
+    const ColumnDescales<plan> descales(args, tile, lane);
+    float2 x_descale[2];
     if constexpr (plan.scaled) {
-        const float2* unscale = args.x_descale + (args.x_batched ? int64(tile.batch) * args.m : 0);
+        const float2* x_descales =
+            args.x_descale + (args.x_batched ? int64(tile.batch) * args.m : 0);
 #pragma unroll
-        for (int h = 0; h < 2; ++h) x_unscale[h] = __ldg(unscale + min(row0 + rows[h], args.m - 1));
+        for (int h = 0; h < 2; ++h)
+            x_descale[h] = __ldg(x_descales + min(row0 + rows[h], args.m - 1));
     }
 #pragma unroll
     for (int box = first_box; box < end_box; ++box) {
         const int column0 = tile.n0 + box * kStoreBoxSide;
-        const uint32 target = staging + box % 2 * kStoreBoxBytes;
+        const uint32 target = boxes + box % 2 * kStoreBoxBytes;
         // The box before the last has left its place.
         tma_store_wait_read<1>();
         __syncwarp();
@@ -38,12 +39,13 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
                 const int column = min(column0 + 8 * j + 2 * (lane % 4) + e, args.n - 1);
-                const float2 unscale = scales.of(box * kStoreBoxSide + 8 * j, 2 * (lane % 4) + e);
+                const float2 y_descale =
+                    descales.at(box * kStoreBoxSide + 8 * j, 2 * (lane % 4) + e);
 #pragma unroll
                 for (int h = 0; h < 2; ++h) {
                     const int at = 4 * (2 * (box - from_box) + j) + 2 * h + e;
-                    const float2 x = scaled_back<plan>({re[at], im[at]}, x_unscale[h], unscale);
-                    if constexpr (plain) {
+                    const float2 x = descale<plan>({re[at], im[at]}, x_descale[h], y_descale);
+                    if constexpr (only_descale) {
                         z[h][e] = x;
                     } else {
                         const int row = min(rows[h], args.m - 1 - row0);
@@ -57,10 +59,10 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
                 // Rows h of column 2 t + e; eight lanes of neighbouring rows fill half a line.
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
-                    const int h = i / 2, e = i % 2, line = 8 * j + 2 * (lane % 4) + e;
-                    const int chunk = rows[h] / 2 ^ (line & 7);
+                    const int h = i / 2, e = i % 2, row = 8 * j + 2 * (lane % 4) + e;
+                    const int chunk = rows[h] / 2 ^ (row & 7);
                     asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(
-                                     target + line * kSwizzleBytes + chunk * 16 + rows[h] % 2 * 8),
+                                     target + row * kSwizzleBytes + chunk * 16 + rows[h] % 2 * 8),
                                  "f"(z[h][e].x), "f"(z[h][e].y)
                                  : "memory");
                 }
@@ -70,12 +72,12 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
             for (int i = 0; i < 2; ++i) {
                 // Two neighbours along the contiguous axis: rows (rows_fast) of column 2 t + i, or
                 // columns of row i.
-                const int line = plan.out_m_major ? 8 * j + 2 * (lane % 4) + i : rows[i];
+                const int row = plan.out_m_major ? 8 * j + 2 * (lane % 4) + i : rows[i];
                 const int chunk = plan.out_m_major ? lane / 4 : 4 * j + lane % 4;
                 const float2 first = z[plan.out_m_major ? 0 : i][plan.out_m_major ? i : 0];
                 const float2 second = z[plan.out_m_major ? 1 : i][plan.out_m_major ? i : 1];
                 asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(
-                                 target + line * kSwizzleBytes + ((chunk ^ (line & 7)) << 4)),
+                                 target + row * kSwizzleBytes + ((chunk ^ (row & 7)) << 4)),
                              "f"(first.x), "f"(first.y), "f"(second.x), "f"(second.y)
                              : "memory");
             }
@@ -90,50 +92,54 @@ __device__ __forceinline__ void stage_rows(const WgmmaArguments& args, const Ten
 }
 
 template <WgmmaPlan plan>
-constexpr int kBoxes = plan.block_n / kStoreBoxSide;
+constexpr int kStoreBoxes = plan.block_n / kStoreBoxSide;
 
 // Sends off some of a tile's boxes; the sums begin with those of box `from`.
-template <WgmmaPlan plan, int first, int end, int from, int kCount>
-__device__ __forceinline__ void stage_part(const WgmmaArguments& args, const TensorMap& out_map,
-                                           const WgmmaTile& tile, uint32 base,
-                                           const float (&re)[kCount], const float (&im)[kCount]) {
+template <WgmmaPlan plan, int first_box, int end_box, int from_box, int kCount>
+__device__ __forceinline__ void tma_store_boxes(const WgmmaArguments& args,
+                                                const TensorMap& out_map, const WgmmaTile& tile,
+                                                uint32 base, const float (&re)[kCount],
+                                                const float (&im)[kCount]) {
     const int thread = thread_index(), warp = thread / kWarp;
-    const uint32 staging =
+    const uint32 boxes =
         opaque(base) + plan.stages * plan.stage_bytes() + warp * 2 * kStoreBoxBytes;
     const int row0 = tile.m0 + warp * 16, lane = thread % kWarp;
-    if (plan.overlapped_stages > 0 || is_plain(args)) {
-        stage_rows<plan, true, first, end, from>(args, out_map, tile, row0, lane, staging, re, im);
+    if (plan.overlapped_stages > 0 || only_descales(args)) {
+        tma_store_rows<plan, true, first_box, end_box, from_box>(args, out_map, tile, row0, lane,
+                                                                 boxes, re, im);
     } else {
-        stage_rows<plan, false, first, end, from>(args, out_map, tile, row0, lane, staging, re, im);
+        tma_store_rows<plan, false, first_box, end_box, from_box>(args, out_map, tile, row0, lane,
+                                                                  boxes, re, im);
     }
 }
 
 // The second half of a tile's columns, which leaves while the next tile is begun.
 template <WgmmaPlan plan>
-struct SecondHalf {
-    static constexpr int kHalf = plan.block_n / 4, kFirst = kBoxes<plan> / 2;
+struct DeferredColumns {
+    static constexpr int kRegisters = plan.block_n / 4, kFirstBox = kStoreBoxes<plan> / 2;
     WgmmaTile tile;
-    float re[kHalf], im[kHalf];
+    float re[kRegisters], im[kRegisters];
 
     // Nothing of a tile: none of it is inside. Without values of its own it would keep the
     // registers of those before.
-    __device__ __forceinline__ void forget(const WgmmaArguments& args) {
+    __device__ __forceinline__ void clear_tile(const WgmmaArguments& args) {
         tile = {0, 0, args.m, 0, 0, 0};
-        clear(re);
-        clear(im);
+#pragma unroll
+        for (int i = 0; i < kRegisters; ++i) re[i] = im[i] = 0.0f;
     }
 
     // Multiplies a tile's sums by alpha, which is real, and takes the second half of them.
-    __device__ __forceinline__ void take(const WgmmaArguments& args, const WgmmaTile& from,
-                                         float (&all_re)[2 * kHalf], float (&all_im)[2 * kHalf]) {
-        tile = {from.batch + from.slice * args.batches, 0, from.m0, from.n0, 0, 0};
+    __device__ __forceinline__ void defer(const WgmmaArguments& args, const WgmmaTile& source,
+                                          float (&all_re)[2 * kRegisters],
+                                          float (&all_im)[2 * kRegisters]) {
+        tile = {source.batch + source.slice * args.batches, 0, source.m0, source.n0, 0, 0};
         const float scale = args.alpha_re, flipped = args.conjugate_result ? -scale : scale;
 #pragma unroll
-        for (int i = 0; i < kHalf; ++i) {
+        for (int i = 0; i < kRegisters; ++i) {
             all_re[i] *= scale;
             all_im[i] *= flipped;
-            re[i] = all_re[kHalf + i] * scale;
-            im[i] = all_im[kHalf + i] * flipped;
+            re[i] = all_re[kRegisters + i] * scale;
+            im[i] = all_im[kRegisters + i] * flipped;
         }
     }
 };
@@ -143,12 +149,14 @@ template <WgmmaPlan plan>
 struct StoreDeferred {
     const WgmmaArguments& args;
     const TensorMap& out_map;
-    const SecondHalf<plan>& late;
+    const DeferredColumns<plan>& deferred;
     uint32 base;
     template <int i, int parts>
     __device__ __forceinline__ void run() const {
-        constexpr int half = SecondHalf<plan>::kFirst;
-        stage_part<plan, half + half * i / parts, half + half*(i + 1) / parts, half>(
-            args, out_map, late.tile, base, late.re, late.im);
+        constexpr int kFirst = DeferredColumns<plan>::kFirstBox;
+        constexpr int kBegin = kFirst + kFirst * i / parts;
+        constexpr int kEnd = kFirst + kFirst * (i + 1) / parts;
+        tma_store_boxes<plan, kBegin, kEnd, kFirst>(args, out_map, deferred.tile, base, deferred.re,
+                                                    deferred.im);
     }
 };

@@ -13,11 +13,11 @@
 #include "sm90_promoted_mainloop.cuh"
 
 template <bool condition, typename Then, typename Else>
-struct Choose {
+struct Conditional {
     using Type = Then;
 };
 template <typename Then, typename Else>
-struct Choose<false, Then, Else> {
+struct Conditional<false, Then, Else> {
     using Type = Else;
 };
 
@@ -33,48 +33,53 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
     if constexpr (plan.terms > 1 && plan.consumer_warpgroups == 2) {
         if (warpgroup == 1) ping_pong_arrive(1);
     }
-    typename Choose<(plan.terms > 1), PromotedMainloop<plan>, JointMainloop<plan>>::Type sums;
-    SecondHalf<plan> late;
-    late.forget(args);
-    for (uint32 turn = 0;; ++turn) {
-        const int steps = wait_for_work(ring.work_slot(turn), turn);
-        if (steps < 0) break;
+    typename Conditional<(plan.terms > 1), PromotedMainloop<plan>, JointMainloop<plan>>::Type
+        mainloop;
+    DeferredColumns<plan> deferred;
+    deferred.clear_tile(args);
+    for (uint32 work_index = 0;; ++work_index) {
+        const int num_k_tiles = wait_for_work(ring.work_slot(work_index), work_index);
+        if (num_k_tiles < 0) break;
         if constexpr (plan.overlapped_stages > 0) {
-            sums.run_overlapped(ring, reader, steps, lane,
-                                StoreDeferred<plan>{args, out_map, late, base});
+            mainloop.run_overlapped(ring, reader, num_k_tiles, lane,
+                                    StoreDeferred<plan>{args, out_map, deferred, base});
         } else {
-            sums.run(args, ring.work_slot(turn), ring, reader, steps, lane, warpgroup);
+            mainloop.run(args, ring.work_slot(work_index), ring, reader, num_k_tiles, lane,
+                         warpgroup);
         }
-        const int thread = thread_index(), last_warp = thread / kWarp;
-        const WgmmaWork work = read_work(ring.work_slot(opaque(turn)));
+        const int thread = thread_index(), warp_index = thread / kWarp;
+        const WgmmaWork work = read_work(ring.work_slot(opaque(work_index)));
         // Each for itself: meeting before makes the assembler spill.
-        mbarrier_arrive(ring.work_slot(opaque(turn)) + kWorkEmpty);
+        mbarrier_arrive(ring.work_slot(opaque(work_index)) + kWorkEmpty);
         if (work.stores_partial) {
-            store_partials<plan>(args, work.tile, thread, sums.re, sums.im);
-            late.forget(args);
+            store_partials<plan>(args, work.tile, thread, mainloop.re, mainloop.im);
+            deferred.clear_tile(args);
             continue;
         }
         const WgmmaTile& tile = work.tile;
         if (accumulators_spill<plan>(tile.num_k_tiles)) {
-            add_from_memory<plan>(args, accumulator_memory<plan>(args, work), sums.re, sums.im);
+            add_from_memory<plan>(args, accumulator_memory<plan>(args, work), mainloop.re,
+                                  mainloop.im);
             // Other threads' results go where a thread's sums were, maybe by the copy engine. (A
             // barrier of the warp makes the assembler spill.)
             if constexpr (plan.tma_epilogue) asm volatile("fence.proxy.async.global;" ::: "memory");
             sync_warpgroup(thread_index() / kWarpgroupThreads);
         }
-        reduce_partials<plan>(args, work, thread, sums.re, sums.im);
-        const int row0 = tile.m0 + last_warp * 16;
+        reduce_partials<plan>(args, work, thread, mainloop.re, mainloop.im);
+        const int row0 = tile.m0 + warp_index * 16;
         if constexpr (plan.overlapped_stages > 0) {
-            late.take(args, tile, sums.re, sums.im);
-            stage_part<plan, 0, kBoxes<plan> / 2, 0>(args, out_map, tile, base, sums.re, sums.im);
+            deferred.defer(args, tile, mainloop.re, mainloop.im);
+            tma_store_boxes<plan, 0, kStoreBoxes<plan> / 2, 0>(args, out_map, tile, base,
+                                                               mainloop.re, mainloop.im);
         } else if constexpr (plan.tma_epilogue) {
-            stage_part<plan, 0, kBoxes<plan>, 0>(args, out_map, tile, base, sums.re, sums.im);
+            tma_store_boxes<plan, 0, kStoreBoxes<plan>, 0>(args, out_map, tile, base, mainloop.re,
+                                                           mainloop.im);
         } else {
-            store_rows<plan>(args, tile, row0, thread % kWarp, sums.re, sums.im);
+            store_rows<plan>(args, tile, row0, thread % kWarp, mainloop.re, mainloop.im);
         }
     }
     if constexpr (plan.overlapped_stages > 0) {
-        StoreDeferred<plan>{args, out_map, late, base}.template run<0, 1>();
+        StoreDeferred<plan>{args, out_map, deferred, base}.template run<0, 1>();
     }
     // Shared memory must outlive what is still read from it.
     if (plan.tma_epilogue && lane == 0) tma_store_wait_read<0>();
@@ -109,7 +114,7 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
                           kWarpgroupThreads * plan.consumer_warpgroups);
         }
         mbarrier_init_fence();
-        if constexpr (plan.fused_pack) tell_loading(ring.producer_position(), 0);
+        if constexpr (plan.fused_pack) publish_producer_position(ring.producer_position(), 0);
         prefetch_tensor_map(x_map);
         prefetch_tensor_map(y_map);
         if constexpr (plan.tma_epilogue) prefetch_tensor_map(out_map);
@@ -122,9 +127,9 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
         if (threadIdx.x % kWarpgroupThreads == 0) produce<plan>(x_map, y_map, args, base);
         if constexpr (plan.fused_pack) {
             if (threadIdx.x % kWarpgroupThreads < kWarp) {
-                leave_counters<plan>(args);
+                reset_pack_counts<plan>(args);
             } else {
-                pack_aside<plan>(args, Ring<plan>(base, 0).producer_position());
+                run_fused_pack<plan>(args, Ring<plan>(base, 0).producer_position());
             }
         }
     } else {

@@ -6,12 +6,12 @@
 
 // Asks for an operand's planes of a stage, whose k begins at `k`.
 template <WgmmaPlan plan, int plane_bytes>
-__device__ __forceinline__ void copy_planes(uint32 to, const TensorMap& map, uint32 full, int k,
-                                            int line, int batch) {
+__device__ __forceinline__ void load_planes(uint32 target, const TensorMap& map, uint32 mbarrier,
+                                            int k, int row, int batch) {
 #pragma unroll
     for (int i = 0; i < plan.boxes(); ++i) {
-        tma_load(to + i * plan.planes() * plane_bytes, map, full,
-                 (k + i * plan.mmas_per_box() * plan.mma_k()) * plan.terms, line, 0, batch);
+        tma_load(target + i * plan.planes() * plane_bytes, map, mbarrier,
+                 (k + i * plan.mmas_per_box() * plan.mma_k()) * plan.terms, row, 0, batch);
     }
 }
 
@@ -21,31 +21,31 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
                                         const WgmmaArguments& args, uint32 base) {
     Ring<plan> ring(base, 1);
     WgmmaWork work;
-    const uint32 paced =
+    const uint32 throttled =
         args.throttle_interval > 0 ? args.data_parallel_tiles / gridDim.x : 0;  // turns
     bool waits = true;
-    for (uint32 turn = 0;; ++turn) {
-        const bool more = schedule_work<plan>(args, turn, work);
-        publish_work(ring.work_slot(turn), turn, work, more);
+    for (uint32 work_index = 0;; ++work_index) {
+        const bool more = schedule_work<plan>(args, work_index, work);
+        publish_work(ring.work_slot(work_index), work_index, work, more);
         if (!more) break;
         const WgmmaTile& tile = work.tile;
         const int x_batch = args.x_batched ? tile.batch : 0;
         const int y_batch = args.y_batched ? tile.batch : 0;
-        const uint32 strip = y_batch * Strips<plan>(args).a_product + tile.n0 / plan.block_n;
-        int packed = -1;  // the chunk of k that is known to be
+        const uint32 panel = y_batch * Panels<plan>(args).per_product + tile.n0 / plan.block_n;
+        int packed_chunk = -1;  // the chunk of k that is known to be
         if constexpr (plan.fused_pack) {
-            tell_loading(
-                ring.producer_position(),
-                turn * Strips<plan>(args).chunks + tile.first_k_tile * plan.block_k / kAsideDepth);
+            publish_producer_position(ring.producer_position(),
+                                      work_index * Panels<plan>(args).chunks +
+                                          tile.first_k_tile * plan.block_k / kPackChunkK);
         }
-        for (int step = 0; step < tile.num_k_tiles; ++step) {
-            const int k = (tile.first_k_tile + step) * plan.block_k;
-            if (turn < paced)
-                waits = throttle_producer(args, turn * tile.num_k_tiles + step, waits);
+        for (int k_tile = 0; k_tile < tile.num_k_tiles; ++k_tile) {
+            const int k = (tile.first_k_tile + k_tile) * plan.block_k;
+            if (work_index < throttled)
+                waits = throttle_producer(args, work_index * tile.num_k_tiles + k_tile, waits);
             mbarrier_wait(ring.empty(), ring.parity);
             mbarrier_arrive_expect_tx(ring.full(), plan.stage_bytes());
             if constexpr (plan.storage == Storage::planar) {
-                copy_planes<plan, plan.x_plane_bytes()>(ring.x_tile(), x_map, ring.full(), k,
+                load_planes<plan, plan.x_plane_bytes()>(ring.x_tile(), x_map, ring.full(), k,
                                                         tile.m0, x_batch);
             } else if constexpr (plan.x_k_major) {
 #pragma unroll
@@ -61,18 +61,20 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
                 }
             }
             if constexpr (plan.fused_pack) {
-                if (k / kAsideDepth != packed) {
-                    packed = k / kAsideDepth;
-                    tell_loading(ring.producer_position(),
-                                 turn * Strips<plan>(args).chunks + packed);
-                    wait_for_planes<plan>(args, strip, packed);
+                if (k / kPackChunkK != packed_chunk) {
+                    packed_chunk = k / kPackChunkK;
+                    publish_producer_position(
+                        ring.producer_position(),
+                        work_index * Panels<plan>(args).chunks + packed_chunk);
+                    wait_for_packed<plan>(args, panel, packed_chunk);
                 }
             }
-            copy_planes<plan, plan.y_plane_bytes()>(ring.y_tile(), y_map, ring.full(), k, tile.n0,
+            load_planes<plan, plan.y_plane_bytes()>(ring.y_tile(), y_map, ring.full(), k, tile.n0,
                                                     y_batch);
             ring.advance();
         }
     }
-    if constexpr (plan.fused_pack) tell_loading(ring.producer_position(), kNoMoreChunks);
-    if (paced > 0) reset_throttle(args);
+    if constexpr (plan.fused_pack)
+        publish_producer_position(ring.producer_position(), kProducerDone);
+    if (throttled > 0) reset_throttle(args);
 }
