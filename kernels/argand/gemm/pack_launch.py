@@ -135,10 +135,10 @@ class PackLaunch:
             self.nbytes = unscale + (_aligned(8 * batches * x.rows) if scaled[i] else 0)
             blocks.append(count * plan.strip_blocks(pitch))
             numbers = {
-                "x": 0, "planes": 0, "largest": 0, "arrived": 0, "unscale": 0,
-                "line_stride": x.row_stride, "k_stride": x.column_stride,
-                "batch_stride": x.batch_stride, "lines": x.rows, "k": x.columns, "pitch": pitch,
-                "wait": wait, "flip": source.flip,
+                "x": 0, "planes": 0, "row_absmax": 0, "panel_counters": 0, "descale": 0,
+                "row_stride": x.row_stride, "k_stride": x.column_stride,
+                "batch_stride": x.batch_stride, "rows": x.rows, "k": x.columns, "pitch": pitch,
+                "exchange_absmax": wait, "conjugate": source.flip,
             }  # fmt: skip
             values |= {f"{name}_{i}": numbers[name] for _, name in PACK_SOURCE}
         kernel = nvrtc.load(
@@ -168,7 +168,7 @@ class PackLaunch:
         if self._scan is not None:
             largest = self._scan(addresses)
             for i, place in enumerate(self._scan.places(largest)):
-                members[f"largest_{i}"] = place
+                members[f"row_absmax_{i}"] = place
         self.kernel(members)
 
     def addresses(self, sources: Sequence[Base]) -> dict[str, Address]:
@@ -178,10 +178,10 @@ class PackLaunch:
             found[f"x_{i}"] = Address(source)
             found[f"planes_{i}"] = Address(Base.MEMORY, place.planes)
             if place.unscale is not None:
-                found[f"unscale_{i}"] = Address(Base.MEMORY, place.unscale)
+                found[f"descale_{i}"] = Address(Base.MEMORY, place.unscale)
             if place.counters is not None:
-                found[f"arrived_{i}"] = Address(Base.ZEROS, place.counters[0])
-                found[f"largest_{i}"] = Address(Base.ZEROS, place.counters[1])
+                found[f"panel_counters_{i}"] = Address(Base.ZEROS, place.counters[0])
+                found[f"row_absmax_{i}"] = Address(Base.ZEROS, place.counters[1])
         return found
 
     @property

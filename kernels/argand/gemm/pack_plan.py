@@ -84,9 +84,9 @@ def can_wait(plan: PackPlan, pitch: int, cores: int) -> bool:
 
 PACK_SOURCE: tuple[tuple[str, str], ...] = (
     ("const void*", "x"), ("void*", "planes"),
-    ("uint32*", "largest"), ("uint2*", "arrived"), ("float2*", "unscale"),
-    ("int64", "line_stride"), ("int64", "k_stride"), ("int64", "batch_stride"),
-    *(("int", name) for name in ("lines", "k", "pitch", "wait", "flip")),
+    ("uint32*", "row_absmax"), ("uint2*", "panel_counters"), ("float2*", "descale"),
+    ("int64", "row_stride"), ("int64", "k_stride"), ("int64", "batch_stride"),
+    *(("int", name) for name in ("rows", "k", "pitch", "exchange_absmax", "conjugate")),
 )  # fmt: skip
 """Of one source, in order: PackArguments of gemm/pack_kernel.cuh."""
 
@@ -112,7 +112,7 @@ def pack_source(precision: Precision, plans: Sequence[PackPlan]) -> str:
     sources = " ".join(f"PackArguments source_{i};" for i in range(len(plans)))
     second = (
         "    if (blockIdx.x >= args.first_blocks) {\n"
-        "        pack_planes<kPlan1>(args.source_1, args.first_blocks, tile, found);\n"
+        "        pack_planes<kPlan1>(args.source_1, args.first_blocks, tile, row_absmax);\n"
         "        return;\n"
         "    }\n"
     )
@@ -123,10 +123,10 @@ def pack_source(precision: Precision, plans: Sequence[PackPlan]) -> str:
         f"{constants}"
         f'extern "C" __global__ void __launch_bounds__({THREADS}, {blocks})\n'
         f"{pack_kernel_name(precision, plans)}(const __grid_constant__ Arguments args) {{\n"
-        "    __shared__ float2 tile[kPackTile];\n"
-        "    __shared__ uint32 found[kMostPackLines];\n"
+        "    __shared__ float2 tile[kPackSharedElements];\n"
+        "    __shared__ uint32 row_absmax[kMaxPackRows];\n"
         f"{second if len(plans) > 1 else ''}"
-        "    pack_planes<kPlan0>(args.source_0, 0, tile, found);\n"
+        "    pack_planes<kPlan0>(args.source_0, 0, tile, row_absmax);\n"
         "}\n"
     )
 
@@ -135,9 +135,9 @@ def _members(precision: Precision, plan: PackPlan) -> str:
     fields = precision_fields(precision) | {
         "scaled": str(scales(precision, plan)).lower(),
         "half_source": str(plan.half_source).lower(),
-        "k_fast": str(plan.k_fast).lower(),
+        "k_major": str(plan.k_fast).lower(),
         "vector": plan.vector,
-        "lines": plan.lines,
+        "rows": plan.lines,
     }
     return ", ".join(f".{name} = {value}" for name, value in fields.items())
 

@@ -37,13 +37,13 @@ class ScanLaunch:
         batches = [batch if x.batch_stride else 1 for x in operands]
         self._lines = [n * x.rows for n, x in zip(batches, operands, strict=True)]
         sources = [_scanned(x) for x in operands]
-        blocks = [n * x["line_blocks"] for n, x in zip(batches, sources, strict=True)]
+        blocks = [n * x["row_blocks"] for n, x in zip(batches, sources, strict=True)]
         # The kernel has two places for operands; no block comes to the second of one.
         both = (*operands, *operands)[:2]
         kernel = nvrtc.load(scan_source(*map(k_fast, both)), device.target, SCAN_KERNEL)
         values = {"a_blocks": blocks[0]}
         for side, source in zip("ab", (*sources, *sources), strict=False):
-            values |= {f"{side}_x": 0, f"{side}_largest": 0}
+            values |= {f"{side}_x": 0, f"{side}_row_absmax": 0}
             values |= {f"{side}_{name}": number for name, number in source.items()}
         self._kernel = BoundKernel(kernel, sum(blocks), SCAN_THREADS, Arguments(_DTYPE, values))
 
@@ -52,7 +52,7 @@ class ScanLaunch:
         largest = cupy.empty(sum(self._lines), cupy.uint32)
         members: dict[str, int] = {}
         for side, address, place in zip("ab", addresses, self.places(largest), strict=False):
-            members |= {f"{side}_x": address, f"{side}_largest": place}
+            members |= {f"{side}_x": address, f"{side}_row_absmax": place}
         self._kernel(members)
         return largest
 

@@ -15,14 +15,14 @@ its lanes along k; else lanes lie along lines."""
 
 # ScanArguments of gemm/absmax_scan.cuh.
 SCAN_SOURCE = (
-    "lines", "k", "line_stride", "k_stride", "batch_stride", "line_blocks",
+    "rows", "k", "row_stride", "k_stride", "batch_stride", "row_blocks",
 )  # fmt: skip
 SCAN_ARGUMENTS: tuple[tuple[str, str], ...] = (
     *(
         field
         for side in "ab"
         for field in (
-            ("const float2*", f"{side}_x"), ("uint32*", f"{side}_largest"),
+            ("const float2*", f"{side}_x"), ("uint32*", f"{side}_row_absmax"),
             *(("int64", f"{side}_{name}") for name in SCAN_SOURCE),
         )
     ),
@@ -32,7 +32,7 @@ SCAN_ARGUMENTS: tuple[tuple[str, str], ...] = (
 
 def scan_source(a_k_fast: bool, b_k_fast: bool) -> str:
     """The CUDA C++ of the kernel that finds each line's largest magnitude, for scaling."""
-    looks = [f"largest_magnitudes<{str(fast).lower()}>" for fast in (a_k_fast, b_k_fast)]
+    looks = [f"find_row_absmax<{str(fast).lower()}>" for fast in (a_k_fast, b_k_fast)]
     return (
         '#include "gemm/absmax_scan.cuh"\n'
         f"{size_check('ScanArguments', SCAN_ARGUMENTS)}"

@@ -8,10 +8,10 @@ constexpr int kScanWarps = 8;  // of a block
 // line_blocks a batch, each looking at all of k.
 struct ScanSource {
     const float2* x;
-    uint32* largest;  // (batches, lines)
-    int64 lines, k;
-    int64 line_stride, k_stride, batch_stride;
-    int64 line_blocks;
+    uint32* row_absmax;  // (batches, lines)
+    int64 rows, k;
+    int64 row_stride, k_stride, batch_stride;
+    int64 row_blocks;
 };
 
 struct ScanArguments {
@@ -21,40 +21,40 @@ struct ScanArguments {
 
 // The bits of the largest finite magnitude of each line. With KFast a warp takes a line, its lanes
 // along k; else a block takes 32 lines, its lanes along the lines and its warps along k.
-template <bool KFast>
-__device__ __forceinline__ void largest_magnitudes(const ScanSource& source, int64 block) {
+template <bool KMajor>
+__device__ __forceinline__ void find_row_absmax(const ScanSource& source, int64 block) {
     const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-    const int64 batch = block / source.line_blocks, line_block = block % source.line_blocks;
+    const int64 batch = block / source.row_blocks, row_block = block % source.row_blocks;
     const float2* x = source.x + batch * source.batch_stride;
-    uint32* largest = source.largest + batch * source.lines;
-    if constexpr (KFast) {
-        const int64 line = line_block * kScanWarps + warp;
-        if (line >= source.lines) return;
-        uint32 found = 0;
+    uint32* row_absmax = source.row_absmax + batch * source.rows;
+    if constexpr (KMajor) {
+        const int64 row = row_block * kScanWarps + warp;
+        if (row >= source.rows) return;
+        uint32 absmax = 0;
 #pragma unroll 8
         for (int64 at = lane; at < source.k; at += kWarp) {
-            found = max(found,
-                        component_absmax_bits(x[line * source.line_stride + at * source.k_stride]));
+            absmax = max(absmax,
+                         component_absmax_bits(x[row * source.row_stride + at * source.k_stride]));
         }
-        found = __reduce_max_sync(0xffffffffu, found);
-        if (lane == 0) largest[line] = found;
+        absmax = __reduce_max_sync(0xffffffffu, absmax);
+        if (lane == 0) row_absmax[row] = absmax;
     } else {
-        __shared__ uint32 parts[kScanWarps][kWarp];
-        const int64 line = line_block * kWarp + lane;
-        uint32 found = 0;
-        if (line < source.lines) {
+        __shared__ uint32 warp_absmax[kScanWarps][kWarp];
+        const int64 row = row_block * kWarp + lane;
+        uint32 absmax = 0;
+        if (row < source.rows) {
 #pragma unroll 8
             for (int64 at = warp; at < source.k; at += kScanWarps) {
-                found =
-                    max(found,
-                        component_absmax_bits(x[line * source.line_stride + at * source.k_stride]));
+                absmax =
+                    max(absmax,
+                        component_absmax_bits(x[row * source.row_stride + at * source.k_stride]));
             }
         }
-        parts[warp][lane] = found;
+        warp_absmax[warp][lane] = absmax;
         __syncthreads();
-        if (warp > 0 || line >= source.lines) return;
+        if (warp > 0 || row >= source.rows) return;
 #pragma unroll
-        for (int i = 1; i < kScanWarps; ++i) found = max(found, parts[i][lane]);
-        largest[line] = found;
+        for (int i = 1; i < kScanWarps; ++i) absmax = max(absmax, warp_absmax[i][lane]);
+        row_absmax[row] = absmax;
     }
 }

@@ -10,29 +10,29 @@
 #include "device/clock.cuh"
 #include "pack_tile.cuh"
 
-constexpr long long kPatience = 1000000;  // nanoseconds of waiting
+constexpr long long kAbsmaxTimeout = 1000000;  // nanoseconds of waiting
 
 // Which tile this block packs, of a source that has the launch's blocks from `first` on.
 template <PackPlan plan>
-struct PackPlace {
-    int strip, k0, line0, lines;
-    int64 batch, base, first_line;
+struct PackPosition {
+    int panel, k0, row0, rows;
+    int64 batch, base, first_row;
 
-    __device__ __forceinline__ PackPlace(const PackArguments& args, uint32 first) {
+    __device__ __forceinline__ PackPosition(const PackArguments& args, uint32 first) {
         // Read each time: nothing of it is kept while others are waited for, as there are no
         // registers to spare.
         uint32 block;
         asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
         block -= first;
-        const int line_tiles = (args.lines + plan.lines - 1) / plan.lines;
-        const int strip_blocks = (args.pitch + plan.depth() - 1) / plan.depth();
-        strip = block / strip_blocks;
-        k0 = block % strip_blocks * plan.depth();
-        batch = strip / line_tiles;
-        line0 = strip % line_tiles * plan.lines;
-        lines = min(plan.lines, args.lines - line0);
+        const int panels_per_matrix = (args.rows + plan.rows - 1) / plan.rows;
+        const int panel_blocks = (args.pitch + plan.tile_k() - 1) / plan.tile_k();
+        panel = block / panel_blocks;
+        k0 = block % panel_blocks * plan.tile_k();
+        batch = panel / panels_per_matrix;
+        row0 = panel % panels_per_matrix * plan.rows;
+        rows = min(plan.rows, args.rows - row0);
         base = batch * args.batch_stride;
-        first_line = batch * args.lines + line0;
+        first_row = batch * args.rows + row0;
     }
 };
 
@@ -40,73 +40,77 @@ struct PackPlace {
 // then holds the lines' largest magnitudes. A block whose patience ends looks for itself, so that
 // it never depends on others being under way.
 template <PackPlan plan>
-__device__ __forceinline__ void agree(const PackArguments& args, const PackPlace<plan>& place,
-                                      uint32* found) {
-    __shared__ uint32 blocks;
-    const uint32 strip_blocks = (args.pitch + plan.depth() - 1) / plan.depth();
-    uint32* largest = args.largest + place.first_line + threadIdx.x;
-    if (threadIdx.x < place.lines) atomicMax(largest, found[threadIdx.x]);
+__device__ __forceinline__ void exchange_row_absmax(const PackArguments& args,
+                                                    const PackPosition<plan>& position,
+                                                    uint32* row_absmax) {
+    __shared__ uint32 arrived_blocks;
+    const uint32 panel_blocks = (args.pitch + plan.tile_k() - 1) / plan.tile_k();
+    uint32* global_absmax = args.row_absmax + position.first_row + threadIdx.x;
+    if (threadIdx.x < position.rows) atomicMax(global_absmax, row_absmax[threadIdx.x]);
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) {
-        uint32* arrived = &args.arrived[place.strip].x;
-        atomicAdd(arrived, 1u);
-        const long long since = nanoseconds();
+        uint32* arrivals = &args.panel_counters[position.panel].x;
+        atomicAdd(arrivals, 1u);
+        const long long start = nanoseconds();
         do {
-            asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(blocks) : "l"(arrived) : "memory");
-        } while (blocks < strip_blocks && nanoseconds() - since < kPatience);
+            asm volatile("ld.acquire.gpu.u32 %0, [%1];"
+                         : "=r"(arrived_blocks)
+                         : "l"(arrivals)
+                         : "memory");
+        } while (arrived_blocks < panel_blocks && nanoseconds() - start < kAbsmaxTimeout);
     }
     __syncthreads();
-    if (blocks < strip_blocks) {
+    if (arrived_blocks < panel_blocks) {
         PackTile<plan> tile;
 #pragma unroll 1
-        for (int k0 = 0; k0 < args.k; k0 += plan.depth()) {
-            tile.read(args, place.base, place.line0, k0);
-            look<plan>(tile, found);
+        for (int k0 = 0; k0 < args.k; k0 += plan.tile_k()) {
+            tile.load(args, position.base, position.row0, k0);
+            update_absmax<plan>(tile, row_absmax);
         }
-    } else if (threadIdx.x < place.lines) {
+    } else if (threadIdx.x < position.rows) {
         // Other blocks wrote it during this launch: not from the first-level cache.
-        found[threadIdx.x] = __ldcg(largest);
+        row_absmax[threadIdx.x] = __ldcg(global_absmax);
     }
 }
 
 // The last block of a strip to have agreed leaves zeros for the next launch. One warp.
 template <PackPlan plan>
-__device__ __forceinline__ void leave_strip(const PackArguments& args,
-                                            const PackPlace<plan>& place) {
+__device__ __forceinline__ void reset_panel(const PackArguments& args,
+                                            const PackPosition<plan>& position) {
     const int lane = threadIdx.x % kWarp;
     uint32 before = 0;
-    if (lane == 0) before = atomicAdd(&args.arrived[place.strip].y, 1u);
+    if (lane == 0) before = atomicAdd(&args.panel_counters[position.panel].y, 1u);
     before = __shfl_sync(0xffffffffu, before, 0);
-    if (before + 1 < (args.pitch + plan.depth() - 1) / plan.depth()) return;
-    for (int i = lane; i < place.lines; i += kWarp) args.largest[place.first_line + i] = 0;
-    if (lane == 0) args.arrived[place.strip] = {0, 0};
+    if (before + 1 < (args.pitch + plan.tile_k() - 1) / plan.tile_k()) return;
+    for (int i = lane; i < position.rows; i += kWarp) args.row_absmax[position.first_row + i] = 0;
+    if (lane == 0) args.panel_counters[position.panel] = {0, 0};
 }
 
 // How many k make 16 bytes of a plane, and which ones: in tf32's planes slots 0 to 3 of eight hold
 // the even k, 4 to 7 the odd (sm90_fragments.cuh).
 template <PackPlan plan>
-struct Chunk {
-    static constexpr int kCount = plan.operand == Operand::tf32 ? 4 : 8;
-    static constexpr int kStep =
-        2 * kCount;  // k of an instruction, of which all terms are side by side
+struct PlaneVector {
+    static constexpr int kElements = plan.operand == Operand::tf32 ? 4 : 8;
+    static constexpr int kGroupK =
+        2 * kElements;  // k of an instruction, of which all terms are side by side
 
     // Where k of a line is, its first term.
-    static __device__ __forceinline__ int place(int k) {
-        return k / kStep * kStep * plan.terms + k % kStep;
+    static __device__ __forceinline__ int offset(int k) {
+        return k / kGroupK * kGroupK * plan.terms + k % kGroupK;
     }
 
-    static __device__ __forceinline__ int k_of(int chunk, int slot) {
-        return plan.operand == Operand::tf32 ? chunk / 2 * 8 + chunk % 2 + 2 * slot
-                                             : 8 * chunk + slot;
+    static __device__ __forceinline__ int k_of(int vector, int slot) {
+        return plan.operand == Operand::tf32 ? vector / 2 * 8 + vector % 2 + 2 * slot
+                                             : 8 * vector + slot;
     }
 };
 
 // Terms of one chunk of one complex part, into the plane of that part. `stays` says that they are
 // soon read, and not after all others.
-template <PackPlan plan, bool stays = false>
-__device__ __forceinline__ void write_terms(const float (&x)[Chunk<plan>::kCount], void* planes,
-                                            int64 at) {
+template <PackPlan plan, bool keep_in_l2 = false>
+__device__ __forceinline__ void write_terms(const float (&x)[PlaneVector<plan>::kElements],
+                                            void* planes, int64 at) {
     uint32 words[4][plan.terms];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -119,41 +123,45 @@ __device__ __forceinline__ void write_terms(const float (&x)[Chunk<plan>::kCount
             split_to_half<plan.operand>(x[2 * i], x[2 * i + 1], words[i]);
         }
     }
-    constexpr int kItem = plan.operand == Operand::tf32 ? 4 : 2;
+    constexpr int kElementBytes = plan.operand == Operand::tf32 ? 4 : 2;
 #pragma unroll
     for (int t = 0; t < plan.terms; ++t) {
-        char* to = static_cast<char*>(planes) + (at + t * Chunk<plan>::kStep) * kItem;
-        const uint4 chunk = make_uint4(words[0][t], words[1][t], words[2][t], words[3][t]);
-        if constexpr (stays) {
-            __stcg(reinterpret_cast<uint4*>(to), chunk);
+        char* to =
+            static_cast<char*>(planes) + (at + t * PlaneVector<plan>::kGroupK) * kElementBytes;
+        const uint4 words_of_term = make_uint4(words[0][t], words[1][t], words[2][t], words[3][t]);
+        if constexpr (keep_in_l2) {
+            __stcg(reinterpret_cast<uint4*>(to), words_of_term);
         } else {
-            __stcs(reinterpret_cast<uint4*>(to), chunk);
+            __stcs(reinterpret_cast<uint4*>(to), words_of_term);
         }
     }
 }
 
 // Reads a tile into shared memory and, where lines are scaled, finds their largest magnitudes.
 template <PackPlan plan>
-__device__ __forceinline__ void gather(const PackArguments& args, const PackPlace<plan>& place,
-                                       float2* tile, uint32* found) {
-    PackTile<plan> mine;
-    mine.read(args, place.base, place.line0, place.k0);
+__device__ __forceinline__ void load_to_shared(const PackArguments& args,
+                                               const PackPosition<plan>& position, float2* tile,
+                                               uint32* row_absmax) {
+    PackTile<plan> loaded;
+    loaded.load(args, position.base, position.row0, position.k0);
 #pragma unroll
-    for (int i = 0; i < PackTile<plan>::kCount; ++i)
+    for (int i = 0; i < PackTile<plan>::kLoads; ++i)
 #pragma unroll
         for (int v = 0; v < plan.vector; ++v) {
-            const int slow = mine.slow + i * PackTile<plan>::kSlow, fast = mine.fast + v;
-            tile[plan.k_fast ? pack_place<plan>(slow, fast) : pack_place<plan>(fast, slow)] =
-                mine.x[i][v];
+            const int strided = loaded.strided + i * PackTile<plan>::kStridedStep,
+                      contiguous = loaded.contiguous + v;
+            tile[plan.k_major ? shared_offset<plan>(strided, contiguous)
+                              : shared_offset<plan>(contiguous, strided)] = loaded.x[i][v];
         }
     if constexpr (plan.scaled) {
-        if (threadIdx.x < plan.lines) {
-            const bool known = !args.wait && threadIdx.x < place.lines;
-            found[threadIdx.x] = known ? __ldcg(args.largest + place.first_line + threadIdx.x) : 0;
+        if (threadIdx.x < plan.rows) {
+            const bool known = !args.exchange_absmax && threadIdx.x < position.rows;
+            row_absmax[threadIdx.x] =
+                known ? __ldcg(args.row_absmax + position.first_row + threadIdx.x) : 0;
         }
-        if (args.wait) {
+        if (args.exchange_absmax) {
             __syncthreads();
-            look<plan>(mine, found);
+            update_absmax<plan>(loaded, row_absmax);
         }
     }
 }
@@ -162,42 +170,42 @@ __device__ __forceinline__ void gather(const PackArguments& args, const PackPlac
 // `found` for its lines.
 template <PackPlan plan>
 __device__ __forceinline__ void pack_planes(const PackArguments& args, uint32 first, float2* tile,
-                                            uint32* found) {
-    gather<plan>(args, PackPlace<plan>(args, first), tile, found);
+                                            uint32* row_absmax) {
+    load_to_shared<plan>(args, PackPosition<plan>(args, first), tile, row_absmax);
     __syncthreads();
-    if (plan.scaled && args.wait) {
-        agree<plan>(args, PackPlace<plan>(args, first), found);
+    if (plan.scaled && args.exchange_absmax) {
+        exchange_row_absmax<plan>(args, PackPosition<plan>(args, first), row_absmax);
         __syncthreads();
     }
-    const PackPlace<plan> place(args, first);
-    const int64 plane = int64(args.lines) * args.pitch * plan.terms;
-    constexpr int kCount = Chunk<plan>::kCount, kChunks = plan.depth() / kCount;
+    const PackPosition<plan> position(args, first);
+    const int64 plane = int64(args.rows) * args.pitch * plan.terms;
+    constexpr int kElements = PlaneVector<plan>::kElements, kVectors = plan.tile_k() / kElements;
 #pragma unroll
-    for (int i = 0; i < plan.lines * kChunks / kPackThreads; ++i) {
-        const int line = threadIdx.x / kChunks + i * (kPackThreads / kChunks);
-        const int chunk = threadIdx.x % kChunks, k = place.k0 + chunk * kCount;
-        if (line >= place.lines || k >= args.pitch) continue;
+    for (int i = 0; i < plan.rows * kVectors / kPackThreads; ++i) {
+        const int row = threadIdx.x / kVectors + i * (kPackThreads / kVectors);
+        const int vector = threadIdx.x % kVectors, k = position.k0 + vector * kElements;
+        if (row >= position.rows || k >= args.pitch) continue;
         float scale = 1.0f;
         if constexpr (plan.scaled) {
-            const int exponent = scale_exponent(found[line]);
+            const int exponent = scale_exponent(row_absmax[row]);
             scale = power_of_two(exponent);
-            if (k == 0) args.unscale[place.first_line + line] = split_power_of_two(-exponent);
+            if (k == 0) args.descale[position.first_row + row] = split_power_of_two(-exponent);
         }
-        const float flipped = args.flip ? -scale : scale;
-        float re[kCount], im[kCount];
+        const float imaginary_scale = args.conjugate ? -scale : scale;
+        float re[kElements], im[kElements];
 #pragma unroll
-        for (int e = 0; e < kCount; ++e) {
-            const float2 x = tile[pack_place<plan>(line, Chunk<plan>::k_of(chunk, e))];
+        for (int e = 0; e < kElements; ++e) {
+            const float2 x = tile[shared_offset<plan>(row, PlaneVector<plan>::k_of(vector, e))];
             re[e] = plan.scaled ? x.x * scale : x.x;
-            im[e] = x.y * flipped;
+            im[e] = x.y * imaginary_scale;
         }
-        const int64 at = place.batch * 2 * plane +
-                         int64(place.line0 + line) * args.pitch * plan.terms +
-                         Chunk<plan>::place(k);
+        const int64 at = position.batch * 2 * plane +
+                         int64(position.row0 + row) * args.pitch * plan.terms +
+                         PlaneVector<plan>::offset(k);
         write_terms<plan>(re, args.planes, at);
         write_terms<plan>(im, args.planes, at + plane);
     }
     if constexpr (plan.scaled) {
-        if (args.wait && threadIdx.x < kWarp) leave_strip<plan>(args, place);
+        if (args.exchange_absmax && threadIdx.x < kWarp) reset_panel<plan>(args, position);
     }
 }

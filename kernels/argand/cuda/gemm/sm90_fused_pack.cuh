@@ -70,8 +70,8 @@ __device__ __forceinline__ float4 load_k_pair(const float2* from, int inside) {
 template <WgmmaPlan plan>
 __device__ __forceinline__ void pack_unit(const WgmmaArguments& args, uint32 panels_per_product,
                                           uint32 panel, int chunk, int unit_row) {
-    using Vector = Chunk<kFusedPackPlan<plan>>;
-    static_assert(Vector::kCount == 4 && plan.terms == 1, "16 bytes are half of eight k");
+    using Vector = PlaneVector<kFusedPackPlan<plan>>;
+    static_assert(Vector::kElements == 4 && plan.terms == 1, "16 bytes are half of eight k");
     const int64 batch = panel / panels_per_product, plane = int64(args.n) * args.y_pitch;
     const int row0 = panel % panels_per_product * plan.block_n + unit_row * args.pack_rows;
     const int k0 = chunk * kPackChunkK, groups = min(kPackChunkK, args.y_pitch - k0) / 8;
@@ -90,7 +90,7 @@ __device__ __forceinline__ void pack_unit(const WgmmaArguments& args, uint32 pan
         const int64 at = 2 * batch * plane + int64(row) * args.y_pitch + k + 2 * odd;
 #pragma unroll
         for (int half = 0; half < 4; ++half) {  // eight k, the real or the imaginary parts
-            float own[Vector::kCount];
+            float own[Vector::kElements];
 #pragma unroll
             for (int j = 0; j < 2; ++j) {
                 const float4 pair = x[half / 2 * 2 + j];
