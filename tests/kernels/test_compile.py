@@ -230,6 +230,6 @@ def test_the_sum_over_parts_of_k() -> None:
     source = (
         '#include "gemm/splitk_reduce.cuh"\n'
         'extern "C" __global__ void __launch_bounds__(256)\n'
-        "f(const __grid_constant__ ReduceArguments args) { add_parts(args); }\n"
+        "f(const __grid_constant__ ReduceArguments args) { reduce_split_k(args); }\n"
     )
     assert_clean(source, TARGET, "f")

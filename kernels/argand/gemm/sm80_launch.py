@@ -26,7 +26,7 @@ from argand.runtime.layout import Layout, k_fast
 
 _DTYPE = arguments_dtype(ARGUMENTS)
 _MEMBERS = {name: Address(i) for i, name in enumerate(
-    ("a", "b", "c", "out", "a_largest", "b_largest")
+    ("a", "b", "c", "out", "a_absmax", "b_absmax")
 )}  # fmt: skip
 """Which address of a call each member is."""
 _LARGEST_GRID = 2**31 - 1
@@ -100,16 +100,19 @@ def _values(
     conjugated = [op == "C" for op in (problem.op_a, problem.op_b)]
     alpha, beta = np.complex64(problem.alpha), np.complex64(problem.beta)
     return {
-        "a": 0, "b": 0, "c": 0, "out": 0, "a_largest": 0, "b_largest": 0,
+        "a": 0, "b": 0, "c": 0, "out": 0, "a_absmax": 0, "b_absmax": 0,
         "m": problem.m, "n": problem.n, "k": problem.k,
-        "a_line": left.row_stride, "a_k": left.column_stride, "a_batch": left.batch_stride,
-        "b_line": right.row_stride, "b_k": right.column_stride, "b_batch": right.batch_stride,
-        "c_row": c.row_stride, "c_column": c.column_stride, "c_batch": c.batch_stride,
-        "out_row": out.row_stride, "out_column": out.column_stride, "out_batch": out.batch_stride,
-        "a_largest_batch": left.rows if left.batch_stride else 0,
-        "b_largest_batch": right.rows if right.batch_stride else 0,
+        "a_stride_m": left.row_stride, "a_stride_k": left.column_stride,
+        "a_stride_batch": left.batch_stride,
+        "b_stride_n": right.row_stride, "b_stride_k": right.column_stride,
+        "b_stride_batch": right.batch_stride,
+        "c_stride_m": c.row_stride, "c_stride_n": c.column_stride, "c_stride_batch": c.batch_stride,
+        "out_stride_m": out.row_stride, "out_stride_n": out.column_stride,
+        "out_stride_batch": out.batch_stride,
+        "a_absmax_stride_batch": left.rows if left.batch_stride else 0,
+        "b_absmax_stride_batch": right.rows if right.batch_stride else 0,
         "alpha_re": alpha.real, "alpha_im": alpha.imag,
         "beta_re": beta.real, "beta_im": beta.imag,
-        "flip_b": conjugated[0] != conjugated[1], "conjugate_result": conjugated[0],
-        "pairs": out.in_pairs(along_columns=True),
+        "conjugate_b": conjugated[0] != conjugated[1], "conjugate_result": conjugated[0],
+        "store_pairs_n": out.in_pairs(along_columns=True),
     }  # fmt: skip

@@ -13,7 +13,7 @@ from argand.runtime.arguments import size_check
 from argand.runtime.plan import MMA_DEPTH, PlanError
 
 PAD = 4
-"""Complex numbers between the lines of a tile; ``kPad`` in the kernel says why."""
+"""Complex numbers between the lines of a tile; ``kRowPadding`` in the kernel says why."""
 _COMPLEX_BYTES = 8
 
 
@@ -224,18 +224,18 @@ def kernel_name(precision: Precision, plan: GemmPlan) -> str:
 ARGUMENTS: tuple[tuple[str, str], ...] = (
     *(("const float2*", name) for name in ("a", "b", "c")),
     ("float2*", "out"),
-    *(("const uint32*", name) for name in ("a_largest", "b_largest")),
+    *(("const uint32*", name) for name in ("a_absmax", "b_absmax")),
     *(("int64", name) for name in (
         "m", "n", "k",
-        "a_line", "a_k", "a_batch",
-        "b_line", "b_k", "b_batch",
-        "c_row", "c_column", "c_batch",
-        "out_row", "out_column", "out_batch",
-        "a_largest_batch", "b_largest_batch",
+        "a_stride_m", "a_stride_k", "a_stride_batch",
+        "b_stride_n", "b_stride_k", "b_stride_batch",
+        "c_stride_m", "c_stride_n", "c_stride_batch",
+        "out_stride_m", "out_stride_n", "out_stride_batch",
+        "a_absmax_stride_batch", "b_absmax_stride_batch",
         "first_batch",
     )),
     *(("float", name) for name in ("alpha_re", "alpha_im", "beta_re", "beta_im")),
-    *(("int", name) for name in ("flip_b", "conjugate_result", "pairs")),
+    *(("int", name) for name in ("conjugate_b", "conjugate_result", "store_pairs_n")),
 )  # fmt: skip
 
 
@@ -259,7 +259,7 @@ def gemm_source(precision: Precision, plan: GemmPlan) -> str:
         "product_a": "{" + ", ".join(str(pair[0]) for pair in precision.products) + "}",
         "product_b": "{" + ", ".join(str(pair[1]) for pair in precision.products) + "}",
         "scaled": str(precision.scaled).lower(),
-        "looks": str(plan.looks).lower(),
+        "finds_absmax": str(plan.looks).lower(),
         "block_m": plan.block_m,
         "block_n": plan.block_n,
         "block_k": plan.block_k,
@@ -267,9 +267,9 @@ def gemm_source(precision: Precision, plan: GemmPlan) -> str:
         "warps_n": plan.warps_n,
         "warps_k": plan.warps_k,
         "stages": plan.stages,
-        "promote_every": plan.promote_every,
-        "a_k_fast": str(plan.a_k_fast).lower(),
-        "b_k_fast": str(plan.b_k_fast).lower(),
+        "promotion_interval": plan.promote_every,
+        "a_k_major": str(plan.a_k_fast).lower(),
+        "b_k_major": str(plan.b_k_fast).lower(),
         "vector": plan.vector,
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())

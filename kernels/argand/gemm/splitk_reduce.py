@@ -12,10 +12,10 @@ _THREADS = 256
 REDUCE_KERNEL = "gemm_add_parts"
 # ReduceArguments of gemm/splitk_reduce.cuh.
 _ARGUMENTS = (
-    ("const float2*", "sums"), ("const float2*", "c"), ("float2*", "out"),
+    ("const float2*", "partials"), ("const float2*", "c"), ("float2*", "out"),
     *(("int64", name) for name in (
-        "parts", "batch", "m", "n", "c_row", "c_column", "c_batch",
-        "out_row", "out_column", "out_batch",
+        "split_k_slices", "batch", "m", "n", "c_stride_m", "c_stride_n", "c_stride_batch",
+        "out_stride_m", "out_stride_n", "out_stride_batch",
     )),
     *(("float", name) for name in ("alpha_re", "alpha_im", "beta_re", "beta_im")),
 )  # fmt: skip
@@ -29,7 +29,7 @@ def reduce_source() -> str:
         f"{size_check('ReduceArguments', _ARGUMENTS)}"
         f'extern "C" __global__ void __launch_bounds__({_THREADS})\n'
         f"{REDUCE_KERNEL}(const __grid_constant__ ReduceArguments args) {{\n"
-        "    add_parts(args);\n"
+        "    reduce_split_k(args);\n"
         "}\n"
     )
 
@@ -50,11 +50,12 @@ class ReduceLaunch:
         blocks = -(-batch * out.rows * out.columns // _THREADS)
         kernel = nvrtc.load(reduce_source(), device.target, REDUCE_KERNEL)
         values = {
-            "sums": 0, "c": 0, "out": 0,
-            "parts": parts, "batch": batch, "m": out.rows, "n": out.columns,
-            "c_row": c.row_stride, "c_column": c.column_stride, "c_batch": c.batch_stride,
-            "out_row": out.row_stride, "out_column": out.column_stride,
-            "out_batch": out.batch_stride,
+            "partials": 0, "c": 0, "out": 0,
+            "split_k_slices": parts, "batch": batch, "m": out.rows, "n": out.columns,
+            "c_stride_m": c.row_stride, "c_stride_n": c.column_stride,
+            "c_stride_batch": c.batch_stride,
+            "out_stride_m": out.row_stride, "out_stride_n": out.column_stride,
+            "out_stride_batch": out.batch_stride,
             "alpha_re": alpha.real, "alpha_im": alpha.imag,
             "beta_re": beta.real, "beta_im": beta.imag,
         }  # fmt: skip
@@ -63,4 +64,4 @@ class ReduceLaunch:
 
     def addresses(self, sums: Address) -> dict[str, Address]:
         """What ``kernel`` is given; ``sums`` is (parts, batch, m, n)."""
-        return {"sums": sums, "c": Address(Base.C), "out": Address(Base.OUT)}
+        return {"partials": sums, "c": Address(Base.C), "out": Address(Base.OUT)}

@@ -6,19 +6,20 @@
 
 // `row0` and `column0` are the lane's first, whose column's magnitude is the first of `b_largest`.
 template <GemmPlan plan>
-__device__ __forceinline__ void store(const GemmArguments& args, const Accumulators<plan>& sum,
-                                      int64 batch, int64 row0, int64 column0,
-                                      const int (&a_exponent)[plan.warp_m() / 8],
-                                      const uint32* b_largest) {
-    const float2* c = args.c + batch * args.c_batch;
-    float2* out = args.out + batch * args.out_batch;
+__device__ __forceinline__ void store_accumulators(const GemmArguments& args,
+                                                   const Accumulators<plan>& accumulators,
+                                                   int64 batch, int64 row0, int64 column0,
+                                                   const int (&a_exponent)[plan.warp_m() / 8],
+                                                   const uint32* b_absmax) {
+    const float2* c = args.c + batch * args.c_stride_batch;
+    float2* out = args.out + batch * args.out_stride_batch;
 #pragma unroll
     for (int j = 0; j < plan.warp_n() / 8; ++j) {
         const int64 column = column0 + 8 * j;
         int b_exponent[2] = {0, 0};
         if constexpr (plan.scaled) {
             for (int e = 0; e < 2; ++e)
-                if (column + e < args.n) b_exponent[e] = scale_exponent(b_largest[8 * j + e]);
+                if (column + e < args.n) b_exponent[e] = scale_exponent(b_absmax[8 * j + e]);
         }
 #pragma unroll
         for (int i = 0; i < plan.warp_m() / 8; ++i) {
@@ -28,22 +29,22 @@ __device__ __forceinline__ void store(const GemmArguments& args, const Accumulat
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
                 const int at = 2 * (i % 2) + e;
-                x[e] = {sum.re[i / 2][j][at], sum.im[i / 2][j][at]};
+                x[e] = {accumulators.re[i / 2][j][at], accumulators.im[i / 2][j][at]};
                 if constexpr (plan.scaled) {
                     const int exponent = -(a_exponent[i] + b_exponent[e]);
                     x[e] = {scale_by_power(x[e].x, exponent), scale_by_power(x[e].y, exponent)};
                 }
             }
             const bool second = column + 1 < args.n;
-            const float2* c_at = c + row * args.c_row + column * args.c_column;
-            float2* out_at = out + row * args.out_row + column * args.out_column;
+            const float2* c_at = c + row * args.c_stride_m + column * args.c_stride_n;
+            float2* out_at = out + row * args.out_stride_m + column * args.out_stride_n;
             x[0] = conjugate_and_combine(args, x[0], c_at);
-            if (second) x[1] = conjugate_and_combine(args, x[1], c_at + args.c_column);
-            if (second && args.pairs) {
+            if (second) x[1] = conjugate_and_combine(args, x[1], c_at + args.c_stride_n);
+            if (second && args.store_pairs_n) {
                 *reinterpret_cast<float4*>(out_at) = {x[0].x, x[0].y, x[1].x, x[1].y};
             } else {
                 *out_at = x[0];
-                if (second) out_at[args.out_column] = x[1];
+                if (second) out_at[args.out_stride_n] = x[1];
             }
         }
     }

@@ -13,116 +13,122 @@ constexpr uint32 kRasterGroupM = 8;
 
 // Which tile of which product this block computes.
 struct Tile {
-    int64 batch, row, column;
+    int64 batch, m0, n0;
 };
 
 template <GemmPlan plan>
-__device__ __forceinline__ Tile find_tile(const GemmArguments& args) {
+__device__ __forceinline__ Tile tile_at(const GemmArguments& args) {
     // A grid's blocks fit 32 bits, in which divisions take a fraction of what they take in 64.
-    const uint32 rows = static_cast<uint32>((args.m + plan.block_m - 1) / plan.block_m);
-    const uint32 columns = static_cast<uint32>((args.n + plan.block_n - 1) / plan.block_n);
-    const uint32 batch = blockIdx.x / (rows * columns), tile = blockIdx.x % (rows * columns);
-    const uint32 group = tile / (kRasterGroupM * columns),
-                 inside = tile % (kRasterGroupM * columns);
-    const uint32 height = min(rows - group * kRasterGroupM, kRasterGroupM);
-    return {args.first_batch + batch, int64(group * kRasterGroupM + inside % height) * plan.block_m,
-            int64(inside / height) * plan.block_n};
+    const uint32 tiles_m = static_cast<uint32>((args.m + plan.block_m - 1) / plan.block_m);
+    const uint32 tiles_n = static_cast<uint32>((args.n + plan.block_n - 1) / plan.block_n);
+    const uint32 batch = blockIdx.x / (tiles_m * tiles_n), tile = blockIdx.x % (tiles_m * tiles_n);
+    const uint32 group = tile / (kRasterGroupM * tiles_n),
+                 in_group = tile % (kRasterGroupM * tiles_n);
+    const uint32 height = min(tiles_m - group * kRasterGroupM, kRasterGroupM);
+    return {args.first_batch + batch,
+            int64(group * kRasterGroupM + in_group % height) * plan.block_m,
+            int64(in_group / height) * plan.block_n};
 }
 
 // One block computes one block_m x block_n tile of one product.
 template <GemmPlan plan>
 __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     static_assert(plan.block_k % kMmaK<plan.operand> == 0, "whole instructions");
-    static_assert(plan.promote_every % plan.block_k == 0, "promoted between stages");
+    static_assert(plan.promotion_interval % plan.block_k == 0, "promoted between stages");
     extern __shared__ __align__(16) float2 stages[];
-    constexpr int kStage = plan.a_size() + plan.b_size();
-    const Tile tile = find_tile<plan>(args);
-    const float2* a = args.a + tile.batch * args.a_batch + tile.row * args.a_line;
-    const float2* b = args.b + tile.batch * args.b_batch + tile.column * args.b_line;
-    const int steps = static_cast<int>((args.k + plan.block_k - 1) / plan.block_k);
+    constexpr int kStageElements = plan.a_tile_elements() + plan.b_tile_elements();
+    const Tile tile = tile_at<plan>(args);
+    const float2* a = args.a + tile.batch * args.a_stride_batch + tile.m0 * args.a_stride_m;
+    const float2* b = args.b + tile.batch * args.b_stride_batch + tile.n0 * args.b_stride_n;
+    const int num_k_tiles = static_cast<int>((args.k + plan.block_k - 1) / plan.block_k);
 
-    auto load = [&](int step) {
-        if (step < steps) {
-            float2* stage = stages + step % plan.stages * kStage;
-            const int64 k = int64(step) * plan.block_k;
-            load_tile<plan, plan.block_m, plan.block_k, plan.a_k_fast>(
-                stage, a + k * args.a_k, args.a_line, args.a_k, args.m - tile.row, args.k - k);
-            load_tile<plan, plan.block_n, plan.block_k, plan.b_k_fast>(
-                stage + plan.a_size(), b + k * args.b_k, args.b_line, args.b_k,
-                args.n - tile.column, args.k - k);
+    auto load = [&](int k_tile) {
+        if (k_tile < num_k_tiles) {
+            float2* stage = stages + k_tile % plan.stages * kStageElements;
+            const int64 k = int64(k_tile) * plan.block_k;
+            load_tile<plan, plan.block_m, plan.block_k, plan.a_k_major>(
+                stage, a + k * args.a_stride_k, args.a_stride_m, args.a_stride_k, args.m - tile.m0,
+                args.k - k);
+            load_tile<plan, plan.block_n, plan.block_k, plan.b_k_major>(
+                stage + plan.a_tile_elements(), b + k * args.b_stride_k, args.b_stride_n,
+                args.b_stride_k, args.n - tile.n0, args.k - k);
         }
         cp_async_commit();
     };
 
     constexpr int kWarps = plan.warps_m * plan.warps_n;
     const int warp = threadIdx.x / kWarp % kWarps, lane = threadIdx.x % kWarp;
-    const int share = threadIdx.x / kWarp / kWarps;
-    const int a_line = warp / plan.warps_n * plan.warp_m() + lane / 4;
-    const int b_line = warp % plan.warps_n * plan.warp_n() + lane / 4;
-    const float flip_b = args.flip_b ? -1.0f : 1.0f;
+    const int k_group = threadIdx.x / kWarp / kWarps;
+    const int a_row = warp / plan.warps_n * plan.warp_m() + lane / 4;
+    const int b_column = warp % plan.warps_n * plan.warp_n() + lane / 4;
+    const float b_sign = args.conjugate_b ? -1.0f : 1.0f;
 #pragma unroll
     for (int stage = 0; stage < plan.stages - 1; ++stage) load(stage);
 
     // Of the tile's lines.
-    const uint32* a_largest = args.a_largest + tile.batch * args.a_largest_batch + tile.row;
-    const uint32* b_largest = args.b_largest + tile.batch * args.b_largest_batch + tile.column;
-    if constexpr (plan.looks) {
-        __shared__ uint32 found[plan.block_m + plan.block_n];
+    const uint32* a_absmax = args.a_absmax + tile.batch * args.a_absmax_stride_batch + tile.m0;
+    const uint32* b_absmax = args.b_absmax + tile.batch * args.b_absmax_stride_batch + tile.n0;
+    if constexpr (plan.finds_absmax) {
+        __shared__ uint32 absmax[plan.block_m + plan.block_n];
         for (int i = threadIdx.x; i < plan.block_m + plan.block_n; i += plan.threads())
-            found[i] = 0;
+            absmax[i] = 0;
         cp_async_wait<0>();  // all of k is in the stages
         __syncthreads();
-        look_at_lines<plan, plan.block_m, plan.a_k_fast>(found, stages, kStage, steps);
-        look_at_lines<plan, plan.block_n, plan.b_k_fast>(found + plan.block_m,
-                                                         stages + plan.a_size(), kStage, steps);
+        find_block_absmax<plan, plan.block_m, plan.a_k_major>(absmax, stages, kStageElements,
+                                                              num_k_tiles);
+        find_block_absmax<plan, plan.block_n, plan.b_k_major>(
+            absmax + plan.block_m, stages + plan.a_tile_elements(), kStageElements, num_k_tiles);
         __syncthreads();
-        a_largest = found;
-        b_largest = found + plan.block_m;
+        a_absmax = absmax;
+        b_absmax = absmax + plan.block_m;
     }
     int a_exponent[plan.warp_m() / 8] = {};
     float a_scale[plan.warp_m() / 8] = {}, b_scale[plan.warp_n() / 8] = {};
     if constexpr (plan.scaled) {
 #pragma unroll
         for (int i = 0; i < plan.warp_m() / 8; ++i) {
-            const int line = a_line + 8 * i;
-            a_exponent[i] = tile.row + line < args.m ? scale_exponent(a_largest[line]) : 0;
+            const int row = a_row + 8 * i;
+            a_exponent[i] = tile.m0 + row < args.m ? scale_exponent(a_absmax[row]) : 0;
             a_scale[i] = power_of_two(a_exponent[i]);
         }
 #pragma unroll
         for (int j = 0; j < plan.warp_n() / 8; ++j) {
-            const int line = b_line + 8 * j;
-            const bool inside = tile.column + line < args.n;
-            b_scale[j] = power_of_two(inside ? scale_exponent(b_largest[line]) : 0);
+            const int column = b_column + 8 * j;
+            const bool inside = tile.n0 + column < args.n;
+            b_scale[j] = power_of_two(inside ? scale_exponent(b_absmax[column]) : 0);
         }
     }
 
     // Tensor cores truncate when they accumulate: left there, the error of a split operand would
     // grow with k to 1e-4. Moved into fp32 registers every few steps it stays at fp32's, flat in k:
     // what rounding loses of one slice is where the next begins.
-    constexpr bool kPromotes = plan.promote_every > 0;
-    Accumulators<plan> sum, total;
-    sum.clear();
-    if constexpr (kPromotes) total.clear();
-    for (int step = 0; step < steps; ++step) {
+    constexpr bool kPromotes = plan.promotion_interval > 0;
+    Accumulators<plan> mma_accumulators, fp32_accumulators;
+    mma_accumulators.clear();
+    if constexpr (kPromotes) fp32_accumulators.clear();
+    for (int k_tile = 0; k_tile < num_k_tiles; ++k_tile) {
         cp_async_wait<plan.stages - 2>();
         // All warps see the stage that has arrived, and have left the one that is filled next.
         __syncthreads();
-        load(step + plan.stages - 1);
-        const float2* stage = stages + step % plan.stages * kStage;
-        multiply_stage<plan>(sum, stage, stage + plan.a_size(), a_line, b_line,
-                             share * (plan.block_k / plan.warps_k), a_scale, b_scale, flip_b);
+        load(k_tile + plan.stages - 1);
+        const float2* stage = stages + k_tile % plan.stages * kStageElements;
+        multiply_k_tile<plan>(mma_accumulators, stage, stage + plan.a_tile_elements(), a_row,
+                              b_column, k_group * (plan.block_k / plan.warps_k), a_scale, b_scale,
+                              b_sign);
         if constexpr (kPromotes) {
-            constexpr int kSteps = plan.promote_every / plan.block_k;
-            if ((step + 1) % kSteps == 0 || step + 1 == steps) total.take(sum);
+            constexpr int kPromotionTiles = plan.promotion_interval / plan.block_k;
+            if ((k_tile + 1) % kPromotionTiles == 0 || k_tile + 1 == num_k_tiles)
+                fp32_accumulators.promote(mma_accumulators);
         }
     }
-    Accumulators<plan>& result = kPromotes ? total : sum;
+    Accumulators<plan>& result = kPromotes ? fp32_accumulators : mma_accumulators;
     if constexpr (plan.warps_k > 1) {
         __syncthreads();  // no stage is read any more
-        join_shares<plan>(result, reinterpret_cast<float*>(stages), share);
-        if (share > 0) return;
+        reduce_sliced_k<plan>(result, reinterpret_cast<float*>(stages), k_group);
+        if (k_group > 0) return;
     }
-    const int64 row = tile.row + a_line;
+    const int64 row0 = tile.m0 + a_row;
     const int64 first = warp % plan.warps_n * plan.warp_n() + lane % 4 * 2;
-    store<plan>(args, result, tile.batch, row, tile.column + first, a_exponent, b_largest + first);
+    store_accumulators<plan>(args, result, tile.batch, row0, tile.n0 + first, a_exponent,
+                             b_absmax + first);
 }

@@ -9,40 +9,43 @@
 #include "sm80_plan.cuh"
 
 // One operand's lines of the tile: fills a stage, `Lines` x `Depth`, zero outside the matrix.
-template <GemmPlan plan, int Lines, int Depth, bool KFast>
-__device__ __forceinline__ void load_tile(float2* tile, const float2* source, int64 line_stride,
-                                          int64 k_stride, int64 lines_left, int64 k_left) {
-    constexpr int kFast = KFast ? Depth : Lines, kSlow = KFast ? Lines : Depth;
-    constexpr int kChunks = kFast / plan.vector, kStep = plan.threads() / kChunks;
-    static_assert(plan.threads() % kChunks == 0 && kSlow % kStep == 0, "whole passes of the block");
-    const int fast = threadIdx.x % kChunks * plan.vector, slow = threadIdx.x / kChunks;
-    const int64 fast_stride = KFast ? k_stride : line_stride;
-    const int64 slow_stride = KFast ? line_stride : k_stride;
-    const int64 fast_left = (KFast ? k_left : lines_left) - fast;
-    const int64 slow_left = (KFast ? lines_left : k_left) - slow;
-    const int inside = fast_left >= plan.vector ? plan.vector : fast_left > 0 ? int(fast_left) : 0;
-    const float2* from = source + fast * fast_stride + slow * slow_stride;
-    float2* to = tile + slow * (kFast + kPad) + fast;
+template <GemmPlan plan, int Rows, int TileK, bool KMajor>
+__device__ __forceinline__ void load_tile(float2* tile, const float2* source, int64 row_stride,
+                                          int64 k_stride, int64 rows_left, int64 k_left) {
+    constexpr int kContiguous = KMajor ? TileK : Rows, kStrided = KMajor ? Rows : TileK;
+    constexpr int kVectors = kContiguous / plan.vector, kStridedStep = plan.threads() / kVectors;
+    static_assert(plan.threads() % kVectors == 0 && kStrided % kStridedStep == 0,
+                  "whole passes of the block");
+    const int contiguous = threadIdx.x % kVectors * plan.vector, strided = threadIdx.x / kVectors;
+    const int64 contiguous_stride = KMajor ? k_stride : row_stride;
+    const int64 stride = KMajor ? row_stride : k_stride;
+    const int64 contiguous_left = (KMajor ? k_left : rows_left) - contiguous;
+    const int64 strided_left = (KMajor ? rows_left : k_left) - strided;
+    const int inside = contiguous_left >= plan.vector ? plan.vector
+                       : contiguous_left > 0          ? int(contiguous_left)
+                                                      : 0;
+    const float2* from = source + contiguous * contiguous_stride + strided * stride;
+    float2* to = tile + strided * (kContiguous + kRowPadding) + contiguous;
 #pragma unroll
-    for (int i = 0; i < kSlow; i += kStep) {
-        const int bytes = i < slow_left ? inside * int(sizeof(float2)) : 0;
+    for (int i = 0; i < kStrided; i += kStridedStep) {
+        const int bytes = i < strided_left ? inside * int(sizeof(float2)) : 0;
         // Outside the matrix the address is one that exists; nothing is read there.
-        cp_async<8 * plan.vector>(to + i * (kFast + kPad), bytes ? from + i * slow_stride : source,
-                                  bytes);
+        cp_async<8 * plan.vector>(to + i * (kContiguous + kRowPadding),
+                                  bytes ? from + i * stride : source, bytes);
     }
 }
 
 // What a lane holds of one line for one instruction: registers by term and complex part.
 template <GemmPlan plan>
-struct Line {
+struct Fragment {
     uint32 re[plan.terms][2];
     uint32 im[plan.terms][2];
 };
 
 // Rounds and splits a lane's numbers. tf32 has one of them in a register, the 16-bit formats two.
 template <GemmPlan plan>
-__device__ __forceinline__ void convert(const float (&x)[kMmaK<plan.operand> / 4],
-                                        uint32 (&registers)[plan.terms][2]) {
+__device__ __forceinline__ void split_fragment(const float (&x)[kMmaK<plan.operand> / 4],
+                                               uint32 (&registers)[plan.terms][2]) {
     static_assert(plan.terms == 1 || plan.operand != Operand::bf16, "bf16 has one term");
 #pragma unroll
     for (int j = 0; j < 2; ++j) {
@@ -60,51 +63,50 @@ __device__ __forceinline__ void convert(const float (&x)[kMmaK<plan.operand> / 4
 }
 
 // Reads this lane's numbers of a line at k, k + 4, ... and makes them the tensor core's operands.
-template <GemmPlan plan, bool KFast, int Pitch>
-__device__ __forceinline__ Line<plan> load_line(const float2* tile, int line, int k, float scale,
-                                                float flip) {
+template <GemmPlan plan, bool KMajor, int Pitch>
+__device__ __forceinline__ Fragment<plan> load_fragment(const float2* tile, int row, int k,
+                                                        float scale, float sign) {
     constexpr int kCount = kMmaK<plan.operand> / 4;
     float re[kCount], im[kCount];
 #pragma unroll
     for (int j = 0; j < kCount; ++j) {
-        const int at = KFast ? line * Pitch + k + 4 * j : (k + 4 * j) * Pitch + line;
+        const int at = KMajor ? row * Pitch + k + 4 * j : (k + 4 * j) * Pitch + row;
         const float2 x = tile[at];
         re[j] = plan.scaled ? x.x * scale : x.x;
-        im[j] = x.y * (plan.scaled ? scale * flip : flip);
+        im[j] = x.y * (plan.scaled ? scale * sign : sign);
     }
-    Line<plan> result;
-    convert<plan>(re, result.re);
-    convert<plan>(im, result.im);
+    Fragment<plan> result;
+    split_fragment<plan>(re, result.re);
+    split_fragment<plan>(im, result.im);
     return result;
 }
 
 // Raises `found` to the largest magnitudes of a block's lines, in `steps` stages of which this
 // operand's tiles begin at `first`, `stage` numbers apart. A thread has one line, and reads without
 // waiting.
-template <GemmPlan plan, int Lines, bool KFast>
-__device__ __forceinline__ void look_at_lines(uint32* found, const float2* first, int stage,
-                                              int steps) {
-    constexpr int kPitch = (KFast ? plan.block_k : Lines) + kPad;
+template <GemmPlan plan, int Rows, bool KMajor>
+__device__ __forceinline__ void find_block_absmax(uint32* absmax, const float2* first, int stage,
+                                                  int num_k_tiles) {
+    constexpr int kPitch = (KMajor ? plan.block_k : Rows) + kRowPadding;
     // Neighbouring lanes read so many k of a line: as many as keep banks apart.
-    constexpr int kBeside = KFast ? 4 : 1;
-    constexpr int kApart = plan.threads() / kBeside;
-    constexpr int kLines = Lines < kApart ? Lines : kApart, kEvery = plan.threads() / kLines;
-    static_assert(plan.threads() % kLines == 0 && Lines % kLines == 0,
-                  "every line has its threads");
-    const int beside = threadIdx.x % kBeside, apart = threadIdx.x / kBeside;
-    const int k0 = apart / kLines * kBeside + beside;
+    constexpr int kLanesK = KMajor ? 4 : 1;
+    constexpr int kLaneRows = plan.threads() / kLanesK;
+    constexpr int kRows = Rows < kLaneRows ? Rows : kLaneRows, kStepK = plan.threads() / kRows;
+    static_assert(plan.threads() % kRows == 0 && Rows % kRows == 0, "every line has its threads");
+    const int lane_k = threadIdx.x % kLanesK, lane_row = threadIdx.x / kLanesK;
+    const int k0 = lane_row / kRows * kLanesK + lane_k;
 #pragma unroll
-    for (int i = 0; i < Lines; i += kLines) {
-        const int line = i + apart % kLines;
-        uint32 most = 0;
+    for (int i = 0; i < Rows; i += kRows) {
+        const int row = i + lane_row % kRows;
+        uint32 row_absmax = 0;
 #pragma unroll 1
-        for (int step = 0; step < steps; ++step) {
+        for (int k_tile = 0; k_tile < num_k_tiles; ++k_tile) {
 #pragma unroll
-            for (int k = 0; k < plan.block_k; k += kEvery) {
-                const int at = KFast ? line * kPitch + k + k0 : (k + k0) * kPitch + line;
-                most = max(most, component_absmax_bits(first[step * stage + at]));
+            for (int k = 0; k < plan.block_k; k += kStepK) {
+                const int at = KMajor ? row * kPitch + k + k0 : (k + k0) * kPitch + row;
+                row_absmax = max(row_absmax, component_absmax_bits(first[k_tile * stage + at]));
             }
         }
-        atomicMax(found + line, most);
+        atomicMax(absmax + row, row_absmax);
     }
 }
