@@ -1,14 +1,16 @@
-// How large the lines of both operands are, for the precisions that scale them.
+// The absmax scan: finds the row absmax of one or both operands before a product, for precisions
+// that scale rows. mma.sync products run it where k is long, packing where its blocks cannot
+// exchange the absmax (pack_kernel.cuh).
 #pragma once
 #include "device/scaling.cuh"
 
 constexpr int kScanWarps = 8;  // of a block
 
-// A complex matrix of lines by k in batches; strides count complex numbers. Blocks divide it into
-// line_blocks a batch, each looking at all of k.
+// A complex matrix of rows by k, in batches; a row is a row of A or a column of B. Strides count
+// complex numbers. Blocks divide it into `row_blocks` a batch and scan all of k.
 struct ScanSource {
     const float2* x;
-    uint32* row_absmax;  // (batches, lines)
+    uint32* row_absmax;  // (batches, rows): bits of the absmax
     int64 rows, k;
     int64 row_stride, k_stride, batch_stride;
     int64 row_blocks;
@@ -16,11 +18,11 @@ struct ScanSource {
 
 struct ScanArguments {
     ScanSource a, b;
-    int64 a_blocks;  // of the grid; the others look at b
+    int64 a_blocks;  // of the grid; the others scan b
 };
 
-// The bits of the largest finite magnitude of each line. With KFast a warp takes a line, its lanes
-// along k; else a block takes 32 lines, its lanes along the lines and its warps along k.
+// Finds the largest finite magnitude of each row. A k-major source has a warp for each row, its
+// lanes along k; else a block has 32 rows, its lanes along the rows and its warps along k.
 template <bool KMajor>
 __device__ __forceinline__ void find_row_absmax(const ScanSource& source, int64 block) {
     const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;

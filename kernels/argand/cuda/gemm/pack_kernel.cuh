@@ -1,26 +1,28 @@
-// Operands in planes for the wgmma family: rounded, split, scaled, k contiguous.
+// The packing kernel of the wgmma family: rounds, splits and scales an operand and stores it as
+// k-major planes of real and imaginary parts, which the product then reads by TMA. One launch packs
+// one operand or two.
 //
-// A source is a complex matrix of lines (rows of A, columns of B) by k, any strides, in batches;
-// one launch packs one or two. A block reads a tile of 4096 numbers. A precision that scales needs
-// each line's largest magnitude first: the blocks of a strip of lines keep their tiles until all of
-// them have looked, so that the source is read once. The fewer lines a strip has, the fewer blocks
-// wait for each other. Where they would not all run at once, a launch before this one has looked
-// (absmax_scan.cuh).
+// A block packs a tile of 4096 complex numbers; the blocks of a panel cover the same rows. A
+// precision that scales needs the row absmax before it rounds the first element of a row: the
+// blocks of a panel keep their tiles in shared memory until all of them have contributed to it, so
+// the source is read once. Panels of fewer rows have fewer blocks that wait for each other. Where
+// the blocks of a panel would not all run at once, absmax_scan.cuh has found the row absmax in a
+// launch before.
 #pragma once
 #include "device/clock.cuh"
 #include "pack_tile.cuh"
 
-constexpr long long kAbsmaxTimeout = 1000000;  // nanoseconds of waiting
+constexpr long long kAbsmaxTimeout = 1000000;  // nanoseconds
 
-// Which tile this block packs, of a source that has the launch's blocks from `first` on.
+// The tile that this block packs, of a source whose blocks begin at number `first` of the launch.
 template <PackPlan plan>
 struct PackPosition {
     int panel, k0, row0, rows;
     int64 batch, base, first_row;
 
     __device__ __forceinline__ PackPosition(const PackArguments& args, uint32 first) {
-        // Read each time: nothing of it is kept while others are waited for, as there are no
-        // registers to spare.
+        // blockIdx.x is read again each time, so that nothing derived from it occupies registers
+        // during the exchange.
         uint32 block;
         asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
         block -= first;
@@ -36,9 +38,10 @@ struct PackPosition {
     }
 };
 
-// Tells the other blocks of the strip what this one found in its tile, and waits for them: `found`
-// then holds the lines' largest magnitudes. A block whose patience ends looks for itself, so that
-// it never depends on others being under way.
+// Exchanges the row absmax of a panel among its blocks, through atomics in global memory:
+// `row_absmax` holds that of the tile before and that of the panel after. Waiting is for speed
+// only: after kAbsmaxTimeout a block scans the panel itself, so that it never depends on blocks
+// that do not run.
 template <PackPlan plan>
 __device__ __forceinline__ void exchange_row_absmax(const PackArguments& args,
                                                     const PackPosition<plan>& position,
@@ -69,12 +72,13 @@ __device__ __forceinline__ void exchange_row_absmax(const PackArguments& args,
             update_absmax<plan>(tile, row_absmax);
         }
     } else if (threadIdx.x < position.rows) {
-        // Other blocks wrote it during this launch: not from the first-level cache.
+        // Other blocks wrote it during this launch, so the load bypasses L1.
         row_absmax[threadIdx.x] = __ldcg(global_absmax);
     }
 }
 
-// The last block of a strip to have agreed leaves zeros for the next launch. One warp.
+// The last block of a panel to have read the row absmax resets it and the counters for the next
+// launch. One warp.
 template <PackPlan plan>
 __device__ __forceinline__ void reset_panel(const PackArguments& args,
                                             const PackPosition<plan>& position) {
@@ -87,27 +91,28 @@ __device__ __forceinline__ void reset_panel(const PackArguments& args,
     if (lane == 0) args.panel_counters[position.panel] = {0, 0};
 }
 
-// How many k make 16 bytes of a plane, and which ones: in tf32's planes slots 0 to 3 of eight hold
-// the even k, 4 to 7 the odd (sm90_fragments.cuh).
+// A vector of 16 bytes of a plane and the k that it holds. In planes of tf32, slots 0 to 3 of eight
+// hold the even k and slots 4 to 7 the odd, which is the order of sm90_fragments.cuh.
 template <PackPlan plan>
 struct PlaneVector {
     static constexpr int kElements = plan.operand == Operand::tf32 ? 4 : 8;
-    static constexpr int kGroupK =
-        2 * kElements;  // k of an instruction, of which all terms are side by side
+    // The k of one MMA, whose terms lie side by side.
+    static constexpr int kGroupK = 2 * kElements;
 
-    // Where k of a line is, its first term.
+    // Offset of the first term of k in a row.
     static __device__ __forceinline__ int offset(int k) {
         return k / kGroupK * kGroupK * plan.terms + k % kGroupK;
     }
 
+    // The k in slot `slot` of vector number `vector` of a row.
     static __device__ __forceinline__ int k_of(int vector, int slot) {
         return plan.operand == Operand::tf32 ? vector / 2 * 8 + vector % 2 + 2 * slot
                                              : 8 * vector + slot;
     }
 };
 
-// Terms of one chunk of one complex part, into the plane of that part. `stays` says that they are
-// soon read, and not after all others.
+// Splits the elements of one vector, of one complex part, and stores its terms in the plane of that
+// part. `keep_in_l2`: the planes are read soon; else they leave L2 first.
 template <PackPlan plan, bool keep_in_l2 = false>
 __device__ __forceinline__ void write_terms(const float (&x)[PlaneVector<plan>::kElements],
                                             void* planes, int64 at) {
@@ -116,8 +121,8 @@ __device__ __forceinline__ void write_terms(const float (&x)[PlaneVector<plan>::
     for (int i = 0; i < 4; ++i) {
         if constexpr (plan.operand == Operand::tf32) {
             split_to_tf32<plan.terms, plan.roundings[0], plan.roundings[1]>(x[i], words[i]);
-            // Tensor cores do not look at these bits, but moving bits that change takes power,
-            // which is what limits large products.
+            // Tensor cores ignore these bits, but toggling bits take power, which limits large
+            // products.
             words[i][plan.terms - 1] &= kTf32KeptMask;
         } else {
             split_to_half<plan.operand>(x[2 * i], x[2 * i + 1], words[i]);
@@ -137,7 +142,8 @@ __device__ __forceinline__ void write_terms(const float (&x)[PlaneVector<plan>::
     }
 }
 
-// Reads a tile into shared memory and, where lines are scaled, finds their largest magnitudes.
+// Loads a tile into shared memory and, where rows are scaled, sets `row_absmax` to that of the
+// tile, or to what a scan before has found.
 template <PackPlan plan>
 __device__ __forceinline__ void load_to_shared(const PackArguments& args,
                                                const PackPosition<plan>& position, float2* tile,
@@ -166,8 +172,8 @@ __device__ __forceinline__ void load_to_shared(const PackArguments& args,
     }
 }
 
-// Packs one tile of a source that has the launch's blocks from `first` on; `tile` is memory for it,
-// `found` for its lines.
+// Packs one tile of a source whose blocks begin at number `first` of the launch. `tile` and
+// `row_absmax` are shared memory.
 template <PackPlan plan>
 __device__ __forceinline__ void pack_planes(const PackArguments& args, uint32 first, float2* tile,
                                             uint32* row_absmax) {

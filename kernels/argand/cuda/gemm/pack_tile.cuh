@@ -1,51 +1,54 @@
-// A tile of an operand that is packed: how it is read, and how large its lines are.
+// A tile of an operand that is packed: the plan and arguments of packing, the loads of a block, and
+// the row absmax of its tile. pack_kernel.cuh converts the tile and stores its planes. A row is a
+// row of A or a column of B, by k.
 #pragma once
 #include "device/rounding.cuh"
 #include "device/scaling.cuh"
 
-constexpr int kPackTileElements = 4096;  // of a tile
+constexpr int kPackTileElements = 4096;  // complex numbers of a tile
 
 struct PackPlan {
     Operand operand;
     int terms;
     Rounding roundings[2];
-    bool scaled;       // lines are scaled by powers of two
-    bool half_source;  // the source holds pairs of 16 bits of the operand format, else of fp32
-    bool k_major;      // whether k is the source's contiguous axis
-    int vector;        // complex numbers that one read takes: 2 where they are aligned
-    int rows;          // of a tile
+    bool scaled;       // rows are scaled by powers of two
+    bool half_source;  // the source holds pairs in the 16-bit operand format, else complex64
+    bool k_major;      // k is the contiguous axis of the source, else the rows are
+    int vector;        // complex numbers of one load: 2 where all are aligned to it
+    int rows;          // of a tile, and of a panel
     constexpr int tile_k() const { return kPackTileElements / rows; }
-    // In shared memory eight k are followed by a gap, and lines have an odd pitch: whole lines and
-    // single k of many lines are then both read and written with at most two conflicts.
+    // In shared memory a gap follows every eight k, and the pitch of rows is odd, so that loads and
+    // stores along rows and along k have at most two-way bank conflicts.
     constexpr int row_pitch() const { return 9 * tile_k() / 8 + 1; }
 };
 
-// Strides count complex numbers.
+// One source of a launch. Strides count complex numbers.
 struct PackArguments {
     const void* x;
-    void* planes;        // (batches, 2, lines, pitch / step, terms, step)
-    uint32* row_absmax;  // (batches, lines): bits of each line's largest magnitude; zeros before
-                         // where blocks wait, and after
-    uint2*
-        panel_counters;  // (strips), zeros before and after: blocks that have looked, and gone on
-    float2* descale;     // (batches, lines): split_power_of_two of minus the line's exponent
+    void* planes;  // (batches, 2, rows, pitch / mma_k, terms, mma_k)
+    // (batches, rows): bits of each row's absmax. Zero between launches where blocks exchange it.
+    uint32* row_absmax;
+    // (panels): blocks that have arrived, and that have read. Zero between launches.
+    uint2* panel_counters;
+    float2* descale;  // (batches, rows): split_power_of_two of minus the row's exponent
     int64 row_stride, k_stride, batch_stride;
     int rows, k;
-    int pitch;            // a multiple of 16, planes are zero from k on
-    int exchange_absmax;  // whether blocks find the magnitudes, and so wait for those of their
-                          // strip
-    int conjugate;        // conjugates
+    int pitch;            // k of a row of planes, a multiple of 16; planes are 0 from k on
+    int exchange_absmax;  // whether the blocks of a panel find the row absmax together
+    int conjugate;
 };
 
 constexpr int kPackThreads = 256, kMaxPackRows = 64;
-constexpr int kPackSharedElements =
-    64 * (9 * 64 / 8 + 1);  // numbers of the largest tile, of 64 lines
+// Shared memory of a tile, for the widest pitch: 64 rows by 64 k.
+constexpr int kPackSharedElements = 64 * (9 * 64 / 8 + 1);
 
+// Where an element lies in the tile in shared memory.
 template <PackPlan plan>
 __device__ __forceinline__ int shared_offset(int row, int k) {
     return row * plan.row_pitch() + k + k / 8;
 }
 
+// A pair in the 16-bit operand format as complex64.
 template <PackPlan plan>
 __device__ __forceinline__ float2 widen(uint32 pair) {
     if constexpr (plan.operand == Operand::bf16) {
@@ -55,8 +58,8 @@ __device__ __forceinline__ float2 widen(uint32 pair) {
     }
 }
 
-// One or two neighbours along the contiguous axis; zeros outside. They are read once: they leave
-// the second-level cache first.
+// Loads one or two neighbours along the contiguous axis, 0 outside. The source is read once, so it
+// leaves L2 first.
 template <PackPlan plan>
 __device__ __forceinline__ void load_vector(const PackArguments& args, int64 at, int inside,
                                             float2 (&x)[plan.vector]) {
@@ -83,8 +86,8 @@ __device__ __forceinline__ void load_vector(const PackArguments& args, int64 at,
     }
 }
 
-// How the threads of a block divide a tile: each has `vector` neighbours of several lines (k_fast)
-// or of several k.
+// The elements of a tile that a thread loads: `vector` neighbours along the contiguous axis, of
+// several rows (k-major) or of several k.
 template <PackPlan plan>
 struct PackTile {
     static constexpr int kContiguous = plan.k_major ? plan.tile_k() : plan.rows;
@@ -110,7 +113,7 @@ struct PackTile {
     }
 };
 
-// Raises `found` to the largest magnitudes of a tile's lines.
+// Raises `row_absmax`, in shared memory, to the absmax of the rows of a tile.
 template <PackPlan plan>
 __device__ __forceinline__ void update_absmax(const PackTile<plan>& tile, uint32* row_absmax) {
     using Tile = PackTile<plan>;

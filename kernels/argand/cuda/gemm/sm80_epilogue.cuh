@@ -1,10 +1,11 @@
-// Results of the mma.sync family: scaled back, alpha X + beta C, stored.
+// The epilogue of the mma.sync family: a warp descales its accumulators, computes alpha x + beta C
+// (device/complex.cuh) and stores complex64 from registers, at any strides.
 #pragma once
 #include "device/complex.cuh"
 #include "device/scaling.cuh"
 #include "sm80_mainloop.cuh"
 
-// `row0` and `column0` are the lane's first, whose column's magnitude is the first of `b_largest`.
+// `row0` and `column0` are the first of the lane; `b_absmax` begins with that column.
 template <GemmPlan plan>
 __device__ __forceinline__ void store_accumulators(const GemmArguments& args,
                                                    const Accumulators<plan>& accumulators,

@@ -1,24 +1,26 @@
-// Complex matrix products with mma.sync (sm_80 and newer): one family for tf32, 3xtf32, 3xfp16,
-// fp16 and bf16.
+// Complex matrix products with mma.sync, for every card from sm_80 on: one kernel for tf32, 3xtf32,
+// 3xfp16, fp16 and bf16. It is one launch, except that scaled precisions with a long k need the
+// absmax scan before (absmax_scan.cuh).
 //
-// C = alpha op(A) op(B) + beta C in one launch. Operands stay interleaved complex64 until they are
-// in registers: a ring of shared-memory stages receives raw tiles, and each warp rounds, splits and
-// scales what it reads. Four real products a complex one: re += ar br, re += ai (-bi), im += ar bi,
-// im += ai br, for each pair of terms that the precision keeps.
+// A block computes one tile. A ring of shared-memory stages receives raw tiles by cp.async, and
+// each warp rounds, splits and scales the fragments that it loads. A complex product is four real
+// ones: re += ar br, re += ai (-bi), im += ar bi, im += ai br, for each pair of terms that the
+// precision keeps.
 #pragma once
 #include "sm80_epilogue.cuh"
 
-// Tiles of C that share columns of B run together this many at a time, so that they meet in L2.
+// Rasterization: tiles run in groups of so many tile rows, so that concurrent tiles share columns
+// of B in L2.
 constexpr uint32 kRasterGroupM = 8;
 
-// Which tile of which product this block computes.
+// The tile that a block computes.
 struct Tile {
     int64 batch, m0, n0;
 };
 
 template <GemmPlan plan>
 __device__ __forceinline__ Tile tile_at(const GemmArguments& args) {
-    // A grid's blocks fit 32 bits, in which divisions take a fraction of what they take in 64.
+    // The number of blocks fits 32 bits, in which divisions are several times as fast as in 64.
     const uint32 tiles_m = static_cast<uint32>((args.m + plan.block_m - 1) / plan.block_m);
     const uint32 tiles_n = static_cast<uint32>((args.n + plan.block_n - 1) / plan.block_n);
     const uint32 batch = blockIdx.x / (tiles_m * tiles_n), tile = blockIdx.x % (tiles_m * tiles_n);
@@ -30,11 +32,12 @@ __device__ __forceinline__ Tile tile_at(const GemmArguments& args) {
             int64(in_group / height) * plan.block_n};
 }
 
-// One block computes one block_m x block_n tile of one product.
+// The kernel: one block computes one block_m x block_n tile of one product.
 template <GemmPlan plan>
 __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
-    static_assert(plan.block_k % kMmaK<plan.operand> == 0, "whole instructions");
-    static_assert(plan.promotion_interval % plan.block_k == 0, "promoted between stages");
+    static_assert(plan.block_k % kMmaK<plan.operand> == 0, "a k-tile must be whole MMAs");
+    static_assert(plan.promotion_interval % plan.block_k == 0,
+                  "promotion must fall between k-tiles");
     extern __shared__ __align__(16) float2 stages[];
     constexpr int kStageElements = plan.a_tile_elements() + plan.b_tile_elements();
     const Tile tile = tile_at<plan>(args);
@@ -65,7 +68,7 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
 #pragma unroll
     for (int stage = 0; stage < plan.stages - 1; ++stage) load(stage);
 
-    // Of the tile's lines.
+    // The absmax of the tile's rows of A and columns of B.
     const uint32* a_absmax = args.a_absmax + tile.batch * args.a_absmax_stride_batch + tile.m0;
     const uint32* b_absmax = args.b_absmax + tile.batch * args.b_absmax_stride_batch + tile.n0;
     if constexpr (plan.finds_absmax) {
@@ -99,16 +102,16 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
         }
     }
 
-    // Tensor cores truncate when they accumulate: left there, the error of a split operand would
-    // grow with k to 1e-4. Moved into fp32 registers every few steps it stays at fp32's, flat in k:
-    // what rounding loses of one slice is where the next begins.
+    // Tensor cores truncate when they accumulate, so without promotion the error of a split
+    // precision would grow with k. Promotion every `promotion_interval` keeps it at that of one
+    // interval.
     constexpr bool kPromotes = plan.promotion_interval > 0;
     Accumulators<plan> mma_accumulators, fp32_accumulators;
     mma_accumulators.clear();
     if constexpr (kPromotes) fp32_accumulators.clear();
     for (int k_tile = 0; k_tile < num_k_tiles; ++k_tile) {
         cp_async_wait<plan.stages - 2>();
-        // All warps see the stage that has arrived, and have left the one that is filled next.
+        // The stage is visible to all warps, and all have left the one that is filled next.
         __syncthreads();
         load(k_tile + plan.stages - 1);
         const float2* stage = stages + k_tile % plan.stages * kStageElements;

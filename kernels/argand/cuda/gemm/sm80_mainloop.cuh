@@ -1,7 +1,10 @@
-// Products of one stage, in the registers of a warp.
+// The mainloop body of the mma.sync family: accumulators and their promotion, the MMAs of one
+// k-tile, and the reduction over warps that share k (sliced K). Everything is in the registers of a
+// warp.
 #pragma once
 #include "sm80_operands.cuh"
 
+// Accumulators of a warp: by 16 rows, 8 columns, and the four registers of an MMA.
 template <GemmPlan plan>
 struct Accumulators {
     float re[plan.warp_m() / 16][plan.warp_n() / 8][4];
@@ -11,7 +14,8 @@ struct Accumulators {
         each([](float& x, float) { x = 0.0f; }, *this);
     }
 
-    // Adds what the other has, and leaves there what rounding lost of it.
+    // Promotion: adds `other` to these fp32 accumulators, and leaves in `other` the rounding error
+    // of each addition, with which its next MMAs begin.
     __device__ __forceinline__ void promote(Accumulators& other) {
         each(
             [](float& x, float& y) {
@@ -36,8 +40,8 @@ struct Accumulators {
     }
 };
 
-// A register of operands negated. For tf32 by a multiplication: rounding and indexing already fill
-// the integer units, those for fp32 are idle.
+// Negates the operands in a register. tf32 is negated by a multiplication, because rounding and
+// addressing already occupy the integer units.
 template <Operand operand>
 __device__ __forceinline__ uint32 negate(uint32 x) {
     if constexpr (operand == Operand::tf32) {
@@ -47,7 +51,7 @@ __device__ __forceinline__ uint32 negate(uint32 x) {
     }
 }
 
-// Multiplies one 16 x 8 piece: every kept pair of terms, the small ones first.
+// The MMAs of 16 rows by 8 columns: every pair of terms, the small ones first.
 template <GemmPlan plan>
 __device__ __forceinline__ void multiply(float (&re)[4], float (&im)[4],
                                          const Fragment<plan>& a_upper,
@@ -64,8 +68,8 @@ __device__ __forceinline__ void multiply(float (&re)[4], float (&im)[4],
     }
 }
 
-// Multiplies the tiles of one stage, this warp's share of k from k0 on. `a` and `b` point at this
-// warp's part.
+// Multiplies the tiles of one stage along the k of this warp, from k0 on. `a_row` and `b_column`
+// are the first of this lane.
 template <GemmPlan plan>
 __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators,
                                                 const float2* a_tile, const float2* b_tile,
@@ -75,7 +79,7 @@ __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators
                                                 float b_sign) {
     constexpr int kRows = plan.warp_m() / 16, kColumns = plan.warp_n() / 8;
     const int k_lane = k0 + threadIdx.x % 4;
-    // More steps at once hoist more reads than there are registers for.
+    // A longer unroll hoists more loads than there are registers for.
     constexpr int kUnroll = 16 / kMmaK<plan.operand>;
 #pragma unroll kUnroll
     for (int k = 0; k < plan.block_k / plan.warps_k; k += kMmaK<plan.operand>) {
@@ -98,7 +102,8 @@ __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators
     }
 }
 
-// Adds the sums of all shares of k to those of the first, in order. `memory` is the block's.
+// Reduces the accumulators of the warp groups that share k into group 0, in order. `memory` is the
+// shared memory of the stages.
 template <GemmPlan plan>
 __device__ __forceinline__ void reduce_sliced_k(Accumulators<plan>& accumulators, float* memory,
                                                 int k_group) {
@@ -106,7 +111,7 @@ __device__ __forceinline__ void reduce_sliced_k(Accumulators<plan>& accumulators
     constexpr int kRegisters = plan.warp_m() / 16 * (plan.warp_n() / 8) * 8;
     static_assert(4 * (plan.warps_k - 1) * kRegisters * kThreads <=
                       8 * plan.stages * (plan.a_tile_elements() + plan.b_tile_elements()),
-                  "the stages' memory holds what is left");
+                  "the accumulators of other groups must fit the stages");
     float* own = memory + threadIdx.x % kThreads;
     if (k_group > 0) {
         float* to = own + (k_group - 1) * kRegisters * kThreads;

@@ -1,21 +1,21 @@
-// The operands of sm80_kernel.cuh: from global memory to a tensor core's registers.
-//
-// Tiles of interleaved complex64 come into shared memory as they are; a lane rounds, splits and
-// scales what it reads from there.
+// Operands of the mma.sync family: cp.async of raw complex64 tiles into the ring of stages, and
+// fragments from there. A lane rounds, splits and scales what it loads, so operands need no
+// packing.
 #pragma once
 #include "device/cp_async.cuh"
 #include "device/mma.cuh"
 #include "device/scaling.cuh"
 #include "sm80_plan.cuh"
 
-// One operand's lines of the tile: fills a stage, `Lines` x `Depth`, zero outside the matrix.
+// Fills the part of a stage of one operand, `Rows` by `TileK`, with 0 outside the matrix. A row is
+// a row of op(A) or a column of op(B).
 template <GemmPlan plan, int Rows, int TileK, bool KMajor>
 __device__ __forceinline__ void load_tile(float2* tile, const float2* source, int64 row_stride,
                                           int64 k_stride, int64 rows_left, int64 k_left) {
     constexpr int kContiguous = KMajor ? TileK : Rows, kStrided = KMajor ? Rows : TileK;
     constexpr int kVectors = kContiguous / plan.vector, kStridedStep = plan.threads() / kVectors;
     static_assert(plan.threads() % kVectors == 0 && kStrided % kStridedStep == 0,
-                  "whole passes of the block");
+                  "a copy by all threads must cover whole rows");
     const int contiguous = threadIdx.x % kVectors * plan.vector, strided = threadIdx.x / kVectors;
     const int64 contiguous_stride = KMajor ? k_stride : row_stride;
     const int64 stride = KMajor ? row_stride : k_stride;
@@ -29,20 +29,22 @@ __device__ __forceinline__ void load_tile(float2* tile, const float2* source, in
 #pragma unroll
     for (int i = 0; i < kStrided; i += kStridedStep) {
         const int bytes = i < strided_left ? inside * int(sizeof(float2)) : 0;
-        // Outside the matrix the address is one that exists; nothing is read there.
+        // Outside the matrix the address must exist, but nothing is read.
         cp_async<8 * plan.vector>(to + i * (kContiguous + kRowPadding),
                                   bytes ? from + i * stride : source, bytes);
     }
 }
 
-// What a lane holds of one line for one instruction: registers by term and complex part.
+// A fragment: what a lane holds of one row of A or column of B for one MMA, by term and complex
+// part.
 template <GemmPlan plan>
 struct Fragment {
     uint32 re[plan.terms][2];
     uint32 im[plan.terms][2];
 };
 
-// Rounds and splits a lane's numbers. tf32 has one of them in a register, the 16-bit formats two.
+// Rounds and splits the numbers of a lane. A register holds one number of tf32, two of the 16-bit
+// formats.
 template <GemmPlan plan>
 __device__ __forceinline__ void split_fragment(const float (&x)[kMmaK<plan.operand> / 4],
                                                uint32 (&registers)[plan.terms][2]) {
@@ -62,7 +64,8 @@ __device__ __forceinline__ void split_fragment(const float (&x)[kMmaK<plan.opera
     }
 }
 
-// Reads this lane's numbers of a line at k, k + 4, ... and makes them the tensor core's operands.
+// Loads the numbers of a lane in a row at k, k + 4, ... and converts them to a fragment. `sign` of
+// -1 conjugates.
 template <GemmPlan plan, bool KMajor, int Pitch>
 __device__ __forceinline__ Fragment<plan> load_fragment(const float2* tile, int row, int k,
                                                         float scale, float sign) {
@@ -81,18 +84,18 @@ __device__ __forceinline__ Fragment<plan> load_fragment(const float2* tile, int 
     return result;
 }
 
-// Raises `found` to the largest magnitudes of a block's lines, in `steps` stages of which this
-// operand's tiles begin at `first`, `stage` numbers apart. A thread has one line, and reads without
-// waiting.
+// Raises `absmax` to the absmax of the rows of a block, over `num_k_tiles` stages of `stage`
+// numbers; the tiles of this operand begin at `first`. Each thread scans one row.
 template <GemmPlan plan, int Rows, bool KMajor>
 __device__ __forceinline__ void find_block_absmax(uint32* absmax, const float2* first, int stage,
                                                   int num_k_tiles) {
     constexpr int kPitch = (KMajor ? plan.block_k : Rows) + kRowPadding;
-    // Neighbouring lanes read so many k of a line: as many as keep banks apart.
+    // Neighbouring lanes that read along k in one row: as many as keep bank conflicts away.
     constexpr int kLanesK = KMajor ? 4 : 1;
     constexpr int kLaneRows = plan.threads() / kLanesK;
     constexpr int kRows = Rows < kLaneRows ? Rows : kLaneRows, kStepK = plan.threads() / kRows;
-    static_assert(plan.threads() % kRows == 0 && Rows % kRows == 0, "every line has its threads");
+    static_assert(plan.threads() % kRows == 0 && Rows % kRows == 0,
+                  "every row needs equally many threads");
     const int lane_k = threadIdx.x % kLanesK, lane_row = threadIdx.x / kLanesK;
     const int k0 = lane_row / kRows * kLanesK + lane_k;
 #pragma unroll

@@ -1,27 +1,31 @@
-// What a kernel of the mma.sync family is made for, and what it is called with.
+// The plan and the arguments of a kernel of the mma.sync family (sm_80 and newer).
+// argand/gemm/sm80_plan.py generates the plan as a template argument; argand/gemm/sm80_launch.py
+// fills the arguments. The kernel computes C = alpha op(A) op(B) + beta C on interleaved complex64
+// operands.
 #pragma once
 #include "device/rounding.cuh"
 
-// 4 complex beyond a multiple of 16: the eight-byte reads of a half warp (4 lines x 4 k) then fall
-// into sixteen different pairs of banks, whichever of line and k is contiguous.
+// Padding of the rows of a tile, whose length is a multiple of 16 complex numbers. The 8-byte loads
+// of half a warp (4 rows by 4 k) then fall into sixteen different pairs of banks, whichever of row
+// and k is contiguous.
 constexpr int kRowPadding = 4;
 
 struct GemmPlan {
     Operand operand;
-    int terms;
+    int terms;  // terms of one number: 1, or 2 for split precisions
     Rounding roundings[2];
-    int products;
-    int product_a[3];
-    int product_b[3];
-    bool scaled;
-    bool finds_absmax;  // then: whether each block looks for its lines' magnitudes, else a launch
-                        // before has
+    int products;       // pairs of terms that are multiplied, small terms first
+    int product_a[3];   // the term of A in each of them
+    int product_b[3];   // the term of B
+    bool scaled;        // rows of A and columns of B are scaled by powers of two
+    bool finds_absmax;  // then: blocks find the absmax, in stages that hold all of k; else a scan
+                        // before
     int block_m, block_n, block_k;
-    int warps_m, warps_n, warps_k;  // warps_k share a stage's k, and add their sums at the end
+    int warps_m, warps_n, warps_k;  // warps_k groups share the k of a stage (sliced K)
     int stages;
-    int promotion_interval;     // k after which the accumulators move to fp32 registers; 0: never
-    bool a_k_major, b_k_major;  // whether k is the contiguous axis in memory
-    int vector;                 // complex numbers a copy
+    int promotion_interval;     // k between promotions into fp32 accumulators; 0: none
+    bool a_k_major, b_k_major;  // k is contiguous, else m or n
+    int vector;                 // complex numbers of one cp.async
 
     constexpr int threads() const { return kWarp * warps_m * warps_n * warps_k; }
     constexpr int warp_m() const { return block_m / warps_m; }
@@ -32,14 +36,14 @@ struct GemmPlan {
     constexpr int b_tile_elements() const { return b_pitch() * (b_k_major ? block_n : block_k); }
 };
 
-// Strides count complex64. `line` is a row of op(A) and of C, or a column of op(B).
+// Arguments of a launch. Strides count complex numbers.
 struct GemmArguments {
     const float2* a;
     const float2* b;
     const float2* c;
     float2* out;
-    const uint32* a_absmax;  // (batch, m): bits of the largest magnitude of each row, for scaling
-    const uint32* b_absmax;  // (batch, n)
+    const uint32* a_absmax;  // (batch, m): bits of the absmax of each row, for scaling
+    const uint32* b_absmax;  // (batch, n): of each column
     int64 m, n, k;
     int64 a_stride_m, a_stride_k, a_stride_batch;
     int64 b_stride_n, b_stride_k, b_stride_batch;
@@ -48,7 +52,7 @@ struct GemmArguments {
     int64 a_absmax_stride_batch, b_absmax_stride_batch;
     int64 first_batch;
     float alpha_re, alpha_im, beta_re, beta_im;
-    int conjugate_b;       // op_a and op_b conjugate one operand and not the other
+    int conjugate_b;       // one of op_a and op_b conjugates
     int conjugate_result;  // op_a conjugates: conj(A) B = conj(A conj(B))
-    int store_pairs_n;     // two neighbouring results may be stored at once
+    int store_pairs_n;     // two neighbouring results may be stored as one vector
 };

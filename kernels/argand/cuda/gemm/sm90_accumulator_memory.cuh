@@ -1,29 +1,35 @@
-// Where sums wait in memory, and how they come and go.
+// Accumulators in global memory: where those of a thread lie, and how they are stored, added and
+// loaded. The accumulator spill (sm90_accumulator_spill.cuh) and stream-K partial tiles
+// (sm90_partials.cuh) are built on it. One thread writes each element, so results repeat bit for
+// bit.
 #pragma once
 #include "sm90_fragments.cuh"
 #include "sm90_scheduler.cuh"
 
 template <WgmmaPlan plan>
-constexpr int kConsumerThreads = kWarpgroupThreads * plan.consumer_warpgroups;  // threads
+constexpr int kConsumerThreads = kWarpgroupThreads * plan.consumer_warpgroups;
 
-// Where a thread's sums lie: 4 j + 2 h + e of its registers belongs to row h and column 8 j + e. It
-// is kept while products run, so it is small.
+// Where the accumulators of a thread lie in memory. Accumulator 4 j + 2 h + e belongs to row h of
+// the thread's two and to column 8 j + e from its first. The structure lives through the mainloop,
+// so it is small.
 //
-// A *whole* place has room for all sums of a warp: its accesses of 16 bytes a lane follow each
-// other there, number q of registers 2 q and 2 q + 1. A place that is not whole is that of the
-// results of a tile at an edge, or of results that are not contiguous along columns.
+// A vectorized memory has room for all accumulators of a warp: vector number q holds accumulators 2
+// q and 2 q + 1, real and imaginary, 16 bytes a lane, and the lanes of a warp access 512 contiguous
+// bytes or rows of 128 at least. A memory that is not vectorized is that of a tile at an edge of Z,
+// or of a Z that is not n-major; its elements lie where the results will.
 template <WgmmaPlan plan>
 struct AccumulatorMemory {
-    static constexpr int kVectors = plan.block_n / 4;  // accesses of four numbers
-    // In a whole tile an access covers so many neighbouring results of so many rows.
+    static constexpr int kVectors = plan.block_n / 4;  // of four numbers
+    // Elements along n and along m that one vector access of a warp covers in `spill`.
     static constexpr int kAccessColumns = plan.block_n % 64 == 0   ? 64
                                           : plan.block_n % 32 == 0 ? 32
                                                                    : 16;
     static constexpr int kAccessRows = 64 / kAccessColumns,
                          kAccessesPerRow = plan.block_n / kAccessColumns;
     float2* base;
-    int columns;  // that there are from the thread's first on, at most block_n
-    int rows;     // of its two, 0 to 2
+    int columns;  // inside Z from the thread's first column on
+    int rows;     // inside Z, of the thread's two
+    // `partial`: a slot of `partials`, else the tile's place in `spill`.
     bool vectorized, partial;
 
     __device__ __forceinline__ bool inside(int j, int h, int e) const {
@@ -33,7 +39,7 @@ struct AccumulatorMemory {
         constexpr int kSecond = plan.adjacent_rows() ? 1 : 8;
         return base + h * kSecond * args.spill_stride_m + (8 * j + e) * args.spill_stride_n;
     }
-    // Of a whole place.
+    // Of a vectorized memory.
     __device__ __forceinline__ float2* vector_at(const WgmmaArguments& args, int q) const {
         if (partial) return base + q * (2 * kConsumerThreads<plan>);
         return base + q / kAccessesPerRow * kAccessRows * args.spill_stride_m +
@@ -41,16 +47,17 @@ struct AccumulatorMemory {
     }
 };
 
-// Of a piece that block `block` leaves.
+// The slot of the partial tile that `block` stores.
 template <WgmmaPlan plan>
 __device__ __forceinline__ AccumulatorMemory<plan> partial_memory(const WgmmaArguments& args,
                                                                   uint32 block, int thread) {
-    const uint32 partial =
-        block - block / opaque(args.aligned_period);  // shares that end with a tile leave none
+    // Blocks whose range ends with a tile store none.
+    const uint32 partial = block - block / opaque(args.aligned_period);
     const int64 offset = int64(partial) * (plan.block_n / 2 * kConsumerThreads<plan>);
     return {args.partials + offset + 2 * thread, plan.block_n, 2, true, true};
 }
 
+// The place of a tile in `spill`.
 template <WgmmaPlan plan>
 __device__ __forceinline__ AccumulatorMemory<plan> spill_memory(const WgmmaArguments& args,
                                                                 const WgmmaTile& tile, int thread) {
@@ -68,6 +75,7 @@ __device__ __forceinline__ AccumulatorMemory<plan> spill_memory(const WgmmaArgum
             args.n - column, (row < args.m) + (second < args.m), vectorized, false};
 }
 
+// Where the accumulators of a work item spill to: a partial tile's to its slot at once.
 template <WgmmaPlan plan>
 __device__ __forceinline__ AccumulatorMemory<plan> accumulator_memory(const WgmmaArguments& args,
                                                                       const WgmmaWork& work) {
@@ -76,7 +84,8 @@ __device__ __forceinline__ AccumulatorMemory<plan> accumulator_memory(const Wgmm
                                : spill_memory<plan>(args, work.tile, thread);
 }
 
-// Writes sums, or adds them to what this thread has written there before.
+// Stores, or adds to what this thread has stored there before. L2 does the addition (`red`), so the
+// thread does not wait.
 __device__ __forceinline__ void store_or_reduce(float2* at, float2 x, bool reduce) {
     if (reduce) {
         asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %2};" ::"l"(at), "f"(x.x),
@@ -97,8 +106,8 @@ __device__ __forceinline__ void store_or_reduce(float2* at, float2 x, float2 y, 
     }
 }
 
-// Reads sums, zeros where there are none; without a branch, so that many reads are on their way at
-// once.
+// Loads, or returns 0 where there is no element. It is predicated and not branched, so many loads
+// are in flight at once.
 __device__ __forceinline__ float2 load_or_zero(const float2* at, bool inside) {
     float2 x;
     asm volatile(
@@ -110,7 +119,8 @@ __device__ __forceinline__ float2 load_or_zero(const float2* at, bool inside) {
     return x;
 }
 
-// Adds to the sums what lies there.
+// Adds what lies in memory to the accumulators, 32 columns at a time, so that many loads are in
+// flight.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void add_from_memory(const WgmmaArguments& args,
                                                 const AccumulatorMemory<plan>& memory,

@@ -1,43 +1,44 @@
-// Sums that wait in memory: those of pieces of tiles, and totals of a long k.
+// The accumulator spill of split precisions: fp32 accumulators that go to memory every
+// `spill_interval` k-tiles and come back at the tile's end. The promoted mainloop calls it after
+// each k-tile.
 //
-// A total that is added to again and again is rounded each time, so its error grows with the root
-// of how often. Of split precisions totals of some columns at a time therefore move to memory, each
-// every plan.spill_interval stages, and begin anew, and at the tile's end they come back. What
-// moves are their upper bits, what these leave stays in the registers: so short numbers are added
-// in memory without an error, and the second-level cache does it (`red`), for nobody waits. Each
-// element belongs to one thread: results repeat bit for bit. Where the tile is whole, they wait
-// where its results will be, but in the order of the warps' accesses, 512 bytes each: as the
-// results lie there, they would be of 64 bytes a row.
+// Each promotion rounds the accumulator that it adds to, so the error would grow with the square
+// root of k. A spill moves the upper 12 bits of each accumulator to memory and leaves the rest in
+// its register; accumulators then stay small, and so do the rounding errors. Sums of numbers of 12
+// bits are exact in memory, so L2 may add them (`red`), nobody waits for the result, and results
+// repeat bit for bit.
 //
-// The first and the last stretch between moves have plan.spill_interval / 2 to 3 / 2
-// plan.spill_interval stages: none moves just after the tile has begun, or just before it ends.
+// Groups of `spill_columns` columns spill in turn. The first and the last stretch of a group are
+// spill_interval / 2 to 3 / 2 spill_interval k-tiles long, so no group spills just after the tile
+// begins or just before it ends; a shorter k does not spill at all.
 #pragma once
 #include "sm90_accumulator_memory.cuh"
 
-constexpr uint32 kUpperMask = 0xfffff000u;  // sign, exponent and 11 bits behind the point
+constexpr uint32 kUpperMask = 0xfffff000u;  // sign, exponent and 11 bits after the point
 
-// Whether totals of so many stages move to memory.
+// Whether the accumulators of so many k-tiles spill.
 template <WgmmaPlan plan>
 __device__ __forceinline__ bool accumulators_spill(int num_k_tiles) {
     return plan.terms > 1 && num_k_tiles > plan.spill_interval * 3 / 2;
 }
 
-// Takes the upper bits from x and returns them; of an infinity nothing is left.
+// Returns the upper bits of x and leaves the rest in x; an infinity leaves 0.
 __device__ __forceinline__ float extract_upper(float& x) {
     const float upper = __uint_as_float(__float_as_uint(x) & kUpperMask);
     x = upper == x ? 0.0f : x - upper;
     return upper;
 }
 
-// Upper bits of the totals of plan.spill_columns columns: of two neighbours in a row each.
+// Upper bits of one group of `spill_columns` columns: of two neighbours along n in x and y each.
 template <WgmmaPlan plan>
 struct UpperBits {
     static constexpr int kPairs = plan.spill_columns / 4,
                          kGroups = plan.block_n / plan.spill_columns;
     float2 x[kPairs], y[kPairs];
 
-    // Takes those of group number `group`, found by halves. Registers have no addresses, so each
-    // group has code of its own: to pass by all of it would take longer than to move what it takes.
+    // Extracts them from the accumulators of group `group`. Registers have no addresses, so each
+    // group needs code of its own; a binary search selects it, because a walk past the code of all
+    // groups took longer than the spill.
     template <int first = 0, int end = kGroups>
     __device__ __forceinline__ void extract(int group, float (&re)[plan.block_n / 2],
                                             float (&im)[plan.block_n / 2]) {
@@ -56,12 +57,12 @@ struct UpperBits {
         }
     }
 
-    // Moves them to where those of this group are.
+    // Stores or adds them in the memory of the group.
     __device__ __forceinline__ void store(const WgmmaArguments& args,
                                           const AccumulatorMemory<plan>& memory, int group,
                                           bool reduce) const {
         if (memory.vectorized) {
-            // Nearly always. One branch for all of them: branches of their own would take longer.
+            // The common case. It has one branch for all accesses; a branch for each took longer.
             if (reduce) {
 #pragma unroll
                 for (int i = 0; i < kPairs; ++i) {
@@ -84,16 +85,15 @@ struct UpperBits {
     }
 };
 
-// Where a tile's totals move to and when, in three registers.
+// When the accumulators of a work item spill and where to, in three registers.
 template <WgmmaPlan plan>
 struct AccumulatorSpill {
     static constexpr int kGroups = UpperBits<plan>::kGroups;
-    static_assert(plan.block_n % plan.spill_columns == 0, "every column moves");
-    static_assert(plan.spill_interval >= kGroups, "a move after a stage or more");
+    static_assert(plan.block_n % plan.spill_columns == 0, "every column spills");
+    static_assert(plan.spill_interval >= kGroups, "at most one group spills after a k-tile");
     float2* base;
-    uint32 packed;  // from bit 12 on how many moves there are; the last is number 1
+    uint32 packed;  // columns, rows and flags of the memory; from bit 12 on the number of spills
 
-    // Of the work in the slot, of so many stages.
     __device__ __forceinline__ AccumulatorSpill(const WgmmaArguments& args, uint32 work_slot,
                                                 int num_k_tiles) {
         packed = 0;
@@ -106,7 +106,7 @@ struct AccumulatorSpill {
                      << 12;
     }
 
-    // After each stage, where `left` are left.
+    // Call after each k-tile, with the number of k-tiles that are left.
     __device__ __forceinline__ void after_k_tile(const WgmmaArguments& args, int left,
                                                  float (&re)[plan.block_n / 2],
                                                  float (&im)[plan.block_n / 2]) const {
@@ -118,6 +118,7 @@ struct AccumulatorSpill {
         if (spills_left > num_spills) return;
         const AccumulatorMemory<plan> memory{base, int(now & 255), int(now >> 8 & 3),
                                              (now >> 10 & 1) != 0, (now >> 11 & 1) != 0};
+        // The first spill of each group stores, the others add.
         const bool reduce = spills_left <= num_spills - kGroups;
         UpperBits<plan> upper;
         upper.extract(spills_left % kGroups, re, im);

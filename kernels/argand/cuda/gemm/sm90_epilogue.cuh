@@ -1,11 +1,13 @@
-// Results of the wgmma family: scaled back, alpha X + beta C, stored.
+// What both epilogues of the wgmma family do to an element of Z: descale, alpha x + beta C
+// (device/complex.cuh), and the store in the output format. An elementwise epilogue is added here.
+// sm90_epilogue_direct.cuh stores from registers, sm90_epilogue_tma.cuh through shared memory.
 #pragma once
 #include "device/complex.cuh"
 #include "device/scaling.cuh"
 #include "sm90_fragments.cuh"
 #include "sm90_scheduler.cuh"
 
-// Where results go: pairs of fp32, or of the 16-bit operand format.
+// Stores of one and of two neighbouring results: complex64, or pairs in the 16-bit operand format.
 template <WgmmaPlan plan>
 struct Output {
     static __device__ __forceinline__ uint32 to_16bit(float2 x) {
@@ -29,7 +31,7 @@ struct Output {
     }
 };
 
-// A result scaled back by what its row and its column were scaled by.
+// Descales a result by the factors of its row and of its column.
 template <WgmmaPlan plan>
 __device__ __forceinline__ float2 descale(float2 x, float2 row, float2 column) {
     if constexpr (plan.scaled) {
@@ -40,16 +42,17 @@ __device__ __forceinline__ float2 descale(float2 x, float2 row, float2 column) {
     }
 }
 
-// Whether results are the sums as they are, scaled back: then a code of its own, which is short,
-// stores them. All cases in one take a hundred kilobytes, and the instructions of a tile's end are
-// not in the cache when they are wanted.
+// Whether the epilogue only descales: alpha is 1, beta 0, and nothing is conjugated. That case has
+// short code of its own, because the general code is long, and its instructions are not in the
+// instruction cache when a tile ends.
 __device__ __forceinline__ bool only_descales(const WgmmaArguments& args) {
     return args.alpha_re == 1.0f && args.alpha_im == 0.0f && args.beta_re == 0.0f &&
            args.beta_im == 0.0f && !args.conjugate_result;
 }
 
-// What scales the columns of a tile back. Each lane reads every 32nd at once, so that memory is
-// waited for once a tile and not before each few columns, and all lanes of a warp tell each other.
+// The descale factors of the columns of a tile. Each lane loads those of every 32nd column, and
+// lanes exchange them by shuffles, so that a tile waits for memory once and not before each few
+// columns.
 template <WgmmaPlan plan>
 struct ColumnDescales {
     float2 own[(plan.block_n + kWarp - 1) / kWarp];
@@ -66,7 +69,8 @@ struct ColumnDescales {
         }
     }
 
-    // Of column `first` + `offset` of the tile, of which eight from `first` on are wanted.
+    // The factors of column `first` + `offset` of the tile; the lanes of a warp ask for eight
+    // columns from `first` on.
     __device__ __forceinline__ float2 at(int first, int offset) const {
         if constexpr (plan.scaled) {
             const float2& vector = own[first / kWarp];

@@ -1,8 +1,11 @@
-// Results stored straight from the accumulators.
+// The direct epilogue: a consumer warp stores its 16 rows from its accumulators, at any strides. It
+// serves 16-bit results, strides that TMA cannot write, and tiles that leave no registers for store
+// boxes.
 #pragma once
 #include "sm90_epilogue.cuh"
 
-// Stores a warp's 16 rows, all of them there, where neighbours in a row can be stored at once.
+// Stores the 16 rows of a warp where all of them and all columns lie inside Z, and the epilogue
+// only descales.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void store_full_rows(const WgmmaArguments& args, const WgmmaTile& tile,
                                                 int row0, int lane,
@@ -36,15 +39,16 @@ __device__ __forceinline__ void store_full_rows(const WgmmaArguments& args, cons
     }
 }
 
-// Stores a warp's 16 rows straight from its accumulators, at any strides: of each eight columns a
-// lane holds the columns 2 (lane % 4) and the next of its two rows.
+// Stores the 16 rows of a warp. Of each eight columns a lane holds columns 2 (lane % 4) and the
+// next, of two rows.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void store_rows(const WgmmaArguments& args, const WgmmaTile& tile,
                                            int row0, int lane, const float (&re)[plan.block_n / 2],
                                            const float (&im)[plan.block_n / 2]) {
     const bool full_rows = only_descales(args) && args.store_pairs_n && row0 + 16 <= args.m &&
                            tile.n0 + plan.block_n <= args.n;
-    // The same in all lanes, and known to be: else what lanes tell each other has a second code.
+    // The shuffle makes the branch warp-uniform for the compiler, which else generates the shuffles
+    // of ColumnDescales twice, also for divergent lanes.
     if (__shfl_sync(~0u, int(full_rows), 0)) {
         store_full_rows<plan>(args, tile, row0, lane, re, im);
         return;
@@ -52,7 +56,7 @@ __device__ __forceinline__ void store_rows(const WgmmaArguments& args, const Wgm
     const int64 product = int64(tile.batch) + int64(tile.slice) * args.batches;
     const int rows[2] = {row0 + fragment_row<plan>(lane, 0), row0 + fragment_row<plan>(lane, 1)};
     const bool first_row = rows[0] < args.m;  // the second row is never above the first
-    if (!plan.scaled && !first_row) return;   // else its lane tells the others what it read
+    if (!plan.scaled && !first_row) return;   // with scales, every lane takes part in shuffles
     const ColumnDescales<plan> descales(args, tile, lane);
     float2 x_descale[2];
     if constexpr (plan.scaled) {

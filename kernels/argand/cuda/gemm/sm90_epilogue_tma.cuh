@@ -1,18 +1,20 @@
-// Results stored through shared memory.
+// The TMA epilogue: a consumer warp writes boxes of 16 x 16 complex64 to shared memory, and TMA
+// stores them while the next box is filled or the next tile multiplied. With an overlapped epilogue
+// the second half of the columns waits in registers and is stored during the next tile's mainloop
+// (sm90_mainloop.cuh).
 #pragma once
 #include "sm90_epilogue.cuh"
 
-// The same through shared memory: boxes of 16 rows x 16 columns, written without bank conflicts and
-// sent off by the copy engine while the next tile is multiplied. `boxes` is this warp's two
-// boxes. Of the tile's boxes those from `first_box` to `end_box` leave; the sums begin with those
-// of `from_box`. `plain` says that they are the results, or that alpha is in them already.
+// Stores boxes `first_box` to `end_box` of a tile, for the 16 rows of a warp; the accumulators
+// given begin with those of `from_box`. `boxes` are the warp's two boxes in shared memory. With
+// `only_descale` alpha is 1 or has been applied, and C is not read.
 template <WgmmaPlan plan, bool only_descale, int first_box, int end_box, int from_box, int kCount>
 __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const TensorMap& out_map,
                                                const WgmmaTile& tile, int row0, int lane,
                                                uint32 boxes, const float (&re)[kCount],
                                                const float (&im)[kCount]) {
-    // Products may be under way where there is a head: then no branches, but predicates. (The same
-    // in all lanes, and known to be: else what they tell each other has a second code.)
+    // With an overlapped epilogue MMAs are in flight, so there are predicates and no branches
+    // (ptxas C7520). The shuffle makes the branch warp-uniform for the compiler.
     if (plan.overlapped_stages == 0 && __shfl_sync(~0u, int(row0 >= args.m), 0)) return;
     const int product = tile.batch + tile.slice * args.batches;
     const int rows[2] = {fragment_row<plan>(lane, 0), fragment_row<plan>(lane, 1)};
@@ -30,7 +32,7 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
     for (int box = first_box; box < end_box; ++box) {
         const int column0 = tile.n0 + box * kStoreBoxSide;
         const uint32 target = boxes + box % 2 * kStoreBoxBytes;
-        // The box before the last has left its place.
+        // TMA has read the box before the last, whose place this one takes.
         tma_store_wait_read<1>();
         __syncwarp();
 #pragma unroll
@@ -56,7 +58,8 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
                 }
             }
             if constexpr (plan.out_m_major && !plan.adjacent_rows()) {
-                // Rows h of column 2 t + e; eight lanes of neighbouring rows fill half a line.
+                // Rows h of column 2 t + e; eight lanes with neighbouring rows write half of a
+                // 128-byte row.
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
                     const int h = i / 2, e = i % 2, row = 8 * j + 2 * (lane % 4) + e;
@@ -70,7 +73,7 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
             }
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
-                // Two neighbours along the contiguous axis: rows (rows_fast) of column 2 t + i, or
+                // Two neighbours along the contiguous axis: rows (m-major) of column 2 t + i, or
                 // columns of row i.
                 const int row = plan.out_m_major ? 8 * j + 2 * (lane % 4) + i : rows[i];
                 const int chunk = plan.out_m_major ? lane / 4 : 4 * j + lane % 4;
@@ -91,10 +94,11 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
     }
 }
 
+// Boxes of a tile along n.
 template <WgmmaPlan plan>
 constexpr int kStoreBoxes = plan.block_n / kStoreBoxSide;
 
-// Sends off some of a tile's boxes; the sums begin with those of box `from`.
+// Stores boxes of a tile with the code that its epilogue needs.
 template <WgmmaPlan plan, int first_box, int end_box, int from_box, int kCount>
 __device__ __forceinline__ void tma_store_boxes(const WgmmaArguments& args,
                                                 const TensorMap& out_map, const WgmmaTile& tile,
@@ -113,22 +117,23 @@ __device__ __forceinline__ void tma_store_boxes(const WgmmaArguments& args,
     }
 }
 
-// The second half of a tile's columns, which leaves while the next tile is begun.
+// The second half of the columns of a tile, which is stored during the mainloop of the next tile.
 template <WgmmaPlan plan>
 struct DeferredColumns {
     static constexpr int kRegisters = plan.block_n / 4, kFirstBox = kStoreBoxes<plan> / 2;
     WgmmaTile tile;
     float re[kRegisters], im[kRegisters];
 
-    // Nothing of a tile: none of it is inside. Without values of its own it would keep the
-    // registers of those before.
+    // An empty tile: all of its rows lie outside Z. It has register values of its own, so that the
+    // accumulators' registers are free during the mainloop.
     __device__ __forceinline__ void clear_tile(const WgmmaArguments& args) {
         tile = {0, 0, args.m, 0, 0, 0};
 #pragma unroll
         for (int i = 0; i < kRegisters; ++i) re[i] = im[i] = 0.0f;
     }
 
-    // Multiplies a tile's sums by alpha, which is real, and takes the second half of them.
+    // Multiplies all accumulators of a tile by alpha, which is real, and keeps the second half of
+    // them.
     __device__ __forceinline__ void defer(const WgmmaArguments& args, const WgmmaTile& source,
                                           float (&all_re)[2 * kRegisters],
                                           float (&all_im)[2 * kRegisters]) {
@@ -144,7 +149,7 @@ struct DeferredColumns {
     }
 };
 
-// Sends it off part by part.
+// Stores the deferred columns: part i of `parts`.
 template <WgmmaPlan plan>
 struct StoreDeferred {
     const WgmmaArguments& args;

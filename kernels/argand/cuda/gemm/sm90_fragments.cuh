@@ -1,32 +1,35 @@
-// The row operand: from swizzled tiles of interleaved complex numbers to a tensor core's registers.
+// X fragments of the wgmma family: from swizzled tiles in shared memory to the registers of a
+// tensor core. Interleaved elements are rounded and split here; planes arrive converted. The
+// mainloops load a fragment for each MMA.
 //
-// A warp's 16 rows and one instruction's k can stand in any order in the fragment, as long as the
-// column operand's k and the stored rows agree. The orders below make every read 8 or 16 bytes wide
-// and, but where rows are ordered as they leave (neighbour_rows), free of bank conflicts. In a
-// tile, line i (128 bytes) has its 16-byte chunks exchanged by XOR with i % 8; a line holds 16
-// (fp32) or 32 (16 bits) complex numbers along the contiguous axis.
+// The 16 rows of a warp and the k of an MMA may stand in any order in a fragment, as long as the k
+// of Y and the rows that the epilogue stores follow the same order. The orders below make every
+// shared-memory load 8 or 16 bytes wide and free of bank conflicts, except where rows are ordered
+// for an m-major Z (`adjacent_rows`). In a tile, row i of 128 bytes has its 16-byte chunks
+// exchanged by XOR with i % 8 (the TMA swizzle); a row holds 16 complex numbers (fp32) or 32 (16
+// bits) along the contiguous axis.
 //
-// k: tf32's slots t and t + 4 hold k = 2 t and 2 t + 1 (packing puts the column operand's k into
-// the same order); the 16-bit formats keep the instruction's own order, 2 t, 2 t + 1, 2 t + 8, 2 t
-// + 9.
+// Order of k: slots t and t + 4 of tf32 hold k = 2 t and 2 t + 1, and packing puts the k of Y into
+// the same order. The 16-bit formats keep the order of the instruction: k = 2 t, 2 t + 1, 2 t + 8
+// and 2 t + 9 for slots 0 to 3 of thread t.
 #pragma once
 #include "sm90_plan.cuh"
 
-// The registers of one instruction's rows: by term, complex part, and the instruction's four slots.
+// A fragment of one MMA: by term, complex part, and the four registers that the instruction reads.
 template <WgmmaPlan plan>
 struct XFragment {
     uint32 re[plan.register_terms()][4];
     uint32 im[plan.register_terms()][4];
 };
 
-// Which of a warp's 16 rows a lane's fragment row is (half 0 or 1: the lane's first or second).
+// The row, of the 16 of a warp, of half 0 or 1 of a lane's fragment: its first or second row.
 template <WgmmaPlan plan>
 __device__ __forceinline__ int fragment_row(int lane, int half) {
     const int group = lane / 4;
     if constexpr (plan.adjacent_rows()) {
         return 2 * group + half;
     } else if constexpr (plan.storage == Storage::planar) {
-        return group + 8 * half;  // as tensor cores read them from shared memory
+        return group + 8 * half;  // the order in which wgmma reads rows from shared memory
     } else if constexpr (plan.storage == Storage::half) {
         return 2 * (group & 3) + group / 4 + 8 * half;
     } else {
@@ -34,9 +37,9 @@ __device__ __forceinline__ int fragment_row(int lane, int half) {
     }
 }
 
-// The part of every address that does not change: for each half (k_fast), for each of two
-// neighbouring k, or, planar, this lane's line of the four 8 x 16-byte matrices that ldmatrix
-// reads.
+// Addresses of a lane in an X tile, relative to the tile and to k = 0: k-major, one for each half;
+// m-major, one for each of two neighbouring k; planar, the row of the four 8 x 16-byte matrices
+// that this lane addresses for ldmatrix.
 template <WgmmaPlan plan>
 struct XTileReader {
     uint32 at[2];
@@ -46,9 +49,10 @@ struct XTileReader {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
             if constexpr (plan.storage == Storage::planar) {
-                // Line 4 r + 8 h of the matrices is the fragment's row r, half h.
+                // Row 4 r + 8 h of the matrices is row r, half h of the fragment.
                 const int row = row0 + fragment_row<plan>(lane % 8 * 4, lane / 8 % 2);
-                // The swizzle exchanges chunks by the line's number in 128-byte units.
+                // The swizzle exchanges 16-byte chunks by the number of the 128-byte row that holds
+                // them.
                 const int turn =
                     row * plan.box_row_bytes() / kSwizzleBytes % (plan.box_row_bytes() / 16);
                 at[i] = row * plan.box_row_bytes() + ((lane / 16 ^ turn) << 4);
@@ -67,6 +71,8 @@ struct XTileReader {
     }
 };
 
+// Shared-memory loads of fragments. Unlike those of device/shared.cuh the first two do not clobber
+// memory, so the compiler may move other accesses across them; mbarrier waits keep their order.
 __device__ __forceinline__ float4 load_x_16(uint32 address) {
     float4 x;
     asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
@@ -88,7 +94,7 @@ __device__ __forceinline__ void ldmatrix_x4(uint32 (&x)[4], uint32 address) {
                  : "memory");
 }
 
-// Reads what a lane needs for one instruction: `count` complex numbers of each half, by k.
+// The elements of a fragment before conversion: kCount complex numbers of each half, by k.
 template <WgmmaPlan plan>
 struct XElements {
     static constexpr int kCount = plan.operand == Operand::tf32 ? 2 : 4;
@@ -96,7 +102,7 @@ struct XElements {
     float2 x[kHalf ? 1 : 2][kHalf ? 1 : kCount];
     uint32 halves[kHalf ? 2 : 1][kHalf ? kCount : 1];
 
-    // `tile` is the stage's row operand, k the first of this instruction within the stage.
+    // `tile` is the X tile of the stage; k, within the stage, is the first of the MMA.
     __device__ __forceinline__ void load(const XTileReader<plan>& reader, uint32 tile, int k) {
         if constexpr (plan.x_k_major) {
             const uint32 swizzle_block =
@@ -136,7 +142,7 @@ struct XElements {
     }
 };
 
-// Rounds and splits. Slot h + 2 j of a fragment is the lane's half h, its j-th k.
+// Rounds and splits elements. Register h + 2 j of a fragment is half h, its j-th k.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void convert_fragment(const XElements<plan>& raw,
                                                  XFragment<plan>& fragment) {
@@ -167,7 +173,7 @@ __device__ __forceinline__ void convert_fragment(const XElements<plan>& raw,
         }
 }
 
-// The fragment of one instruction, k (within the stage) being its first.
+// Loads the fragment of the MMA that begins at k, within the stage.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void load_fragment(const XTileReader<plan>& reader, uint32 tile, int k,
                                               XFragment<plan>& fragment) {

@@ -1,32 +1,34 @@
-// The column operand packed while others multiply: by the warps of the loading warpgroup that do
-// not load.
+// Fused packing: the idle warps of the producer warpgroup pack Y while the consumers multiply, so
+// that the product needs no packing kernel before it. The producer thread waits for the planes of a
+// k-tile before it loads them.
 //
-// A panel is what one column of tiles reads: block_n lines by all k. Its planes are written 256 k,
-// a chunk, at a time, by warps of any block, in the order in which tiles want them, and
-// counted; who loads a stage waits for the count of its chunk. Panels that the same turn of tiles
-// wants first form a round. Packing stays a few chunks ahead of its block's loading, so that planes
-// are still in the second-level cache when they are read. It never waits for another block, so that
-// loading always goes on.
+// A panel is what one column of tiles reads of Y: block_n rows by all k. Warps of any block write
+// its planes in chunks of 256 k, in the order in which tiles need them, and count the units of each
+// chunk. Packing stays at most `pack_maximum_lead` chunks ahead of the producer of its own block,
+// so that planes are still in L2 when they are read. It waits for no other block, so every chunk
+// that a producer waits for is packed in the end.
 #pragma once
 #include "pack_kernel.cuh"
 #include "sm90_scheduler.cuh"
 
-constexpr int kPackChunkK = 256;  // k that are counted together
-constexpr int kPackWarps = 3;     // of a block
-constexpr uint32 kProducerDone = 0x7fffffff;
+constexpr int kPackChunkK = 256;              // k of a chunk
+constexpr int kPackWarps = 3;                 // of a block
+constexpr uint32 kProducerDone = 0x7fffffff;  // a position after all chunks
 
+// Fused packing neither scales nor reads 16-bit sources.
 template <WgmmaPlan plan>
 constexpr PackPlan kFusedPackPlan{
     plan.operand, plan.terms, {plan.roundings[0], plan.roundings[1]}, false, false, true, 2, 64};
 
-// Leaves where loading is, counted in chunks of its tiles, where the block's packing warps see it.
+// Publishes the position of the producer, in chunks of its work items, to the packing warps of its
+// block.
 __device__ __forceinline__ void publish_producer_position(uint32 address, uint32 chunks) {
     asm volatile("{\n.reg .u32 before;\natom.shared.exch.b32 before, [%0], %1;\n}\n" ::"r"(address),
                  "r"(chunks)
                  : "memory");
 }
 
-// Returns when loading is there or further. One warp.
+// Waits until the producer is at `chunks` or further. One warp.
 __device__ __forceinline__ void wait_for_producer(uint32 address, uint32 chunks) {
     if (threadIdx.x % kWarp == 0) {
         while (true) {
@@ -42,6 +44,7 @@ __device__ __forceinline__ void wait_for_producer(uint32 address, uint32 chunks)
     __syncwarp();
 }
 
+// Panels of Y, and chunks of each.
 template <WgmmaPlan plan>
 struct Panels {
     uint32 per_product, total, chunks;
@@ -52,7 +55,7 @@ struct Panels {
           chunks((opaque(args.y_pitch) + kPackChunkK - 1) / kPackChunkK) {}
 };
 
-// Two neighbouring k, zeros from `inside` on. They are read once.
+// Two neighbouring k, 0 from `inside` on. Y is read once, so it leaves L2 first.
 __device__ __forceinline__ float4 load_k_pair(const float2* from, int inside) {
     if (inside >= 2) return __ldcs(reinterpret_cast<const float4*>(from));
     float4 x = {0.0f, 0.0f, 0.0f, 0.0f};
@@ -64,18 +67,19 @@ __device__ __forceinline__ float4 load_k_pair(const float2* from, int inside) {
     return x;
 }
 
-// One warp packs `pack_lines` lines of a panel by 256 k, two lanes 16 k of a row: one of them
-// writes the even k of each eight, the other the odd ones, so that together they read and write
+// One warp packs a unit: `pack_rows` rows of a panel by one chunk. Two lanes share 16 k of a row:
+// one writes the even k of each eight, the other the odd ones, so that together they load and store
 // whole sectors.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void pack_unit(const WgmmaArguments& args, uint32 panels_per_product,
                                           uint32 panel, int chunk, int unit_row) {
     using Vector = PlaneVector<kFusedPackPlan<plan>>;
-    static_assert(Vector::kElements == 4 && plan.terms == 1, "16 bytes are half of eight k");
+    static_assert(Vector::kElements == 4 && plan.terms == 1, "16 bytes of a plane must be four k");
     const int64 batch = panel / panels_per_product, plane = int64(args.n) * args.y_pitch;
     const int row0 = panel % panels_per_product * plan.block_n + unit_row * args.pack_rows;
     const int k0 = chunk * kPackChunkK, groups = min(kPackChunkK, args.y_pitch - k0) / 8;
-    const int count = min(args.pack_rows, args.n - row0) * groups;  // even, as a pitch is of 16
+    // An even number, because the pitch is a multiple of 16.
+    const int count = min(args.pack_rows, args.n - row0) * groups;
     const int odd = threadIdx.x % 2;
 #pragma unroll 1
     for (int first = 0; first < count; first += kWarp) {
@@ -89,7 +93,7 @@ __device__ __forceinline__ void pack_unit(const WgmmaArguments& args, uint32 pan
         for (int j = 0; j < 4; ++j) x[j] = load_k_pair(from + 4 * j, left - 4 * j);
         const int64 at = 2 * batch * plane + int64(row) * args.y_pitch + k + 2 * odd;
 #pragma unroll
-        for (int half = 0; half < 4; ++half) {  // eight k, the real or the imaginary parts
+        for (int half = 0; half < 4; ++half) {  // eight k of the real or the imaginary plane
             float own[Vector::kElements];
 #pragma unroll
             for (int j = 0; j < 2; ++j) {
@@ -110,15 +114,15 @@ __device__ __forceinline__ void pack_unit(const WgmmaArguments& args, uint32 pan
     }
 }
 
-// Packs this warp's share, round after round. `loading` is where the block's loading thread leaves
-// how far it is.
+// Packs the units of this warp, wave of panels after wave. `producer_position` is the word where
+// the producer publishes its position.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void run_fused_pack(const WgmmaArguments& args,
                                                uint32 producer_position) {
     uint32 unit = blockIdx.x * kPackWarps + threadIdx.x / kWarp % 4 - 1;
 #pragma unroll 1
     while (true) {
-        // All anew for each unit: there are no registers to keep it in.
+        // Derived again for each unit: no registers are left to keep it in.
         const Panels<plan> panels(args);
         const uint32 units_per_chunk = plan.block_n / args.pack_rows;
         if (unit >= panels.total * panels.chunks * units_per_chunk) return;
@@ -129,7 +133,7 @@ __device__ __forceinline__ void run_fused_pack(const WgmmaArguments& args,
         const uint32 count = min(uint32(args.panels_per_wave), panels.total - first);
         const uint32 unit_row = inside % units_per_chunk, panel_chunk = inside / units_per_chunk;
         const uint32 chunk = panel_chunk / count, panel = first + panel_chunk % count;
-        // The tile that wants the round's first panel, and how far who loads it is then.
+        // The first tile that reads the first panel of this wave, and where its producer is then.
         const uint32 tile =
             first / panels.per_product * args.split_k_slices * tiles_m * panels.per_product +
             first % panels.per_product * height;
@@ -137,7 +141,7 @@ __device__ __forceinline__ void run_fused_pack(const WgmmaArguments& args,
         wait_for_producer(producer_position,
                           max(needed, uint32(args.pack_maximum_lead)) - args.pack_maximum_lead);
         pack_unit<plan>(args, panels.per_product, panel, chunk, unit_row);
-        // The copy engine of any multiprocessor may read it.
+        // Makes the planes visible to TMA of any multiprocessor.
         asm volatile("fence.proxy.async;" ::: "memory");
         __syncwarp();
         if (threadIdx.x % kWarp == 0) {
@@ -148,7 +152,7 @@ __device__ __forceinline__ void run_fused_pack(const WgmmaArguments& args,
     }
 }
 
-// Returns when a panel's planes of this chunk of k lie there.
+// Waits until a chunk of a panel is packed.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void wait_for_packed(const WgmmaArguments& args, uint32 panel,
                                                 int chunk) {
@@ -165,8 +169,8 @@ __device__ __forceinline__ void wait_for_packed(const WgmmaArguments& args, uint
     asm volatile("fence.proxy.async;" ::: "memory");
 }
 
-// The last block whose loading is over leaves zeros for the next launch. One warp, of which
-// the first lane has loaded.
+// The last block to finish resets the counters for the next launch. The producer warp, whose first
+// lane has loaded.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void reset_pack_counts(const WgmmaArguments& args) {
     const Panels<plan> panels(args);

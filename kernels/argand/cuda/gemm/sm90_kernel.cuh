@@ -1,10 +1,13 @@
-// Complex matrix products on Hopper's tensor cores (sm_90a), one family for every precision.
+// Complex matrix products on Hopper's tensor cores (sm_90a), one persistent kernel for every
+// precision. It is launched with at most one block a multiprocessor, on operands that lie in place
+// or that pack_kernel.cuh has packed.
 //
-// One warpgroup's first thread feeds a ring of shared-memory stages through the copy engine; the
-// others multiply, 64 rows each. The row operand goes through registers: interleaved, where it is
-// rounded and split there, or in planes; the column operand's planes are read by the tensor cores
-// from shared memory, each for the real and for the imaginary part of Z: re = xr yr - xi yi, im =
-// xr yi + xi yr, the sign being a flag of the instruction.
+// A block is one producer warpgroup and one or two consumer warpgroups. The first thread of the
+// producer runs the tile scheduler and fills the ring of stages by TMA (sm90_producer.cuh); its
+// other warps may pack Y (sm90_fused_pack.cuh). Each consumer warpgroup computes 64 rows of a tile:
+// the mainloop with its promotion and accumulator spill, the reduction of stream-K partial tiles,
+// the epilogue. A complex product is four real ones, re = xr yr - xi yi and im = xr yi + xi yr; the
+// minus is a flag of the wgmma instruction.
 #pragma once
 #include "sm90_producer.cuh"
 #include "sm90_epilogue_direct.cuh"
@@ -12,6 +15,7 @@
 #include "sm90_partials.cuh"
 #include "sm90_promoted_mainloop.cuh"
 
+// std::conditional, which NVRTC has no header for.
 template <bool condition, typename Then, typename Else>
 struct Conditional {
     using Type = Then;
@@ -21,11 +25,11 @@ struct Conditional<false, Then, Else> {
     using Type = Else;
 };
 
-// Multiplies what arrives, tile after tile, and stores the results. One warpgroup.
+// A consumer warpgroup: mainloop, reduction and epilogue of one work item after another.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void consume(const WgmmaArguments& args, const TensorMap& out_map,
                                         uint32 base) {
-    // From the thread's number, whenever it is wanted: there is no register to keep it in.
+    // Derived from threadIdx.x again after the mainloop: no registers are left to keep them in.
     const int warpgroup = threadIdx.x / kWarpgroupThreads;
     const int warp = threadIdx.x / kWarp % 4, lane = threadIdx.x % kWarp;
     const XTileReader<plan> reader(warpgroup, warp, lane);
@@ -49,7 +53,8 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
         }
         const int thread = thread_index(), warp_index = thread / kWarp;
         const WgmmaWork work = read_work(ring.work_slot(opaque(work_index)));
-        // Each for itself: meeting before makes the assembler spill.
+        // Each thread arrives for itself: with a warp barrier before a single arrival ptxas would
+        // spill registers.
         mbarrier_arrive(ring.work_slot(opaque(work_index)) + kWorkEmpty);
         if (work.stores_partial) {
             store_partials<plan>(args, work.tile, thread, mainloop.re, mainloop.im);
@@ -60,8 +65,9 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
         if (accumulators_spill<plan>(tile.num_k_tiles)) {
             add_from_memory<plan>(args, accumulator_memory<plan>(args, work), mainloop.re,
                                   mainloop.im);
-            // Other threads' results go where a thread's sums were, maybe by the copy engine. (A
-            // barrier of the warp makes the assembler spill.)
+            // Other threads of the warpgroup store results where this thread's accumulators lay,
+            // maybe by TMA, so all of them synchronize. (With a warp barrier ptxas would spill
+            // registers.)
             if constexpr (plan.tma_epilogue) asm volatile("fence.proxy.async.global;" ::: "memory");
             sync_warpgroup(thread_index() / kWarpgroupThreads);
         }
@@ -81,25 +87,26 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
     if constexpr (plan.overlapped_stages > 0) {
         StoreDeferred<plan>{args, out_map, deferred, base}.template run<0, 1>();
     }
-    // Shared memory must outlive what is still read from it.
+    // TMA stores may still read shared memory, which ends with the block.
     if (plan.tma_epilogue && lane == 0) tma_store_wait_read<0>();
 }
 
+// The kernel: initializes the mbarriers and gives each warpgroup its role.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorMap& y_map,
                                            const TensorMap& out_map, const WgmmaArguments& args) {
-    static_assert(plan.block_k % plan.mma_k() == 0, "whole instructions");
+    static_assert(plan.block_k % plan.mma_k() == 0, "a k-tile must be whole MMAs");
     static_assert(
         plan.producer_registers() + plan.consumer_warpgroups * plan.consumer_registers() <=
             65536 / plan.threads() / 8 * 8 * (plan.consumer_warpgroups + 1),
-        "registers that a block was started with");
+        "setmaxnreg must not claim more registers than the block has");
     static_assert(plan.register_terms() == plan.terms || !plan.adjacent_rows(),
-                  "all terms' rows in one order");
+                  "all terms need one order of rows");
     static_assert(plan.storage == Storage::planar || !plan.x_k_major ||
                       plan.block_k % plan.x_swizzle_elements() == 0,
-                  "whole lines of the row operand");
+                  "a k-tile must be whole swizzled rows of X");
     extern __shared__ unsigned char memory[];
-    // The swizzle repeats every 1024 bytes; dynamic shared memory promises 16.
+    // Swizzles repeat every 1024 bytes; dynamic shared memory is aligned to 16.
     const uint32 base = (shared_address(memory) + 1023u) & ~1023u;
     if (threadIdx.x == 0) {
         Ring<plan> ring(base, 0);
@@ -120,7 +127,8 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
         if constexpr (plan.tma_epilogue) prefetch_tensor_map(out_map);
     }
     __syncthreads();
-    // The same in all lanes, and known to be: setmaxnreg needs whole warpgroups on one branch.
+    // The shuffle makes the role warp-uniform for the compiler: setmaxnreg needs whole warpgroups
+    // on one branch.
     const int role = __shfl_sync(0xffffffffu, int(threadIdx.x / kWarpgroupThreads), 0);
     if (role == plan.consumer_warpgroups) {
         warpgroup_reg_dealloc<plan.producer_registers()>();

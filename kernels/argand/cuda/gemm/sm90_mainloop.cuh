@@ -1,13 +1,15 @@
-// Sums over a tile's k, in the registers of a warpgroup.
+// The mainloop of one-term precisions, and what both mainloops share: ping-pong barriers, matrix
+// descriptors, and the promotion of accumulators. A consumer warpgroup runs it on the stages that
+// the producer fills, for one tile; the epilogue follows.
 //
-// `wgmma<sign>(accumulators, row registers, column descriptor, keep)` is generated for the plan's
-// format and width (argand/wgmma_plan.py).
+// `wgmma<sign>(accumulators, X registers or descriptor, Y descriptor, keep)` is generated for the
+// format and width of the plan by argand/runtime/wgmma.py.
 #pragma once
 #include "device/warpgroup.cuh"
 #include "sm90_fragments.cuh"
 #include "sm90_ring.cuh"
 
-// Two warpgroups issue their products in turns, by named barriers 1 and 2.
+// Ping-pong: two consumer warpgroups issue their MMAs in turn, by named barriers 1 and 2.
 __device__ __forceinline__ void ping_pong_wait(int warpgroup) {
     asm volatile("bar.sync %0, 256;" ::"r"(1 + warpgroup) : "memory");
 }
@@ -16,15 +18,15 @@ __device__ __forceinline__ void ping_pong_arrive(int warpgroup) {
     asm volatile("bar.arrive %0, 256;" ::"r"(2 - warpgroup) : "memory");
 }
 
-// The threads of a warpgroup meet, by barrier 3 or 4.
+// Synchronizes the threads of one warpgroup, by named barrier 3 or 4.
 __device__ __forceinline__ void sync_warpgroup(int warpgroup) {
     asm volatile("bar.sync %0, 128;" ::"r"(3 + warpgroup) : "memory");
 }
 
-// Where an operand's planes of a stage begin, by instruction, term and complex part.
+// Matrix descriptors of the planes of an operand in a stage, by MMA along k, term and complex part.
 template <WgmmaPlan plan, int plane_bytes>
 struct PlaneDescriptors {
-    // Half of a description holds the address: words are added in fewer instructions.
+    // Only the low word of a descriptor holds the address, so offsets are added to that word alone.
     static constexpr uint64 kNullDescriptor = make_matrix_descriptor<plan.box_row_bytes()>(0);
     uint32 first;
 
@@ -43,6 +45,7 @@ using YDescriptors = PlaneDescriptors<plan, plan.y_plane_bytes()>;
 template <WgmmaPlan plan>
 using XDescriptors = PlaneDescriptors<plan, plan.x_plane_bytes()>;
 
+// Promotion: adds tensor-core sums into fp32 registers.
 template <int Count>
 __device__ __forceinline__ void promote(float (&accumulator)[Count],
                                         const float (&mma_accumulator)[Count]) {
@@ -56,17 +59,18 @@ __device__ __forceinline__ void clear(float (&x)[Count]) {
     for (int i = 0; i < Count; ++i) x[i] = 0.0f;
 }
 
-// One warpgroup's sums over a tile, real and imaginary part at once.
+// The mainloop without promotion: the MMAs accumulate real and imaginary parts in registers over
+// all of k. The X fragments of one group of MMAs are loaded while the MMAs of the group before run.
 template <WgmmaPlan plan>
 struct JointMainloop {
     static constexpr int kMmas = plan.mmas_per_stage();
-    // Fragments are read and multiplied in groups; behind a head there are registers for small
-    // ones.
+    // Groups of MMAs a stage. An overlapped epilogue leaves registers for one fragment at a time.
     static constexpr int kGroups = kMmas == 1 ? 1 : plan.overlapped_stages > 0 ? kMmas : 2;
-    static constexpr int kBuffers = kGroups > 1 ? 2 : 1;  // one is read while one is multiplied
+    // Double buffering of fragments: those of one group are loaded while another multiplies.
+    static constexpr int kBuffers = kGroups > 1 ? 2 : 1;
     static constexpr int kMmasPerGroup = kMmas / kGroups;
-    static constexpr int kHalfRegisters =
-        plan.block_n / 4;  // registers of a part's first or second columns
+    // Accumulator registers of the first or the second half of the columns, of one part.
+    static constexpr int kHalfRegisters = plan.block_n / 4;
     using HalfColumns = float[kHalfRegisters];
     float re[plan.block_n / 2], im[plan.block_n / 2];
 
@@ -78,10 +82,11 @@ struct JointMainloop {
         accumulate<kAllColumns>(ring, reader, num_k_tiles, lane);
     }
 
-    // The same of at least plan.overlapped_stages stages while the second columns of the results
-    // before are still in the registers: `leave` sends off the i-th of kParts parts of them. The
-    // first stages' products are taken by halves of the columns, so that those of the first run
-    // while the second leave.
+    // The same with an overlapped epilogue: the second half of the last tile's columns still waits
+    // in registers. The first `overlapped_stages` k-tiles run for the first half of the columns
+    // only, and after each part of their MMAs is issued, `store_part` stores one of kParts parts of
+    // what waits. Then these k-tiles run again for the second half, and the rest for all columns.
+    // `num_k_tiles` is at least `overlapped_stages`.
     template <typename StorePart>
     __device__ __forceinline__ void run_overlapped(Ring<plan>& ring,
                                                    const XTileReader<plan>& reader, int num_k_tiles,
@@ -93,7 +98,7 @@ struct JointMainloop {
         accumulate<kAllColumns>(ring, reader, num_k_tiles - plan.overlapped_stages, lane);
     }
 
-    static constexpr int kMmasPerPart = kMmas > 1 ? 2 : 1;  // instructions' k of a part
+    static constexpr int kMmasPerPart = kMmas > 1 ? 2 : 1;  // along k
     static constexpr int kParts = plan.overlapped_stages * kMmas / kMmasPerPart;
     static constexpr int kAllColumns = 2;
 
@@ -102,7 +107,9 @@ struct JointMainloop {
         return reinterpret_cast<HalfColumns&>(x[which * kHalfRegisters]);
     }
 
-    // The first columns' products of the stages that are there, which stay there for the second's.
+    // Issues one part of the MMAs of the first half of the columns, stores a part of the last tile
+    // meanwhile, and goes on to the next part. The stages are not released, because the second half
+    // of the columns reads them again.
     template <int part, typename StorePart>
     __device__ __forceinline__ void overlap_part(Ring<plan> ring, const XTileReader<plan>& reader,
                                                  const StorePart& store_part) {
@@ -129,19 +136,21 @@ struct JointMainloop {
         }
     }
 
+    // Runs so many k-tiles for the first (0), the second (1) or all columns, and releases their
+    // stages.
     template <int columns>
     __device__ __forceinline__ void accumulate(Ring<plan>& ring, const XTileReader<plan>& reader,
                                                int num_k_tiles, int lane) {
         XFragment<plan> fragments[kBuffers][kMmasPerGroup];
-        uint32 previous = 0;  // the barrier of the stage before, still being multiplied
+        uint32 previous = 0;  // the `empty` mbarrier of the last k-tile, whose MMAs still run
 #pragma unroll 1
         for (int k_tile = 0; k_tile < num_k_tiles; ++k_tile) {
             mbarrier_wait(ring.full(), ring.parity);
             const YDescriptors<plan> y(ring.y_tile());
 #pragma unroll
             for (int group = 0; group < kGroups; ++group) {
-                // This set's last products are over; with two sets so are, from the second set on,
-                // all of the stage before.
+                // The MMAs that read this buffer are complete. With two buffers, from the second
+                // group on so are all MMAs of the k-tile before.
                 wgmma_wait<kBuffers - 1>();
                 if (group == kBuffers - 1 && k_tile > 0 && lane == 0) mbarrier_arrive(previous);
 #pragma unroll
@@ -167,15 +176,16 @@ struct JointMainloop {
         wgmma_fence_operand(im);
     }
 
-    // The products of the first (0), the second (1) or all columns, added to what was there to
-    // `keep`.
+    // Issues the MMAs of one X fragment for the first (0), the second (1) or all columns: re += xr
+    // yr - xi yi, im += xr yi + xi yr. Accumulators are kept where `keep` is 1, else overwritten.
     template <int columns>
     __device__ __forceinline__ void issue_mmas(const XFragment<plan>& x,
                                                const YDescriptors<plan>& y, int mma, int keep) {
 #pragma unroll
         for (int p = 0; p < plan.products; ++p) {
             const int s = plan.product_x[p], t = plan.product_y[p];
-            // With a head always by halves: instructions of two widths do not share registers.
+            // With an overlapped epilogue always by halves: instructions of two widths cannot share
+            // registers (ptxas C7511).
             if constexpr (columns == kAllColumns && plan.overlapped_stages > 0) {
                 constexpr uint64 first = plan.y_plane_bytes() / 2 >> 4;
                 wgmma<1>(columns_of<0>(re), x.re[s], y.at(mma, t, 0), 1);

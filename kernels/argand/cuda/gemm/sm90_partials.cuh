@@ -1,8 +1,10 @@
-// Sums of pieces of tiles, which one block leaves to another.
+// Partial tiles of stream-K: a block that computes only some k-tiles of a tile stores its
+// accumulators, and the block that owns the last k-tile reduces them into its own before the
+// epilogue.
 #pragma once
 #include "sm90_accumulator_spill.cuh"
 
-// Leaves a piece's sums to the block that has the tile's end, warp by warp.
+// Stores the partial tile of this block and signals it, warp by warp.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void store_partials(const WgmmaArguments& args, const WgmmaTile& tile,
                                                int thread, const float (&re)[plan.block_n / 2],
@@ -14,20 +16,22 @@ __device__ __forceinline__ void store_partials(const WgmmaArguments& args, const
         float2* to = memory.vector_at(args, q);
         if constexpr (plan.terms > 1) {
             store_or_reduce(to, {re[2 * q], im[2 * q]}, {re[2 * q + 1], im[2 * q + 1]}, reduce);
-        } else {  // one by one: there are no registers to bring two side by side
+        } else {  // one by one, because no registers are left to bring two side by side
             __stcg(&to[0].x, re[2 * q]);
             __stcg(&to[0].y, im[2 * q]);
             __stcg(&to[1].x, re[2 * q + 1]);
             __stcg(&to[1].y, im[2 * q + 1]);
         }
     }
-    // Each lane vouches for itself: a barrier of the warp here makes the assembler spill the sums.
+    // Each lane signals for itself: with a __syncwarp here ptxas would spill the accumulators'
+    // registers.
     uint32* ready =
         args.partials_ready + block_index() * 4 * plan.consumer_warpgroups + thread / kWarp;
     asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(ready) : "memory");
 }
 
-// Adds the sums of a tile's other pieces, which blocks `first` to `end` leave, in this order.
+// Reduces the partial tiles that blocks `first_peer` to `end_peer` store into this block's
+// accumulators, in this order, so that results repeat bit for bit.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void reduce_partials(const WgmmaArguments& args, const WgmmaWork& work,
                                                 int thread, float (&re)[plan.block_n / 2],

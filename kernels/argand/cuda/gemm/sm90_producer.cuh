@@ -1,10 +1,12 @@
-// The loading thread.
+// The producer thread of the wgmma family: it runs the tile scheduler, publishes work items, and
+// fills the ring of stages by TMA, ahead of the consumer warpgroups. Each stage waits for its
+// `empty` mbarrier; TMA completes its `full` mbarrier.
 #pragma once
 #include "sm90_fused_pack.cuh"
 #include "sm90_ring.cuh"
 #include "sm90_throttle.cuh"
 
-// Asks for an operand's planes of a stage, whose k begins at `k`.
+// Loads the planes of an operand of one stage, from `k` on, as one box or one for each MMA.
 template <WgmmaPlan plan, int plane_bytes>
 __device__ __forceinline__ void load_planes(uint32 target, const TensorMap& map, uint32 mbarrier,
                                             int k, int row, int batch) {
@@ -15,14 +17,14 @@ __device__ __forceinline__ void load_planes(uint32 target, const TensorMap& map,
     }
 }
 
-// Fills the stages, tile after tile. One thread.
+// Fills the stages of one work item after another. One thread.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap& y_map,
                                         const WgmmaArguments& args, uint32 base) {
     Ring<plan> ring(base, 1);
     WgmmaWork work;
-    const uint32 throttled =
-        args.throttle_interval > 0 ? args.data_parallel_tiles / gridDim.x : 0;  // turns
+    // Only data-parallel tiles are throttled.
+    const uint32 throttled = args.throttle_interval > 0 ? args.data_parallel_tiles / gridDim.x : 0;
     bool waits = true;
     for (uint32 work_index = 0;; ++work_index) {
         const bool more = schedule_work<plan>(args, work_index, work);
@@ -32,7 +34,7 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
         const int x_batch = args.x_batched ? tile.batch : 0;
         const int y_batch = args.y_batched ? tile.batch : 0;
         const uint32 panel = y_batch * Panels<plan>(args).per_product + tile.n0 / plan.block_n;
-        int packed_chunk = -1;  // the chunk of k that is known to be
+        int packed_chunk = -1;  // the last chunk of k that is known to be packed
         if constexpr (plan.fused_pack) {
             publish_producer_position(ring.producer_position(),
                                       work_index * Panels<plan>(args).chunks +

@@ -1,13 +1,13 @@
-// Sums over a tile's k with promotion.
+// The mainloop of split precisions: promotion after every k-tile, because tensor cores truncate
+// when they accumulate, and a truncation bias that every MMA adds to would grow with k. The fp32
+// accumulators then go through the accumulator spill (sm90_accumulator_spill.cuh).
 #pragma once
 #include "sm90_accumulator_spill.cuh"
 #include "sm90_mainloop.cuh"
 
-// The same with promotion: after every stage sums move into fp32 registers, and from there to
-// memory where k is long (sm90_accumulator_spill.cuh). Tensor cores truncate when they accumulate,
-// and an error that each step adds to would grow with k. The real and then the imaginary part of a
-// stage are summed in the same registers, so that tiles can be wide; while one warpgroup adds, the
-// other multiplies.
+// The real and then the imaginary part of a k-tile is summed in the same MMA accumulator and
+// promoted, which takes three sets of registers in place of four, so that tiles can be wider. While
+// one warpgroup promotes, the other multiplies (ping-pong).
 template <WgmmaPlan plan>
 struct PromotedMainloop {
     static constexpr int kMmas = plan.mmas_per_stage();
@@ -23,7 +23,8 @@ struct PromotedMainloop {
         const AccumulatorSpill<plan> spill(args, work_slot, num_k_tiles);
         const bool full =
             plan.boxes() == 1 || num_k_tiles == 0 || mmas_of_last_k_tile(args, work_slot) == kMmas;
-        // Totals move between the parts, where the other warpgroup's turn is longest to come.
+        // Accumulators spill between the real and the imaginary part, where the other warpgroup's
+        // MMAs leave the most time.
         for (int left = num_k_tiles; left > !full;) {
             mbarrier_wait(ring.full(), ring.parity);
             multiply_and_promote<kMmas>(mma_accumulator, ring, 0, reader, lane, warpgroup,
@@ -35,8 +36,8 @@ struct PromotedMainloop {
         if constexpr (plan.boxes() > 1) {
             if (full) return;
             mbarrier_wait(ring.full(), ring.parity);
-            const int last =
-                mmas_of_last_k_tile(args, work_slot);  // again: there was no register to keep it in
+            // Computed again: no register is left to keep it in.
+            const int last = mmas_of_last_k_tile(args, work_slot);
 #pragma unroll 1
             for (int i = 0; i < last; ++i) {
                 multiply_and_promote<1>(mma_accumulator, ring, i, reader, lane, warpgroup, [] {});
@@ -47,7 +48,7 @@ struct PromotedMainloop {
         }
     }
 
-    // How many steps of the last stage of the work in the slot are of the operands' k.
+    // MMAs along k of the last k-tile of a work item that lie within k.
     static __device__ __forceinline__ int mmas_of_last_k_tile(const WgmmaArguments& args,
                                                               uint32 work_slot) {
         const WgmmaTile tile = read_work(work_slot).tile;
@@ -55,8 +56,8 @@ struct PromotedMainloop {
         return min(kMmas, (k + plan.mma_k() - 1) / plan.mma_k());
     }
 
-    // Multiplies so many steps of a stage, from `first` on, and adds the real part. The imaginary
-    // one is left to be added, after the last stage that was read is given back.
+    // Multiplies `mmas` MMAs along k of a stage, from `first` on, and promotes the real part. The
+    // caller promotes the imaginary part, after it has released the stage.
     template <int mmas, typename Spill>
     __device__ __forceinline__ void multiply_and_promote(float (&mma_accumulator)[plan.block_n / 2],
                                                          const Ring<plan>& ring, int first,
@@ -64,7 +65,8 @@ struct PromotedMainloop {
                                                          int warpgroup, const Spill& spill) {
         const YDescriptors<plan> y(ring.y_tile() + first * plan.planes() * plan.y_plane_bytes());
         const uint32 x_tile = ring.x_tile() + first * plan.planes() * plan.x_plane_bytes();
-        // The same in all lanes, and known to be: descriptions are in uniform registers.
+        // The shuffle makes the value warp-uniform for the compiler: descriptors must be in uniform
+        // registers.
         const uint32 x_own = x_tile + warpgroup * kWgmmaM * plan.box_row_bytes();
         const XDescriptors<plan> x_descriptors(
             plan.register_terms() < plan.terms ? __shfl_sync(~0u, x_own, 0) : x_own);
@@ -77,8 +79,8 @@ struct PromotedMainloop {
         multiply<1>(mma_accumulator, x, x_descriptors, y, warpgroup);
     }
 
-    // The small products of all steps come first: what is added before the large ones is not cut as
-    // they are.
+    // Computes one complex part of the k-tile in the MMA accumulator. The products of small terms
+    // come first for all MMAs, because truncation then happens at a smaller magnitude.
     template <int component, int mmas>
     static __device__ __forceinline__ void multiply(float (&mma_accumulator)[plan.block_n / 2],
                                                     const XFragment<plan> (&x)[mmas],

@@ -1,24 +1,26 @@
-// Shared memory of a block of the wgmma family.
+// Dynamic shared memory of a block of the wgmma family: the ring of stages, the store boxes of the
+// epilogue, two mbarriers a stage and the work slots. The producer fills stages and arrives on
+// `full`; consumer warps read them and arrive on `empty`.
 #pragma once
 #include "sm90_plan.cuh"
 
-// Where the stages, their barriers and what else is in shared memory lie.
+// The position of a producer or a consumer in the ring, and the addresses that follow from it.
 template <WgmmaPlan plan>
 struct Ring {
-    uint32 base;  // stages, each the row operand's tile and the column operand's planes
+    uint32 base;  // of the stages; a stage is the X tile, then the Y tile
     int stage = 0;
-    uint32 parity;
+    uint32 parity;  // of the mbarrier phase to wait for
 
     __device__ __forceinline__ Ring(uint32 base, uint32 parity) : base(base), parity(parity) {}
     __device__ __forceinline__ uint32 full() const {
         return base + plan.stages * plan.stage_bytes() + plan.epilogue_bytes() + 8 * stage;
     }
     __device__ __forceinline__ uint32 empty() const { return full() + 8 * plan.stages; }
-    // Where the producer_position thread leaves how far it is.
+    // With fused packing: the word where the producer publishes its position.
     __device__ __forceinline__ uint32 producer_position() const {
         return base + plan.stages * (plan.stage_bytes() + 16) + plan.epilogue_bytes();
     }
-    // Where work number `work_index` is work_slot.
+    // The slot of this block's work item `work_index`.
     __device__ __forceinline__ uint32 work_slot(uint32 work_index) const {
         return producer_position() + (plan.fused_pack ? 16 : 0) +
                work_index % kWorkSlots * kWorkSlotBytes;

@@ -1,35 +1,39 @@
-// What each block of the wgmma family works on, and in which order.
+// The tile scheduler of the wgmma family: which tile, split-K slice or stream-K part each block
+// computes, and in which order. The producer thread runs it and publishes each work item to the
+// consumers through shared memory.
 //
-// Blocks stay and take whole tiles in turns. Where the last turn would leave many of them idle, its
-// tiles are cut along k into equal shares, one a block, tile after tile: a share holds the end of
-// one tile, the beginning of the next, or something in between. Who has a tile's end adds the sums
-// of its other pieces, in order, and stores the result; the others leave theirs in memory. A block
-// takes what it leaves to others before what it waits for, so that the waiting is short and always
-// ends. Whole tiles come first: as long as blocks keep step, their reads of shared operands meet on
-// the way.
+// The kernel is persistent. Blocks first take data-parallel tiles, wave after wave. Where the last
+// wave would fill only some multiprocessors, its tiles become stream-K tiles: their k-tiles are cut
+// into equal ranges, one a block, so a range may hold the end of one tile and the beginning of the
+// next. The block that owns the last k-tile of a tile reduces the partial tiles of the others, in
+// their order, and runs the epilogue; so results repeat bit for bit. Each block computes the
+// partial tile that it gives away before the tile that it finishes, so no block waits for one that
+// waits for it. Data-parallel tiles come first because blocks in step share their operand reads in
+// L2.
 #pragma once
 #include "device/shared.cuh"
 #include "sm90_plan.cuh"
 
-// A tile of one product: all of k, one part of it, or a piece.
+// A tile of Z and the k-tiles of it that are computed: all of k, a split-K slice, or a stream-K
+// range.
 struct WgmmaTile {
     int batch, slice, m0, n0, first_k_tile, num_k_tiles;
 };
 
 struct WgmmaWork {
     WgmmaTile tile;
-    bool stores_partial;       // the sums are left to another block
-    int first_peer, end_peer;  // the blocks whose sums are to be added
+    bool stores_partial;       // the accumulators go to the block that owns the last k-tile
+    int first_peer, end_peer;  // blocks whose partial tiles are reduced
 };
 
-// The same number, which the compiler takes for another: what is derived from it again is not kept
-// in registers, of which the products leave none, while they run.
+// x, hidden from the optimiser. What is derived from it is computed again after the mainloop and
+// not kept in registers, of which the accumulators leave none.
 __device__ __forceinline__ uint32 opaque(uint32 x) {
     asm volatile("" : "+r"(x));
     return x;
 }
 
-// The thread's and the block's number, read when they are wanted: nothing of them is kept either.
+// threadIdx.x and blockIdx.x, read again at each call for the same reason.
 __device__ __forceinline__ int thread_index() {
     int thread;
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
@@ -43,6 +47,7 @@ __device__ __forceinline__ uint32 block_index() {
 }
 
 template <WgmmaPlan plan>
+// Tile number `index` of the launch, in raster order; consecutive products, each with its slices.
 __device__ __forceinline__ WgmmaTile wgmma_tile_at(const WgmmaArguments& args, uint32 index) {
     const uint32 tiles_m = (opaque(args.m) + plan.block_m() - 1) / plan.block_m();
     const uint32 tiles_n = (opaque(args.n) + plan.block_n - 1) / plan.block_n;
@@ -61,7 +66,7 @@ __device__ __forceinline__ WgmmaTile wgmma_tile_at(const WgmmaArguments& args, u
             max(0, min(args.k_tiles_per_slice, num_k_tiles - first_k_tile))};
 }
 
-// This block's work number `turn`; false where there is no more.
+// Sets this block's work item number `work_index`. Returns false where there are no more.
 template <WgmmaPlan plan>
 __device__ __forceinline__ bool schedule_work(const WgmmaArguments& args, uint32 work_index,
                                               WgmmaWork& work) {
@@ -70,9 +75,9 @@ __device__ __forceinline__ bool schedule_work(const WgmmaArguments& args, uint32
     uint32 tile_index = block + work_index * blocks;
     work.stores_partial = false;
     work.first_peer = work.end_peer = 0;
-    int first_k_tile = 0, end_k_tile = 0;  // stages of the tile
+    int first_k_tile = 0, end_k_tile = 0;  // the range of a stream-K tile
     if (tile_index >= data_parallel) {
-        // Its share's stages, counted from the first split tile's first on.
+        // The range of this block, in k-tiles from the first stream-K tile on.
         const int num_k_tiles = (opaque(args.k) + plan.block_k - 1) / plan.block_k;
         const int k_tiles_per_block = opaque(args.k_tiles_per_block);
         const int begin = block * k_tiles_per_block;
@@ -81,7 +86,7 @@ __device__ __forceinline__ bool schedule_work(const WgmmaArguments& args, uint32
         const int first_tile = begin / num_k_tiles, last_tile = (end - 1) / num_k_tiles;
         const bool ends_tile = end >= (first_tile + 1) * num_k_tiles;
         const bool stores_partial = !ends_tile || last_tile > first_tile;
-        // All blocks have equally many whole tiles where others are split.
+        // Stream-K tiles only follow full waves, so every block has done equally many tiles.
         const uint32 stream_k_index = work_index - data_parallel / blocks;
         work.stores_partial = stores_partial && stream_k_index == 0;
         if (!work.stores_partial && (!ends_tile || stream_k_index > stores_partial)) return false;
@@ -102,10 +107,10 @@ __device__ __forceinline__ bool schedule_work(const WgmmaArguments& args, uint32
     return true;
 }
 
-// Finding work takes many divisions, one after the other. So the loading thread does it, which is
-// ahead, and tells the multiplying warps: what, and whether there is any.
-constexpr uint32 kWorkFull = 48, kWorkEmpty = 56;  // barriers
+// Scheduling takes many dependent divisions, so the producer does it once, ahead of the consumers.
+constexpr uint32 kWorkFull = 48, kWorkEmpty = 56;  // mbarriers, in bytes from the slot
 
+// Writes a work item, or that there is none (`more` is false), into its slot. Producer thread.
 __device__ __forceinline__ void publish_work(uint32 slot, uint32 work_index, const WgmmaWork& work,
                                              bool more) {
     mbarrier_wait(slot + kWorkEmpty, work_index / kWorkSlots % 2 ^ 1);
@@ -116,14 +121,14 @@ __device__ __forceinline__ void publish_work(uint32 slot, uint32 work_index, con
     mbarrier_arrive(slot + kWorkFull);
 }
 
-// Returns how many stages there are of work number `turn`, -1 where there is none.
+// Waits for work item `work_index` and returns its k-tiles, -1 where there is none.
 __device__ __forceinline__ int wait_for_work(uint32 slot, uint32 work_index) {
     mbarrier_wait(slot + kWorkFull, work_index / kWorkSlots % 2);
     const uint4 x = load_shared_words(slot + 16);
     return x.w ? int(x.y) : -1;
 }
 
-// The same work, as often as it is wanted: nothing of it is kept in registers.
+// The work item of a slot, read again at each use because no registers can hold it.
 __device__ __forceinline__ WgmmaWork read_work(uint32 slot) {
     const uint4 x = load_shared_words(slot), y = load_shared_words(slot + 16);
     const uint4 z = load_shared_words(slot + 32);

@@ -1,18 +1,18 @@
-// Blocks that keep pace: none loads far ahead of the slowest.
+// The CTA throttle: producers wait so that no block loads far ahead of the slowest, because the
+// tiles of a wave share operands in L2.
 //
-// What blocks of a turn share comes from memory once as long as whoever wants it later still finds
-// it in the second-level cache. But blocks drift apart, turn by turn, and where k is long the
-// foremost is soon further ahead than the cache holds. So before every `pace_period`-th stage
-// loading waits until all blocks have been `pace_lead` stages before it. Waiting is for speed only:
-// who has waited for kThrottleTimeout, because a block has not started yet, waits no more.
+// Blocks drift apart wave by wave, and with a long k the lead soon exceeds what L2 holds; late
+// blocks then read from memory again. Before every `throttle_interval`-th k-tile a producer waits
+// until all blocks are at most `maximum_lead` k-tiles behind. Waiting is for speed only: after
+// kThrottleTimeout, for instance because a block has not started yet, a producer stops waiting.
 #pragma once
 #include "device/clock.cuh"
 #include "sm90_plan.cuh"
 
 constexpr long long kThrottleTimeout = 200000;  // nanoseconds
 
-// Before stage `stage` of all that the block has of whole tiles; `waits` as returned before. One
-// thread.
+// Called before k-tile `k_tile` of all data-parallel tiles of this block, with the value that the
+// last call returned: whether the producer still waits. Producer thread.
 __device__ __forceinline__ bool throttle_producer(const WgmmaArguments& args, uint32 k_tile,
                                                   bool waits) {
     const uint32 interval = args.throttle_interval;
@@ -20,7 +20,8 @@ __device__ __forceinline__ bool throttle_producer(const WgmmaArguments& args, ui
         asm volatile("red.relaxed.gpu.global.add.u32 [%0], 1;" ::"l"(args.throttle) : "memory");
     }
     if (!waits || k_tile == 0 || k_tile % interval != 0) return waits;
-    // Who waits counts for no later place before all have counted for this one.
+    // Each block arrives once an interval, and only after it has passed the wait of the interval
+    // before, so one counter serves all intervals.
     const uint32 expected = k_tile / interval * gridDim.x;
     const long long start = nanoseconds();
     uint32 arrived = 0;
@@ -34,7 +35,7 @@ __device__ __forceinline__ bool throttle_producer(const WgmmaArguments& args, ui
     return true;
 }
 
-// The last block whose loading is over leaves zeros for the next launch. One thread.
+// The last block to finish resets the counters for the next launch. Producer thread.
 __device__ __forceinline__ void reset_throttle(const WgmmaArguments& args) {
     __threadfence();
     if (atomicAdd(args.throttle + 1, 1u) + 1 < gridDim.x) return;

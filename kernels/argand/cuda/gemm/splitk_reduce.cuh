@@ -1,9 +1,10 @@
-// Adds up the sums over parts of k: out = alpha sum + beta C.
+// The split-K reduction: adds the slices that a product with split-K has stored and runs its
+// epilogue, out = alpha sum + beta C. It is a launch of its own after the product.
 #pragma once
 #include "device/complex.cuh"
 
 struct ReduceArguments {
-    const float2* partials;  // (parts, batch, m, n)
+    const float2* partials;  // (split_k_slices, batch, m, n)
     const float2* c;
     float2* out;
     int64 split_k_slices, batch, m, n;
@@ -12,7 +13,7 @@ struct ReduceArguments {
     float alpha_re, alpha_im, beta_re, beta_im;
 };
 
-// One thread an element, always in the order of the parts.
+// One thread an element. Slices are added in order, so that results repeat bit for bit.
 __device__ __forceinline__ void reduce_split_k(const ReduceArguments& args) {
     const int64 count = args.batch * args.m * args.n;
     const int64 at = int64(blockIdx.x) * blockDim.x + threadIdx.x;
