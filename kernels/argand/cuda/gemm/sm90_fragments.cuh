@@ -53,9 +53,9 @@ struct XTileReader {
                 const int row = row0 + fragment_row<plan>(lane % 8 * 4, lane / 8 % 2);
                 // The swizzle exchanges 16-byte chunks by the number of the 128-byte row that holds
                 // them.
-                const int turn =
+                const int swizzle =
                     row * plan.box_row_bytes() / kSwizzleBytes % (plan.box_row_bytes() / 16);
-                at[i] = row * plan.box_row_bytes() + ((lane / 16 ^ turn) << 4);
+                at[i] = row * plan.box_row_bytes() + ((lane / 16 ^ swizzle) << 4);
             } else if constexpr (plan.x_k_major) {
                 const int row = row0 + fragment_row<plan>(lane, i);
                 const int chunk = plan.storage == Storage::half ? t / 2 : t;
@@ -63,9 +63,9 @@ struct XTileReader {
                 if constexpr (plan.storage == Storage::half) at[i] += 8 * (t & 1);
             } else {
                 const int row = row0 + 2 * (lane / 4);
-                const int line = row / plan.x_swizzle_elements() * plan.block_k + 2 * t + i;
+                const int swizzle_row = row / plan.x_swizzle_elements() * plan.block_k + 2 * t + i;
                 const int byte = row % plan.x_swizzle_elements() * plan.x_element_bytes();
-                at[i] = line * kSwizzleBytes + ((byte >> 4 ^ (2 * t + i)) << 4) + byte % 16;
+                at[i] = swizzle_row * kSwizzleBytes + ((byte >> 4 ^ (2 * t + i)) << 4) + byte % 16;
             }
         }
     }

@@ -3,33 +3,33 @@
 // k-tile before it loads them.
 //
 // A panel is what one column of tiles reads of Y: block_n rows by all k. Warps of any block write
-// its planes in chunks of 256 k, in the order in which tiles need them, and count the units of each
-// chunk. Packing stays at most `pack_maximum_lead` chunks ahead of the producer of its own block,
-// so that planes are still in L2 when they are read. It waits for no other block, so every chunk
-// that a producer waits for is packed in the end.
+// its planes in k-blocks of 256, in the order in which tiles need them, and count the units of each
+// k-block. Packing stays at most `pack_maximum_lead` k-blocks ahead of the producer of its own
+// block, so that planes are still in L2 when they are read. It waits for no other block, so every
+// k-block that a producer waits for is packed in the end.
 #pragma once
 #include "pack_kernel.cuh"
 #include "sm90_scheduler.cuh"
 
-constexpr int kPackChunkK = 256;              // k of a chunk
+constexpr int kPackBlockK = 256;              // k of a k-block
 constexpr int kPackWarps = 3;                 // of a block
-constexpr uint32 kProducerDone = 0x7fffffff;  // a position after all chunks
+constexpr uint32 kProducerDone = 0x7fffffff;  // a position after all k-blocks
 
 // Fused packing neither scales nor reads 16-bit sources.
 template <WgmmaPlan plan>
 constexpr PackPlan kFusedPackPlan{
     plan.operand, plan.terms, {plan.roundings[0], plan.roundings[1]}, false, false, true, 2, 64};
 
-// Publishes the position of the producer, in chunks of its work items, to the packing warps of its
-// block.
-__device__ __forceinline__ void publish_producer_position(uint32 address, uint32 chunks) {
+// Publishes the position of the producer, in k-blocks of its work items, to the packing warps of
+// its block.
+__device__ __forceinline__ void publish_producer_position(uint32 address, uint32 k_blocks) {
     asm volatile("{\n.reg .u32 before;\natom.shared.exch.b32 before, [%0], %1;\n}\n" ::"r"(address),
-                 "r"(chunks)
+                 "r"(k_blocks)
                  : "memory");
 }
 
-// Waits until the producer is at `chunks` or further. One warp.
-__device__ __forceinline__ void wait_for_producer(uint32 address, uint32 chunks) {
+// Waits until the producer is at `k_blocks` or further. One warp.
+__device__ __forceinline__ void wait_for_producer(uint32 address, uint32 k_blocks) {
     if (threadIdx.x % kWarp == 0) {
         while (true) {
             uint32 position;
@@ -37,22 +37,22 @@ __device__ __forceinline__ void wait_for_producer(uint32 address, uint32 chunks)
                          : "=r"(position)
                          : "r"(address)
                          : "memory");
-            if (position >= chunks) break;
+            if (position >= k_blocks) break;
             __nanosleep(400);
         }
     }
     __syncwarp();
 }
 
-// Panels of Y, and chunks of each.
+// Panels of Y, and k-blocks of each.
 template <WgmmaPlan plan>
 struct Panels {
-    uint32 per_product, total, chunks;
+    uint32 per_product, total, k_blocks;
 
     __device__ __forceinline__ explicit Panels(const WgmmaArguments& args)
         : per_product((opaque(args.n) + plan.block_n - 1) / plan.block_n),
           total(per_product * (args.y_batched ? args.batches : 1)),
-          chunks((opaque(args.y_pitch) + kPackChunkK - 1) / kPackChunkK) {}
+          k_blocks((opaque(args.y_pitch) + kPackBlockK - 1) / kPackBlockK) {}
 };
 
 // Two neighbouring k, 0 from `inside` on. Y is read once, so it leaves L2 first.
@@ -67,17 +67,17 @@ __device__ __forceinline__ float4 load_k_pair(const float2* from, int inside) {
     return x;
 }
 
-// One warp packs a unit: `pack_rows` rows of a panel by one chunk. Two lanes share 16 k of a row:
+// One warp packs a unit: `pack_rows` rows of a panel by one k-block. Two lanes share 16 k of a row:
 // one writes the even k of each eight, the other the odd ones, so that together they load and store
 // whole sectors.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void pack_unit(const WgmmaArguments& args, uint32 panels_per_product,
-                                          uint32 panel, int chunk, int unit_row) {
+                                          uint32 panel, int k_block, int unit_row) {
     using Vector = PlaneVector<kFusedPackPlan<plan>>;
     static_assert(Vector::kElements == 4 && plan.terms == 1, "16 bytes of a plane must be four k");
     const int64 batch = panel / panels_per_product, plane = int64(args.n) * args.y_pitch;
     const int row0 = panel % panels_per_product * plan.block_n + unit_row * args.pack_rows;
-    const int k0 = chunk * kPackChunkK, groups = min(kPackChunkK, args.y_pitch - k0) / 8;
+    const int k0 = k_block * kPackBlockK, groups = min(kPackBlockK, args.y_pitch - k0) / 8;
     // An even number, because the pitch is a multiple of 16.
     const int count = min(args.pack_rows, args.n - row0) * groups;
     const int odd = threadIdx.x % 2;
@@ -124,43 +124,44 @@ __device__ __forceinline__ void run_fused_pack(const WgmmaArguments& args,
     while (true) {
         // Derived again for each unit: no registers are left to keep it in.
         const Panels<plan> panels(args);
-        const uint32 units_per_chunk = plan.block_n / args.pack_rows;
-        if (unit >= panels.total * panels.chunks * units_per_chunk) return;
-        const uint32 wave_units = args.panels_per_wave * panels.chunks * units_per_chunk;
+        const uint32 units_per_k_block = plan.block_n / args.pack_rows;
+        if (unit >= panels.total * panels.k_blocks * units_per_k_block) return;
+        const uint32 wave_units = args.panels_per_wave * panels.k_blocks * units_per_k_block;
         const uint32 tiles_m = (opaque(args.m) + plan.block_m() - 1) / plan.block_m();
         const uint32 height = min(tiles_m, raster_group_m(panels.per_product));
         const uint32 first = unit / wave_units * args.panels_per_wave, inside = unit % wave_units;
         const uint32 count = min(uint32(args.panels_per_wave), panels.total - first);
-        const uint32 unit_row = inside % units_per_chunk, panel_chunk = inside / units_per_chunk;
-        const uint32 chunk = panel_chunk / count, panel = first + panel_chunk % count;
+        const uint32 unit_row = inside % units_per_k_block,
+                     panel_k_block = inside / units_per_k_block;
+        const uint32 k_block = panel_k_block / count, panel = first + panel_k_block % count;
         // The first tile that reads the first panel of this wave, and where its producer is then.
         const uint32 tile =
             first / panels.per_product * args.split_k_slices * tiles_m * panels.per_product +
             first % panels.per_product * height;
-        const uint32 needed = tile / gridDim.x * panels.chunks + chunk;
+        const uint32 needed = tile / gridDim.x * panels.k_blocks + k_block;
         wait_for_producer(producer_position,
                           max(needed, uint32(args.pack_maximum_lead)) - args.pack_maximum_lead);
-        pack_unit<plan>(args, panels.per_product, panel, chunk, unit_row);
+        pack_unit<plan>(args, panels.per_product, panel, k_block, unit_row);
         // Makes the planes visible to TMA of any multiprocessor.
         asm volatile("fence.proxy.async;" ::: "memory");
         __syncwarp();
         if (threadIdx.x % kWarp == 0) {
-            uint32* count_address = args.packed_counts + panel * panels.chunks + chunk;
+            uint32* count_address = args.packed_counts + panel * panels.k_blocks + k_block;
             asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(count_address) : "memory");
         }
         unit += gridDim.x * kPackWarps;
     }
 }
 
-// Waits until a chunk of a panel is packed.
+// Waits until a k-block of a panel is packed.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void wait_for_packed(const WgmmaArguments& args, uint32 panel,
-                                                int chunk) {
+                                                int k_block) {
     const Panels<plan> panels(args);
-    const uint32 units_per_chunk = plan.block_n / args.pack_rows;
-    const uint32* count_address = args.packed_counts + panel * panels.chunks + chunk;
+    const uint32 units_per_k_block = plan.block_n / args.pack_rows;
+    const uint32* count_address = args.packed_counts + panel * panels.k_blocks + k_block;
     uint32 packed_units = 0;
-    while (packed_units < units_per_chunk) {
+    while (packed_units < units_per_k_block) {
         asm volatile("ld.acquire.gpu.u32 %0, [%1];"
                      : "=r"(packed_units)
                      : "l"(count_address)
@@ -174,7 +175,7 @@ __device__ __forceinline__ void wait_for_packed(const WgmmaArguments& args, uint
 template <WgmmaPlan plan>
 __device__ __forceinline__ void reset_pack_counts(const WgmmaArguments& args) {
     const Panels<plan> panels(args);
-    const uint32 count = panels.total * panels.chunks;
+    const uint32 count = panels.total * panels.k_blocks;
     uint32* finished = args.packed_counts + count;
     uint32 before = 0;
     __syncwarp();

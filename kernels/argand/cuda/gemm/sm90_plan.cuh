@@ -117,7 +117,7 @@ struct WgmmaArguments {
     uint32* partials_ready;   // (blocks, consumer warps): lanes that stored a partial; zero between
                               // launches
     // Fused packing (sm90_fused_pack.cuh): its source, its planes, and counters of packed units by
-    // panel and chunk of k, then of blocks whose producer is done. The counters are zero between
+    // panel and k-block, then of blocks whose producer is done. The counters are zero between
     // launches.
     const float2* y_source;
     void* y_planes;
@@ -140,7 +140,7 @@ struct WgmmaArguments {
     int throttle_interval, maximum_lead;  // k-tiles; an interval of 0: no throttle
     int y_pitch, conjugate_y;             // k of a row of planes; whether packing conjugates
     int pack_rows, panels_per_wave;       // rows of a unit; panels that one wave of tiles reads
-    int pack_maximum_lead;                // chunks that packing may be ahead of its producer
+    int pack_maximum_lead;                // k-blocks that packing may be ahead of its producer
     int64 y_stride_n, y_stride_batch;
     int64 c_stride_m, c_stride_n, c_stride_batch;
     int64 out_stride_m, out_stride_n, out_stride_batch;

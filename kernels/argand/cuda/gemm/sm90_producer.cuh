@@ -34,11 +34,11 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
         const int x_batch = args.x_batched ? tile.batch : 0;
         const int y_batch = args.y_batched ? tile.batch : 0;
         const uint32 panel = y_batch * Panels<plan>(args).per_product + tile.n0 / plan.block_n;
-        int packed_chunk = -1;  // the last chunk of k that is known to be packed
+        int packed_k_block = -1;  // the last k-block that is known to be packed
         if constexpr (plan.fused_pack) {
             publish_producer_position(ring.producer_position(),
-                                      work_index * Panels<plan>(args).chunks +
-                                          tile.first_k_tile * plan.block_k / kPackChunkK);
+                                      work_index * Panels<plan>(args).k_blocks +
+                                          tile.first_k_tile * plan.block_k / kPackBlockK);
         }
         for (int k_tile = 0; k_tile < tile.num_k_tiles; ++k_tile) {
             const int k = (tile.first_k_tile + k_tile) * plan.block_k;
@@ -63,12 +63,12 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
                 }
             }
             if constexpr (plan.fused_pack) {
-                if (k / kPackChunkK != packed_chunk) {
-                    packed_chunk = k / kPackChunkK;
+                if (k / kPackBlockK != packed_k_block) {
+                    packed_k_block = k / kPackBlockK;
                     publish_producer_position(
                         ring.producer_position(),
-                        work_index * Panels<plan>(args).chunks + packed_chunk);
-                    wait_for_packed<plan>(args, panel, packed_chunk);
+                        work_index * Panels<plan>(args).k_blocks + packed_k_block);
+                    wait_for_packed<plan>(args, panel, packed_k_block);
                 }
             }
             load_planes<plan, plan.y_plane_bytes()>(ring.y_tile(), y_map, ring.full(), k, tile.n0,
