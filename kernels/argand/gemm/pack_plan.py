@@ -88,7 +88,7 @@ PACK_SOURCE: tuple[tuple[str, str], ...] = (
     ("int64", "row_stride"), ("int64", "k_stride"), ("int64", "batch_stride"),
     *(("int", name) for name in ("rows", "k", "pitch", "exchange_absmax", "conjugate")),
 )  # fmt: skip
-"""Of one source, in order: PackArguments of gemm/pack_kernel.cuh."""
+"""Of one source, in order: PackArguments of gemm/pack_tile.cuh."""
 
 
 def pack_arguments(sources: int) -> tuple[tuple[str, str], ...]:

@@ -220,7 +220,7 @@ def kernel_name(precision: Precision, plan: GemmPlan) -> str:
     return f"gemm_{precision.symbol}_{tile}_{layout}{plan.vector}{looks}"
 
 
-# The arguments of every kernel of the family, in order: GemmArguments of gemm/sm80_kernel.cuh.
+# The arguments of every kernel of the family, in order: GemmArguments of gemm/sm80_plan.cuh.
 ARGUMENTS: tuple[tuple[str, str], ...] = (
     *(("const float2*", name) for name in ("a", "b", "c")),
     ("float2*", "out"),
