@@ -1,6 +1,7 @@
-// What both epilogues of the wgmma family do to an element of Z: descale, alpha x + beta C
-// (device/complex.cuh), and the store in the output format. An elementwise epilogue is added here.
-// sm90_epilogue_direct.cuh stores from registers, sm90_epilogue_tma.cuh through shared memory.
+// What both epilogues of the wgmma family do to an element of Z: descale, alpha x + beta C, and the
+// store in the output format. An elementwise epilogue is added beside alpha and beta in
+// device/complex.cuh, and `only_descales` must be false with it. sm90_epilogue_direct.cuh stores
+// from registers, sm90_epilogue_tma.cuh through shared memory.
 #pragma once
 #include "device/complex.cuh"
 #include "device/scaling.cuh"
