@@ -13,7 +13,7 @@ import numpy.typing as npt
 from argand import PRECISIONS
 from argand.dft.cpu import HEADROOM
 from argand.dft.fragments import fragments
-from argand.dft.hankel import HankelPlan, cores, places
+from argand.dft.hankel import HankelPlan, core_matrix_table, gather_offsets
 from argand.dft.plan import DensePlan, Plan
 from argand.rounding import power_of_two, scale_exponents, split
 
@@ -71,19 +71,21 @@ def _dense(plan: Plan) -> Folded:
 
 
 def _hankel(plan: HankelPlan) -> Folded:
-    half, tiles = plan.length // 2, cores(plan, ROW).view(np.float16).astype(float)
-    blocks = plan.sharing * plan.columns // 8
+    half, tiles = plan.length // 2, core_matrix_table(plan, ROW).view(np.float16).astype(float)
+    blocks = plan.warpgroups * plan.columns // 8
     terms = [
-        np.block([[term[k + n].T for n in range(blocks)] for k in range(2 * plan.slices)])
+        np.block([[term[k + n].T for n in range(blocks)] for k in range(2 * plan.num_k_tiles)])
         for term in tiles
     ]
-    where, shift = places(plan).astype(int) // 8, min(plan.shift, half)
+    where, shift = gather_offsets(plan).astype(int) // 8, min(plan.columns_per_copy, half)
     eights = blocks - 1 - np.arange(shift) // 8
     return Folded(
-        where[plan.before :][:half], where[plan.before :][:shift],
+        where[plan.columns_before_last_copy :][:half],
+        where[plan.columns_before_last_copy :][:shift],
         [term[:, :shift] for term in terms[:2]], [term[:, :shift] for term in terms[2:]],
-        (1 - 8 * plan.growth(ROW) * eights).astype(np.float32).astype(float),
-        plan.aside(ROW), STEP * (plan.slices - plan.aside(ROW)) * plan.growth(ROW),
+        (1 - 8 * plan.bias_step(ROW) * eights).astype(np.float32).astype(float),
+        plan.promotion_k_tile(ROW),
+        STEP * (plan.num_k_tiles - plan.promotion_k_tile(ROW)) * plan.bias_step(ROW),
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from argand.dft.heuristics import own_plan
 from argand.dft.legality import wide_fits
 from argand.dft.method import LARGEST_DENSE, method_for
 from argand.dft.plan import Plan
-from argand.dft.truncation import CUT, cut_of
+from argand.dft.truncation import TRUNCATION_BIAS, truncation_bias
 
 from tests.kernels.folded_sums import ROW, transformed
 from tests.kernels.tensor_core_sums import added
@@ -67,7 +67,7 @@ def test_errors_grow_no_faster_than_the_logarithm(target: str) -> None:
 def test_what_is_cut_on_average_is_given_back(length: int, target: str) -> None:
     """Without it an average sum of S slices would lack S / 2 cuts of its large products."""
     slices = -(-(length // 2) // 16)
-    assert abs(error(length, target)[1]) < CUT * slices / 4
+    assert abs(error(length, target)[1]) < TRUNCATION_BIAS * slices / 4
 
 
 def test_the_longest_is_far_below_what_is_allowed() -> None:
@@ -84,6 +84,6 @@ def test_an_instruction_cuts_as_much_as_is_given_back(rng: np.random.Generator) 
     lost = (exact - added(sums, np.ones((1, 16)), small)) / exact
     spread = lost.std() / np.sqrt(lost.size)
     # Products that are cut towards zero lose nothing on average: they have both signs.
-    assert abs(lost.mean() - CUT) < 5 * spread
-    assert cut_of(ROW) == CUT
-    assert cut_of(PRECISIONS["fp16"]) == 0
+    assert abs(lost.mean() - TRUNCATION_BIAS) < 5 * spread
+    assert truncation_bias(ROW) == TRUNCATION_BIAS
+    assert truncation_bias(PRECISIONS["fp16"]) == 0
