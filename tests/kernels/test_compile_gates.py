@@ -16,7 +16,7 @@ from argand.gates.plan import (
     gate_source,
     kernel_name,
     plan_gate,
-    widest_products,
+    widest_mma,
 )
 from argand.runtime.plan import PlanError
 
@@ -54,8 +54,8 @@ def test_every_gate(arch: Arch, precision: str) -> None:
         # Kernels without tensor cores are the same at every precision of complex64.
         if plan.kind in ("mma", "wgmma") or precision in ("fp32", "fp64"):
             assert_clean(gate_source(plan), arch.target, kernel_name(plan))
-        if plan.roles:
-            alone = replace(plan, roles=False)
+        if plan.warp_specialized:
+            alone = replace(plan, warp_specialized=False)
             assert_clean(gate_source(alone), arch.target, kernel_name(alone))
         kinds.add(plan.kind)
     tensor = set() if PRECISIONS[precision].exact_operands else {"mma"}
@@ -85,7 +85,7 @@ def test_which_gates_are_products_of_gemm() -> None:
     assert [planned("3xfp16", width) for width in (7, 8)] == [True, False]
     assert [planned("3xtf32", width) for width in (6, 7)] == [True, False]
     assert [planned("fp64", width) for width in (7, 8)] == [True, False]
-    assert widest_products(PRECISIONS["tf32"]) == 7
+    assert widest_mma(PRECISIONS["tf32"]) == 7
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_which_gates_are_products_of_gemm() -> None:
         ({"precision": PRECISIONS["fp32"]}, "no tensor-core products"),
         ({"kind": "wgmma", "precision": PRECISIONS["tf32"], "width": 6}, "16-bit operands"),
         ({"precision": PRECISIONS["3xtf32"], "width": 7}, "width must be 4 to 6"),
-        ({"roles": True}, "roles are for wgmma of 7 qubits, got mma"),
+        ({"warp_specialized": True}, "warp specialization is for wgmma of 7 qubits, got mma"),
         ({"stages": 1}, "at least 2"),
         ({"stages": 15}, "bytes of shared memory"),
         ({"kind": "sum", "precision": PRECISIONS["fp64"], "inside": True}, "one complex128"),

@@ -10,7 +10,7 @@ import pytest
 from argand.gates.layout import (
     GateKind,
     Tile,
-    core_rows_bytes,
+    core_row_bytes,
     independent,
     make_tile,
     masks_of,
@@ -187,13 +187,13 @@ def test_products_of_a_warpgroup_meet_their_rows_and_columns() -> None:
         assert len(set(lines.values())) == 2 ** len(tile.qubits)
         lane_places = [k - 1, k - 2] if inside else [k - 2, k - 3]
         for step, core, column, row in product(range(2**k // 16), range(2), range(32), range(8)):
-            line = (2 * step + core) * core_rows_bytes(k, inside) + 16 * column
+            line = (2 * step + core) * core_row_bytes(k, inside) + 16 * column
             wanted = spread(row >> 1, lane_places) | (row & 1) << (0 if inside else k - 1)
             wanted |= core << (1 if inside else 0) | step << (2 if inside else 1)
             found = lines[line, row]
             assert found[0] == wanted
             assert found[1] == written[0, 0, column][1]
-        assert max(plane_offsets(tile).values()) < 2**k // 8 * core_rows_bytes(k, inside)
+        assert max(plane_offsets(tile).values()) < 2**k // 8 * core_row_bytes(k, inside)
 
 
 def test_every_tile_of_a_state_is_reached_once() -> None:

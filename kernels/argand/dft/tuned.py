@@ -66,11 +66,7 @@ def chosen(problem: DftProblem, device: Device, *, wide: bool | None = None) -> 
 @lru_cache(maxsize=1024)
 def _found(name: str, device: int, generation: int) -> Choice | None:
     tuned = TABLE.find(name, device)
-    return (
-        None
-        if tuned is None
-        else Choice(tuned.plan, "the fastest plan measured on this device")
-    )
+    return None if tuned is None else Choice(tuned.plan, "the fastest plan measured on this device")
 
 
 def _entry(name: str, row: dict[str, Any], arch: Arch) -> TunedDft:
