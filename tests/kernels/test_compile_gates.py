@@ -61,7 +61,7 @@ def test_every_gate(arch: Arch, precision: str) -> None:
     tensor = set() if PRECISIONS[precision].exact_operands else {"mma"}
     if arch.target == "sm_90a" and PRECISIONS[precision].operand.bytes == 2:
         tensor.add("wgmma")
-    assert kinds == {"sum", "permute", "small"} | tensor
+    assert kinds == {"fma", "permute", "small"} | tensor
 
 
 @pytest.mark.parametrize("arch_row", ARCHITECTURES, ids=lambda row: row.target)
@@ -100,7 +100,7 @@ def test_which_gates_are_products_of_gemm() -> None:
         ({"warp_specialized": True}, "warp specialization is for wgmma of 7 qubits, got mma"),
         ({"stages": 1}, "at least 2"),
         ({"stages": 15}, "bytes of shared memory"),
-        ({"kind": "sum", "precision": PRECISIONS["fp64"], "inside": True}, "one complex128"),
+        ({"kind": "fma", "precision": PRECISIONS["fp64"], "inside": True}, "one complex128"),
     ],
 )
 def test_an_illegal_plan_says_why(change: dict[str, object], message: str) -> None:

@@ -205,6 +205,6 @@ def test_clusters_need_hopper() -> None:
         check_dft_plan(CLUSTER, ROW, ampere)
     found = candidates(method_for(16_384), ROW, HOPPER, wide=True)
     assert found
-    assert {plan.kind for plan in found} == {"whole", "cluster"}
+    assert {plan.kind for plan in found} == {"single_cta", "cluster"}
     assert isinstance(min(found, key=estimate), SingleCtaPlan)
     assert not candidates(method_for(16_384), ROW, ampere, wide=True)

@@ -203,10 +203,10 @@ def test_no_length_up_to_a_million_lacks_a_plan(rng: np.random.Generator, arch: 
 
 @pytest.mark.parametrize(
     ("length", "kind"),
-    [(29, None), (58, "dense"), (145, None), (1860, "product"), (3700, None), (194, "butterfly"),
-     (777, None), (869, "butterfly"), (899, "product"), (915, "product"), (928, None),
-     (2712, "butterfly"), (3616, "butterfly"), (3660, "product"), (5887, None),
-     (9425, "butterfly"), (10_609, "product"), (13_560, "product")],
+    [(29, None), (58, "dense"), (145, None), (1860, "two_factor"), (3700, None), (194, "butterfly"),
+     (777, None), (869, "butterfly"), (899, "two_factor"), (915, "two_factor"), (928, None),
+     (2712, "butterfly"), (3616, "butterfly"), (3660, "two_factor"), (5887, None),
+     (9425, "butterfly"), (10_609, "two_factor"), (13_560, "two_factor")],
 )  # fmt: skip
 def test_lengths_of_two_ways_and_the_library(length: int, kind: str | None) -> None:
     """As they were measured: products that waste what warps hold, and cuFFT's primes 29 and 31."""
@@ -233,7 +233,12 @@ def test_the_best_of_each_kind() -> None:
     plans = candidates(method_for(1009), PRECISIONS["3xfp16"], HOPPER, wide=False)
     plans += candidates(method_for(14_009), PRECISIONS["3xfp16"], HOPPER, wide=False)
     found = best_of_each_kind(plans, 2)
-    assert [plan.kind for plan in found] == ["butterfly", "butterfly", "passes", "passes"]
+    assert [plan.kind for plan in found] == [
+        "butterfly",
+        "butterfly",
+        "three_kernel",
+        "three_kernel",
+    ]
     assert found[0] == min(plans, key=estimate)
 
 

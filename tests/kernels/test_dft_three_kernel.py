@@ -70,7 +70,7 @@ def test_tables_make_a_transform(
 
 def test_grids_cover_every_line_and_column() -> None:
     assert [PLAN.grid_blocks(which, 3) for which in KERNELS] == [30, 96, 30]
-    assert PLAN.kernel_shared_bytes("there", ROW) == 256 * 16 * 8
+    assert PLAN.kernel_shared_bytes("forward_columns", ROW) == 256 * 16 * 8
     assert len(set(kernel_names(PLAN, ROW))) == 3
 
 

@@ -33,14 +33,14 @@ PLACEMENTS = {
 def cases(kind: GateKind) -> Iterator[tuple[Tile, int]]:
     """Tiles of every width and placement of a kernel, random ones too, and their widths."""
     rng = np.random.default_rng(3)
-    widths = {"sum": range(1, 8), "permute": range(1, 8), "mma": range(4, 8), "wgmma": (6, 7)}[kind]
+    widths = {"fma": range(1, 8), "permute": range(1, 8), "mma": range(4, 8), "wgmma": (6, 7)}[kind]
     for k in widths:
         chosen = [make(k) for make in PLACEMENTS.values()]
         chosen += [sorted(map(int, rng.permutation(QUBITS)[:k])) for _ in range(20)]
         for targets in chosen:
-            for item in (8, 16) if kind in ("sum", "permute") else (8,):
+            for item in (8, 16) if kind in ("fma", "permute") else (8,):
                 columns = 5 if kind == "wgmma" else (14 if item == 8 else 13) - 3 - k
-                threads = {"sum": 128, "permute": 128, "mma": 256, "wgmma": 2 << k}[kind]
+                threads = {"fma": 128, "permute": 128, "mma": 256, "wgmma": 2 << k}[kind]
                 free = tile_columns(QUBITS, targets, [], item)[:columns]
                 yield make_tile(kind, free, targets, item, threads), k
 
@@ -71,7 +71,7 @@ class Seen:
             self.at[combine(list(self.masks), number)] = (row, column)
 
 
-@pytest.mark.parametrize("kind", ["sum", "permute", "mma", "wgmma"])
+@pytest.mark.parametrize("kind", ["fma", "permute", "mma", "wgmma"])
 def test_each_amplitude_has_one_place_and_one_thread(kind: GateKind) -> None:
     for tile, _ in cases(kind):
         seen = Seen(kind, tile)
@@ -95,7 +95,7 @@ def test_each_amplitude_has_one_place_and_one_thread(kind: GateKind) -> None:
                 assert offset + inner == amplitude * tile.item
 
 
-@pytest.mark.parametrize("kind", ["sum", "permute", "mma", "wgmma"])
+@pytest.mark.parametrize("kind", ["fma", "permute", "mma", "wgmma"])
 def test_eight_lanes_meet_all_banks(kind: GateKind) -> None:
     for tile, width in cases(kind):
         roles, first = roles_of(kind, tile), 1 if tile.item < 16 else 0
@@ -218,8 +218,8 @@ def test_qubit_0_as_a_control_stays_in_the_tile_of_complex64_alone() -> None:
     assert tile_columns(5, [2], [0, 4], 8) == [0, 1, 3]
     assert tile_columns(5, [2], [0, 4], 16) == [1, 3]
     assert tile_columns(13, [2], [12], 8) == [0, 1, 3, 4, 5, 6, 10, 11, 7, 8, 9]
-    tile = make_tile("sum", [0, 1, 3], [2], 8, 4)
-    values = table_values("sum", tile, 5, [0, 4])
+    tile = make_tile("fma", [0, 1, 3], [2], 8, 4)
+    values = table_values("fma", tile, 5, [0, 4])
     assert (values["controls_qubit0"], values["control_offset"]) == (1, 8 << 4)
 
 

@@ -69,7 +69,7 @@ def test_convolutions_of_composite_lengths(
 
 @pytest.mark.parametrize("length", KERNELS)
 def test_passes(cp: Any, gpu: Device, rng: np.random.Generator, length: int) -> None:
-    for plan in plans(gpu, length, "passes", 4):
+    for plan in plans(gpu, length, "three_kernel", 4):
         x = normal(rng, 5, length)
         x[0, 1:] = 0
         check(cp, x, plan)
@@ -84,7 +84,7 @@ def test_passes_in_pieces_in_place_and_of_strides(
     from argand.dft.gpu import forced
 
     length = 14_009
-    (plan,) = plans(gpu, length, "passes", 1)
+    (plan,) = plans(gpu, length, "three_kernel", 1)
     assert isinstance(plan, ThreeKernelPlan)
     x = normal(rng, 7, length)
     whole = check(cp, x, plan)
@@ -107,7 +107,7 @@ def test_passes_in_pieces_in_place_and_of_strides(
 def test_passes_have_the_range_of_fp32(cp: Any, gpu: Device, rng: np.random.Generator) -> None:
     """Powers of two change nothing while what is between stays within it."""
     length = 14_009
-    (plan,) = plans(gpu, length, "passes", 1)
+    (plan,) = plans(gpu, length, "three_kernel", 1)
     x = normal(rng, 2, length)
     whole = check(cp, x, plan)
     for power in (-90, 90):

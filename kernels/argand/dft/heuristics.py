@@ -253,7 +253,7 @@ def estimate(plan: Plan) -> tuple[float, ...]:
     if isinstance(plan, ThreeKernelPlan):
         return (three_kernel_cycles(plan),)
     if isinstance(plan, SingleCtaPlan | ClusterPlan):
-        return (plan.kind != "whole", plan.warps, getattr(plan, "cluster_size", 1))
+        return (plan.kind != "single_cta", plan.warps, getattr(plan, "cluster_size", 1))
     if isinstance(plan, HankelPlan):
         return (plan.length <= LARGEST_FACTOR, *_hankel_order(plan))
     warps = min(plan.groups * plan.warps, _ENOUGH_WARPS)

@@ -45,7 +45,7 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
         raise PlanError(f"a block has at most {LARGEST_BLOCK} threads, got {plan.threads}")
     if plan.warps > 1 and plan.groups > _NAMED_BARRIERS:
         raise PlanError(f"groups of warps must be at most {_NAMED_BARRIERS}, got {plan.groups}")
-    if plan.wide_copies and plan.kind == "product" and plan.length % 2:
+    if plan.wide_copies and plan.kind == "two_factor" and plan.length % 2:
         raise PlanError(f"wide copies of products need an even length, got {plan.length}")
     if isinstance(plan, HankelPlan):
         _check_hankel(plan, precision, arch)
@@ -187,7 +187,7 @@ def wide_fits(kind: str, length: int, stride: int) -> bool:
     are one copy, of any length, where they have no gaps. Padded rows (multiples of eight) and those
     of two factors are copied line by line.
     """
-    if kind not in ("dense", "hankel", "product", "cluster", "whole"):
+    if kind not in ("dense", "hankel", "product", "two_factor", "cluster", "single_cta"):
         return False
     if kind == "hankel" or (kind == "dense" and length % 8):
         return stride == length

@@ -110,7 +110,7 @@ class TwoFactorPlan:
         buffers, wide_copies: as in `DensePlan`.
     """
 
-    kind: ClassVar[str] = "product"
+    kind: ClassVar[str] = "two_factor"
     n1: int
     n2: int
     warps: int
@@ -156,8 +156,6 @@ class TwoFactorPlan:
 KernelPlan = DensePlan | HankelPlan | TwoFactorPlan | ButterflyPlan | ClusterPlan | SingleCtaPlan
 """Plans of one kernel."""
 Plan = KernelPlan | ThreeKernelPlan
-_CUDA_KINDS: Mapping[str, str] = {"product": "two_factor", "whole": "single_cta"}
-"""Kinds whose header, structure and function in ``cuda/dft`` have another name."""
 
 
 def folded_tiles(length: int, warps: int) -> int:
@@ -201,8 +199,6 @@ def dft_source(plan: Plan, precision: Precision) -> str:
     members: dict[str, Any] = {field.name: getattr(plan, field.name) for field in fields(plan)}
     if isinstance(plan, DensePlan):
         members["max_unrolled_tiles"] = plan.unrolled_tiles
-    kind = _CUDA_KINDS.get(plan.kind, plan.kind)
-    structure = "".join(map(str.capitalize, kind.split("_"))) + "Plan"
     before = ""
     if isinstance(plan, HankelPlan):
         function = wgmma_function(precision.operand.name, plan.columns)
@@ -220,14 +216,14 @@ def dft_source(plan: Plan, precision: Precision) -> str:
     else:
         members = {"precision": _precision(precision), **members}
     return (
-        f'{before}#include "dft/{kind}.cuh"\n'
+        f'{before}#include "dft/{plan.kind}.cuh"\n'
         f"{size_check('DftArguments', ARGUMENTS)}"
-        f"constexpr {structure} kPlan{{{_members(members)}}};\n"
+        f"constexpr {type(plan).__name__} kPlan{{{_members(members)}}};\n"
         f"static_assert(kPlan.shared_bytes() == {plan.shared_bytes(precision)}, "
         '"as the plan counts it");\n'
         f'extern "C" __global__ void {bounds}\n'
         f"{kernel_name(plan, precision)}(const __grid_constant__ DftArguments args) {{\n"
-        f"    dft_{kind}<kPlan>(args);\n"
+        f"    dft_{plan.kind}<kPlan>(args);\n"
         "}\n"
     )
 

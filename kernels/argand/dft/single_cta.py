@@ -21,7 +21,7 @@ class SingleCtaPlan:
         last_radix: Q, of the last stage.
     """
 
-    kind: ClassVar[str] = "whole"
+    kind: ClassVar[str] = "single_cta"
     wide_copies: ClassVar[bool] = True
     groups: ClassVar[int] = 1
     transforms: ClassVar[int] = 1

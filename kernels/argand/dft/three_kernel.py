@@ -14,10 +14,8 @@ from argand.dft.tables import Array, convolutions, roots
 from argand.precision import Precision
 from argand.runtime.arguments import Fields, size_check
 
-KERNELS = ("there", "lines", "back")
-"""The kernels of a plan, in order."""
-_CUDA_PASSES = {"there": "forward_columns", "lines": "convolve_lines", "back": "inverse_columns"}
-"""What follows ``dft_three_kernel_`` in the names of their functions in ``cuda/dft``."""
+KERNELS = ("forward_columns", "convolve_lines", "inverse_columns")
+"""The kernels of a plan, in order; their functions in ``cuda/dft`` are dft_three_kernel_NAME."""
 ARGUMENTS: Fields = (
     ("const void*", "x"), ("void*", "out"), ("void*", "workspace"), ("const void*", "twiddles"),
     ("const void*", "spectrum"), ("const void*", "chirp"), ("int64", "rows"),
@@ -47,7 +45,7 @@ class ThreeKernelPlan:
         groups: lines that a block works on at a time.
     """
 
-    kind: ClassVar[str] = "passes"
+    kind: ClassVar[str] = "three_kernel"
     wide_copies: ClassVar[bool] = False
     transforms: ClassVar[int] = 1
     length: int
@@ -80,15 +78,19 @@ class ThreeKernelPlan:
 
     def kernel_threads(self, role: str) -> int:
         """Threads of a block of one of `KERNELS`."""
-        return self.line.threads if role == "lines" else 32 * self.tile_warps
+        return self.line.threads if role == "convolve_lines" else 32 * self.tile_warps
 
     def kernel_shared_bytes(self, role: str, precision: Precision) -> int:
         """Dynamic shared memory of a block of one of `KERNELS`."""
-        return self.line.shared_bytes(precision) if role == "lines" else 8 * self.lines * self.width
+        return (
+            self.line.shared_bytes(precision)
+            if role == "convolve_lines"
+            else 8 * self.lines * self.width
+        )
 
     def grid_blocks(self, role: str, rows: int) -> int:
         """Grid size of one of `KERNELS` for ``rows`` transforms."""
-        if role == "lines":
+        if role == "convolve_lines":
             return -(-rows * self.lines // self.groups)
         return rows * (self.line.size // self.width)
 
@@ -108,7 +110,7 @@ class ThreeKernelPlan:
 
     def kernel_registers(self, role: str) -> int:
         """Registers of a thread of one of `KERNELS`, so that it does not spill."""
-        if role == "lines":
+        if role == "convolve_lines":
             largest = max(self.radices)
             return 2 * largest + (64 if largest <= 16 else 80 if largest == 32 else 96)
         return 2 * max(self.columns) + 48
@@ -128,7 +130,7 @@ def three_kernel_name(plan: ThreeKernelPlan, role: str) -> str:
     """The symbol of one of `KERNELS`."""
     values = [getattr(plan, field.name) for field in fields(plan)]
     numbers = "_".join("x".join(map(str, v)) if isinstance(v, tuple) else str(v) for v in values)
-    return f"dft_passes_{role}_{numbers}"
+    return f"dft_three_kernel_{role}_{numbers}"
 
 
 def three_kernel_source(plan: ThreeKernelPlan, precision: Precision) -> str:
@@ -144,7 +146,7 @@ def three_kernel_source(plan: ThreeKernelPlan, precision: Precision) -> str:
         f'extern "C" __global__ void __launch_bounds__({plan.kernel_threads(role)}, '
         f"{_blocks(plan, role, precision)})\n"
         f"{three_kernel_name(plan, role)}(const __grid_constant__ ThreeKernelArguments args) {{\n"
-        f"    dft_three_kernel_{_CUDA_PASSES[role]}<kPlan>(args);\n"
+        f"    dft_three_kernel_{role}<kPlan>(args);\n"
         "}\n"
         for role in KERNELS
     )
@@ -152,10 +154,11 @@ def three_kernel_source(plan: ThreeKernelPlan, precision: Precision) -> str:
         '#include "dft/three_kernel.cuh"\n'
         f"{size_check('ThreeKernelArguments', ARGUMENTS)}"
         f"constexpr ThreeKernelPlan kPlan{{{members}}};\n"
-        f"static_assert(kPlan.tile_bytes() == {plan.kernel_shared_bytes('there', precision)}, "
+        "static_assert(kPlan.tile_bytes() == "
+        f"{plan.kernel_shared_bytes('forward_columns', precision)}, "
         '"as the plan counts it");\n'
         "static_assert(kPlan.line_plan().shared_bytes() == "
-        f"{plan.kernel_shared_bytes('lines', precision)}, "
+        f"{plan.kernel_shared_bytes('convolve_lines', precision)}, "
         '"as the plan counts it");\n'
         f"{kernels}"
     )

@@ -175,7 +175,7 @@ class GateLaunch:
         if self.plan.kind == "permute":
             factors = form.factors.astype(kind).view(np.uint8)
             return np.concatenate([factors, form.columns_of_rows.astype(np.uint32).view(np.uint8)])
-        transposed = self.plan.kind in ("sum", "small")
+        transposed = self.plan.kind in ("fma", "small")
         matrix = form.matrix.T if transposed else compensated(form.matrix, self.plan)
         return np.ascontiguousarray(matrix.astype(kind))
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import product
 from typing import Literal
 
-GateKind = Literal["sum", "permute", "mma", "wgmma", "small"]
+GateKind = Literal["fma", "permute", "mma", "wgmma", "small"]
 """Kernels: on CUDA cores in fp32 or fp64, permutations, on tensor cores by mma.sync or wgmma, and
 for states smaller than a tile."""
 
@@ -131,7 +131,7 @@ def roles_of(kind: GateKind, tile: Tile) -> Roles:
     own = tile.thread_places[:_BANK_PLACES]
     if kind == "permute":
         return Roles(patterns=(own,))
-    if kind == "sum":
+    if kind == "fma":
         halves = tile.item < CHUNK and not inside
         pair, others = (columns[0], columns[1:]) if halves else (columns[-1], columns[:-1])
         read = others[:threads]

@@ -87,7 +87,7 @@ class GatePlan:
         """Threads of a block that copy tiles."""
         if self.kind == "wgmma":
             return 2 << self.width
-        return {"sum": 128, "permute": 128, "mma": 256, "small": 256}[self.kind]
+        return {"fma": 128, "permute": 128, "mma": 256, "small": 256}[self.kind]
 
     @property
     def threads(self) -> int:
@@ -169,8 +169,6 @@ in a thread."""
 _WGMMA_STAGES: Mapping[int, tuple[int, int]] = {6: (3, 2), 7: (3, 1)}
 _WARP_SPECIALIZED_WIDTHS: tuple[int, ...] = (7,)
 _CUDA_CORE_STAGES, _WIDE_CUDA_CORE_STAGES = (3, 4), (3, 3)
-_CUDA_CORE_KERNELS: Mapping[str, str] = {"sum": "fma_gate", "permute": "permute_gate"}
-"""The function of ``cuda/gates/cuda_core_kernel.cuh`` of each kind."""
 
 
 def plan_gate(
@@ -193,7 +191,7 @@ def plan_gate(
     if monomial:
         plans = [_with_stages(GatePlan("permute", width, precision, inside, 2, 1), arch)]
     elif precision.exact_operands or width <= CUDA_CORE_WIDTH:
-        plans = [_with_stages(GatePlan("sum", width, precision, inside, 2, 1), arch)]
+        plans = [_with_stages(GatePlan("fma", width, precision, inside, 2, 1), arch)]
     elif width > widest_mma(precision):
         return None
     else:
@@ -237,14 +235,14 @@ def _with_stages(plan: GatePlan, arch: Arch) -> GatePlan:
 
 def _static_bytes(plan: GatePlan) -> int:
     """Largest static shared memory: wide gates on CUDA cores keep their matrix there."""
-    return 16 * 1024 if plan.kind == "sum" and plan.width > CUDA_CORE_WIDTH else 2 * 1024
+    return 16 * 1024 if plan.kind == "fma" and plan.width > CUDA_CORE_WIDTH else 2 * 1024
 
 
 def kernel_name(plan: GatePlan) -> str:
     """The kernel's symbol: operation, kind, precision, width, layout."""
     where = "inside" if plan.inside else "outside"
     precision = plan.precision.symbol if plan.kind in ("mma", "wgmma") else f"fp{4 * plan.item}"
-    kind = "roles" if plan.warp_specialized else plan.kind
+    kind = "warp_specialized" if plan.warp_specialized else plan.kind
     return f"gate_{kind}_{precision}_{plan.width}_{where}_s{plan.stages}"
 
 
@@ -254,10 +252,10 @@ def gate_source(plan: GatePlan) -> str:
     inside = "true" if plan.inside else "false"
     real = "double" if plan.item == CHUNK else "float"
     body = ""
-    if plan.kind in ("sum", "permute"):
+    if plan.kind in ("fma", "permute"):
         header = "gates/cuda_core_kernel.cuh"
         sizes = f"{plan.tile_bytes}, {plan.threads}, {plan.stages}"
-        body = f"{_CUDA_CORE_KERNELS[plan.kind]}<{real}, {plan.width}, {inside}, {sizes}>(args);"
+        body = f"{plan.kind}_gate<{real}, {plan.width}, {inside}, {sizes}>(args);"
     elif plan.kind == "small":
         header = "gates/cuda_core_kernel.cuh"
         body = f"small_gate<{real}, {plan.width}, {plan.threads}>(args);"
