@@ -1,4 +1,4 @@
-"""Tables and places of transforms by Hankel matrices, as ``cuda/dft/hankel.cuh`` reads them."""
+"""Tables and offsets of Hankel plans, as ``cuda/dft/hankel.cuh`` reads them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def matrix(tiles: np.ndarray, plan: HankelPlan) -> np.ndarray:
     [(3, 1, 1), (5, 4, 1), (7, 2, 1), (67, 1, 1), (131, 2, 2), (251, 4, 1), (509, 1, 2),
      (521, 2, 1), (1013, 4, 3)],
 )  # fmt: skip
-def test_tables_and_places_make_a_transform(
+def test_tables_and_offsets_make_a_transform(
     rng: np.random.Generator, length: int, row_copies: int, warpgroups: int
 ) -> None:
     plan = HankelPlan(length, row_copies, warpgroups, 1, 1, wide_copies=True)
@@ -45,13 +45,13 @@ def test_tables_and_places_make_a_transform(
     assert held.shape == (2 * ROW.terms, plan.core_matrices, 8, 8)
     assert plan.shared_bytes(ROW) > held.size * 2
     cosines, sines = (matrix(held[i] + held[i + 1], plan) for i in (0, 2))
-    # What is given back falls from the first product on, and along the columns.
+    # The compensation falls along k and along the columns.
     diagonal = np.add.outer(np.arange(len(cosines)), np.arange(cosines.shape[1]))
     last = plan.warpgroups * plan.columns - 8
     given = np.exp(plan.bias_step(ROW) * (16 * plan.num_k_tiles + 7.5 + last - diagonal))
     cosines, sines = cosines / given, sines / given
     where = gather_offsets(plan).astype(int) // 8
-    assert len(where) % 2 == plan.columns_per_copy % 2 == 0  # two places are one word
+    assert len(where) % 2 == plan.columns_per_copy % 2 == 0  # two offsets are one word
     x = rng.standard_normal(length) + 1j * rng.standard_normal(length)
     found = np.full(length, np.nan, complex)
     for copy in range(row_copies):
@@ -110,12 +110,12 @@ def test_an_illegal_plan_says_why(change: dict[str, int], message: str) -> None:
 
 
 @pytest.mark.parametrize("length", [3, 67, 131, 199, 251, 283, 307, 349, 449, 509, 719])
-def test_slices_wait_in_registers_or_go_in_pairs(length: int) -> None:
+def test_k_tiles_are_cached_or_come_in_pairs(length: int) -> None:
     for plan in candidates(dense(length), ROW, HOPPER, wide=True):
         if isinstance(plan, HankelPlan):
-            held = plan.cached_k_tiles(ROW)
-            assert 1 <= held <= plan.num_k_tiles
-            assert (plan.num_k_tiles - held) % 2 == 0
+            cached = plan.cached_k_tiles(ROW)
+            assert 1 <= cached <= plan.num_k_tiles
+            assert (plan.num_k_tiles - cached) % 2 == 0
             assert (
                 plan.cached_k_tiles(PRECISIONS["fp16"])
                 == plan.promotion_k_tile(PRECISIONS["fp16"])
@@ -124,14 +124,14 @@ def test_slices_wait_in_registers_or_go_in_pairs(length: int) -> None:
 
 
 @pytest.mark.parametrize("length", [67, 317, 331, 401, 457, 509, 719])
-def test_long_sums_are_put_aside_in_the_middle(length: int) -> None:
+def test_long_mainloops_promote_in_the_middle(length: int) -> None:
     for plan in candidates(dense(length), ROW, HOPPER, wide=True):
         if isinstance(plan, HankelPlan):
-            aside = plan.promotion_k_tile(ROW)
-            assert (aside > 0) == (plan.num_k_tiles > LARGEST_UNPROMOTED)
-            if aside:
-                assert abs(aside - plan.num_k_tiles / 2) <= 1.5
-                assert (aside - plan.cached_k_tiles(ROW)) % 2 == 0
+            promotion = plan.promotion_k_tile(ROW)
+            assert (promotion > 0) == (plan.num_k_tiles > LARGEST_UNPROMOTED)
+            if promotion:
+                assert abs(promotion - plan.num_k_tiles / 2) <= 1.5
+                assert (promotion - plan.cached_k_tiles(ROW)) % 2 == 0
 
 
 def test_wgmma_is_needed() -> None:

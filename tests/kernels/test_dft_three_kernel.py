@@ -1,4 +1,4 @@
-"""Convolutions in three passes without a GPU: tables used as the kernels use them, legality."""
+"""Three-kernel convolutions without a GPU: tables used as the kernels use them, legality."""
 
 from __future__ import annotations
 

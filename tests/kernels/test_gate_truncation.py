@@ -1,4 +1,4 @@
-"""What is given back of the sums of gates, on tensor cores as they are known to add."""
+"""Bias compensation of gates, on a model of the truncation of tensor cores."""
 
 from __future__ import annotations
 
@@ -80,21 +80,21 @@ def phases(rng: np.random.Generator, order: int) -> Array:
 
 @pytest.mark.parametrize("inside", [False, True])
 @pytest.mark.parametrize("width", [6, 7])
-def test_what_is_given_back_is_what_was_cut(
-    rng: np.random.Generator, width: int, inside: bool
-) -> None:
+def test_compensation_removes_the_bias(rng: np.random.Generator, width: int, inside: bool) -> None:
     order, plan = 2**width, plan_for("wgmma", width, inside=inside)
     matrix, state = random_unitary(rng, width), random_columns(rng, order)
     wanted = matrix @ state
-    cut, left = (multiplied(given, state, plan) for given in (matrix, compensated(matrix, plan)))
-    assert drift(cut) < -1e-7
-    assert abs(drift(left)) < abs(drift(cut)) / 10
+    biased, left = (multiplied(given, state, plan) for given in (matrix, compensated(matrix, plan)))
+    assert drift(biased) < -1e-7
+    assert abs(drift(left)) < abs(drift(biased)) / 10
     # What each sum loses at random stays: 2^-24 relative to it for each step's two parts.
-    assert loss(left, wanted) < min(loss(cut, wanted), 2.0**-24 * np.sqrt(2 * (order / 16 + 1)))
+    assert loss(left, wanted) < min(loss(biased, wanted), 2.0**-24 * np.sqrt(2 * (order / 16 + 1)))
 
 
 @pytest.mark.parametrize("high", [False, True])
-def test_a_matrix_with_few_entries_is_cut_less(rng: np.random.Generator, high: bool) -> None:
+def test_a_matrix_with_few_entries_is_compensated_less(
+    rng: np.random.Generator, high: bool
+) -> None:
     plan, eye = plan_for("wgmma", 7), np.eye(32)
     inner = random_unitary(rng, 2)
     matrix = np.kron(inner, eye) if high else np.kron(eye, inner)
@@ -114,7 +114,7 @@ def test_a_row_of_one_entry_is_left_as_it_is(rng: np.random.Generator) -> None:
     assert (np.abs(found[:4, :4]) > np.abs(matrix[:4, :4])).all()
 
 
-def test_the_steps_of_every_kernel() -> None:
+def test_the_k_tiles_of_every_kernel() -> None:
     for kind, width, precision, depth in (
         ("mma", 4, "3xfp16", 16), ("mma", 6, "3xtf32", 8), ("wgmma", 7, "3xfp16", 16),
     ):  # fmt: skip
@@ -127,13 +127,13 @@ def test_the_steps_of_every_kernel() -> None:
     np.testing.assert_allclose(later[0, [0, 2, 4, 14]], 1 + np.array([1, 11, 21, 71]) * 5e-4, 1e-6)
 
 
-def test_one_term_is_given_nothing_back(rng: np.random.Generator) -> None:
+def test_one_term_is_not_compensated(rng: np.random.Generator) -> None:
     matrix = random_unitary(rng, 6)
     assert compensated(matrix, plan_for("wgmma", 6, precision="fp16")) is matrix
     assert truncation_bias(plan_for("mma", 6, precision="tf32")) == TruncationBias(0.0, 0.0)
 
 
-def test_every_kernel_of_split_precisions_has_its_cut() -> None:
+def test_every_kernel_of_split_precisions_has_a_bias() -> None:
     for precision in ("3xfp16", "3xtf32"):
         for width in range(4, 8 if precision == "3xfp16" else 7):
             for plan in mma_plans(PRECISIONS[precision], ARCH, width=width, inside=False):
