@@ -36,7 +36,7 @@ _PASSES = (
 )  # fmt: skip
 """Those that are worth measuring are longer."""
 _ROWS = 5
-_SIZES = ("length", "first", "second", "groups", "radices")
+_SIZES = ("length", "n1", "n2", "groups", "radices")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

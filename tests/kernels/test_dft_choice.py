@@ -68,9 +68,9 @@ def test_fragments_hold_the_folded_matrices(length: int, warps: int, precision: 
                     seen[which][np.ix_(k, n)] += numbers[..., j]
     for matrix, table in zip(folded_matrices(length), seen, strict=True):
         cuts = (slices - np.arange(half) // step)[:, None]
-        grown = matrix * (1 + truncation_bias(row) * cuts) * scale
+        compensated = matrix * (1 + truncation_bias(row) * cuts) * scale
         np.testing.assert_allclose(
-            table[:half, :half], grown, rtol=1.01 * row.u, atol=2.0**-24 * scale
+            table[:half, :half], compensated, rtol=1.01 * row.u, atol=2.0**-24 * scale
         )
         assert (table[half:] == 0).all()
         assert (table[:, half:] == 0).all()

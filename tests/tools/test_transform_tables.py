@@ -36,7 +36,7 @@ def test_three_kernel_beside_cufft() -> None:
         )
     ]
     others = [row | {"length": "13560"} for row in rows] + [
-        rows[0] | {"length": "13560", "plan": "ProductPlan(1)"}
+        rows[0] | {"length": "13560", "plan": "TwoFactorPlan(1)"}
     ]
     (found,) = three_kernel_beside_cufft([*rows, *others])
     assert (found["length"], found["factors"], found["by"]) == ("14848", "2^9 x 29", "cuFFT")
