@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, Device
 from argand.gates.canonical import GateForm, gate_form
-from argand.gates.plan import MOST_WIDTH, GatePlan, product_plans, widest_products
-from argand.gates.truncation import Cut, cut_of, grown, steps_of
+from argand.gates.plan import MOST_WIDTH, GatePlan, mma_plans, widest_mma
+from argand.gates.truncation import TruncationBias, compensated, k_tiles_of, truncation_bias
 
 from benchmarks.gates.circuits import random_unitary
 from benchmarks.harness.measuring import chosen_device
@@ -38,7 +38,7 @@ class TruncationRow:
 
     Attributes:
         inside: whether qubit 0 is a target.
-        own, further: the fitted bias, as in `argand.gates.truncation.Cut`.
+        own, further: the fitted bias, as in `argand.gates.truncation.TruncationBias`.
         misfit: of the bias of one MMA, at most.
         error, drift: relative error, and the norm's change, without compensation.
         error_left, drift_left: the same with that of `argand.gates.truncation`.
@@ -86,9 +86,9 @@ def measured(device: Device, qubits: int, seed: int) -> Iterator[TruncationRow]:
     for precision in PRECISIONS.values():
         if precision.terms == 1:
             continue
-        for width in range(_LEAST_WIDTH, min(MOST_WIDTH, widest_products(precision)) + 1):
+        for width in range(_LEAST_WIDTH, min(MOST_WIDTH, widest_mma(precision)) + 1):
             for inside in (False, True):
-                plans = product_plans(precision, device.require_arch(), width=width, inside=inside)
+                plans = mma_plans(precision, device.require_arch(), width=width, inside=inside)
                 # Two kernels of a kind add the same products in the same order.
                 for plan in {plan.kind: plan for plan in reversed(plans)}.values():
                     yield _row(plan, device, qubits, rng)
@@ -106,15 +106,15 @@ def _row(plan: GatePlan, device: Device, qubits: int, rng: np.random.Generator) 
     wanted = cupy.asarray(form.matrix) @ columns
     missing = wanted - _columns(_applied(plan, device, form, form.matrix, state), width, inside)
     bias = _bias(form.matrix, columns, missing)
-    fit = fitted(bias, steps_of(plan))
-    left = _columns(_applied(plan, device, form, grown(form.matrix, plan, cut_of(plan)), state),
-                    width, inside)  # fmt: skip
+    fit = fitted(bias, k_tiles_of(plan))
+    matrix = compensated(form.matrix, plan, truncation_bias(plan))
+    left = _columns(_applied(plan, device, form, matrix, state), width, inside)
     size = float(cupy.linalg.norm(wanted))
-    found = steps_of(plan)
+    found = k_tiles_of(plan)
     by_step = np.array([bias[found == step].mean() for step in range(int(found.max()) + 1)])
-    misfit = np.abs(by_step - fit.own - fit.further * np.arange(len(by_step))).max()
+    misfit = np.abs(by_step - fit.own - fit.later * np.arange(len(by_step))).max()
     return TruncationRow(
-        plan.precision.name, plan.kind, width, inside, fit.own, fit.further, float(misfit),
+        plan.precision.name, plan.kind, width, inside, fit.own, fit.later, float(misfit),
         float(cupy.linalg.norm(missing)) / size,
         float(cupy.linalg.norm(wanted - missing)) / size - 1,
         float(cupy.linalg.norm(wanted - left)) / size, float(cupy.linalg.norm(left)) / size - 1,
@@ -152,12 +152,12 @@ def _bias(matrix: Any, columns: Any, missing: Any) -> Any:
     return (matrix.conj() * together).sum(axis=0).real / sizes / (abs(matrix) ** 2).sum(axis=0)
 
 
-def fitted(bias: Any, steps: Any) -> Cut:
+def fitted(bias: Any, steps: Any) -> TruncationBias:
     """Own and further of the bias of columns, by least squares over the MMAs that add them."""
     if steps.max() == 0:
-        return Cut(float(bias.mean()), 0.0)
+        return TruncationBias(float(bias.mean()), 0.0)
     further, own = np.polyfit(steps, bias, 1)
-    return Cut(float(own), float(further))
+    return TruncationBias(float(own), float(further))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from argand.dft.heuristics import candidates, estimate
 from argand.dft.legality import check_dft_plan, wide_fits
 from argand.dft.method import Method, bluestein, dense, method_for, product, rader
 from argand.dft.plan import ButterflyPlan, Plan, dft_source
-from argand.dft.three_kernel import PassesPlan
+from argand.dft.three_kernel import ThreeKernelPlan
 from argand.runtime.compiler import compile_all
 
 from workflow.accuracy.transform_bounds import plan_bound
@@ -31,11 +31,12 @@ _METHODS = (
 )  # fmt: skip
 """Small ones: a tool checks every access."""
 _PASSES = (
-    PassesPlan(300, (4, 8), (4, 8), 16, 2, 1, 8), PassesPlan(1000, (4, 4), (4, 8, 4), 32, 3, 2, 4),
+    ThreeKernelPlan(300, (4, 8), (4, 8), 16, 2, 1, 8),
+    ThreeKernelPlan(1000, (4, 4), (4, 8, 4), 32, 3, 2, 4),
 )  # fmt: skip
 """Those that are worth measuring are longer."""
 _ROWS = 5
-_SIZES = ("length", "first", "second", "groups", "radices")
+_SIZES = ("length", "n1", "n2", "groups", "radices")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -106,7 +107,7 @@ def _features(plan: Plan) -> set[tuple[object, ...]]:
     found: set[tuple[object, ...]] = {
         (plan.kind, name, min(3, getattr(plan, name))) for name in members
     }
-    found.add((plan.kind, "buffers", min(3, getattr(plan, "buffers", 1)), plan.wide))
+    found.add((plan.kind, "buffers", min(3, getattr(plan, "buffers", 1)), plan.wide_copies))
     if isinstance(plan, ButterflyPlan):
         found.add((plan.kind, "stages", len(plan.radices), plan.rader))
     return found

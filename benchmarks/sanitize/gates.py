@@ -20,7 +20,7 @@ import numpy as np
 from argand import PRECISIONS, Device, Gate, Precision, apply_gate
 from argand.device import gpu
 from argand.gates.canonical import GateForm, gate_form
-from argand.gates.plan import MOST_WIDTH, GatePlan, product_plans, widest_products
+from argand.gates.plan import MOST_WIDTH, GatePlan, mma_plans, widest_mma
 
 from benchmarks.gates.circuits import random_unitary
 from workflow.accuracy.gate_bounds import evolution_bound
@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def gates(precision: Precision, rng: np.random.Generator) -> Iterator[tuple[int, Gate]]:
     """Gates with the qubits of their states."""
     exact = precision.exact_operands
-    widths = range(1, MOST_WIDTH + 1) if exact else range(4, widest_products(precision) + 1)
+    widths = range(1, MOST_WIDTH + 1) if exact else range(4, widest_mma(precision) + 1)
     for width in widths:
         order, above = 2**width, tuple(range(4, 4 + width))
         inside = (0, *above[1:])
@@ -88,7 +88,7 @@ def plans(qubits: int, form: GateForm, precision: Precision, device: Device) -> 
     assert plan is not None
     if plan.kind not in ("mma", "wgmma"):
         return [plan]
-    return product_plans(precision, device.require_arch(), width=plan.width, inside=plan.inside)
+    return mma_plans(precision, device.require_arch(), width=plan.width, inside=plan.inside)
 
 
 def _applied(state: Any, qubits: int, form: GateForm, plan: GatePlan, device: Device) -> Any:

@@ -43,7 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     cupy.cuda.set_allocator(None)
     rounded = given.kind == "rounded"
-    results = every_rounding(cupy) if rounded else every_plan(given.kind, watched=given.watched)
+    results = (
+        every_rounding(cupy) if rounded else every_plan(given.kind, arrive_per_lane=given.watched)
+    )
     wrong = calls = 0
     for name, reason in results:
         calls += 1
@@ -54,12 +56,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     return int(wrong > 0)
 
 
-def every_plan(kind: str, *, watched: bool) -> Iterator[tuple[str, str]]:
+def every_plan(kind: str, *, arrive_per_lane: bool) -> Iterator[tuple[str, str]]:
     """Each kind of plan: its name, and what is wrong with its result."""
     from argand.softmax.gpu import forced
 
     cases = {
-        case: [(form, replace(plan, watched=watched)) for form, plan in _different(case)]
+        case: [
+            (form, replace(plan, arrive_per_lane=arrive_per_lane))
+            for form, plan in _different(case)
+        ]
         for case in (PlannedCase(_ROWS, columns, kind) for columns in _COLUMNS)
     }
     target = gpu(0).require_arch().target

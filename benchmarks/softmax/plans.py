@@ -106,12 +106,12 @@ _Plan = tuple[SoftmaxForm, SoftmaxPlan]
 def _plans(case: PlannedCase, arch: Arch, held: Sequence[str]) -> list[_Plan]:
     """The plan of a call, and all other candidate plans that hold rows as ``held`` says."""
     form = case.taken
-    plan = plan_softmax(form, arch, rows=case.rows, columns=case.columns, cores=gpu(0).cores)
+    plan = plan_softmax(form, arch, rows=case.rows, columns=case.columns, sm_count=gpu(0).sm_count)
     every = [
         (form, plan)
         for form in case.forms
         for plan in candidates(form, arch, case.columns)
-        if plan.how in held
+        if plan.kind in held
     ]
     return list(dict.fromkeys([(form, plan), *every]))
 
@@ -141,7 +141,7 @@ def _measured(
             "row_threads": plan.row_threads, "block_threads": plan.block_threads,
             "values": plan.values, "cluster": plan.cluster,
             "resident": plan.resident, "staged": plan.staged, "blocks": plan.blocks,
-            "stages": plan.stages, "lag": plan.lag,
+            "stages": plan.load_stages, "lag": plan.epilogue_stages,
             "vector": form.vector, "taken": (form, plan) == taken,
             "time_us": 1e6 * seconds, "gbytes_per_s": rate, "of_copy": copied / seconds,
             "worst": worst, "right": good,

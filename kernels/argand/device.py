@@ -81,6 +81,12 @@ class Device:
         return self.name
 
     @property
+    def sm_count(self) -> int:
+        """Multiprocessors of a GPU. Raises DeviceError for the CPU."""
+        self.require_arch()
+        return self.cores
+
+    @property
     def target(self) -> str:
         """NVRTC's architecture. Raises DeviceError for the CPU."""
         return self.require_arch().target

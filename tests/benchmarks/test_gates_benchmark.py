@@ -13,7 +13,7 @@ from argand import PRECISIONS, Device, Gate, Precision
 from argand.device import ARCHITECTURES
 from argand.gates.api import apply_form
 from argand.gates.canonical import gate_form
-from argand.gates.plan import MOST_WIDTH, product_plans, widest_products
+from argand.gates.plan import MOST_WIDTH, mma_plans, widest_mma
 from argand.runtime.ceilings import Ceilings, operand_formats
 
 from benchmarks.gates import __main__ as gates
@@ -135,11 +135,11 @@ def test_the_sanitizer_meets_every_kernel(rng: np.random.Generator, precision: s
     for (n, _), form in zip(found, forms, strict=True):
         if n == sanitized_gates._QUBITS and not form.controls and not row.exact_operands:
             inside = form.targets[0] == 0
-            for plan in product_plans(row, arch, width=form.width, inside=inside):
+            for plan in mma_plans(row, arch, width=form.width, inside=inside):
                 tiles = 2 ** (n - form.width) // plan.columns
                 assert tiles > plan.blocks * plan.stages
 
 
 def widest(row: Precision) -> int:
     """Qubits of the widest gate that has a kernel."""
-    return MOST_WIDTH if row.exact_operands else widest_products(row)
+    return MOST_WIDTH if row.exact_operands else widest_mma(row)

@@ -1,6 +1,6 @@
-"""Folded transforms as tensor cores sum them: the GPU's own tables, its order, its cuts.
+"""Folded transforms as tensor cores sum them: the GPU's tables, order and truncation.
 
-The CPU backend rounds and splits as kernels do but leaves sums to the library, whose are not cut.
+The CPU backend rounds and splits as kernels do but leaves sums to BLAS, which does not truncate.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from argand import PRECISIONS
 from argand.dft.cpu import HEADROOM
 from argand.dft.fragments import fragments
-from argand.dft.hankel import HankelPlan, cores, places
+from argand.dft.hankel import HankelPlan, core_matrix_table, gather_offsets
 from argand.dft.plan import DensePlan, Plan
 from argand.rounding import power_of_two, scale_exponents, split
 
@@ -27,14 +27,14 @@ TABLE = 2.0**ROW.operand.scaled_exponent
 
 @dataclass(frozen=True)
 class Folded:
-    """What a kernel does of a length: which numbers it takes and gives, and its tables.
+    """The products of a kernel: the elements that it loads and stores, and its tables.
 
     Attributes:
         taken, given: (K,) and (N,) of 1 to L - 1; numbers from `half` on are zeros.
         cosines, sines: terms of (K, N), times `TABLE`.
-        undone: (N,) what sums are multiplied by.
-        aside: slices after whose large products sums are put aside, having been given back
-            ``too_much``, relatively; 0 where they are not.
+        undone: (N,) factors of the sums, which remove bias compensation that is too much.
+        promotion: the k-tile before whose high-order products sums are promoted; 0: never. Their
+            compensation is ``too_much``, relatively.
     """
 
     taken: Array
@@ -42,12 +42,12 @@ class Folded:
     cosines: list[Array]
     sines: list[Array]
     undone: Array
-    aside: int = 0
+    promotion: int = 0
     too_much: float = 0.0
 
 
 def folded(plan: Plan) -> Folded:
-    """Of a plan that works by one product; of the first turn and the whole length of Hankel's."""
+    """Of a plan that works by one product, or of the first row copy of a Hankel plan."""
     return _hankel(plan) if isinstance(plan, HankelPlan) else _dense(plan)
 
 
@@ -71,19 +71,21 @@ def _dense(plan: Plan) -> Folded:
 
 
 def _hankel(plan: HankelPlan) -> Folded:
-    half, tiles = plan.length // 2, cores(plan, ROW).view(np.float16).astype(float)
-    blocks = plan.sharing * plan.columns // 8
+    half, tiles = plan.length // 2, core_matrix_table(plan, ROW).view(np.float16).astype(float)
+    blocks = plan.warpgroups * plan.columns // 8
     terms = [
-        np.block([[term[k + n].T for n in range(blocks)] for k in range(2 * plan.slices)])
+        np.block([[term[k + n].T for n in range(blocks)] for k in range(2 * plan.num_k_tiles)])
         for term in tiles
     ]
-    where, shift = places(plan).astype(int) // 8, min(plan.shift, half)
+    where, shift = gather_offsets(plan).astype(int) // 8, min(plan.columns_per_copy, half)
     eights = blocks - 1 - np.arange(shift) // 8
     return Folded(
-        where[plan.before :][:half], where[plan.before :][:shift],
+        where[plan.columns_before_last_copy :][:half],
+        where[plan.columns_before_last_copy :][:shift],
         [term[:, :shift] for term in terms[:2]], [term[:, :shift] for term in terms[2:]],
-        (1 - 8 * plan.growth(ROW) * eights).astype(np.float32).astype(float),
-        plan.aside(ROW), STEP * (plan.slices - plan.aside(ROW)) * plan.growth(ROW),
+        (1 - 8 * plan.bias_step(ROW) * eights).astype(np.float32).astype(float),
+        plan.promotion_k_tile(ROW),
+        STEP * (plan.num_k_tiles - plan.promotion_k_tile(ROW)) * plan.bias_step(ROW),
     )  # fmt: skip
 
 
@@ -112,22 +114,22 @@ def _sums(x: Array, terms: list[Array], made: Folded) -> Array:
 
 
 def _real_sums(x: Array, terms: list[Array], made: Folded) -> Array:
-    """Small products of all slices, then large ones."""
+    """Low-order products of all k-tiles, then high-order ones."""
     depth = terms[0].shape[0]
     padded = np.zeros((len(x), depth), np.float32)
     padded[:, : x.shape[1]] = x
     own = [term.astype(float) for term in split(padded, ROW)]
     slices = [slice(start, start + STEP) for start in range(0, depth, STEP)]
-    sums, aside = np.zeros((2, len(x), terms[0].shape[1]))
+    sums, promoted = np.zeros((2, len(x), terms[0].shape[1]))
     for k in slices:
         sums = added(sums, own[1][:, k], terms[0][k])
         sums = added(sums, own[0][:, k], terms[1][k])
     for index, k in enumerate(slices):
-        if made.aside and index == made.aside:
-            aside = _powers_of_four(sums)
-            sums = sums - aside
+        if made.promotion and index == made.promotion:
+            promoted = _powers_of_four(sums)
+            sums = sums - promoted
         sums = added(sums, own[0][:, k], terms[0][k])
-    return np.asarray((aside * (1 - made.too_much) + sums).astype(np.float32).astype(float))
+    return np.asarray((promoted * (1 - made.too_much) + sums).astype(np.float32).astype(float))
 
 
 def _powers_of_four(x: Array) -> Array:

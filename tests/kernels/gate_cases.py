@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from argand import PRECISIONS, Precision
-from argand.gates.plan import CORES_WIDTH
+from argand.gates.plan import CUDA_CORE_WIDTH
 
 Array = npt.NDArray[Any]
 
@@ -63,7 +63,7 @@ def gate_bound(precision: Precision, width: int) -> float:
     toward zero. Scaled operands lie in a tile of at most 2^12: `scaled_floor` of its largest each.
     """
     order = 2**width
-    narrow = precision.output == "complex64" and width <= CORES_WIDTH
+    narrow = precision.output == "complex64" and width <= CUDA_CORE_WIDTH
     used = PRECISIONS["fp32"] if narrow else precision
     each = 2.0**-53 if used.output == "complex128" else 2.0**-24
     if not used.exact_operands:

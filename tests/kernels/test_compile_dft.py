@@ -15,7 +15,7 @@ from argand.dft.heuristics import estimate, own_plan
 from argand.dft.legality import check_dft_plan, wide_fits
 from argand.dft.method import Method, dense, method_for
 from argand.dft.method import product as dft_product
-from argand.dft.plan import Plan, ProductPlan, dft_source, kernel_names
+from argand.dft.plan import Plan, TwoFactorPlan, dft_source, kernel_names
 from argand.runtime.plan import PlanError
 
 from tests.kernels.compiled import ARCHS, Candidate, Compiled, assert_clean, to_compile
@@ -62,7 +62,7 @@ def kernels_of(precision: str, arch: Arch, method: Method, *, wide: bool) -> Ite
     for plan in sorted(found, key=estimate):
         kinds.setdefault((plan.kind, getattr(plan, "rader", False)), []).append(plan)
     for some in kinds.values():
-        most = max(some, key=lambda plan: plan.sums)
+        most = max(some, key=lambda plan: plan.data_registers)
         for place, plan in (("best", some[0]), ("middling", some[len(some) // 2]), ("most", most)):
             sizes = {
                 one.name for one in fields(plan) if not isinstance(getattr(plan, one.name), bool)
@@ -95,7 +95,7 @@ def test_the_plan_of_a_transform(arch: Arch, precision: str, length: int) -> Non
     for wide in {False, wide_fits(method.kind, length, length)}:
         plan = own_plan(method, row, arch, wide=wide)
         assert plan is not None
-        assert plan.wide == (wide and plan.kind != "butterfly")
+        assert plan.wide_copies == (wide and plan.kind != "butterfly")
         for name in kernel_names(plan, row):
             assert_clean(dft_source(plan, row), arch.target, name)
 
@@ -104,16 +104,16 @@ def test_the_plan_of_a_transform(arch: Arch, precision: str, length: int) -> Non
     ("change", "message"),
     [
         ({"warps": 1}, "must hold all"),
-        ({"first": 1}, "first must be at least 2, got 1"),
-        ({"first": 121}, "factors must be at most 120"),
+        ({"n1": 1}, "n1 must be at least 2, got 1"),
+        ({"n1": 121}, "factors must be at most 120"),
         ({"groups": 0}, "groups must be at least 1, got 0"),
         ({"groups": 16}, "at most 15, got 16"),
         ({"groups": 9}, "registers beside them are more than"),
         ({"buffers": 9}, "is more than the 232448 that a block has on sm_90a"),
-        ({"second": 31, "first": 31}, "need an even length, got 961"),
+        ({"n2": 31, "n1": 31}, "need an even length, got 961"),
     ],
 )
 def test_an_illegal_plan_of_transforms_says_why(change: dict[str, int], message: str) -> None:
-    plan = replace(ProductPlan(32, 32, 2, 1, 7, 2, True), **change)
+    plan = replace(TwoFactorPlan(32, 32, 2, 1, 7, 2, True), **change)
     with pytest.raises(PlanError, match=message):
         check_dft_plan(plan, PRECISIONS["3xfp16"], ARCHS["sm_90a"])

@@ -18,7 +18,7 @@ from argand.gates.plan import (
     gate_source,
     kernel_name,
     plan_gate,
-    widest_products,
+    widest_mma,
 )
 from argand.runtime.plan import PlanError
 
@@ -56,8 +56,8 @@ def kernels() -> Iterator[Candidate]:
         for plan in plans(precision, arch):
             if plan.kind in ("mma", "wgmma") or precision in ("fp32", "fp64"):
                 yield Candidate(precision, arch, plan)
-            if plan.roles:
-                yield Candidate(precision, arch, replace(plan, roles=False))
+            if plan.warp_specialized:
+                yield Candidate(precision, arch, replace(plan, warp_specialized=False))
 
 
 @lru_cache
@@ -81,7 +81,7 @@ def test_kinds_of_kernels(arch: Arch, precision: str) -> None:
     if arch.target == "sm_90a" and PRECISIONS[precision].operand.bytes == 2:
         tensor.add("wgmma")
     found = {plan.kind for plan in plans(precision, arch)}
-    assert found == {"sum", "permute", "small"} | tensor
+    assert found == {"fma", "permute", "small"} | tensor
 
 
 @pytest.mark.parametrize("arch_row", ARCHITECTURES, ids=lambda row: row.target)
@@ -105,7 +105,7 @@ def test_which_gates_are_products_of_gemm() -> None:
     assert [planned("3xfp16", width) for width in (7, 8)] == [True, False]
     assert [planned("3xtf32", width) for width in (6, 7)] == [True, False]
     assert [planned("fp64", width) for width in (7, 8)] == [True, False]
-    assert widest_products(PRECISIONS["tf32"]) == 7
+    assert widest_mma(PRECISIONS["tf32"]) == 7
 
 
 @pytest.mark.parametrize(
@@ -117,10 +117,10 @@ def test_which_gates_are_products_of_gemm() -> None:
         ({"precision": PRECISIONS["fp32"]}, "no tensor-core products"),
         ({"kind": "wgmma", "precision": PRECISIONS["tf32"], "width": 6}, "16-bit operands"),
         ({"precision": PRECISIONS["3xtf32"], "width": 7}, "width must be 4 to 6"),
-        ({"roles": True}, "roles are for wgmma of 7 qubits, got mma"),
+        ({"warp_specialized": True}, "warp specialization is for wgmma of 7 qubits, got mma"),
         ({"stages": 1}, "at least 2"),
         ({"stages": 15}, "bytes of shared memory"),
-        ({"kind": "sum", "precision": PRECISIONS["fp64"], "inside": True}, "one complex128"),
+        ({"kind": "fma", "precision": PRECISIONS["fp64"], "inside": True}, "one complex128"),
     ],
 )
 def test_an_illegal_plan_says_why(change: dict[str, object], message: str) -> None:

@@ -51,7 +51,7 @@ def softmax_forms(precision: str) -> list[SoftmaxForm]:
 def kernels() -> Iterator[Candidate]:
     for precision, arch in product(PRECISIONS, ARCHS.values()):
         for form, columns in product(softmax_forms(precision), SOFTMAX_COLUMNS):
-            plan = plan_softmax(form, arch, rows=10_000, columns=columns, cores=132)
+            plan = plan_softmax(form, arch, rows=10_000, columns=columns, sm_count=132)
             yield Candidate(precision, arch, plan, form)
 
 
@@ -77,7 +77,7 @@ def test_every_softmax(arch: Arch, precision: str) -> None:
 def test_the_plan_of_a_softmax(arch: Arch, kind: str, columns: int) -> None:
     vector = vector_for(kind, kind)
     form = SoftmaxForm("softmax", kind, kind, PRECISIONS["fp32"], vector, columns % vector != 0)
-    plan = plan_softmax(form, arch, rows=512, columns=columns, cores=132)
+    plan = plan_softmax(form, arch, rows=512, columns=columns, sm_count=132)
     assert plan.cluster == 1 or arch.target == "sm_90a"
     assert_clean(softmax_source(form, plan), arch.target, softmax_name(form, plan))
 
@@ -92,7 +92,7 @@ def test_the_plan_of_a_softmax(arch: Arch, kind: str, columns: int) -> None:
         ({"cluster": 3}, "power of two"),
         ({"blocks": 9}, "registers"),
         ({"row_threads": 32, "resident": False}, "not held whole"),
-        ({"resident": False, "staged": True}, "held whole"),
+        ({"resident": False, "staged": True}, "must be resident"),
         ({"values": 256, "staged": True}, "more than a block has"),
     ],
 )

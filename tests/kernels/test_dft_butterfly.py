@@ -14,7 +14,7 @@ from argand.dft.cluster import ClusterPlan, cluster_tables
 from argand.dft.heuristics import candidates, estimate
 from argand.dft.legality import check_dft_plan
 from argand.dft.method import method_for
-from argand.dft.single_cta import WholePlan, whole_table
+from argand.dft.single_cta import SingleCtaPlan, single_cta_table
 from argand.runtime.plan import PlanError
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
@@ -22,7 +22,7 @@ ROW = PRECISIONS["3xfp16"]
 CHIRP = ButterflyPlan(100, False, (16, 16), 1, 4)
 POWERS = ButterflyPlan(1009, True, (16, 9, 7), 2, 8)
 CLUSTER = ClusterPlan((16, 16, 16, 16), 4, 16, 1)
-WHOLE = WholePlan(32, 16)
+WHOLE = SingleCtaPlan(32, 16)
 Array = npt.NDArray[np.complex128]
 
 
@@ -143,12 +143,12 @@ def test_tables_of_clusters_make_a_transform(
     assert np.linalg.norm(found.T.ravel() - exact) < 1e-6 * np.linalg.norm(exact)
 
 
-@pytest.mark.parametrize("plan", [WholePlan(8, 4), WholePlan(32, 16)], ids=str)
-def test_the_table_of_a_whole_transform(rng: np.random.Generator, plan: WholePlan) -> None:
-    size, last = plan.radix, plan.last
+@pytest.mark.parametrize("plan", [SingleCtaPlan(8, 4), SingleCtaPlan(32, 16)], ids=str)
+def test_the_table_of_a_whole_transform(rng: np.random.Generator, plan: SingleCtaPlan) -> None:
+    size, last = plan.radix, plan.last_radix
     x = rng.standard_normal(plan.length) + 1j * rng.standard_normal(plan.length)
     powers = (size - 1).bit_length()
-    first, second = np.split(whole_table(plan).astype(complex), [powers * plan.threads])
+    first, second = np.split(single_cta_table(plan).astype(complex), [powers * plan.threads])
     z = np.fft.fft(x.reshape(size, -1), axis=0)
     z *= power_products(first.reshape(powers, -1), size)
     z = np.fft.fft(z.reshape(size, size, last), axis=1)
@@ -179,20 +179,20 @@ def power_products(table: Array, count: int) -> Array:
         (CHIRP, {"radices": (32, 32), "warps": 16, "groups": 2}, "beside them are more than"),
         (replace(CHIRP, length=4093, radices=(32, 16, 16), warps=8, groups=1), {"groups": 4},
          "registers beside them are more than"),
-        (CLUSTER, {"cluster": 3}, "must be a power of two from 2 to 8, got 3"),
-        (CLUSTER, {"cluster": 16}, "must be a power of two from 2 to 8, got 16"),
+        (CLUSTER, {"cluster_size": 3}, "must be a power of two from 2 to 8, got 3"),
+        (CLUSTER, {"cluster_size": 16}, "must be a power of two from 2 to 8, got 16"),
         (CLUSTER, {"radices": (16, 16, 16, 12)}, "powers of two"),
         (CLUSTER, {"warps": 1}, "whole butterflies"),
         (CLUSTER, {"warps": 64}, "at most 1024 threads, got 2048"),
-        (CLUSTER, {"blocks": 2}, "registers beside them are more than"),
-        (CLUSTER, {"cluster": 2}, "registers beside them are more than"),
-        (WHOLE, {"last": 12}, r"powers of two, got \(32, 12\)"),
+        (CLUSTER, {"blocks_per_sm": 2}, "registers beside them are more than"),
+        (CLUSTER, {"cluster_size": 2}, "registers beside them are more than"),
+        (WHOLE, {"last_radix": 12}, r"powers of two, got \(32, 12\)"),
         (WHOLE, {"radix": 64}, r"at most 32, a multiple of the last one, .* got \(64, 16\)"),
-        (WHOLE, {"last": 32}, "beside them are more than"),
+        (WHOLE, {"last_radix": 32}, "beside them are more than"),
     ],
 )  # fmt: skip
 def test_illegal_plans_say_why(
-    plan: ButterflyPlan | ClusterPlan | WholePlan, change: dict[str, object], message: str
+    plan: ButterflyPlan | ClusterPlan | SingleCtaPlan, change: dict[str, object], message: str
 ) -> None:
     check_dft_plan(plan, ROW, HOPPER)
     with pytest.raises(PlanError, match=message):
@@ -205,6 +205,6 @@ def test_clusters_need_hopper() -> None:
         check_dft_plan(CLUSTER, ROW, ampere)
     found = candidates(method_for(16_384), ROW, HOPPER, wide=True)
     assert found
-    assert {plan.kind for plan in found} == {"whole", "cluster"}
-    assert isinstance(min(found, key=estimate), WholePlan)
+    assert {plan.kind for plan in found} == {"single_cta", "cluster"}
+    assert isinstance(min(found, key=estimate), SingleCtaPlan)
     assert not candidates(method_for(16_384), ROW, ampere, wide=True)

@@ -22,16 +22,16 @@ from argand.dft.legality import wide_fits
 from argand.dft.method import method_for, prime_factors
 from argand.dft.plan import (
     DensePlan,
-    ProductPlan,
-    depth,
+    TwoFactorPlan,
     folded_bytes,
+    mma_k,
     padded,
 )
 from argand.dft.plan_words import plan_in, plan_words
 from argand.dft.registers import registers
-from argand.dft.single_cta import WholePlan
+from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.tables import folded_matrices, twiddles
-from argand.dft.truncation import CUT, cut_of
+from argand.dft.truncation import TRUNCATION_BIAS, truncation_bias
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
 OURS = [name for name, row in PRECISIONS.items() if not row.exact_operands]
@@ -53,7 +53,7 @@ def test_fragments_hold_the_folded_matrices(length: int, warps: int, precision: 
     row, half = PRECISIONS[precision], length // 2
     found = fragments(length, warps, row)
     assert found.nbytes == folded_bytes(length, warps, row)
-    step, scale = depth(row), 2.0**14 if row.scaled else 1.0
+    step, scale = mma_k(row), 2.0**14 if row.scaled else 1.0
     slices, tiles = found.shape[:2]
     seen = np.zeros((2, slices * step, tiles * 8))
     for lane in range(32):
@@ -68,18 +68,22 @@ def test_fragments_hold_the_folded_matrices(length: int, warps: int, precision: 
                     seen[which][np.ix_(k, n)] += numbers[..., j]
     for matrix, table in zip(folded_matrices(length), seen, strict=True):
         cuts = (slices - np.arange(half) // step)[:, None]
-        grown = matrix * (1 + cut_of(row) * cuts) * scale
+        compensated = matrix * (1 + truncation_bias(row) * cuts) * scale
         np.testing.assert_allclose(
-            table[:half, :half], grown, rtol=1.01 * row.u, atol=2.0**-24 * scale
+            table[:half, :half], compensated, rtol=1.01 * row.u, atol=2.0**-24 * scale
         )
         assert (table[half:] == 0).all()
         assert (table[:, half:] == 0).all()
 
 
 def test_what_is_given_back_for_truncation_is_less_than_the_bound_of_it() -> None:
-    assert 0 < CUT < 2.0**-23
-    assert cut_of(PRECISIONS["3xfp16"]) == cut_of(PRECISIONS["3xtf32"]) == CUT
-    assert cut_of(PRECISIONS["fp16"]) == 0
+    assert 0 < TRUNCATION_BIAS < 2.0**-23
+    assert (
+        truncation_bias(PRECISIONS["3xfp16"])
+        == truncation_bias(PRECISIONS["3xtf32"])
+        == TRUNCATION_BIAS
+    )
+    assert truncation_bias(PRECISIONS["fp16"]) == 0
 
 
 def test_twiddles_stand_where_lanes_look() -> None:
@@ -139,9 +143,9 @@ def test_where_the_kernels_are_ours() -> None:
     row = PRECISIONS["3xfp16"]
     kinds = {
         32: DensePlan, 67: DensePlan, 97: DensePlan, 127: DensePlan, 131: HankelPlan,
-        251: HankelPlan, 509: HankelPlan, 521: HankelPlan, 719: HankelPlan, 58 * 59: ProductPlan,
-        12_000: ProductPlan, 773: ButterflyPlan, 1009: ButterflyPlan, 2039: ButterflyPlan,
-        4093: ButterflyPlan, 8191: ButterflyPlan, 10_007: ButterflyPlan, 16_384: WholePlan,
+        251: HankelPlan, 509: HankelPlan, 521: HankelPlan, 719: HankelPlan, 58 * 59: TwoFactorPlan,
+        12_000: TwoFactorPlan, 773: ButterflyPlan, 1009: ButterflyPlan, 2039: ButterflyPlan,
+        4093: ButterflyPlan, 8191: ButterflyPlan, 10_007: ButterflyPlan, 16_384: SingleCtaPlan,
         32_768: ClusterPlan, 131_072: ClusterPlan,
     }  # fmt: skip
     for length, kind in kinds.items():
@@ -199,10 +203,10 @@ def test_no_length_up_to_a_million_lacks_a_plan(rng: np.random.Generator, arch: 
 
 @pytest.mark.parametrize(
     ("length", "kind"),
-    [(29, None), (58, "dense"), (145, None), (1860, "product"), (3700, None), (194, "butterfly"),
-     (777, None), (869, "butterfly"), (899, "product"), (915, "product"), (928, None),
-     (2712, "butterfly"), (3616, "butterfly"), (3660, "product"), (5887, None),
-     (9425, "butterfly"), (10_609, "product"), (13_560, "product")],
+    [(29, None), (58, "dense"), (145, None), (1860, "two_factor"), (3700, None), (194, "butterfly"),
+     (777, None), (869, "butterfly"), (899, "two_factor"), (915, "two_factor"), (928, None),
+     (2712, "butterfly"), (3616, "butterfly"), (3660, "two_factor"), (5887, None),
+     (9425, "butterfly"), (10_609, "two_factor"), (13_560, "two_factor")],
 )  # fmt: skip
 def test_lengths_of_two_ways_and_the_library(length: int, kind: str | None) -> None:
     """As they were measured: products that waste what warps hold, and cuFFT's primes 29 and 31."""
@@ -229,7 +233,12 @@ def test_the_best_of_each_kind() -> None:
     plans = candidates(method_for(1009), PRECISIONS["3xfp16"], HOPPER, wide=False)
     plans += candidates(method_for(14_009), PRECISIONS["3xfp16"], HOPPER, wide=False)
     found = best_of_each_kind(plans, 2)
-    assert [plan.kind for plan in found] == ["butterfly", "butterfly", "passes", "passes"]
+    assert [plan.kind for plan in found] == [
+        "butterfly",
+        "butterfly",
+        "three_kernel",
+        "three_kernel",
+    ]
     assert found[0] == min(plans, key=estimate)
 
 

@@ -14,7 +14,7 @@ from argand.dft.heuristics import own_plan
 from argand.dft.legality import wide_fits
 from argand.dft.method import LARGEST_DENSE, method_for
 from argand.dft.plan import Plan
-from argand.dft.truncation import CUT, cut_of
+from argand.dft.truncation import TRUNCATION_BIAS, truncation_bias
 
 from tests.kernels.folded_sums import ROW, transformed
 from tests.kernels.tensor_core_sums import added
@@ -64,10 +64,10 @@ def test_errors_grow_no_faster_than_the_logarithm(target: str) -> None:
     [(n, target) for n in (67, 127, 251, 509) for target in ("sm_80", "sm_90a")]
     + [(719, "sm_90a")],
 )
-def test_what_is_cut_on_average_is_given_back(length: int, target: str) -> None:
-    """Without it an average sum of S slices would lack S / 2 cuts of its large products."""
+def test_compensation_removes_the_bias(length: int, target: str) -> None:
+    """Without it an average sum of S k-tiles would lose S / 2 times the bias."""
     slices = -(-(length // 2) // 16)
-    assert abs(error(length, target)[1]) < CUT * slices / 4
+    assert abs(error(length, target)[1]) < TRUNCATION_BIAS * slices / 4
 
 
 def test_the_longest_is_far_below_what_is_allowed() -> None:
@@ -76,14 +76,14 @@ def test_the_longest_is_far_below_what_is_allowed() -> None:
     assert error(719, HOPPER.target)[0] < 2e-7
 
 
-def test_an_instruction_cuts_as_much_as_is_given_back(rng: np.random.Generator) -> None:
+def test_an_mma_truncates_by_the_bias(rng: np.random.Generator) -> None:
     """Of sums that are large beside what is added, of every mantissa, all bits as likely."""
     sums = np.exp2(rng.uniform(0, 1, (1, 1 << 16))).astype(np.float32).astype(float)
     small = np.ldexp(rng.integers(-(2**14), 2**14, (16, 1 << 16)), -30).astype(float)
     exact = sums + small.sum(axis=0)
     lost = (exact - added(sums, np.ones((1, 16)), small)) / exact
     spread = lost.std() / np.sqrt(lost.size)
-    # Products that are cut towards zero lose nothing on average: they have both signs.
-    assert abs(lost.mean() - CUT) < 5 * spread
-    assert cut_of(ROW) == CUT
-    assert cut_of(PRECISIONS["fp16"]) == 0
+    # Products that are truncated lose nothing on average: they have both signs.
+    assert abs(lost.mean() - TRUNCATION_BIAS) < 5 * spread
+    assert truncation_bias(ROW) == TRUNCATION_BIAS
+    assert truncation_bias(PRECISIONS["fp16"]) == 0

@@ -1,4 +1,4 @@
-"""Tables and places of transforms by Hankel matrices, as ``cuda/dft/hankel.cuh`` reads them."""
+"""Tables and offsets of Hankel plans, as ``cuda/dft/hankel.cuh`` reads them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
-from argand.dft.hankel import LARGEST_SUM, HankelPlan, cores, places, powers
+from argand.dft.hankel import (
+    LARGEST_UNPROMOTED,
+    HankelPlan,
+    core_matrix_table,
+    gather_offsets,
+    powers,
+)
 from argand.dft.heuristics import candidates
 from argand.dft.legality import check_dft_plan
 from argand.dft.method import dense
@@ -16,47 +22,49 @@ from argand.runtime.plan import PlanError
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
 ROW = PRECISIONS["3xfp16"]
-PLAN = HankelPlan(251, turns=2, sharing=1, groups=3, buffers=6, wide=True)
+PLAN = HankelPlan(251, row_copies=2, warpgroups=1, groups=3, buffers=6, wide_copies=True)
 
 
 def matrix(tiles: np.ndarray, plan: HankelPlan) -> np.ndarray:
     """The columns of all warpgroups, of core matrices as wgmma takes them: (k, n)."""
-    blocks = plan.sharing * plan.columns // 8
-    return np.block([[tiles[k + n].T for n in range(blocks)] for k in range(2 * plan.slices)])
+    blocks = plan.warpgroups * plan.columns // 8
+    return np.block([[tiles[k + n].T for n in range(blocks)] for k in range(2 * plan.num_k_tiles)])
 
 
 @pytest.mark.parametrize(
-    ("length", "turns", "sharing"),
+    ("length", "row_copies", "warpgroups"),
     [(3, 1, 1), (5, 4, 1), (7, 2, 1), (67, 1, 1), (131, 2, 2), (251, 4, 1), (509, 1, 2),
      (521, 2, 1), (1013, 4, 3)],
 )  # fmt: skip
-def test_tables_and_places_make_a_transform(
-    rng: np.random.Generator, length: int, turns: int, sharing: int
+def test_tables_and_offsets_make_a_transform(
+    rng: np.random.Generator, length: int, row_copies: int, warpgroups: int
 ) -> None:
-    plan = HankelPlan(length, turns, sharing, 1, 1, wide=True)
+    plan = HankelPlan(length, row_copies, warpgroups, 1, 1, wide_copies=True)
     half = length // 2
-    held = cores(plan, ROW).view(np.float16).astype(float) * 2.0**-14
-    assert held.shape == (2 * ROW.terms, plan.cores, 8, 8)
+    held = core_matrix_table(plan, ROW).view(np.float16).astype(float) * 2.0**-14
+    assert held.shape == (2 * ROW.terms, plan.core_matrices, 8, 8)
     assert plan.shared_bytes(ROW) > held.size * 2
     cosines, sines = (matrix(held[i] + held[i + 1], plan) for i in (0, 2))
-    # What is given back falls from the first product on, and along the columns.
+    # The compensation falls along k and along the columns.
     diagonal = np.add.outer(np.arange(len(cosines)), np.arange(cosines.shape[1]))
-    last = plan.sharing * plan.columns - 8
-    given = np.exp(plan.growth(ROW) * (16 * plan.slices + 7.5 + last - diagonal))
+    last = plan.warpgroups * plan.columns - 8
+    given = np.exp(plan.bias_step(ROW) * (16 * plan.num_k_tiles + 7.5 + last - diagonal))
     cosines, sines = cosines / given, sines / given
-    where = places(plan).astype(int) // 8
-    assert len(where) % 2 == plan.shift % 2 == 0  # two places are one word
+    where = gather_offsets(plan).astype(int) // 8
+    assert len(where) % 2 == plan.columns_per_copy % 2 == 0  # two offsets are one word
     x = rng.standard_normal(length) + 1j * rng.standard_normal(length)
     found = np.full(length, np.nan, complex)
-    for turn in range(turns):
-        taken = where[plan.before - turn * plan.shift :][: 16 * plan.slices]
+    for copy in range(row_copies):
+        taken = where[plan.columns_before_last_copy - copy * plan.columns_per_copy :][
+            : 16 * plan.num_k_tiles
+        ]
         even, odd = x[taken] + x[length - taken], x[taken] - x[length - taken]
         even[half:] = odd[half:] = 0
         p, q = even @ cosines, odd @ sines
         found[0] = x[0] + even.sum()
-        skipped = turn * plan.shift
-        for j in range(min(plan.shift, half - skipped)):
-            n = where[plan.before + skipped + j]
+        skipped = copy * plan.columns_per_copy
+        for j in range(min(plan.columns_per_copy, half - skipped)):
+            n = where[plan.columns_before_last_copy + skipped + j]
             found[n], found[length - n] = x[0] + p[j] - 1j * q[j], x[0] + p[j] + 1j * q[j]
     exact = np.fft.fft(x)
     assert np.linalg.norm(found - exact) < 1e-7 * np.linalg.norm(exact)
@@ -81,15 +89,18 @@ def test_orders_have_few_conflicts() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"groups": 3, "length": 293, "buffers": 5}, "no registers for a slice's first terms"),
+        (
+            {"groups": 3, "length": 293, "buffers": 5},
+            "no registers for a k-tile's high-order terms",
+        ),
         ({"length": 255}, "need an odd prime, got 255"),
-        ({"turns": 3}, r"turns must be one of \[1, 2, 4\], got 3"),
+        ({"row_copies": 3}, r"row_copies must be one of \[1, 2, 4\], got 3"),
         ({"buffers": 2}, "3 groups need as many buffers"),
-        ({"buffers": 5, "wide": False}, "or more and wide copies, got 5 in all"),
-        ({"length": 1021, "turns": 1}, "at most 256 columns, got 512"),
+        ({"buffers": 5, "wide_copies": False}, "or more and wide copies, got 5 in all"),
+        ({"length": 1021, "row_copies": 1}, "at most 256 columns, got 512"),
         ({"groups": 4, "buffers": 8}, "registers beside them"),
         ({"buffers": 12}, "more than the 232448"),
-        ({"groups": 1, "buffers": 1, "length": 1009}, "256 sums a thread"),
+        ({"groups": 1, "buffers": 1, "length": 1009}, "256 data registers a thread"),
     ],
 )
 def test_an_illegal_plan_says_why(change: dict[str, int], message: str) -> None:
@@ -99,24 +110,28 @@ def test_an_illegal_plan_says_why(change: dict[str, int], message: str) -> None:
 
 
 @pytest.mark.parametrize("length", [3, 67, 131, 199, 251, 283, 307, 349, 449, 509, 719])
-def test_slices_wait_in_registers_or_go_in_pairs(length: int) -> None:
+def test_k_tiles_are_cached_or_come_in_pairs(length: int) -> None:
     for plan in candidates(dense(length), ROW, HOPPER, wide=True):
         if isinstance(plan, HankelPlan):
-            held = plan.held(ROW)
-            assert 1 <= held <= plan.slices
-            assert (plan.slices - held) % 2 == 0
-            assert plan.held(PRECISIONS["fp16"]) == plan.aside(PRECISIONS["fp16"]) == 0
+            cached = plan.cached_k_tiles(ROW)
+            assert 1 <= cached <= plan.num_k_tiles
+            assert (plan.num_k_tiles - cached) % 2 == 0
+            assert (
+                plan.cached_k_tiles(PRECISIONS["fp16"])
+                == plan.promotion_k_tile(PRECISIONS["fp16"])
+                == 0
+            )
 
 
 @pytest.mark.parametrize("length", [67, 317, 331, 401, 457, 509, 719])
-def test_long_sums_are_put_aside_in_the_middle(length: int) -> None:
+def test_long_mainloops_promote_in_the_middle(length: int) -> None:
     for plan in candidates(dense(length), ROW, HOPPER, wide=True):
         if isinstance(plan, HankelPlan):
-            aside = plan.aside(ROW)
-            assert (aside > 0) == (plan.slices > LARGEST_SUM)
-            if aside:
-                assert abs(aside - plan.slices / 2) <= 1.5
-                assert (aside - plan.held(ROW)) % 2 == 0
+            promotion = plan.promotion_k_tile(ROW)
+            assert (promotion > 0) == (plan.num_k_tiles > LARGEST_UNPROMOTED)
+            if promotion:
+                assert abs(promotion - plan.num_k_tiles / 2) <= 1.5
+                assert (promotion - plan.cached_k_tiles(ROW)) % 2 == 0
 
 
 def test_wgmma_is_needed() -> None:

@@ -14,8 +14,8 @@ from argand.dft.heuristics import Choice, own_plan
 from argand.dft.method import method_for
 from argand.dft.plan import Plan
 from argand.dft.problem import DftProblem
-from argand.dft.tune import main, ways
-from argand.dft.tuned import DftWay, chosen, key
+from argand.dft.tune import candidate_plans, main
+from argand.dft.tuned import TunedDft, chosen, key
 
 from tests.kernels.tuning_cases import HOPPER, card
 
@@ -37,7 +37,7 @@ def best(length: int, *, wide: bool = False) -> Plan:
 
 def keep(length: int, plan: Plan | None, *, wide: bool = False) -> None:
     name = key(1000, length, ROW, wide=wide)
-    dft_tuning.TABLE.keep(DEVICE, {name: DftWay.of(plan)})
+    dft_tuning.TABLE.keep(DEVICE, {name: TunedDft.of(plan)})
 
 
 def test_what_was_measured_is_taken() -> None:
@@ -45,7 +45,7 @@ def test_what_was_measured_is_taken() -> None:
     assert before.plan is not None
     keep(1009, None)
     found = chosen(problem(1009), card())
-    assert found == Choice(None, "the fastest that was measured on this device")
+    assert found == Choice(None, "the fastest plan measured on this device")
     assert chosen(problem(1009, precision="tf32"), card()).plan is not None
     assert chosen(problem(1009, rows=1), card()).plan is not None
     assert chosen(problem(1013), card()).plan is not None
@@ -63,14 +63,14 @@ def test_rows_that_fill_any_card_share_an_entry() -> None:
 @pytest.mark.parametrize(
     ("name", "plan", "message"),
     [
-        (key(9, 1013, ROW, wide=False), best(1009), "no way to solve"),
-        (key(9, 1000, ROW, wide=False), best(1000, wide=True), "no way to solve"),
+        (key(9, 1013, ROW, wide=False), best(1009), "does not compute"),
+        (key(9, 1000, ROW, wide=False), best(1000, wide=True), "does not compute"),
         (key(9, 131, PRECISIONS["tf32"], wide=True), best(131, wide=True), "16-bit operands"),
     ],
     ids=["another length", "narrow rows", "another precision"],
 )
 def test_what_cannot_solve_an_entry_is_damage(name: str, plan: Plan, message: str) -> None:
-    row = json.loads(json.dumps(vars(DftWay.of(plan))))
+    row = json.loads(json.dumps(vars(TunedDft.of(plan))))
     with pytest.raises(ValueError, match=message):
         dft_tuning._entry(name, row, HOPPER)
 
@@ -88,10 +88,10 @@ def test_a_damaged_table_is_only_lost_time() -> None:
 
 
 def test_ways_are_cufft_and_some_of_each_kind() -> None:
-    assert ways(1, ROW, HOPPER) == [None]
-    found = ways(10_007, ROW, HOPPER, 2)
+    assert candidate_plans(1, ROW, HOPPER) == [None]
+    found = candidate_plans(10_007, ROW, HOPPER, 2)
     assert [None if plan is None else plan.kind for plan in found] == [
-        None, "butterfly", "butterfly", "passes", "passes",
+        None, "butterfly", "butterfly", "three_kernel", "three_kernel",
     ]  # fmt: skip
 
 

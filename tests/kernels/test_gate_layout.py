@@ -10,7 +10,7 @@ import pytest
 from argand.gates.layout import (
     GateKind,
     Tile,
-    core_rows_bytes,
+    core_row_bytes,
     independent,
     make_tile,
     masks_of,
@@ -33,14 +33,14 @@ PLACEMENTS = {
 def cases(kind: GateKind) -> Iterator[tuple[Tile, int]]:
     """Tiles of every width and placement of a kernel, random ones too, and their widths."""
     rng = np.random.default_rng(3)
-    widths = {"sum": range(1, 8), "permute": range(1, 8), "mma": range(4, 8), "wgmma": (6, 7)}[kind]
+    widths = {"fma": range(1, 8), "permute": range(1, 8), "mma": range(4, 8), "wgmma": (6, 7)}[kind]
     for k in widths:
         chosen = [make(k) for make in PLACEMENTS.values()]
         chosen += [sorted(map(int, rng.permutation(QUBITS)[:k])) for _ in range(20)]
         for targets in chosen:
-            for item in (8, 16) if kind in ("sum", "permute") else (8,):
+            for item in (8, 16) if kind in ("fma", "permute") else (8,):
                 columns = 5 if kind == "wgmma" else (14 if item == 8 else 13) - 3 - k
-                threads = {"sum": 128, "permute": 128, "mma": 256, "wgmma": 2 << k}[kind]
+                threads = {"fma": 128, "permute": 128, "mma": 256, "wgmma": 2 << k}[kind]
                 free = tile_columns(QUBITS, targets, [], item)[:columns]
                 yield make_tile(kind, free, targets, item, threads), k
 
@@ -71,7 +71,7 @@ class Seen:
             self.at[combine(list(self.masks), number)] = (row, column)
 
 
-@pytest.mark.parametrize("kind", ["sum", "permute", "mma", "wgmma"])
+@pytest.mark.parametrize("kind", ["fma", "permute", "mma", "wgmma"])
 def test_each_amplitude_has_one_place_and_one_thread(kind: GateKind) -> None:
     for tile, _ in cases(kind):
         seen = Seen(kind, tile)
@@ -95,7 +95,7 @@ def test_each_amplitude_has_one_place_and_one_thread(kind: GateKind) -> None:
                 assert offset + inner == amplitude * tile.item
 
 
-@pytest.mark.parametrize("kind", ["sum", "permute", "mma", "wgmma"])
+@pytest.mark.parametrize("kind", ["fma", "permute", "mma", "wgmma"])
 def test_eight_lanes_meet_all_banks(kind: GateKind) -> None:
     for tile, width in cases(kind):
         roles, first = roles_of(kind, tile), 1 if tile.item < 16 else 0
@@ -187,13 +187,13 @@ def test_products_of_a_warpgroup_meet_their_rows_and_columns() -> None:
         assert len(set(lines.values())) == 2 ** len(tile.qubits)
         lane_places = [k - 1, k - 2] if inside else [k - 2, k - 3]
         for step, core, column, row in product(range(2**k // 16), range(2), range(32), range(8)):
-            line = (2 * step + core) * core_rows_bytes(k, inside) + 16 * column
+            line = (2 * step + core) * core_row_bytes(k, inside) + 16 * column
             wanted = spread(row >> 1, lane_places) | (row & 1) << (0 if inside else k - 1)
             wanted |= core << (1 if inside else 0) | step << (2 if inside else 1)
             found = lines[line, row]
             assert found[0] == wanted
             assert found[1] == written[0, 0, column][1]
-        assert max(plane_offsets(tile).values()) < 2**k // 8 * core_rows_bytes(k, inside)
+        assert max(plane_offsets(tile).values()) < 2**k // 8 * core_row_bytes(k, inside)
 
 
 def test_every_tile_of_a_state_is_reached_once() -> None:
@@ -218,8 +218,8 @@ def test_qubit_0_as_a_control_stays_in_the_tile_of_complex64_alone() -> None:
     assert tile_columns(5, [2], [0, 4], 8) == [0, 1, 3]
     assert tile_columns(5, [2], [0, 4], 16) == [1, 3]
     assert tile_columns(13, [2], [12], 8) == [0, 1, 3, 4, 5, 6, 10, 11, 7, 8, 9]
-    tile = make_tile("sum", [0, 1, 3], [2], 8, 4)
-    values = table_values("sum", tile, 5, [0, 4])
+    tile = make_tile("fma", [0, 1, 3], [2], 8, 4)
+    values = table_values("fma", tile, 5, [0, 4])
     assert (values["controls_qubit0"], values["control_offset"]) == (1, 8 << 4)
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, apply_gate
 from argand.gates.canonical import gate_form
-from argand.gates.plan import CORES_WIDTH
+from argand.gates.plan import CUDA_CORE_WIDTH
 
 from tests.kernels.gate_cases import dense_gate, gate_bound, random_state, random_unitary
 
@@ -66,7 +66,7 @@ def test_the_default_precision_is_that_of_the_state(rng: np.random.Generator) ->
 
 
 def test_narrow_gates_are_summed_in_fp32(rng: np.random.Generator) -> None:
-    matrix = random_unitary(rng, CORES_WIDTH)
+    matrix = random_unitary(rng, CUDA_CORE_WIDTH)
     state = random_state(rng, 6).astype(np.complex64)
     found = [
         apply_gate(state.copy(), matrix, (1, 2, 5), precision=name).tobytes() for name in SINGLE

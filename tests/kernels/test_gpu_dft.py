@@ -138,7 +138,7 @@ def test_every_plan(
         with forced.to(plan):
             found.append(check(cp, x, precision, there))
             check(cp, x[:33], precision, back, inverse=True)
-    if all(plan.kind == "product" for plan in plans):
+    if all(plan.kind == "two_factor" for plan in plans):
         # Neither who shares the work nor who moves it changes a bit. (Warps that fold together add
         # X_0 up in an order of their own, and butterflies have other radices.)
         for other in found[1:]:

@@ -15,7 +15,7 @@ from argand.dft.heuristics import LIBRARY_PRIME, candidates, estimate
 from argand.dft.method import method_for, prime_factors
 from argand.dft.plan import Plan, dft_source
 from argand.dft.problem import DftProblem
-from argand.dft.three_kernel import PassesPlan
+from argand.dft.three_kernel import ThreeKernelPlan
 from argand.runtime import choice_table
 from argand.runtime.compiler import compile_all
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.gpu
 Array = npt.NDArray[Any]
 ROW = PRECISIONS["3xfp16"]
 BUTTERFLIES = (254, 262, 508, 1018, 2018, 3022, 8186, 13_001)
-PASSES = (9001, 14_009, 16_382, 20_011, 57_337, 65_537, 100_003, 262_139, 524_287, 1_000_003)
+KERNELS = (9001, 14_009, 16_382, 20_011, 57_337, 65_537, 100_003, 262_139, 524_287, 1_000_003)
 
 
 def normal(rng: np.random.Generator, *shape: int) -> Array:
@@ -67,9 +67,9 @@ def test_convolutions_of_composite_lengths(
         check(cp, normal(rng, 3, length), plan, inverse=True)
 
 
-@pytest.mark.parametrize("length", PASSES)
+@pytest.mark.parametrize("length", KERNELS)
 def test_passes(cp: Any, gpu: Device, rng: np.random.Generator, length: int) -> None:
-    for plan in plans(gpu, length, "passes", 4):
+    for plan in plans(gpu, length, "three_kernel", 4):
         x = normal(rng, 5, length)
         x[0, 1:] = 0
         check(cp, x, plan)
@@ -80,16 +80,16 @@ def test_passes(cp: Any, gpu: Device, rng: np.random.Generator, length: int) -> 
 def test_passes_in_pieces_in_place_and_of_strides(
     cp: Any, gpu: Device, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from argand.dft import gpu_three_kernel as cuda_dft_passes
+    from argand.dft import gpu_three_kernel as cuda_three_kernel
     from argand.dft.gpu import forced
 
     length = 14_009
-    (plan,) = plans(gpu, length, "passes", 1)
-    assert isinstance(plan, PassesPlan)
+    (plan,) = plans(gpu, length, "three_kernel", 1)
+    assert isinstance(plan, ThreeKernelPlan)
     x = normal(rng, 7, length)
     whole = check(cp, x, plan)
     given = cp.full((7, length + 3), np.nan, np.complex64)
-    monkeypatch.setattr(cuda_dft_passes, "WORKSPACE_BYTES", 3 * 8 * plan.size)
+    monkeypatch.setattr(cuda_three_kernel, "WORKSPACE_BYTES", 3 * 8 * plan.size)
     with forced.to(plan):
         rows = given[:, 1 : length + 1]
         rows[...] = cp.asarray(x)
@@ -107,7 +107,7 @@ def test_passes_in_pieces_in_place_and_of_strides(
 def test_passes_have_the_range_of_fp32(cp: Any, gpu: Device, rng: np.random.Generator) -> None:
     """Powers of two change nothing while what is between stays within it."""
     length = 14_009
-    (plan,) = plans(gpu, length, "passes", 1)
+    (plan,) = plans(gpu, length, "three_kernel", 1)
     x = normal(rng, 2, length)
     whole = check(cp, x, plan)
     for power in (-90, 90):

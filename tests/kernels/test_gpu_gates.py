@@ -11,7 +11,7 @@ import pytest
 from argand import PRECISIONS, apply_gate
 from argand.device import Device
 from argand.gates.canonical import gate_form
-from argand.gates.plan import CORES_WIDTH, product_plans
+from argand.gates.plan import CUDA_CORE_WIDTH, mma_plans
 
 from tests.kernels.gate_cases import dense_gate, gate_bound, random_state, random_unitary
 
@@ -26,7 +26,7 @@ KERNELS = [
     (name, width)
     for name, row in PRECISIONS.items()
     for width in range(1, 8)
-    if row.exact_operands or width > CORES_WIDTH or name == "3xfp16"
+    if row.exact_operands or width > CUDA_CORE_WIDTH or name == "3xfp16"
 ]
 """Precisions and widths: narrow gates of complex64 have the same kernel at all its precisions."""
 EXACTER = ("fp64", "fp32", "3xtf32", "3xfp16")
@@ -237,7 +237,7 @@ def test_every_kernel_of_products(
         state = cp.asarray(random_state(rng, qubits).astype(np.complex64))
         wanted = dense_gate(state, form.matrix, form.targets)
         inside = form.targets[0] == 0
-        for plan in product_plans(row, gpu.require_arch(), width=width, inside=inside):
+        for plan in mma_plans(row, gpu.require_arch(), width=width, inside=inside):
             launch, found = cuda_gates.GateLaunch(plan, qubits, form, gpu), state.copy()
             matrix = cp.asarray(launch.operand(form))
             launch(found.data.ptr, matrix, cuda_gates.matrix_exponent(form, row))

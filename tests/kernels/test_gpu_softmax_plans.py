@@ -35,7 +35,7 @@ def test_plans_of_every_kind(
     arch = gpu.require_arch()
     kinds: dict[tuple[str, bool], list[SoftmaxPlan]] = {}
     for plan in candidates(form, arch, columns):
-        kinds.setdefault((plan.how, plan.cluster > 1), []).append(plan)
+        kinds.setdefault((plan.kind, plan.cluster > 1), []).append(plan)
     plans = {
         plan for some in kinds.values()
         for plan in (some[0], some[len(some) // 3], some[2 * len(some) // 3], some[-1])

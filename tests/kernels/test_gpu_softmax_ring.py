@@ -23,17 +23,21 @@ PAIRS = [
     ("fp32", "fp32"), ("fp16", "fp16"), ("bf16", "bf16"), ("fp16", "fp32"), ("fp32", "fp16")
 ]  # fmt: skip
 SHAPES = [(1, 5000), (7, 4999), (400, 4999), (7, 70_001)]
-WAYS: list[tuple[int, int, dict[str, int]]] = [
-    (1, 256, {"lag": 1}), (2, 128, {"lag": 1, "stages": 2}), (5, 256, {"lag": 2, "stages": 4}),
-    (7, 128, {"lag": 2, "stages": 3, "blocks": 2}), (33, 128, {"lag": 4, "stages": 4}),
-    (132, 64, {"lag": 3, "stages": 7}), (9, 256, {"writers": 64, "lag": 2, "stages": 3}),
-]  # fmt: skip
-"""Blocks that share a row, threads, and how far they run ahead of each other."""
+PLANS: list[tuple[int, int, dict[str, int]]] = [
+    (1, 256, {"epilogue_stages": 1}),
+    (2, 128, {"epilogue_stages": 1, "load_stages": 2}),
+    (5, 256, {"epilogue_stages": 2, "load_stages": 4}),
+    (7, 128, {"epilogue_stages": 2, "load_stages": 3, "blocks": 2}),
+    (33, 128, {"epilogue_stages": 4, "load_stages": 4}),
+    (132, 64, {"epilogue_stages": 3, "load_stages": 7}),
+    (9, 256, {"write_threads": 64, "epilogue_stages": 2, "load_stages": 3}),
+]
+"""Blocks that share a row, reduce threads, and further arguments of `ring`."""
 
 
 @pytest.fixture(autouse=True)
 def _hopper(gpu: Device) -> None:
-    if gpu.require_arch().sm < 90 or gpu.cores < 132:
+    if gpu.require_arch().sm < 90 or gpu.sm_count < 132:
         pytest.skip("rings of this size need an H100 or an H200")
 
 
@@ -53,8 +57,8 @@ def plans(
     form = SoftmaxForm(operation, kind, output, PRECISIONS["fp32"], vector, columns % vector != 0)
     arch = gpu.require_arch()
     found = []
-    for blocks, threads, how in WAYS:
-        plan = ring(form, arch, threads, blocks, columns, **how)
+    for blocks, threads, options in PLANS:
+        plan = ring(form, arch, threads, blocks, columns, **options)
         if is_legal(plan, form, arch):
             found.append((form, plan))
     assert len(found) > 1
@@ -149,7 +153,7 @@ def test_streams_do_not_wait_for_each_other(cp: Any, rng: np.random.Generator, g
     x = cp.asarray(rng.standard_normal((40, columns)).astype(np.float32))
     expected = softmax(x)
     form = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, edges=False)
-    plan = ring(form, gpu.require_arch(), 256, gpu.cores, columns)
+    plan = ring(form, gpu.require_arch(), 256, gpu.sm_count, columns)
     streams = [cp.cuda.Stream(non_blocking=True) for _ in range(4)]
     cp.cuda.Device().synchronize()
     found = []

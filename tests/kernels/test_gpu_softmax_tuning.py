@@ -1,4 +1,4 @@
-"""Measured ways of softmaxes on a GPU: what is kept is what later calls take, and it is right."""
+"""Tuned plans of softmaxes on a GPU: later calls take the plan that is kept, and are right."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from argand import softmax, tune_softmax
 from argand.device import Device
 from argand.runtime import choice_table
 from argand.softmax import tuned as softmax_tuning
-from argand.softmax.heuristics import SoftmaxWay
+from argand.softmax.heuristics import SoftmaxCandidate
 from scipy import special
 
 from tests.kernels.softmax_cases import HALF_ULP, SMALLEST, numbers, stored
@@ -48,7 +48,7 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 @pytest.mark.parametrize(
     ("kind", "rows", "columns"), [("fp32", 300, 1000), ("fp16", 9, 12_289), ("bf16", 3, 300_000)]
 )
-def test_the_fastest_way_is_kept_and_taken(
+def test_the_fastest_plan_is_kept_and_taken(
     cp: Any,
     rng: np.random.Generator,
     gpu: Device,
@@ -79,8 +79,8 @@ def test_what_was_kept_is_taken_and_a_neighbour_that_it_does_not_hold_is_not(
     x = cp.random.default_rng(1).standard_normal((5, 1000), dtype=cp.float32)
     softmax(x)
     (form, _), *_ = planned
-    way = SoftmaxWay(128, 1)
-    softmax_tuning.TABLE.keep(cp.cuda.Device().id, {softmax_tuning.key(form, 5, 1000): way})
+    candidate = SoftmaxCandidate(128, 1)
+    softmax_tuning.TABLE.keep(cp.cuda.Device().id, {softmax_tuning.key(form, 5, 1000): candidate})
     planned.clear()
     softmax(x)
     softmax(x[:, :960].copy())

@@ -14,7 +14,7 @@ from argand.dft.cpu import dft as staged
 from argand.dft.cpu_butterfly import butterfly, butterfly_dft
 from argand.dft.heuristics import butterflies_for, choose
 from argand.dft.method import method_for
-from argand.dft.three_kernel import PassesPlan
+from argand.dft.three_kernel import ThreeKernelPlan
 
 from workflow.accuracy.transform_bounds import butterfly_bound, dft_bound
 
@@ -91,7 +91,7 @@ def test_others_have_none() -> None:
 @pytest.mark.parametrize("length", [14_009, 57_337, 262_139])
 def test_the_cpu_takes_passes(rng: np.random.Generator, length: int) -> None:
     plan, x = butterflies_for(length), normal(rng, 2, length)
-    assert isinstance(plan, PassesPlan)
+    assert isinstance(plan, ThreeKernelPlan)
     for inverse in (False, True):
         exact = (np.fft.ifft if inverse else np.fft.fft)(x.astype(complex), norm="ortho")
         found = dft(x, norm="ortho", inverse=inverse)
@@ -108,7 +108,7 @@ def test_a_card_without_room_takes_passes_and_says_so() -> None:
     method = method_for(10_007)
     for name in ("3xfp16", "fp16", "3xtf32"):
         found = choose(method, PRECISIONS[name], AMPERE, wide=False)
-        assert isinstance(found.plan, PassesPlan)
+        assert isinstance(found.plan, ThreeKernelPlan)
         assert str(found).endswith("in three passes in fp32")
     for length in (1009, 2039, 4093, 8191):
         assert isinstance(choose(method_for(length), ROW, AMPERE, wide=False).plan, ButterflyPlan)

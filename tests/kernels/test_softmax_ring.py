@@ -68,30 +68,30 @@ def test_every_ring(operation: Operation) -> None:
 @pytest.mark.parametrize("blocks", [1, 33])
 def test_a_ring(kind: str, blocks: int) -> None:
     form = form_of("softmax", kind, kind, edges=True)
-    plan = ring(form, ARCH, 256, blocks, 12_000 * blocks, writers=128)
+    plan = ring(form, ARCH, 256, blocks, 12_000 * blocks, write_threads=128)
     check_softmax_plan(plan, form, ARCH)
-    assert plan.slice * blocks >= 12_000 * blocks + 127 // 4
+    assert plan.slice_columns * blocks >= 12_000 * blocks + 127 // 4
     assert_clean(softmax_source(form, plan), ARCH.target, kernel_name(form, plan))
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"block_threads": 512}, "a whole share of them"),
-        ({"staged": True}, "in its own way"),
-        ({"slice": 40_960}, "that the threads hold"),
-        ({"slice": 8_004}, "multiple of 32"),
-        ({"lag": 5}, "a lag of 1 to 4"),
-        ({"lag": 0}, "a lag of 1 to 4"),
-        ({"stages": 1}, "2 to 8 stages"),
-        ({"stages": 9}, "2 to 8 stages"),
-        ({"stages": 8}, "more than a block has"),
+        ({"block_threads": 512}, "divide those in number"),
+        ({"staged": True}, "in place of cp.async"),
+        ({"slice_columns": 40_960}, "columns that the reduce threads hold"),
+        ({"slice_columns": 8_004}, "multiple of 32"),
+        ({"epilogue_stages": 5}, "1 to 4 epilogue stages"),
+        ({"epilogue_stages": 0}, "1 to 4 epilogue stages"),
+        ({"load_stages": 1}, "2 to 8 load stages"),
+        ({"load_stages": 9}, "2 to 8 load stages"),
+        ({"load_stages": 8}, "more than a block has"),
         ({"blocks": 2}, "more than"),
     ],
 )
 def test_an_illegal_ring_says_why(change: dict[str, int], message: str) -> None:
     form = form_of("softmax", "fp32", "fp32", edges=False)
-    plan = ring(form, ARCH, 320, 2, 24_576, stages=3)
+    plan = ring(form, ARCH, 320, 2, 24_576, load_stages=3)
     check_softmax_plan(plan, form, ARCH)
     with pytest.raises(PlanError, match=message):
         check_softmax_plan(replace(plan, **change), form, ARCH)
@@ -109,7 +109,7 @@ def test_an_illegal_ring_says_why(change: dict[str, int], message: str) -> None:
 def test_what_a_ring_does_not_take(precision: str, vector: int, target: str, message: str) -> None:
     kind = "fp64" if precision == "fp64" else "fp32"
     form = SoftmaxForm("softmax", kind, kind, PRECISIONS[precision], vector, edges=vector == 2)
-    plan = ring(form, ARCH, 320, 2, 24_576, stages=2)
+    plan = ring(form, ARCH, 320, 2, 24_576, load_stages=2)
     with pytest.raises(PlanError, match=message):
         check_softmax_plan(plan, form, ARCHS[target])
 
@@ -136,7 +136,7 @@ def test_a_plan_holds_its_rows_and_has_no_more_accesses_than_they_need(
 def test_a_ring_holds_its_rows() -> None:
     form = form_of("softmax", "fp16", "fp16", edges=True)
     plan = ring(form, ARCH, 256, 3, 12_289)
-    held = 3 * plan.slice - 63
+    held = 3 * plan.slice_columns - 63
     check_row(plan, form, held)
     with pytest.raises(PlanError, match=f"got {held + 1}"):
         check_row(plan, form, held + 1)

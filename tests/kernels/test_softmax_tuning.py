@@ -1,4 +1,4 @@
-"""The table of measured ways of softmaxes, without a GPU."""
+"""The table of tuned plans of softmaxes, without a GPU."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ import pytest
 from argand import PRECISIONS, DeviceError
 from argand.device import ARCHITECTURES
 from argand.softmax import tuned as softmax_tuning
-from argand.softmax.heuristics import EVERY_WAY, SoftmaxWay, plan_softmax, ways
+from argand.softmax.heuristics import CANDIDATES, SoftmaxCandidate, candidate_plans, plan_softmax
 from argand.softmax.plan import SoftmaxForm, check_row
 from argand.softmax.tune import main, tune_softmax
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
 FORM = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, edges=False)
 ROWS, COLUMNS = 1000, 32_768
-WAY = SoftmaxWay(384, 4, lag=4, writers=128)
+CANDIDATE = SoftmaxCandidate(384, 4, epilogue_stages=4, write_threads=128)
 DEVICE = 0
 
 
 pytestmark = pytest.mark.usefixtures("card_without_tables")
 
 
-def keep(way: SoftmaxWay = WAY, form: SoftmaxForm = FORM) -> Path:
-    softmax_tuning.TABLE.keep(DEVICE, {softmax_tuning.key(form, ROWS, COLUMNS): way})
+def keep(candidate: SoftmaxCandidate = CANDIDATE, form: SoftmaxForm = FORM) -> Path:
+    softmax_tuning.TABLE.keep(DEVICE, {softmax_tuning.key(form, ROWS, COLUMNS): candidate})
     return softmax_tuning.TABLE.path(DEVICE)
 
 
-def looked_up(rows: int = ROWS, columns: int = COLUMNS) -> SoftmaxWay | None:
+def looked_up(rows: int = ROWS, columns: int = COLUMNS) -> SoftmaxCandidate | None:
     return softmax_tuning.lookup(FORM, rows, columns, DEVICE)
 
 
@@ -42,7 +42,7 @@ def test_what_was_kept_serves_its_neighbourhood() -> None:
     before = softmax_tuning.TABLE.generation
     keep()
     assert softmax_tuning.TABLE.generation == before + 1
-    assert looked_up() == looked_up(1050, 31_000) == WAY
+    assert looked_up() == looked_up(1050, 31_000) == CANDIDATE
     assert looked_up(columns=40_000) is None
     assert looked_up(rows=8) is None
 
@@ -62,34 +62,36 @@ def test_everything_that_a_choice_depends_on_is_in_the_key() -> None:
 
 @pytest.mark.parametrize("columns", [1000, 12_289, 50_257, 1 << 20])
 @pytest.mark.parametrize("kind", ["fp32", "fp16"])
-def test_every_way_comes_back_from_the_file_and_makes_its_plan(columns: int, kind: str) -> None:
+def test_every_candidate_comes_back_from_the_file_and_makes_its_plan(
+    columns: int, kind: str
+) -> None:
     vector = 4 if kind == "fp32" else 8
     form = SoftmaxForm(
         "softmax", kind, kind, PRECISIONS["fp32"], vector, edges=columns % vector != 0
     )
-    found = ways(form, HOPPER, columns)
+    found = candidate_plans(form, HOPPER, columns)
     assert found
-    for way, plan in found.items():
+    for candidate, plan in found.items():
         check_row(plan, form, columns)
-        row = json.loads(json.dumps(vars(way)))
-        assert softmax_tuning._entry("", row, HOPPER) == way
+        row = json.loads(json.dumps(vars(candidate)))
+        assert softmax_tuning._entry("", row, HOPPER) == candidate
         assert plan == plan_softmax(
-            form, HOPPER, rows=5000, columns=columns, cores=132, measured=way
+            form, HOPPER, rows=5000, columns=columns, sm_count=132, measured=candidate
         )
 
 
-def test_a_way_that_is_not_legal_at_a_length_leaves_the_ladder() -> None:
-    short = SoftmaxWay(32, 1)
-    at = {"rows": 512, "columns": 1 << 20, "cores": 132}
+def test_a_candidate_that_is_not_legal_at_a_length_leaves_the_ladder() -> None:
+    short = SoftmaxCandidate(32, 1)
+    at = {"rows": 512, "columns": 1 << 20, "sm_count": 132}
     assert plan_softmax(FORM, HOPPER, **at, measured=short) == plan_softmax(FORM, HOPPER, **at)
 
 
 @pytest.mark.parametrize(
     "change",
-    [{"threads": 100}, {"cluster": 5}, {"lag": 9}, {"warps": 4}, {"threads": "384"}],
+    [{"threads": 100}, {"cluster": 5}, {"epilogue_stages": 9}, {"warps": 4}, {"threads": "384"}],
     ids=str,
 )
-def test_an_entry_that_is_no_way_is_named(change: dict[str, Any]) -> None:
+def test_an_entry_that_is_no_candidate_is_named(change: dict[str, Any]) -> None:
     path = keep()
     found = json.loads(path.read_text())
     (name,) = found["choices"]
@@ -100,8 +102,8 @@ def test_an_entry_that_is_no_way_is_named(change: dict[str, Any]) -> None:
         assert looked_up() is None
 
 
-def test_ways_differ() -> None:
-    assert len(set(EVERY_WAY)) == len(EVERY_WAY)
+def test_candidates_differ() -> None:
+    assert len(set(CANDIDATES)) == len(CANDIDATES)
 
 
 def test_tuning_is_public_and_needs_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,15 +135,15 @@ def test_the_command_measures_each_shape(
 ) -> None:
     asked = []
 
-    def measured(rows: int, columns: int, **how: Any) -> list[tuple[SoftmaxWay, float]]:
+    def measured(rows: int, columns: int, **how: Any) -> list[tuple[SoftmaxCandidate, float]]:
         asked.append((rows, columns, how["input"]))
-        return [(WAY, 20.0), (SoftmaxWay(512, 1), 30.0)]
+        return [(CANDIDATE, 20.0), (SoftmaxCandidate(512, 1), 30.0)]
 
     monkeypatch.setattr(sys.modules["argand.softmax.tune"], "tune_softmax", measured)
     assert main(["64x1048576", "4x5", "--input", "fp16"]) == 0
     assert asked == [(64, 1_048_576, "fp16"), (4, 5, "fp16")]
     printed = capsys.readouterr().out.splitlines()
-    assert printed[2] == f"| 64x1048576 | {WAY} | 20.0 | 30.0 | 2 |"
+    assert printed[2] == f"| 64x1048576 | {CANDIDATE} | 20.0 | 30.0 | 2 |"
     with pytest.raises(SystemExit):
         main(["8x8x8"])
 

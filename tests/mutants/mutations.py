@@ -27,7 +27,7 @@ def _in(folder: str, *rows: tuple[str, str, str, str, tuple[str, ...]]) -> list[
 
 _GEMM = (f"{K}numpy_backend_gemm", f"{K}numpy_gemm_range")
 _SOFTMAX = (f"{K}numpy_softmax", f"{K}numpy_softmax_kinds")
-_BUTTERFLY = (f"{K}numpy_butterflies", f"{K}dft_passes")
+_BUTTERFLY = (f"{K}numpy_butterflies", f"{K}dft_three_kernel")
 
 KERNELS = _in(
     "kernels/argand",
@@ -69,9 +69,9 @@ KERNELS = _in(
     ("dft: the sum of a row is not descaled", "dft/cpu_butterfly.py",
      "total * factor * undo + rest", "total * factor + rest", _BUTTERFLY),
     ("dft: wrong twiddle index", "dft/cpu_butterfly.py",
-     "turns[b * k % size] if", "turns[b * (k + 1) % size] if", _BUTTERFLY),
+     "twiddles[b * k % size] if", "twiddles[b * (k + 1) % size] if", _BUTTERFLY),
     ("dft: three-kernel result is the conjugate", "dft/cpu_three_kernel.py",
-     "return np.conj(_along(work, 1)", "return (_along(work, 1)", (f"{K}dft_passes",)),
+     "return np.conj(_along(work, 1)", "return (_along(work, 1)", (f"{K}dft_three_kernel",)),
     ("gates: controls act where they are 0", "gates/cpu.py",
      "slice(1, 2) if axis in", "slice(0, 1) if axis in", (f"{K}gates",)),
     ("gates: targets in the wrong order", "gates/cpu.py",

@@ -29,10 +29,14 @@ def test_three_kernel_beside_cufft() -> None:
     """The fastest of ours, and whose the choice takes; not where there is another kind of ours."""
     rows = [
         {"length": "14848", "plan": plan, "time_us": time_us, "error": "1e-7"}
-        for plan, time_us in (("cufft", "500"), ("PassesPlan(1)", "900"), ("PassesPlan(2)", "800"))
+        for plan, time_us in (
+            ("cufft", "500"),
+            ("ThreeKernelPlan(1)", "900"),
+            ("ThreeKernelPlan(2)", "800"),
+        )
     ]
     others = [row | {"length": "13560"} for row in rows] + [
-        rows[0] | {"length": "13560", "plan": "ProductPlan(1)"}
+        rows[0] | {"length": "13560", "plan": "TwoFactorPlan(1)"}
     ]
     (found,) = three_kernel_beside_cufft([*rows, *others])
     assert (found["length"], found["factors"], found["by"]) == ("14848", "2^9 x 29", "cuFFT")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, to_pairs
 from argand.device import arch_for
-from argand.gates.plan import LARGEST_TILE, sums_apart, widest_products
+from argand.gates.plan import LARGEST_TILE, separate_small_products, widest_mma
 from argand.gemm.sm80_plan import candidates as mma_candidates
 from argand.gemm.sm90_plan import SEGMENT, Storage
 from argand.gemm.sm90_tiles import wgmma_tiles
@@ -228,10 +228,10 @@ def test_gates_of_split_precisions_have_bounds_of_their_own(name):
     row, fp32 = PRECISIONS[name], PRECISIONS["fp32"]
     for width in (1, 2, 3):
         assert gate_bound(row, width, "cuda") == gate_bound(fp32, width, "cuda")
-    widest = widest_products(row)
+    widest = widest_mma(row)
     for width in range(4, widest + 1):
         whole = bounds.stage_bound(row, 2**width, "cuda")
-        apart = sums_apart(row, width)
+        apart = separate_small_products(row, width)
         assert (gate_bound(row, width, "cuda") < whole) == apart
         assert gate_bound(row, width, "cuda") < 1.1 * whole
         assert gate_bound(row, width, "cuda") > gate_bound(row, width, "cpu") > 2 * row.u

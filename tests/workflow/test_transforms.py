@@ -36,7 +36,7 @@ def best(length: int, precision: str = "3xfp16", *, wide: bool = False) -> Plan:
         (best(97, "tf32"), 97, True),
         (best(58 * 59, "tf32"), 58 * 59, True),
     ],
-    ids=["cufft", "butterfly", "whole", "cluster", "passes", "dense", "product"],
+    ids=["cufft", "butterfly", "single_cta", "cluster", "three_kernel", "dense", "two_factor"],
 )
 def test_what_ran_decides(
     rng: np.random.Generator, plan: Plan | None, length: int, coarse: bool, precision: str

@@ -8,9 +8,9 @@ from pathlib import Path
 from argand import PRECISIONS
 from argand.device import arch_for
 from argand.dft.heuristics import choose
-from argand.dft.legality import ENGINE_SM
+from argand.dft.legality import TMA_SM
 from argand.dft.method import method_for, prime_factors
-from argand.dft.three_kernel import PassesPlan
+from argand.dft.three_kernel import ThreeKernelPlan
 
 from tools.docs.recorded import (
     Row,
@@ -80,11 +80,11 @@ def three_kernel_beside_cufft(rows: Sequence[Mapping[str, str]]) -> list[dict[st
     lines = []
     for length, some in sorted(found.items()):
         theirs = [row for row in some if row["plan"] == _LIBRARY.lower()]
-        ours = [row for row in some if row["plan"].startswith(PassesPlan.__name__)]
+        ours = [row for row in some if row["plan"].startswith(ThreeKernelPlan.__name__)]
         if not (theirs and ours) or len(some) > len(theirs) + len(ours):
             continue
         other, own = theirs[0], min(ours, key=lambda row: float(row["time_us"]))
-        taken = choose(method_for(length), _PRECISION, arch_for(ENGINE_SM), wide=False).plan
+        taken = choose(method_for(length), _PRECISION, arch_for(TMA_SM), wide=False).plan
         lines.append({
             "length": f"{length}", "factors": _powers(length),
             "ours (µs)": f"{float(own['time_us']):.0f}",

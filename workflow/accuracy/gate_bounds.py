@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 from argand import PRECISIONS, Precision
 from argand.gates.cpu import product_precision
-from argand.gates.plan import LARGEST_TILE, sums_apart, widest_products
-from argand.gates.truncation import most_given_back
+from argand.gates.plan import LARGEST_TILE, separate_small_products, widest_mma
+from argand.gates.truncation import largest_compensation
 
 from workflow.accuracy.bounds import (
     accumulator_roundoff,
@@ -38,24 +38,24 @@ def gate_bound(precision: Precision, width: int, backend: str) -> float:
       `truncations` of k of each of the three products only those of the first terms meet sums as
       large as the state; the others' sums are at most 2 r in norm, r the first term's roundoff.
       Adding both and the difference of real and imaginary products are two more roundings. Where
-      registers do not suffice for this (`sums_apart`), all three count alike.
+      registers do not suffice for this (`separate_small_products`), all three count alike.
     - The matrix compensates the mean of what is truncated (`argand.gates.truncation`), which counts
       as an error of its entries.
     """
     used = precision if precision.terms == 1 else product_precision(precision, width)
     tile = LARGEST_TILE if backend == "cuda" else 1
-    kernel = on_tensor_cores(used, backend) and width <= widest_products(used)
+    kernel = on_tensor_cores(used, backend) and width <= widest_mma(used)
     if used.terms == 1 or not kernel:
         return stage_bound(used, 2**width, backend, tile)
     k, count = 2**width, len(used.products)
     each = 2 * math.sqrt(2) * accumulator_roundoff(used)
     small = 2 * used.term_roundoffs[0] * (1 + used.term_roundoffs[0])
-    if sums_apart(used, width):
+    if separate_small_products(used, width):
         lost = gamma(truncations(k), each) + (count - 1) * small * gamma(2 * truncations(k), each)
     else:
         lost = gamma(count * truncations(k), each)
     sums = lost + (1 + lost) * gamma(2, accumulator_roundoff(used))
-    moved = most_given_back(used, width)
+    moved = largest_compensation(used, width)
     operands = operands_bound(used, k, backend, tile=tile, moved=moved)
     return operands + math.sqrt(2) * sums * (1 + small)
 

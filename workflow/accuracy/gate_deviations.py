@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from argand import Precision
 from argand.gates.cpu import product_precision
-from argand.gates.plan import sums_apart, widest_products
+from argand.gates.plan import separate_small_products, widest_mma
 from argand.rounding import round_operand
 from argand.runtime.plan import MMA_DEPTH
 
@@ -129,18 +129,18 @@ def _gate_deviation(precision: Precision, width: int, terms: int, backend: str) 
     partial sums are no longer than the state. A rounding to nearest has u / sqrt(3). At split
     precisions kernels compensate the mean of what tensor cores truncate
     (`argand.gates.truncation`), and add the products of small terms apart or first where they can
-    (`sums_apart`): then those of the large ones alone meet sums as large as the state.
+    (`separate_small_products`): then those of the large ones alone meet sums as large as the state.
     """
     used = _used(precision, width)
     u, k = accumulator_roundoff(used), float(terms)
     v = _operand_roundoff(used) / 3.0 ** ((used.terms - 1) / 2)
-    cores = on_tensor_cores(used, backend) and (used.terms == 1 or width <= widest_products(used))
+    cores = on_tensor_cores(used, backend) and (used.terms == 1 or width <= widest_mma(used))
     if not cores:
         sums = u * math.sqrt((2 * k + len(used.products) + 2) / 3)
     elif used.terms == 1:
         sums = u * PRODUCT_TRUNCATION * math.sqrt(2 * k)
     else:
-        large = 1 if sums_apart(used, width) else len(used.products)
+        large = 1 if separate_small_products(used, width) else len(used.products)
         instructions = _instructions(width, terms, MMA_DEPTH[used.operand.name])
         squares = PRODUCT_TRUNCATION**2 * 2 * k + SUM_DEVIATION**2 * instructions
         sums = u * math.sqrt(large * squares + 2)

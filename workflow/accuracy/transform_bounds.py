@@ -15,10 +15,10 @@ from argand.dft.cluster import ClusterPlan
 from argand.dft.cpu import HEADROOM
 from argand.dft.heuristics import butterflies_for
 from argand.dft.method import Method, dense, method_for, prime_factors, product
-from argand.dft.plan import Plan, ProductPlan
-from argand.dft.single_cta import WholePlan
+from argand.dft.plan import Plan, TwoFactorPlan
+from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.tables import convolutions
-from argand.dft.three_kernel import PassesPlan
+from argand.dft.three_kernel import ThreeKernelPlan
 from argand.precision import PRECISIONS
 
 from workflow.accuracy.bounds import (
@@ -31,7 +31,7 @@ from workflow.accuracy.bounds import (
     transform_bound,
 )
 
-FastPlan = ButterflyPlan | WholePlan | ClusterPlan | PassesPlan
+FastPlan = ButterflyPlan | SingleCtaPlan | ClusterPlan | ThreeKernelPlan
 """Plans whose sums are fp32's."""
 _INSTRUCTION = 16
 """Most products that one instruction of our transforms' kernels sums."""
@@ -106,8 +106,8 @@ def plan_bound(plan: Plan | None, precision: Precision, length: int) -> float:
         return transform_bound(ran, prime_factors(length), "cuda")
     if isinstance(plan, FastPlan):
         return butterfly_bound(plan)
-    if isinstance(plan, ProductPlan):
-        return dft_bound(precision, product(plan.first, plan.second), "cuda")
+    if isinstance(plan, TwoFactorPlan):
+        return dft_bound(precision, product(plan.n1, plan.n2), "cuda")
     return dft_bound(precision, dense(plan.length), "cuda")
 
 
@@ -131,17 +131,17 @@ def butterfly_bound(plan: FastPlan) -> float:
     each = [_prime_bound(prime, u) for prime in primes]
     twiddle = math.log1p(_twiddle(u))
     there = sum(map(math.log1p, each)) + (len(primes) + made) * twiddle
-    if isinstance(plan, ButterflyPlan | PassesPlan):
+    if isinstance(plan, ButterflyPlan | ThreeKernelPlan):
         return _whole(plan.method, math.expm1(2 * there + 3 * twiddle), u)
     return _whole(dense(plan.length), math.expm1(there), u)
 
 
 def radices_of(plan: FastPlan) -> tuple[tuple[int, ...], int]:
     """Of a transform's stages, and how many table entries are made of others beyond them."""
-    if isinstance(plan, WholePlan):
+    if isinstance(plan, SingleCtaPlan):
         powers = (plan.radix - 1).bit_length()
-        return (plan.radix, plan.radix, plan.last), 2 * (powers - 1)
-    if isinstance(plan, PassesPlan):
+        return (plan.radix, plan.radix, plan.last_radix), 2 * (powers - 1)
+    if isinstance(plan, ThreeKernelPlan):
         return (*plan.columns, *plan.radices), 1
     return plan.radices, int(isinstance(plan, ClusterPlan))
 

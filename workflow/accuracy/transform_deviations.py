@@ -15,8 +15,8 @@ from argand import Precision
 from argand.dft.butterfly import ButterflyPlan
 from argand.dft.heuristics import butterflies_for
 from argand.dft.method import Method, dense, method_for, prime_factors, product
-from argand.dft.plan import Plan, ProductPlan
-from argand.dft.three_kernel import PassesPlan
+from argand.dft.plan import Plan, TwoFactorPlan
+from argand.dft.three_kernel import ThreeKernelPlan
 from argand.precision import PRECISIONS
 from argand.runtime.plan import MMA_DEPTH
 
@@ -108,7 +108,7 @@ def butterfly_deviation(plan: FastPlan) -> float:
     squares = sum(1.0 if prime == 2 else prime // 2 + 5.0 for prime in primes)
     squares += _TWIDDLE * (len(primes) + made)
     method = dense(plan.length)
-    if isinstance(plan, ButterflyPlan | PassesPlan):
+    if isinstance(plan, ButterflyPlan | ThreeKernelPlan):
         squares, method = 2 * squares + 3 * _TWIDDLE, plan.method
     return amplification(method, worst=False) * u * math.sqrt(squares + _ENDS)
 
@@ -120,8 +120,8 @@ def plan_deviation(plan: Plan | None, precision: Precision, length: int) -> floa
         return library_deviation(ran, length)
     if isinstance(plan, FastPlan):
         return butterfly_deviation(plan)
-    if isinstance(plan, ProductPlan):
-        return method_deviation(precision, product(plan.first, plan.second), "cuda")
+    if isinstance(plan, TwoFactorPlan):
+        return method_deviation(precision, product(plan.n1, plan.n2), "cuda")
     return method_deviation(precision, dense(plan.length), "cuda")
 
 

@@ -12,10 +12,10 @@ import numpy as np
 from argand.device import is_cuda_array
 from argand.dft import cpu as numpy_dft
 from argand.dft.cpu_butterfly import butterfly_dft
-from argand.dft.cpu_three_kernel import passes_dft
+from argand.dft.cpu_three_kernel import three_kernel_dft
 from argand.dft.heuristics import butterflies_for
 from argand.dft.problem import dft_problem
-from argand.dft.three_kernel import PassesPlan
+from argand.dft.three_kernel import ThreeKernelPlan
 from argand.precision import Precision
 from argand.runtime.checks import check_out
 
@@ -37,12 +37,12 @@ def dft(
         x: real or complex, any rank from 1 on and any strides; NumPy arrays are computed on the
             CPU, CuPy arrays on their GPU. It is converted to the precision's type first.
         axis: that is transformed.
-        n: its length, from 1 to 2^26: x is cut or filled up with zeros. None is x's own.
+        n: its length, from 1 to 2^26: x is truncated or filled up with zeros. None is x's own.
         inverse: exp(+2 pi i j k / n) in place of exp(-2 pi i j k / n).
         norm: ``backward`` (1 / n on the inverse), ``ortho`` (1 / sqrt(n) on both) or ``forward``.
         precision, rounding: as in `argand.gemm`. At 3xfp16 errors are fp32's whatever the
-            amplitude: each transform is scaled by a power of two. fp32 and fp64 are cuFFT's on a
-            GPU and NumPy's on the CPU; `argand.dft.gpu.plan_of` says what else is.
+            amplitude: each transform is scaled by a power of two. cuFFT computes fp32 and fp64 on
+            a GPU, SciPy on the CPU; `argand.dft.gpu.plan_of` says where else cuFFT does.
         out: where the result goes. It may be x.
 
     Returns:
@@ -75,8 +75,8 @@ def dft(
     plan = None if problem.precision.exact_operands else butterflies_for(problem.length)
     if plan is None:
         found = numpy_dft.dft(problem, rows, problem.method)
-    elif isinstance(plan, PassesPlan):
-        found = passes_dft(problem, rows, plan)
+    elif isinstance(plan, ThreeKernelPlan):
+        found = three_kernel_dft(problem, rows, plan)
     else:
         found = butterfly_dft(problem, rows, plan)
     found = np.moveaxis(found.reshape(turned.shape), -1, axis)
@@ -88,14 +88,14 @@ def dft(
 
 @cache
 def _cuda() -> ModuleType:
-    """Imported once: the statement itself takes a good part of a microsecond."""
+    """`argand.dft.gpu`, imported once: an import statement takes most of a microsecond."""
     from argand.dft import gpu
 
     return gpu
 
 
 def fitted(x: Any, axis: int, length: int) -> Any:
-    """x cut or filled up with zeros to a length along an axis; x itself where it has it."""
+    """x truncated or filled up with zeros to a length along an axis; x itself where it has it."""
     have = x.shape[axis]
     if have == length:
         return x

@@ -1,4 +1,4 @@
-"""Convolutions by butterflies of fp32 in registers: the plan and its tables. Needs no GPU."""
+"""The butterfly plan: convolutions in fp32 by one block; its tables. Needs no GPU."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from argand.dft.tables import Array, convolutions, roots
 from argand.precision import Precision
 
 STAGES = 4
-"""Radices that a plan has at most."""
+"""Largest number of radices of a plan."""
 LARGEST_RADIX = 64
-LARGEST_TURNS = 3
-"""Butterflies of the first stage that wait for the scale of a transform by Bluestein."""
+LARGEST_FIRST_BUTTERFLIES = 3
+"""Largest number of first-stage butterflies of a thread; Bluestein's wait for the scale."""
 LARGEST_SIZE = 1 << 16
-"""Places are 16 bits wide."""
+"""Offsets have 16 bits."""
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,14 @@ class ButterflyPlan:
 
     Attributes:
         length: N.
-        rader: by Rader, for a prime of radices' product plus 1; else by Bluestein.
+        rader: by Rader, for a prime that is the radices' product plus 1; else by Bluestein.
         radices: of the stages of a transform of the convolution's length, in order.
         warps: of a transform.
         groups: transforms that a block works on at a time.
     """
 
     kind: ClassVar[str] = "butterfly"
-    wide: ClassVar[bool] = False
+    wide_copies: ClassVar[bool] = False
     length: int
     rader: bool
     radices: tuple[int, ...]
@@ -44,48 +44,48 @@ class ButterflyPlan:
 
     @property
     def size(self) -> int:
-        """Of the convolution."""
+        """Length of the convolution."""
         return prod(self.radices)
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Numbers from one to the next of each stage's butterflies."""
+        """Distance of the numbers of a butterfly, by stage."""
         return tuple(prod(self.radices[i + 1 :]) for i in range(len(self.radices)))
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Threads of a block."""
         return self.groups * self.warps * 32
 
     def place(self, n: Array | int) -> Array:
-        """Where numbers stand in shared memory: even lines of the last stage are one apart."""
+        """Indices in shared memory, even lines of the last stage padded by one element."""
         last = self.radices[-1]
         numbers = np.asarray(n)
         return numbers + (0 if last % 2 else numbers // last)
 
     def shared_bytes(self, precision: Precision) -> int:
-        """Dynamic shared memory of a block; all precisions' are fp32."""
+        """Dynamic shared memory of a block, in fp32 at every precision."""
         tile = -(-(int(self.place(self.size - 1)) + 1) * 8 // 128) * 128
         return self.groups * (tile + 8 + 4 * self.warps)
 
     @property
-    def sums(self) -> int:
-        """Registers a thread that hold a butterfly, or what waits for the first stage's scale."""
+    def data_registers(self) -> int:
+        """Registers of a thread for a butterfly, or for the numbers that wait for the scale."""
         return max(2 * max(self.radices), 2 * self.radices[0] + self._waiting)
 
     @property
     def _waiting(self) -> int:
         each = -(-self.length // self.strides[0])
-        return 0 if self.rader else 2 * (self.first_turns - 1) * each
+        return 0 if self.rader else 2 * (self.first_butterflies - 1) * each
 
     @property
-    def first_turns(self) -> int:
-        """Butterflies of the first stage that a thread has."""
+    def first_butterflies(self) -> int:
+        """Butterflies of the first stage of a thread."""
         return -(-self.strides[0] // (32 * self.warps))
 
     @property
-    def besides(self) -> int:
-        """Registers beside these, with which no kernel spills (the tests compile some)."""
+    def other_registers(self) -> int:
+        """Registers beside these, so that no kernel spills (the tests compile some)."""
         if self.rader:
             return 56
         large = [radix for radix in self.radices if radix > 16]
@@ -94,17 +94,17 @@ class ButterflyPlan:
 
     @property
     def stages(self) -> str:
-        """In words."""
+        """The stages as text."""
         return f"{'rader' if self.rader else 'bluestein'}({' x '.join(map(str, self.radices))})"
 
     @property
     def transforms(self) -> int:
-        """That a block works on at a time."""
+        """Transforms of a block at a time."""
         return self.groups
 
     @property
     def method(self) -> Method:
-        """What it computes, of a convolution without stages of its own."""
+        """The method that it computes, with the convolution as one stage."""
         make = rader if self.rader else bluestein
         return make(self.length, dense(self.size))
 
@@ -122,7 +122,7 @@ def stage_twiddles(radices: tuple[int, ...]) -> Array:
 
 
 def frequencies(radices: tuple[int, ...]) -> Array:
-    """Which number of the transform stands at each place, after all stages."""
+    """The frequency at each index after all stages, in digit-reversed order."""
     found, weight = np.zeros(1, np.int64), 1
     for radix in radices:
         found = (found[:, None] + weight * np.arange(radix)).ravel()
@@ -134,7 +134,7 @@ def frequencies(radices: tuple[int, ...]) -> Array:
 def butterfly_tables(plan: ButterflyPlan, *, inverse: bool) -> tuple[int, dict[str, Array]]:
     """The exponent of the spectrum's scale, and the members of ``DftArguments`` by name.
 
-    The spectrum lies as the last stage's lanes read it: (radix, its butterflies).
+    The spectrum has the order of the last stage's lanes: (radix, its butterflies).
     """
     (made,) = convolutions(plan.method, inverse=inverse)
     spectrum = made.spectrum[frequencies(plan.radices)].reshape(-1, plan.radices[-1]).T

@@ -1,4 +1,4 @@
-"""Which plans of butterflies are worth measuring, and what orders them. Needs no GPU."""
+"""Candidate plans in fp32, and their estimated cycles. Needs no GPU."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from math import prod
 from argand.dft.butterfly import LARGEST_SIZE, STAGES, ButterflyPlan
 from argand.dft.cluster import LARGEST_CLUSTER, ClusterPlan
 from argand.dft.method import is_prime, prime_factors
-from argand.dft.single_cta import WholePlan
-from argand.dft.three_kernel import PassesPlan
+from argand.dft.single_cta import SingleCtaPlan
+from argand.dft.three_kernel import ThreeKernelPlan
 
 _RADICES = (4, 8, 10, 12, 16, 20, 24, 32)
-"""Of Bluestein's convolutions, whose length is free."""
+"""Radices of Bluestein's convolutions, whose length is free."""
 _LARGEST_PRIME = 13
-"""Of a radix: a butterfly of a prime takes a product of each of its numbers with each."""
+"""Largest prime of a radix: the work of a prime's butterfly is quadratic."""
 _RADER_RADICES = tuple(range(4, 17))
 _SPARE = 1.2
-"""By how much a convolution of a chirp may be longer than it has to."""
+"""Largest length of a Bluestein convolution, as a multiple of the least."""
 _WARPS = (1, 2, 4, 8, 12, 16)
 _GROUPS = 8
 _CLUSTERS = {
@@ -29,8 +29,8 @@ _CLUSTERS = {
     1 << 17: ((16, 16, 32, 16), (16, 16, 16, 32)),
 }
 
-_LEAST_PASSES = 4096
-"""From here on three passes are worth measuring: butterflies of one block are faster below."""
+_LEAST_THREE_KERNEL = 4096
+"""From this length on three-kernel plans are candidates; below, one block is faster."""
 _COLUMNS = ((8, 8), (8, 16), (16, 16), (16, 32), (32, 32))
 _WIDTHS = (16, 32)
 """Columns of a tile: 128 and 256 bytes of a line."""
@@ -42,7 +42,10 @@ _LARGE_TILE = 48 * 1024
 
 
 def butterfly_plans(length: int) -> Iterator[ButterflyPlan]:
-    """By Bluestein, and of a prime by Rader where the radices allow; none of what has no places."""
+    """Butterfly plans by Bluestein, and of a prime by Rader where radices allow.
+
+    None for lengths beyond 16-bit offsets.
+    """
     if length > LARGEST_SIZE:
         return
     splits = [(False, radices) for radices in _chirp_splits(length)]
@@ -55,21 +58,21 @@ def butterfly_plans(length: int) -> Iterator[ButterflyPlan]:
         yield ButterflyPlan(length, rader, radices, warps, groups)
 
 
-def large_plans(length: int) -> Iterator[WholePlan | ClusterPlan]:
-    """By a block that holds all, or by clusters of blocks that have a multiprocessor, or a half."""
+def large_plans(length: int) -> Iterator[SingleCtaPlan | ClusterPlan]:
+    """Single-CTA plans, and cluster plans of one or two blocks a multiprocessor."""
     if length == 1 << 14:
-        yield WholePlan(32, 16)
+        yield SingleCtaPlan(32, 16)
     for radices, cluster in product(_CLUSTERS.get(length, ()), (2, 4, LARGEST_CLUSTER)):
         for warps, blocks in ((16, 1), (8, 2)):
             yield ClusterPlan(radices, cluster, warps, blocks)
 
 
-def passes_plans(length: int) -> Iterator[PassesPlan]:
-    """By Bluestein through global memory, of the shortest convolution that columns and lines give.
+def three_kernel_plans(length: int) -> Iterator[ThreeKernelPlan]:
+    """Three-kernel plans of the shortest convolutions that columns and lines give.
 
-    Every number of a line has a thread in every stage, or every second where there are many.
+    A thread has one butterfly of a line in each stage, or two where there are many.
     """
-    if length < _LEAST_PASSES:
+    if length < _LEAST_THREE_KERNEL:
         return
     for columns, width in product(_COLUMNS, _WIDTHS):
         lines = prod(columns)
@@ -88,12 +91,12 @@ def passes_plans(length: int) -> Iterator[PassesPlan]:
             tile = width * min(columns) // 32
             for warps in sorted({max(1, most // 2), most}):
                 groups = max(1, _BLOCK_WARPS // warps)
-                yield PassesPlan(length, columns, radices, width, tile, warps, groups)
+                yield ThreeKernelPlan(length, columns, radices, width, tile, warps, groups)
 
 
 @lru_cache(maxsize=256)
 def _chirp_splits(length: int) -> tuple[tuple[int, ...], ...]:
-    """Two or three stages of every length that is not much longer than it has to be."""
+    """Two or three radices of every length up to `_SPARE` times the least."""
     least = 2 * length - 1
     return tuple(
         split for size in range(least, int(least * _SPARE) + 1) for stages in (2, 3)
@@ -103,7 +106,7 @@ def _chirp_splits(length: int) -> tuple[tuple[int, ...], ...]:
 
 @lru_cache(maxsize=4096)
 def _splits(size: int, stages: int, radices: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """As products of so many radices, in every order."""
+    """Products of ``stages`` radices that make ``size``, in every order."""
     if stages == 0:
         return ((),) if size == 1 else ()
     return tuple(
@@ -115,15 +118,15 @@ def _splits(size: int, stages: int, radices: tuple[int, ...]) -> tuple[tuple[int
 
 
 def butterfly_cycles(plan: ButterflyPlan) -> float:
-    """Of a multiprocessor for a transform: what its schedulers issue, and how well they can.
+    """Estimated cycles of a multiprocessor for a transform: instructions issued, and stalls.
 
-    Fitted to what was measured on an H200; it only has to rank.
+    Fitted to measurements on an H200; it only has to rank.
     """
     threads, warps = 32 * plan.warps, plan.warps * plan.groups
     issued = 0.0
     for index, radix in enumerate(plan.radices):
         last = index + 1 == len(plan.radices)
-        # There and back: the butterfly, twiddles or half the spectrum, reads and writes, addresses.
+        # Forward and inverse: butterfly, twiddles or half the spectrum, accesses, addresses.
         each = 2 * (
             _instructions(radix) + (2.5 * radix if last else 5 * (radix - 1)) + 2 * radix + 25
         )
@@ -131,7 +134,7 @@ def butterfly_cycles(plan: ButterflyPlan) -> float:
     issued += plan.warps * (24 * plan.length / threads + 60)
     # Rader's orders scatter and gather numbers in all banks; a lone warp waits for each of them.
     slower = (1.1 + plan.size / 12_000) * (1.3 if plan.warps == 1 else 1) if plan.rader else 1
-    # A fourth stage passes memory twice more; lines of a last stage are best a power of two.
+    # A fourth stage exchanges twice more; lines of a last stage are best a power of two.
     more, line = max(0, len(plan.radices) - 3), plan.radices[-1]
     slower *= (1 + 0.2 * more) * (1.12 if line & (line - 1) else 1)
     if plan.length < plan.size <= _SHORT and len(plan.radices) > 2:
@@ -139,27 +142,27 @@ def butterfly_cycles(plan: ButterflyPlan) -> float:
     return float(issued / 4 * (1 + 4 / warps) * slower)
 
 
-def passes_cycles(plan: PassesPlan) -> float:
-    """Of a multiprocessor for a transform: what the three kernels move, and what holds them up.
+def three_kernel_cycles(plan: ThreeKernelPlan) -> float:
+    """Estimated cycles of a multiprocessor for a transform by three kernels: traffic, and stalls.
 
-    Fitted to what was measured on an H200 (to 6%); it only has to rank.
+    Fitted to measurements on an H200 (to 6%); it only has to rank.
     """
     line, largest, two = plan.line, max(plan.radices), len(plan.radices) == 2
-    turns = -(-line.size // min(plan.radices) // (32 * plan.warps))
+    butterflies = -(-line.size // min(plan.radices) // (32 * plan.warps))
     a_number = (
-        1.77 + 0.89 * plan.length / plan.size  # memory: two passes of the convolution, one of both
+        1.77 + 0.89 * plan.length / plan.size  # traffic: columns and lines
         + 0.39 * butterfly_cycles(line) / line.size
         # Butterflies of many numbers and large tiles leave room for few threads.
         + 0.31 * (min(plan.columns) > 16) + 0.28 * (8 * plan.width * plan.lines >= _LARGE_TILE)
         + (0.17 if two else 0.28) * (largest >= 20)
-        + 0.28 * (two and plan.radices[-1] == 16) + 0.025 * max(0, turns - 2)
+        + 0.28 * (two and plan.radices[-1] == 16) + 0.025 * max(0, butterflies - 2)
     )  # fmt: skip
     return plan.size * a_number
 
 
 @lru_cache(maxsize=64)
 def _instructions(radix: int) -> float:
-    """Of a butterfly, as ``cuda/dft/radix.cuh`` divides it."""
+    """Instructions of a butterfly, as ``cuda/dft/radix.cuh`` divides it."""
     if radix <= 4:
         return {1: 0, 2: 4, 3: 16, 4: 16}[radix]
     primes = prime_factors(radix)

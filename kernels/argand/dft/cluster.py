@@ -1,4 +1,4 @@
-"""Transforms of large powers of two by clusters of blocks: plan and tables. Needs no GPU."""
+"""The cluster plan: transforms of large powers of two; its table. Needs no GPU."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from argand.dft.tables import Array, roots
 from argand.precision import Precision
 
 LARGEST_CLUSTER = 8
-"""Blocks, on any device that has clusters."""
+"""Largest portable cluster size."""
 LARGEST_STAGE = 32
-"""Numbers of a butterfly."""
+"""Largest radix of a stage."""
 
 
 @dataclass(frozen=True)
@@ -24,17 +24,17 @@ class ClusterPlan:
 
     Attributes:
         radices: A, B, D and E, of N1 = A B and N2 = D E.
-        cluster: blocks that share a transform.
+        cluster_size: blocks that share a transform.
         warps: of a block.
-        blocks: of a multiprocessor at a time.
+        blocks_per_sm: blocks a multiprocessor.
     """
 
     kind: ClassVar[str] = "cluster"
-    wide: ClassVar[bool] = True
+    wide_copies: ClassVar[bool] = True
     radices: tuple[int, int, int, int]
-    cluster: int
+    cluster_size: int
     warps: int
-    blocks: int
+    blocks_per_sm: int
 
     @property
     def length(self) -> int:
@@ -42,49 +42,49 @@ class ClusterPlan:
         return prod(self.radices)
 
     @property
-    def first(self) -> int:
+    def n1(self) -> int:
         """N1."""
         return self.radices[0] * self.radices[1]
 
     @property
-    def second(self) -> int:
+    def n2(self) -> int:
         """N2."""
         return self.radices[2] * self.radices[3]
 
     @property
     def stages(self) -> str:
-        """In words."""
-        return f"{' x '.join(map(str, self.radices))} by {self.cluster} blocks"
+        """The stages as text."""
+        return f"{' x '.join(map(str, self.radices))} by {self.cluster_size} blocks"
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Threads of a block."""
         return 32 * self.warps
 
     @property
     def groups(self) -> int:
-        """Transforms that a block works on at a time."""
+        """Transforms of a block at a time."""
         return 1
 
     @property
     def transforms(self) -> int:
-        """The same."""
+        """As `groups`."""
         return 1
 
     def shared_bytes(self, precision: Precision) -> int:
-        """Dynamic shared memory of a block; all precisions' are fp32."""
-        lines = self.first // self.cluster
-        exchanged = max(lines * (self.second + 16), self.second * (lines + 2))
-        return self.length // self.cluster * 8 + 4 * exchanged + 16
+        """Dynamic shared memory of a block, in fp32 at every precision."""
+        lines = self.n1 // self.cluster_size
+        exchanged = max(lines * (self.n2 + 16), self.n2 * (lines + 2))
+        return self.length // self.cluster_size * 8 + 4 * exchanged + 16
 
     @property
-    def sums(self) -> int:
-        """Registers a thread that hold numbers."""
-        return 2 * self.length // self.cluster // self.threads
+    def data_registers(self) -> int:
+        """Registers of a thread that hold its numbers."""
+        return 2 * self.length // self.cluster_size // self.threads
 
     @property
-    def besides(self) -> int:
-        """Registers beside these."""
+    def other_registers(self) -> int:
+        """Registers beside these, so that no kernel spills."""
         return 64
 
 

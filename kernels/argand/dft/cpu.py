@@ -1,8 +1,7 @@
-"""Transforms on the CPU, with the splits, scales and stages of the GPU's: the model of each.
+"""Transforms on the CPU: the model of the GPU's, with the same splits, scales and stages.
 
-Numbers of a scaled precision are brought by one power of two a transform to a modulus below
-`_BOUND`, and every stage divides by the power of two from its length on, so that what is split
-never leaves the range of fp16, whatever the numbers are.
+A scaled precision multiplies each transform by a power of two (`HEADROOM`), and every stage divides
+by the power of two from its length on. So operands never leave the range of fp16.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 
 _BLOCK_VALUES = 1 << 19
 """Complex values worked on at a time: they stay in the last-level cache."""
-_SUMMED = 64
-"""Products that the library sums at once: errors of its long sums in fp32 grow with their root."""
+_LARGEST_SUM = 64
+"""Largest k of a BLAS product: errors of fp32 sums grow with the root of their length."""
 HEADROOM = 1
 """Powers of two below fp16's scale: folding adds two numbers."""
 
@@ -39,7 +38,7 @@ def dft(problem: DftProblem, x: Array, method: Method | None) -> Array:
         from scipy import fft
 
         library = fft.ifft if problem.inverse else fft.fft
-        # Whatever backend the caller has set, which may be ours.
+        # The caller may have set another backend, even ours.
         with fft.set_backend("scipy", only=True):
             found = library(x, norm=problem.norm, workers=available_cores())
         return np.asarray(found).astype(problem.precision.output, copy=False)
@@ -47,7 +46,7 @@ def dft(problem: DftProblem, x: Array, method: Method | None) -> Array:
 
 
 def in_blocks(x: Array, values: int, transform: Callable[[Array], Array]) -> Array:
-    """Transforms of the rows of x, some rows at a time, where each takes so many complex values."""
+    """Transforms of the rows of x, block by block; a row takes ``values`` complex values."""
     out = np.empty_like(x, order="C")
     step = max(1, _BLOCK_VALUES // values)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -71,12 +70,12 @@ def _rows(problem: DftProblem, x: Array, method: Method) -> Array:
 
 
 def table_exponent(precision: Precision) -> int:
-    """Of the power of two that tables are multiplied by: their largest number is 1."""
+    """Exponent of the power of two that multiplies tables: their largest number is 1."""
     return precision.operand.scaled_exponent if precision.scaled else 0
 
 
 def stage_shift(precision: Precision, length: int) -> int:
-    """Of the power of two that a stage divides by: no more than its sums can grow."""
+    """Exponent of the power of two that a stage divides by, which bounds the growth of its sums."""
     return (length - 1).bit_length() if precision.scaled else 0
 
 
@@ -91,7 +90,7 @@ def _transform(x: Array, method: Method, precision: Precision) -> tuple[Array, i
 
 @lru_cache(maxsize=64)
 def _tables(length: int, precision: Precision) -> tuple[list[Array], list[Array], int]:
-    """The terms of the folded matrices, and the power of two that they were multiplied by."""
+    """The terms of the folded matrices, and the exponent of their scale."""
     exponent = table_exponent(precision)
     cosines, sines = (np.ldexp(x, exponent) for x in folded_matrices(length))
     return split(cosines, precision), split(sines, precision), exponent
@@ -122,12 +121,12 @@ def _dense(x: Array, precision: Precision) -> tuple[Array, int]:
 
 
 def _multiply(x: Array, table: list[Array], precision: Precision) -> Array:
-    """x times a real matrix of which the terms are given: the products that are kept."""
+    """x times a real matrix, given as terms: the products that the precision keeps."""
     pieces = split(x, precision)
     total: Any = None
     for i, j in precision.products:
-        for start in range(0, len(table[j]), _SUMMED):
-            k = slice(start, start + _SUMMED)
+        for start in range(0, len(table[j]), _LARGEST_SUM):
+            k = slice(start, start + _LARGEST_SUM)
             found = np.empty(x.shape[:-1] + table[j].shape[-1:], x.dtype)
             found.real = pieces[i].real[..., k] @ table[j][k]
             found.imag = pieces[i].imag[..., k] @ table[j][k]
@@ -165,12 +164,12 @@ def _convolved(x: Array, method: Method, precision: Precision) -> tuple[Array, i
         if one.before is not None:
             taken = taken * one.before.astype(x.dtype)
         given[:, place[: taken.shape[1]]] = taken
-        spectrum, shift = _there(given, inner, precision)
+        spectrum, shift = _inner_transform(given, inner, precision)
         total = spectrum[:, :1].copy()
-        # The inverse transform is the conjugate of that of the conjugate.
+        # The inverse transform is the conjugate of the transform of the conjugate.
         spectrum = np.conj(spectrum * one.spectrum[order].astype(x.dtype))
-        found, more = _there(spectrum, inner, precision)
-        # Over 2^(shift + more), and times the power of two of the spectrum's scale.
+        found, more = _inner_transform(spectrum, inner, precision)
+        # Descale: the shifts of both transforms, and the spectrum's scale.
         power = shift + more - one.exponent - kept
         values = np.conj(found)[:, place[one.gives]] * np.float32(2.0**power)
         if one.after is not None:
@@ -184,8 +183,8 @@ def _convolved(x: Array, method: Method, precision: Precision) -> tuple[Array, i
     return out, kept
 
 
-def _there(x: Array, inner: Method, precision: Precision) -> tuple[Array, int]:
-    """The transforms of a convolution's numbers: of two dimensions where it has them."""
+def _inner_transform(x: Array, inner: Method, precision: Precision) -> tuple[Array, int]:
+    """The transform inside a convolution, in two dimensions where its factors are coprime."""
     if not inner.coprime:
         return _transform(x, inner, precision)
     shift = 0

@@ -1,6 +1,6 @@
 """Convolutions by butterflies on the CPU, in fp32: the model of ``cuda/dft/butterfly.cuh``.
 
-The same radices, divided alike, with the same twiddles; a GPU fuses products with sums.
+It has the same radices, factors and twiddles, but no fused multiply-adds.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def _rows(problem: DftProblem, x: Array, plan: ButterflyPlan) -> Array:
         given[:] = x[:, made.takes] * scale
     else:
         given[:, : plan.length] = x * made.before.astype(np.complex64) * scale
-    found = stages_there(given, plan.radices)
+    found = forward_stages(given, plan.radices)
     total = found[:, :1].copy()
-    values = np.conj(stages_back(np.conj(found * spectrum), plan.radices))
+    values = np.conj(inverse_stages(np.conj(found * spectrum), plan.radices))
     if made.after is not None:
         kept = values[:, : plan.length] * unit
         return np.asarray(kept * made.after.astype(np.complex64) * undo)
@@ -52,25 +52,25 @@ def _rows(problem: DftProblem, x: Array, plan: ButterflyPlan) -> Array:
     return out
 
 
-def stages_there(x: Array, radices: tuple[int, ...]) -> Array:
-    """Every stage in its place: frequencies stand as `argand.dft.butterfly.frequencies` says."""
-    for radix, turns in zip(radices, _turns(radices), strict=True):
-        z = x.reshape(len(x), -1, radix, turns.shape[1])
-        x = (np.stack(butterfly(list(np.moveaxis(z, 2, 0))), 2) * turns).reshape(len(x), -1)
+def forward_stages(x: Array, radices: tuple[int, ...]) -> Array:
+    """All stages in place; frequencies are in the order of `argand.dft.butterfly.frequencies`."""
+    for radix, twiddles in zip(radices, _stage_twiddles(radices), strict=True):
+        z = x.reshape(len(x), -1, radix, twiddles.shape[1])
+        x = (np.stack(butterfly(list(np.moveaxis(z, 2, 0))), 2) * twiddles).reshape(len(x), -1)
     return x
 
 
-def stages_back(x: Array, radices: tuple[int, ...]) -> Array:
-    """The same butterflies in reverse, from that order to the natural one."""
-    for radix, turns in zip(reversed(radices), reversed(_turns(radices)), strict=True):
-        z = x.reshape(len(x), -1, radix, turns.shape[1]) * turns
+def inverse_stages(x: Array, radices: tuple[int, ...]) -> Array:
+    """All stages in reverse, from the order of `frequencies` to the natural one."""
+    for radix, twiddles in zip(reversed(radices), reversed(_stage_twiddles(radices)), strict=True):
+        z = x.reshape(len(x), -1, radix, twiddles.shape[1]) * twiddles
         x = np.stack(butterfly(list(np.moveaxis(z, 2, 0))), 2).reshape(len(x), -1)
     return x
 
 
 @lru_cache(maxsize=64)
-def _turns(radices: tuple[int, ...]) -> tuple[Array, ...]:
-    """The twiddles of each stage, (R, stride): ones of k = 0 and of the last stage."""
+def _stage_twiddles(radices: tuple[int, ...]) -> tuple[Array, ...]:
+    """The twiddles of each stage, (R, stride); 1 for k = 0 and in the last stage."""
     found, words = [], stage_twiddles(radices)
     for index, radix in enumerate(radices[:-1]):
         stride = int(np.prod(radices[index + 1 :]))
@@ -89,11 +89,14 @@ def butterfly(z: list[Array]) -> list[Array]:
         return [z[0] + z[1], z[0] - z[1]]
     if first == 1:
         return _prime(z)
-    return _dimensions(z, first) if gcd(first, size // first) == 1 else _steps(z, first)
+    return _coprime_factors(z, first) if gcd(first, size // first) == 1 else _two_factors(z, first)
 
 
 def first_factor(size: int) -> int:
-    """Of a butterfly in two steps: half a power of two, or its first prime's part; 1 of a prime."""
+    """The first of the two factors of a butterfly; 1 for a prime.
+
+    Half the exponent of a power of two, else the part of the smallest prime.
+    """
     primes = prime_factors(size)
     if len(primes) < 2:
         return 1
@@ -109,35 +112,35 @@ def _roots(size: int) -> Array:
 
 
 def _prime(z: list[Array]) -> list[Array]:
-    size, half, turns = len(z), len(z) // 2, _roots(len(z))
+    size, half, twiddles = len(z), len(z) // 2, _roots(len(z))
     even = [z[k] + z[size - k] for k in range(1, half + 1)]
     odd = [z[k] - z[size - k] for k in range(1, half + 1)]
     found = [z[0], *z[1:]]
     for n in range(1, half + 1):
         p, q = z[0], np.zeros_like(z[0])
         for k in range(1, half + 1):
-            turn = turns[n * k % size]
-            p, q = p + even[k - 1] * turn.real, q + odd[k - 1] * -turn.imag
+            twiddle = twiddles[n * k % size]
+            p, q = p + even[k - 1] * twiddle.real, q + odd[k - 1] * -twiddle.imag
         found[n], found[size - n] = p - np.complex64(1j) * q, p + np.complex64(1j) * q
     for part in even:
         found[0] = found[0] + part
     return found
 
 
-def _steps(z: list[Array], first: int) -> list[Array]:
+def _two_factors(z: list[Array], first: int) -> list[Array]:
     """n = B a + b, k = k_a + A k_b, with twiddles W_N^(b k_a)."""
-    size, second, turns = len(z), len(z) // first, _roots(len(z))
+    size, second, twiddles = len(z), len(z) // first, _roots(len(z))
     columns = [butterfly(z[b::second]) for b in range(second)]
     found = list(z)
     for k in range(first):
-        middle = [columns[b][k] * turns[b * k % size] if b * k else columns[b][k]
+        middle = [columns[b][k] * twiddles[b * k % size] if b * k else columns[b][k]
                   for b in range(second)]  # fmt: skip
         found[k::first] = butterfly(middle)
     return found
 
 
-def _dimensions(z: list[Array], first: int) -> list[Array]:
-    """A and B without a common divisor: n = B a + A b, k by its remainders, and no twiddles."""
+def _coprime_factors(z: list[Array], first: int) -> list[Array]:
+    """Coprime A and B: n = B a + A b, k by its remainders, and no twiddles."""
     size, second = len(z), len(z) // first
     of_first = second * pow(second, -1, first)
     of_second = first * pow(first, -1, second)

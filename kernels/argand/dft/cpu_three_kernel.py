@@ -1,6 +1,6 @@
-"""Convolutions in three passes on the CPU, in fp32: the model of ``cuda/dft/three_kernel.cuh``.
+"""Convolutions on the CPU, in fp32: the model of ``cuda/dft/three_kernel.cuh``.
 
-The same radices and tables; a GPU fuses products with sums.
+It has the same radices and tables, but no fused multiply-adds.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from argand.dft.cpu_butterfly import butterfly, stages_back, stages_there
-from argand.dft.three_kernel import PassesPlan, passes_tables
+from argand.dft.cpu_butterfly import butterfly, forward_stages, inverse_stages
+from argand.dft.three_kernel import ThreeKernelPlan, three_kernel_tables
 from argand.rounding import Array
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _BLOCK_VALUES = 1 << 21
 """Complex values worked on at a time: one transform of the largest plan."""
 
 
-def passes_dft(problem: DftProblem, x: Array, plan: PassesPlan) -> Array:
+def three_kernel_dft(problem: DftProblem, x: Array, plan: ThreeKernelPlan) -> Array:
     """Transforms of the rows of x, (rows, N) of complex64, by a plan's convolution."""
     out = np.empty_like(x, order="C")
     tables = _tables(plan, problem.inverse)
@@ -34,28 +34,28 @@ def passes_dft(problem: DftProblem, x: Array, plan: PassesPlan) -> Array:
 
 
 @lru_cache(maxsize=4)
-def _tables(plan: PassesPlan, inverse: bool) -> dict[str, Array]:
+def _tables(plan: ThreeKernelPlan, inverse: bool) -> dict[str, Array]:
     """The tables of a plan by name, with the axes of the lines and columns that they belong to."""
     (a, b), line = plan.columns, plan.line.size
-    tables = passes_tables(plan, inverse=inverse)
+    tables = three_kernel_tables(plan, inverse=inverse)
     inner, bases, steps, _ = np.split(tables["twiddles"], np.cumsum([a * b, a * line, b * line]))
     spectrum = tables["spectrum"].swapaxes(-1, -2).reshape(a * b, line)
     return {
         "chirp": tables["chirp"], "spectrum": spectrum, "inner": inner.reshape(a, b, 1),
-        "turns": bases.reshape(a, 1, line) * steps.reshape(1, b, line),
+        "twiddles": bases.reshape(a, 1, line) * steps.reshape(1, b, line),
     }  # fmt: skip
 
 
-def _rows(x: Array, plan: PassesPlan, tables: dict[str, Array]) -> Array:
+def _rows(x: Array, plan: ThreeKernelPlan, tables: dict[str, Array]) -> Array:
     rows, (a, b), line = len(x), plan.columns, plan.line.size
     work = np.zeros((rows, plan.size), np.complex64)
     work[:, : plan.length] = x * tables["chirp"]
     work = _along(work.reshape(rows, a, b, line), 1) * tables["inner"]
-    work = _along(work, 2) * tables["turns"]
-    found = stages_there(work.reshape(rows * a * b, line), plan.radices)
+    work = _along(work, 2) * tables["twiddles"]
+    found = forward_stages(work.reshape(rows * a * b, line), plan.radices)
     found = found.reshape(rows, a * b, line) * tables["spectrum"]
-    found = stages_back(np.conj(found).reshape(rows * a * b, line), plan.radices)
-    work = _along(found.reshape(rows, a, b, line) * tables["turns"], 2) * tables["inner"]
+    found = inverse_stages(np.conj(found).reshape(rows * a * b, line), plan.radices)
+    work = _along(found.reshape(rows, a, b, line) * tables["twiddles"], 2) * tables["inner"]
     return np.conj(_along(work, 1).reshape(rows, plan.size)[:, : plan.length])
 
 

@@ -1,4 +1,4 @@
-"""The folded matrices as the kernels' lanes read them."""
+"""The folded matrices as fragments of tensor-core operands. Needs no GPU."""
 
 from __future__ import annotations
 
@@ -8,33 +8,37 @@ import numpy as np
 import numpy.typing as npt
 
 from argand.dft.cpu import table_exponent
-from argand.dft.plan import depth, folded_tiles
+from argand.dft.plan import folded_tiles, mma_k
 from argand.dft.registers import WARP
 from argand.dft.tables import folded_matrices, roots
-from argand.dft.truncation import cut_of
+from argand.dft.truncation import truncation_bias
 from argand.precision import FP16, TF32, Precision
 from argand.rounding import Array, split
 
 
 @lru_cache(maxsize=64)
 def fragments(length: int, warps: int, precision: Precision) -> npt.NDArray[np.uint32]:
-    """(slices, tiles, terms, lanes, 4) words of 32 bits; see ``cuda/dft/folded_product.cuh``.
+    """(num_k_tiles, tiles, terms, lanes, 4) words of 32 bits; see ``cuda/dft/folded_product.cuh``.
 
-    Of each term a lane has two words of the cosines, then two of the sines. Slices are larger by
-    what will be cut of their large products, by their own instruction and by those after it.
+    A lane has two words of the cosines and two of the sines of each term. Bias compensation: each
+    k-tile is enlarged by the average truncation of its products by its own MMA and those after it.
     """
-    half, step = length // 2, depth(precision)
-    slices, tiles = -(-half // step), folded_tiles(length, warps) * warps
+    half, k_step = length // 2, mma_k(precision)
+    num_k_tiles, tiles = -(-half // k_step), folded_tiles(length, warps) * warps
     lane = np.arange(WARP)
     column, t = lane // 4, lane % 4
     n = (8 * np.arange(tiles)[:, None] + (column // 2 + 4 * (column % 2))[None, :]).ravel()
-    # Which k stand in a lane's two words, in order.
-    k = np.arange(slices)[:, None, None] * step + t[:, None] + 4 * np.arange(step // 4)
-    given = 1 + cut_of(precision) * (slices - np.arange(slices)).repeat(step)[:half, None]
+    # The k of a lane's two words, in order.
+    k = np.arange(num_k_tiles)[:, None, None] * k_step + t[:, None] + 4 * np.arange(k_step // 4)
+    compensation = (
+        1
+        + truncation_bias(precision)
+        * (num_k_tiles - np.arange(num_k_tiles)).repeat(k_step)[:half, None]
+    )
     words = []
     for matrix in folded_matrices(length):
-        whole = np.zeros((slices * step, tiles * 8))
-        whole[:half, :half] = matrix * given
+        whole = np.zeros((num_k_tiles * k_step, tiles * 8))
+        whole[:half, :half] = matrix * compensation
         scaled = np.ldexp(whole, table_exponent(precision))
         held = [
             term[k[:, None], n.reshape(tiles, WARP)[None, :, :, None]]
@@ -48,7 +52,7 @@ def fragments(length: int, warps: int, precision: Precision) -> npt.NDArray[np.u
 def fused_twiddles(
     first: int, second: int, tile_rows: int, *, inverse: bool = False
 ) -> tuple[Array, Array]:
-    """W_N^(n2 k1) as the lanes of the first stage need them, and W_N2^n2 for the mirrored k1.
+    """W_N^(n2 k1) in the order of the first stage's lanes, and W_N2^n2 for the mirrored k1.
 
     (tile rows, tiles, rows, lanes, 2) and (16 tile rows,), complex64; see
     ``cuda/dft/two_factor_stages.cuh``.
@@ -60,13 +64,13 @@ def fused_twiddles(
         + (lane // 4)[:, None]
     )
     k = 8 * np.arange(tiles)[:, None, None, None] + 1 + (lane % 4)[:, None] + 4 * np.arange(2)
-    together = roots(n * k, first * second, inverse=inverse).astype(np.complex64)
-    turns = roots(np.arange(16 * tile_rows), second, inverse=inverse).astype(np.complex64)
-    return np.ascontiguousarray(together), turns
+    twiddles = roots(n * k, first * second, inverse=inverse).astype(np.complex64)
+    mirrored = roots(np.arange(16 * tile_rows), second, inverse=inverse).astype(np.complex64)
+    return np.ascontiguousarray(twiddles), mirrored
 
 
 def _words(values: Array, precision: Precision) -> npt.NDArray[np.uint32]:
-    """Numbers that a precision holds exactly, as registers hold them."""
+    """Numbers that the precision's operand represents exactly, packed as in registers."""
     single = np.ascontiguousarray(values, np.float32)
     if precision.operand is TF32:
         return single.view(np.uint32)

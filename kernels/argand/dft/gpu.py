@@ -1,4 +1,4 @@
-"""Transforms on a GPU: arrays to rows, and the launch that computes them."""
+"""Transforms on a GPU: arrays to rows, their launch, and the call cache."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from argand.dft.launch import KernelLaunch
 from argand.dft.legality import WIDE_BYTES, check_dft_plan, wide_fits
 from argand.dft.plan import KernelPlan, Plan
 from argand.dft.problem import DftProblem, dft_problem
-from argand.dft.three_kernel import PassesPlan
+from argand.dft.three_kernel import ThreeKernelPlan
 from argand.precision import Precision
 from argand.runtime.call_cache import CallCache, Key, Run
 from argand.runtime.layout import clashes, place, row_stride
 from argand.runtime.plan_override import Forced
 
 forced: Forced[Plan | None] = Forced()
-"""The plan of every transform within ``forced.to(plan)``, None for cuFFT: to test and measure."""
+"""Plan override: every transform within ``forced.to(plan)`` takes this plan, or cuFFT for None."""
 CALLS = CallCache(forced, dft_tuning.TABLE, in_place=(0,))
 
 
@@ -40,10 +40,7 @@ def plan_of(
     rounding: Sequence[str] | str | None = None,
     out: Any = None,
 ) -> Choice:
-    """How `argand.dft` would compute a call with these arguments, which are those of `argand.dft`.
-
-    Nothing is computed.
-    """
+    """The plan of a call of `argand.dft` with these arguments, and why; nothing is computed."""
     problem, axis, _ = dft_problem(x, axis, n, inverse, norm, precision, rounding)
     with place(x):
         rows = _rows_of(problem, x, axis)
@@ -53,7 +50,7 @@ def plan_of(
 def dft(problem: DftProblem, x: Any, axis: int, out: Any, key: Key | None = None) -> Any:
     """Solve a DftProblem for an array on its GPU; ``out`` is checked.
 
-    ``key`` is of the call cache. Raises CompileError where NVRTC fails.
+    ``key`` is that of the call cache. Raises CompileError where NVRTC fails.
     """
     with place(x):
         rows = _rows_of(problem, x, axis)
@@ -62,7 +59,7 @@ def dft(problem: DftProblem, x: Any, axis: int, out: Any, key: Key | None = None
         choice = _choice(problem, rows, target)
         if target.size:
             run, nbytes = _computed(problem, choice.plan, rows, target)
-            # The call cache makes results whose last axis is the contiguous one.
+            # The call cache allocates results in C order.
             plain = usable if out is not None else axis == x.ndim - 1
             if run is not None and plain and rows.data.ptr == x.data.ptr:
                 output = problem.precision.output
@@ -81,7 +78,7 @@ def _rows_of(problem: DftProblem, x: Any, axis: int) -> Any:
 
 
 def _target(rows: Any, axis: int, out: Any) -> tuple[Any, bool]:
-    """Where the kernels write, the transformed axis last, and whether that is ``out``."""
+    """The array that kernels write, the transformed axis last, and whether it is ``out``."""
     if out is not None:
         goal = cupy.moveaxis(out, axis, -1)
         if _stride(goal) is not None and not clashes(rows, goal):
@@ -106,9 +103,9 @@ def _choice(problem: DftProblem, x: Any, target: Any) -> Choice:
             if plan.length != problem.length:
                 raise ValueError(f"the plan is for {plan.length}, x has {problem.length}")
             check_dft_plan(plan, problem.precision, arch)
-            if plan.wide and not wide:
+            if plan.wide_copies and not wide:
                 raise ValueError("wide copies need even strides on 16 bytes")
-        return Choice(plan, "as it was forced")
+        return Choice(plan, "by a plan override")
     return dft_tuning.chosen(problem, gpu(x.device.id), wide=wide)
 
 
@@ -122,9 +119,9 @@ def _wide(x: Any, problem: DftProblem, kind: str) -> bool:
 def _computed(
     problem: DftProblem, plan: Plan | None, x: Any, target: Any
 ) -> tuple[Run | None, int]:
-    """Compute the transforms; the call that does the same again and the memory that it holds.
+    """Compute the transforms. Returns a call that repeats it, and the bytes that the call holds.
 
-    None where the arrays had to be copied for a library.
+    The call is None where the arrays had to be copied for a library.
     """
     if plan is None:
         return cufft.transform(problem, x, target), 0
@@ -146,7 +143,7 @@ def _between(problem: DftProblem, x: Any) -> int:
 def _launch_for(
     problem: DftProblem, plan: Plan, strides: tuple[int, int], device: int
 ) -> KernelLaunch | ThreeKernelLaunch:
-    if isinstance(plan, PassesPlan):
+    if isinstance(plan, ThreeKernelPlan):
         return _three_kernels(problem, plan, strides, device)
     return _one_kernel(problem, plan, strides, device)
 
@@ -160,6 +157,6 @@ def _one_kernel(
 
 @lru_cache(maxsize=16)
 def _three_kernels(
-    problem: DftProblem, plan: PassesPlan, strides: tuple[int, int], device: int
+    problem: DftProblem, plan: ThreeKernelPlan, strides: tuple[int, int], device: int
 ) -> ThreeKernelLaunch:
     return ThreeKernelLaunch(problem, plan, strides, device)

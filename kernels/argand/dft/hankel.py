@@ -1,4 +1,4 @@
-"""Transforms of primes in the order of powers of a generator, by Hopper's wgmma. Needs no GPU."""
+"""The Hankel plan: transforms of primes by wgmma, and their tables. Needs no GPU."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from argand.dft.cpu import table_exponent
 from argand.dft.method import generator
 from argand.dft.registers import registers
 from argand.dft.tables import roots
-from argand.dft.truncation import cut_of
+from argand.dft.truncation import truncation_bias
 from argand.precision import FP16, Precision
 from argand.rounding import Array, split
 
-_CORE_BYTES = 128
+_CORE_MATRIX_BYTES = 128
 _DEPTH = 16
-"""How many k one instruction contracts."""
-TURNS = (1, 2, 4)
-"""Four warps have rows of 32 transforms, 16 or 8."""
+"""k of one MMA, and of a k-tile."""
+ROW_COPIES = (1, 2, 4)
+"""Copies of a transform among the 64 rows of wgmma, for tiles of 32, 16 or 8 transforms."""
 LARGEST_COLUMNS = 256
-"""Of one instruction."""
-_HELD_REGISTERS = 8
-"""The first terms of a slice: real and imaginary parts of e and o."""
-_HELD_BESIDES = 8
-"""Registers that the assembler wants beside them."""
-LARGEST_SUM = 10
-"""Slices of k of a sum, up to which it is cut seldom enough: longer ones are put aside once."""
-_MOST_HELD, _MOST_OF_MANY = 6, 4
-"""Slices whose first terms wait in registers; the latter of more than the former in turns."""
-_MOST_BESIDE_ASIDE = ((88, 6), (112, 4), (128, 2))
-"""The same where sums are put aside, up to so many columns."""
+"""Columns of one wgmma."""
+_CACHED_REGISTERS = 8
+"""Registers of a k-tile's high-order fragments: real and imaginary parts of e and o."""
+_ASSEMBLER_REGISTERS = 8
+"""Registers that the assembler needs beside the cached fragments."""
+LARGEST_UNPROMOTED = 10
+"""Up to so many k-tiles truncation is rare enough; longer mainloops promote accumulators once."""
+_MOST_CACHED, _MOST_CACHED_OF_MANY = 6, 4
+"""Largest number of cached k-tiles; the latter with row copies and more k-tiles than the former."""
+_MOST_CACHED_PROMOTED = ((88, 6), (112, 4), (128, 2))
+"""The same with promotion, by (columns up to, k-tiles)."""
 
 
 @dataclass(frozen=True)
@@ -42,133 +42,147 @@ class HankelPlan:
 
     Attributes:
         length: L, an odd prime.
-        turns: 1, or 2 or 4 for tiles of 16 or 8 transforms in place of 32: each then takes so many
-            times as many rows of a product of so many times fewer columns.
-        sharing: warpgroups that share the columns of a tile.
+        row_copies: 1, or 2 or 4 for tiles of 16 or 8 transforms in place of 32: each transform
+            takes so many times the rows of a product with so many times fewer columns.
+        warpgroups: that share the columns of a tile.
         groups: tiles that a block works on at a time.
-        buffers: places of a tile in shared memory for all groups together. They go from group to
-            group, but for copies that are not wide: there each group has its own.
-        wide: as in `argand.dft.plan.DensePlan`.
+        buffers: of tiles in shared memory, for all groups together. Wide copies relay them from
+            group to group; without them each group has its own.
+        wide_copies: as in `argand.dft.plan.DensePlan`.
     """
 
     kind: ClassVar[str] = "hankel"
     length: int
-    turns: int
-    sharing: int
+    row_copies: int
+    warpgroups: int
     groups: int
     buffers: int
-    wide: bool
+    wide_copies: bool
 
     @property
     def warps(self) -> int:
-        """Of a tile."""
-        return 4 * self.sharing
+        """Warps of a tile."""
+        return 4 * self.warpgroups
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Threads of a block."""
         return self.groups * self.warps * 32
 
     @property
-    def slices(self) -> int:
-        """Of k."""
+    def num_k_tiles(self) -> int:
+        """k-tiles of 16."""
         return -(-(self.length // 2) // _DEPTH)
 
     @property
-    def long(self) -> bool:
-        """Whether sums of two terms are put aside once."""
-        return self.slices > LARGEST_SUM
+    def promotes(self) -> bool:
+        """Whether the mainloop of a precision of two terms promotes its accumulators, once."""
+        return self.num_k_tiles > LARGEST_UNPROMOTED
 
     @property
-    def shift(self) -> int:
-        """Columns of a turn."""
-        return -(-(self.length // 2) // (2 * self.turns)) * 2
+    def columns_per_copy(self) -> int:
+        """Columns that a copy of the rows computes: even, so that two offsets are one word."""
+        return -(-(self.length // 2) // (2 * self.row_copies)) * 2
 
     @property
-    def before(self) -> int:
-        """Columns of all turns before the last."""
-        return (self.turns - 1) * self.shift
+    def columns_before_last_copy(self) -> int:
+        """Columns of all copies of the rows but the last."""
+        return (self.row_copies - 1) * self.columns_per_copy
 
     @property
     def columns(self) -> int:
-        """Of a warpgroup."""
-        return -(-self.shift // (8 * self.sharing)) * 8
+        """Columns of a warpgroup."""
+        return -(-self.columns_per_copy // (8 * self.warpgroups)) * 8
 
     @property
-    def cores(self) -> int:
-        """Tiles of 8 x 8 of one term of the cosines or sines."""
-        return 2 * self.slices + self.sharing * self.columns // 8 - 1
+    def core_matrices(self) -> int:
+        """Core matrices of 8 x 8 of one term of the cosines or of the sines."""
+        return 2 * self.num_k_tiles + self.warpgroups * self.columns // 8 - 1
 
     @property
-    def places(self) -> int:
-        """How many powers of the generator are in the table of places."""
-        taken = _DEPTH * self.slices + self.before
-        return max(taken, self.sharing * self.columns + 2 * self.before)
+    def num_offsets(self) -> int:
+        """Length of the table of byte offsets."""
+        taken = _DEPTH * self.num_k_tiles + self.columns_before_last_copy
+        return max(taken, self.warpgroups * self.columns + 2 * self.columns_before_last_copy)
 
     def shared_bytes(self, precision: Precision) -> int:
         """Dynamic shared memory of a block."""
-        table = 2 * precision.terms * self.cores * _CORE_BYTES
-        places = -(-2 * self.places // 128) * 128
-        tile = -(-(32 // self.turns) * self.length * 8 // 128) * 128
-        board = 32 * self.groups * self.warps if self._lookers(precision) > 1 else 0
-        return table + places + self.buffers * (tile + 16) + board
+        table = 2 * precision.terms * self.core_matrices * _CORE_MATRIX_BYTES
+        offset_bytes = -(-2 * self.num_offsets // 128) * 128
+        tile = -(-(32 // self.row_copies) * self.length * 8 // 128) * 128
+        scratch = 32 * self.groups * self.warps if self._absmax_warps(precision) > 1 else 0
+        return table + offset_bytes + self.buffers * (tile + 16) + scratch
 
-    def _lookers(self, precision: Precision) -> int:
-        return self.turns * self.sharing if precision.scaled else 1
+    def _absmax_warps(self, precision: Precision) -> int:
+        """Warps that hold the same transforms and exchange the absmax of their parts."""
+        return self.row_copies * self.warpgroups if precision.scaled else 1
 
     @property
-    def sums(self) -> int:
-        """Registers a thread that hold a sum of each column."""
+    def data_registers(self) -> int:
+        """Accumulators of a thread, in registers."""
         return self.columns
 
-    def besides(self, precision: Precision) -> int:
-        """Registers beside these and held rows, with which no kernel spills (see the tests)."""
-        found = 48 + 16 * precision.terms + 8 * (not self.wide) + 8 * (self.sharing > 1)
-        if precision.terms > 1 and self.long:
-            found += 12 + 40 * (self.sharing > 1)
+    def other_registers(self, precision: Precision) -> int:
+        """Registers beside accumulators and cached fragments, so that no kernel spills."""
+        found = 48 + 16 * precision.terms + 8 * (not self.wide_copies) + 8 * (self.warpgroups > 1)
+        if precision.terms > 1 and self.promotes:
+            found += 12 + 40 * (self.warpgroups > 1)
         return found
 
-    def held(self, precision: Precision) -> int:
-        """Slices whose first terms wait in registers for their turn; others are folded anew."""
+    def cached_k_tiles(self, precision: Precision) -> int:
+        """k-tiles whose high-order fragments stay in registers for the second pass.
+
+        The others are folded a second time.
+        """
         if precision.terms == 1:
             return 0
-        left = registers(self.threads) - self.sums - self.besides(precision) - _HELD_BESIDES
-        most = _MOST_HELD if self.slices <= _MOST_HELD or self.turns == 1 else _MOST_OF_MANY
-        if self.long:
-            most = next((most for limit, most in _MOST_BESIDE_ASIDE if self.columns <= limit), 0)
-        found = max(0, min(self.slices, most, left // _HELD_REGISTERS))
-        # An odd number of others would be a lone slice: two are under way at a time.
-        return max(0, found - (self.slices - found) % 2)
+        left = (
+            registers(self.threads)
+            - self.data_registers
+            - self.other_registers(precision)
+            - _ASSEMBLER_REGISTERS
+        )
+        most = (
+            _MOST_CACHED
+            if self.num_k_tiles <= _MOST_CACHED or self.row_copies == 1
+            else _MOST_CACHED_OF_MANY
+        )
+        if self.promotes:
+            most = next((most for limit, most in _MOST_CACHED_PROMOTED if self.columns <= limit), 0)
+        found = max(0, min(self.num_k_tiles, most, left // _CACHED_REGISTERS))
+        # The others come in pairs: the mainloop alternates between two fragments.
+        return max(0, found - (self.num_k_tiles - found) % 2)
 
-    def aside(self, precision: Precision) -> int:
-        """Slices after whose large products the sums are put aside: half of them, of long sums.
+    def promotion_k_tile(self, precision: Precision) -> int:
+        """The k-tile before whose high-order MMAs accumulators are promoted, about the middle one.
 
-        0 where they are not. Those that are folded anew come in pairs before and after.
+        0 where they never are. The k-tiles that are folded again come in pairs before and after.
         """
-        if precision.terms == 1 or not self.long:
+        if precision.terms == 1 or not self.promotes:
             return 0
-        held = self.held(precision)
-        return held + (self.slices - 2 * held + 3) // 4 * 2
+        cached = self.cached_k_tiles(precision)
+        return cached + (self.num_k_tiles - 2 * cached + 3) // 4 * 2
 
-    def growth(self, precision: Precision) -> float:
-        """What a table's numbers lose from one to the next, relatively.
+    def bias_step(self, precision: Precision) -> float:
+        """Relative decrease of the bias compensation from one number of the table to the next.
 
-        A large product is cut by every instruction from its own slice on.
+        Every MMA from its own k-tile on truncates the sum that a high-order product is in.
         """
-        return cut_of(precision) / _DEPTH
+        return truncation_bias(precision) / _DEPTH
 
     @property
     def transforms(self) -> int:
-        """That a block works on at a time."""
-        return 32 // self.turns * self.groups
+        """Transforms of a block at a time."""
+        return 32 // self.row_copies * self.groups
 
 
 @lru_cache(maxsize=256)
 def powers(length: int) -> tuple[npt.NDArray[np.int64], int]:
     """g^(i + offset) modulo a prime for i from 0 to L - 2, and the offset.
 
-    Of all generators and eight offsets those with the fewest bank conflicts: lanes read and write
-    four of every other number at a time, which lie in different banks where they differ modulo 4.
+    Generator and offset are those with the fewest bank conflicts, of all generators and eight
+    offsets: lanes access four of every other number at a time, in different banks where these
+    differ modulo 4.
     """
     base, numbers = generator(length), np.arange(length - 1)
     first = np.array([pow(base, int(i), length) for i in numbers])
@@ -178,35 +192,36 @@ def powers(length: int) -> tuple[npt.NDArray[np.int64], int]:
     for step in numbers[np.gcd(numbers, length - 1) == 1]:
         for offset in range(8):
             some = first[step * (numbers + offset) % (length - 1)]
-            cost = sum(_most_alike(x[together] % 4) for x in (some, length - some))
+            cost = sum(_bank_conflicts(x[together] % 4) for x in (some, length - some))
             found.append((cost, int(step), offset))
     _, step, offset = min(found)
     return first[step * (numbers + offset) % (length - 1)], offset
 
 
-def _most_alike(rows: npt.NDArray[np.int64]) -> int:
-    """How often the most frequent number of 0 to 3 stands in a row, summed over rows."""
+def _bank_conflicts(rows: npt.NDArray[np.int64]) -> int:
+    """Accesses to the most frequent bank, of 0 to 3, of each row, summed over rows."""
     return int(np.max([(rows == value).sum(axis=1) for value in range(4)], axis=0).sum())
 
 
-def places(plan: HankelPlan) -> npt.NDArray[np.uint16]:
-    """Where g^(i - before) lies, in bytes from the beginning of a transform, from the offset on."""
-    order = np.arange(plan.places) - plan.before
+def gather_offsets(plan: HankelPlan) -> npt.NDArray[np.uint16]:
+    """Byte offsets in a transform of g^(i - columns_before_last_copy), counted from the offset."""
+    order = np.arange(plan.num_offsets) - plan.columns_before_last_copy
     return (8 * powers(plan.length)[0][order % (plan.length - 1)]).astype(np.uint16)
 
 
-def cores(plan: HankelPlan, precision: Precision) -> npt.NDArray[np.uint16]:
-    """(2 terms, cores, 8, 8) numbers of 16 bits: of the cosines, then of the sines.
+def core_matrix_table(plan: HankelPlan, precision: Precision) -> npt.NDArray[np.uint16]:
+    """(2 terms, core_matrices, 8, 8) numbers of 16 bits: of the cosines, then of the sines.
 
-    Number (r, c) of core matrix m is that of g^(8 m + r + c), from twice the offset on, times what
-    gives back the cuts of its products' sums in the last eight columns. Others have more, which the
-    kernel undoes, by factors below 1: fp32 has twice as many of these as above.
+    Number (r, c) of core matrix m is that of g^(8 m + r + c), from twice the offset on, times the
+    bias compensation of its products in the last eight columns. In other columns that is too much,
+    which the kernel undoes by a factor of the column. These factors are below 1, where fp32 is
+    twice as fine as above.
     """
     numbers, offset = powers(plan.length)
-    index = 8 * np.arange(plan.cores)[:, None, None] + np.arange(8)[:, None] + np.arange(8)
-    middle = _DEPTH * plan.slices + (_DEPTH - 1) / 2 + plan.sharing * plan.columns - 8
-    given = np.exp(plan.growth(precision) * (middle - index))
-    found = roots(numbers, plan.length)[(index + offset) % (plan.length - 1)] * given
+    index = 8 * np.arange(plan.core_matrices)[:, None, None] + np.arange(8)[:, None] + np.arange(8)
+    middle = _DEPTH * plan.num_k_tiles + (_DEPTH - 1) / 2 + plan.warpgroups * plan.columns - 8
+    compensation = np.exp(plan.bias_step(precision) * (middle - index))
+    found = roots(numbers, plan.length)[(index + offset) % (plan.length - 1)] * compensation
     terms = [
         _halves(term, precision)
         for part in (found.real, -found.imag)

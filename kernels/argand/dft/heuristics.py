@@ -1,4 +1,4 @@
-"""Which plan a transform takes on a GPU, and every plan worth measuring. Needs no GPU."""
+"""The choice of a transform's plan on a GPU; the candidate plans. Needs no GPU."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from argand.dft.butterfly_heuristics import (
     butterfly_cycles,
     butterfly_plans,
     large_plans,
-    passes_cycles,
-    passes_plans,
+    three_kernel_cycles,
+    three_kernel_plans,
 )
 from argand.dft.cluster import ClusterPlan
-from argand.dft.hankel import TURNS, HankelPlan
-from argand.dft.legality import ENGINE_SM, is_legal
+from argand.dft.hankel import ROW_COPIES, HankelPlan
+from argand.dft.legality import TMA_SM, is_legal
 from argand.dft.method import (
     LARGEST_DENSE,
     LARGEST_FACTOR,
@@ -27,9 +27,9 @@ from argand.dft.method import (
     method_for,
     prime_factors,
 )
-from argand.dft.plan import DensePlan, Plan, ProductPlan, folded_tiles
-from argand.dft.single_cta import WholePlan
-from argand.dft.three_kernel import PassesPlan
+from argand.dft.plan import DensePlan, Plan, TwoFactorPlan, folded_tiles
+from argand.dft.single_cta import SingleCtaPlan
+from argand.dft.three_kernel import ThreeKernelPlan
 from argand.precision import PRECISIONS, TF32, Precision
 
 FAST_PRIME = 23
@@ -47,7 +47,7 @@ DENSE_BY_THREADS, DENSE_OF_3XTF32 = 512, 128
 rate at 719, cuFFT has 0.27. (3xtf32 has 5.5 times cuFFT's rate at 127, but 0.69, 0.85 and 0.40
 times at 251, 307 and 509, where butterflies are faster than cuFFT.)"""
 LIBRARY_PRIME = 127
-"""cuFFT has butterflies of primes up to here; of larger ones it convolves."""
+"""cuFFT has butterflies of primes up to here, and convolutions for larger ones."""
 _ONCE_PRIME, _ONCE_LENGTH = 31, 12_000
 """Powers of one of the primes from 29 to here take cuFFT no longer than the prime does. Up to this
 length, beside primes up to `FAST_PRIME`, ours has 0.36 to 1.06 of its rate (67 lengths), but dense
@@ -56,18 +56,18 @@ _WARPS = ((160, 2), (224, 4), (264, 2), (LARGEST_DENSE, 4))
 """Without wgmma: up to which dense length so many warps share a tile, measured at 131, 191, 251 and
 257, 383 and 509."""
 _ENOUGH_WARPS = 8
-"""Of a multiprocessor, that hide each other's latencies."""
+"""Warps of a multiprocessor that hide each other's latencies."""
 _BETTER = 1.5
-"""Warps that a second place for a tile is worth, or that none has to wait for another."""
+"""Warps that a second buffer of a tile is worth, or that tiles of a single warp are."""
 _MOST_WARPS = 16
 _MOST_WARPGROUPS = 6
 
 
 @dataclass(frozen=True)
 class Choice:
-    """How a transform runs on a GPU.
+    """The plan of a transform on a GPU, and the reason as text.
 
-    ``plan`` is None where cuFFT computes it; ``why`` says so in words.
+    ``plan`` is None where cuFFT computes it.
     """
 
     plan: Plan | None
@@ -79,7 +79,7 @@ class Choice:
 
 @lru_cache(maxsize=1024)
 def choose(method: Method | None, precision: Precision, arch: Arch, *, wide: bool) -> Choice:
-    """The plan of a transform; ``wide`` says whether its rows can be copied by 16 bytes."""
+    """The plan of a transform; ``wide``: its rows can be copied by 16 bytes."""
     if method is None:
         return Choice(None, f"no kernel of ours: {precision.name} has no tensor-core products")
     if method.length == 1:
@@ -90,29 +90,29 @@ def choose(method: Method | None, precision: Precision, arch: Arch, *, wide: boo
         return Choice(None, f"no kernel of ours: {lacking}")
     if (why := _library_is_faster(plan)) is not None:
         return Choice(None, f"faster {why}")
-    if isinstance(plan, ButterflyPlan | WholePlan | ClusterPlan | PassesPlan):
+    if isinstance(plan, ButterflyPlan | SingleCtaPlan | ClusterPlan | ThreeKernelPlan):
         return Choice(plan, f"{plan.stages} in fp32")
     return Choice(plan, f"{method} at {precision.name}")
 
 
 @lru_cache(maxsize=1024)
-def butterflies_for(length: int) -> ButterflyPlan | PassesPlan | None:
-    """The butterflies that convolve for a length on Hopper, which the CPU computes too.
+def butterflies_for(length: int) -> ButterflyPlan | ThreeKernelPlan | None:
+    """The butterfly or three-kernel plan of a length on Hopper, which the CPU computes too.
 
     None where a length takes no convolution.
     """
     method = method_for(length)
     if not _convolved(method):
         return None
-    plan = own_plan(method, PRECISIONS["3xfp16"], arch_for(ENGINE_SM), wide=False)
-    return plan if isinstance(plan, ButterflyPlan | PassesPlan) else None
+    plan = own_plan(method, PRECISIONS["3xfp16"], arch_for(TMA_SM), wide=False)
+    return plan if isinstance(plan, ButterflyPlan | ThreeKernelPlan) else None
 
 
 def _library_is_faster(plan: Plan) -> str | None:
-    """Where cuFFT is taken although there is a plan of ours; None where it is not."""
+    """The reason to take cuFFT although there is a plan of ours; None where ours is faster."""
     length, primes = plan.length, prime_factors(plan.length)
     awkward = {prime for prime in primes if prime > FAST_PRIME}
-    if length in SLOW_LENGTHS or isinstance(plan, WholePlan | ClusterPlan):
+    if length in SLOW_LENGTHS or isinstance(plan, SingleCtaPlan | ClusterPlan):
         return None
     if not awkward:
         return f"at lengths of prime factors up to {FAST_PRIME}, and in fp32"
@@ -122,16 +122,19 @@ def _library_is_faster(plan: Plan) -> str | None:
         return f"at lengths of one prime above {FAST_PRIME} to {_ONCE_PRIME}, and in fp32"
     if length in FAST_LENGTHS:
         return "at this length, and in fp32"
-    if isinstance(plan, PassesPlan) and _library_cycles(primes) * length < passes_cycles(plan):
+    if isinstance(plan, ThreeKernelPlan) and _library_cycles(primes) * length < three_kernel_cycles(
+        plan
+    ):
         return "at this length, whose prime factors it has butterflies of, and in fp32"
     return None
 
 
 def _library_cycles(primes: Sequence[int]) -> float:
-    """What several kernels of cuFFT's take for a number of a length of such factors.
+    """Estimated cycles of cuFFT a number, for a length of such prime factors.
 
-    As `passes_cycles` counts. Fitted to 98 lengths from 12416 to 1040384 on an H200: of both the
-    faster one is taken, or one within 2% of it, but for three of `FAST_LENGTHS` and `SLOW_LENGTHS`.
+    Comparable to `three_kernel_cycles`. Fitted to 98 lengths from 12416 to 1040384 on an H200: the
+    choice is the faster one, or one within 2% of it, but for three of `FAST_LENGTHS` and
+    `SLOW_LENGTHS`.
     """
     if max(primes) > LIBRARY_PRIME:
         return inf
@@ -141,19 +144,19 @@ def _library_cycles(primes: Sequence[int]) -> float:
 
 
 def own_plan(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> Plan | None:
-    """The best of our own plans; None where none fits."""
+    """The best candidate plan; None where none fits."""
     found = sorted(candidates(method, precision, arch, wide=wide), key=estimate)
-    if found and isinstance(found[0], ProductPlan) and _wasteful(found[0]):
-        others = [plan for plan in found if not isinstance(plan, ProductPlan)]
+    if found and isinstance(found[0], TwoFactorPlan) and _wasteful(found[0]):
+        others = [plan for plan in found if not isinstance(plan, TwoFactorPlan)]
         return (others or found)[0]
     return found[0] if found else None
 
 
 def candidates(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> list[Plan]:
-    """Every plan worth measuring."""
-    every = _by_products(method, precision, wide)
+    """The candidate plans of a method."""
+    every = _tensor_core_plans(method, precision, wide)
     if _convolved(method):
-        every = chain(every, butterfly_plans(method.length), passes_plans(method.length))
+        every = chain(every, butterfly_plans(method.length), three_kernel_plans(method.length))
     elif wide:
         every = chain(every, large_plans(method.length))
     found = {plan: None for plan in every if is_legal(plan, precision, arch)}
@@ -161,23 +164,23 @@ def candidates(method: Method, precision: Precision, arch: Arch, *, wide: bool) 
         # A prime that wgmma does not take.
         every = butterfly_plans(method.length)
         found = {plan: None for plan in every if is_legal(plan, precision, arch)}
-    # Tables are streamed where they leave no room for two tiles beside them.
+    # Tables stay in L2 where shared memory has no room for two tiles beside them.
     held = [
         plan
         for plan in found
-        if not isinstance(plan, DensePlan) or (plan.resident and plan.groups > 1)
+        if not isinstance(plan, DensePlan) or (plan.table_in_shared and plan.groups > 1)
     ]
     return _most_groups(held or list(found))
 
 
 def _convolved(method: Method) -> bool:
-    """Whether butterflies convolve for it, perhaps beside products on tensor cores."""
+    """Whether convolutions in fp32 are candidates, perhaps beside plans on tensor cores."""
     awkward = method.kind == "product" and max(prime_factors(method.length)) > FAST_PRIME
     return awkward or method.kind in ("rader", "bluestein")
 
 
-def _by_products(method: Method, precision: Precision, wide: bool) -> Iterator[Plan]:
-    """Of tensor cores, with tables."""
+def _tensor_core_plans(method: Method, precision: Precision, wide: bool) -> Iterator[Plan]:
+    """Dense, Hankel and two-factor plans."""
     if method.kind == "dense":
         split = precision.terms == 2 and precision.operand is TF32
         most = DENSE_OF_3XTF32 if split else DENSE_BY_THREADS
@@ -185,7 +188,7 @@ def _by_products(method: Method, precision: Precision, wide: bool) -> Iterator[P
         return chain(threads, _hankel(method.length, wide))
     if method.kind == "product" and all(part.kind == "dense" for part in method.parts):
         first, second = (part.length for part in method.parts)
-        return _product(first, second, wide)
+        return _two_factor(first, second, wide)
     return iter(())
 
 
@@ -202,23 +205,25 @@ def _dense(length: int, wide: bool) -> Iterator[Plan]:
 
 def _hankel(length: int, wide: bool) -> Iterator[Plan]:
     groups = range(1, _MOST_WARPGROUPS + 1)
-    for turns, sharing, count, buffers in product(TURNS, (1, 2, 3), groups, range(1, 9)):
-        if sharing * count <= _MOST_WARPGROUPS:
-            yield HankelPlan(length, turns, sharing, count, buffers, wide)
+    for row_copies, warpgroups, count, buffers in product(
+        ROW_COPIES, (1, 2, 3), groups, range(1, 9)
+    ):
+        if warpgroups * count <= _MOST_WARPGROUPS:
+            yield HankelPlan(length, row_copies, warpgroups, count, buffers, wide)
 
 
-def _product(first: int, second: int, wide: bool) -> Iterator[Plan]:
+def _two_factor(first: int, second: int, wide: bool) -> Iterator[Plan]:
     for rows in (1, 2):
         least = -(-second // (16 * rows))
         for warps, buffers in product(sorted({least, max(least, -(-first // 16))}), (1, 2, 3)):
             for groups in range(1, _MOST_WARPS // warps + 1):
-                yield ProductPlan(first, second, warps, rows, groups, buffers, wide)
+                yield TwoFactorPlan(first, second, warps, rows, groups, buffers, wide)
 
 
 def _most_groups(plans: list[Plan]) -> list[Plan]:
-    """Of plans that differ in their groups alone those with the most.
+    """Plans with the most groups, of those that differ in nothing else.
 
-    All by Hankel matrices, where groups share the buffers.
+    All Hankel plans stay, because their groups share the buffers.
     """
     found: dict[tuple[object, ...], Plan] = {}
     for plan in plans:
@@ -231,7 +236,7 @@ def _most_groups(plans: list[Plan]) -> list[Plan]:
 
 
 def best_of_each_kind(plans: Iterable[Plan], most: int) -> list[Plan]:
-    """So many of each kind, the best first."""
+    """At most ``most`` plans of each kind, the best first."""
     kinds: dict[str, list[Plan]] = {}
     for plan in sorted(plans, key=estimate):
         kinds.setdefault(plan.kind, []).append(plan)
@@ -239,45 +244,45 @@ def best_of_each_kind(plans: Iterable[Plan], most: int) -> list[Plan]:
 
 
 def estimate(plan: Plan) -> tuple[float, ...]:
-    """What orders plans, the best first: cycles of a convolution, ranks of the others.
+    """The sort key of plans, the best first: cycles of a convolution, ranks of the others.
 
-    Fitted to what was measured on an H200; it only has to rank.
+    Fitted to measurements on an H200; it only has to rank.
     """
     if isinstance(plan, ButterflyPlan):
         return (butterfly_cycles(plan),)
-    if isinstance(plan, PassesPlan):
-        return (passes_cycles(plan),)
-    if isinstance(plan, WholePlan | ClusterPlan):
-        return (plan.kind != "whole", plan.warps, getattr(plan, "cluster", 1))
+    if isinstance(plan, ThreeKernelPlan):
+        return (three_kernel_cycles(plan),)
+    if isinstance(plan, SingleCtaPlan | ClusterPlan):
+        return (plan.kind != "single_cta", plan.warps, getattr(plan, "cluster_size", 1))
     if isinstance(plan, HankelPlan):
         return (plan.length <= LARGEST_FACTOR, *_hankel_order(plan))
     warps = min(plan.groups * plan.warps, _ENOUGH_WARPS)
     if isinstance(plan, DensePlan) and plan.length > LARGEST_FACTOR:
         best = next(warps for limit, warps in _WARPS if plan.length <= limit)
-        return (1, abs(plan.warps - best), plan.rows, -plan.groups, -plan.buffers)
+        return (1, abs(plan.warps - best), plan.m_tiles, -plan.groups, -plan.buffers)
     better = (plan.buffers > 1) + (plan.warps == 1)
     return (0, -warps - _BETTER * better, plan.warps, -plan.buffers)
 
 
-def _wasteful(plan: ProductPlan) -> bool:
+def _wasteful(plan: TwoFactorPlan) -> bool:
     """Whether butterflies are faster, because warps hold many more transforms than there are.
 
     Odd lengths, which have no wide copies, may waste less. Measured on an H200 at 180 lengths from
     141 to 12245; the faster one is taken, or one within 12% of it, at all but 333, 1647 and 4575.
     """
-    held, most = 16 * plan.rows * plan.warps / plan.second, 2.2 if plan.length >= 1024 else 1.9
+    held, most = 16 * plan.m_tiles * plan.warps / plan.n2, 2.2 if plan.length >= 1024 else 1.9
     if plan.length % 2:
         most = 1.8 if plan.length < 640 else 1.11 if plan.length not in range(1024, 8192) else 0
     return held > most
 
 
 def _hankel_order(plan: HankelPlan) -> tuple[float, ...]:
-    """Columns of one warpgroup, then a tile on its way beside two, then few turns.
+    """One warpgroup a tile, then a tile in flight beside two in work, then few row copies.
 
-    Two groups are best with four buffers, but three of small tiles where two more are on their way.
+    Two groups are best with four buffers; of small tiles three groups with two more in flight.
     """
-    best = 3 if plan.turns > 1 and plan.buffers >= 5 else 2
+    best = 3 if plan.row_copies > 1 and plan.buffers >= 5 else 2
     waits = plan.groups < 2 or plan.buffers < 3
-    spare = abs(plan.buffers - 4) if plan.turns == 1 else -plan.buffers
+    spare = abs(plan.buffers - 4) if plan.row_copies == 1 else -plan.buffers
     apart = abs(plan.groups - best)
-    return (plan.sharing, waits, plan.turns, apart, spare)
+    return (plan.warpgroups, waits, plan.row_copies, apart, spare)

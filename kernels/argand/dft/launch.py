@@ -1,4 +1,4 @@
-"""Launches of transforms on a GPU in one kernel: its tables and arguments, at any address."""
+"""Launches of the plans of one kernel on a GPU: tables and arguments, at any address."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from argand.dft.butterfly import ButterflyPlan, butterfly_tables
 from argand.dft.cluster import ClusterPlan, cluster_tables
 from argand.dft.cpu import stage_shift, table_exponent
 from argand.dft.fragments import fragments, fused_twiddles
-from argand.dft.hankel import HankelPlan, cores, places
+from argand.dft.hankel import HankelPlan, core_matrix_table, gather_offsets
 from argand.dft.plan import ARGUMENTS, DensePlan, KernelPlan, dft_source, kernel_name
 from argand.dft.problem import DftProblem
-from argand.dft.single_cta import WholePlan, whole_table
+from argand.dft.single_cta import SingleCtaPlan, single_cta_table
 from argand.precision import Precision
 from argand.runtime import compiler as nvrtc
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
@@ -26,7 +26,7 @@ from argand.runtime.workspace import zeroed
 
 _DTYPE = arguments_dtype(ARGUMENTS)
 _MEMBERS = {name: Address(i) for i, name in enumerate(("x", "out", "tile_counter"))}
-"""Which address of a call each member is."""
+"""Members of ``DftArguments`` that differ from call to call."""
 
 
 class KernelLaunch:
@@ -39,7 +39,7 @@ class KernelLaunch:
         self, problem: DftProblem, plan: KernelPlan, strides: tuple[int, int], device: int
     ) -> None:
         precision = problem.precision
-        arch, cores = gpu(device).require_arch(), gpu(device).cores
+        arch, sm_count = gpu(device).require_arch(), gpu(device).sm_count
         shared = plan.shared_bytes(precision)
         kernel = nvrtc.load(
             dft_source(plan, precision), arch.target, kernel_name(plan, precision), shared
@@ -58,30 +58,30 @@ class KernelLaunch:
         elif isinstance(plan, HankelPlan):
             tables |= _hankel(plan, precision, device)
             factor *= 2.0**-exponent
-            values["bias_step"] = plan.growth(precision)
+            values["bias_step"] = plan.bias_step(precision)
         elif isinstance(plan, ButterflyPlan):
             scaled, more = _butterfly(plan, problem.inverse, device)
             tables |= more
             unit *= 2.0**-scaled
-        elif isinstance(plan, WholePlan):
-            tables["twiddles"] = _whole(plan, device)
+        elif isinstance(plan, SingleCtaPlan):
+            tables["twiddles"] = _single_cta(plan, device)
             unit *= values["sign"]
         elif isinstance(plan, ClusterPlan):
             tables["twiddles"] = _cluster(plan.radices, device)
             unit *= values["sign"]
         else:
-            factors = (plan.first, plan.second)
+            factors = (plan.n1, plan.n2)
             tables["table"] = _table(tuple(dict.fromkeys(factors)), 1, precision, device)
-            tables |= _twiddles(*factors, plan.warps * plan.rows, problem.inverse, device)
-            unit *= 2.0 ** stage_shift(precision, plan.first)
+            tables |= _twiddles(*factors, plan.warps * plan.m_tiles, problem.inverse, device)
+            unit *= 2.0 ** stage_shift(precision, plan.n1)
             factor = unit * 2.0**-exponent
         values |= {name: table.data.ptr for name, table in tables.items()}
         values |= {"alternate_scale": unit, "scale": factor}
-        blocks = min(cores, -(-problem.rows // plan.transforms))
+        blocks = min(sm_count, -(-problem.rows // plan.transforms))
         if isinstance(plan, ClusterPlan):
-            most = clusters_at_once(kernel.ptr, plan.cluster, plan.threads, shared)
-            blocks = min(most, problem.rows) * plan.cluster
-        self._tables = tables  # what the kernel points to
+            most = clusters_at_once(kernel.ptr, plan.cluster_size, plan.threads, shared)
+            blocks = min(most, problem.rows) * plan.cluster_size
+        self._tables = tables  # the kernel points to them
         #: Bytes of the tables, which other launches may share.
         self.nbytes = sum(int(table.nbytes) for table in tables.values())
         self._device = device
@@ -107,9 +107,10 @@ def _table(lengths: tuple[int, ...], warps: int, precision: Precision, device: i
 
 @lru_cache(maxsize=256)
 def _hankel(plan: HankelPlan, precision: Precision, device: int) -> dict[str, Any]:
-    """The members of ``DftArguments`` with a plan's core matrices and places, on a device."""
+    """The members of ``DftArguments`` with core matrices and offsets, on a device."""
     return {
-        "table": cupy.asarray(cores(plan, precision)), "gather_offsets": cupy.asarray(places(plan))
+        "table": cupy.asarray(core_matrix_table(plan, precision)),
+        "gather_offsets": cupy.asarray(gather_offsets(plan)),
     }  # fmt: skip
 
 
@@ -133,9 +134,9 @@ def _butterfly(plan: ButterflyPlan, inverse: bool, device: int) -> tuple[int, di
 
 
 @lru_cache(maxsize=16)
-def _whole(plan: WholePlan, device: int) -> Any:
-    """`whole_table` on a device."""
-    return cupy.asarray(whole_table(plan))
+def _single_cta(plan: SingleCtaPlan, device: int) -> Any:
+    """`single_cta_table` on a device."""
+    return cupy.asarray(single_cta_table(plan))
 
 
 @lru_cache(maxsize=16)

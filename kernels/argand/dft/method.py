@@ -1,4 +1,4 @@
-"""How a transform of any length is made of folded dense ones. Needs no GPU.
+"""Methods: transforms of any length, as folded dense ones. Needs no GPU.
 
 - dense: a product with the matrix of the length, folded to half its size;
 - product: N = N1 N2 by Cooley and Tukey (1965). With n = N2 n1 + n2 and k = k1 + N1 k2,
@@ -26,18 +26,18 @@ from typing import Literal
 LARGEST_LENGTH = 1 << 26
 """The tests go to 2^20."""
 LARGEST_DENSE = 768
-"""Up to here a prime is dense: at 719 sums of 3xfp16 are off by 7e-7."""
+"""Largest dense prime: at 719 the error of 3xfp16 is 7e-7."""
 LARGEST_FACTOR = 128
-"""Up to here any length is dense."""
+"""Up to here every length is dense."""
 LARGEST_FUSED = 120
-"""Of two fused factors on a GPU: sums of 128 columns leave too few registers for the twiddles."""
+"""Largest factor of a two-factor plan: 128 columns leave too few registers for the twiddles."""
 
 Kind = Literal["dense", "product", "rader", "bluestein"]
 
 
 @dataclass(frozen=True)
 class Method:
-    """A length, and what its transform consists of.
+    """The method of a length.
 
     Attributes:
         length: N.
@@ -116,7 +116,7 @@ def check_length(length: int) -> None:
 
 @lru_cache(maxsize=4096)
 def method_for(length: int) -> Method:
-    """The way with the fewest and smallest stages.
+    """The method with the fewest and smallest stages.
 
     Raises ValueError for a length out of range.
     """

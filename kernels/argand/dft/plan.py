@@ -1,4 +1,4 @@
-"""How transforms run on a GPU: plans, legality, the source to compile. Needs no GPU and no CuPy."""
+"""Dense and two-factor plans of transforms, and the CUDA C++ of every plan. Needs no GPU."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from argand.dft.butterfly import STAGES, ButterflyPlan
 from argand.dft.cluster import ClusterPlan
 from argand.dft.hankel import HankelPlan
 from argand.dft.registers import WARP, registers
-from argand.dft.single_cta import WholePlan
-from argand.dft.three_kernel import PASSES, PassesPlan, passes_kernel_name, passes_source
+from argand.dft.single_cta import SingleCtaPlan
+from argand.dft.three_kernel import KERNELS, ThreeKernelPlan, three_kernel_name, three_kernel_source
 from argand.precision import Precision
 from argand.runtime.arguments import Fields, size_check
 from argand.runtime.wgmma import wgmma_function
 
-_ELEMENT = 8
+_ELEMENT_BYTES = 8
 
 ARGUMENTS: Fields = (
     ("const void*", "x"), ("void*", "out"), ("const void*", "table"), ("const void*", "twiddles"),
@@ -33,9 +33,9 @@ def padded(width: int) -> int:
     return width if width % 2 else (width + 11) // 8 * 8 - 4
 
 
-def _whole(elements: int) -> int:
-    """Bytes of so many elements, on 128 bytes."""
-    return -(-elements * _ELEMENT // 128) * 128
+def _aligned_bytes(elements: int) -> int:
+    """Bytes of ``elements`` complex64, rounded up to 128."""
+    return -(-elements * _ELEMENT_BYTES // 128) * 128
 
 
 @dataclass(frozen=True)
@@ -45,22 +45,21 @@ class DensePlan:
     Attributes:
         length: L.
         warps: that share the columns of a tile.
-        rows: sixteens of transforms of a tile.
+        m_tiles: of a tile, 16 transforms each.
         groups: tiles that a block works on at a time.
-        buffers: places of a tile in shared memory for each group: one is worked on, others are on
-            their way.
-        resident: the table is in shared memory; else it is read from the second-level cache.
-        wide: tiles are copied 16 bytes at a time, by the copy engine where it can.
+        buffers: of tiles in shared memory for each group: one in work, others being copied.
+        table_in_shared: the table is in shared memory; else it is read through L2.
+        wide_copies: tiles are copied 16 bytes at a time, by TMA where it can.
     """
 
     kind: ClassVar[str] = "dense"
     length: int
     warps: int
-    rows: int
+    m_tiles: int
     groups: int
     buffers: int
-    resident: bool
-    wide: bool
+    table_in_shared: bool
+    wide_copies: bool
 
     @property
     def threads(self) -> int:
@@ -74,56 +73,56 @@ class DensePlan:
 
     def shared_bytes(self, precision: Precision) -> int:
         """Dynamic shared memory of a block."""
-        table = folded_bytes(self.length, self.warps, precision) if self.resident else 0
-        tile = _whole(16 * self.rows * self.pitch)
-        board = 12 * 16 * self.rows * self.warps if self.together(precision) else 0
-        return table + self.groups * (self.buffers * (tile + 8) + board)
+        table = folded_bytes(self.length, self.warps, precision) if self.table_in_shared else 0
+        tile = _aligned_bytes(16 * self.m_tiles * self.pitch)
+        scratch = 12 * 16 * self.m_tiles * self.warps if self.folds_in_shared(precision) else 0
+        return table + self.groups * (self.buffers * (tile + 8) + scratch)
 
-    def together(self, precision: Precision) -> bool:
-        """Whether warps that share a tile fold it together; ``FoldedTable::folds_in_shared``."""
-        return self.warps > 2 and depth(precision) == 16
+    def folds_in_shared(self, precision: Precision) -> bool:
+        """Whether the warps of a tile fold it once in shared memory (``folds_in_shared``)."""
+        return self.warps > 2 and mma_k(precision) == 16
 
     @property
-    def sums(self) -> int:
-        """Registers a thread that hold sums."""
-        return 16 * folded_tiles(self.length, self.warps) * self.rows
+    def data_registers(self) -> int:
+        """Accumulators of a thread, in registers."""
+        return 16 * folded_tiles(self.length, self.warps) * self.m_tiles
 
     @property
     def unrolled_tiles(self) -> int:
-        """Eights of columns up to which there are registers to unroll the loop over k."""
+        """Largest column tiles, of 8, for which registers allow to unroll the mainloop."""
         return (registers(self.threads) - 128) // 16
 
     @property
     def transforms(self) -> int:
         """That a block works on at a time."""
-        return 16 * self.rows * self.groups
+        return 16 * self.m_tiles * self.groups
 
 
 @dataclass(frozen=True)
-class ProductPlan:
+class TwoFactorPlan:
     """Transforms of length N1 N2 by two fused stages (``cuda/dft/two_factor.cuh``).
 
     Attributes:
-        first, second: N1 and N2.
+        n1, n2: N1 and N2.
         warps: that share a transform.
-        rows: sixteens of n2 that each of them holds in the first stage.
+        m_tiles: of 16 n2 that a warp holds in the first stage.
         groups: transforms that a block works on at a time.
-        buffers, wide: as in `DensePlan`.
+        buffers, wide_copies: as in `DensePlan`.
     """
 
-    kind: ClassVar[str] = "product"
-    first: int
-    second: int
+    kind: ClassVar[str] = "two_factor"
+    n1: int
+    n2: int
     warps: int
-    rows: int
+    m_tiles: int
     groups: int
     buffers: int
-    wide: bool
+    wide_copies: bool
 
     @property
     def length(self) -> int:
         """N."""
-        return self.first * self.second
+        return self.n1 * self.n2
 
     @property
     def threads(self) -> int:
@@ -131,21 +130,22 @@ class ProductPlan:
         return self.groups * self.warps * WARP
 
     def table_bytes(self, precision: Precision) -> int:
-        """Of the folded tables."""
-        return sum(folded_bytes(n, 1, precision) for n in {self.first, self.second})
+        """Bytes of the folded tables."""
+        return sum(folded_bytes(n, 1, precision) for n in {self.n1, self.n2})
 
     def shared_bytes(self, precision: Precision) -> int:
         """Dynamic shared memory of a block."""
         tile = max(
-            _whole(self.first * padded(self.second)), _whole(self.second * padded(self.first))
+            _aligned_bytes(self.n1 * padded(self.n2)),
+            _aligned_bytes(self.n2 * padded(self.n1)),
         )
         own = self.buffers * (tile + 8) + 4 * self.warps
         return self.table_bytes(precision) + self.groups * own
 
     @property
-    def sums(self) -> int:
-        """Registers a thread that hold sums, of the stage that has more."""
-        return 16 * max(folded_tiles(self.first, 1) * self.rows, folded_tiles(self.second, 1))
+    def data_registers(self) -> int:
+        """Accumulators of a thread in registers, of the stage that has more."""
+        return 16 * max(folded_tiles(self.n1, 1) * self.m_tiles, folded_tiles(self.n2, 1))
 
     @property
     def transforms(self) -> int:
@@ -153,34 +153,26 @@ class ProductPlan:
         return self.groups
 
 
-KernelPlan = DensePlan | HankelPlan | ProductPlan | ButterflyPlan | ClusterPlan | WholePlan
-"""Of one kernel."""
-Plan = KernelPlan | PassesPlan
-_CUDA_KINDS: Mapping[str, str] = {"product": "two_factor", "whole": "single_cta"}
-"""Kinds whose header, structure and function in ``cuda/dft`` have another name."""
-_CUDA_MEMBERS: Mapping[str, str] = {
-    "rows": "m_tiles", "resident": "table_in_shared", "wide": "wide_copies", "first": "n1",
-    "second": "n2", "turns": "row_copies", "sharing": "warpgroups", "last": "last_radix",
-    "cluster": "cluster_size", "blocks": "blocks_per_sm",
-}  # fmt: skip
-"""Attributes of plans whose members in the structures of ``cuda/dft`` have another name."""
+KernelPlan = DensePlan | HankelPlan | TwoFactorPlan | ButterflyPlan | ClusterPlan | SingleCtaPlan
+"""Plans of one kernel."""
+Plan = KernelPlan | ThreeKernelPlan
 
 
 def folded_tiles(length: int, warps: int) -> int:
-    """Eights of a table's columns that one of the warps has."""
+    """Column tiles, of 8, of a table that each of ``warps`` has."""
     columns = length // 2
     return -(-columns // (8 * warps))
 
 
-def depth(precision: Precision) -> int:
-    """How many k one instruction contracts."""
+def mma_k(precision: Precision) -> int:
+    """k of one MMA."""
     return 8 if precision.operand.name == "tf32" else 16
 
 
 def folded_bytes(length: int, warps: int, precision: Precision) -> int:
-    """Of a table as `FoldedTable` in ``cuda/dft/plan.cuh`` has it."""
-    slices = -(-(length // 2) // depth(precision))
-    return slices * folded_tiles(length, warps) * warps * precision.terms * WARP * 16
+    """Bytes of a table; ``FoldedTable`` in ``cuda/dft/plan.cuh``."""
+    num_k_tiles = -(-(length // 2) // mma_k(precision))
+    return num_k_tiles * folded_tiles(length, warps) * warps * precision.terms * WARP * 16
 
 
 def kernel_name(plan: KernelPlan, precision: Precision) -> str:
@@ -195,48 +187,43 @@ def kernel_name(plan: KernelPlan, precision: Precision) -> str:
 
 def kernel_names(plan: Plan, precision: Precision) -> tuple[str, ...]:
     """The symbols of all kernels that a plan launches."""
-    if isinstance(plan, PassesPlan):
-        return tuple(passes_kernel_name(plan, which) for which in PASSES)
+    if isinstance(plan, ThreeKernelPlan):
+        return tuple(three_kernel_name(plan, role) for role in KERNELS)
     return (kernel_name(plan, precision),)
 
 
 def dft_source(plan: Plan, precision: Precision) -> str:
-    """The CUDA C++ of one kernel of the family, or of the three of a plan in passes."""
-    if isinstance(plan, PassesPlan):
-        return passes_source(plan, precision)
-    members: dict[str, Any] = {
-        _CUDA_MEMBERS.get(field.name, field.name): getattr(plan, field.name)
-        for field in fields(plan)
-    }
+    """The CUDA C++ of a plan's kernel, or of its three kernels."""
+    if isinstance(plan, ThreeKernelPlan):
+        return three_kernel_source(plan, precision)
+    members: dict[str, Any] = {field.name: getattr(plan, field.name) for field in fields(plan)}
     if isinstance(plan, DensePlan):
         members["max_unrolled_tiles"] = plan.unrolled_tiles
-    kind = _CUDA_KINDS.get(plan.kind, plan.kind)
-    structure = "".join(map(str.capitalize, kind.split("_"))) + "Plan"
     before = ""
     if isinstance(plan, HankelPlan):
         function = wgmma_function(precision.operand.name, plan.columns)
         before = f'#include "device/warpgroup.cuh"\n{function}'
-        members["cached_k_tiles"] = plan.held(precision)
-        members["promotion_k_tile"] = plan.aside(precision)
+        members["cached_k_tiles"] = plan.cached_k_tiles(precision)
+        members["promotion_k_tile"] = plan.promotion_k_tile(precision)
     bounds = f"__launch_bounds__({plan.threads}, 1)"
     if isinstance(plan, ButterflyPlan):
         members["radices"] = (*plan.radices, *(1,) * (STAGES - len(plan.radices)))
-    elif isinstance(plan, WholePlan):
+    elif isinstance(plan, SingleCtaPlan):
         pass
     elif isinstance(plan, ClusterPlan):
-        bounds = f"__launch_bounds__({plan.threads}, {plan.blocks})"
-        bounds += f" __cluster_dims__({plan.cluster}, 1, 1)"
+        bounds = f"__launch_bounds__({plan.threads}, {plan.blocks_per_sm})"
+        bounds += f" __cluster_dims__({plan.cluster_size}, 1, 1)"
     else:
         members = {"precision": _precision(precision), **members}
     return (
-        f'{before}#include "dft/{kind}.cuh"\n'
+        f'{before}#include "dft/{plan.kind}.cuh"\n'
         f"{size_check('DftArguments', ARGUMENTS)}"
-        f"constexpr {structure} kPlan{{{_members(members)}}};\n"
+        f"constexpr {type(plan).__name__} kPlan{{{_members(members)}}};\n"
         f"static_assert(kPlan.shared_bytes() == {plan.shared_bytes(precision)}, "
         '"as the plan counts it");\n'
         f'extern "C" __global__ void {bounds}\n'
         f"{kernel_name(plan, precision)}(const __grid_constant__ DftArguments args) {{\n"
-        f"    dft_{kind}<kPlan>(args);\n"
+        f"    dft_{plan.kind}<kPlan>(args);\n"
         "}\n"
     )
 

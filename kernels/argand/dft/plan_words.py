@@ -10,28 +10,29 @@ from typing import Any
 from argand.dft.butterfly import ButterflyPlan
 from argand.dft.cluster import ClusterPlan
 from argand.dft.hankel import HankelPlan
-from argand.dft.plan import DensePlan, Plan, ProductPlan
-from argand.dft.single_cta import WholePlan
-from argand.dft.three_kernel import PassesPlan
+from argand.dft.plan import DensePlan, Plan, TwoFactorPlan
+from argand.dft.single_cta import SingleCtaPlan
+from argand.dft.three_kernel import ThreeKernelPlan
 
 LIBRARY = "cufft"
-"""In place of a plan."""
+"""The kind of transforms by a library, which have no plan."""
 _KINDS: dict[str, Any] = {
     kind.kind: kind for kind in (
-        DensePlan, HankelPlan, ProductPlan, ButterflyPlan, ClusterPlan, WholePlan, PassesPlan,
+        DensePlan, HankelPlan, TwoFactorPlan, ButterflyPlan, ClusterPlan, SingleCtaPlan,
+        ThreeKernelPlan,
     )
 }  # fmt: skip
 
 
 def plan_members(plan: Plan | None) -> dict[str, Any]:
-    """A plan's kind and members by name; of cuFFT the kind alone."""
+    """A plan's kind and members by name; for cuFFT the kind alone."""
     return {"kind": LIBRARY} if plan is None else {"kind": plan.kind, **asdict(plan)}
 
 
 def plan_of_members(members: Mapping[str, Any]) -> Plan | None:
-    """The plan of `plan_members`.
+    """The plan with the members of `plan_members`; None for cuFFT.
 
-    Raises KeyError for an unknown kind, TypeError for members that are not its own.
+    Raises KeyError for an unknown kind, TypeError for unknown members.
     """
     given = {name: tuple(x) if isinstance(x, list) else x for name, x in members.items()}
     kind = str(given.pop("kind"))
@@ -42,7 +43,7 @@ def plan_of_members(members: Mapping[str, Any]) -> Plan | None:
 
 
 def plan_words(plan: Plan | None) -> str:
-    """A plan on one line, for `plan_in`."""
+    """A plan as JSON on one line; `plan_in` reads it."""
     return json.dumps(plan_members(plan))
 
 

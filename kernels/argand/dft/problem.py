@@ -1,4 +1,4 @@
-"""What a call of `argand.dft` computes, without its data."""
+"""A call of `argand.dft` as one value, without its data."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ NORMS: tuple[Norm, ...] = get_args(Norm)
 
 @dataclass(frozen=True)
 class DftProblem:
-    """What a call computes, without its data: transforms of ``rows`` rows.
+    """Transforms of ``rows`` rows, without their data.
 
     Attributes:
         rows, length: how many transforms, and N.
-        inverse: whether exp(+2 pi i j k / N) is meant.
+        inverse: exp(+2 pi i j k / N) in place of exp(-2 pi i j k / N).
         norm: where 1 / N goes, as in scipy.fft.
-        precision: of the products with the matrices; fp32 and fp64 are a library's.
+        precision: of the products with the matrices; a library computes fp32 and fp64.
     """
 
     rows: int
@@ -33,14 +33,14 @@ class DftProblem:
 
     @property
     def factor(self) -> float:
-        """What the sums are multiplied by."""
+        """Factor of the results, by the norm."""
         if self.norm == "ortho":
             return float(self.length**-0.5)
         return 1 / self.length if (self.norm == "backward") == self.inverse else 1.0
 
     @property
     def method(self) -> Method | None:
-        """Of which stages it consists; None where a library computes it (fp32 and fp64)."""
+        """The method of the length; None where a library computes it (fp32 and fp64)."""
         return None if self.precision.exact_operands else method_for(self.length)
 
 

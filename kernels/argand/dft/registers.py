@@ -1,4 +1,4 @@
-"""Registers that threads of a block can have. Needs no GPU."""
+"""Registers of the threads of a block. Needs no GPU."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ LARGEST_REGISTERS = 255
 
 
 def registers(threads: int) -> int:
-    """A thread of a block of so many can have.
+    """Largest number of registers a thread in blocks of ``threads``.
 
-    Warps are dealt out to four schedulers, each with a quarter of a multiprocessor's.
+    Each of the four schedulers has a quarter of the warps and of the multiprocessor's registers.
     """
     warps = -(-threads // (4 * WARP))
     return min(LARGEST_REGISTERS, _REGISTERS // (4 * WARP * warps) // 8 * 8)

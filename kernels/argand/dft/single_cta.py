@@ -1,4 +1,4 @@
-"""Transforms that a block's threads hold: the plan and its table. Needs no GPU."""
+"""The single-CTA plan: transforms in the registers of a block; its table. Needs no GPU."""
 
 from __future__ import annotations
 
@@ -13,63 +13,63 @@ from argand.precision import Precision
 
 
 @dataclass(frozen=True)
-class WholePlan:
+class SingleCtaPlan:
     """Transforms of N = R^2 Q in fp32, powers of two (``cuda/dft/single_cta.cuh``).
 
     Attributes:
-        radix: R, of the first two stages: numbers that a thread holds.
-        last: Q, of the last one.
+        radix: R, of the first two stages; a thread holds as many numbers.
+        last_radix: Q, of the last stage.
     """
 
-    kind: ClassVar[str] = "whole"
-    wide: ClassVar[bool] = True
+    kind: ClassVar[str] = "single_cta"
+    wide_copies: ClassVar[bool] = True
     groups: ClassVar[int] = 1
     transforms: ClassVar[int] = 1
     radix: int
-    last: int
+    last_radix: int
 
     @property
     def length(self) -> int:
         """N."""
-        return self.radix**2 * self.last
+        return self.radix**2 * self.last_radix
 
     @property
     def stages(self) -> str:
-        """In words."""
-        return f"{self.radix} x {self.radix} x {self.last}"
+        """The stages as text."""
+        return f"{self.radix} x {self.radix} x {self.last_radix}"
 
     @property
     def threads(self) -> int:
-        """Of a block."""
-        return self.radix * self.last
+        """Threads of a block."""
+        return self.radix * self.last_radix
 
     @property
     def warps(self) -> int:
-        """Of a transform."""
+        """Warps of a transform."""
         return self.threads // 32
 
     def shared_bytes(self, precision: Precision) -> int:
-        """Dynamic shared memory of a block; all precisions' are fp32."""
+        """Dynamic shared memory of a block, in fp32 at every precision."""
         exchanged = max(self.radix * (self.threads + 16), self.threads * (self.radix + 2))
         return 8 * self.length + 4 * exchanged + 16
 
     @property
-    def sums(self) -> int:
-        """Registers a thread that hold numbers."""
+    def data_registers(self) -> int:
+        """Registers of a thread that hold its numbers."""
         return 2 * self.radix
 
     @property
-    def besides(self) -> int:
-        """Registers beside these, with which no kernel spills: half as many powers of a twiddle."""
+    def other_registers(self) -> int:
+        """Registers beside these, so that no kernel spills; many hold powers of a twiddle."""
         return self.radix + 32
 
 
 @lru_cache(maxsize=16)
-def whole_table(plan: WholePlan) -> Array:
+def single_cta_table(plan: SingleCtaPlan) -> Array:
     """W_N^(t 2^i) for all threads t, then W_(R Q)^(n 2^i) for n below Q, complex64; i up to R."""
     powers = 2 ** np.arange((plan.radix - 1).bit_length())
     found = (
         roots(np.outer(powers, np.arange(plan.threads)), plan.length),
-        roots(np.outer(powers, np.arange(plan.last)), plan.threads),
+        roots(np.outer(powers, np.arange(plan.last_radix)), plan.threads),
     )
     return np.concatenate([part.ravel() for part in found]).astype(np.complex64)

@@ -17,7 +17,7 @@ Array = npt.NDArray[Any]
 def roots(numbers: Array, length: int, *, inverse: bool = False) -> Array:
     """exp(-+2 pi i n / length) for integers n, complex128.
 
-    Whole turns are taken off as integers, and the quarters of a turn are exact.
+    Angles are reduced as integers, and multiples of a quarter turn are exact.
     """
     turns = np.asarray(numbers, np.int64) % length
     angle = (2 * np.pi / length) * turns
@@ -64,13 +64,13 @@ class Convolution:
     """A transform of length N as a cyclic convolution of length M; see `argand.dft.method`.
 
     Attributes:
-        takes: (N - rest,) which of x goes where: element j of the convolution is x[takes[j]].
-        before: (N,) what it is multiplied by first; None where by nothing.
+        takes: (N - rest,) indices: element j of the convolution is x[takes[j]].
+        before: (N,) factors of x; None for no factors.
         spectrum: (M,) the transform of the other sequence over M, complex128, times 2^exponent,
             its largest modulus in (1/2, 1].
-        exponent: see there.
-        gives: (N - rest,) which of the convolution is element rest + k of the result.
-        after: (N,) what the result is multiplied by; None where by nothing.
+        exponent: of the spectrum's scale.
+        gives: (N - rest,) indices: element rest + k of the result is that of the convolution.
+        after: (N,) factors of the result; None for no factors.
         rest: 1 where element 0 of x is added to every element and the result's own element 0 is
             the sum of x (Rader), else 0.
     """
@@ -86,7 +86,7 @@ class Convolution:
 
 @lru_cache(maxsize=16)
 def convolutions(method: Method, *, inverse: bool = False) -> tuple[Convolution, ...]:
-    """The constants of a method of the kind rader or bluestein, whose results are added up."""
+    """The convolutions of a rader or bluestein method; their results are added."""
     if method.kind == "rader":
         return (_rader(method.length, inverse),)
     size = method.parts[0].length
@@ -136,7 +136,7 @@ def _half_of_bluestein(length: int, convolved: int, inverse: bool, half: int) ->
 
 
 def _scaled(spectrum: Array) -> tuple[Array, int]:
-    """The spectrum over its length, times the power of two that brings its largest to (1/2, 1]."""
+    """The spectrum over its length, scaled so that its largest modulus is in (1/2, 1]."""
     spectrum = spectrum / len(spectrum)
     exponent = -int(np.ceil(np.log2(np.abs(spectrum).max())))
     return np.ldexp(spectrum.view(np.float64), exponent).view(np.complex128), exponent

@@ -1,4 +1,4 @@
-"""Convolutions with a chirp too long for a block, in three kernels: plan, tables. Needs no GPU."""
+"""The three-kernel plan: Bluestein convolutions too long for a block; tables. Needs no GPU."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from argand.dft.tables import Array, convolutions, roots
 from argand.precision import Precision
 from argand.runtime.arguments import Fields, size_check
 
-PASSES = ("there", "lines", "back")
-"""The kernels of a plan, in order."""
-_CUDA_PASSES = {"there": "forward_columns", "lines": "convolve_lines", "back": "inverse_columns"}
-"""What follows ``dft_three_kernel_`` in the names of their functions in ``cuda/dft``."""
+KERNELS = ("forward_columns", "convolve_lines", "inverse_columns")
+"""The kernels of a plan, in order; their functions in ``cuda/dft`` are dft_three_kernel_NAME."""
 ARGUMENTS: Fields = (
     ("const void*", "x"), ("void*", "out"), ("void*", "workspace"), ("const void*", "twiddles"),
     ("const void*", "spectrum"), ("const void*", "chirp"), ("int64", "rows"),
@@ -25,17 +23,17 @@ ARGUMENTS: Fields = (
 )  # fmt: skip
 """Members of ``ThreeKernelArguments`` in ``cuda/dft/three_kernel.cuh``."""
 LARGEST_LINE = 1 << 14
-"""Numbers of a line, which a block holds."""
+"""Largest length of a line, which a block holds."""
 _SHARED = 228 * 1024
 _MOST_BLOCKS = 8
 
 
 @dataclass(frozen=True)
-class PassesPlan:
+class ThreeKernelPlan:
     """Transforms by Bluestein through global memory, in fp32 (``cuda/dft/three_kernel.cuh``).
 
-    The convolution of length M = M1 M2 lies in M1 lines of M2 numbers, and its columns and its
-    lines are transformed by kernels of their own, which read and write M numbers each.
+    The convolution has length M = M1 M2, as M1 lines of M2 numbers. One kernel transforms columns,
+    one convolves lines, one transforms columns back; each reads and writes M numbers.
 
     Attributes:
         length: N.
@@ -47,8 +45,8 @@ class PassesPlan:
         groups: lines that a block works on at a time.
     """
 
-    kind: ClassVar[str] = "passes"
-    wide: ClassVar[bool] = False
+    kind: ClassVar[str] = "three_kernel"
+    wide_copies: ClassVar[bool] = False
     transforms: ClassVar[int] = 1
     length: int
     columns: tuple[int, int]
@@ -60,7 +58,7 @@ class PassesPlan:
 
     @property
     def line(self) -> ButterflyPlan:
-        """How lines are convolved."""
+        """The plan by which a block convolves lines."""
         return ButterflyPlan(prod(self.radices), False, self.radices, self.warps, self.groups)
 
     @property
@@ -70,71 +68,73 @@ class PassesPlan:
 
     @property
     def size(self) -> int:
-        """M, of the convolution."""
+        """M, the length of the convolution."""
         return self.lines * self.line.size
 
     @property
     def threads(self) -> int:
-        """Of the largest block."""
+        """Threads of the largest block."""
         return max(32 * self.tile_warps, self.line.threads)
 
-    def pass_threads(self, which: str) -> int:
-        """Of a block of one of `PASSES`."""
-        return self.line.threads if which == "lines" else 32 * self.tile_warps
+    def kernel_threads(self, role: str) -> int:
+        """Threads of a block of one of `KERNELS`."""
+        return self.line.threads if role == "convolve_lines" else 32 * self.tile_warps
 
-    def pass_bytes(self, which: str, precision: Precision) -> int:
-        """Dynamic shared memory of a block of one of `PASSES`."""
+    def kernel_shared_bytes(self, role: str, precision: Precision) -> int:
+        """Dynamic shared memory of a block of one of `KERNELS`."""
         return (
-            self.line.shared_bytes(precision) if which == "lines" else 8 * self.lines * self.width
+            self.line.shared_bytes(precision)
+            if role == "convolve_lines"
+            else 8 * self.lines * self.width
         )
 
-    def pass_blocks(self, which: str, rows: int) -> int:
-        """The grid of one of `PASSES` for so many transforms."""
-        if which == "lines":
+    def grid_blocks(self, role: str, rows: int) -> int:
+        """Grid size of one of `KERNELS` for ``rows`` transforms."""
+        if role == "convolve_lines":
             return -(-rows * self.lines // self.groups)
         return rows * (self.line.size // self.width)
 
     def shared_bytes(self, precision: Precision) -> int:
-        """Dynamic shared memory of the block that takes most; all precisions' are fp32."""
-        return max(self.pass_bytes(which, precision) for which in PASSES)
+        """Largest dynamic shared memory of a block, in fp32 at every precision."""
+        return max(self.kernel_shared_bytes(role, precision) for role in KERNELS)
 
     @property
-    def sums(self) -> int:
-        """Registers a thread that hold a butterfly."""
+    def data_registers(self) -> int:
+        """Registers of a thread that hold a butterfly."""
         return 2 * max(*self.columns, *self.radices)
 
     @property
-    def besides(self) -> int:
-        """Registers beside these, with which no kernel spills (the tests compile some)."""
-        return max(self.pass_registers(which) for which in PASSES) - self.sums
+    def other_registers(self) -> int:
+        """Registers beside these, so that no kernel spills (the tests compile some)."""
+        return max(self.kernel_registers(role) for role in KERNELS) - self.data_registers
 
-    def pass_registers(self, which: str) -> int:
-        """A thread of one of `PASSES` needs, with which it does not spill."""
-        if which == "lines":
+    def kernel_registers(self, role: str) -> int:
+        """Registers of a thread of one of `KERNELS`, so that it does not spill."""
+        if role == "convolve_lines":
             largest = max(self.radices)
             return 2 * largest + (64 if largest <= 16 else 80 if largest == 32 else 96)
         return 2 * max(self.columns) + 48
 
     @property
     def stages(self) -> str:
-        """In words."""
-        return f"bluestein({' x '.join(map(str, (*self.columns, *self.radices)))}) in three passes"
+        """The stages as text."""
+        return f"bluestein({' x '.join(map(str, (*self.columns, *self.radices)))}) in three kernels"
 
     @property
     def method(self) -> Method:
-        """What it computes, of a convolution without stages of its own."""
+        """The method that it computes, with the convolution as one stage."""
         return bluestein(self.length, dense(self.size))
 
 
-def passes_kernel_name(plan: PassesPlan, which: str) -> str:
-    """The symbol of one of `PASSES`."""
+def three_kernel_name(plan: ThreeKernelPlan, role: str) -> str:
+    """The symbol of one of `KERNELS`."""
     values = [getattr(plan, field.name) for field in fields(plan)]
     numbers = "_".join("x".join(map(str, v)) if isinstance(v, tuple) else str(v) for v in values)
-    return f"dft_passes_{which}_{numbers}"
+    return f"dft_three_kernel_{role}_{numbers}"
 
 
-def passes_source(plan: PassesPlan, precision: Precision) -> str:
-    """The CUDA C++ of the three kernels; all precisions' are the same."""
+def three_kernel_source(plan: ThreeKernelPlan, precision: Precision) -> str:
+    """The CUDA C++ of the three kernels, the same at every precision."""
     padded = (*plan.radices, *(1,) * (STAGES - len(plan.radices)))
     members = (
         f".length = {plan.length}, .column_radices = {{{plan.columns[0]}, {plan.columns[1]}}}, "
@@ -143,39 +143,41 @@ def passes_source(plan: PassesPlan, precision: Precision) -> str:
         f".line_groups = {plan.groups}"
     )
     kernels = "".join(
-        f'extern "C" __global__ void __launch_bounds__({plan.pass_threads(which)}, '
-        f"{_blocks(plan, which, precision)})\n"
-        f"{passes_kernel_name(plan, which)}(const __grid_constant__ ThreeKernelArguments args) {{\n"
-        f"    dft_three_kernel_{_CUDA_PASSES[which]}<kPlan>(args);\n"
+        f'extern "C" __global__ void __launch_bounds__({plan.kernel_threads(role)}, '
+        f"{_blocks(plan, role, precision)})\n"
+        f"{three_kernel_name(plan, role)}(const __grid_constant__ ThreeKernelArguments args) {{\n"
+        f"    dft_three_kernel_{role}<kPlan>(args);\n"
         "}\n"
-        for which in PASSES
+        for role in KERNELS
     )
     return (
         '#include "dft/three_kernel.cuh"\n'
         f"{size_check('ThreeKernelArguments', ARGUMENTS)}"
         f"constexpr ThreeKernelPlan kPlan{{{members}}};\n"
-        f"static_assert(kPlan.tile_bytes() == {plan.pass_bytes('there', precision)}, "
+        "static_assert(kPlan.tile_bytes() == "
+        f"{plan.kernel_shared_bytes('forward_columns', precision)}, "
         '"as the plan counts it");\n'
-        f"static_assert(kPlan.line_plan().shared_bytes() == {plan.pass_bytes('lines', precision)}, "
+        "static_assert(kPlan.line_plan().shared_bytes() == "
+        f"{plan.kernel_shared_bytes('convolve_lines', precision)}, "
         '"as the plan counts it");\n'
         f"{kernels}"
     )
 
 
-def _blocks(plan: PassesPlan, which: str, precision: Precision) -> int:
-    """Of a multiprocessor, for which there are registers and memory."""
-    threads = plan.pass_threads(which)
-    by_memory = _SHARED // (plan.pass_bytes(which, precision) + 1024)
-    by_registers = 65_536 // (threads * plan.pass_registers(which))
+def _blocks(plan: ThreeKernelPlan, role: str, precision: Precision) -> int:
+    """Blocks a multiprocessor that registers and shared memory allow."""
+    threads = plan.kernel_threads(role)
+    by_memory = _SHARED // (plan.kernel_shared_bytes(role, precision) + 1024)
+    by_registers = 65_536 // (threads * plan.kernel_registers(role))
     return max(1, min(_MOST_BLOCKS, by_memory, by_registers))
 
 
-def passes_tables(plan: PassesPlan, *, inverse: bool) -> dict[str, Array]:
+def three_kernel_tables(plan: ThreeKernelPlan, *, inverse: bool) -> dict[str, Array]:
     """Members of ``ThreeKernelArguments`` by name, complex64.
 
-    Twiddles: W_M1^(b k_A), (A, B); W_M^(n2 k_A), (A, M2); W_M^(n2 A k_B), (B, M2); a line's. The
-    spectrum of each line lies as `butterfly_tables` has one. Its scale is not changed: what passes
-    grows no more than a transform of length M does.
+    Twiddles: W_M1^(b k_A), (A, B); W_M^(n2 k_A), (A, M2); W_M^(n2 A k_B), (B, M2); those of a line.
+    The spectrum of each line has the order of `butterfly_tables`. It has no scale: intermediate
+    results grow no more than a transform of length M does.
     """
     (made,) = convolutions(plan.method, inverse=inverse)
     assert made.before is not None

@@ -1,4 +1,4 @@
-"""Measuring which plan of a transform is the fastest on the GPU at hand, and keeping it."""
+"""Tuning of transforms: time the candidate plans on the current GPU and keep the fastest."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ from argand.runtime.compiler import compile_all
 from argand.runtime.measure import print_table, ranked, require_gpu, two_sizes
 from argand.runtime.timing import queued_seconds
 
-# `argand.dft.tuned` is imported where it is used: it is run as a command.
-
 Measured = list[tuple[Plan | None, float]]
-"""Plans, None of cuFFT, with their microseconds, the fastest first."""
+"""Plans, None for cuFFT, with their times in microseconds, the fastest first."""
 MOST = 4
-"""Plans of a kind that are measured."""
+"""Plans of a kind that are measured, by default."""
 
 
 def tune_dft(
@@ -40,7 +38,7 @@ def tune_dft(
 
     Returns:
         Each plan and the median of its time in microseconds, the fastest first. Plans that are
-        three times slower in the first call have been called once only.
+        three times slower in the first call are called once only.
 
     Raises:
         ValueError: no rows, a length out of range, a precision without a choice.
@@ -63,7 +61,7 @@ def tune_dft(
     device = gpu(cupy.cuda.Device().id)
     arch = device.require_arch()
     wide = wide_fits(method_for(length).kind, length, length)
-    plans = ways(length, row, arch, most)
+    plans = candidate_plans(length, row, arch, most)
     compile_all((dft_source(plan, row), arch.target) for plan in plans if plan is not None)
     rng = cupy.random.default_rng(0)
     x = rng.standard_normal((rows, 2 * length), dtype=cupy.float32).view(cupy.complex64)
@@ -78,13 +76,15 @@ def tune_dft(
             return [1e6 * seconds for seconds in queued_seconds([call], count)]
 
     found = ranked(plans, times)
-    best = dft_tuning.DftWay.of(found[0][0])
+    best = dft_tuning.TunedDft.of(found[0][0])
     dft_tuning.TABLE.keep(device.index, {dft_tuning.key(rows, length, row, wide=wide): best})
     return found
 
 
-def ways(length: int, precision: Precision, arch: Arch, most: int = MOST) -> list[Plan | None]:
-    """What is measured: cuFFT, and the best plans of each kind for contiguous rows."""
+def candidate_plans(
+    length: int, precision: Precision, arch: Arch, most: int = MOST
+) -> list[Plan | None]:
+    """Candidate plans: None for cuFFT, and the best of each kind for contiguous rows."""
     if length == 1:
         return [None]
     method = method_for(length)
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure the transforms named on the command line; their table goes to standard output."""
     parser = argparse.ArgumentParser(
         prog="python -m argand tune dft",
-        description="Measure the fastest plan of transforms on this GPU, and keep it.",
+        description="Time the candidate plans of transforms on this GPU, and keep the fastest.",
     )
     parser.add_argument("shapes", nargs="+", metavar="ROWSxLENGTH", type=two_sizes("ROWSxLENGTH"))
     tensor = [name for name, row in PRECISIONS.items() if not row.exact_operands]

@@ -1,7 +1,7 @@
-"""The table of measured choices of transforms: which plan, or cuFFT, was the fastest on a device.
+"""The table of tuned plans of transforms: the fastest plan, or cuFFT, measured on a device.
 
-`argand.tune_dft` fills it, or ``python -m argand tune dft 4096x1018``. What is not in it takes
-the choice of `dft.heuristics`, whose thresholds between ours and cuFFT were measured on an H200.
+`argand.tune_dft` or ``python -m argand tune dft 4096x1018`` fills it. Transforms without an entry
+take the choice of `dft.heuristics`, whose thresholds to cuFFT were measured on an H200.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from argand.precision import PRECISIONS, Precision
 from argand.runtime.choice_table import ChoiceTable, step
 
 _FILLED = 1 << 24
-"""From so many numbers on how many transforms there are changes nothing: they fill any card."""
+"""From so many numbers on the number of transforms makes no difference: they fill any GPU."""
 
 
 @dataclass(frozen=True)
-class DftWay:
-    """A plan of transforms in words (`dft.plan_words`), or cuFFT."""
+class TunedDft:
+    """A tuned plan, or cuFFT, as the text of `dft.plan_words`."""
 
     words: str
 
@@ -36,19 +36,19 @@ class DftWay:
         return plan_in(self.words)
 
     @staticmethod
-    def of(plan: Plan | None) -> DftWay:
-        """The way of a plan, or of None."""
-        return DftWay(plan_words(plan))
+    def of(plan: Plan | None) -> TunedDft:
+        """The entry of a plan, or of None for cuFFT."""
+        return TunedDft(plan_words(plan))
 
 
 def key(rows: int, length: int, precision: Precision, *, wide: bool) -> str:
-    """The entry that transforms belong to; ``wide`` as of `dft.heuristics.choose`."""
+    """The name of the entry of transforms; ``wide`` as of `dft.heuristics.choose`."""
     many = min(rows, max(1, _FILLED // length))
     return json.dumps([precision.name, length, step(many), int(wide)])
 
 
 def chosen(problem: DftProblem, device: Device, *, wide: bool | None = None) -> Choice:
-    """How transforms run on a GPU: as was measured there, else as `dft.heuristics.choose` has it.
+    """The choice for transforms on a GPU: the tuned plan, else that of `dft.heuristics.choose`.
 
     ``wide`` as of `choose`; None is that of contiguous rows.
     """
@@ -65,20 +65,20 @@ def chosen(problem: DftProblem, device: Device, *, wide: bool | None = None) -> 
 
 @lru_cache(maxsize=1024)
 def _found(name: str, device: int, generation: int) -> Choice | None:
-    way = TABLE.find(name, device)
-    return None if way is None else Choice(way.plan, "the fastest that was measured on this device")
+    tuned = TABLE.find(name, device)
+    return None if tuned is None else Choice(tuned.plan, "the fastest plan measured on this device")
 
 
-def _entry(name: str, row: dict[str, Any], arch: Arch) -> DftWay:
-    """An entry's choice. Raises ValueError where it cannot solve what the entry is for."""
-    way = DftWay(**row)
+def _entry(name: str, row: dict[str, Any], arch: Arch) -> TunedDft:
+    """The tuned plan of an entry. Raises ValueError where it does not fit the entry."""
+    tuned = TunedDft(**row)
     precision, length, _, wide = json.loads(name)
-    plan = way.plan
+    plan = tuned.plan
     if plan is not None:
         check_dft_plan(plan, PRECISIONS[precision], arch)
-        if plan.length != length or (plan.wide and not wide):
-            raise ValueError(f"{way.words} is no way to solve {name}")
-    return way
+        if plan.length != length or (plan.wide_copies and not wide):
+            raise ValueError(f"{tuned.words} does not compute {name}")
+    return tuned
 
 
 TABLE = ChoiceTable(

@@ -31,14 +31,14 @@ def apply_gate(
         state: (2^n,), contiguous, complex64 or complex128 (fp64). NumPy arrays are computed on the
             CPU, CuPy arrays on their GPU.
         matrix: (2^k, 2^k); bit j of a row or column number is targets[j]. It need not be unitary.
-            On a GPU calls with the same content repeat what the first one prepared; a CuPy array is
-            fetched, which waits for the GPU.
+            On a GPU the call cache serves calls with the same content; a CuPy array is copied to
+            the host, which waits for the GPU.
         targets: k different qubits in any order. Up to 7 have kernels of their own; wider gates are
             products of `argand.gemm` and take memory for two more states.
         controls: further qubits: where one of them is 0, amplitudes are not touched.
         precision: of the products, by default 3xfp16 for complex64 and fp64 for complex128. Up to
-            three qubits complex64 gates are summed in fp32 whatever it is: that costs no time.
-            Matrices with one entry a row and column (phases, swaps, CNOT) cost no products at all.
+            three qubits complex64 gates are computed in fp32 at every precision, in the same time.
+            Matrices with one entry a row and column (phases, swaps, CNOT) take no products.
 
     Returns:
         The state.
@@ -68,7 +68,7 @@ def apply_gate(
 
 
 def apply_form(state: Any, form: GateForm, precision: Precision) -> None:
-    """Apply a gate whose form is at hand to a state that was checked."""
+    """Apply a gate, given as its form, to a state that was checked."""
     if form.is_identity:
         return
     if is_cuda_array(state):
@@ -78,9 +78,9 @@ def apply_form(state: Any, form: GateForm, precision: Precision) -> None:
 
 
 def prepared_gate(state: Any, form: GateForm, precision: Precision) -> Callable[[Any], None]:
-    """A call that applies a gate to any state like this one, with all made ready that can be.
+    """A call that applies a gate to any state of this size and type.
 
-    On a GPU its matrix is there already, and the call is the launch alone.
+    On a GPU the matrix is copied beforehand, and the call only launches.
     """
     if is_cuda_array(state):
         prepared: Callable[[Any], None] = _cuda().prepared_gate(state, form, precision)
@@ -90,7 +90,7 @@ def prepared_gate(state: Any, form: GateForm, precision: Precision) -> Callable[
 
 @cache
 def _cuda() -> ModuleType:
-    """Imported once: the statement itself takes a good part of a microsecond."""
+    """`argand.gates.gpu`, imported once: an import statement takes most of a microsecond."""
     from argand.gates import gpu
 
     return gpu
@@ -110,7 +110,7 @@ def state_precision(state: Any, precision: str | Precision | None) -> Precision:
 
 
 def qubits_of(state: Any) -> int:
-    """How many qubits a state has. Raises ValueError where it is no contiguous vector of 2^n."""
+    """The number of qubits of a state. Raises ValueError for no contiguous vector of 2^n."""
     if state.ndim != 1 or not state.flags.c_contiguous:
         raise ValueError(
             "state must be a contiguous vector, "

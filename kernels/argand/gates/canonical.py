@@ -1,4 +1,4 @@
-"""What a gate is: its matrix and qubits, checked, and brought to the form that costs least.
+"""Gates in canonical form: matrix and qubits, checked, and brought to the cheapest form.
 
 Qubits are little-endian as in Qiskit: amplitude number b has qubit j in state (b >> j) & 1, and bit
 j of a row or column number of a gate's matrix is its targets[j].
@@ -18,11 +18,11 @@ Array = npt.NDArray[Any]
 
 _KEPT = 1024
 _KEPT_WIDTH = 4
-"""Wider matrices cost more to keep than to look at again."""
+"""Up to so many qubits forms are kept: wider matrices are as fast to analyse again."""
 
 
 class GatePlace(NamedTuple):
-    """What gates have in common that the same launch serves; attributes as of `GateForm`."""
+    """A gate without its matrix: gates of one place share a launch; attributes as of `GateForm`."""
 
     targets: tuple[int, ...]
     controls: tuple[int, ...]
@@ -36,7 +36,7 @@ class GatePlace(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GateForm:
-    """A gate as it is applied.
+    """A gate in its cheapest form.
 
     Attributes:
         targets: ascending; bit j of a row or column number of the matrix is targets[j].
@@ -67,12 +67,12 @@ class GateForm:
 
     @property
     def columns_of_rows(self) -> Array:
-        """Of a monomial matrix the column of each row's entry."""
+        """The column of each row's entry, of a monomial matrix."""
         return np.asarray(np.argmax(self.matrix != 0, axis=1))
 
     @property
     def factors(self) -> Array:
-        """Of a monomial matrix each row's entry."""
+        """Each row's entry, of a monomial matrix."""
         return np.asarray(self.matrix[np.arange(len(self.matrix)), self.columns_of_rows])
 
 
@@ -112,8 +112,8 @@ def gate_form(
 ) -> GateForm:
     """A gate on a state of so many qubits in its cheapest form.
 
-    Targets are sorted. One that the matrix leaves alone and acts upon only where it is 1 becomes a
-    control, one that it has no part in at all is left out: a CNOT is a NOT under a control.
+    Targets are sorted. A target that acts as a control becomes one, and a target on which the
+    matrix is the identity is dropped: a CNOT is a NOT under a control.
 
     Raises ValueError as `check_qubits` and `check_matrix` do.
     """
@@ -132,7 +132,7 @@ def _form(data: bytes, targets: tuple[int, ...], controls: tuple[int, ...]) -> G
     order = 2 ** len(targets)
     matrix = permuted(np.frombuffer(data, np.complex128).reshape(order, order), np.argsort(targets))
     kept, fixed = sorted(targets), sorted(controls)
-    # From the highest bit down, so that the bits still to be looked at stay where they are.
+    # From the highest bit down, so that the remaining bits keep their positions.
     for bit in reversed(range(len(kept))):
         if len(kept) == 1:
             break

@@ -1,4 +1,4 @@
-"""Circuits on a state vector: gates fused to few passes, by predicted time, and what came of it."""
+"""Circuits on a state vector: gates fused to few passes by predicted time, and their record."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ from argand.precision import Precision, get_precision
 _CHUNK = 1 << 22
 """Amplitudes summed at a time, in fp64: little memory beside the state."""
 _MOST_KEPT = 16
-"""Beginnings of a circuit that go on beside each other while it is fused; with 64 of them it takes
-hardly fewer passes."""
+"""Beams of the search that fuses a circuit; 64 of them hardly find fewer passes."""
 _KEPT_GATES = 16_000
-"""Gates of a circuit times beginnings: for each the search takes a millisecond or less."""
+"""Largest product of gates and beams: the search takes up to a millisecond each."""
 
 
 @dataclass(frozen=True)
@@ -144,21 +143,21 @@ def plan_circuit(
         width, passes = cheapest_passes(qubits, found, cost)
     else:
         passes = fuse(qubits, found, width, cost)
-    ways = [passes]
+    candidates = [passes]
     kept = min(_MOST_KEPT, _KEPT_GATES // max(1, len(found)))
     if kept > 1:
-        ways.append(fuse(qubits, found, width, cost, kept=kept))
+        candidates.append(fuse(qubits, found, width, cost, kept=kept))
     plans = []
-    for way in ways:
+    for candidate in candidates:
         forms = []
-        for one in way:
+        for one in candidate:
             gate = fused_gate([found[number] for number in one.gates], one.qubits)
             forms.append(gate_form(qubits, gate.matrix, gate.targets, gate.controls))
         seconds = tuple(known.of_form(qubits, form, item) for form in forms)
         plans.append(
-            CircuitPlan(qubits, row, width, tuple(way), tuple(forms), seconds, known.measured)
+            CircuitPlan(qubits, row, width, tuple(candidate), tuple(forms), seconds, known.measured)
         )
-    # Fusing knows each pass's qubits alone: which of its passes need no products shows now.
+    # The search knows only the qubits of a pass. The forms show which passes need no products.
     return min(plans, key=lambda plan: plan.predicted_seconds)
 
 

@@ -1,7 +1,7 @@
-"""What a pass of a gate over a state takes on a device: measured there, or a table's.
+"""Costs of a gate's pass over a state on a device: measured there, or those of a table.
 
-`argand.gates.measure` measures. What it found is kept (`argand.runtime.choice_table`) by precision
-and by the qubits of the state, because one that the second-level cache holds has other costs.
+`argand.gates.measure` measures them. They are kept (`argand.runtime.choice_table`) by precision and
+by the qubits of the state, because states that fit in L2 have other costs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from argand.precision import Precision
 from argand.runtime.choice_table import ChoiceTable
 
 Widths = tuple[tuple[float, float], ...]
-"""For each width from 1 the cost without qubit 0 and with it, in copies of the state."""
+"""For each width from 1 the cost without and with qubit 0, in copies of the state."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class GateCosts:
     Attributes:
         bytes_per_second: of a copy of the state, read and written (`copy_rate`).
         widths: of passes, in such copies.
-        call_seconds: that a pass takes however small the state is.
+        call_seconds: of a pass over the smallest state.
         measured: on this device; else the table's.
     """
 
@@ -38,7 +38,7 @@ class GateCosts:
     measured: bool
 
     def seconds(self, qubits: int, targets: Sequence[int], item: int) -> float:
-        """Of a pass for a gate on these targets over 2^qubits amplitudes of so many bytes."""
+        """Seconds of a pass for a gate on these targets; an amplitude has ``item`` bytes."""
         width = min(len(targets), len(self.widths))
         copies = self.widths[width - 1][0 in targets]
         # Wider than the table: products of `gemm` between transpositions.
@@ -46,10 +46,10 @@ class GateCosts:
         return self.call_seconds + copies * 2 * item * 2.0**qubits / self.bytes_per_second
 
     def of_form(self, qubits: int, form: GateForm, item: int) -> float:
-        """Seconds of a pass for a gate at hand: it may have controls, or need no products."""
+        """Seconds of a pass for a gate with its controls, or without products."""
         if form.is_identity:
             return 0.0
-        # What is not touched is not read either, but for amplitudes within a sector of 32 bytes.
+        # Amplitudes that a control excludes are not read, unless they share a sector of 32 bytes.
         apart = sum(1 for control in form.controls if item << control >= _SECTOR)
         first = form.targets[:1] if form.monomial else form.targets
         return self.seconds(qubits - apart, first, item)
@@ -91,12 +91,12 @@ _DEFAULT: Mapping[str, Widths] = MappingProxyType(
 _CPU: Widths = tuple(
     (3 + 0.6 * 2.0**width, 3 + 0.6 * 2.0**width) for width in range(1, MOST_WIDTH + 1)
 )
-"""Two transposing copies and a product of BLAS; of one copy's time on two cores."""
+"""Two transposing copies and a BLAS product, in copies on two cores."""
 _CPU_BYTES_PER_SECOND = 1e10
 _SECTOR = 32
-"""Bytes that are read from memory at once, at least."""
+"""Bytes of the smallest access to memory."""
 _GPU_COPY_FRACTION = 0.87
-"""Of the memory's own rate: what copies reach on an H200."""
+"""Fraction of the memory's peak rate that copies reach on an H200."""
 _CALL_SECONDS = 5e-6
 
 
@@ -109,7 +109,7 @@ def gate_costs(precision: Precision, device: Device, qubits: int) -> GateCosts:
 
 
 def table_costs(precision: Precision, device: Device) -> GateCosts:
-    """Costs where nothing was measured: those of an H200, counted in this device's copies."""
+    """Costs without a measurement: those of an H200, in copies of this device."""
     if device.backend == "cpu":
         return GateCosts(copy_rate(device), _CPU, 1e-4, measured=False)
     return GateCosts(copy_rate(device), _DEFAULT[precision.name], _CALL_SECONDS, measured=False)

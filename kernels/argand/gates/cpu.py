@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from argand.gates.canonical import GateForm
-from argand.gates.plan import CORES_WIDTH
+from argand.gates.plan import CUDA_CORE_WIDTH
 from argand.gemm.api import gemm
 from argand.precision import PRECISIONS, Precision
 
 
 def product_precision(precision: Precision, width: int) -> Precision:
-    """What a gate's products are taken in: fp32 for the narrow ones of complex64, as on a GPU."""
-    narrow = precision.output == "complex64" and width <= CORES_WIDTH
+    """The precision of a gate's products: fp32 for narrow gates on complex64, as on a GPU."""
+    narrow = precision.output == "complex64" and width <= CUDA_CORE_WIDTH
     return PRECISIONS["fp32"] if narrow else precision
 
 
@@ -49,9 +49,9 @@ def _on_device(x: Any) -> Any:
 
 
 def gate_view(state: Any, form: GateForm) -> Any:
-    """The amplitudes that a gate acts upon: an axis a target, the highest first, then the others.
+    """A view of the amplitudes of a gate: one axis a target, the highest first, then the others.
 
-    A view. Neighbouring qubits without a part in the gate are one axis: there are few axes.
+    Adjacent qubits that are neither targets nor controls share an axis, so there are few axes.
     """
     qubits = int(state.size).bit_length() - 1
     special = set(form.targets) | set(form.controls)

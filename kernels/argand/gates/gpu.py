@@ -1,7 +1,7 @@
-"""Gates on a GPU: launches the kernels of ``cuda/gates``.
+"""Gates on a GPU: launches of the kernels of ``cuda/gates``, and the call cache.
 
-What depends on a gate's place alone (its layout, its kernel, its grid) is made once and kept. The
-call cache keeps what depends on its matrix too, which is then on the GPU, by the matrix's content.
+Layout, kernel and grid depend on a gate's place alone; launches are kept by place. The call cache
+keeps calls by the content of their matrix, with the matrix on the GPU.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from argand.gates.plan import (
     kernel_name,
     plan_gate,
 )
-from argand.gates.truncation import grown
+from argand.gates.truncation import compensated
 from argand.precision import Precision
 from argand.rounding import LARGEST_SHIFT, scale_exponents
 from argand.runtime import compiler as nvrtc
@@ -39,14 +39,14 @@ from argand.runtime.layout import place
 _DTYPE = arguments_dtype(ARGUMENTS)
 _current_device = cupy.cuda.runtime.getDevice
 _MEMBERS = {name: Address(i) for i, name in enumerate(("state", "matrix", "matrix_exponent"))}
-"""Which number of a launch each member is."""
+"""Members of ``GateArguments`` that differ from call to call."""
 _WORD_MASK = 2**64 - 1
 _COPIED_BYTES = 1 << 16
-"""Of a matrix, up to which comparing a copy of it is faster than comparing it by elements."""
+"""Up to this size of a matrix, comparing a copy of its bytes is faster than its elements."""
 
 
 def _matrix_form(x: Any) -> Form:
-    """A matrix on the host by its last row; `_same` compares all of it."""
+    """The key of a host matrix: type, shape and last row; `_same` compares all of it."""
     if type(x) is not np.ndarray or not x.size:
         raise NoFormError(type(x).__name__)
     return x.dtype.char, x.shape, x[-1].tobytes(), _current_device()
@@ -60,8 +60,7 @@ def apply_gate(
 ) -> None:
     """Apply a gate in place to a contiguous state on a GPU, on its current stream.
 
-    With the host's ``matrix``, which the form was made of, and a ``key`` of the call cache the call
-    is kept.
+    With the host ``matrix`` of the form and a ``key`` the call cache keeps the call.
 
     Raises CompileError where NVRTC fails.
     """
@@ -75,7 +74,7 @@ def apply_gate(
 
 
 def prepared_gate(state: Any, form: GateForm, precision: Precision) -> Callable[[Any], None]:
-    """A call that applies a gate to states like this one on the current GPU, its matrix there."""
+    """A call that applies a gate to states like this one, with its matrix on the current GPU."""
     qubits = int(state.size).bit_length() - 1
     launch = _launch_for(cupy.cuda.Device().id, qubits, form.place, precision)
     if launch is None:
@@ -88,7 +87,7 @@ class PreparedGate:
 
     def __init__(self, launch: GateLaunch, form: GateForm, precision: Precision) -> None:
         self._launch = launch
-        #: As the kernel takes it.
+        #: In the kernel's layout.
         self.matrix = cupy.asarray(launch.operand(form))
         self._exponent = matrix_exponent(form, precision)
 
@@ -103,7 +102,7 @@ class PreparedGate:
             self._launch(at, self.matrix, self._exponent)
 
     def for_matrix(self, matrix: Array) -> Run:
-        """The same for calls that are given this matrix, bit by bit, on the host."""
+        """The call for the call cache, which takes host matrices of the same bits."""
         held = matrix.copy(order="C")
         content = held.tobytes() if held.nbytes <= _COPIED_BYTES else held.view(np.uint64)
 
@@ -156,26 +155,28 @@ class GateLaunch:
         else:
             free = tile_columns(qubits, form.targets, form.controls, plan.item)
             columns = free[: plan.columns.bit_length() - 1]
-            tile = make_tile(plan.kind, columns, form.targets, plan.item, plan.copying)
+            tile = make_tile(plan.kind, columns, form.targets, plan.item, plan.copy_threads)
             values = table_values(plan.kind, tile, qubits, form.controls)
         shared = plan.shared_bytes
         kernel = nvrtc.load(gate_source(plan), arch.target, kernel_name(plan), shared)
-        together = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
+        occupancy = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
             kernel.ptr, plan.threads, shared
         )
-        blocks = 1 if plan.kind == "small" else min(_tiles(values), int(together) * device.cores)
+        blocks = (
+            1 if plan.kind == "small" else min(_tiles(values), int(occupancy) * device.sm_count)
+        )
         arguments = Arguments(_DTYPE, argument_values(values))
         bound = BoundKernel(kernel, blocks, plan.threads, arguments, shared_bytes=shared)
         self._launches = Launches([bound], lambda numbers: [bound.filling(_MEMBERS, (), numbers)])
 
     def operand(self, form: GateForm) -> Array:
-        """The matrix as the kernel takes it."""
+        """The matrix in the kernel's layout, with bias compensation on tensor cores."""
         kind = self.plan.precision.output
         if self.plan.kind == "permute":
             factors = form.factors.astype(kind).view(np.uint8)
             return np.concatenate([factors, form.columns_of_rows.astype(np.uint32).view(np.uint8)])
-        transposed = self.plan.kind in ("sum", "small")
-        matrix = form.matrix.T if transposed else grown(form.matrix, self.plan)
+        transposed = self.plan.kind in ("fma", "small")
+        matrix = form.matrix.T if transposed else compensated(form.matrix, self.plan)
         return np.ascontiguousarray(matrix.astype(kind))
 
     def __call__(self, state: int, matrix: Any, exponent: int) -> None:
@@ -191,7 +192,7 @@ def _tiles(values: dict[str, object]) -> int:
 
 
 def _small_values(plan: GatePlan, qubits: int, form: GateForm | GatePlace) -> dict[str, object]:
-    """Members for the kernel of small states, which numbers the amplitudes that may change."""
+    """Members of ``GateArguments`` for the kernel of small states."""
     free = [qubit for qubit in range(qubits) if qubit not in form.controls]
     segments = segments_of(qubits, form.controls)
     shift = plan.item.bit_length() - 1
@@ -206,7 +207,7 @@ def _small_values(plan: GatePlan, qubits: int, form: GateForm | GatePlace) -> di
 
 
 def matrix_exponent(form: GateForm, precision: Precision) -> int:
-    """Of the power of two that brings the matrix into the range of the precision's operand."""
+    """Exponent of the power of two that scales the matrix into the range of the operand."""
     if not precision.scaled:
         return 0
     found = scale_exponents(form.matrix.reshape(1, -1).astype(np.complex64), -1)

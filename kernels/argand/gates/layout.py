@@ -1,4 +1,4 @@
-"""Where the amplitudes of a gate's tiles lie: in the state, in shared memory, in a thread.
+"""Layouts of a gate's tiles: in the state, in shared memory, in threads.
 
 A tile is all settings of the targets times those of some low qubits. Its *places* are the qubits in
 it in order; a tile's amplitude is numbered by its bits at them. In shared memory an amplitude lies
@@ -15,29 +15,29 @@ from functools import lru_cache
 from itertools import product
 from typing import Literal
 
-GateKind = Literal["sum", "permute", "mma", "wgmma", "small"]
-"""Which kernel: sums in fp32 or fp64, one entry a row, products by a warp or a warpgroup, or for
-states smaller than a tile."""
+GateKind = Literal["fma", "permute", "mma", "wgmma", "small"]
+"""Kernels: on CUDA cores in fp32 or fp64, permutations, on tensor cores by mma.sync or wgmma, and
+for states smaller than a tile."""
 
 CHUNK = 16
 """Bytes that a thread copies at a time."""
 _BANK_PLACES = 3
 """Bits of a number among the chunks of 128 bytes: all banks."""
 _NEAR, _FAR = 7, 10
-"""Columns are qubits below the first, then from the second on: a tile in pieces of a kilobyte that
-lie eight kilobytes apart is copied faster on an H200 than one in a single piece."""
+"""Columns are qubits below the first, then from the second on: on an H200 a tile of kilobytes that
+lie eight kilobytes apart is copied faster than a contiguous one."""
 PLANE_COLUMNS = 32
 
 
-def core_rows_bytes(width: int, inside: bool) -> int:
-    """From eight rows of a plane to the next eight: ``WgmmaGate::kCoreRowBytes``."""
-    return (3 if sums_together(width, inside) else 2) * PLANE_COLUMNS * 16 + 16
+def core_row_bytes(width: int, inside: bool) -> int:
+    """Bytes from eight rows of a plane to the next: ``WgmmaGate::kCoreRowBytes``."""
+    return (3 if joint_parts(width, inside) else 2) * PLANE_COLUMNS * 16 + 16
 
 
-def sums_together(width: int, inside: bool) -> bool:
-    """Whether one instruction sums real and imaginary parts: ``WgmmaGate::kJointParts``.
+def joint_parts(width: int, inside: bool) -> bool:
+    """Whether one MMA computes real and imaginary parts: ``WgmmaGate::kJointParts``.
 
-    On an H200 it was faster for 7 qubits without qubit 0, and slower for 7 with it and for 6.
+    On an H200 that is faster for 7 qubits without qubit 0, and slower for 7 with it and for 6.
     """
     return width == 7 and not inside
 
@@ -74,7 +74,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class Roles:
-    """Which places the bits of a kernel's numbers have, as its source fixes it.
+    """Places of the bits of a kernel's thread, register and column numbers, as its source has them.
 
     Attributes:
         read: of a thread's number when it reads columns; a lane's bits first.
@@ -98,7 +98,7 @@ def tile_columns(
 ) -> list[int]:
     """The qubits that may be a tile's columns, those that it takes first in front.
 
-    A control is none, but for qubit 0 of a complex64 state: both halves of a chunk are copied.
+    A control is not among them, but for qubit 0 of a complex64 state: a chunk is copied whole.
     """
     fixed = set(controls) - ({0} if item < CHUNK else set())
     free = [qubit for qubit in range(qubits) if qubit not in fixed and qubit not in targets]
@@ -108,7 +108,7 @@ def tile_columns(
 def make_tile(
     kind: GateKind, columns: Sequence[int], targets: Sequence[int], item: int, threads: int
 ) -> Tile:
-    """The tile with these columns, shared by so many threads."""
+    """The tile with these columns, copied by ``threads`` threads."""
     qubits = tuple(sorted([*columns, *targets]))
     rows = tuple(place for place, qubit in enumerate(qubits) if qubit in targets)
     others = tuple(place for place in range(len(qubits)) if place not in rows)
@@ -131,7 +131,7 @@ def roles_of(kind: GateKind, tile: Tile) -> Roles:
     own = tile.thread_places[:_BANK_PLACES]
     if kind == "permute":
         return Roles(patterns=(own,))
-    if kind == "sum":
+    if kind == "fma":
         halves = tile.item < CHUNK and not inside
         pair, others = (columns[0], columns[1:]) if halves else (columns[-1], columns[:-1])
         read = others[:threads]
@@ -164,7 +164,7 @@ def column_order(kind: GateKind, tile: Tile) -> tuple[int, int, int]:
 
 
 def masks_of(tile: Tile, roles: Roles) -> tuple[int, ...]:
-    """For each place what it changes of an amplitude's address in shared memory, in bytes."""
+    """For each place its exclusive-or mask of an address in shared memory, in bytes."""
     first = 1 if tile.item < CHUNK else 0
     vectors = _bank_vectors(roles.patterns, first, len(tile.qubits))
     fixed = range(first + _BANK_PLACES)
@@ -210,18 +210,18 @@ def independent(vectors: Sequence[int]) -> bool:
 
 
 def plane_offsets(tile: Tile) -> dict[int, int]:
-    """What each place adds to where a line of eight rows lies in a plane (wgmma), in bytes."""
+    """For each place the offset of a line of eight rows in a plane (wgmma), in bytes."""
     rows, columns, inside = tile.rows, tile.columns, tile.inside
     slow = columns[3:5] if inside else (columns[0], columns[4])
     offsets = {place: 16 << bit for bit, place in enumerate((*column_order("wgmma", tile), *slow))}
     steps = rows[1:-2] if inside else rows[:-3]
-    each = core_rows_bytes(len(rows), inside)
+    each = core_row_bytes(len(rows), inside)
     offsets |= {place: each << bit for bit, place in enumerate(steps)}
     return offsets
 
 
 def segments_of(qubits: int, taken: Sequence[int]) -> list[tuple[int, int]]:
-    """Runs of the qubits that are not taken: mask in a tile's number, and how far it goes up."""
+    """Runs of the qubits that are not taken: mask in a tile's number, and its left shift."""
     runs: list[tuple[int, int]] = []
     number = qubit = 0
     while qubit < qubits:
@@ -239,7 +239,7 @@ def segments_of(qubits: int, taken: Sequence[int]) -> list[tuple[int, int]]:
 def table_values(
     kind: GateKind, tile: Tile, qubits: int, controls: Sequence[int]
 ) -> dict[str, object]:
-    """The members of ``GateArguments`` that the tile decides, lists not yet padded."""
+    """The members of ``GateArguments`` that depend on the tile, lists not yet padded."""
     roles = roles_of(kind, tile)
     masks = masks_of(tile, roles)
     row_number = {place: 1 << index for index, place in enumerate(tile.rows)}
@@ -278,7 +278,7 @@ def table_values(
 
 
 def _sums(bits: Sequence[int]) -> list[int]:
-    """By number, the exclusive or of what its bits bring."""
+    """For each number the exclusive or of the masks of its bits."""
     found = [0]
     for bit in bits:
         found += [value ^ bit for value in found]

@@ -1,4 +1,4 @@
-"""Measuring what passes of gates over a state take on a device, and keeping it for later plans."""
+"""Measurement of the costs of gates' passes over a state on a device, for later plans."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from argand.precision import Precision, get_precision
 from argand.runtime.compiler import compile_all
 
 _LEAST_QUBITS, _MOST_QUBITS = 10, 26
-"""Of states that passes are timed on; larger ones take as much longer as they are larger."""
+"""Qubits of states that passes are timed on; beyond, times are proportional to the size."""
 _STATES = 4
-"""States that measuring takes the memory of, at most."""
+"""Largest memory of a measurement, in states."""
 _CALLS, _TIMES = 8, 7
 SETTLE_SECONDS = 0.3
-"""Of calls before a pass is timed: circuits run passes without a pause, and what their power leaves
-of an H200's clock makes those of 7 qubits a fifth slower than after a rest."""
+"""Calls before a pass is timed, in seconds: in circuits, without pauses, the power limit lowers an
+H200's clock, and passes of 7 qubits take a fifth longer than after a rest."""
 _LEAST_COPIES = 1e-3
-"""Of a pass, in copies of the state: launches alone may take all of its time."""
+"""Least cost of a pass, in copies of the state: launches may take all of its time."""
 
 
 def measured_costs(precision: Precision, device: Device, qubits: int) -> GateCosts:

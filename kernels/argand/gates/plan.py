@@ -1,4 +1,4 @@
-"""How a gate runs on a GPU: the plan, what is legal, the source. Needs no GPU and no CuPy."""
+"""Plans of gates on a GPU, what is legal, the CUDA C++. Needs no GPU and no CuPy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from argand.device import Arch
-from argand.gates.layout import CHUNK, PLANE_COLUMNS, GateKind, core_rows_bytes, sums_together
+from argand.gates.layout import CHUNK, PLANE_COLUMNS, GateKind, core_row_bytes, joint_parts
 from argand.precision import Precision
 from argand.runtime.arguments import Fields, size_check
 from argand.runtime.plan import TARGET as WGMMA_TARGET
@@ -18,16 +18,16 @@ MOST_WIDTH = 7
 """Qubits of a gate that has a kernel; wider ones are products of `gemm`."""
 LARGEST_TILE = PLANE_COLUMNS << MOST_WIDTH
 """Amplitudes that share a scale, at most."""
-CORES_WIDTH = 3
-"""Up to here complex64 gates are summed in fp32, whatever the precision: products cost nothing."""
+CUDA_CORE_WIDTH = 3
+"""Up to here complex64 gates run on CUDA cores in fp32 at every precision: memory bounds them."""
 _TILE_BYTES = 16 * 1024
 _MOST_SEGMENTS = 17
 _MOST_THREAD_BITS = 9
 _MOST_CHUNKS = 8
-_ROLES_BUFFERS = 3
-"""Of split tiles, where they are made by other warpgroups than multiply them."""
+_WARP_SPECIALIZED_BUFFERS = 3
+"""Buffers of split tiles between the warpgroups that split and those that multiply."""
 _BLOCK_BYTES = 1024
-"""Of shared memory that the system takes from each block."""
+"""Shared memory that the system reserves for each block."""
 
 ARGUMENTS: Fields = (
     ("char*", "state"), ("const void*", "matrix"), ("int64", "control_offset"),
@@ -50,7 +50,7 @@ ARGUMENTS: Fields = (
 
 @dataclass(frozen=True)
 class GatePlan:
-    """Which kernel applies a gate.
+    """The kernel of a gate.
 
     Attributes:
         kind: of kernel.
@@ -58,8 +58,8 @@ class GatePlan:
         precision: of its products.
         inside: whether a chunk of 16 bytes holds two rows of a column (`gates.layout.Tile.inside`).
         stages: tiles that a block holds in shared memory.
-        blocks: of a multiprocessor, which registers and shared memory are to leave room for.
-        roles: of wgmma: half of the warpgroups split tiles while the others multiply.
+        blocks: blocks a multiprocessor; registers and shared memory are limited for that many.
+        warp_specialized: of wgmma: half of the warpgroups split tiles while the others multiply.
     """
 
     kind: GateKind
@@ -68,7 +68,7 @@ class GatePlan:
     inside: bool
     stages: int
     blocks: int
-    roles: bool = False
+    warp_specialized: bool = False
 
     @property
     def item(self) -> int:
@@ -83,16 +83,16 @@ class GatePlan:
         return 0 if self.kind == "small" else (_TILE_BYTES // self.item) >> self.width
 
     @property
-    def copying(self) -> int:
+    def copy_threads(self) -> int:
         """Threads of a block that copy tiles."""
         if self.kind == "wgmma":
             return 2 << self.width
-        return {"sum": 128, "permute": 128, "mma": 256, "small": 256}[self.kind]
+        return {"fma": 128, "permute": 128, "mma": 256, "small": 256}[self.kind]
 
     @property
     def threads(self) -> int:
         """Of a block."""
-        return 2 * self.copying if self.roles else self.copying
+        return 2 * self.copy_threads if self.warp_specialized else self.copy_threads
 
     @property
     def tile_bytes(self) -> int:
@@ -106,8 +106,8 @@ class GatePlan:
             return _TILE_BYTES
         planes = 0
         if self.kind == "wgmma":
-            buffers = _ROLES_BUFFERS if self.roles else 2
-            rows = core_rows_bytes(self.width, self.inside)
+            buffers = _WARP_SPECIALIZED_BUFFERS if self.warp_specialized else 2
+            rows = core_row_bytes(self.width, self.inside)
             planes = buffers * self.precision.terms * rows * (1 << self.width) // 8
         return self.stages * self.tile_bytes + planes
 
@@ -121,18 +121,19 @@ def check_gate_plan(plan: GatePlan, arch: Arch) -> None:
         if row.exact_operands:
             raise PlanError(f"{row.name} has no tensor-core products of gates")
         least = 4 if plan.kind == "mma" else 6
-        if not least <= plan.width <= widest_products(row):
+        if not least <= plan.width <= widest_mma(row):
             raise PlanError(
-                f"width must be {least} to {widest_products(row)} for {plan.kind} at {row.name}, "
+                f"width must be {least} to {widest_mma(row)} for {plan.kind} at {row.name}, "
                 f"got {plan.width}"
             )
     if plan.kind == "wgmma" and (arch.target != WGMMA_TARGET or row.operand.bytes != 2):
         raise PlanError(
             f"wgmma needs {WGMMA_TARGET} and 16-bit operands, got {arch.target}, {row.name}"
         )
-    if plan.roles and (plan.kind != "wgmma" or plan.width != MOST_WIDTH):
+    if plan.warp_specialized and (plan.kind != "wgmma" or plan.width != MOST_WIDTH):
         raise PlanError(
-            f"roles are for wgmma of {MOST_WIDTH} qubits, got {plan.kind}, {plan.width}"
+            f"warp specialization is for wgmma of {MOST_WIDTH} qubits, "
+            f"got {plan.kind}, {plan.width}"
         )
     if plan.kind != "small" and plan.stages < 2:
         raise PlanError(f"stages must be at least 2, got {plan.stages}")
@@ -145,16 +146,16 @@ def check_gate_plan(plan: GatePlan, arch: Arch) -> None:
         )
 
 
-def widest_products(precision: Precision) -> int:
-    """Qubits of a gate whose matrix fits in a warp's registers as terms."""
+def widest_mma(precision: Precision) -> int:
+    """Largest width of a gate whose matrix, in terms, fits in a warp's registers."""
     return MOST_WIDTH if precision.operand.bytes * precision.terms <= 4 else MOST_WIDTH - 1
 
 
-def sums_apart(precision: Precision, width: int) -> bool:
-    """Whether products of small terms are summed apart from the others, or before them.
+def separate_small_products(precision: Precision, width: int) -> bool:
+    """Whether products with low-order terms are accumulated apart from the others, or before them.
 
-    Tensor cores cut a sum whenever they add to it, by as much as the sum is large. At 3xtf32 the
-    registers of two blocks do not suffice for it on 5 qubits.
+    Each MMA truncates the accumulator in proportion to its size (``kSeparateSmallProducts``). At
+    3xtf32 two blocks have no registers for it on 5 qubits.
     """
     return precision.operand.bytes == 2 or width != 5
 
@@ -163,13 +164,11 @@ _STAGES: Mapping[int, Mapping[int, tuple[int, int]]] = {
     2: {16: (5, 2), 32: (6, 2), 64: (8, 1), 128: (8, 1)},
     4: {16: (4, 3), 32: (6, 2), 64: (6, 2), 128: (8, 1)},
 }
-"""Stages and blocks of a multiprocessor, by the bytes of an operand and by the registers that the
-matrix takes of a thread."""
+"""Stages and blocks a multiprocessor, by the bytes of an operand and by the registers of the matrix
+in a thread."""
 _WGMMA_STAGES: Mapping[int, tuple[int, int]] = {6: (3, 2), 7: (3, 1)}
-_ROLES_WIDTHS: tuple[int, ...] = (7,)
-_CORE_STAGES, _WIDE_CORE_STAGES = (3, 4), (3, 3)
-_CUDA_CORE_KERNELS: Mapping[str, str] = {"sum": "fma_gate", "permute": "permute_gate"}
-"""The function of ``cuda/gates/cuda_core_kernel.cuh`` of each kind."""
+_WARP_SPECIALIZED_WIDTHS: tuple[int, ...] = (7,)
+_CUDA_CORE_STAGES, _WIDE_CUDA_CORE_STAGES = (3, 4), (3, 3)
 
 
 def plan_gate(
@@ -191,23 +190,23 @@ def plan_gate(
     plans: list[GatePlan]
     if monomial:
         plans = [_with_stages(GatePlan("permute", width, precision, inside, 2, 1), arch)]
-    elif precision.exact_operands or width <= CORES_WIDTH:
-        plans = [_with_stages(GatePlan("sum", width, precision, inside, 2, 1), arch)]
-    elif width > widest_products(precision):
+    elif precision.exact_operands or width <= CUDA_CORE_WIDTH:
+        plans = [_with_stages(GatePlan("fma", width, precision, inside, 2, 1), arch)]
+    elif width > widest_mma(precision):
         return None
     else:
-        plans = product_plans(precision, arch, width=width, inside=inside)
+        plans = mma_plans(precision, arch, width=width, inside=inside)
     small = GatePlan("small", width, precision, False, 1, 1)
     return next((plan for plan in plans if plan.columns <= columns), small)
 
 
-def product_plans(precision: Precision, arch: Arch, *, width: int, inside: bool) -> list[GatePlan]:
-    """Every plan by tensor cores for a gate that they can take, the fastest first."""
+def mma_plans(precision: Precision, arch: Arch, *, width: int, inside: bool) -> list[GatePlan]:
+    """The plans on tensor cores for a gate, the fastest first."""
     plans = [GatePlan("mma", width, precision, inside, 2, 1)]
     if _has_wgmma(precision, arch, width):
         plans.insert(0, GatePlan("wgmma", width, precision, inside, 2, 1))
-        if width in _ROLES_WIDTHS:
-            plans.insert(0, replace(plans[0], roles=True))
+        if width in _WARP_SPECIALIZED_WIDTHS:
+            plans.insert(0, replace(plans[0], warp_specialized=True))
     return [_with_stages(plan, arch) for plan in plans]
 
 
@@ -216,7 +215,7 @@ def _has_wgmma(precision: Precision, arch: Arch, width: int) -> bool:
 
 
 def _with_stages(plan: GatePlan, arch: Arch) -> GatePlan:
-    """The plan with as many stages as it is to have, or as the architecture has room for."""
+    """The plan with its stages, or as many as the architecture has room for."""
     if plan.kind == "mma":
         # Real and imaginary part of 2^w x 16 numbers a warp, in terms: registers of a lane.
         registers = (plan.precision.operand.bytes * plan.precision.terms << plan.width) // 4
@@ -225,7 +224,9 @@ def _with_stages(plan: GatePlan, arch: Arch) -> GatePlan:
     elif plan.kind == "wgmma":
         stages, blocks = _WGMMA_STAGES[plan.width]
     else:
-        stages, blocks = _CORE_STAGES if plan.width <= CORES_WIDTH else _WIDE_CORE_STAGES
+        stages, blocks = (
+            _CUDA_CORE_STAGES if plan.width <= CUDA_CORE_WIDTH else _WIDE_CUDA_CORE_STAGES
+        )
     room = arch.shared_bytes // blocks - _BLOCK_BYTES
     fixed = replace(plan, stages=0).shared_bytes
     stages = max(2, min(stages, (room - fixed - _static_bytes(plan)) // plan.tile_bytes))
@@ -233,15 +234,15 @@ def _with_stages(plan: GatePlan, arch: Arch) -> GatePlan:
 
 
 def _static_bytes(plan: GatePlan) -> int:
-    """Shared memory beside the tiles, at most: the matrix of sums where it is held."""
-    return 16 * 1024 if plan.kind == "sum" and plan.width > CORES_WIDTH else 2 * 1024
+    """Largest static shared memory: wide gates on CUDA cores keep their matrix there."""
+    return 16 * 1024 if plan.kind == "fma" and plan.width > CUDA_CORE_WIDTH else 2 * 1024
 
 
 def kernel_name(plan: GatePlan) -> str:
     """The kernel's symbol: operation, kind, precision, width, layout."""
     where = "inside" if plan.inside else "outside"
     precision = plan.precision.symbol if plan.kind in ("mma", "wgmma") else f"fp{4 * plan.item}"
-    kind = "roles" if plan.roles else plan.kind
+    kind = "warp_specialized" if plan.warp_specialized else plan.kind
     return f"gate_{kind}_{precision}_{plan.width}_{where}_s{plan.stages}"
 
 
@@ -251,32 +252,36 @@ def gate_source(plan: GatePlan) -> str:
     inside = "true" if plan.inside else "false"
     real = "double" if plan.item == CHUNK else "float"
     body = ""
-    if plan.kind in ("sum", "permute"):
+    if plan.kind in ("fma", "permute"):
         header = "gates/cuda_core_kernel.cuh"
         sizes = f"{plan.tile_bytes}, {plan.threads}, {plan.stages}"
-        body = f"{_CUDA_CORE_KERNELS[plan.kind]}<{real}, {plan.width}, {inside}, {sizes}>(args);"
+        body = f"{plan.kind}_gate<{real}, {plan.width}, {inside}, {sizes}>(args);"
     elif plan.kind == "small":
         header = "gates/cuda_core_kernel.cuh"
         body = f"small_gate<{real}, {plan.width}, {plan.threads}>(args);"
     elif plan.kind == "mma":
         header = "gates/sm80_kernel.cuh"
-        apart = "true" if sums_apart(row, plan.width) else "false"
+        separate = "true" if separate_small_products(row, plan.width) else "false"
         roundings = f"Rounding::{row.roundings[0]}, Rounding::{row.roundings[-1]}"
         body = (
             f"MmaGate<Operand::{row.operand.name}, {row.terms}, {roundings}, {plan.width}, "
-            f"{inside}, {plan.stages}, {apart}> gate; gate.run(args);"
+            f"{inside}, {plan.stages}, {separate}> gate; gate.run(args);"
         )
     else:
-        header = "gates/sm90_warp_specialized_kernel.cuh" if plan.roles else "gates/sm90_kernel.cuh"
-        name = "WarpSpecializedGate" if plan.roles else "WgmmaGate"
-        buffers = f", {_ROLES_BUFFERS}" if plan.roles else ""
+        header = (
+            "gates/sm90_warp_specialized_kernel.cuh"
+            if plan.warp_specialized
+            else "gates/sm90_kernel.cuh"
+        )
+        name = "WarpSpecializedGate" if plan.warp_specialized else "WgmmaGate"
+        buffers = f", {_WARP_SPECIALIZED_BUFFERS}" if plan.warp_specialized else ""
         body = (
             f"{name}<Operand::{row.operand.name}, {row.terms}, {plan.width}, {inside}, "
             f"{plan.stages}{buffers}> gate; gate.run(args);"
         )
     before = ""
     if plan.kind == "wgmma":
-        both = 2 if sums_together(plan.width, plan.inside) else 1
+        both = 2 if joint_parts(plan.width, plan.inside) else 1
         before = '#include "device/warpgroup.cuh"\n' + wgmma_function(
             row.operand.name, both * PLANE_COLUMNS, both
         )

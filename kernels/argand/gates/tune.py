@@ -1,4 +1,4 @@
-"""The command that measures what passes of gates take on the GPU at hand, and keeps it."""
+"""The command that measures the costs of gates' passes on the current GPU, and keeps them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure gates at each precision named; their table goes to standard output."""
     parser = argparse.ArgumentParser(
         prog="python -m argand tune gates",
-        description="Measure what passes of gates over a state take on this GPU, and keep it.",
+        description="Measure the costs of gates' passes over a state on this GPU, and keep them.",
     )
     parser.add_argument("qubits", nargs="+", type=int, help="of a state")
     parser.add_argument("--precision", default="fp32,3xfp16", help="some precisions, by commas")

@@ -24,7 +24,9 @@ from argand.softmax.formats import Operation, as_kind, output_kind
 from argand.softmax.problem import SoftmaxProblem
 
 LARGEST_SCALE = 2.0**60
-"""Of the exponents, and one over the smallest: its products with powers of two stay in fp32."""
+"""Largest factor s of the exponents, and the reciprocal of the smallest one.
+
+Products of such factors with powers of two stay in the range of fp32."""
 
 
 def softmax(
@@ -47,7 +49,7 @@ def softmax(
             power of two); exponentials and sums are taken in the accumulator's type.
         precision, rounding: as in `argand.gemm`.
         scale: s, an inverse temperature, positive and within 2^60 of 1.
-        power: x is complex, and its squared magnitude, rounded once, stands for x.
+        power: x is complex, and its squared magnitude, rounded once, takes the place of x.
         format: ``"bf16"`` where x holds the bits of bf16 as uint16; arrays of ml_dtypes' bfloat16
             need none.
         output: fp64, fp32, fp16 or bf16 (as uint16) for the result; where it is left out, fp64 at
@@ -123,22 +125,24 @@ def _dispatch(operation: Operation, x: Any, out: Any, options: _Options) -> Any:
         raise TypeError("x and out must both be NumPy arrays or both be CuPy arrays")
     if not on_gpu:
         x = np.asarray(x)
-        problem, x = _posed(operation, x, out, options)
+        problem, x = _problem_of(operation, x, out, options)
         return numpy_softmax.softmax(problem, x, out)
     with x.device:
-        problem, read = _posed(operation, x, out, options)
+        problem, read = _problem_of(operation, x, out, options)
         return cuda_softmax.softmax(problem, read, out, key if read is x else None)
 
 
 @cache
 def _cuda() -> ModuleType:
-    """Imported once: the statement itself takes a good part of a microsecond."""
+    """`argand.softmax.gpu`, imported once: an import statement takes most of a microsecond."""
     from argand.softmax import gpu
 
     return gpu
 
 
-def _posed(operation: Operation, x: Any, out: Any, options: _Options) -> tuple[SoftmaxProblem, Any]:
+def _problem_of(
+    operation: Operation, x: Any, out: Any, options: _Options
+) -> tuple[SoftmaxProblem, Any]:
     """The problem of a call, and x in the kind of element that it names."""
     precision, rounding, scale, power, format, output = options
     row = get_precision(precision, rounding)

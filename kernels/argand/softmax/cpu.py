@@ -16,26 +16,26 @@ if TYPE_CHECKING:
     from argand.softmax.problem import SoftmaxProblem
 
 _TILE_COLUMNS = 32768
-"""Columns of a tile: an element is read once where a row is not longer than a tile."""
+"""Columns of a tile. Rows of one tile are read once."""
 _BLOCK_VALUES = 1 << 21
-"""Values of the rows that a thread works on at a time: they stay in the last-level cache, and
-NumPy's calls are long enough that threads seldom wait for each other's hold of the interpreter."""
+"""Values of the rows that a thread works on at a time. They stay in the last-level cache, and
+NumPy's calls are long enough that threads seldom wait for the interpreter lock."""
 _UNSHIFTED = 60.0
-"""Largest exponent of a row whose exponentials are taken as they are: e^60 times 2^40 is finite."""
+"""Largest exponent of a row whose exponentials need no shift: e^60 times 2^40 is finite."""
 _FAR = -80.0
-"""Exponent of a tile below its row's maximum from which on a factor of e^-80 is taken twice."""
+"""Below this exponent a tile is rescaled in two steps, because e^-80 is close to fp32's least."""
 _ALONE = 1 + 1e-6
-"""Up to how many times its largest term a row's sum may be that term alone, rounded."""
+"""A row's sum of up to this multiple of its largest term may be that term alone, rounded."""
 _EXACT_KINDS = {"float64": FP64.name, "float32": FP32.name}
-"""The kind whose numbers are computed with as they are, by the type that is computed in."""
+"""The kind of element that needs no conversion, by the type of the computation."""
 
 
 def softmax(problem: SoftmaxProblem, x: Array, out: Array | None) -> Array:
-    """Solve a SoftmaxProblem, its rows shared among threads; ``out`` is checked."""
+    """The solution of a SoftmaxProblem by threads that share its rows; ``out`` is checked."""
     target = out if out is not None else np.empty(problem.result_shape, problem.result_type)
     rows = x.reshape(-1, problem.columns)
     shape = rows.shape[: 1 + (problem.operation != "logsumexp")]
-    # Rows are written while others are still read: in place alone that is safe.
+    # Rows are written while others are read: safe without overlap, or in place.
     direct = target.flags.c_contiguous and (
         _in_place(rows, target) or not np.may_share_memory(rows, target)
     )
@@ -70,7 +70,7 @@ def _in_place(rows: Array, target: Array) -> bool:
 
 
 def _solve(x: Array, out: Array, problem: SoftmaxProblem) -> None:
-    """Some rows; ``out`` is contiguous."""
+    """Solve some rows; ``out`` is contiguous."""
     real = problem.precision.real_output
     if problem.operation == "logsumexp":
         found = np.empty(x.shape, real)
@@ -104,7 +104,7 @@ def _rows(x: Array, out: Array, problem: SoftmaxProblem) -> Array:
     running_sum = np.zeros((len(x), 1), out.dtype)
     largest = running_max
     shifts = []
-    # inf - inf is meant: what SciPy has as NaN, in rows of -inf alone or with +inf in them, is NaN.
+    # inf - inf is intended: as in SciPy, rows of -inf alone or with +inf in them are NaN.
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         for tile in tiles:
             values = _operand(x[:, tile], problem, exponents)
@@ -113,7 +113,7 @@ def _rows(x: Array, out: Array, problem: SoftmaxProblem) -> Array:
             nothing = tile_max == -np.inf
             shift = np.where(nothing, 0, tile_max)
             if problem.operation == "softmax":
-                # No need to shift: nothing overflows, and what vanishes would do so anyway.
+                # No shift: nothing overflows, and terms that underflow would do so anyway.
                 shift[(scale * tile_max >= 0) & (scale * tile_max <= _UNSHIFTED)] = 0
             exponentials = out[:, tile]
             if shift.any():
@@ -127,7 +127,7 @@ def _rows(x: Array, out: Array, problem: SoftmaxProblem) -> Array:
             else:
                 np.exp(values, out=exponentials)
             tile_sum = exponentials.sum(axis=-1, keepdims=True)
-            # The sum is about the shift, which stands for the maximum from here on.
+            # The sum is relative to the shift, which takes the place of the maximum from here on.
             tile_max = np.where(nothing, tile_max, shift)
             new_max = np.maximum(running_max, tile_max)
             running_sum = _rescale(running_sum, running_max, new_max, scale) + _rescale(
@@ -138,9 +138,9 @@ def _rows(x: Array, out: Array, problem: SoftmaxProblem) -> Array:
         if problem.operation == "logsumexp":
             total = scale * running_max + np.log(running_sum)
             return np.where(np.isinf(running_max), running_max, total)
-        # The logarithm of such a row's sum is +inf: each element less that is -inf, or NaN at +inf.
+        # The logarithm of such a row's sum is +inf: elements minus it are -inf, and NaN at +inf.
         unbounded = running_max == np.inf
-        # A term that is all of its row's sum is to give 1, which its reciprocal may not.
+        # A term that is its row's whole sum has to give 1; a product with the reciprocal may not.
         alone = not (running_sum > _ALONE * np.exp(scale * (largest - running_max))).all()
         for tile, shift in zip(tiles, shifts, strict=True):
             if log:
@@ -151,7 +151,7 @@ def _rows(x: Array, out: Array, problem: SoftmaxProblem) -> Array:
                 reach = scale * np.minimum(shift - running_max, 0)
                 far = reach < _FAR
                 if far.any():
-                    # In two steps, neither of which leaves fp32's range where the result does not.
+                    # Two steps, neither of which leaves fp32's range where the result does not.
                     reach = np.where(far, reach / 2, reach)
                     out[:, tile] *= np.where(far, np.exp(reach), 1)
                 divisor = running_sum / np.exp(reach)
@@ -163,12 +163,12 @@ def _rows(x: Array, out: Array, problem: SoftmaxProblem) -> Array:
 
 
 def _rescale(total: Array, old_max: Array, new_max: Array, scale: Any) -> Array:
-    """e^(s (old - new)) total; 0 where nothing finite was seen yet."""
+    """e^(s (old - new)) total; 0 where no finite value has come yet."""
     return np.where(old_max == -np.inf, 0, np.exp(scale * (old_max - new_max)) * total)
 
 
 def _exponents(x: Array, problem: SoftmaxProblem) -> Array | None:
-    """Of the powers of two by which rows are multiplied before rounding, if they are."""
+    """Exponents of the powers of two that scale rows before rounding; None where none do."""
     if not problem.precision.scaled:
         return None
     if problem.input in COMPLEX_KINDS or problem.input in (FP16.name, BF16.name):
@@ -177,7 +177,7 @@ def _exponents(x: Array, problem: SoftmaxProblem) -> Array | None:
 
 
 def _numbers(x: Array, problem: SoftmaxProblem) -> Array:
-    """Elements as numbers in the type that is computed in."""
+    """Elements as numbers in the type of the computation."""
     real: str = problem.precision.real_output
     if problem.input == BF16.name:
         x = bf16_values(x)
@@ -188,7 +188,7 @@ def _numbers(x: Array, problem: SoftmaxProblem) -> Array:
 
 
 def _operand(x: Array, problem: SoftmaxProblem, exponents: Any) -> Array:
-    """Values as the precision holds them, in the accumulator's type."""
+    """Values rounded to the precision's operand, in the accumulator's type."""
     precision: Precision = problem.precision
     values = _numbers(x, problem)
     if exponents is None:

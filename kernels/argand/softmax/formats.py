@@ -1,4 +1,4 @@
-"""What a softmax reads and writes: the kinds of elements, and the array types that hold them."""
+"""Kinds of elements that a softmax reads and writes, and the array types that hold them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 REAL_KINDS: Mapping[str, str] = MappingProxyType(
     {FP64.name: "float64", FP32.name: "float32", FP16.name: "float16", BF16.name: "uint16"}
 )
-"""The array type that holds each kind of real number; bf16 are the bits, for want of a type."""
+"""The array type of each kind of real number; uint16 holds the bits of bf16, which has no type."""
 COMPLEX_KINDS = ("complex64", "complex128")
-"""Kinds whose squared magnitude is what goes in."""
+"""Kinds of which the squared magnitude is the input."""
 HALF_KINDS = (FP16.name, BF16.name)
 ELEMENT_BYTES: Mapping[str, int] = MappingProxyType(
     {FP64.name: 8, FP32.name: 4, FP16.name: 2, BF16.name: 2, "complex64": 8, "complex128": 16}
@@ -30,7 +30,7 @@ _KINDS_BY_TYPE = {
 
 
 def output_kind(precision: Precision, output: str | None) -> str:
-    """The kind of a result: what was asked for, else the precision's.
+    """The kind of a result: ``output``, or the precision's own where that is None.
 
     Raises ValueError for an unknown kind.
     """
@@ -42,12 +42,12 @@ def output_kind(precision: Precision, output: str | None) -> str:
 
 
 def as_kind(x: Any, format: str | None, power: bool, precision: Precision) -> tuple[Any, str]:
-    """x as an array of one of the kinds, and which.
+    """x as an array of one of the kinds, and that kind.
 
     bf16 comes as uint16 with ``format="bf16"``, or as an array of ml_dtypes' bfloat16. Integers,
     booleans and other real types become the precision's result type.
 
-    Raises ValueError for what no kind holds, and for complex numbers without ``power``.
+    Raises ValueError for a type that no kind holds, and for complex numbers without ``power``.
     """
     dtype = str(x.dtype)
     if dtype == "bfloat16":

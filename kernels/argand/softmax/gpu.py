@@ -1,4 +1,4 @@
-"""Softmax on a GPU: launches the kernels of ``cuda/softmax/kernel.cuh``."""
+"""Softmax on a GPU: launches of the kernels of ``cuda/softmax/kernel.cuh``, and the call cache."""
 
 from __future__ import annotations
 
@@ -33,23 +33,24 @@ from argand.softmax.source import ARGUMENTS, kernel_name, scale_arguments, softm
 
 _DTYPE = arguments_dtype(ARGUMENTS)
 _LARGEST_GRID = 2**31 - 1
-_X, _OUT, _PLACES = range(3)
-"""The addresses that a launch is given: of x, of the result and of the teams' exchange."""
+_X, _OUT, _EXCHANGE = range(3)
+"""Addresses of a call: x, the result, and the workspace of `cuda/softmax/exchange.cuh`."""
 _NON_PORTABLE_CLUSTERS = 14
 """``CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED``."""
 
 forced: Forced[tuple[SoftmaxPlan, int]] = Forced()
-"""The plan of every softmax within ``forced.to((plan, vector))``: for tests and measurements.
+"""Plan override: every softmax within ``forced.to((plan, vector))`` takes this plan.
 
-``vector`` is how many values an access takes, where the arrays allow it.
+``vector`` is the number of values of an access, where the arrays allow it. Tests and tuning use it.
 """
 CALLS = CallCache(forced, softmax_tuning.TABLE, in_place=(0,))
 
 
 def softmax(problem: SoftmaxProblem, x: Any, out: Any, key: Key | None) -> Any:
-    """Solve a SoftmaxProblem on the GPU that holds x; ``out`` is checked.
+    """The solution of a SoftmaxProblem on the GPU that holds x; ``out`` is checked.
 
-    ``key`` is of the call cache where x is the caller's own. Raises CompileError where NVRTC fails.
+    ``key`` is that of the call cache where x is the caller's own array, else None. Raises
+    CompileError where NVRTC fails.
     """
     with place(x):
         mine = x
@@ -71,14 +72,18 @@ def softmax(problem: SoftmaxProblem, x: Any, out: Any, key: Key | None) -> Any:
 
 @dataclass(frozen=True)
 class _Side:
-    """An array as the kernels see it: where it begins and how far apart rows are, in elements."""
+    """An array as kernels address it: its first element and the stride of rows, in elements."""
 
     first: int
     stride: int
 
 
 class SoftmaxLaunch:
-    """Everything that one softmax takes, for arrays of these forms at any address."""
+    """The launches of one softmax, for arrays of these forms at any address.
+
+    Raises PlanError for a plan override that is not legal, RuntimeError for a plan whose blocks do
+    not fit on the device, and CompileError where NVRTC fails.
+    """
 
     def __init__(self, problem: SoftmaxProblem, x: Any, out: Any) -> None:
         self.result_shape = problem.result_shape
@@ -96,7 +101,7 @@ class SoftmaxLaunch:
                 arch,
                 rows=problem.rows,
                 columns=problem.columns,
-                cores=device.cores,
+                sm_count=device.sm_count,
                 measured=softmax_tuning.lookup(form, problem.rows, problem.columns, device.index),
             )
             if forced.value is None
@@ -105,7 +110,7 @@ class SoftmaxLaunch:
         check_softmax_plan(self.plan, form, arch)
         check_row(self.plan, form, problem.columns)
         self._device = device.index
-        # The end of x lies so many bytes from its begin.
+        # Bytes from the first element of x to its end.
         extent = (max(0, problem.rows - 1) * max(0, read.stride) + problem.columns) * int(
             x.dtype.itemsize
         )
@@ -118,17 +123,18 @@ class SoftmaxLaunch:
             cupy.cuda.driver.funcSetAttribute(kernel.ptr, _NON_PORTABLE_CLUSTERS, 1)
         most = _LARGEST_GRID
         if self.plan.staged or self.plan.ring:
-            most = _at_once(kernel.ptr, self.plan, shared, device)
+            most = _resident_blocks(kernel.ptr, self.plan, shared, device)
         values = {
             "x": 0, "x_end": 0, "out": 0, "rows": 0, "columns": problem.columns,
             "x_stride": read.stride, "out_stride": written.stride,
-            "exchange": 0, "slice_columns": self.plan.slice, "load_stages": self.plan.stages,
-            "epilogue_stages": self.plan.lag, **scale_arguments(problem.scale),
+            "exchange": 0, "slice_columns": self.plan.slice_columns,
+            "load_stages": self.plan.load_stages, "epilogue_stages": self.plan.epilogue_stages,
+            **scale_arguments(problem.scale),
         }  # fmt: skip
         step = _LARGEST_GRID // self.plan.cluster * self.plan.rows_a_block
         kernels: list[BoundKernel] = []
         self._members: list[dict[str, Address]] = []
-        # More rows than a grid has blocks for take several launches.
+        # Rows beyond the largest grid take further launches.
         for start in range(0, problem.rows, step):
             rows = min(step, problem.rows - start)
             blocks = -(-rows // self.plan.rows_a_block) * self.plan.cluster
@@ -141,11 +147,11 @@ class SoftmaxLaunch:
             )  # fmt: skip
             self._members.append({
                 "x": Address(_X, start * item_strides[0]), "x_end": Address(_X, extent),
-                "out": Address(_OUT, start * item_strides[1]), "exchange": Address(_PLACES),
+                "out": Address(_OUT, start * item_strides[1]), "exchange": Address(_EXCHANGE),
             })  # fmt: skip
-        # Teams of a launch: no more than its rows, as `blocks` above.
-        teams = min(most // self.plan.cluster, step, problem.rows)
-        self._exchange_bytes = self.plan.exchange_bytes(teams) if self.plan.ring else 0
+        # Groups of blocks that share rows; no more than the rows of a launch, as `blocks` above.
+        groups = min(most // self.plan.cluster, step, problem.rows)
+        self._exchange_bytes = self.plan.exchange_bytes(groups) if self.plan.ring else 0
         self._kernels = kernels
         self._launches = Launches(kernels, self._fillings)
 
@@ -153,11 +159,11 @@ class SoftmaxLaunch:
         """Queue it on the current stream, for arrays at these addresses."""
         stream = cupy.cuda.get_current_stream().ptr
         nbytes = self._exchange_bytes
-        places = zeroed(nbytes, stream, self._device) if nbytes else 0
-        self._launches((x, out, places), stream)
+        exchange = zeroed(nbytes, stream, self._device) if nbytes else 0
+        self._launches((x, out, exchange), stream)
 
     def of_arrays(self, x: Any, out: Any) -> None:
-        """The same for arrays of these forms."""
+        """Queue it for arrays of these forms."""
         self(x.data.ptr, out.data.ptr)
 
     def _fillings(self, addresses: Sequence[int]) -> list[Filling]:
@@ -167,16 +173,16 @@ class SoftmaxLaunch:
         ]
 
 
-def _at_once(function: int, plan: SoftmaxPlan, shared: int, device: Device) -> int:
-    """How many blocks that stay run at a time, whole clusters or teams.
+def _resident_blocks(function: int, plan: SoftmaxPlan, shared: int, device: Device) -> int:
+    """Largest number of resident blocks of a persistent kernel, in whole clusters or groups.
 
-    Fewer clusters than multiprocessors have room for: those of a cluster are neighbours.
+    Blocks of a cluster are neighbours, so occupancy alone overestimates the clusters that fit.
     """
     if plan.cluster == 1 or plan.ring:
         each = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
             function, plan.block_threads, shared
         )
-        found = int(each) * device.cores // plan.cluster * plan.cluster
+        found = int(each) * device.sm_count // plan.cluster * plan.cluster
         if found == 0:
             raise RuntimeError(f"{plan} does not fit on {device.name}")
         return found
@@ -187,9 +193,9 @@ def _at_once(function: int, plan: SoftmaxPlan, shared: int, device: Device) -> i
 
 
 def softmax_form(problem: SoftmaxProblem, read: _Side, written: _Side | None) -> SoftmaxForm:
-    """What a kernel for these arrays is made for; ``written`` is None where it writes no rows.
+    """The form of a kernel for these arrays; ``written`` is None where it writes no rows.
 
-    A vector begins at the same column in x and in the result, or there are none.
+    Accesses are vectors only where vectors begin at the same columns in x and in the result.
     """
     most = vector_for(problem.input, problem.input if written is None else problem.output)
     one_row = problem.rows <= 1
@@ -198,7 +204,7 @@ def softmax_form(problem: SoftmaxProblem, read: _Side, written: _Side | None) ->
         or (not one_row and (read.stride - written.stride) % most)
     ):
         most = 1
-    # What divides all of these has no edges.
+    # Vectors of a length that divides all of these never cross the edge of a row.
     even = math.gcd(most, read.first, problem.columns, 0 if one_row else read.stride)
     if forced.value is None:
         vector = choose_vector(most, even, problem.columns)

@@ -1,4 +1,4 @@
-"""Which plan a softmax takes on a GPU: ladders measured on an H200, and every way worth measuring.
+"""The choice of a softmax's plan on a GPU, by ladders measured on an H200; the candidate plans.
 
 Needs no GPU and no CuPy.
 """
@@ -15,7 +15,7 @@ from argand.softmax.plan import (
     CLUSTER_SM,
     LARGEST_BLOCK,
     LARGEST_CLUSTER,
-    MOST_STAGES,
+    MOST_LOAD_STAGES,
     SMALL_BLOCK,
     WARP,
     SoftmaxForm,
@@ -31,11 +31,11 @@ from argand.softmax.plan import (
 )
 
 _SHORT_COLUMNS = 256
-"""Up to here whole small accesses are faster than large ones of which some are cut."""
+"""Up to here small whole accesses are faster than large ones of which some cross a row's edge."""
 
 
 def choose_vector(most: int, even: int, columns: int) -> int:
-    """Values of an access, of which ``most`` fill it and ``even`` never meet a row's edge."""
+    """Values of an access: ``most`` fill it, ``even`` never cross the edge of a row."""
     return even if columns <= _SHORT_COLUMNS else most
 
 
@@ -64,15 +64,16 @@ _LADDERS: dict[int, tuple[_Step, ...]] = {
         (524288, 512, 8, True), (1048576, 512, 16, True),
     ),
 }  # fmt: skip
-"""By bytes of a value: up to how many columns which threads of how many blocks share a row, and
-whether it is staged; the next of the same length where that is not legal. Measured on an H200 by
-``benchmarks/softmax/plans.py``; fp64 after fp32."""
+"""By bytes of a value, steps of (largest columns, threads, blocks that share a row, staged).
+
+The next step of the same columns is taken where one is not legal. Measured on an H200 by
+``benchmarks/softmax/plans.py``; the steps of fp64 follow those of fp32."""
 _STAGED_EDGES = 512
-"""Threads of a block from which rows with edges are staged: it waits for their cut accesses."""
+"""From this many threads on rows with edges are staged: a block waits for their cut accesses."""
 _STREAMED_THREADS = 256
 _STREAMED_WORDS = 32
 _MOST_WORDS = 64
-"""Of 32 bits that a thread holds of a row: twice that would leave one warp a scheduler."""
+"""Largest registers of a row in a thread: twice that would leave each scheduler one warp."""
 _Rung = tuple[int, int, int, int, int, int]
 _RINGS: dict[int, tuple[_Rung, ...]] = {
     4: (
@@ -85,41 +86,47 @@ _RINGS: dict[int, tuple[_Rung, ...]] = {
         (540672, 1200000, 66, 512, 256, 4), (1200000, 4800000, 132, 256, 128, 4),
     ),
 }  # fmt: skip
-"""By bytes of an element of x: from and up to how many columns a ring of which blocks, threads that
-sum, threads that write, and lag; in between there is none. Measured as the ladders are."""
+"""By bytes of an element of x, rings of (columns above, columns up to, blocks that share a row,
+reduce threads, write threads, epilogue stages). Between them there is none. Measured as ladders."""
 _RING_BLOCKS = (1, 2, 3, 4, 6, 8, 11, 12, 16, 22, 33, 44, 66, 132)
 _RING_THREADS = ((256, 128), (384, 128), (512, 128), (512, 256))
-_RING_LAGS = (2, 3, 4)
+_RING_EPILOGUE_STAGES = (2, 3, 4)
 _RING_BYTES = (23 << 10, 52 << 10)
 _LEAST_PART = 2048
-"""Columns for which another block is worth its start where multiprocessors have nothing to do."""
+"""Columns that are worth another block where multiprocessors are idle."""
 
 
 @dataclass(frozen=True)
-class SoftmaxWay:
-    """A way of holding rows of about one length.
+class SoftmaxCandidate:
+    """Parameters of a plan for rows of about one length; the tuned table keeps them.
 
     Attributes:
-        threads: of a block that hold values.
+        threads: of a block that hold values; in a ring those of the reduce warps.
         cluster: blocks that share a row.
-        staged: whether the next row is on its way meanwhile.
-        words: registers that a thread holds of a row at a time; 0: its whole part.
-        lag: of a ring, which it is where there is one.
-        writers: of a ring, threads that write.
+        staged: whether the next row is copied meanwhile.
+        words: registers of a row that a thread holds at a time; 0: its whole part.
+        epilogue_stages: of a ring; 0 for other plans.
+        write_threads: of a ring, threads of the write warps.
     """
 
     threads: int
     cluster: int
     staged: bool = False
     words: int = 0
-    lag: int = 0
-    writers: int = 0
+    epilogue_stages: int = 0
+    write_threads: int = 0
 
     def plan(self, form: SoftmaxForm, arch: Arch, columns: int) -> SoftmaxPlan | None:
-        """The plan for rows of this length; None where there is none."""
-        if self.lag:
+        """The plan for rows of this length; None where it is not legal."""
+        if self.epilogue_stages:
             found = ring(
-                form, arch, self.threads, self.cluster, columns, writers=self.writers, lag=self.lag
+                form,
+                arch,
+                self.threads,
+                self.cluster,
+                columns,
+                write_threads=self.write_threads,
+                epilogue_stages=self.epilogue_stages,
             )
         elif self.words:
             found = streamed(form, self.threads, self.cluster, self.words)
@@ -131,28 +138,29 @@ class SoftmaxWay:
 
 
 def plan_softmax(
-    form: SoftmaxForm, arch: Arch, *, rows: int, columns: int, cores: int,
-    measured: SoftmaxWay | None = None,
+    form: SoftmaxForm, arch: Arch, *, rows: int, columns: int, sm_count: int,
+    measured: SoftmaxCandidate | None = None,
 ) -> SoftmaxPlan:  # fmt: skip
-    """The plan for rows of this length on a GPU with so many multiprocessors.
+    """The plan for rows of this length on a GPU with ``sm_count`` multiprocessors.
 
-    ``measured`` on that GPU goes before the ladders.
+    The tuned candidate ``measured`` goes before the ladders. Raises PlanError where no plan is
+    legal.
     """
-    for way in (
+    for candidate in (
         measured,
-        _ring_for(form, columns, cores),
-        *_steps(form, arch, rows, columns, cores),
+        _ring_candidate(form, columns, sm_count),
+        *_ladder(form, arch, rows, columns, sm_count),
     ):
-        plan = way.plan(form, arch, columns) if way else None
+        plan = candidate.plan(form, arch, columns) if candidate else None
         if plan is not None:
             return plan
     raise PlanError(f"no plan for rows of {columns} columns of {form}")
 
 
-def _steps(
-    form: SoftmaxForm, arch: Arch, rows: int, columns: int, cores: int
-) -> Iterator[SoftmaxWay]:
-    """The ladder's step and, where it is not legal, others that may be."""
+def _ladder(
+    form: SoftmaxForm, arch: Arch, rows: int, columns: int, sm_count: int
+) -> Iterator[SoftmaxCandidate]:
+    """The ladder's step, then others in case it is not legal."""
     most = LARGEST_CLUSTER if arch.sm >= CLUSTER_SM else 1
     left = [step for step in _LADDERS[form.value_bytes] if columns <= step[0]]
     here = [step for step in left if step[0] == left[0][0]]
@@ -162,73 +170,86 @@ def _steps(
         while (
             threads > WARP
             and cluster < most
-            and (rows * cluster * 2 <= cores and columns // (2 * cluster) >= _LEAST_PART)
+            and (rows * cluster * 2 <= sm_count and columns // (2 * cluster) >= _LEAST_PART)
         ):
             cluster *= 2
         if staged or (form.edges and threads >= _STAGED_EDGES):
-            yield SoftmaxWay(threads, cluster, staged=True)
+            yield SoftmaxCandidate(threads, cluster, staged=True)
     while threads <= LARGEST_BLOCK:
-        yield SoftmaxWay(threads, cluster)
+        yield SoftmaxCandidate(threads, cluster)
         threads *= 2
-    yield SoftmaxWay(_STREAMED_THREADS, cluster, words=_STREAMED_WORDS)
+    yield SoftmaxCandidate(_STREAMED_THREADS, cluster, words=_STREAMED_WORDS)
 
 
-def _ring_for(form: SoftmaxForm, columns: int, cores: int) -> SoftmaxWay | None:
-    for least, most, blocks, threads, writers, lag in _RINGS.get(ELEMENT_BYTES[form.input], ()):
+def _ring_candidate(form: SoftmaxForm, columns: int, sm_count: int) -> SoftmaxCandidate | None:
+    for least, most, blocks, threads, write_threads, epilogue_stages in _RINGS.get(
+        ELEMENT_BYTES[form.input], ()
+    ):
         if least < columns <= most:
-            return SoftmaxWay(threads, min(blocks, cores), lag=lag, writers=writers)
+            return SoftmaxCandidate(
+                threads,
+                min(blocks, sm_count),
+                epilogue_stages=epilogue_stages,
+                write_threads=write_threads,
+            )
     return None
 
 
-EVERY_WAY: tuple[SoftmaxWay, ...] = (
+CANDIDATES: tuple[SoftmaxCandidate, ...] = (
     *(
-        SoftmaxWay(threads, cluster, staged)
+        SoftmaxCandidate(threads, cluster, staged)
         for threads in (1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 384, 512, 768, 1024)
         for cluster in (1, 2, 4, 8, 16)
         for staged in (False, True)
     ),
     *(
-        SoftmaxWay(threads, cluster, words=words)
+        SoftmaxCandidate(threads, cluster, words=words)
         for threads in (256, 384, 512, 768, 1024)
         for cluster in (1, 2, 4, 8, 16)
         for words in (16, _STREAMED_WORDS)
     ),
     *(
-        SoftmaxWay(threads, blocks, lag=lag, writers=writers)
+        SoftmaxCandidate(
+            threads, blocks, epilogue_stages=epilogue_stages, write_threads=write_threads
+        )
         for blocks in _RING_BLOCKS
-        for threads, writers in _RING_THREADS
-        for lag in _RING_LAGS
+        for threads, write_threads in _RING_THREADS
+        for epilogue_stages in _RING_EPILOGUE_STAGES
     ),
 )
-"""What is looked among."""
+"""Candidates that tuning measures, where they are legal and worth it."""
 
 
-def ways(form: SoftmaxForm, arch: Arch, columns: int) -> dict[SoftmaxWay, SoftmaxPlan]:
-    """Every way worth measuring for rows of this length, with its plan; one way of each plan."""
-    found: dict[SoftmaxPlan, SoftmaxWay] = {}
-    for way in EVERY_WAY:
-        plan = way.plan(form, arch, columns)
-        if plan is not None and _worth(way, plan, form, columns):
-            found.setdefault(plan, way)
-    return {way: plan for plan, way in found.items()}
+def candidate_plans(
+    form: SoftmaxForm, arch: Arch, columns: int
+) -> dict[SoftmaxCandidate, SoftmaxPlan]:
+    """The candidates worth measuring for rows of this length, with their plans, each plan once."""
+    found: dict[SoftmaxPlan, SoftmaxCandidate] = {}
+    for candidate in CANDIDATES:
+        plan = candidate.plan(form, arch, columns)
+        if plan is not None and _is_worth_measuring(candidate, plan, form, columns):
+            found.setdefault(plan, candidate)
+    return {candidate: plan for plan, candidate in found.items()}
 
 
-def _worth(way: SoftmaxWay, plan: SoftmaxPlan, form: SoftmaxForm, columns: int) -> bool:
-    if plan.ring:  # slices that are long enough to be copied in a piece
+def _is_worth_measuring(
+    candidate: SoftmaxCandidate, plan: SoftmaxPlan, form: SoftmaxForm, columns: int
+) -> bool:
+    if plan.ring:  # one bulk copy a slice has to be long
         least, most = _RING_BYTES
-        return least <= stage_bytes(form, columns // way.cluster) <= most
-    if way.words:  # some tiles of a row
-        return columns >= 4 * way.threads * way.cluster * _STREAMED_WORDS
-    return way.threads == 1 or _words(form, plan) >= 8
+        return least <= stage_bytes(form, columns // candidate.cluster) <= most
+    if candidate.words:  # some tiles of a row
+        return columns >= 4 * candidate.threads * candidate.cluster * _STREAMED_WORDS
+    return candidate.threads == 1 or _words(form, plan) >= 8
 
 
 def candidates(form: SoftmaxForm, arch: Arch, columns: int) -> list[SoftmaxPlan]:
-    """Every plan worth measuring for rows of this length."""
-    return list(ways(form, arch, columns).values())
+    """The candidate plans for rows of this length."""
+    return list(candidate_plans(form, arch, columns).values())
 
 
 def _words(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
-    """Registers that a thread's values take."""
+    """Registers of a thread's values."""
     return plan.values * form.value_bytes // 4
 
 
@@ -241,7 +262,7 @@ def _values(form: SoftmaxForm, threads: int, cluster: int, columns: int) -> int:
 def fitted(
     form: SoftmaxForm, threads: int, cluster: int, columns: int, *, staged: bool = False
 ) -> SoftmaxPlan:
-    """The plan with so many threads in each of so many blocks that hold a whole row."""
+    """The resident or staged plan: ``threads`` of each of ``cluster`` blocks hold a whole row."""
     values = _values(form, threads, cluster, columns)
     block = threads if threads > WARP else SMALL_BLOCK
     return limited(form, SoftmaxPlan(threads, block, values, cluster, True, staged, 1))
@@ -249,26 +270,36 @@ def fitted(
 
 def ring(
     form: SoftmaxForm, arch: Arch, threads: int, cluster: int, columns: int, *,
-    writers: int = 0, lag: int = 1, blocks: int = 1, stages: int = MOST_STAGES,
+    write_threads: int = 0, epilogue_stages: int = 1, blocks: int = 1,
+    load_stages: int = MOST_LOAD_STAGES,
 ) -> SoftmaxPlan:  # fmt: skip
-    """The plan of blocks with up to so many rows in shared memory, of which each has a slice.
+    """The ring plan: blocks with their slices of up to ``load_stages + epilogue_stages`` rows.
 
-    As many threads write as hold values, unless it is said how many. The lag is less where there
-    would be no room for two stages.
+    ``threads`` reduce, and ``write_threads`` write, by default as many. Epilogue stages are fewer
+    where shared memory has no room for two load stages beside them.
     """
     grain, line = ring_grain(form), ring_line(form)
     need = columns + (line - 1 if form.edges or grain != form.vector else 0)
-    slice = -(-need // (cluster * line)) * line
-    values = -(-slice // (threads * grain)) * grain
-    block = ring_block(threads, writers or threads, cluster)
-    room = ring_bytes(arch, blocks) // stage_bytes(form, slice)
-    lag = max(1, min(lag, room - 2))
+    slice_columns = -(-need // (cluster * line)) * line
+    values = -(-slice_columns // (threads * grain)) * grain
+    block = ring_block(threads, write_threads or threads, cluster)
+    room = ring_bytes(arch, blocks) // stage_bytes(form, slice_columns)
+    epilogue_stages = max(1, min(epilogue_stages, room - 2))
     return SoftmaxPlan(
-        threads, block, values, cluster, True, False, blocks, min(stages, room - lag), lag, slice
+        threads,
+        block,
+        values,
+        cluster,
+        True,
+        False,
+        blocks,
+        min(load_stages, room - epilogue_stages),
+        epilogue_stages,
+        slice_columns,
     )
 
 
 def streamed(form: SoftmaxForm, threads: int, cluster: int, words: int) -> SoftmaxPlan:
-    """The plan whose threads hold so many registers of a row at a time."""
+    """The streamed plan: threads hold ``words`` registers of a row at a time."""
     values = max(2, form.vector, words * 4 // form.value_bytes)
     return limited(form, SoftmaxPlan(threads, threads, values, cluster, False, False, 1))

@@ -1,4 +1,4 @@
-"""How a softmax runs on a GPU: the form, the plan, what is legal. Needs no GPU and no CuPy."""
+"""Form and plan of a softmax kernel, and what is legal. Needs no GPU and no CuPy."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ WARP = 32
 LARGEST_BLOCK = 1024
 LARGEST_CLUSTER = 16
 PORTABLE_CLUSTER = 8
-"""A kernel of larger clusters has to ask for them."""
+"""Larger clusters need a function attribute of the kernel."""
 CLUSTER_SM = 90
 SMALL_BLOCK = 128
-"""Threads of a block whose warps have rows of their own."""
+"""Threads of a block whose warps, or lanes, work on different rows."""
 _SHARED_BYTES = 228 * 1024
-_BOARD_BYTES = 4 * 1024
-"""What a block takes beside what it stages, the system's kilobyte included."""
-MOST_STAGES, MOST_LAG = 8, 4
+_STATIC_BYTES = 4 * 1024
+"""Shared memory of a block beside its stages, with the kilobyte that the system reserves."""
+MOST_LOAD_STAGES, MOST_EPILOGUE_STAGES = 8, 4
 _GRAIN_BYTES, _LINE = 16, 8
 _LINE_BYTES = _LINE * _GRAIN_BYTES
-"""Accesses, or pieces of 16 bytes in a ring, in a line of memory: at one a block's part begins."""
+"""A line of memory has eight accesses of 16 bytes. A block's part of a row begins at a line."""
 _MOST_RING_WORDS = 64
-_TURNS, _FINDING_BYTES = 2 * MOST_LAG, 16
-"""Of ``cuda/softmax/exchange.cuh``, as the most of both above."""
+_EXCHANGE_SLOTS, _PARTIAL_BYTES = 2 * MOST_EPILOGUE_STAGES, 16
+"""``kExchangeSlots`` and ``sizeof(RowPartial)`` of ``cuda/softmax/exchange.cuh``."""
 _LARGEST_RESIDENT = 2048
 """Threads of a multiprocessor."""
 _REGISTERS = 64 * 1024
-"""Of a multiprocessor; a thread's are handed out in eights."""
+"""Registers of a multiprocessor, allocated to threads in multiples of eight."""
 
 
 @dataclass(frozen=True)
 class SoftmaxForm:
-    """What a kernel is made for: the operation, the kinds of x and out, the precision.
+    """Template parameters that follow from a call: operation, kinds of x and out, precision.
 
-    ``vector`` is how many values one memory access takes, ``edges`` whether rows may begin or end
+    ``vector`` is the number of values of a memory access, ``edges`` whether rows may begin or end
     within such a vector, ``unit`` whether the scale of the exponents is 1.
     """
 
@@ -51,37 +51,38 @@ class SoftmaxForm:
 
     @property
     def wide(self) -> bool:
-        """Whether it is computed in fp64."""
+        """Whether the computation is in fp64."""
         return self.precision.real_output == "float64"
 
     @property
     def packed(self) -> bool:
-        """Whether values stay in 16 bits in registers: those that came so and are not rounded."""
+        """Whether values have 16 bits in registers, as in memory, because they are not rounded."""
         return self.input in HALF_KINDS and self.precision.exact_operands and not self.wide
 
     @property
     def value_bytes(self) -> int:
-        """What a value takes in registers."""
+        """Bytes of a value in registers."""
         return 8 if self.wide else 2 if self.packed else 4
 
 
 @dataclass(frozen=True)
 class SoftmaxPlan:
-    """Which threads share a row and what they hold of it.
+    """The threads that share a row, and the values that they hold of it.
 
     Attributes:
-        row_threads: of one block. Up to 32 lanes of a warp have a row of their own each; more
-            threads are the block.
-        block_threads: of a block; of a ring with the warps that hold no values.
-        values: that a thread holds at a time.
-        cluster: blocks that share a row: a cluster, of a ring from anywhere.
+        row_threads: threads of one block that share a row: 1 to 32 lanes of a warp, or, above that,
+            all of the block; in a ring the threads of the reduce warps.
+        block_threads: threads of a block, in a ring with those of its other warps.
+        values: values that a thread holds at a time.
+        cluster: blocks that share a row: a cluster, or, in a ring, any blocks of the grid.
         resident: the threads hold a whole row, which is then read once.
-        staged: and take row after row, while the next is copied into shared memory.
-        blocks: of a multiprocessor at a time; registers are limited for that many.
-        stages: rows on their way into a block's shared memory; 0 where it is no ring.
-        lag: of a ring, rows that wait there for their sums.
-        slice: of a ring, columns of a row that a block has.
-        watched: of a ring, every lane arrives at its barriers, as compute-sanitizer wants to see.
+        staged: resident, and persistent blocks copy the next row into shared memory meanwhile.
+        blocks: blocks a multiprocessor; the registers of a thread are limited for that many.
+        load_stages: of a ring, rows that TMA copies at a time; 0: no ring.
+        epilogue_stages: of a ring, rows that wait in shared memory for their sum.
+        slice_columns: of a ring, columns of a row that a block has.
+        arrive_per_lane: of a ring, every lane arrives at mbarriers, so that compute-sanitizer's
+            racecheck sees the order.
     """
 
     row_threads: int
@@ -91,19 +92,19 @@ class SoftmaxPlan:
     resident: bool
     staged: bool
     blocks: int
-    stages: int = 0
-    lag: int = 0
-    slice: int = 0
-    watched: bool = False
+    load_stages: int = 0
+    epilogue_stages: int = 0
+    slice_columns: int = 0
+    arrive_per_lane: bool = False
 
     @property
     def ring(self) -> bool:
-        """Whether rows wait in shared memory for their sums."""
-        return self.stages > 0
+        """Whether it is a ring of stages."""
+        return self.load_stages > 0
 
     @property
-    def how(self) -> str:
-        """How rows are held: ring, staged, resident or streamed."""
+    def kind(self) -> str:
+        """Kind of plan: ring, staged, resident or streamed."""
         if self.ring:
             return "ring"
         return "staged" if self.staged else "resident" if self.resident else "streamed"
@@ -111,26 +112,26 @@ class SoftmaxPlan:
     def shared_bytes(self, form: SoftmaxForm) -> int:
         """Dynamic shared memory of a block."""
         if self.ring:
-            return (self.stages + self.lag) * stage_bytes(form, self.slice)
+            return (self.load_stages + self.epilogue_stages) * stage_bytes(form, self.slice_columns)
         return self.block_threads * self.values * ELEMENT_BYTES[form.input] * self.staged
 
     @property
     def rows_a_block(self) -> int:
-        """Rows that a block works on at a time."""
+        """Rows of a block at a time."""
         return 1 if self.ring else self.block_threads // self.row_threads
 
-    def exchange_bytes(self, teams: int) -> int:
-        """Global memory in which so many teams of a ring's blocks tell each other of rows."""
-        return teams * (_TURNS * self.cluster * _FINDING_BYTES + 16) * (self.cluster > 1)
+    def exchange_bytes(self, groups: int) -> int:
+        """Workspace in global memory through which groups of a ring's blocks exchange partials."""
+        return groups * (_EXCHANGE_SLOTS * self.cluster * _PARTIAL_BYTES + 16) * (self.cluster > 1)
 
 
 def stage_bytes(form: SoftmaxForm, columns: int) -> int:
-    """Shared memory of a ring for a slice of so many columns."""
+    """Bytes of a ring's stage for a slice of ``columns``."""
     return -(-columns * ELEMENT_BYTES[form.input] // _LINE_BYTES) * _LINE_BYTES
 
 
 def check_softmax_plan(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
-    """Raise PlanError for what the kernel cannot be compiled or launched as."""
+    """Raise PlanError where a kernel with this plan cannot be compiled or launched."""
     threads = plan.row_threads
     if threads < 1 or (threads % WARP if threads > WARP else WARP % threads):
         raise PlanError(f"row_threads must divide 32 or be a multiple of it, got {threads}")
@@ -157,7 +158,7 @@ def check_softmax_plan(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None
         raise PlanError("rows that are not held whole must have a block's threads")
     if plan.staged:
         _check_staged(plan, form, arch)
-    registers = plan.values * form.value_bytes // 4 + _besides(form, plan)
+    registers = plan.values * form.value_bytes // 4 + _other_registers(form, plan)
     if registers * plan.block_threads * plan.blocks > _REGISTERS:
         raise PlanError(
             f"{plan.blocks} blocks of {plan.block_threads} threads with {plan.values} values take "
@@ -167,71 +168,77 @@ def check_softmax_plan(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None
 
 def _check_ring(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
     if arch.sm < CLUSTER_SM:
-        raise PlanError("a ring needs the copy engine of sm_90")
+        raise PlanError("a ring needs TMA, which sm_90 has first")
     if form.wide or not form.precision.exact_operands or form.input in COMPLEX_KINDS:
         raise PlanError("a ring takes fp32, fp16 and bf16 as they are, in fp32")
     written = form.input if form.operation == "logsumexp" else form.output
     if form.vector != vector_for(form.input, written):
         raise PlanError(f"a ring needs full accesses, got {form.vector} values")
-    writers = plan.block_threads - ring_block(plan.row_threads, 0, plan.cluster)
-    if writers < WARP or writers % WARP or plan.row_threads % writers:
+    write_threads = plan.block_threads - ring_block(plan.row_threads, 0, plan.cluster)
+    if write_threads < WARP or write_threads % WARP or plan.row_threads % write_threads:
         raise PlanError(
-            f"a ring has writers beside 2 or 3 warps and {plan.row_threads} threads that hold "
-            f"values, a whole share of them, got {plan.block_threads} threads in all"
+            f"a ring has 2 or 3 warps, {plan.row_threads} reduce threads, and write threads that "
+            f"divide those in number, got {plan.block_threads} threads in all"
         )
     if not plan.resident or plan.staged:
-        raise PlanError("a ring holds rows whole, and copies in its own way")
+        raise PlanError("a ring must be resident, and copies by TMA in place of cp.async")
     if plan.values * form.value_bytes > _MOST_RING_WORDS * 4:
-        raise PlanError(f"a ring's threads hold at most {_MOST_RING_WORDS} words each")
-    if plan.slice > plan.row_threads * plan.values or plan.slice % ring_line(form):
         raise PlanError(
-            f"a slice must be a multiple of {ring_line(form)} columns that the threads hold, "
-            f"got {plan.slice}"
+            f"reduce threads of a ring hold at most {_MOST_RING_WORDS} registers of values"
         )
-    if not 2 <= plan.stages <= MOST_STAGES or not 1 <= plan.lag <= MOST_LAG:
+    if plan.slice_columns > plan.row_threads * plan.values or plan.slice_columns % ring_line(form):
         raise PlanError(
-            f"a ring has 2 to {MOST_STAGES} stages and a lag of 1 to {MOST_LAG}, "
-            f"got {plan.stages} and {plan.lag}"
+            f"a slice must be a multiple of {ring_line(form)} columns that the reduce "
+            f"threads hold, got {plan.slice_columns}"
+        )
+    if (
+        not 2 <= plan.load_stages <= MOST_LOAD_STAGES
+        or not 1 <= plan.epilogue_stages <= MOST_EPILOGUE_STAGES
+    ):
+        raise PlanError(
+            f"a ring has 2 to {MOST_LOAD_STAGES} load stages and 1 to "
+            f"{MOST_EPILOGUE_STAGES} epilogue stages, "
+            f"got {plan.load_stages} and {plan.epilogue_stages}"
         )
     if plan.shared_bytes(form) > ring_bytes(arch, plan.blocks):
         raise PlanError(
-            f"{plan.stages} + {plan.lag} slices take {plan.shared_bytes(form)} bytes, "
-            f"more than a block has"
+            f"{plan.load_stages} + {plan.epilogue_stages} slices take "
+            f"{plan.shared_bytes(form)} bytes, more than a block has"
         )
 
 
-def ring_block(threads: int, writers: int, cluster: int) -> int:
-    """Threads of a ring's block of which so many hold values and so many write.
+def ring_block(threads: int, write_threads: int, cluster: int) -> int:
+    """Threads of a ring's block with ``threads`` that reduce and ``write_threads`` that write.
 
-    Beside them a loader, a teller and, where others share the row, a listener have a warp each.
+    Load, publish and, where blocks share rows, gather have a warp each beside them.
     """
-    return threads + writers + (2 + (cluster > 1)) * WARP
+    return threads + write_threads + (2 + (cluster > 1)) * WARP
 
 
 def ring_grain(form: SoftmaxForm) -> int:
-    """Columns of which a ring's copies are multiples."""
+    """Columns of 16 bytes; the copies of a ring are multiples of them."""
     return _GRAIN_BYTES // ELEMENT_BYTES[form.input]
 
 
 def ring_line(form: SoftmaxForm) -> int:
-    """Columns of which a ring's slices are multiples."""
+    """Columns of a line of memory; the slices of a ring are multiples of them."""
     return _LINE * ring_grain(form)
 
 
 def row_line(form: SoftmaxForm, threads: int) -> int:
-    """Columns between the places at which so many threads' parts of a row may begin."""
+    """Alignment, in columns, of the part of a row that ``threads`` of a block hold."""
     return form.vector * (_LINE if threads > WARP else 1)
 
 
 def check_row(plan: SoftmaxPlan, form: SoftmaxForm, columns: int) -> None:
-    """Raise PlanError for a row that is not held whole, or leaves accesses with none of it."""
+    """Raise PlanError for rows that do not fit, or that leave whole accesses beyond their end."""
     least, line = 0, row_line(form, plan.row_threads) if form.edges else 1
     held = plan.row_threads * plan.cluster * plan.values
     if plan.ring:
         line = ring_line(form) if form.edges or ring_grain(form) != form.vector else 1
-        held = plan.slice * plan.cluster
+        held = plan.slice_columns * plan.cluster
     elif plan.rows_a_block == 1:
-        # The kernel looks for a row's end in the last two accesses only.
+        # The kernel tests for the end of a row in the last two accesses only.
         least = held - 2 * plan.row_threads * plan.cluster * form.vector
     most = held - (line - 1)
     if plan.resident and not least <= columns <= most:
@@ -239,17 +246,17 @@ def check_row(plan: SoftmaxPlan, form: SoftmaxForm, columns: int) -> None:
 
 
 def ring_bytes(arch: Arch, blocks: int) -> int:
-    """Shared memory for the stages of a ring with so many blocks a multiprocessor."""
-    return (arch.shared_bytes + 1024) // blocks - _BOARD_BYTES
+    """Shared memory of a block for the stages of a ring, with ``blocks`` a multiprocessor."""
+    return (arch.shared_bytes + 1024) // blocks - _STATIC_BYTES
 
 
 def _check_staged(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
     if not plan.resident or plan.row_threads <= WARP:
-        raise PlanError("rows that are staged must be a block's and held whole")
+        raise PlanError("staged rows must be resident and shared by a block")
     access = form.vector * ELEMENT_BYTES[form.input]
     if access not in (8, 16):
         raise PlanError(f"an asynchronous copy must have 8 or 16 bytes, got {access}")
-    if plan.shared_bytes(form) + _BOARD_BYTES > arch.shared_bytes:
+    if plan.shared_bytes(form) + _STATIC_BYTES > arch.shared_bytes:
         raise PlanError(
             f"{plan.block_threads} threads with {plan.values} values stage "
             f"{plan.shared_bytes(form)} bytes, more than a block has"
@@ -270,8 +277,8 @@ def is_legal(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> bool:
     return True
 
 
-def _besides(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
-    """Registers a thread beside its values, with which no kernel spills (the tests compile all)."""
+def _other_registers(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
+    """Registers of a thread beside its values, so that no kernel spills (the tests compile all)."""
     if plan.ring:
         return 42 if not form.packed else 44 if form.output in HALF_KINDS else 58
     plain = form.precision.exact_operands and form.operation == "softmax"
@@ -287,14 +294,14 @@ def _besides(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
 
 
 def limited(form: SoftmaxForm, plan: SoftmaxPlan) -> SoftmaxPlan:
-    """The plan with as many blocks of a multiprocessor as have the memory they need."""
+    """The plan with as many blocks a multiprocessor as registers and shared memory allow."""
     words = plan.values * form.value_bytes // 4
-    registers = max(32, -(-(words + _besides(form, plan)) // 8) * 8)
-    # Warps are dealt out to four schedulers, each with a quarter of the registers.
+    registers = max(32, -(-(words + _other_registers(form, plan)) // 8) * 8)
+    # Each of the four schedulers has a quarter of the warps and of the registers.
     warps = 4 * (_REGISTERS // (4 * WARP * registers))
     blocks = min(
         _LARGEST_RESIDENT // plan.block_threads,
         warps // (plan.block_threads // WARP),
-        _SHARED_BYTES // (plan.shared_bytes(form) + _BOARD_BYTES),
+        _SHARED_BYTES // (plan.shared_bytes(form) + _STATIC_BYTES),
     )
     return replace(plan, blocks=max(1, blocks))

@@ -1,4 +1,4 @@
-"""What a call of `argand.softmax`, `log_softmax` or `logsumexp` computes, without its data."""
+"""A call of `argand.softmax`, `log_softmax` or `logsumexp` as one value, without its data."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from argand.softmax.formats import REAL_KINDS, Operation
 
 @dataclass(frozen=True)
 class SoftmaxProblem:
-    """What a call computes: e^(s x), its logarithm or that of its sum, over the last axis.
+    """A softmax, its logarithm or the logarithm of its denominator, over the last axis.
 
     Attributes:
         shape: of x.
         operation: softmax, log_softmax, or logsumexp, whose result has no last axis.
-        precision: what x is rounded to, and in what exponentials and sums are taken.
-        input, output: kinds of the elements of x and of the result, of `softmax.formats`. Of a
-            complex x the squared magnitude is what goes in.
+        precision: x is rounded to its operand; exponentials and sums have its accumulator's type.
+        input, output: kinds of the elements of x and of the result (`softmax.formats`). The
+            squared magnitude of a complex x is the input.
         scale: s.
     """
 
@@ -36,12 +36,12 @@ class SoftmaxProblem:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return math.prod(self.shape[:-1])
 
     @property
     def result_shape(self) -> tuple[int, ...]:
-        """Of the result."""
+        """Shape of the result."""
         return self.shape[:-1] if self.operation == "logsumexp" else self.shape
 
     @property

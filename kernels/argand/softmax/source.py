@@ -1,4 +1,4 @@
-"""The CUDA C++ of a softmax kernel, and the structure that it takes. Needs no GPU and no CuPy."""
+"""The CUDA C++ of a softmax kernel, and its arguments. Needs no GPU and no CuPy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def kernel_name(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
     """The kernel's symbol."""
     edges = "_edges" * form.edges + "_scaled" * (not form.unit)
     return (
-        f"{form.operation}_{form.input}_{form.output}_{form.precision.symbol}_{plan.how}_"
+        f"{form.operation}_{form.input}_{form.output}_{form.precision.symbol}_{plan.kind}_"
         f"{plan.cluster}x{plan.row_threads}x{plan.values}_{form.vector}{edges}"
     )
 
@@ -52,7 +52,7 @@ def softmax_source(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
         "staged": str(plan.staged).lower(),
         "blocks_per_row": plan.cluster,
         "ring": str(plan.ring).lower(),
-        "arrive_per_lane": str(plan.watched).lower(),
+        "arrive_per_lane": str(plan.arrive_per_lane).lower(),
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     cluster = (
@@ -71,11 +71,11 @@ def softmax_source(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
 
 
 def scale_arguments(scale: float) -> dict[str, float]:
-    """The members of ``SoftmaxArguments`` that a scale s of the exponents e^(s x) decides.
+    """The members of ``SoftmaxArguments`` that depend on the scale s of the exponents e^(s x).
 
-    ln(2) / s in two parts whose sum has twice fp32's precision. What lies 180 powers of two below
-    a row's maximum is counted as if it lay there: it is less than half of fp32's smallest number.
-    A cell is some 2^14 powers of two wide.
+    ln(2) / s is split in two parts whose sum has twice fp32's precision. Values further than 180
+    powers of two below a row's maximum are clamped to that distance: their exponentials are less
+    than half of fp32's smallest number. Origins are some 2^14 powers of two apart.
     """
     import numpy as np
 

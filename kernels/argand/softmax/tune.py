@@ -1,4 +1,4 @@
-"""Measuring which way of holding a softmax's rows is the fastest on the GPU at hand; keeping it."""
+"""Tuning of softmaxes: time the candidate plans on the current GPU and keep the fastest."""
 
 from __future__ import annotations
 
@@ -20,14 +20,12 @@ from argand.softmax.formats import (
     Operation,
     output_kind,
 )
-from argand.softmax.heuristics import SoftmaxWay, ways
+from argand.softmax.heuristics import SoftmaxCandidate, candidate_plans
 from argand.softmax.problem import SoftmaxProblem
 from argand.softmax.source import softmax_source
 
-# `argand.softmax.tuned` is imported where it is used: it is run as a command.
-
-Measured = list[tuple[SoftmaxWay, float]]
-"""Ways of holding rows with their microseconds, the fastest first."""
+Measured = list[tuple[SoftmaxCandidate, float]]
+"""Candidates with their times in microseconds, the fastest first."""
 
 
 def tune_softmax(
@@ -40,11 +38,11 @@ def tune_softmax(
     output: str | None = None,
     scale: float = 1.0,
 ) -> Measured:
-    """Time every way to hold rows of this length on the current GPU and keep the fastest.
+    """Time every candidate plan of rows of this length on the current GPU and keep the fastest.
 
     From then on softmaxes of about this length and number of rows (within an eighth of an octave),
-    of these kinds and with rows that lie on boundaries of 16 bytes as these do, take that way where
-    it is legal, in this process and in later ones, until the card, its driver or the kernels
+    of these kinds and with rows that lie on boundaries of 16 bytes as these do, take that plan
+    where it is legal, in this process and in later ones, until the card, its driver or the kernels
     change.
 
     Args:
@@ -54,8 +52,8 @@ def tune_softmax(
         input: fp64, fp32, fp16 or bf16, or complex64 and complex128, whose power is taken.
 
     Returns:
-        Each way and the median of its time in microseconds, the fastest first. Ways that are three
-        times slower in the first call have been called once only.
+        Each candidate and the median of its time in microseconds, the fastest first. Candidates
+        that are three times slower in the first call are called once only.
 
     Raises:
         ValueError: no rows or columns, an unknown precision or kind.
@@ -74,20 +72,20 @@ def tune_softmax(
     x = _operand(input, rows, columns)
     out = cupy.empty(problem.result_shape, problem.result_type)
     form = SoftmaxLaunch(problem, x, out).form
-    plans = ways(form, arch, columns)
+    plans = candidate_plans(form, arch, columns)
     compile_all((softmax_source(form, plan), arch.target) for plan in plans.values())
-    calls: dict[SoftmaxWay, Callable[[], object]] = {}
-    for way, plan in plans.items():
+    calls: dict[SoftmaxCandidate, Callable[[], object]] = {}
+    for candidate, plan in plans.items():
         with forced.to((plan, form.vector)):
             try:
                 launch = SoftmaxLaunch(problem, x, out)
-            except RuntimeError:  # more blocks than run at a time
+            except RuntimeError:  # its blocks do not fit on the device
                 continue
-        calls[way] = partial(launch, x.data.ptr, out.data.ptr)
+        calls[candidate] = partial(launch, x.data.ptr, out.data.ptr)
 
-    def times(way: SoftmaxWay, count: int) -> list[float]:
-        calls[way]()
-        return [1e6 * seconds for seconds in queued_seconds([calls[way]], count)]
+    def times(candidate: SoftmaxCandidate, count: int) -> list[float]:
+        calls[candidate]()
+        return [1e6 * seconds for seconds in queued_seconds([calls[candidate]], count)]
 
     found = ranked(calls, times)
     softmax_tuning.TABLE.keep(device.index, {softmax_tuning.key(form, rows, columns): found[0][0]})
@@ -127,7 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure the softmaxes named on the command line; their table goes to standard output."""
     parser = argparse.ArgumentParser(
         prog="python -m argand tune softmax",
-        description="Measure the fastest way to hold rows of softmaxes on this GPU, and keep it.",
+        description="Time the candidate plans of softmaxes on this GPU, and keep the fastest.",
     )
     parser.add_argument("shapes", nargs="+", metavar="ROWSxCOLUMNS", type=two_sizes("ROWSxCOLUMNS"))
     parser.add_argument("--operation", choices=OPERATIONS, default="softmax")

@@ -1,7 +1,7 @@
-"""The table of measured choices of softmaxes: which way of holding rows was fastest on a device.
+"""The table of tuned plans of softmaxes: the fastest candidate that was measured on a device.
 
-`argand.tune_softmax` fills it, or ``python -m argand tune softmax 4096x32768``. What is not in it
-takes the ladders of `softmax.heuristics`, measured on an H200.
+`argand.tune_softmax` or ``python -m argand tune softmax 4096x32768`` fills it. Softmaxes without an
+entry take the ladders of `softmax.heuristics`, measured on an H200.
 """
 
 from __future__ import annotations
@@ -11,32 +11,32 @@ from typing import Any
 
 from argand.device import Arch
 from argand.runtime.choice_table import ChoiceTable, step
-from argand.softmax.heuristics import EVERY_WAY, SoftmaxWay
+from argand.softmax.heuristics import CANDIDATES, SoftmaxCandidate
 from argand.softmax.plan import SoftmaxForm
 
 _MANY_ROWS = 4096
-"""From here on how many there are changes nothing: they fill any card many times."""
+"""From here on the number of rows makes no difference: they fill any GPU many times."""
 
 
 def key(form: SoftmaxForm, rows: int, columns: int) -> str:
-    """The entry that a softmax belongs to."""
+    """The name of a softmax's entry."""
     return json.dumps([
         form.operation, form.input, form.output, form.precision.name, form.vector, form.edges,
         form.unit, step(min(rows, _MANY_ROWS)), step(columns),
     ])  # fmt: skip
 
 
-def lookup(form: SoftmaxForm, rows: int, columns: int, device: int) -> SoftmaxWay | None:
-    """The measured way for a softmax, None where none was measured."""
+def lookup(form: SoftmaxForm, rows: int, columns: int, device: int) -> SoftmaxCandidate | None:
+    """The tuned candidate of a softmax; None where none was measured."""
     return TABLE.find(key(form, rows, columns), device)
 
 
-def _entry(name: str, row: dict[str, Any], arch: Arch) -> SoftmaxWay:
-    """An entry's choice. Raises ValueError where it is none of those that are measured."""
-    way = SoftmaxWay(**row)
-    if way not in EVERY_WAY:
-        raise ValueError(f"{row} is no way to solve {name} on {arch.target}")
-    return EVERY_WAY[EVERY_WAY.index(way)]
+def _entry(name: str, row: dict[str, Any], arch: Arch) -> SoftmaxCandidate:
+    """The candidate of an entry. Raises ValueError where it is not among the candidates."""
+    candidate = SoftmaxCandidate(**row)
+    if candidate not in CANDIDATES:
+        raise ValueError(f"{row} is no candidate plan of {name} on {arch.target}")
+    return CANDIDATES[CANDIDATES.index(candidate)]
 
 
 TABLE = ChoiceTable(

@@ -1,4 +1,4 @@
-"""What is given back of the sums of gates, on tensor cores as they are known to add."""
+"""Bias compensation of gates, on a model of the truncation of tensor cores."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
-from argand.gates.plan import GatePlan, product_plans
-from argand.gates.truncation import Cut, cut_of, grown, steps_of
+from argand.gates.plan import GatePlan, mma_plans
+from argand.gates.truncation import TruncationBias, compensated, k_tiles_of, truncation_bias
 
 from tests.kernels.gate_cases import random_unitary
 from tests.kernels.tensor_core_sums import added
@@ -21,7 +21,7 @@ ARCH = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
 
 def plan_for(kind: str, width: int, *, inside: bool = False, precision: str = "3xfp16") -> GatePlan:
     """The plan of a kind."""
-    plans = product_plans(PRECISIONS[precision], ARCH, width=width, inside=inside)
+    plans = mma_plans(PRECISIONS[precision], ARCH, width=width, inside=inside)
     return next(plan for plan in plans if plan.kind == kind)
 
 
@@ -43,7 +43,7 @@ def multiplied(matrix: Array, state: Array, plan: GatePlan) -> Array:
     given, up = scaled(matrix.astype(np.complex64).astype(np.complex128))
     amplitudes, across = scaled(state)
     u, x = [two_terms(part) for part in given], [two_terms(part) for part in amplitudes]
-    steps, parts = steps_of(plan), []
+    steps, parts = k_tiles_of(plan), []
     for part in (0, 1):
         sums = np.zeros((len(matrix), state.shape[1]))
         for own, other in ((0, 1), (1, 0), (0, 0)):
@@ -80,59 +80,61 @@ def phases(rng: np.random.Generator, order: int) -> Array:
 
 @pytest.mark.parametrize("inside", [False, True])
 @pytest.mark.parametrize("width", [6, 7])
-def test_what_is_given_back_is_what_was_cut(
-    rng: np.random.Generator, width: int, inside: bool
-) -> None:
+def test_compensation_removes_the_bias(rng: np.random.Generator, width: int, inside: bool) -> None:
     order, plan = 2**width, plan_for("wgmma", width, inside=inside)
     matrix, state = random_unitary(rng, width), random_columns(rng, order)
     wanted = matrix @ state
-    cut, left = (multiplied(given, state, plan) for given in (matrix, grown(matrix, plan)))
-    assert drift(cut) < -1e-7
-    assert abs(drift(left)) < abs(drift(cut)) / 10
+    biased, left = (multiplied(given, state, plan) for given in (matrix, compensated(matrix, plan)))
+    assert drift(biased) < -1e-7
+    assert abs(drift(left)) < abs(drift(biased)) / 10
     # What each sum loses at random stays: 2^-24 relative to it for each step's two parts.
-    assert loss(left, wanted) < min(loss(cut, wanted), 2.0**-24 * np.sqrt(2 * (order / 16 + 1)))
+    assert loss(left, wanted) < min(loss(biased, wanted), 2.0**-24 * np.sqrt(2 * (order / 16 + 1)))
 
 
 @pytest.mark.parametrize("high", [False, True])
-def test_a_matrix_with_few_entries_is_cut_less(rng: np.random.Generator, high: bool) -> None:
+def test_a_matrix_with_few_entries_is_compensated_less(
+    rng: np.random.Generator, high: bool
+) -> None:
     plan, eye = plan_for("wgmma", 7), np.eye(32)
     inner = random_unitary(rng, 2)
     matrix = np.kron(inner, eye) if high else np.kron(eye, inner)
     matrix, state = matrix * phases(rng, 128), random_columns(rng, 128)
-    left = multiplied(grown(matrix, plan), state, plan)
+    left = multiplied(compensated(matrix, plan), state, plan)
     assert abs(drift(left)) < abs(drift(multiplied(matrix, state, plan))) / 2
-    dense = grown(np.full((128, 128), 1 + 1j), plan) / (1 + 1j)
-    less = np.abs(grown(matrix, plan)) < np.abs(matrix * dense)
+    dense = compensated(np.full((128, 128), 1 + 1j), plan) / (1 + 1j)
+    less = np.abs(compensated(matrix, plan)) < np.abs(matrix * dense)
     assert less[matrix != 0].all()
 
 
 def test_a_row_of_one_entry_is_left_as_it_is(rng: np.random.Generator) -> None:
     plan, matrix = plan_for("mma", 5), np.eye(32, dtype=complex)
     matrix[:4, :4] = random_unitary(rng, 2)
-    found = grown(matrix, plan)
+    found = compensated(matrix, plan)
     np.testing.assert_array_equal(found[4:], matrix[4:])
     assert (np.abs(found[:4, :4]) > np.abs(matrix[:4, :4])).all()
 
 
-def test_the_steps_of_every_kernel() -> None:
+def test_the_k_tiles_of_every_kernel() -> None:
     for kind, width, precision, depth in (
         ("mma", 4, "3xfp16", 16), ("mma", 6, "3xtf32", 8), ("wgmma", 7, "3xfp16", 16),
     ):  # fmt: skip
         for inside in (False, True):
             plan = plan_for(kind, width, inside=inside, precision=precision)
-            assert (np.bincount(steps_of(plan)) == depth).all()
-    later = grown(np.ones((128, 128), complex), plan_for("wgmma", 7), Cut(1e-3, 1e-2)).real
+            assert (np.bincount(k_tiles_of(plan)) == depth).all()
+    later = compensated(
+        np.ones((128, 128), complex), plan_for("wgmma", 7), TruncationBias(1e-3, 1e-2)
+    ).real
     np.testing.assert_allclose(later[0, [0, 2, 4, 14]], 1 + np.array([1, 11, 21, 71]) * 5e-4, 1e-6)
 
 
-def test_one_term_is_given_nothing_back(rng: np.random.Generator) -> None:
+def test_one_term_is_not_compensated(rng: np.random.Generator) -> None:
     matrix = random_unitary(rng, 6)
-    assert grown(matrix, plan_for("wgmma", 6, precision="fp16")) is matrix
-    assert cut_of(plan_for("mma", 6, precision="tf32")) == Cut(0.0, 0.0)
+    assert compensated(matrix, plan_for("wgmma", 6, precision="fp16")) is matrix
+    assert truncation_bias(plan_for("mma", 6, precision="tf32")) == TruncationBias(0.0, 0.0)
 
 
-def test_every_kernel_of_split_precisions_has_its_cut() -> None:
+def test_every_kernel_of_split_precisions_has_a_bias() -> None:
     for precision in ("3xfp16", "3xtf32"):
         for width in range(4, 8 if precision == "3xfp16" else 7):
-            for plan in product_plans(PRECISIONS[precision], ARCH, width=width, inside=False):
-                assert 0 < cut_of(plan).own < 2.0**-23
+            for plan in mma_plans(PRECISIONS[precision], ARCH, width=width, inside=False):
+                assert 0 < truncation_bias(plan).own < 2.0**-23

@@ -1,4 +1,4 @@
-"""Convolutions in three passes without a GPU: tables used as the kernels use them, legality."""
+"""Three-kernel convolutions without a GPU: tables used as the kernels use them, legality."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
-from argand.dft.butterfly_heuristics import passes_cycles, passes_plans
+from argand.dft.butterfly_heuristics import three_kernel_cycles, three_kernel_plans
 from argand.dft.legality import check_dft_plan
 from argand.dft.plan import kernel_names
-from argand.dft.three_kernel import PASSES, PassesPlan, passes_tables
+from argand.dft.three_kernel import KERNELS, ThreeKernelPlan, three_kernel_tables
 from argand.runtime.plan import PlanError
 
 from tests.kernels.test_dft_butterfly import back, there
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
 ROW = PRECISIONS["3xfp16"]
-PLAN = PassesPlan(20_011, (16, 16), (10, 16), 16, 8, 1, 8)
+PLAN = ThreeKernelPlan(20_011, (16, 16), (10, 16), 16, 8, 1, 8)
 Array = npt.NDArray[np.complex128]
 
 
-def passed(plan: PassesPlan, x: Array, *, inverse: bool) -> Array:
+def passed(plan: ThreeKernelPlan, x: Array, *, inverse: bool) -> Array:
     """A transform by the plan's tables, kernel by kernel, in fp64."""
     (a, b), line = plan.columns, plan.line.size
-    tables = passes_tables(plan, inverse=inverse)
+    tables = three_kernel_tables(plan, inverse=inverse)
     words = tables["twiddles"].astype(complex)
     inner, bases, steps, rest = np.split(words, np.cumsum([a * b, a * line, b * line]))
     turns = bases.reshape(a, 1, line) * steps.reshape(1, b, line)
@@ -51,37 +51,41 @@ def passed(plan: PassesPlan, x: Array, *, inverse: bool) -> Array:
     "plan",
     [
         PLAN,
-        PassesPlan(1018, (4, 8), (8, 8), 16, 2, 1, 8),
-        PassesPlan(777, (8, 4), (4, 3, 8), 8, 1, 1, 1),
+        ThreeKernelPlan(1018, (4, 8), (8, 8), 16, 2, 1, 8),
+        ThreeKernelPlan(777, (8, 4), (4, 3, 8), 8, 1, 1, 1),
     ],
     ids=str,
 )  # fmt: skip
-def test_tables_make_a_transform(rng: np.random.Generator, plan: PassesPlan, inverse: bool) -> None:
+def test_tables_make_a_transform(
+    rng: np.random.Generator, plan: ThreeKernelPlan, inverse: bool
+) -> None:
     x = rng.standard_normal(plan.length) + 1j * rng.standard_normal(plan.length)
     exact = plan.length * np.fft.ifft(x) if inverse else np.fft.fft(x)
     found = passed(plan, x, inverse=inverse)
     assert np.linalg.norm(found - exact) < 1e-6 * np.linalg.norm(exact)
-    assert all(table.flags.c_contiguous for table in passes_tables(plan, inverse=inverse).values())
+    assert all(
+        table.flags.c_contiguous for table in three_kernel_tables(plan, inverse=inverse).values()
+    )
 
 
 def test_grids_cover_every_line_and_column() -> None:
-    assert [PLAN.pass_blocks(which, 3) for which in PASSES] == [30, 96, 30]
-    assert PLAN.pass_bytes("there", ROW) == 256 * 16 * 8
+    assert [PLAN.grid_blocks(which, 3) for which in KERNELS] == [30, 96, 30]
+    assert PLAN.kernel_shared_bytes("forward_columns", ROW) == 256 * 16 * 8
     assert len(set(kernel_names(PLAN, ROW))) == 3
 
 
 @pytest.mark.parametrize("length", [14_009, 57_337, 1 << 20])
 def test_every_plan_is_long_enough_and_ranked(length: int) -> None:
-    plans = list(passes_plans(length))
+    plans = list(three_kernel_plans(length))
     assert plans
     for plan in plans:
         assert 2 * length - 1 <= plan.size < 2.7 * length
         assert plan.line.size % plan.width == 0
-        assert passes_cycles(plan) > 0
+        assert three_kernel_cycles(plan) > 0
     shortest = min(plans, key=lambda plan: plan.size)
     longest = replace(shortest, columns=(2 * shortest.columns[0], shortest.columns[1]))
-    assert passes_cycles(longest) > passes_cycles(shortest)
-    assert not list(passes_plans(100))
+    assert three_kernel_cycles(longest) > three_kernel_cycles(shortest)
+    assert not list(three_kernel_plans(100))
 
 
 @pytest.mark.parametrize(
