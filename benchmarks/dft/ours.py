@@ -90,10 +90,10 @@ def candidate(precision: Precision, device: Device, case: Case, *, ours: bool = 
 @contextmanager
 def _own_plan(precision: Precision, case: Case) -> Iterator[None]:
     """Our own kernel runs, also where cuFFT is faster. Raises CannotRunError without one."""
-    from argand.dft.gpu import forced
+    from argand.dft.gpu import PLAN_OVERRIDE
 
     plan = running(case, precision, gpu(0), ours=True)
     if plan is None:
         raise CannotRunError("no kernel of ours has this length")
-    with forced.to(plan):
+    with PLAN_OVERRIDE.use(plan):
         yield

@@ -94,24 +94,24 @@ def _plans(method: Method, precision: Precision, arch: Arch, most: int) -> list[
 
 def _case(length: int, precision: Precision, numbers: Any, place: Any, repeats: int) -> Case:
     import cupy
-    from argand.dft.gpu import forced
+    from argand.dft.gpu import PLAN_OVERRIDE
 
     count = numbers.size // length
     x, out = (array[: count * length].reshape(count, length) for array in (numbers, place))
     rows = cupy.linspace(0, count - 1, min(count, _CHECKED_ROWS)).astype(int)
     exact = cupy.fft.fft(x[rows].astype(cupy.complex128))
     copied = median_seconds(lambda: cupy.copyto(out, x), repeats)
-    with forced.to(None):
+    with PLAN_OVERRIDE.use(None):
         library = median_seconds(lambda: dft(x, out=out), repeats)
     return Case(method_for(length), precision, x, out, rows, exact, copied, library)
 
 
 def _measured(case: Case, plan: Plan | None, taken: bool, repeats: int) -> dict[str, Any]:
     import cupy
-    from argand.dft.gpu import forced
+    from argand.dft.gpu import PLAN_OVERRIDE
 
     case.out.fill(np.nan)
-    with forced.to(plan):
+    with PLAN_OVERRIDE.use(plan):
         seconds = median_seconds(
             lambda: dft(case.x, precision=case.precision, out=case.out), repeats
         )

@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     given = found.parse_args(argv)
     import cupy
-    from argand.dft.gpu import forced
+    from argand.dft.gpu import PLAN_OVERRIDE
 
     precision = PRECISIONS[given.precision]
     plans = {
@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         exact = np.fft.fft(x.astype(complex))
         for plan in some:
             out = cupy.full(x.shape, np.nan, np.complex64)
-            with forced.to(plan):
+            with PLAN_OVERRIDE.use(plan):
                 dft(cupy.asarray(x), precision=precision, out=out)
             error = np.linalg.norm(out.get() - exact, axis=-1) / np.linalg.norm(exact, axis=-1)
             bound = plan_bound(plan, precision, method.length)

@@ -198,12 +198,12 @@ def _computed(
 ) -> Any:
     """The result of NumPy operands on the GPU, in NumPy; B `packed` beforehand."""
     import cupy
-    from argand.gemm.launch import forced
+    from argand.gemm.launch import PLAN_OVERRIDE
 
     arrays = list(map(cupy.array, operands))
     if packed:
         arrays[1] = pack(arrays[1], precision, side="b", kernels="wgmma")
-    with forced.to(choice):
+    with PLAN_OVERRIDE.use(choice):
         return gemm(*arrays, precision=precision, **how).get()
 
 

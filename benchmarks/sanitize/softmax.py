@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def every_plan(kind: str, *, arrive_per_lane: bool) -> Iterator[tuple[str, str]]:
     """Each kind of plan: its name, and what is wrong with its result."""
-    from argand.softmax.gpu import forced
+    from argand.softmax.gpu import PLAN_OVERRIDE
 
     cases = {
         case: [
@@ -72,7 +72,7 @@ def every_plan(kind: str, *, arrive_per_lane: bool) -> Iterator[tuple[str, str]]
     for case, found in cases.items():
         x, out = operands(case)
         for form, plan in found:
-            with forced.to((plan, form.vector)):
+            with PLAN_OVERRIDE.use((plan, form.vector)):
                 run(case, x, out)
             good, worst = right(case, x, out)
             yield f"{case} {plan}", "" if good else f"{worst:.3g} times its bound"

@@ -120,7 +120,7 @@ def _measured(
     case: PlannedCase, arch: Arch, repeats: int, held: Sequence[str]
 ) -> tuple[float, list[dict[str, Any]]]:
     """Seconds of a copy of the same bytes, and a row for each plan."""
-    from argand.softmax.gpu import forced
+    from argand.softmax.gpu import PLAN_OVERRIDE
 
     x, out = operands(case)
     copied = case.bytes / _copy_rate(x, repeats)
@@ -128,7 +128,7 @@ def _measured(
     taken, *_ = plans = _plans(case, arch, held)
     for form, plan in plans:
         out[...] = 0xFFFF if out.dtype.kind == "u" else np.nan
-        with forced.to((plan, form.vector)):
+        with PLAN_OVERRIDE.use((plan, form.vector)):
             try:
                 seconds = median_seconds(lambda: run(case, x, out), repeats)
             except RuntimeError as error:  # of the driver too: more blocks than run at a time

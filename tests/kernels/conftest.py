@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from argand.runtime import choice_table
+from argand.runtime import tuned_plans
 
 from tests.kernels.graph_cases import no_call_remembered
 from tests.kernels.tuning_cases import card
@@ -17,4 +17,4 @@ __all__ = ["no_call_remembered"]
 def card_without_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An H200 that nothing runs on, and an empty cache."""
     monkeypatch.setenv("ARGAND_CACHE", str(tmp_path))
-    monkeypatch.setattr(choice_table, "gpu", lambda index: card())
+    monkeypatch.setattr(tuned_plans, "gpu", lambda index: card())

@@ -131,12 +131,12 @@ def test_a_gate_that_was_seen_is_still_checked(cp: Any, rng: Any) -> None:
 
 
 def test_an_override_is_not_kept_for_other_calls(cp: Any, rng: Any) -> None:
-    from argand.dft.gpu import forced, plan_of
+    from argand.dft.gpu import PLAN_OVERRIDE, plan_of
 
     x = cp.asarray(complexes(rng, 64, 127))
     assert plan_of(x).plan is not None
     plain = dft(x).get()
-    with forced.to(None):
+    with PLAN_OVERRIDE.use(None):
         by_library = dft(x).get()
         np.testing.assert_array_equal(dft(x).get(), by_library)
     np.testing.assert_array_equal(dft(x).get(), plain)

@@ -93,10 +93,10 @@ def precision(request: pytest.FixtureRequest, gpu: Device) -> str:
 def test_lengths(
     cp: Any, gpu: Device, rng: np.random.Generator, length: int, precision: str
 ) -> None:
-    from argand.dft.gpu import forced
+    from argand.dft.gpu import PLAN_OVERRIDE
 
     method = method_for(length)
-    with forced.to(own(gpu, method, precision)):  # also where the choice would take cuFFT
+    with PLAN_OVERRIDE.use(own(gpu, method, precision)):  # also where the choice would take cuFFT
         for rows in (1, 37):
             x = normal(rng, rows, length)
             x[0, 1:] = 0
@@ -120,7 +120,7 @@ def test_lengths(
 def test_every_plan(
     cp: Any, gpu: Device, rng: np.random.Generator, method: Method, wide: bool, precision: str
 ) -> None:
-    from argand.dft.gpu import forced
+    from argand.dft.gpu import PLAN_OVERRIDE
 
     x = normal(rng, 700 if method.length < 1000 else 301, method.length)
     if wide and not wide_fits(method.kind, method.length, method.length):
@@ -135,7 +135,7 @@ def test_every_plan(
     there, back = exact(x), exact(x[:33], inverse=True)
     found = []
     for plan in plans:
-        with forced.to(plan):
+        with PLAN_OVERRIDE.use(plan):
             found.append(check(cp, x, precision, there))
             check(cp, x[:33], precision, back, inverse=True)
     if all(plan.kind == "two_factor" for plan in plans):

@@ -24,7 +24,7 @@ SAMPLES = 6000
 def errors(gpu: Device) -> dict[int, tuple[float, float]]:
     """Of the GPU and of the model, of the same numbers."""
     import cupy
-    from argand.dft.gpu import forced
+    from argand.dft.gpu import PLAN_OVERRIDE
 
     plans = {}
     for length in LENGTHS:
@@ -38,7 +38,7 @@ def errors(gpu: Device) -> dict[int, tuple[float, float]]:
     for length, plan in plans.items():
         shape = (-(-SAMPLES // length), length, 2)
         x = rng.standard_normal(shape).astype(np.float32).view(np.complex64)[..., 0]
-        with forced.to(plan):
+        with PLAN_OVERRIDE.use(plan):
             result = dft(cupy.asarray(x)).get()
         which, model = transformed(x, plan)
         exact = np.fft.fft(x.astype(complex))[:, which]

@@ -16,7 +16,7 @@ from argand.dft.method import method_for, prime_factors
 from argand.dft.plan import Plan, dft_source
 from argand.dft.problem import DftProblem
 from argand.dft.three_kernel import ThreeKernelPlan
-from argand.runtime import choice_table
+from argand.runtime import tuned_plans
 from argand.runtime.compiler import compile_all
 
 from workflow.accuracy.transform_bounds import butterfly_bound
@@ -44,10 +44,10 @@ def plans(gpu: Device, length: int, kind: str, most: int) -> list[Plan]:
 
 def check(cp: Any, x: Array, plan: Any, *, inverse: bool = False, norm: str = "backward") -> Array:
     """Every row within its bound and 1e-6, and every element written."""
-    from argand.dft.gpu import forced
+    from argand.dft.gpu import PLAN_OVERRIDE
 
     out = cp.full(x.shape, np.nan, np.complex64)
-    with forced.to(plan):
+    with PLAN_OVERRIDE.use(plan):
         assert dft(cp.asarray(x), out=out, inverse=inverse, norm=norm) is out
     found = out.get()
     expected = (np.fft.ifft if inverse else np.fft.fft)(x.astype(complex), norm=norm)
@@ -81,7 +81,7 @@ def test_passes_in_pieces_in_place_and_of_strides(
     cp: Any, gpu: Device, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from argand.dft import gpu_three_kernel as cuda_three_kernel
-    from argand.dft.gpu import forced
+    from argand.dft.gpu import PLAN_OVERRIDE
 
     length = 14_009
     (plan,) = plans(gpu, length, "three_kernel", 1)
@@ -90,7 +90,7 @@ def test_passes_in_pieces_in_place_and_of_strides(
     whole = check(cp, x, plan)
     given = cp.full((7, length + 3), np.nan, np.complex64)
     monkeypatch.setattr(cuda_three_kernel, "WORKSPACE_BYTES", 3 * 8 * plan.size)
-    with forced.to(plan):
+    with PLAN_OVERRIDE.use(plan):
         rows = given[:, 1 : length + 1]
         rows[...] = cp.asarray(x)
         assert dft(rows, out=rows) is rows
@@ -143,7 +143,7 @@ def test_the_fastest_is_kept_and_taken(
 ) -> None:
     from argand.dft.gpu import plan_of
 
-    monkeypatch.setattr(choice_table, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(tuned_plans, "cache_folder", lambda: tmp_path)
     dft_tuning.TABLE.changed()
     x = normal(rng, 64, 1018)
     try:

@@ -26,7 +26,7 @@ from tests.kernels.product_cases import (
     stored,
     summation,
 )
-from tests.kernels.wgmma_cases import first_choices, forced
+from tests.kernels.wgmma_cases import first_choices, overridden
 
 pytestmark = pytest.mark.gpu
 
@@ -45,7 +45,7 @@ def test_every_tile_of_an_a100(
     a, b = normal(rng, 150, 45), normal(rng, 45, 141)
     c = normal(rng, 150, 141)
     turned = [stored(normal(rng, 3, 134, 300), "C"), stored(normal(rng, 300, 130), "T")]
-    with forced(GemmChoice(tile=tile)), launched() as names:
+    with overridden(GemmChoice(tile=tile)), launched() as names:
         check(cp, a, b, c, precision=precision, alpha=0.5 - 2j, beta=-1.25 + 0.75j)
         check(cp, a, b, np.full_like(c, np.nan), precision=precision)
         check(cp, *turned, op_a="C", op_b="T", precision=precision, alpha=1j)
@@ -189,7 +189,7 @@ def test_a_record_names_the_plan_that_ran(
     a, b = cp.asarray(normal(rng, 500, 700)), cp.asarray(normal(rng, 700, 300))
     seen = set()
     for choice in first_choices(cp, precision, GemmSizes(1, 500, 300, 700)):
-        with forced(choice):
+        with overridden(choice):
             lists = []
             for _ in range(2):
                 with launched() as names:

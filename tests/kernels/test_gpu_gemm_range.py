@@ -28,7 +28,7 @@ from tests.kernels.product_cases import (
     repeats_bit_for_bit,
     summation,
 )
-from tests.kernels.wgmma_cases import first_choices, forced
+from tests.kernels.wgmma_cases import first_choices, overridden
 
 pytestmark = pytest.mark.gpu
 Array = npt.NDArray[Any]
@@ -119,7 +119,7 @@ def test_the_error_of_a_split_does_not_grow_with_k(
     at every k, but for what varies with the operands, of which there are 2^14 results.
     """
     errors = []
-    with forced(GemmChoice(None)):
+    with overridden(GemmChoice(None)):
         for a, b in long_operands(rng):
             found = gemm(cp.asarray(a), cp.asarray(b), precision=precision).get()
             errors.append(relative_error(found, a, b))
@@ -140,7 +140,7 @@ def test_totals_beyond_fp32_are_infinite(cp: Any, precision: str, k: int) -> Non
     """Also those that move to memory on the way, of the longer k."""
     a, b = (cp.full(shape, 2.0**100, np.complex64) for shape in ((200, k), (k, 300)))
     for choice in first_choices(cp, precision, GemmSizes(1, 200, 300, k)):
-        with forced(choice):
+        with overridden(choice):
             found = gemm(a, b, precision=precision).get()
         assert np.isposinf(found.real).all(), choice
         assert (found.imag == 0).all(), choice

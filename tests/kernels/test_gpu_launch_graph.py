@@ -11,7 +11,7 @@ from argand.gemm.heuristics import GemmSizes
 
 from tests.kernels.graph_cases import CALLS, HOW, SHAPE, graphs, one_by_one, operands, same
 from tests.kernels.precisions import TENSOR
-from tests.kernels.wgmma_cases import first_choices, forced
+from tests.kernels.wgmma_cases import first_choices, overridden
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma", "no_call_remembered")]
 
@@ -25,7 +25,7 @@ def test_graphs_give_the_bits_of_single_launches(
     pairs = operands(cp, rng)
     before = graphs()
     for choice in first_choices(cp, precision, GemmSizes(1, m, n, k)):
-        with forced(choice):
+        with overridden(choice):
             expected = one_by_one(cp, monkeypatch, pairs, precision=precision)
             places = [cp.empty((m, n), cp.complex64) for _ in pairs]
             x, y = (cp.empty_like(operand) for operand in pairs[0])

@@ -13,7 +13,7 @@ from argand.gemm.heuristics import GemmSizes
 
 from tests.kernels.graph_cases import forget_calls
 from tests.kernels.product_cases import normal
-from tests.kernels.wgmma_cases import first_choices, forced
+from tests.kernels.wgmma_cases import first_choices, overridden
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma", "no_call_remembered")]
 SHAPE = (2000, 2300, 300)
@@ -32,7 +32,7 @@ def products(cp: Any, precision: str, left: Any, right: Any) -> list[Any]:
     """By the largest tile of each storage and role."""
     found = []
     for choice in first_choices(cp, precision, GemmSizes(1, *SHAPE)):
-        with forced(choice):
+        with overridden(choice):
             found.append(gemm(left, right, precision=precision))
     return found
 

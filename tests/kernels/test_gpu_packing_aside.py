@@ -11,7 +11,7 @@ from argand import PRECISIONS, Device, gemm, pack
 from argand.gemm.heuristics import GemmSizes, OperandTraits, candidates
 
 from tests.kernels.product_cases import assert_within, magnitude, normal, summation
-from tests.kernels.wgmma_cases import choices, forced
+from tests.kernels.wgmma_cases import choices, overridden
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
 
@@ -40,7 +40,7 @@ def test_packing_on_the_way_changes_no_bit(
             # What a call before left in the memory of this one must not be taken for planes.
             poison = cp.full(nbytes // 4, np.nan, cp.float32)
             del poison
-            with forced(replace(choice, plan=replace(choice.plan, packs=packs))):
+            with overridden(replace(choice, plan=replace(choice.plan, packs=packs))):
                 results.append(gemm(a, b, op_b="C", precision="tf32"))
         assert all(bool((x == results[0]).all()) for x in results)
     assert found
@@ -69,7 +69,7 @@ def test_packing_on_the_way_beside_planes(
         for packs in (False, True, True):
             poison = cp.full(8 * batch * m * (k + 64), np.nan, cp.float32)
             del poison
-            with forced(replace(choice, plan=replace(choice.plan, packs=packs))):
+            with overridden(replace(choice, plan=replace(choice.plan, packs=packs))):
                 results.append(gemm(a, packed, precision="tf32"))
         assert all(bool((x == results[0]).all()) for x in results)
         assert_within(results[0].get(), model, slack)

@@ -1,4 +1,4 @@
-"""Plans of a GPU softmax: each way of holding a row, forced, and the longest rows."""
+"""Plans of a GPU softmax: each candidate plan, and the longest rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.gpu
 def test_plans_of_every_kind(
     cp: Any, rng: np.random.Generator, gpu: Device, kind: str, columns: int
 ) -> None:
-    from argand.softmax.gpu import forced
+    from argand.softmax.gpu import PLAN_OVERRIDE
 
     x = stored(4 * rng.standard_normal((9, columns)).astype(np.float32), kind)
     x[3, -1] = stored(np.float32([np.nan]), kind)[0]
@@ -44,7 +44,7 @@ def test_plans_of_every_kind(
     compile_all((softmax_source(form, plan), arch.target) for plan in plans)
     for plan in plans:
         out = cp.asarray(stored(np.full(x.shape, np.nan, np.float32), kind))
-        with forced.to((plan, form.vector)):
+        with PLAN_OVERRIDE.use((plan, form.vector)):
             softmax(cp.asarray(x), out=out, **given)
         found = numbers(out.get(), kind)
         assert np.isnan(found[3]).all()

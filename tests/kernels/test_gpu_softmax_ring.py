@@ -72,14 +72,14 @@ def test_softmax(
     cp: Any, rng: np.random.Generator, gpu: Device, kind: str, output: str, rows: int, columns: int
 ) -> None:
     """Twice each: what one kernel leaves behind is what the next one finds."""
-    from argand.softmax.gpu import forced
+    from argand.softmax.gpu import PLAN_OVERRIDE
 
     x = nasty(rng, rows, columns, kind)
     given = {"format": "bf16" if kind == "bf16" else None, "output": output}
     with np.errstate(invalid="ignore"):
         exact = special.softmax(numbers(x, kind), axis=-1)
     for form, plan in plans("softmax", kind, output, columns, gpu):
-        with forced.to((plan, form.vector)):
+        with PLAN_OVERRIDE.use((plan, form.vector)):
             found = [softmax(cp.asarray(x), **given).get() for _ in range(2)]
             if kind == output:
                 mine = cp.asarray(x)
@@ -94,7 +94,7 @@ def test_softmax(
 
 @pytest.mark.parametrize("kind", ["fp32", "fp16"])
 def test_logarithms(cp: Any, rng: np.random.Generator, gpu: Device, kind: str) -> None:
-    from argand.softmax.gpu import forced
+    from argand.softmax.gpu import PLAN_OVERRIDE
 
     rows, columns = 150, 4999
     x = nasty(rng, rows, columns, kind)
@@ -104,11 +104,11 @@ def test_logarithms(cp: Any, rng: np.random.Generator, gpu: Device, kind: str) -
         totals = special.logsumexp(numbers(x, kind), axis=-1)
     allowed = {"rtol": 4 * unit, "atol": 8 * unit * columns**0.5}
     for form, plan in plans("log_softmax", kind, kind, columns, gpu)[::2]:
-        with forced.to((plan, form.vector)):
+        with PLAN_OVERRIDE.use((plan, form.vector)):
             found = numbers(log_softmax(cp.asarray(x), output=kind).get(), kind)
         np.testing.assert_allclose(found, logs, err_msg=str(plan), **allowed)
     for form, plan in plans("logsumexp", kind, kind, columns, gpu)[::2]:
-        with forced.to((plan, form.vector)):
+        with PLAN_OVERRIDE.use((plan, form.vector)):
             found = numbers(logsumexp(cp.asarray(x), output=kind).get(), kind)
         np.testing.assert_allclose(found, totals, err_msg=str(plan), **allowed)
 
@@ -118,7 +118,7 @@ def test_rows_that_begin_anywhere(
     cp: Any, rng: np.random.Generator, gpu: Device, first: int
 ) -> None:
     """Nothing beside the rows is written, and what is beside them does not matter."""
-    from argand.softmax.gpu import forced
+    from argand.softmax.gpu import PLAN_OVERRIDE
 
     columns = 4999
     whole = rng.standard_normal((6, columns + 13)).astype(np.float32)
@@ -126,7 +126,7 @@ def test_rows_that_begin_anywhere(
     form = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, edges=True)
     for blocks in (1, 5):
         plan = ring(form, gpu.require_arch(), 128, blocks, columns)
-        with forced.to((plan, 4)):
+        with PLAN_OVERRIDE.use((plan, 4)):
             for place in (first, first + 4):
                 out = cp.full((6, columns + 13), np.nan, cp.float32)
                 x = cp.asarray(whole)[:, first : first + columns]
@@ -147,7 +147,7 @@ def test_rows_that_begin_anywhere(
 
 def test_streams_do_not_wait_for_each_other(cp: Any, rng: np.random.Generator, gpu: Device) -> None:
     """Blocks of two rings that each need the whole card must not hold half of it each."""
-    from argand.softmax.gpu import forced
+    from argand.softmax.gpu import PLAN_OVERRIDE
 
     columns = 1 << 18
     x = cp.asarray(rng.standard_normal((40, columns)).astype(np.float32))
@@ -157,7 +157,7 @@ def test_streams_do_not_wait_for_each_other(cp: Any, rng: np.random.Generator, g
     streams = [cp.cuda.Stream(non_blocking=True) for _ in range(4)]
     cp.cuda.Device().synchronize()
     found = []
-    with forced.to((plan, 4)):
+    with PLAN_OVERRIDE.use((plan, 4)):
         for index in range(40):
             with streams[index % 4]:
                 found.append(softmax(x))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from argand import softmax, tune_softmax
 from argand.device import Device
-from argand.runtime import choice_table
+from argand.runtime import tuned_plans
 from argand.softmax import tuned as softmax_tuning
 from argand.softmax.heuristics import SoftmaxCandidate
 from scipy import special
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.gpu
 @pytest.fixture(autouse=True)
 def _own_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A table of this test alone; compiled kernels stay where they are."""
-    monkeypatch.setattr(choice_table, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(tuned_plans, "cache_folder", lambda: tmp_path)
     softmax_tuning.TABLE.changed()
     yield
     softmax_tuning.TABLE.changed()

@@ -12,7 +12,7 @@ from argand import gemm, pack, pairs, to_pairs, tune
 from argand.gemm import tuned as tuning
 from argand.gemm.heuristics import GemmChoice, candidates
 from argand.gemm.tune import Measured, main
-from argand.runtime import choice_table
+from argand.runtime import tuned_plans
 
 from tests.kernels.precisions import SINGLE_HALF, TENSOR
 from tests.kernels.product_cases import OPS, check, normal, stored
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.gpu
 @pytest.fixture(autouse=True)
 def _own_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A table of this test alone; compiled kernels stay where they are."""
-    monkeypatch.setattr(choice_table, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(tuned_plans, "cache_folder", lambda: tmp_path)
     forget_choices()
     yield
     forget_choices()

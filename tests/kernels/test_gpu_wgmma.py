@@ -17,7 +17,7 @@ from argand.gemm.sm90_scheduler import divide
 from tests.kernels.graph_cases import forget_calls
 from tests.kernels.precisions import TENSOR
 from tests.kernels.product_cases import OPS, SHAPES, check, normal, repeats_bit_for_bit, stored
-from tests.kernels.wgmma_cases import choices, first_choices, forced
+from tests.kernels.wgmma_cases import choices, first_choices, overridden
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
 Array = npt.NDArray[Any]
@@ -33,7 +33,7 @@ def test_every_plan(
     batch, m, n, k = shape
     a, b = normal(rng, batch, m, k), normal(rng, batch, k, n)
     for choice in choices(cp, precision, GemmSizes(batch, m, n, k)):
-        with forced(choice):
+        with overridden(choice):
             check(cp, a, b, precision=precision)
 
 
@@ -46,7 +46,7 @@ def test_shapes(
     m, n, k = shape
     a, b = normal(rng, m, k), normal(rng, k, n)
     for choice in first_choices(cp, precision, GemmSizes(1, m, n, k)):
-        with forced(choice):
+        with overridden(choice):
             check(cp, a, b, precision=precision)
 
 
@@ -60,7 +60,7 @@ def test_ops_with_alpha_and_beta(
     a, b, c = normal(rng, 38, 50), normal(rng, 50, 44), normal(rng, 38, 44)
     sizes = GemmSizes(1, 38, 44, 50)
     for choice in first_choices(cp, precision, sizes):
-        with forced(choice):
+        with overridden(choice):
             check(
                 cp, stored(a, op_a), stored(b, op_b), c, op_a=op_a, op_b=op_b,
                 precision=precision, alpha=0.5 - 2j, beta=-1.25 + 0.75j,
@@ -78,7 +78,7 @@ def test_batches(
     a, b = normal(rng, *left, 20, 34), normal(rng, *right, 34, 22)
     batch = int(np.prod(np.broadcast_shapes(left, right)))
     for choice in first_choices(cp, precision, GemmSizes(batch, 20, 22, 34)):
-        with forced(choice):
+        with overridden(choice):
             check(cp, a, b, precision=precision)
 
 
@@ -88,7 +88,7 @@ def test_k_in_parts(cp: Any, rng: np.random.Generator, precision: str) -> None:
     cut = [x for x in choices(cp, precision, GemmSizes(1, 20, 36, 5000)) if x.parts > 1]
     assert {choice.parts for choice in cut} == {2, 4, 8}
     for choice in cut:
-        with forced(choice):
+        with overridden(choice):
             check(cp, a, b, c, precision=precision, alpha=1j, beta=0.5, op_a="N")
 
 
@@ -112,7 +112,7 @@ def test_tiles_that_are_split_along_k(
         if choice.parts > 1 or not divide(tiles, cores, -(-k // plan.depth), plan.depth).split:
             continue
         split += 1
-        with forced(choice):
+        with overridden(choice):
             check(cp, a, b, c, precision=precision, alpha=1j, beta=0.5)
             left, right = cp.asarray(a), cp.asarray(b)
             assert repeats_bit_for_bit(partial(gemm, left, right, precision=precision))
@@ -128,7 +128,7 @@ def test_blocks_that_take_several_tiles(
     batch, m, n, k = shape
     a, b = normal(rng, batch, m, k), normal(rng, batch, n, k)
     for choice in first_choices(cp, precision, GemmSizes(*shape), k_fast=True):
-        with forced(choice):
+        with overridden(choice):
             check(cp, a, b, precision=precision, alpha=-0.5, op_b="C")
 
 
@@ -147,7 +147,7 @@ def test_a_head_changes_no_bit(
         heads.append([])
         forget_calls()
         for choice in first_choices(cp, "tf32", GemmSizes(1, 1540, 1500, 126)):
-            with forced(choice), launched() as names:
+            with overridden(choice), launched() as names:
                 results[-1].append(gemm(a, b, precision="tf32"))
             assert "split" not in names[0]
             heads[-1].append("a head of " in names[0])
@@ -167,7 +167,7 @@ def test_lines_that_are_scaled_in_one_launch_and_in_two(
     assert can_wait(pack, pitch_of(k), gpu.cores) == (k == 16000)
     a, b = normal(rng, 70, k), normal(rng, k, 66)
     for choice in first_choices(cp, precision, GemmSizes(1, 70, 66, k)):
-        with forced(choice):
+        with overridden(choice):
             check(cp, a, b, precision=precision)
             check(cp, 1e-6 * a, 1e6 * b, precision=precision)
 
@@ -201,6 +201,6 @@ def test_operands_may_lie_elsewhere_in_every_call(
 ) -> None:
     places = [(normal(rng, 130, 70), normal(rng, 70, 66)) for _ in range(3)]
     for choice in first_choices(cp, precision, GemmSizes(1, 130, 66, 70)):
-        with forced(choice):
+        with overridden(choice):
             for a, b in (*places, *places):
                 check(cp, a, b, precision=precision)

@@ -19,7 +19,7 @@ from argand.precision import ROUNDINGS
 
 from tests.kernels.precisions import TENSOR
 from tests.kernels.product_cases import OPS, normal, stored
-from tests.kernels.wgmma_cases import first_choices, forced
+from tests.kernels.wgmma_cases import first_choices, overridden
 from workflow.accuracy import assess_product, product_reference
 from workflow.storage.noise import draw
 
@@ -78,7 +78,7 @@ def test_every_kind_of_data(cp: Any, rng: np.random.Generator, precision: str, k
     for op_a, op_b in product(OPS, OPS):
         x, y = apart(cp, stored(a, op_a)), apart(cp, stored(b, op_b))
         for choice in choices:
-            with forced(choice):
+            with overridden(choice):
                 found = gemm(x, y, op_a=op_a, op_b=op_b, precision=precision).get()
             judged = assess_product(reference, found, row, backend="cuda")
             assert judged.verified, f"{op_a}{op_b} {choice.name}: {judged.reason}"
@@ -114,7 +114,7 @@ def test_leading_axes_of_any_stride(
     for choice in first_choices(cp, precision, GemmSizes(batch, M, N, K)):
         # The result lies apart too, and what lies between stays as it is.
         wide = cp.full((*reference.shape[:-2], M, 2 * N), np.nan, cp.complex64)
-        with forced(choice):
+        with overridden(choice):
             gemm(x, y, precision=precision, out=wide[..., :N])
         judged = assess_product(reference, wide[..., :N].get(), row, backend="cuda")
         assert judged.verified, f"{choice.name}: {judged.reason}"
@@ -153,7 +153,7 @@ def test_roundings_are_the_models(
     for a, b in ((values, ones), (ones, values)):
         model = gemm(a, b, **how)
         for choice in unswapped(cp, precision, 128, 128, 2):
-            with forced(choice):
+            with overridden(choice):
                 found = gemm(cp.asarray(a), cp.asarray(b), **how).get()
             if precision == "tf32":
                 np.testing.assert_array_equal(found, model)
@@ -173,7 +173,7 @@ def test_roundings_of_long_lines(
     left, right = cp.asarray(a), cp.asarray(b)
     other = next(name for name in ROUNDINGS if name != rounding)
     for choice in unswapped(cp, precision, 70, 66, 90):
-        with forced(choice):
+        with overridden(choice):
             found = gemm(left, right, op_b="T", precision=row).get()
             differs = gemm(left, right, op_b="T", precision=precision, rounding=other).get()
         judged = assess_product(reference, found, row, backend="cuda")

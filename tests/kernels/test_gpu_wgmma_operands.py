@@ -30,7 +30,7 @@ from tests.kernels.product_cases import (
     stored,
     summation,
 )
-from tests.kernels.wgmma_cases import first_choices, forced
+from tests.kernels.wgmma_cases import first_choices, overridden
 from workflow.accuracy import bounds
 from workflow.accuracy.bounds import rounded_once
 
@@ -45,7 +45,7 @@ def test_c_is_not_read_where_beta_is_zero(
     a, b = cp.asarray(normal(rng, 20, 30)), cp.asarray(normal(rng, 30, 40))
     c = cp.full((20, 40), np.nan, np.complex64)
     for choice in first_choices(cp, precision, GemmSizes(1, 20, 40, 30)):
-        with forced(choice):
+        with overridden(choice):
             assert bool(cp.isfinite(gemm(a, b, c, precision=precision)).all())
 
 
@@ -55,7 +55,7 @@ def test_nonfinite_stays_in_its_row_and_column(
 ) -> None:
     a, b = nonfinite(rng)
     for choice in first_choices(cp, precision, GemmSizes(1, 70, 70, 64)):
-        with forced(choice):
+        with overridden(choice):
             assert_contained(gemm(cp.asarray(a), cp.asarray(b), precision=precision).get())
 
 
@@ -63,7 +63,7 @@ def test_nonfinite_stays_in_its_row_and_column(
 def test_same_choice_same_bits(cp: Any, rng: np.random.Generator, precision: str) -> None:
     a, b = cp.asarray(normal(rng, 500, 700)), cp.asarray(normal(rng, 700, 300))
     for choice in first_choices(cp, precision, GemmSizes(1, 500, 300, 700)):
-        with forced(choice):
+        with overridden(choice):
             assert repeats_bit_for_bit(partial(gemm, a, b, precision=precision))
 
 
@@ -75,7 +75,7 @@ def test_promoted_error_does_not_grow_with_k(
     for a, b in long_operands(rng):
         for choice in first_choices(cp, precision, GemmSizes(1, 128, 128, len(b))):
             assert choice.plan is not None
-            with forced(choice):
+            with overridden(choice):
                 found = gemm(cp.asarray(a), cp.asarray(b), precision=precision).get()
             limit = promoted_error(len(b), choice.plan, PRECISIONS[precision])
             assert relative_error(found, a, b) < limit < FP32_CLASS
@@ -102,7 +102,7 @@ def test_totals_that_move_to_memory(
     size = magnitude(a, b, None)
     allowed = bounds.product_bound(PRECISIONS[precision], k, "cuda") * size
     for choice in first_choices(cp, precision, GemmSizes(1, m, n, k)):
-        with forced(choice):
+        with overridden(choice):
             product = partial(gemm, left, right, precision=precision)
             assert_within(product().get(), exact, allowed)
             assert repeats_bit_for_bit(product)
@@ -126,7 +126,7 @@ def test_scaled_precisions_take_any_scale(
     model = gemm(*scaled, precision=precision)
     size = magnitude(scaled[0].astype(complex), scaled[1].astype(complex), None)
     for choice in first_choices(cp, precision, GemmSizes(1, 40, 30, 64)):
-        with forced(choice):
+        with overridden(choice):
             found = gemm(*(cp.asarray(x) for x in scaled), precision=precision).get()
         # A result in fp32's subnormal range may be flushed.
         assert_within(found, model, summation(64, precision) * size + 2.0**-126)
@@ -151,7 +151,7 @@ def test_complex_half(
         allowed = rounded_once(PRECISIONS[precision].operand, allowed, np.abs(exact))
     sizes = GemmSizes(1, m, n, k, half_output)
     for choice in first_choices(cp, precision, sizes, half=True):
-        with forced(choice):
+        with overridden(choice):
             found = gemm(left, right, op_a=op, precision=precision, output=output)
         values = found.to_complex64() if half_output else found
         assert_within(values.get(), exact, allowed)
@@ -204,7 +204,7 @@ def test_a_packed_operand_in_every_role(
         ways.setdefault((choice.swapped, choice.plan.storage), choice)
     assert {swapped for swapped, _ in ways} == {False, True}
     for choice in ways.values():
-        with forced(choice), launched() as names:
+        with overridden(choice), launched() as names:
             found = gemm(left, right, precision=precision)
         assert f"{side.upper()} packed before" in names[0]
         assert_within(found.get(), model, summation(66, precision) * size)

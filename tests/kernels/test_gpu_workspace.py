@@ -75,7 +75,7 @@ def test_pieces_over_planes_give_the_same_bits(
         monkeypatch.setattr(gemm_memory, "MOST", most)
         for swapped in (False, True):
             forget_calls()
-            with cuda_launch.forced.to(GemmChoice(plan, swapped)):
+            with cuda_launch.PLAN_OVERRIDE.use(GemmChoice(plan, swapped)):
                 results.append(gemm(a, b, precision="3xtf32"))
     over = [len(launch.kernels) for launch in launches]
     assert over == [2, 2, 1, 1]

@@ -1,25 +1,25 @@
-"""Plan override by nested contexts."""
+"""Plan overrides by nested contexts."""
 
 from __future__ import annotations
 
 import pytest
-from argand.runtime.plan_override import Forced
+from argand.runtime.plan_override import PlanOverride
 
 
-def test_the_innermost_context_forces() -> None:
-    forced: Forced[str | None] = Forced()
-    assert not forced.active
-    with forced.to("outer"):
-        with forced.to(None):
-            assert forced.active
-            assert forced.value is None
-        assert forced.value == "outer"
-    assert not forced.active
-    assert forced.value is None
+def test_the_innermost_context_holds() -> None:
+    override: PlanOverride[str | None] = PlanOverride()
+    assert not override.active
+    with override.use("outer"):
+        with override.use(None):
+            assert override.active
+            assert override.value is None
+        assert override.value == "outer"
+    assert not override.active
+    assert override.value is None
 
 
 def test_an_error_ends_the_context() -> None:
-    forced: Forced[str] = Forced()
-    with pytest.raises(RuntimeError), forced.to("one"):
+    override: PlanOverride[str] = PlanOverride()
+    with pytest.raises(RuntimeError), override.use("one"):
         raise RuntimeError
-    assert not forced.active
+    assert not override.active

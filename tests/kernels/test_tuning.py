@@ -12,7 +12,7 @@ import pytest
 from argand import PRECISIONS
 from argand.gemm import tuned as tuning
 from argand.gemm.heuristics import GemmChoice, GemmSizes, OperandTraits, candidates
-from argand.runtime import choice_table
+from argand.runtime import tuned_plans
 
 from tests.kernels.tuning_cases import DEVICE, HOPPER, SIZES, TF32, WAY, A, B, card
 
@@ -120,17 +120,17 @@ def test_a_table_says_what_it_holds_for(monkeypatch: pytest.MonkeyPatch) -> None
     found = json.loads(path.read_text())
     assert {name: found[name] for name in ("device", "driver", "kernels")} == {
         "device": "NVIDIA H200", "driver": "CUDA 13.0",
-        "kernels": choice_table.kernel_digest("gemm"),
+        "kernels": tuned_plans.kernel_digest("gemm"),
     }  # fmt: skip
     for other in (card(name="NVIDIA H100"), card(driver="CUDA 13.1")):
-        monkeypatch.setattr(choice_table, "gpu", lambda index, other=other: other)
+        monkeypatch.setattr(tuned_plans, "gpu", lambda index, other=other: other)
         assert tuning.TABLE.path(DEVICE) != path
         assert looked_up() is None
 
 
 def test_other_kernels_have_another_table(monkeypatch: pytest.MonkeyPatch) -> None:
     path = kept()
-    monkeypatch.setattr(choice_table, "kernel_digest", lambda operation: f"other {operation}")
+    monkeypatch.setattr(tuned_plans, "kernel_digest", lambda operation: f"other {operation}")
     assert tuning.TABLE.path(DEVICE) != path
     assert looked_up() is None
 

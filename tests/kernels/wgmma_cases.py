@@ -20,10 +20,10 @@ def choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> Iterato
             yield choice
 
 
-def forced(choice: GemmChoice) -> Any:
-    from argand.gemm.launch import forced
+def overridden(choice: GemmChoice) -> Any:
+    from argand.gemm.launch import PLAN_OVERRIDE
 
-    return forced.to(choice)
+    return PLAN_OVERRIDE.use(choice)
 
 
 def first_choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> list[GemmChoice]:

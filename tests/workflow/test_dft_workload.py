@@ -6,7 +6,7 @@ import scipy.signal
 from argand import PRECISIONS
 from argand.device import Device, arch_for, cpu
 from argand.dft.method import method_for, prime_factors
-from argand.runtime import choice_table
+from argand.runtime import tuned_plans
 from pydantic import ValidationError
 
 from workflow.accuracy.bounds import transform_bound
@@ -101,7 +101,7 @@ def test_algorithm_names_the_factors(tmp_path, monkeypatch):
     assert implementation.algorithm == "40 x 25"
     assert one.argand(one.stage(), PRECISIONS["fp64"], cpu()).algorithm == "pocketfft"
     hopper = Device("cuda", "H200", arch=arch_for(90))
-    monkeypatch.setattr(choice_table, "gpu", lambda index: hopper)
+    monkeypatch.setattr(tuned_plans, "gpu", lambda index: hopper)
     for precision, length, found in (
         ("3xfp16", 1000, "cufft: faster"), ("3xfp16", 97, "dense: 97"),
         ("fp32", 97, "cufft: no kernel of ours: fp32"),
@@ -116,7 +116,7 @@ def test_what_ran_on_a_gpu_decides_the_bound(tmp_path, monkeypatch):
     """tf32 where cuFFT runs in fp32 is held to fp32's bound; its own products to theirs."""
     monkeypatch.setenv("ARGAND_CACHE", str(tmp_path))
     hopper = Device("cuda", "H200", arch=arch_for(90))
-    monkeypatch.setattr(choice_table, "gpu", lambda index: hopper)
+    monkeypatch.setattr(tuned_plans, "gpu", lambda index: hopper)
     row = PRECISIONS["tf32"]
     for length, fits in ((1000, False), (1009, False), (14_009, False), (97, True)):
         one = dft(length=length, batch=2)

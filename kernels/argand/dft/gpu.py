@@ -22,11 +22,11 @@ from argand.dft.three_kernel import ThreeKernelPlan
 from argand.precision import Precision
 from argand.runtime.call_cache import CallCache, Key, Run
 from argand.runtime.layout import clashes, place, row_stride
-from argand.runtime.plan_override import Forced
+from argand.runtime.plan_override import PlanOverride
 
-forced: Forced[Plan | None] = Forced()
-"""Plan override: every transform within ``forced.to(plan)`` takes this plan, or cuFFT for None."""
-CALLS = CallCache(forced, dft_tuning.TABLE, in_place=(0,))
+PLAN_OVERRIDE: PlanOverride[Plan | None] = PlanOverride()
+"""Within ``PLAN_OVERRIDE.use(plan)`` every transform takes this plan, or cuFFT for None."""
+CALLS = CallCache(PLAN_OVERRIDE, dft_tuning.TABLE, in_place=(0,))
 
 
 def plan_of(
@@ -93,12 +93,12 @@ def _stride(x: Any) -> int | None:
 def _choice(problem: DftProblem, x: Any, target: Any) -> Choice:
     arch = gpu(x.device.id).require_arch()
     method = problem.method
-    plan = forced.value
+    plan = PLAN_OVERRIDE.value
     kind: str = "dense" if method is None else method.kind
     if plan is not None:
         kind = plan.kind
     wide = all(_wide(array, problem, kind) for array in (x, target))
-    if forced.active:
+    if PLAN_OVERRIDE.active:
         if plan is not None:
             if plan.length != problem.length:
                 raise ValueError(f"the plan is for {plan.length}, x has {problem.length}")

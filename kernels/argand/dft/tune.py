@@ -56,7 +56,7 @@ def tune_dft(
     import cupy
 
     from argand.dft import tuned as dft_tuning
-    from argand.dft.gpu import forced
+    from argand.dft.gpu import PLAN_OVERRIDE
 
     device = gpu(cupy.cuda.Device().id)
     arch = device.require_arch()
@@ -71,7 +71,7 @@ def tune_dft(
         def call() -> object:
             return dft(x, precision=row, out=out)
 
-        with forced.to(plan):
+        with PLAN_OVERRIDE.use(plan):
             call()
             return [1e6 * seconds for seconds in queued_seconds([call], count)]
 

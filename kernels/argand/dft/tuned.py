@@ -18,7 +18,7 @@ from argand.dft.plan import Plan
 from argand.dft.plan_words import plan_in, plan_words
 from argand.dft.problem import DftProblem
 from argand.precision import PRECISIONS, Precision
-from argand.runtime.choice_table import ChoiceTable, step
+from argand.runtime.tuned_plans import TunedPlans, step
 
 _FILLED = 1 << 24
 """From so many numbers on the number of transforms makes no difference: they fill any GPU."""
@@ -81,7 +81,7 @@ def _entry(name: str, row: dict[str, Any], arch: Arch) -> TunedDft:
     return tuned
 
 
-TABLE = ChoiceTable(
+TABLE = TunedPlans(
     "dft", "dft-plans", _entry,
     "transforms take the choice of another device until `argand.tune_dft`",
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """Costs of a gate's pass over a state on a device: measured there, or those of a table.
 
-`argand.gates.measure` measures them. They are kept (`argand.runtime.choice_table`) by precision and
+`argand.gates.measure` measures them. They are kept (`argand.runtime.tuned_plans`) by precision and
 by the qubits of the state, because states that fit in L2 have other costs.
 """
 
@@ -15,7 +15,7 @@ from argand.device import Device, cpu
 from argand.gates.canonical import GateForm
 from argand.gates.plan import MOST_WIDTH
 from argand.precision import Precision
-from argand.runtime.choice_table import ChoiceTable
+from argand.runtime.tuned_plans import TunedPlans
 
 Widths = tuple[tuple[float, float], ...]
 """For each width from 1 the cost without and with qubit 0, in copies of the state."""
@@ -137,11 +137,11 @@ def _entry(name: str, row: dict[str, Any], arch: object) -> GateCosts:
 
 
 _WITHOUT = "circuits are planned by a table's costs until `argand.measure_gate_costs`"
-_GPUS = ChoiceTable("gate", "gates", _entry, _WITHOUT)
-_CPU_TABLE = ChoiceTable("gate", "gates", _entry, _WITHOUT, lambda _: cpu())
+_GPUS = TunedPlans("gate", "gates", _entry, _WITHOUT)
+_CPU_TABLE = TunedPlans("gate", "gates", _entry, _WITHOUT, lambda _: cpu())
 
 
-def _table(device: Device) -> ChoiceTable[GateCosts]:
+def _table(device: Device) -> TunedPlans[GateCosts]:
     return _CPU_TABLE if device.backend == "cpu" else _GPUS
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import cupy
 
 from argand.gemm import tuned as tuning
-from argand.gemm.launch import forced
+from argand.gemm.launch import PLAN_OVERRIDE
 from argand.gemm.packed import Packed
 from argand.gemm.pairs import HALF_FORMATS, PAIR_FORMATS, Pairs
 from argand.runtime.call_cache import ALIGNMENT, CallCache, Form, NoFormError, Run
@@ -61,4 +61,4 @@ def _place(x: Any) -> Any:
     return x.array.data.ptr if type(x) is Pairs else x.data.ptr
 
 
-CALLS = CallCache(forced, tuning.TABLE, form_of=_form_of, empty=empty, in_place=(2,))
+CALLS = CallCache(PLAN_OVERRIDE, tuning.TABLE, form_of=_form_of, empty=empty, in_place=(2,))

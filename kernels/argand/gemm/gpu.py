@@ -12,7 +12,7 @@ from argand.device import gpu
 from argand.gemm import cublas as cuda_cublas
 from argand.gemm.calls import CALLS, empty, run_of
 from argand.gemm.families import Family, require_family
-from argand.gemm.launch import OperandForm, forced, prepare
+from argand.gemm.launch import PLAN_OVERRIDE, OperandForm, prepare
 from argand.gemm.operands import Op, Side
 from argand.gemm.pack_launch import PackLaunch, PackSource, Planes, planes_for
 from argand.gemm.pairs import Pairs, to_pairs
@@ -170,7 +170,7 @@ def _unwrapped(problem: GemmProblem, a: Any, b: Any) -> tuple[GemmProblem, Any, 
 
 def _has_wgmma(problem: GemmProblem) -> bool:
     """Whether the wgmma family may take a product: it alone reads and writes pairs of 16 bits."""
-    family = problem.kernels if forced.value is None else forced.value.family
+    family = problem.kernels if PLAN_OVERRIDE.value is None else PLAN_OVERRIDE.value.family
     return _on_hopper() and family in (None, "wgmma")
 
 

@@ -29,7 +29,7 @@ from argand.runtime.arguments import Address, Base
 from argand.runtime.graph import Launches
 from argand.runtime.kernel import BoundKernel, Filling
 from argand.runtime.layout import Layout, k_fast
-from argand.runtime.plan_override import Forced
+from argand.runtime.plan_override import PlanOverride
 from argand.runtime.workspace import zeroed
 
 
@@ -60,8 +60,8 @@ class OperandForm:
         )  # fmt: skip
 
 
-forced: Forced[GemmChoice] = Forced()
-"""The choice of every product within ``forced.to(choice)``: for tests and for tuning.
+PLAN_OVERRIDE: PlanOverride[GemmChoice] = PlanOverride()
+"""Within ``PLAN_OVERRIDE.use(choice)`` every product takes this choice: for tests and tuning.
 
 A row operand that cannot be read as the choice has it is packed.
 """
@@ -76,7 +76,7 @@ def prepare(
 ) -> GemmLaunch:
     """The launches that solve a problem on the current device."""
     device = cupy.cuda.Device().id
-    choice = forced.value
+    choice = PLAN_OVERRIDE.value
     if choice is None:
         return _prepared(problem, a, b, c, out, device, tuning.TABLE.generation)
     return GemmLaunch(

@@ -16,7 +16,7 @@ from argand.device import Arch
 from argand.gemm.heuristics import GemmChoice, GemmSizes, OperandTraits, candidates
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.precision import PRECISIONS, Precision
-from argand.runtime.choice_table import ChoiceTable, step
+from argand.runtime.tuned_plans import TunedPlans, step
 
 Question = tuple[Precision, GemmSizes, OperandTraits, OperandTraits]
 """What a choice is made for: precision, sizes, and what A and B are like."""
@@ -89,6 +89,4 @@ def _ways(
     return frozenset(candidates(PRECISIONS[precision], arch, longest, a, b))
 
 
-TABLE = ChoiceTable(
-    "gemm", "plans", _entry, "products are planned by estimates until `argand.tune`"
-)
+TABLE = TunedPlans("gemm", "plans", _entry, "products are planned by estimates until `argand.tune`")

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import cupy
 
-from argand.runtime.choice_table import ChoiceTable
-from argand.runtime.plan_override import Forced
+from argand.runtime.plan_override import PlanOverride
+from argand.runtime.tuned_plans import TunedPlans
 
 Key = tuple[Any, ...]
 Run = Callable[..., Any]
@@ -67,14 +67,14 @@ class CallCache:
 
     def __init__(
         self,
-        override: Forced[Any] | None = None,
-        table: ChoiceTable[Any] | None = None,
+        override: PlanOverride[Any] | None = None,
+        table: TunedPlans[Any] | None = None,
         *,
         form_of: Callable[[Any], Form] | None = None,
         empty: Callable[[tuple[int, ...], str], Any] = _ndarray,
         in_place: tuple[int, ...] = (),
     ) -> None:
-        self._override: Forced[Any] = Forced() if override is None else override
+        self._override: PlanOverride[Any] = PlanOverride() if override is None else override
         self._table = table
         self._form_of = _no_form if form_of is None else form_of
         self._empty = empty

@@ -1,4 +1,4 @@
-"""Forcing a plan: what tests, tuning and measurements put in place of the choice."""
+"""A plan in place of the chosen one: for tests, tuning and measurements."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Forced(Generic[T]):
-    """What the innermost context forces; ``active`` says whether there is one, T may be None."""
+class PlanOverride(Generic[T]):
+    """The override of one operation. T may be None, so ``active`` says whether there is one."""
 
     def __init__(self) -> None:
-        #: Whether anything is forced.
+        #: Whether a context is open.
         self.active = False
-        #: What is; None where nothing is.
+        #: The plan of the innermost context; None where none is open.
         self.value: T | None = None
 
     @contextmanager
-    def to(self, value: T) -> Iterator[None]:
-        """A context in which `value` is this one."""
+    def use(self, value: T) -> Iterator[None]:
+        """A context in which calls take this plan."""
         before = self.active, self.value
         self.active, self.value = True, value
         try:

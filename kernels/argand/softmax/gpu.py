@@ -16,7 +16,7 @@ from argand.runtime.call_cache import CallCache, Key
 from argand.runtime.graph import Launches
 from argand.runtime.kernel import BoundKernel, Filling, clusters_at_once
 from argand.runtime.layout import clashes, place, row_stride
-from argand.runtime.plan_override import Forced
+from argand.runtime.plan_override import PlanOverride
 from argand.runtime.workspace import zeroed
 from argand.softmax import tuned as softmax_tuning
 from argand.softmax.heuristics import choose_vector, plan_softmax
@@ -38,12 +38,12 @@ _X, _OUT, _EXCHANGE = range(3)
 _NON_PORTABLE_CLUSTERS = 14
 """``CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED``."""
 
-forced: Forced[tuple[SoftmaxPlan, int]] = Forced()
-"""Plan override: every softmax within ``forced.to((plan, vector))`` takes this plan.
+PLAN_OVERRIDE: PlanOverride[tuple[SoftmaxPlan, int]] = PlanOverride()
+"""Within ``PLAN_OVERRIDE.use((plan, vector))`` every softmax takes this plan.
 
 ``vector`` is the number of values of an access, where the arrays allow it. Tests and tuning use it.
 """
-CALLS = CallCache(forced, softmax_tuning.TABLE, in_place=(0,))
+CALLS = CallCache(PLAN_OVERRIDE, softmax_tuning.TABLE, in_place=(0,))
 
 
 def softmax(problem: SoftmaxProblem, x: Any, out: Any, key: Key | None) -> Any:
@@ -104,8 +104,8 @@ class SoftmaxLaunch:
                 sm_count=device.sm_count,
                 measured=softmax_tuning.lookup(form, problem.rows, problem.columns, device.index),
             )
-            if forced.value is None
-            else forced.value[0]
+            if PLAN_OVERRIDE.value is None
+            else PLAN_OVERRIDE.value[0]
         )
         check_softmax_plan(self.plan, form, arch)
         check_row(self.plan, form, problem.columns)
@@ -206,10 +206,10 @@ def softmax_form(problem: SoftmaxProblem, read: _Side, written: _Side | None) ->
         most = 1
     # Vectors of a length that divides all of these never cross the edge of a row.
     even = math.gcd(most, read.first, problem.columns, 0 if one_row else read.stride)
-    if forced.value is None:
+    if PLAN_OVERRIDE.value is None:
         vector = choose_vector(most, even, problem.columns)
     else:
-        vector = min(most, forced.value[1])
+        vector = min(most, PLAN_OVERRIDE.value[1])
     return SoftmaxForm(
         problem.operation, problem.input, problem.output, problem.precision,
         vector, even % vector > 0, problem.scale == 1,

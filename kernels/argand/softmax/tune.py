@@ -65,7 +65,7 @@ def tune_softmax(
     import cupy
 
     from argand.softmax import tuned as softmax_tuning
-    from argand.softmax.gpu import SoftmaxLaunch, forced
+    from argand.softmax.gpu import PLAN_OVERRIDE, SoftmaxLaunch
 
     device = gpu(cupy.cuda.Device().id)
     arch = device.require_arch()
@@ -76,7 +76,7 @@ def tune_softmax(
     compile_all((softmax_source(form, plan), arch.target) for plan in plans.values())
     calls: dict[SoftmaxCandidate, Callable[[], object]] = {}
     for candidate, plan in plans.items():
-        with forced.to((plan, form.vector)):
+        with PLAN_OVERRIDE.use((plan, form.vector)):
             try:
                 launch = SoftmaxLaunch(problem, x, out)
             except RuntimeError:  # its blocks do not fit on the device

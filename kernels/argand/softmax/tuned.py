@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from argand.device import Arch
-from argand.runtime.choice_table import ChoiceTable, step
+from argand.runtime.tuned_plans import TunedPlans, step
 from argand.softmax.heuristics import CANDIDATES, SoftmaxCandidate
 from argand.softmax.plan import SoftmaxForm
 
@@ -39,7 +39,7 @@ def _entry(name: str, row: dict[str, Any], arch: Arch) -> SoftmaxCandidate:
     return CANDIDATES[CANDIDATES.index(candidate)]
 
 
-TABLE = ChoiceTable(
+TABLE = TunedPlans(
     "softmax", "softmax-plans", _entry,
     "softmaxes take the ladders of another device until `argand.tune_softmax`",
 )  # fmt: skip

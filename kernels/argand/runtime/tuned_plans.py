@@ -32,7 +32,7 @@ def step(size: int) -> int:
     return round(_STEPS * math.log2(max(1, size)))
 
 
-class ChoiceTable(Generic[C]):
+class TunedPlans(Generic[C]):
     """Choices, dataclasses, by the name of their entry, for the devices of this machine.
 
     ``entry(name, row, arch)`` makes a choice of the file's row; it raises ValueError, TypeError,
