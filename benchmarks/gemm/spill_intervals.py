@@ -3,11 +3,11 @@
     python -m benchmarks.gemm.spill_intervals --csv h200-gemm-segments.csv
 
 The fp32 accumulators of promoted sums are spilled to memory every so many stages
-(`argand.gemm.sm90_plan.SEGMENT`), so that errors do not grow with k. The intervals are measured in
-turn, each after a rest, so that all have the card as hot as the others. A row is one interval at
-one shape and precision: the median time over the rounds, its ratio to that of the interval that
-calls have, and the error against fp64 on rows and columns of the result. The exit status is 1 where
-a result did not verify.
+(`argand.gemm.sm90_plan.SPILL_INTERVAL`), so that errors do not grow with k. The intervals are
+measured in turn, each after a rest, so that all have the card as hot as the others. A row is one
+interval at one shape and precision: the median time over the rounds, its ratio to that of the
+interval that calls have, and the error against fp64 on rows and columns of the result. The exit
+status is 1 where a result did not verify.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from workflow.timing import measure
 _SHAPES = (Shape(4096, 4096, 4096), Shape(8192, 8192, 8192))
 _INTERVALS = (128, 96, 48, 32)
 _SPLIT = [name for name, row in PRECISIONS.items() if row.terms > 1]
-_OWN = wgmma_plan.SEGMENT
+_OWN = wgmma_plan.SPILL_INTERVAL
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class SpillRow:
     Attributes:
         kernels: which ones ran.
         time_us: median over the rounds of their medians.
-        ratio: of the time to that with `argand.gemm.sm90_plan.SEGMENT`.
+        ratio: of the time to that with `argand.gemm.sm90_plan.SPILL_INTERVAL`.
         error: ||C^ - C||_F / ||C||_F against fp64, of what is sampled.
     """
 
@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _interval(text: str) -> int:
     """Groups of a tile's columns are spilled stage by stage, so there are as many at least."""
-    least = 128 // wgmma_plan.MOVED_COLUMNS
+    least = 128 // wgmma_plan.SPILL_COLUMNS
     if not text.isdecimal() or int(text) < least:
         raise argparse.ArgumentTypeError(f"intervals must be {least} stages or more, got {text!r}")
     return int(text)
@@ -155,7 +155,7 @@ class Compared:
 
     def _take(self, interval: int) -> None:
         """Calls are prepared anew, with accumulators spilled every so many stages."""
-        wgmma_plan.SEGMENT = interval
+        wgmma_plan.SPILL_INTERVAL = interval
         tuning.TABLE.changed()
 
 

@@ -43,11 +43,11 @@ LONG = Shape(66, 34, 4500)
 WAVES = Shape(1540, 1500, 308)
 """More tiles than multiprocessors: overlapped epilogues, and stream-K splits of the last wave."""
 SPILL_INTERVAL = 8
-"""Stages between accumulator spills, for `gemm.sm90_plan.SEGMENT`: the least that all tiles allow,
-so that accumulators of these shapes are spilled."""
+"""Stages between accumulator spills, for `gemm.sm90_plan.SPILL_INTERVAL`: the least that all tiles
+allow, so that accumulators of these shapes are spilled."""
 THROTTLE = (4, 1)
-"""Of the CTA throttle, in place of `find_pace`: stages between its waits, and the maximum lead, so
-that blocks wait wherever they may."""
+"""Of the CTA throttle, in place of `find_throttle`: stages between its waits, and the maximum lead,
+so that blocks wait wherever they may."""
 _REPORT_SECONDS = 10
 _ALPHA, _BETA = 2 - 1j, 0.5j
 _SEED = 1
@@ -63,8 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     cupy.cuda.set_allocator(None)
     from argand.gemm import sm90_launch as cuda_wgmma
 
-    wgmma_plan.SEGMENT = SPILL_INTERVAL
-    cuda_wgmma.find_pace = lambda *_: THROTTLE
+    wgmma_plan.SPILL_INTERVAL = SPILL_INTERVAL
+    cuda_wgmma.find_throttle = lambda *_: THROTTLE
     wrong, reported = 0, time.monotonic()
     calls = itertools.chain(
         products(precision, cupy), products_by_tile(precision), hopper_products(precision),
@@ -150,7 +150,7 @@ def hopper_products(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
             found = assess_product(reference, result, precision, backend="cuda")
             yield f"gemm {shape} {choice.name}", found
         for choice in _choices(precision, shape, packed=True):
-            if choice.plan is None or not choice.plan.packs:
+            if choice.plan is None or not choice.plan.fused_pack:
                 continue
             result = _computed(choice, precision, a, b, packed=True)
             reference = product_reference(a, b, seed=_SEED)
@@ -185,10 +185,10 @@ def _choices(precision: Precision, shape: Shape, *, packed: bool = False) -> lis
     arch = gpu(cupy.cuda.Device().id).require_arch()
     sizes = GemmSizes(shape.batch, shape.m, shape.n, shape.k)
     found: dict[Any, GemmChoice] = {}
-    b = OperandTraits(packed=True) if packed else OperandTraits(k_fast=False)
+    b = OperandTraits(packed=True) if packed else OperandTraits(k_major=False)
     for choice in candidates(precision, arch, sizes, OperandTraits(), b):
         if choice.plan is not None:
-            key = (choice.plan.storage, choice.plan.packs, choice.swapped, choice.parts)
+            key = (choice.plan.storage, choice.plan.fused_pack, choice.swapped, choice.parts)
             found.setdefault(key, choice)
     return list(found.values())
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from argand import PRECISIONS, Precision, gemm, get_precision
-from argand.gemm.sm90_plan import SEGMENT, WgmmaPlan
+from argand.gemm.sm90_plan import SPILL_INTERVAL, WgmmaPlan
 from argand.runtime.plan import MMA_DEPTH
 
 Array = npt.NDArray[Any]
@@ -151,13 +151,13 @@ def promoted_error(k: int, plan: WgmmaPlan, precision: Precision) -> float:
     average, at most uniform in 2 u, (n + 1) / 2 / 3; of partial sums around what their end makes
     one expect, n steps of a random walk, (n^2 - 1) / 12; of operands and of the product that is
     dropped, both of 2^-12 / sqrt 3 squared, 1. Slices are added to totals of many at most, those
-    of three halves of a `SEGMENT`, after which totals move to memory exactly but for their end:
+    of three halves of a `SPILL_INTERVAL`, then accumulators spill exactly but for their end:
     rounded to nearest each time, uniform in u, 1/3, of totals that are half as large on average,
     1/2, and lie anywhere between two powers of two, the average square of the lower one over
     theirs being 3 / (8 log 2).
     """
     n = 2 * plan.depth // MMA_DEPTH[precision.operand.name]
-    slices = min(k / plan.depth, 3 / 2 * SEGMENT)
+    slices = min(k / plan.depth, 3 / 2 * SPILL_INTERVAL)
     shrinks, walk = (n + 1) / 2, (n**2 - 1) / 12
     rounded = slices / 3 / 2 * 3 / (8 * np.log(2))
     return 2.0**-24 * float(np.sqrt(shrinks**2 + shrinks / 3 + walk + 1 + rounded))

@@ -59,7 +59,9 @@ def gemm_tiles() -> Iterator[Candidate]:
         for tile in others:
             plans += [with_layout(tile, LAYOUTS[0], 2), with_layout(tile, LAYOUTS[1], 1)]
         if row.scaled:
-            plans += [replace(plan, looks=True, stages=2) for plan in plans if plan.vector == 2]
+            plans += [
+                replace(plan, finds_absmax=True, stages=2) for plan in plans if plan.vector == 2
+            ]
         yield from (Candidate(precision, arch, plan) for plan in plans)
 
 
@@ -81,7 +83,7 @@ def test_every_gemm_tile(arch: Arch, precision: str) -> None:
 
 def with_layout(plan: GemmPlan, layout: tuple[bool, bool], vector: int) -> GemmPlan:
     """The tile with this layout, one number a copy where two do not fill a pass of the block."""
-    plan = replace(plan, a_k_fast=layout[0], b_k_fast=layout[1])
+    plan = replace(plan, a_k_major=layout[0], b_k_major=layout[1])
     return replace(plan, vector=vector if whole_passes(replace(plan, vector=vector)) else 1)
 
 
@@ -111,8 +113,8 @@ def wgmma_plans(precision: str) -> list[WgmmaPlan]:
     """Every plan that can be chosen at a precision, whatever the operands are."""
     found: dict[WgmmaPlan, None] = {}
     halves = (False, True) if precision in SINGLE_HALF else (False,)
-    for half, half_output, k_fast in product(halves, halves, (False, True)):
-        traits = OperandTraits(half=half, k_fast=k_fast)
+    for half, half_output, k_major in product(halves, halves, (False, True)):
+        traits = OperandTraits(half=half, k_major=k_major)
         sizes = GemmSizes(1, 4096, 4096, 4096, half_output)
         row = PRECISIONS[precision]
         for other in (traits, OperandTraits(packed=True)):
@@ -125,8 +127,10 @@ def wgmma_plans(precision: str) -> list[WgmmaPlan]:
 def ways_to_store(precision: str, plan: WgmmaPlan) -> list[WgmmaPlan]:
     """The plan, and with results through shared memory, and behind a head, where they can."""
     row, arch = PRECISIONS[precision], ARCHS[TARGET]
-    staged = [replace(plan, staged=True, rows_fast=rows_fast) for rows_fast in (False, True)]
-    ahead = [replace(x, head=x.stages - 1) for x in staged]
+    staged = [
+        replace(plan, tma_epilogue=True, out_m_major=out_m_major) for out_m_major in (False, True)
+    ]
+    ahead = [replace(x, overlapped_stages=x.stages - 1) for x in staged]
     return [plan, *(x for x in (*staged, *ahead) if is_legal(x, row, arch))]
 
 
@@ -137,7 +141,7 @@ def wgmma_tiles() -> Iterator[Candidate]:
         for plan in wgmma_plans(precision):
             if plan.prescaled and not row.scaled and plan.storage == "planar":
                 continue  # the code of the plan without it
-            tile = (plan.storage, plan.packs, plan.block_m, plan.block_n)
+            tile = (plan.storage, plan.fused_pack, plan.block_m, plan.block_n)
             largest = (plan.block_m, plan.block_n) == (128, 128)
             if largest or tile not in seen:
                 every = ways_to_store(precision, plan)
@@ -161,7 +165,7 @@ def test_every_wgmma_tile(precision: str) -> None:
 
 
 def test_every_way_to_store_an_operand_is_compiled() -> None:
-    ways = {name: {(plan.storage, plan.k_fast) for plan in wgmma_plans(name)} for name in TENSOR}
+    ways = {name: {(plan.storage, plan.k_major) for plan in wgmma_plans(name)} for name in TENSOR}
     planar, interleaved = ("planar", False), {("fp32", False), ("fp32", True)}
     half = {("half", False), ("half", True)}
     assert ways == {
@@ -175,7 +179,7 @@ def test_every_way_to_store_an_operand_is_compiled() -> None:
 
 @pytest.mark.parametrize("precision", TENSOR)
 def test_the_wgmma_plan_of_a_large_gemm(precision: str) -> None:
-    row, left, right = PRECISIONS[precision], OperandTraits(), OperandTraits(k_fast=False)
+    row, left, right = PRECISIONS[precision], OperandTraits(), OperandTraits(k_major=False)
     plan = choose(row, ARCHS[TARGET], 132, GemmSizes(1, 4096, 4096, 4096), left, right).plan
     assert plan is not None
     assert_clean(wgmma_source(row, plan), TARGET, wgmma_kernel_name(row, plan))
@@ -197,13 +201,13 @@ def packings() -> Iterator[Candidate]:
         row = PRECISIONS[precision]
         halves = (False, True) if precision in SINGLE_HALF else (False,)
         every = [
-            PackPlan(half, k_fast, vector, lines_of(row, half, k))
-            for half in halves for k_fast in (False, True)
+            PackPlan(half, k_major, vector, lines_of(row, half, k))
+            for half in halves for k_major in (False, True)
         ]  # fmt: skip
         for plan in every:
             yield Candidate(precision, ARCHS[TARGET], plan)
         for one, other in product(every, every):
-            if one.k_fast > other.k_fast:
+            if one.k_major > other.k_major:
                 yield Candidate(precision, ARCHS[TARGET], one, other)
 
 

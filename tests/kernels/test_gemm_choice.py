@@ -26,7 +26,7 @@ HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
 OTHERS = [arch for arch in ARCHITECTURES if arch.target != TARGET]
 CORES = 132  # multiprocessors of an H200
 LARGE = GemmSizes(1, 4096, 4096, 4096)
-A, B = OperandTraits(k_fast=True), OperandTraits(k_fast=False)
+A, B = OperandTraits(k_major=True), OperandTraits(k_major=False)
 """Row-major operands."""
 PACKED = OperandTraits(packed=True)
 
@@ -60,7 +60,7 @@ def test_either_operand_may_be_the_row_operand(precision: str) -> None:
     """Interleaved it is read along its own fast axis; planes are always along k."""
     for choice, plan in wgmma(ways(precision)):
         rows = B if choice.swapped else A
-        assert plan.k_fast == (plan.storage != "planar" and rows.k_fast)
+        assert plan.k_major == (plan.storage != "planar" and rows.k_major)
     assert {choice.swapped for choice, _ in wgmma(ways(precision))} == {False, True}
     storages = {plan.storage for _, plan in wgmma(ways(precision))}
     assert storages == ({"planar"} if precision in SCALED else {"fp32", "planar"})
@@ -76,7 +76,9 @@ def test_a_packed_operand_may_have_either_role(precision: str) -> None:
         for choice, plan in wgmma(found):
             assert plan.storage == "planar" or choice.swapped == is_columns
             # The kernel packs the other one where planes need nothing that comes before it.
-            assert not plan.packs or (precision == "tf32" and choice.swapped and not is_columns)
+            assert not plan.fused_pack or (
+                precision == "tf32" and choice.swapped and not is_columns
+            )
 
 
 @pytest.mark.parametrize("precision", TENSOR)
@@ -119,12 +121,12 @@ def test_what_is_packed_on_the_way(precision: str) -> None:
     row = PRECISIONS[precision]
     possible = row.terms == 1 and row.operand.name == "tf32"
     for a, b in ((A, B), (A, A), (B, B), (A, PACKED), (A, replace(A, copyable=False))):
-        aside = {choice.swapped for choice, plan in wgmma(ways(precision, a, b)) if plan.packs}
+        aside = {choice.swapped for choice, plan in wgmma(ways(precision, a, b)) if plan.fused_pack}
         columns = {False: b, True: a}
         expected = {
             swapped
             for swapped, x in columns.items()
-            if possible and x.k_fast and x.copyable and not x.packed
+            if possible and x.k_major and x.copyable and not x.packed
             and (columns[not swapped].copyable or columns[not swapped].packed)
         }  # fmt: skip
         assert aside == expected
@@ -261,7 +263,7 @@ def test_the_long_operand_of_a_batch_stays_where_it_is(precision: str) -> None:
     choice = chosen(precision, 256, 64, 4096, 64)
     assert choice.swapped
     assert choice.plan is not None
-    assert (choice.plan.storage, choice.plan.k_fast) == ("fp32", False)
+    assert (choice.plan.storage, choice.plan.k_major) == ("fp32", False)
 
 
 def test_the_least_estimate_is_chosen() -> None:

@@ -22,23 +22,23 @@ from argand.runtime.plan import TARGET, PlanError
 from tests.kernels.precisions import TENSOR
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
-A, B = OperandTraits(), OperandTraits(k_fast=False)
+A, B = OperandTraits(), OperandTraits(k_major=False)
 PACKED, HALF = OperandTraits(packed=True), OperandTraits(half=True)
 SIZES = GemmSizes(1, 4096, 4096, 4096)
 WHOLE = Division(132, 1024)
 
 
 def test_a_name_says_how_each_operand_came_and_what_was_cut() -> None:
-    plan = WgmmaPlan(2, 128, 32, 3, packs=True)
+    plan = WgmmaPlan(2, 128, 32, 3, fused_pack=True)
     found = wgmma_name(GemmChoice(plan), plan, divide(1024, 132, 128, 32), A, B)
     assert found == (
         "wgmma 128x128x32 3 stages: A in place, B packed aside, 100 of 1024 tiles split"
     )
-    planar = replace(plan, storage="planar", packs=False, head=2)
+    planar = replace(plan, storage="planar", fused_pack=False, overlapped_stages=2)
     assert wgmma_name(GemmChoice(planar), planar, WHOLE, A, PACKED) == (
         "wgmma 128x128x32 3 stages: A packed, B packed before, a head of 2 stages"
     )
-    half = replace(planar, storage="half", head=0, prescaled=True)
+    half = replace(planar, storage="half", overlapped_stages=0, prescaled=True)
     assert wgmma_name(GemmChoice(half, swapped=True, parts=4), half, WHOLE, HALF, HALF) == (
         "wgmma 128x128x32 3 stages: B in place from pairs, A packed from pairs, unscaled, "
         "k in 4 parts"

@@ -51,7 +51,7 @@ def test_the_same_bits_at_any_pace(
     expected = products(cp, precision, left, right)
     for pace in PACES:
         monkeypatch.setattr(
-            sys.modules["argand.gemm.sm90_launch"], "find_pace", lambda *_, pace=pace: pace
+            sys.modules["argand.gemm.sm90_launch"], "find_throttle", lambda *_, pace=pace: pace
         )
         for _ in range(2):
             forget_calls()
@@ -70,7 +70,7 @@ def test_blocks_that_start_late_are_not_waited_for(
     left, right = cp.asarray(normal(rng, m, k)), cp.asarray(normal(rng, k, n))
     how: dict[str, Any] = {"precision": "3xfp16", "kernels": "wgmma"}
     expected = gemm(left, right, **how)
-    monkeypatch.setattr(sys.modules["argand.gemm.sm90_launch"], "find_pace", lambda *_: (4, 1))
+    monkeypatch.setattr(sys.modules["argand.gemm.sm90_launch"], "find_throttle", lambda *_: (4, 1))
     forget_calls()
     device = cp.cuda.Device()
     taken, shared = device.attributes["MultiProcessorCount"] // 2, 200 << 10

@@ -30,9 +30,9 @@ def test_packing_on_the_way_changes_no_bit(
     b = cp.asarray(normal(rng, batch, n, wide))[..., :k]
     nbytes = 8 * batch * (m + n) * (k + 64) * 4
     found = 0
-    for choice in choices(cp, "tf32", GemmSizes(*shape), k_fast=True):
+    for choice in choices(cp, "tf32", GemmSizes(*shape), k_major=True):
         assert choice.plan is not None
-        if not choice.plan.packs:
+        if not choice.plan.fused_pack:
             continue
         found += 1
         results = []
@@ -40,7 +40,7 @@ def test_packing_on_the_way_changes_no_bit(
             # What a call before left in the memory of this one must not be taken for planes.
             poison = cp.full(nbytes // 4, np.nan, cp.float32)
             del poison
-            with overridden(replace(choice, plan=replace(choice.plan, packs=packs))):
+            with overridden(replace(choice, plan=replace(choice.plan, fused_pack=packs))):
                 results.append(gemm(a, b, op_b="C", precision="tf32"))
         assert all(bool((x == results[0]).all()) for x in results)
     assert found
@@ -62,14 +62,14 @@ def test_packing_on_the_way_beside_planes(
     traits = OperandTraits(), OperandTraits(packed=True)
     found = 0
     for choice in candidates(PRECISIONS["tf32"], gpu.require_arch(), GemmSizes(*shape), *traits):
-        if choice.plan is None or not choice.plan.packs:
+        if choice.plan is None or not choice.plan.fused_pack:
             continue
         found += 1
         results = []
         for packs in (False, True, True):
             poison = cp.full(8 * batch * m * (k + 64), np.nan, cp.float32)
             del poison
-            with overridden(replace(choice, plan=replace(choice.plan, packs=packs))):
+            with overridden(replace(choice, plan=replace(choice.plan, fused_pack=packs))):
                 results.append(gemm(a, packed, precision="tf32"))
         assert all(bool((x == results[0]).all()) for x in results)
         assert_within(results[0].get(), model, slack)

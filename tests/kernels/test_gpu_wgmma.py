@@ -127,7 +127,7 @@ def test_blocks_that_take_several_tiles(
     """Results leave behind the next tile's head, where they have a real factor only."""
     batch, m, n, k = shape
     a, b = normal(rng, batch, m, k), normal(rng, batch, n, k)
-    for choice in first_choices(cp, precision, GemmSizes(*shape), k_fast=True):
+    for choice in first_choices(cp, precision, GemmSizes(*shape), k_major=True):
         with overridden(choice):
             check(cp, a, b, precision=precision, alpha=-0.5, op_b="C")
 
@@ -141,8 +141,8 @@ def test_a_head_changes_no_bit(
     a, b = cp.asarray(normal(rng, 1540, 126)), cp.asarray(normal(rng, 126, 1500))
     results = []
     heads = []
-    for most in (cuda_wgmma_form._WORTH_A_HEAD, -1.0):
-        monkeypatch.setattr(cuda_wgmma_form, "_WORTH_A_HEAD", most)
+    for most in (cuda_wgmma_form._WORTH_OVERLAPPING, -1.0):
+        monkeypatch.setattr(cuda_wgmma_form, "_WORTH_OVERLAPPING", most)
         results.append([])
         heads.append([])
         forget_calls()

@@ -126,7 +126,7 @@ MIXED = ("toward_zero", "nearest_even")
 
 def unswapped(cp: Any, precision: str, *sizes: int) -> list[GemmChoice]:
     """A in registers and from planes, B packed before and on the way: k is contiguous in both."""
-    found = first_choices(cp, precision, GemmSizes(1, *sizes), k_fast=True)
+    found = first_choices(cp, precision, GemmSizes(1, *sizes), k_major=True)
     return [choice for choice in found if not choice.swapped]
 
 

@@ -94,7 +94,7 @@ def test_totals_that_move_to_memory(
 
     They move to a result of any layout, or beside a C that the result replaces.
     """
-    monkeypatch.setattr(sys.modules["argand.gemm.sm90_plan"], "SEGMENT", 8)
+    monkeypatch.setattr(sys.modules["argand.gemm.sm90_plan"], "SPILL_INTERVAL", 8)
     m, n, k = shape
     a, b, c = normal(rng, m, k), normal(rng, k, n), normal(rng, m, n)
     left, right = cp.asarray(a), cp.asarray(b)
@@ -192,7 +192,7 @@ def test_a_packed_operand_in_every_role(
     size = magnitude(a.astype(complex), b.astype(complex), None)
     model = gemm(a, b, precision=precision)
     left, right = cp.asarray(a), cp.asarray(b)
-    traits = {"a": OperandTraits(), "b": OperandTraits(k_fast=False)}
+    traits = {"a": OperandTraits(), "b": OperandTraits(k_major=False)}
     traits[side] = OperandTraits(packed=True)
     if side == "a":
         left = pack(left, precision, side="a")

@@ -19,10 +19,10 @@ from tests.kernels.precisions import TENSOR
 def test_every_architecture_has_a_plan(arch_row: Arch, precision: str) -> None:
     for m, n in ((1, 1), (16, 100_000), (4096, 4096), (1, 70_000)):
         for vector in (1, 2):
-            for a_k_fast, b_k_fast in LAYOUTS:
+            for a_k_major, b_k_major in LAYOUTS:
                 plan = plan_gemm(
                     PRECISIONS[precision], arch_row, batch=3, m=m, n=n, k=64, cores=108,
-                    a_k_fast=a_k_fast, b_k_fast=b_k_fast, vector=vector,
+                    a_k_major=a_k_major, b_k_major=b_k_major, vector=vector,
                 )  # fmt: skip
                 assert plan.shared_bytes <= arch_row.shared_bytes
 
@@ -32,8 +32,8 @@ def test_every_architecture_has_a_plan(arch_row: Arch, precision: str) -> None:
 def test_small_scaled_products_have_stages_for_all_of_k(precision: str, k: int) -> None:
     row = PRECISIONS[precision]
     plan = plan_gemm(row, ARCHS["sm_90a"], batch=1, m=256, n=256, k=k, cores=132, vector=2)
-    assert plan.looks == (row.scaled and k <= 256)
-    assert not plan.looks or (plan.stages - 1) * plan.block_k >= k
+    assert plan.finds_absmax == (row.scaled and k <= 256)
+    assert not plan.finds_absmax or (plan.stages - 1) * plan.block_k >= k
 
 
 @pytest.mark.parametrize(
@@ -41,9 +41,9 @@ def test_small_scaled_products_have_stages_for_all_of_k(precision: str, k: int) 
     [
         ({"block_k": 24}, "multiples of 16"),
         ({"warps_k": 3}, "for each of warps_k"),
-        ({"looks": True}, "only a precision that scales"),
+        ({"finds_absmax": True}, "only a precision that scales"),
         ({"block_m": 120}, "multiple of 16 warps_m"),
-        ({"promote_every": 24}, "promote_every must be a multiple"),
+        ({"promotion_interval": 24}, "promotion_interval must be a multiple"),
         ({"vector": 4}, "vector must be 1 or 2"),
         ({"stages": 1}, "stages must be at least 2"),
         ({"stages": 9}, "bytes of shared memory"),

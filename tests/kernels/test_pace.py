@@ -6,7 +6,7 @@ import pytest
 from argand import PRECISIONS
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import Tiles, divide
-from argand.gemm.sm90_throttle import LEAST_TURNS, find_pace
+from argand.gemm.sm90_throttle import LEAST_WAVES, find_throttle
 
 from tests.kernels.precisions import SPLIT
 
@@ -21,7 +21,7 @@ def pace(
     plan = WgmmaPlan(2, 128, 64 // row.operand.bytes, 3, "planar")
     tiles = Tiles(-(-m // 128), -(-n // 128), batch)
     division = divide(tiles.count, BLOCKS, -(-k // plan.depth), plan.depth)
-    return find_pace(plan, row, tiles, division, k, cache)
+    return find_throttle(plan, row, tiles, division, k, cache)
 
 
 def test_large_products_of_split_operands_keep_pace() -> None:
@@ -33,7 +33,7 @@ def test_large_products_of_split_operands_keep_pace() -> None:
 
 @pytest.mark.parametrize("precision", SPLIT)
 def test_others_go_as_they_will(precision: str) -> None:
-    assert 4096 * 4096 // 128**2 // BLOCKS < LEAST_TURNS
+    assert 4096 * 4096 // 128**2 // BLOCKS < LEAST_WAVES
     assert pace(precision, 4096, 4096, 8192) == (0, 0)
     assert pace(precision, 16384, 16384, 256) == (0, 0)  # operands stay in the cache
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 from argand import PRECISIONS
-from argand.gemm.pack_plan import Aside, PackPlan, can_wait, lines_of, pack_aside, pitch_of
+from argand.gemm.pack_plan import FusedPack, PackPlan, can_wait, lines_of, pitch_of, plan_fused_pack
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import Division, Tiles, divide
 
@@ -14,15 +14,15 @@ DEPTH = 256  # k that are counted together: gemm/sm90_fused_pack.cuh
 WARPS = 3
 
 
-def units(aside: Aside, plan: WgmmaPlan, k: int) -> list[tuple[int, int, int, int]]:
-    """(round, strip, chunk, part) of each unit, as gemm/sm90_fused_pack.cuh has it."""
+def units(aside: FusedPack, plan: WgmmaPlan, k: int) -> list[tuple[int, int, int, int]]:
+    """(round, panel, chunk, part) of each unit, as gemm/sm90_fused_pack.cuh has it."""
     chunks, parts = -(-pitch_of(k) // DEPTH), plan.block_n // aside.lines
     each = aside.round * chunks * parts
     found = []
-    for unit in range(aside.strips * chunks * parts):
+    for unit in range(aside.panels * chunks * parts):
         number, inside = divmod(unit, each)
         first = number * aside.round
-        count = min(aside.round, aside.strips - first)
+        count = min(aside.round, aside.panels - first)
         which, part = divmod(inside, parts)
         found.append((number, first + which % count, which // count, part))
     return found
@@ -37,20 +37,20 @@ def units(aside: Aside, plan: WgmmaPlan, k: int) -> list[tuple[int, int, int, in
 )  # fmt: skip
 @pytest.mark.parametrize("plan", [WgmmaPlan(2, 128, 32, 3), WgmmaPlan(1, 32, 32, 6)], ids=str)
 def test_units(plan: WgmmaPlan, rows: int, columns: int, k: int, batches: int, blocks: int) -> None:
-    aside = pack_aside(plan, rows, columns, k, batches, blocks)
+    aside = plan_fused_pack(plan, rows, columns, k, batches, blocks)
     found = units(aside, plan, k)
     chunks, parts = -(-pitch_of(k) // DEPTH), plan.block_n // aside.lines
     assert plan.block_n % aside.lines == 0
-    assert aside.counters == aside.strips * chunks + 1
-    assert aside.strips == batches * -(-columns // plan.block_n)
-    counted = Counter((strip, chunk) for _, strip, chunk, _ in found)
+    assert aside.counters == aside.panels * chunks + 1
+    assert aside.panels == batches * -(-columns // plan.block_n)
+    counted = Counter((panel, chunk) for _, panel, chunk, _ in found)
     assert set(counted.values()) == {parts}
-    assert len(counted) == aside.strips * chunks
+    assert len(counted) == aside.panels * chunks
     assert len(set(found)) == len(found)
 
 
 class Loading:
-    """What one block loads: (turn, strip, chunk of k), tile after tile, and how far it is."""
+    """What one block loads: (turn, panel, chunk of k), tile after tile, and how far it is."""
 
     def __init__(self, block: int, tiles: Tiles, division: Division, steps: int, of_chunk: int):
         self.chunks = -(-steps // of_chunk)
@@ -73,9 +73,9 @@ class Loading:
             ]
         for turn, (index, first_step, last_step) in enumerate(works):
             product, _, column = tiles.place(index)
-            strip = product * tiles.columns + column
+            panel = product * tiles.columns + column
             for chunk in range(first_step // of_chunk, (last_step - 1) // of_chunk + 1):
-                self.entries.append((turn, strip, chunk))
+                self.entries.append((turn, panel, chunk))
         self.at = 0
 
     @property
@@ -105,7 +105,7 @@ def test_loading_and_packing_never_wait_for_each_other(
     tiles = Tiles(-(-rows // plan.block_m), -(-columns // plan.block_n), batches)
     steps, of_chunk = -(-k // plan.depth), DEPTH // plan.depth
     division = divide(tiles.count, blocks, steps, plan.depth, shortest=2)
-    aside = pack_aside(plan, rows, columns, k, batches, division.blocks)
+    aside = plan_fused_pack(plan, rows, columns, k, batches, division.blocks)
     chunks, parts = -(-pitch_of(k) // DEPTH), plan.block_n // aside.lines
     height = min(tiles.rows, 1 if tiles.columns <= 4 else 16)  # raster_group_m
     loading = [Loading(block, tiles, division, steps, of_chunk) for block in range(division.blocks)]
@@ -121,7 +121,7 @@ def test_loading_and_packing_never_wait_for_each_other(
                 moved = True
             for warp in range(WARPS * block, WARPS * (block + 1)):
                 while warps[warp] < len(every):
-                    number, strip, chunk, _ = every[warps[warp]]
+                    number, panel, chunk, _ = every[warps[warp]]
                     first = number * aside.round
                     tile = (
                         first // tiles.columns * tiles.rows * tiles.columns
@@ -130,7 +130,7 @@ def test_loading_and_packing_never_wait_for_each_other(
                     wanted = tile // division.blocks * chunks + chunk
                     if own.told < wanted - aside.lead:
                         break
-                    packed[strip, chunk] += 1
+                    packed[panel, chunk] += 1
                     warps[warp] += workers
                     moved = True
     assert all(own.at == len(own.entries) for own in loading)
@@ -151,15 +151,15 @@ def test_no_unit_is_held_back_when_a_tile_wants_it(
     So whoever is the furthest behind finds its planes on the way, and loading always goes on.
     """
     plan = WgmmaPlan(2, 128, 32, 3)
-    aside = pack_aside(plan, rows, columns, 1024, batches, blocks)
+    aside = plan_fused_pack(plan, rows, columns, 1024, batches, blocks)
     row_tiles, column_tiles = -(-rows // plan.block_m), -(-columns // plan.block_n)
     most = 1 if column_tiles <= 4 else 16  # rows that run together: tile_group
     height = min(row_tiles, most)
     for index in range(batches * parts * row_tiles * column_tiles):
         product, tile = divmod(index, row_tiles * column_tiles)
         group, inside = divmod(tile, most * column_tiles)
-        strip = product // parts * column_tiles + inside // min(row_tiles - group * most, most)
-        first = strip // aside.round * aside.round
+        panel = product // parts * column_tiles + inside // min(row_tiles - group * most, most)
+        first = panel // aside.round * aside.round
         wanted = (
             first // column_tiles * parts * row_tiles * column_tiles + first % column_tiles * height
         )

@@ -55,7 +55,7 @@ def test_sizes_within_an_eighth_of_an_octave_share_an_entry(field: str) -> None:
 def test_everything_that_a_choice_depends_on_is_in_the_key() -> None:
     traits = [
         replace(A, **{name: not getattr(A, name)})
-        for name in ("copyable", "k_fast", "half", "packed", "batched", "conjugated")
+        for name in ("copyable", "k_major", "half", "packed", "batched", "conjugated")
     ]
     keys = [tuning.key(TF32, SIZES, A, A), tuning.key(PRECISIONS["3xtf32"], SIZES, A, A)]
     keys.append(tuning.key(TF32, replace(SIZES, half_output=True), A, A))
@@ -165,7 +165,7 @@ def damaged(path: Path, damage: str) -> None:
                 "choices": {name: entry | {"plan": entry["plan"] | {"stages": 9}}}
             },
             "text for a number": lambda: found | {
-                "choices": {name: entry | {"plan": entry["plan"] | {"warpgroups": "2"}}}
+                "choices": {name: entry | {"plan": entry["plan"] | {"consumer_warpgroups": "2"}}}
             },
             "parts that none has": lambda: found | {"choices": {name: entry | {"parts": 3}}},
         }[damage]  # fmt: skip

@@ -11,9 +11,9 @@ import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
 from argand.gemm.sm90_plan import (
-    SEGMENT,
+    SPILL_INTERVAL,
     STORE_SIDE,
-    TOLD_BYTES,
+    WORK_QUEUE_BYTES,
     Storage,
     WgmmaPlan,
     check_wgmma_plan,
@@ -40,7 +40,7 @@ def legal_tiles() -> list[tuple[str, WgmmaPlan]]:
     for name in TENSOR:
         for storage in STORAGES:
             for tile in wgmma_tiles(PRECISIONS[name], storage):
-                plan = replace(tile, k_fast=storage != "planar")
+                plan = replace(tile, k_major=storage != "planar")
                 if is_legal(plan, PRECISIONS[name], HOPPER):
                     found.append((name, plan))
     return found
@@ -57,8 +57,8 @@ def test_tiles_that_fit_are_legal() -> None:
 @pytest.mark.parametrize(
     ("precision", "plan", "change", "message"),
     [
-        ("tf32", LARGE, {"warpgroups": 0}, "warpgroups must be"),
-        ("tf32", LARGE, {"warpgroups": 4}, "warpgroups must be"),
+        ("tf32", LARGE, {"consumer_warpgroups": 0}, "warpgroups must be"),
+        ("tf32", LARGE, {"consumer_warpgroups": 4}, "warpgroups must be"),
         ("tf32", LARGE, {"block_n": 12}, "block_n must be 8, 16, ... 256"),
         ("tf32", LARGE, {"block_n": 0}, "block_n must be 8, 16, ... 256"),
         ("tf32", LARGE, {"block_n": 264}, "block_n must be 8, 16, ... 256"),
@@ -66,8 +66,8 @@ def test_tiles_that_fit_are_legal() -> None:
         ("bf16", LARGE, {"depth": 24}, "depth must be a multiple of 16"),
         ("tf32", LARGE, {"depth": 24}, "swizzle of 32, 64 or 128 bytes"),
         ("bf16", LARGE, {"depth": 128}, "a stage deeper than a swizzle of 128 bytes is of split"),
-        ("tf32", LARGE, {"depth": 8, "k_fast": True}, "multiple of 16 where k is contiguous"),
-        ("bf16", LARGE, {"depth": 16, "k_fast": True, "storage": "half"},
+        ("tf32", LARGE, {"depth": 8, "k_major": True}, "multiple of 16 where k is contiguous"),
+        ("bf16", LARGE, {"depth": 16, "k_major": True, "storage": "half"},
          "multiple of 32 where k is contiguous"),
         ("tf32", LARGE, {"stages": 1}, "stages must be at least 2"),
         ("tf32", LARGE, {"block_n": 8, "depth": 8}, "a plane must begin where a swizzle does"),
@@ -75,16 +75,21 @@ def test_tiles_that_fit_are_legal() -> None:
         ("3xfp16", SPLIT, {"storage": "half"}, "pairs of 16 bits are operands of one term"),
         ("fp16", LARGE, {}, "are packed beforehand"),
         ("3xfp16", SPLIT, {}, "are packed beforehand"),
-        ("3xtf32", SPLIT, {"block_n": 24, "depth": 16}, "totals of split operands move by"),
+        ("3xtf32", SPLIT, {"block_n": 24, "depth": 16}, "accumulators of split operands spill by"),
         ("3xtf32", SPLIT, {"depth": 32}, "a stage deeper than a swizzle of 128 bytes is of split"),
         ("tf32", LARGE, {"depth": 64}, "a stage deeper than a swizzle of 128 bytes is of split"),
-        ("tf32", LARGE, {"head": 2}, "a head, shorter than the stages, is for staged tiles"),
-        ("tf32", LARGE, {"staged": True, "head": 3}, "a head, shorter than the stages"),
-        ("bf16", replace(LARGE, staged=True), {"head": 2}, "a head is for one term of tf32"),
-        ("tf32", replace(LARGE, staged=True, k_fast=True), {"head": 2}, "rows that are contiguous"),
+        ("tf32", LARGE, {"overlapped_stages": 2},
+         "overlapped stages, fewer than the stages, are for TMA epilogues"),
+        ("tf32", LARGE, {"tma_epilogue": True, "overlapped_stages": 3},
+         "overlapped stages, fewer than the stages"),
+        ("bf16", replace(LARGE, tma_epilogue=True), {"overlapped_stages": 2},
+         "overlapped stages are for one term of tf32"),
+        ("tf32", replace(LARGE, tma_epilogue=True, k_major=True), {"overlapped_stages": 2},
+         "rows that are contiguous or in planes"),
         ("tf32", LARGE, {"half_output": True}, "16-bit results need a 16-bit operand format"),
-        ("bf16", LARGE, {"half_output": True, "staged": True}, "staged results are complex64"),
-        ("tf32", LARGE, {"block_n": 8, "depth": 32, "staged": True},
+        ("bf16", LARGE, {"half_output": True, "tma_epilogue": True},
+         "staged results are complex64"),
+        ("tf32", LARGE, {"block_n": 8, "depth": 32, "tma_epilogue": True},
          f"boxes of {STORE_SIDE} columns"),
         ("tf32", LARGE, {"stages": 4}, f"a block may use {227 * 1024} bytes of shared memory"),
         ("fp64", LARGE, {}, "operand must be one of"),
@@ -137,9 +142,11 @@ def test_shared_memory(precision: str, plan: WgmmaPlan, stage: int) -> None:
     assert plan.stage_bytes(row) == stage
     # Two barriers of 8 bytes a stage, and up to 1024 bytes in front, where the swizzle begins.
     assert plan.shared_bytes(row) == plan.stages * (stage + 16) + 4 * 64 + 1024
-    staged = replace(plan, staged=True)
+    staged = replace(plan, tma_epilogue=True)
     # Two boxes of 16 x 16 complex numbers for each multiplying warp.
-    assert staged.shared_bytes(row) - plan.shared_bytes(row) == 4 * plan.warpgroups * 2 * 2048
+    assert (
+        staged.shared_bytes(row) - plan.shared_bytes(row) == 4 * plan.consumer_warpgroups * 2 * 2048
+    )
 
 
 def plan_in_cuda(source: str, *checks: str) -> str:
@@ -168,7 +175,7 @@ def test_cuda_lays_a_stage_out_alike(
             f"kPlan.x_element_bytes() == {plan.x_item(row)}",
             f"kPlan.x_swizzle_elements() == {plan.x_span(row)}",
             f"kPlan.stage_bytes() == {plan.stage_bytes(row)}",
-            f"kWorkSlots * kWorkSlotBytes == {TOLD_BYTES}",
+            f"kWorkSlots * kWorkSlotBytes == {WORK_QUEUE_BYTES}",
         ]
         compile_cubin(plan_in_cuda(wgmma_source(row, plan), *checks), TARGET)
 
@@ -180,10 +187,10 @@ def test_a_stage_that_cuda_lays_out_otherwise_does_not_compile() -> None:
 
 
 OTHER: dict[str, tuple[Any, ...]] = {
-    "warpgroups": (1, 3), "block_n": (64, 96), "depth": (16, 64), "stages": (2, 4),
+    "consumer_warpgroups": (1, 3), "block_n": (64, 96), "depth": (16, 64), "stages": (2, 4),
     "storage": ("half", "planar"),
-    "k_fast": (True,), "half_output": (True,), "prescaled": (True,), "staged": (True,),
-    "rows_fast": (True,), "packs": (True,), "head": (2,),
+    "k_major": (True,), "half_output": (True,), "prescaled": (True,), "tma_epilogue": (True,),
+    "out_m_major": (True,), "fused_pack": (True,), "overlapped_stages": (2,),
 }  # fmt: skip
 """Other values of every field of a plan."""
 
@@ -265,7 +272,7 @@ def test_totals_of_a_long_k_move(name: str) -> None:
     row = PRECISIONS[name]
     for storage in STORAGES:
         for plan in wgmma_tiles(row, storage):
-            assert not plan.totals_move(row, 3 * SEGMENT // 2 * plan.depth)
-            assert plan.totals_move(row, 3 * SEGMENT // 2 * plan.depth + 1)
-            assert f".spill_interval = {SEGMENT}," in wgmma_source(row, plan)
-    assert not LARGE.totals_move(PRECISIONS["tf32"], 1 << 20)
+            assert not plan.spills_accumulators(row, 3 * SPILL_INTERVAL // 2 * plan.depth)
+            assert plan.spills_accumulators(row, 3 * SPILL_INTERVAL // 2 * plan.depth + 1)
+            assert f".spill_interval = {SPILL_INTERVAL}," in wgmma_source(row, plan)
+    assert not LARGE.spills_accumulators(PRECISIONS["tf32"], 1 << 20)

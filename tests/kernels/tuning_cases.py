@@ -11,8 +11,8 @@ from argand.runtime.plan import TARGET
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
 TF32 = PRECISIONS["tf32"]
 SIZES = GemmSizes(1, 4096, 4096, 4096)
-A, B = OperandTraits(), OperandTraits(k_fast=False)
-WAY = GemmChoice(WgmmaPlan(2, 64, 32, 4, k_fast=True))
+A, B = OperandTraits(), OperandTraits(k_major=False)
+WAY = GemmChoice(WgmmaPlan(2, 64, 32, 4, k_major=True))
 DEVICE = 0
 
 

@@ -14,7 +14,7 @@ def choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> Iterato
     from argand.device import gpu
 
     arch = gpu(cp.cuda.Device().id).require_arch()
-    a, b = OperandTraits(**traits), OperandTraits(**({"k_fast": False} | traits))
+    a, b = OperandTraits(**traits), OperandTraits(**({"k_major": False} | traits))
     for choice in candidates(PRECISIONS[precision], arch, sizes, a, b):
         if choice.plan is not None:
             yield choice
@@ -31,6 +31,6 @@ def first_choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> l
     seen: dict[Any, GemmChoice] = {}
     for choice in choices(cp, precision, sizes, **traits):
         assert choice.plan is not None
-        way = (choice.plan.storage, choice.plan.packs, choice.swapped, choice.parts)
+        way = (choice.plan.storage, choice.plan.fused_pack, choice.swapped, choice.parts)
         seen.setdefault(way, choice)
     return list(seen.values())

@@ -8,7 +8,7 @@ from argand import PRECISIONS, to_pairs
 from argand.device import arch_for
 from argand.gates.plan import LARGEST_TILE, separate_small_products, widest_mma
 from argand.gemm.sm80_plan import candidates as mma_candidates
-from argand.gemm.sm90_plan import SEGMENT, Storage
+from argand.gemm.sm90_plan import SPILL_INTERVAL, Storage
 from argand.gemm.sm90_tiles import wgmma_tiles
 from argand.rounding import split
 from argand.runtime.plan import MMA_DEPTH
@@ -246,7 +246,7 @@ def test_peers_of_one_term_are_held_to_their_own_rounding():
 @pytest.mark.parametrize("name", [name for name, row in PRECISIONS.items() if row.terms > 1])
 def test_every_plan_promotes_as_often_as_the_bound_says(name):
     row = PRECISIONS[name]
-    depths = {plan.promote_every for plan in mma_candidates(row, arch_for(90))}
+    depths = {plan.promotion_interval for plan in mma_candidates(row, arch_for(90))}
     for storage in get_args(Storage):
         for plan in wgmma_tiles(row, storage):
             depths.add(plan.depth)
@@ -259,8 +259,10 @@ def test_every_plan_promotes_as_often_as_the_bound_says(name):
 
 def test_promotions_grow_by_segments_only():
     """As slices while all are in registers, then by two for each segment."""
-    longest = 3 * SEGMENT // 2 * SLICE
+    longest = 3 * SPILL_INTERVAL // 2 * SLICE
     assert promotions(16) < promotions(64) < promotions(longest) < promotions(8 * longest)
-    assert promotions(SEGMENT * SLICE) - promotions(SLICE) == pytest.approx(SEGMENT - 1, abs=0.1)
-    below = 7 * (3 * SEGMENT // 2) * 2.0**-11  # of slices whose upper bits have moved
+    assert promotions(SPILL_INTERVAL * SLICE) - promotions(SLICE) == pytest.approx(
+        SPILL_INTERVAL - 1, abs=0.1
+    )
+    below = 7 * (3 * SPILL_INTERVAL // 2) * 2.0**-11  # of slices whose upper bits have moved
     assert promotions(8 * longest) - promotions(longest) == pytest.approx(2 * 10 + below)

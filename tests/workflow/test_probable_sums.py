@@ -155,7 +155,7 @@ def test_an_instruction_loses_what_is_said_of_its_sum(share: float, extra_bits: 
 @pytest.mark.parametrize("name", SPLIT)
 def test_mma_plans_promote_what_a_warp_sums_as_often_as_is_said(name: str) -> None:
     for plan in mma_candidates(PRECISIONS[name], arch_for(80)):
-        assert 0 < plan.promote_every // plan.warps_k <= MIXED_DEPTH
+        assert 0 < plan.promotion_interval // plan.warps_k <= MIXED_DEPTH
 
 
 def test_the_length_of_an_error_with_a_mean() -> None:

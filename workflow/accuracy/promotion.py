@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from argand.gemm.sm90_plan import SEGMENT
-from argand.gemm.sm90_scheduler import MOST_PIECES
+from argand.gemm.sm90_plan import SPILL_INTERVAL
+from argand.gemm.sm90_scheduler import MOST_PARTIAL_TILES
 
 SLICE = 16
 """Least k whose sum leaves the tensor cores' accumulators at once, but for a tile's last stage."""
@@ -16,12 +16,13 @@ LAST = 2
 def promotions(k: int) -> float:
     """Most fp32 roundings that the sum of a slice of k meets on its way to the result.
 
-    wgmma: it is added up in registers with those of three halves of a `SEGMENT` at most. Then the
-    accumulators spill to memory but for what is below 2^-11 of them, which stays: so each rounding
-    in registers is of at most the slices since the last spill and 2^-11 of all. In memory there is
-    one rounding for each spill, and one where the accumulators return: two for each segment are
-    more. A stream-K tile has at most `MOST_PIECES` partial tiles, which are reduced, one rounding
-    each; so are split-K slices of 512 or more, of half a segment or more: in place of its spills.
+    wgmma: it is added up in registers with those of three halves of a `SPILL_INTERVAL` at most.
+    Then the accumulators spill to memory but for what is below 2^-11 of them, which stays: so each
+    rounding in registers is of at most the slices since the last spill and 2^-11 of all. In memory
+    there is one rounding for each spill, and one where the accumulators return: two for each
+    segment are more. A stream-K tile has at most `MOST_PARTIAL_TILES` partial tiles, which are
+    reduced, one rounding each; so are split-K slices of 512 or more, of half a segment or more: in
+    place of its spills.
 
     mma.sync: fl(y - fl(fl(x + y) - x)), what rounding has lost of x + y, is where the next slice
     begins. Lost for good are the roundings of the two differences, each of at most u |y| but for
@@ -29,5 +30,5 @@ def promotions(k: int) -> float:
     rounding, and three where warps share k, come on top; all of that is less than the above.
     """
     slices = math.ceil(k / SLICE)
-    in_registers = min(slices, 3 * SEGMENT // 2) + LAST + slices * 2.0**-11
-    return in_registers + 2 * math.ceil(slices / SEGMENT) + 1 + MOST_PIECES
+    in_registers = min(slices, 3 * SPILL_INTERVAL // 2) + LAST + slices * 2.0**-11
+    return in_registers + 2 * math.ceil(slices / SPILL_INTERVAL) + 1 + MOST_PARTIAL_TILES

@@ -143,7 +143,7 @@ def _product(a: Terms, b: Terms, precision: Precision, out: Array) -> None:
             np.matmul(left, right, out=partial)
             out += partial
     if a.exponents is not None and b.exponents is not None:
-        _unscale(out, a.exponents, b.exponents)
+        _descale(out, a.exponents, b.exponents)
 
 
 def _factors(a: Terms, b: Terms, precision: Precision) -> Iterator[tuple[Array, Array]]:
@@ -162,7 +162,7 @@ def _factors(a: Terms, b: Terms, precision: Precision) -> Iterator[tuple[Array, 
             yield left[..., k], right[..., k, :]
 
 
-def _unscale(out: Array, rows: Array, columns: Array) -> None:
+def _descale(out: Array, rows: Array, columns: Array) -> None:
     """out *= 2^-(rows + columns), exact even where the two powers apart leave fp32's range."""
     step = max(1, _BLOCK_VALUES * out.shape[-2] // max(1, out.size))
     for start in range(0, out.shape[-2], step):

@@ -13,7 +13,7 @@ from argand.device import Arch
 from argand.gemm import memory as gemm_memory
 from argand.gemm.families import Family
 from argand.gemm.memory import OperandMemory
-from argand.gemm.sm80_plan import MOST_TO_LOOK_AT, GemmPlan
+from argand.gemm.sm80_plan import MOST_SCANNED_K, GemmPlan
 from argand.gemm.sm90_plan import Storage, WgmmaPlan, is_legal
 from argand.gemm.sm90_scheduler import Division, divide
 from argand.gemm.sm90_tiles import in_planes, wgmma_tiles
@@ -25,14 +25,14 @@ from argand.runtime.plan import TARGET, PlanError
 class OperandTraits:
     """What the choice needs to know of an operand.
 
-    ``copyable`` says that the copy engine can read it where it lies, ``k_fast`` that k is its
+    ``copyable`` says that the copy engine can read it where it lies, ``k_major`` that k is its
     contiguous axis, ``half`` that it holds pairs of 16 bits in the precision's format, ``packed``
     that it is in planes already, ``batched`` that each product has its own, ``conjugated`` that it
     has yet to be conjugated, ``copied`` that beside its planes there is a copy for mma.sync.
     """
 
     copyable: bool = True
-    k_fast: bool = True
+    k_major: bool = True
     half: bool = False
     packed: bool = False
     batched: bool = True
@@ -47,9 +47,9 @@ class OperandTraits:
         return self.copyable and not self.packed and not (self.conjugated and beside.packed)
 
     @property
-    def packable_aside(self) -> bool:
+    def fusable(self) -> bool:
         """Whether the kernel that multiplies can pack it on the way, as a column operand."""
-        return self.copyable and self.k_fast and not self.packed and not self.half
+        return self.copyable and self.k_major and not self.packed and not self.half
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class GemmChoice:
             return "mma.sync" + (f" {self.tile.name}" if self.tile else "")
         order = "B^T A^T" if self.swapped else "A B"
         cut = f", k in {self.parts} parts" if self.parts > 1 else ""
-        aside = ", packed aside" if self.plan.packs else ""
+        aside = ", packed aside" if self.plan.fused_pack else ""
         return f"wgmma {self.plan.name()} {self.plan.storage}, {order}{cut}{aside}"
 
 
@@ -110,14 +110,15 @@ def candidates(
         for storage in _storages(precision, rows, columns):
             for plan in wgmma_tiles(precision, storage):
                 plan = replace(
-                    plan, k_fast=storage != "planar" and rows.k_fast,
+                    plan, k_major=storage != "planar" and rows.k_major,
                     half_output=sizes.half_output, prescaled=precision.scaled and a.half and b.half,
                 )  # fmt: skip
                 # A pass that packs rows packs columns as well.
-                aside = columns.packable_aside and (rows.packed or storage != "planar")
-                for way in (replace(plan, packs=packs) for packs in (False, True)[: 1 + aside]):
-                    if is_legal(way, precision, arch):
-                        found += [GemmChoice(way, swapped, parts) for parts in _parts(way, sizes)]
+                fusable = columns.fusable and (rows.packed or storage != "planar")
+                for fused in (False, True)[: 1 + fusable]:
+                    one = replace(plan, fused_pack=fused)
+                    if is_legal(one, precision, arch):
+                        found += [GemmChoice(one, swapped, parts) for parts in _parts(one, sizes)]
     return [x for x in found if x.parts == 1 or _sums(x, sizes) <= room(x, precision, sizes, a, b)]
 
 
@@ -199,10 +200,10 @@ def adapted(
     rows, columns = (b, a) if choice.swapped else (a, b)
     readable = rows.readable(columns) and rows.half == (choice.plan.storage == "half")
     plan = choice.plan if readable else in_planes(choice.plan, precision)
-    contiguous = plan.storage != "planar" and rows.k_fast
+    contiguous = plan.storage != "planar" and rows.k_major
     read = plan.storage == "fp32" or rows.packed
-    packs = plan.packs and read and columns.packable_aside
-    return replace(choice, plan=replace(plan, k_fast=contiguous, packs=packs))
+    packs = plan.fused_pack and read and columns.fusable
+    return replace(choice, plan=replace(plan, k_major=contiguous, fused_pack=packs))
 
 
 # What an H200 was seen to do: docs/performance.md. They only have to rank the candidates.
@@ -255,7 +256,7 @@ def estimate(
         step = _MMA_STEP[precision.operand.bytes] * (1 + len(precision.products)) / 2
         spent = waves * -(-k // 32) * step
         scans = 0.0
-        if precision.scaled and k > MOST_TO_LOOK_AT:
+        if precision.scaled and k > MOST_SCANNED_K:
             scans = 1.5 * _LAUNCH + 8 * batch * k * (m + n) / _SCANNING
         elif precision.scaled:
             scans = waves * k / 256 * _LOOKING
@@ -267,22 +268,22 @@ def estimate(
     moved = batch * (items * k + (4 if sizes.half_output else 8) * m * n) / _MEMORY
     packing = 0.0
     for lines, traits, packs in (
-        (columns, column_traits, not plan.packs), (rows, row_traits, plan.storage == "planar"),
+        (columns, column_traits, not plan.fused_pack), (rows, row_traits, plan.storage == "planar"),
     ):  # fmt: skip
         if packs and not traits.packed:
             item = (4 if traits.half else 8) + precision.planar_bytes
             copies = batch if traits.batched else 1
             packing += max(1e-6, copies * lines * k * item / _PACKING)
     total = _LAUNCH + _FILL + packing + (_LAUNCH if packing else 0.0)  # one launch for both
-    total += _ASIDE if plan.packs else 0.0
+    total += _ASIDE if plan.fused_pack else 0.0
     tiles = batch * choice.parts * -(-rows // plan.block_m) * -(-columns // plan.block_n)
     stages = -(-k // (plan.depth * choice.parts))
     steps = stages * plan.depth
-    rate = each * _SHARE[plan.warpgroups, plan.block_n]
+    rate = each * _SHARE[plan.consumer_warpgroups, plan.block_n]
     one = plan.block_m * plan.block_n * steps * products / rate
     if plan.storage == "fp32" and precision.terms > 1:
         one *= _SPLITTING
-    behind = _BEHIND if tiles > cores and plan.may_have_head(precision) else 1.0
+    behind = _BEHIND if tiles > cores and plan.can_overlap_epilogue(precision) else 1.0
     one += behind * plan.block_m * plan.block_n * 8 / _STORE
     if choice.parts > 1:
         total += 2 * _LAUNCH + 8 * batch * m * n * (choice.parts + 1) / _PACKING

@@ -28,7 +28,7 @@ from argand.runtime import kernel_trace as launches
 from argand.runtime.arguments import Address, Base
 from argand.runtime.graph import Launches
 from argand.runtime.kernel import BoundKernel, Filling
-from argand.runtime.layout import Layout, k_fast
+from argand.runtime.layout import Layout, is_k_major
 from argand.runtime.plan_override import PlanOverride
 from argand.runtime.workspace import zeroed
 
@@ -55,7 +55,7 @@ class OperandForm:
             copied = self.copy is not None
             return OperandTraits(packed=True, batched=self.batched, copied=copied)
         return OperandTraits(
-            copyable(self.lines), k_fast(self.lines), self.half,
+            copyable(self.lines), is_k_major(self.lines), self.half,
             batched=self.batched, conjugated=self.conjugated,
         )  # fmt: skip
 
@@ -152,7 +152,7 @@ class GemmLaunch:
         flip_result = not planar and rows.conjugated
 
         self._packs_rows = planar and rows.lines is not None
-        self._packs_columns = columns.lines is not None and not plan.packs
+        self._packs_columns = columns.lines is not None and not plan.fused_pack
         packed_here = [(rows, False)] * planar + [(columns, flip_result)] * self._packs_columns
         sources = [
             PackSource(x.lines, x.half, x.conjugated != flip)
@@ -184,7 +184,7 @@ class GemmLaunch:
                 complex(alpha), complex(beta), flip_result, choice.parts,
             ),
             None if planar else rows.lines, addend, target, device,
-            columns.lines if plan.packs else None, columns.conjugated != flip_result,
+            columns.lines if plan.fused_pack else None, columns.conjugated != flip_result,
             Memory(packed, left, self._own_planes(plan, precision)),
         )  # fmt: skip
         made = self._multiply
@@ -192,7 +192,7 @@ class GemmLaunch:
         self._swapped = choice.swapped
         own = self._pack.planes(0) if self._pack else []
         #: Of what is packed here: bytes before its planes, and before what scales results back.
-        self._places = [(planes.address, planes.unscale) for planes in own]
+        self._places = [(planes.address, planes.descale) for planes in own]
         self._counters = max(self._multiply.counters, self._pack.counters if self._pack else 0)
         self._sums_at = -(-(packed + self._multiply.nbytes) // 256) * 256
         self.nbytes = packed + self._multiply.nbytes
@@ -241,21 +241,21 @@ class GemmLaunch:
         # Kernels of a stream run one after the other: all may count in the same place.
         zeros = zeroed(self._counters, stream, self._device) if self._counters else 0
         ones: list[Any] = []
-        x_unscale = y_unscale = 0
+        x_descale = y_descale = 0
         if isinstance(rows, Planes):
-            x_unscale, rows = self._unscale(rows, ones), rows.address
+            x_descale, rows = self._descale(rows, ones), rows.address
         if isinstance(columns, Planes):
-            y_unscale, columns = self._unscale(columns, ones), columns.address
+            y_descale, columns = self._descale(columns, ones), columns.address
         if self._pack is not None and self._pack.scanned:
             sources = (rows,) * self._packs_rows + (columns,) * self._packs_columns
             self._pack(sources, at, zeros=zeros)
-        self._launches((rows, columns, c, out, at, zeros, x_unscale, y_unscale), stream)
+        self._launches((rows, columns, c, out, at, zeros, x_descale, y_descale), stream)
 
     def _fillings(self, addresses: Sequence[int]) -> list[Filling]:
         """How the launches are filled in: `Base` says from which addresses."""
         found = []
         rows, columns = Address(Base.ROWS), Address(Base.COLUMNS)
-        x_unscale, y_unscale = Address(Base.X_UNSCALE), Address(Base.Y_UNSCALE)
+        x_descale, y_descale = Address(Base.X_DESCALE), Address(Base.Y_DESCALE)
         c, out = Address(Base.C), Address(Base.OUT)
         if self._pack is not None:
             sources = [Base.ROWS] * self._packs_rows + [Base.COLUMNS] * self._packs_columns
@@ -264,25 +264,25 @@ class GemmLaunch:
                 found.append(self._pack.kernel.filling(members, (), addresses))
             places = [[Address(Base.MEMORY, x) for x in of] for of in self._places]
             if self._packs_rows:
-                rows, x_unscale = places[0]
+                rows, x_descale = places[0]
             if self._packs_columns:
-                columns, y_unscale = places[-1]
+                columns, y_descale = places[-1]
         sums = Address(Base.MEMORY, self._sums_at)
         if self._reduce is not None:
             found.append(self._reduce.kernel.filling(self._reduce.addresses(sums), (), addresses))
             out = sums
         given, maps = self._multiply.addresses(
-            rows, columns, c, out, (x_unscale, y_unscale) if self._scaled else None
+            rows, columns, c, out, (x_descale, y_descale) if self._scaled else None
         )
         return [*found, *(x.filling(given, maps, addresses) for x in self.kernels)]
 
-    def _unscale(self, x: Planes, ones: list[Any]) -> int:
+    def _descale(self, x: Planes, ones: list[Any]) -> int:
         """Where what scales back the results of planes lies.
 
         Planes that were packed from 16-bit numbers, beside scaled ones, are scaled by 1, kept in
         ``ones`` until the launch.
         """
-        if x.unscale or not self._scaled:
-            return x.unscale
+        if x.descale or not self._scaled:
+            return x.descale
         ones.append(cupy.ones((x.batches, x.lines, 2), cupy.float32))
         return int(ones[-1].data.ptr)

@@ -16,7 +16,11 @@ def mma_name(plan: GemmPlan, precision: Precision, a: OperandTraits, b: OperandT
     """``mma.sync 64x64x16 4 stages: A in place, B copied before, each block looks for scales``."""
     scaling = ""
     if precision.scaled:
-        scaling = ", each block looks for scales" if plan.looks else ", scales from a launch before"
+        scaling = (
+            ", each block looks for scales"
+            if plan.finds_absmax
+            else ", scales from a launch before"
+        )
     left, right = ("copied before" if x.packed else "in place" for x in (a, b))
     return f"mma.sync {plan.name}: A {left}, B {right}{scaling}"
 
@@ -32,7 +36,7 @@ def wgmma_name(
     (row, rows), (column, columns) = ("A", a), ("B", b)
     if choice.swapped:
         (row, rows), (column, columns) = ("B", b), ("A", a)
-    packs_columns = "packed aside" if plan.packs else "packed"
+    packs_columns = "packed aside" if plan.fused_pack else "packed"
     parts = [
         f"{row} {_way(rows, 'packed' if plan.storage == 'planar' else 'in place')}",
         f"{column} {_way(columns, packs_columns)}",
@@ -43,8 +47,8 @@ def wgmma_name(
         parts.append(f"k in {choice.parts} parts")
     if division.split:
         parts.append(f"{division.split} of {division.whole + division.split} tiles split")
-    if plan.head:
-        parts.append(f"a head of {plan.head} stages")
+    if plan.overlapped_stages:
+        parts.append(f"a head of {plan.overlapped_stages} stages")
     return f"wgmma {plan.name()}: {', '.join(parts)}"
 
 

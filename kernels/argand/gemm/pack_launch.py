@@ -28,7 +28,7 @@ from argand.precision import Precision
 from argand.runtime import compiler as nvrtc
 from argand.runtime.arguments import Address, Arguments, Base, arguments_dtype
 from argand.runtime.kernel import BoundKernel
-from argand.runtime.layout import Layout, k_fast
+from argand.runtime.layout import Layout, is_k_major
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Planes:
     """Lines (rows of A or columns of B) by k, as (batches, 2 terms, lines, pitch).
 
     Of each term the real and the imaginary parts, k contiguous and zero from k to ``pitch``:
-    ``nbytes`` from ``address`` on. At ``unscale`` lie (batches, lines, 2) fp32 that scale results
+    ``nbytes`` from ``address`` on. At ``descale`` lie (batches, lines, 2) fp32 that scale results
     back where lines were scaled, else it is 0. ``batches`` is 1 where one matrix serves a whole
     batch. ``memory`` keeps both alive, an array of bytes for a packed operand; it is None where a
     caller does. ``copy`` is the same operand as contiguous complex64, for small products.
@@ -44,7 +44,7 @@ class Planes:
 
     address: int
     nbytes: int
-    unscale: int
+    descale: int
     lines: int
     pitch: int
     batches: int
@@ -64,12 +64,12 @@ def planes_for(x: Planes, held: tuple[int, ...], wanted: tuple[int, ...]) -> Pla
         return cupy.broadcast_to(rows, wanted + rows.shape[-1:]).reshape(-1)
 
     parts = [part(x.address, x.nbytes)]
-    if x.unscale:
-        parts.append(part(x.unscale, 8 * x.batches * x.lines))
+    if x.descale:
+        parts.append(part(x.descale, 8 * x.batches * x.lines))
     memory = cupy.concatenate(parts)
     first = int(memory.data.ptr)
-    unscale = first + parts[0].nbytes if x.unscale else 0
-    return Planes(first, parts[0].nbytes, unscale, x.lines, x.pitch, math.prod(wanted), memory)
+    descale = first + parts[0].nbytes if x.descale else 0
+    return Planes(first, parts[0].nbytes, descale, x.lines, x.pitch, math.prod(wanted), memory)
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class PackSource:
 
     def plan(self, precision: Precision) -> PackPlan:
         """How a kernel reads it."""
-        along_k = k_fast(self.layout)
+        along_k = is_k_major(self.layout)
         lines = lines_of(precision, self.half, pitch_of(self.layout.columns))
         return PackPlan(self.half, along_k, 2 if self.layout.in_pairs(along_k) else 1, lines)
 
@@ -120,20 +120,20 @@ class PackLaunch:
             x = source.layout
             batches = batch if x.batch_stride else 1
             wait = scaled[i] and waits
-            count = plan.strips(x.rows, batches)
+            count = plan.panels(x.rows, batches)
             # Strips' counters, then lines' magnitudes, where kernels leave zeros.
             arrived = self.counters
             largest = arrived + 8 * count
             if wait:
                 self.counters = largest + -(-4 * batches * x.rows // 8) * 8
             size = planes_bytes(precision, x.rows, x.columns, batches)
-            unscale = self.nbytes + _aligned(size)
+            descale = self.nbytes + _aligned(size)
             self._places.append(_Place(
-                self.nbytes, size, unscale if scaled[i] else None, x.rows, pitch, batches,
+                self.nbytes, size, descale if scaled[i] else None, x.rows, pitch, batches,
                 (arrived, largest) if wait else None,
             ))  # fmt: skip
-            self.nbytes = unscale + (_aligned(8 * batches * x.rows) if scaled[i] else 0)
-            blocks.append(count * plan.strip_blocks(pitch))
+            self.nbytes = descale + (_aligned(8 * batches * x.rows) if scaled[i] else 0)
+            blocks.append(count * plan.panel_blocks(pitch))
             numbers = {
                 "x": 0, "planes": 0, "row_absmax": 0, "panel_counters": 0, "descale": 0,
                 "row_stride": x.row_stride, "k_stride": x.column_stride,
@@ -177,8 +177,8 @@ class PackLaunch:
         for i, (source, place) in enumerate(zip(sources, self._places, strict=True)):
             found[f"x_{i}"] = Address(source)
             found[f"planes_{i}"] = Address(Base.MEMORY, place.planes)
-            if place.unscale is not None:
-                found[f"descale_{i}"] = Address(Base.MEMORY, place.unscale)
+            if place.descale is not None:
+                found[f"descale_{i}"] = Address(Base.MEMORY, place.descale)
             if place.counters is not None:
                 found[f"panel_counters_{i}"] = Address(Base.ZEROS, place.counters[0])
                 found[f"row_absmax_{i}"] = Address(Base.ZEROS, place.counters[1])
@@ -200,13 +200,13 @@ class _Place:
     """What an operand becomes, and where in the memory: bytes before its planes, and before what
     scales its results back.
 
-    ``counters`` are the bytes before the strips' counters and before the lines' magnitudes, where
+    ``counters`` are the bytes before the panels' counters and before the lines' magnitudes, where
     the kernel's blocks find them.
     """  # noqa: D205
 
     planes: int
     nbytes: int
-    unscale: int | None
+    descale: int | None
     lines: int
     pitch: int
     batches: int
@@ -214,7 +214,7 @@ class _Place:
 
     def at(self, memory: int) -> Planes:
         """The planes in memory that begins there."""
-        unscale = 0 if self.unscale is None else memory + self.unscale
+        descale = 0 if self.descale is None else memory + self.descale
         return Planes(
-            memory + self.planes, self.nbytes, unscale, self.lines, self.pitch, self.batches
+            memory + self.planes, self.nbytes, descale, self.lines, self.pitch, self.batches
         )

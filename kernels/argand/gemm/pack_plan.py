@@ -19,34 +19,34 @@ TILE = 4096
 """Of a block, and how many numbers it packs. As in gemm/pack_tile.cuh."""
 _PITCH = 16
 """Planes are padded to a multiple of this many k."""
-_STRIPS_AT_ONCE = 4
+_RESIDENT_PANELS = 4
 """Strips of which all blocks run at once, where they wait for each other."""
 _LONG = 1024
-"""k from which on strips that are waited for have few lines."""
+"""k from which on panels that are waited for have few lines."""
 
 
 @dataclass(frozen=True)
 class PackPlan:
     """How a source lies in memory.
 
-    ``half_source`` says that it holds pairs of 16 bits, ``k_fast`` that k is its contiguous axis,
+    ``half_source`` says that it holds pairs of 16 bits, ``k_major`` that k is its contiguous axis,
     ``vector`` how many complex numbers one read takes (2 needs them aligned). A block packs
     ``lines`` by what is left of its `TILE`.
     """
 
     half_source: bool = False
-    k_fast: bool = True
+    k_major: bool = True
     vector: int = 1
     lines: int = 64
 
     @property
     def symbol(self) -> str:
         """The plan in the kernel's name."""
-        layout = f"{'k' if self.k_fast else 'm'}{'h' if self.half_source else 's'}{self.vector}"
+        layout = f"{'k' if self.k_major else 'm'}{'h' if self.half_source else 's'}{self.vector}"
         return f"{layout}x{self.lines}"
 
     @property
-    def blocks_a_core(self) -> int:
+    def blocks_per_sm(self) -> int:
         """That run at once, by their shared memory, 37 KB, and registers, 48 or 64."""
         return 5 if self.lines < 64 else 4
 
@@ -55,12 +55,12 @@ class PackPlan:
         """k that a block packs."""
         return TILE // self.lines
 
-    def strips(self, lines: int, batches: int) -> int:
-        """How many strips of lines a source has; each is a row of blocks."""
+    def panels(self, lines: int, batches: int) -> int:
+        """How many panels of lines a source has; each is a row of blocks."""
         return batches * -(-lines // self.lines)
 
-    def strip_blocks(self, pitch: int) -> int:
-        """Blocks of a strip."""
+    def panel_blocks(self, pitch: int) -> int:
+        """Blocks of a panel."""
         return -(-pitch // self.depth)
 
 
@@ -78,8 +78,8 @@ def lines_of(precision: Precision, half_source: bool, pitch: int) -> int:
 
 
 def can_wait(plan: PackPlan, pitch: int, cores: int) -> bool:
-    """Whether a strip's blocks run at once, so that they can find its magnitudes together."""
-    return _STRIPS_AT_ONCE * plan.strip_blocks(pitch) <= plan.blocks_a_core * cores
+    """Whether a panel's blocks run at once, so that they can find its magnitudes together."""
+    return _RESIDENT_PANELS * plan.panel_blocks(pitch) <= plan.blocks_per_sm * cores
 
 
 PACK_SOURCE: tuple[tuple[str, str], ...] = (
@@ -108,7 +108,7 @@ def pack_source(precision: Precision, plans: Sequence[PackPlan]) -> str:
         f"constexpr PackPlan kPlan{i}{{{_members(precision, plan)}}};\n"
         for i, plan in enumerate(plans)
     )
-    blocks = min(plan.blocks_a_core for plan in plans)
+    blocks = min(plan.blocks_per_sm for plan in plans)
     sources = " ".join(f"PackArguments source_{i};" for i in range(len(plans)))
     second = (
         "    if (blockIdx.x >= args.first_blocks) {\n"
@@ -135,7 +135,7 @@ def _members(precision: Precision, plan: PackPlan) -> str:
     fields = precision_fields(precision) | {
         "scaled": str(scales(precision, plan)).lower(),
         "half_source": str(plan.half_source).lower(),
-        "k_major": str(plan.k_fast).lower(),
+        "k_major": str(plan.k_major).lower(),
         "vector": plan.vector,
         "rows": plan.lines,
     }
@@ -160,39 +160,39 @@ _LEAD = 2
 
 
 @dataclass(frozen=True)
-class Aside:
+class FusedPack:
     """How a column operand is packed while others multiply.
 
-    Of ``strips`` (one for each column of tiles) those of a ``round`` are wanted by one turn of
+    Of ``panels`` (one for each column of tiles) those of a ``round`` are wanted by one turn of
     tiles; a warp packs ``lines`` lines by 256 k at once, at most ``lead`` such chunks of k before
     its block loads them. ``counters`` are 4 bytes each.
     """
 
-    strips: int
+    panels: int
     round: int
     lines: int
     lead: int
     counters: int
 
 
-def pack_aside(
+def plan_fused_pack(
     plan: WgmmaPlan, rows: int, columns: int, k: int, batches: int, blocks: int
-) -> Aside:
+) -> FusedPack:
     """For ``batches`` column operands of ``columns`` lines, and a grid of ``blocks``.
 
     Small units where there would be too few for every warp.
     """
     chunks = -(-pitch_of(k) // _ASIDE_DEPTH)
     column_tiles = -(-columns // plan.block_n)
-    strips = batches * column_tiles
+    panels = batches * column_tiles
     row_tiles = -(-rows // plan.block_m)
     group = tile_group(column_tiles)
     products = -(-blocks // (row_tiles * column_tiles))  # of one turn
     together = min(-(-blocks // min(row_tiles, group)), products * column_tiles)
-    units = min(together, strips) * chunks * plan.block_n
+    units = min(together, panels) * chunks * plan.block_n
     lines = 8
     while lines > 1 and units // lines < blocks * _ASIDE_WARPS:
         lines //= 2
     # The planes of one product stay for all of its turns: how early they come makes no difference.
     lead = chunks if batches == 1 else min(_LEAD, chunks)
-    return Aside(strips, together, lines, lead, strips * chunks + 1)
+    return FusedPack(panels, together, lines, lead, panels * chunks + 1)

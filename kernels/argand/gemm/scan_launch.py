@@ -20,7 +20,7 @@ from argand.gemm.scan_plan import (
 from argand.runtime import compiler as nvrtc
 from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.kernel import BoundKernel
-from argand.runtime.layout import Layout, k_fast
+from argand.runtime.layout import Layout, is_k_major
 
 _DTYPE = arguments_dtype(SCAN_ARGUMENTS)
 
@@ -40,7 +40,7 @@ class ScanLaunch:
         blocks = [n * x["row_blocks"] for n, x in zip(batches, sources, strict=True)]
         # The kernel has two places for operands; no block comes to the second of one.
         both = (*operands, *operands)[:2]
-        kernel = nvrtc.load(scan_source(*map(k_fast, both)), device.target, SCAN_KERNEL)
+        kernel = nvrtc.load(scan_source(*map(is_k_major, both)), device.target, SCAN_KERNEL)
         values = {"a_blocks": blocks[0]}
         for side, source in zip("ab", (*sources, *sources), strict=False):
             values |= {f"{side}_x": 0, f"{side}_row_absmax": 0}
@@ -65,6 +65,6 @@ class ScanLaunch:
 def _scanned(x: Layout) -> dict[str, int]:
     numbers = (
         x.rows, x.columns, x.row_stride, x.column_stride, x.batch_stride,
-        -(-x.rows // SCAN_LINES[k_fast(x)]),
+        -(-x.rows // SCAN_LINES[is_k_major(x)]),
     )  # fmt: skip
     return dict(zip(SCAN_SOURCE, numbers, strict=True))

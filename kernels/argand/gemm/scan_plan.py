@@ -30,9 +30,9 @@ SCAN_ARGUMENTS: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 
 
-def scan_source(a_k_fast: bool, b_k_fast: bool) -> str:
+def scan_source(a_k_major: bool, b_k_major: bool) -> str:
     """The CUDA C++ of the kernel that finds each line's largest magnitude, for scaling."""
-    looks = [f"find_row_absmax<{str(fast).lower()}>" for fast in (a_k_fast, b_k_fast)]
+    looks = [f"find_row_absmax<{str(fast).lower()}>" for fast in (a_k_major, b_k_major)]
     return (
         '#include "gemm/absmax_scan.cuh"\n'
         f"{size_check('ScanArguments', SCAN_ARGUMENTS)}"

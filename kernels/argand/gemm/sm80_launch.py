@@ -22,7 +22,7 @@ from argand.runtime import compiler as nvrtc
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.graph import Launches
 from argand.runtime.kernel import BoundKernel
-from argand.runtime.layout import Layout, k_fast
+from argand.runtime.layout import Layout, is_k_major
 
 _DTYPE = arguments_dtype(ARGUMENTS)
 _MEMBERS = {name: Address(i) for i, name in enumerate(
@@ -53,7 +53,7 @@ class MmaLaunch:
         plan = plan_gemm(
             problem.precision, device.require_arch(), cores=device.cores,
             batch=problem.batch, m=problem.m, n=problem.n, k=problem.k,
-            a_k_fast=k_fast(left), b_k_fast=k_fast(right),
+            a_k_major=is_k_major(left), b_k_major=is_k_major(right),
             vector=2 if _whole_pairs(left) and _whole_pairs(right) else 1, tile=tile,
         )  # fmt: skip
         #: The kernel.
@@ -62,7 +62,7 @@ class MmaLaunch:
             gemm_source(problem.precision, plan), device.target,
             kernel_name(problem.precision, plan), plan.shared_bytes,
         )  # fmt: skip
-        scan = problem.precision.scaled and not plan.looks
+        scan = problem.precision.scaled and not plan.finds_absmax
         self._scan = ScanLaunch((left, right), problem.batch, device) if scan else None
         tiles = -(-problem.m // plan.block_m) * -(-problem.n // plan.block_n)
         together = max(1, _LARGEST_GRID // tiles)
@@ -90,7 +90,7 @@ class MmaLaunch:
 
 def _whole_pairs(x: Layout) -> bool:
     """Whether copies of 16 bytes take an operand without looking past its end."""
-    along_k = k_fast(x)
+    along_k = is_k_major(x)
     return x.in_pairs(along_k) and (x.columns if along_k else x.rows) % 2 == 0
 
 

@@ -21,12 +21,12 @@ _COMPLEX_BYTES = 8
 class GemmPlan:
     """Tile sizes, pipeline depth and layouts of one kernel of the ``gemm_mma`` family.
 
-    A block of ``warps_m x warps_n`` warps, or of ``warps_k`` times as many that share each step's
-    k, computes ``block_m x block_n`` of C in steps of ``block_k``, with ``stages`` tiles of the
-    operands in shared memory. ``promote_every`` is the k after which sums leave the tensor core's
-    accumulators (0: never). ``a_k_fast`` and ``b_k_fast`` say whether k is the contiguous axis in
-    memory, ``vector`` how many complex numbers one copy takes (2 needs alignment to 16 bytes). At a
-    precision that scales, ``looks`` has each block find its lines' magnitudes itself, in stages
+    A block of ``warps_m x warps_n`` warps, or of ``warps_k`` times as many that share each stage's
+    k, computes ``block_m x block_n`` of C in k-tiles of ``block_k``, with ``stages`` tiles of the
+    operands in shared memory. Accumulators are promoted every ``promotion_interval`` of k (0:
+    never). ``a_k_major`` and ``b_k_major`` say whether k is the contiguous axis in memory,
+    ``vector`` how many complex numbers one copy takes (2 needs alignment to 16 bytes). At a
+    precision that scales, ``finds_absmax`` has each block find its rows' absmax itself, in stages
     that hold all of k; else a launch before it does.
     """
 
@@ -36,11 +36,11 @@ class GemmPlan:
     warps_m: int
     warps_n: int
     stages: int
-    promote_every: int = 0
-    a_k_fast: bool = True
-    b_k_fast: bool = False
+    promotion_interval: int = 0
+    a_k_major: bool = True
+    b_k_major: bool = False
     vector: int = 1
-    looks: bool = False
+    finds_absmax: bool = False
     warps_k: int = 1
 
     @property
@@ -51,8 +51,8 @@ class GemmPlan:
     @property
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block."""
-        a = _tile(self.block_m, self.block_k, self.a_k_fast)
-        b = _tile(self.block_n, self.block_k, self.b_k_fast)
+        a = _tile(self.block_m, self.block_k, self.a_k_major)
+        b = _tile(self.block_n, self.block_k, self.b_k_major)
         return _COMPLEX_BYTES * self.stages * (a + b)
 
     @property
@@ -61,8 +61,8 @@ class GemmPlan:
         return f"{self.block_m}x{self.block_n}x{self.block_k} {self.stages} stages"
 
 
-def _tile(lines: int, depth: int, k_fast: bool) -> int:
-    fast, slow = (depth, lines) if k_fast else (lines, depth)
+def _tile(lines: int, depth: int, k_major: bool) -> int:
+    fast, slow = (depth, lines) if k_major else (lines, depth)
     return slow * (fast + PAD)
 
 
@@ -71,14 +71,16 @@ def check_plan(plan: GemmPlan, precision: Precision, arch: Arch) -> None:
     if precision.operand.name not in MMA_DEPTH:
         raise PlanError(f"operand must be one of {list(MMA_DEPTH)}, got {precision.operand.name}")
     depth = MMA_DEPTH[precision.operand.name]
-    found = 4 * (plan.block_m + plan.block_n) * plan.looks  # magnitudes
+    found = 4 * (plan.block_m + plan.block_n) * plan.finds_absmax  # magnitudes
     rules = [
         (plan.block_k % (depth * plan.warps_k) == 0,
          f"block_k must be a multiple of {depth} (one instruction) for each of warps_k"),
         (plan.block_m % (16 * plan.warps_m) == 0, "block_m must be a multiple of 16 warps_m"),
         (plan.block_n % (8 * plan.warps_n) == 0, "block_n must be a multiple of 8 warps_n"),
-        (plan.promote_every % plan.block_k == 0, "promote_every must be a multiple of block_k"),
-        (not plan.looks or precision.scaled, "only a precision that scales looks for magnitudes"),
+        (plan.promotion_interval % plan.block_k == 0,
+         "promotion_interval must be a multiple of block_k"),
+        (not plan.finds_absmax or precision.scaled,
+         "only a precision that scales finds the absmax of rows"),
         (plan.vector in (1, 2), "vector must be 1 or 2"),
         (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
         # Half a warp reads 4 lines x 4 k: 16 different pairs of banks need a pitch of 4 mod 16.
@@ -96,15 +98,15 @@ def check_plan(plan: GemmPlan, precision: Precision, arch: Arch) -> None:
 
 def whole_passes(plan: GemmPlan) -> bool:
     """Whether one copy of every thread fills whole lines of a tile, and whole tiles divide so."""
-    for lines, k_fast in ((plan.block_m, plan.a_k_fast), (plan.block_n, plan.b_k_fast)):
-        fast, slow = (plan.block_k, lines) if k_fast else (lines, plan.block_k)
+    for lines, k_major in ((plan.block_m, plan.a_k_major), (plan.block_n, plan.b_k_major)):
+        fast, slow = (plan.block_k, lines) if k_major else (lines, plan.block_k)
         chunks = fast // plan.vector
         if plan.threads % chunks or slow % (plan.threads // chunks):
             return False
     return True
 
 
-MOST_TO_LOOK_AT = 256
+MOST_SCANNED_K = 256
 """Of k, for which blocks look for magnitudes themselves; then all of it is in their stages."""
 
 # Tiles by number of terms, the largest first. With two terms and a second set of accumulators the
@@ -155,7 +157,7 @@ def _tiles(precision: Precision) -> tuple[GemmPlan, ...]:
 
 
 def _largest_layout(plan: GemmPlan) -> GemmPlan:
-    return replace(plan, a_k_fast=True, b_k_fast=True)
+    return replace(plan, a_k_major=True, b_k_major=True)
 
 
 def plan_gemm(
@@ -167,8 +169,8 @@ def plan_gemm(
     n: int,
     k: int,
     cores: int,
-    a_k_fast: bool = True,
-    b_k_fast: bool = False,
+    a_k_major: bool = True,
+    b_k_major: bool = False,
     vector: int = 1,
     tile: GemmPlan | None = None,
 ) -> GemmPlan:
@@ -180,10 +182,10 @@ def plan_gemm(
     """
     fitted = []
     for plan in candidates(precision, arch) if tile is None else [tile]:
-        plan = replace(plan, a_k_fast=a_k_fast, b_k_fast=b_k_fast, vector=vector)
+        plan = replace(plan, a_k_major=a_k_major, b_k_major=b_k_major, vector=vector)
         fitted.append(plan if whole_passes(plan) else replace(plan, vector=1))
     best = min(fitted, key=lambda plan: _cost(plan, batch, m, n, k, cores))
-    if precision.scaled and k <= MOST_TO_LOOK_AT:
+    if precision.scaled and k <= MOST_SCANNED_K:
         best = _looking(best, precision, arch, k)
     check_plan(best, precision, arch)
     return best
@@ -193,7 +195,7 @@ def _looking(plan: GemmPlan, precision: Precision, arch: Arch, k: int) -> GemmPl
     """The plan, with stages for all of k and looking, where shared memory holds them."""
     steps = max(1, -(-k // plan.block_k))
     # Not a kernel for each k: one more stage than a power of two of them.
-    looking = replace(plan, looks=True, stages=1 + (1 << (steps - 1).bit_length()))
+    looking = replace(plan, finds_absmax=True, stages=1 + (1 << (steps - 1).bit_length()))
     try:
         check_plan(looking, precision, arch)
     except PlanError:
@@ -213,10 +215,10 @@ def _cost(plan: GemmPlan, batch: int, m: int, n: int, k: int, cores: int) -> flo
 
 def kernel_name(precision: Precision, plan: GemmPlan) -> str:
     """The kernel's symbol."""
-    layout = ("k" if plan.a_k_fast else "m") + ("k" if plan.b_k_fast else "n")
+    layout = ("k" if plan.a_k_major else "m") + ("k" if plan.b_k_major else "n")
     tile = f"{plan.block_m}x{plan.block_n}x{plan.block_k}"
     tile += f"_{plan.warps_k}" if plan.warps_k > 1 else ""
-    looks = f"l{plan.stages}" if plan.looks else ""
+    looks = f"l{plan.stages}" if plan.finds_absmax else ""
     return f"gemm_{precision.symbol}_{tile}_{layout}{plan.vector}{looks}"
 
 
@@ -259,7 +261,7 @@ def gemm_source(precision: Precision, plan: GemmPlan) -> str:
         "product_a": "{" + ", ".join(str(pair[0]) for pair in precision.products) + "}",
         "product_b": "{" + ", ".join(str(pair[1]) for pair in precision.products) + "}",
         "scaled": str(precision.scaled).lower(),
-        "finds_absmax": str(plan.looks).lower(),
+        "finds_absmax": str(plan.finds_absmax).lower(),
         "block_m": plan.block_m,
         "block_n": plan.block_n,
         "block_k": plan.block_k,
@@ -267,9 +269,9 @@ def gemm_source(precision: Precision, plan: GemmPlan) -> str:
         "warps_n": plan.warps_n,
         "warps_k": plan.warps_k,
         "stages": plan.stages,
-        "promotion_interval": plan.promote_every,
-        "a_k_major": str(plan.a_k_fast).lower(),
-        "b_k_major": str(plan.b_k_fast).lower(),
+        "promotion_interval": plan.promotion_interval,
+        "a_k_major": str(plan.a_k_major).lower(),
+        "b_k_major": str(plan.b_k_major).lower(),
         "vector": plan.vector,
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())

@@ -8,27 +8,27 @@ from argand.device import Arch, Device
 from argand.gemm.sm90_plan import WgmmaPlan, is_legal
 from argand.gemm.sm90_scheduler import Arrangement, Division, Memory, Tiles, arrange
 from argand.precision import Precision
-from argand.runtime.layout import Layout, k_fast
+from argand.runtime.layout import Layout, is_k_major
 from argand.runtime.tensor_map import ALIGNMENT
 
-_WORTH_A_HEAD = 0.1
+_WORTH_OVERLAPPING = 0.1
 """Of a tile's time, that a division whose pieces are as long as the head may take more."""
 
 
 def copyable(x: Layout) -> bool:
     """Whether the copy engine can read an operand: contiguous one way, aligned the other."""
-    fast, slow = (x.column_stride, x.row_stride) if k_fast(x) else (x.row_stride, x.column_stride)
+    fast, slow = (
+        (x.column_stride, x.row_stride) if is_k_major(x) else (x.row_stride, x.column_stride)
+    )
     aligned = all(stride * x.item % ALIGNMENT == 0 for stride in (slow, x.batch_stride))
     return fast == 1 and slow > 0 and x.batch_stride >= 0 and aligned and x.aligned >= ALIGNMENT
 
 
-def staged_where_possible(
-    plan: WgmmaPlan, precision: Precision, out: Layout, arch: Arch
-) -> WgmmaPlan:
+def with_tma_epilogue(plan: WgmmaPlan, precision: Precision, out: Layout, arch: Arch) -> WgmmaPlan:
     """The plan, with results through the copy engine where it can write them so."""
     if plan.half_output or not copyable(out):
         return plan
-    staged = replace(plan, staged=True, rows_fast=not k_fast(out))
+    staged = replace(plan, tma_epilogue=True, out_m_major=not is_k_major(out))
     # Else no shared memory is left for it, or tiles are narrower than a box.
     return staged if is_legal(staged, precision, arch) else plan
 
@@ -62,7 +62,7 @@ def blocks_at_once(problem: WgmmaProblem, plan: WgmmaPlan, tiles: Tiles, device:
     multiprocessors that stand idle.
     """
     cores = device.cores
-    if plan.packs:  # planes are fresh, and meet in the cache anyway
+    if plan.fused_pack:  # planes are fresh, and meet in the cache anyway
         return cores
     of_product = tiles.count // problem.batch
     together = cores // of_product
@@ -72,7 +72,7 @@ def blocks_at_once(problem: WgmmaProblem, plan: WgmmaPlan, tiles: Tiles, device:
     return together * of_product
 
 
-def arrange_with_head(
+def arrange_overlapped(
     plan: WgmmaPlan,
     precision: Precision,
     problem: WgmmaProblem,
@@ -94,13 +94,13 @@ def arrange_with_head(
         return arrange(tiles, most, steps, plan.depth, piece, memory.room, memory.planes, shortest)
 
     plain = arranged(1)
-    headed = replace(plan, head=plan.stages - 1)
+    headed = replace(plan, overlapped_stages=plan.stages - 1)
     only_scaled = problem.beta == 0 and problem.alpha.imag == 0
     # Blocks of one tile have nothing to do meanwhile.
     if tiles.count <= most or not only_scaled or not is_legal(headed, precision, arch):
         return plan, plain
-    ahead = arranged(headed.head)
+    ahead = arranged(headed.overlapped_stages)
     late = ahead.division.turns(steps) - plain.division.turns(steps)
-    if ahead.division.shortest(steps) < headed.head or late > _WORTH_A_HEAD:
+    if ahead.division.shortest(steps) < headed.overlapped_stages or late > _WORTH_OVERLAPPING:
         return plan, plain
     return headed, ahead

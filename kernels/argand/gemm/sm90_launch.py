@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from argand.device import Device
-from argand.gemm.pack_plan import pack_aside, pitch_of, planes_bytes
+from argand.gemm.pack_plan import pitch_of, plan_fused_pack, planes_bytes
 from argand.gemm.sm90_form import (
     WgmmaProblem,
-    arrange_with_head,
+    arrange_overlapped,
     blocks_at_once,
-    staged_where_possible,
+    with_tma_epilogue,
 )
 from argand.gemm.sm90_plan import (
     STORE_SIDE,
@@ -20,7 +20,7 @@ from argand.gemm.sm90_plan import (
     wgmma_source,
 )
 from argand.gemm.sm90_scheduler import Memory, Tiles
-from argand.gemm.sm90_throttle import find_pace
+from argand.gemm.sm90_throttle import find_throttle
 from argand.precision import Precision
 from argand.runtime import compiler as nvrtc
 from argand.runtime.arguments import Address, Arguments, Base, arguments_dtype
@@ -64,7 +64,7 @@ class WgmmaLaunch:
         y_flip: bool = False,
         memory: Memory = Memory(),  # noqa: B008
     ) -> None:
-        plan = staged_where_possible(plan, precision, out, device.require_arch())
+        plan = with_tma_epilogue(plan, precision, out, device.require_arch())
         self._precision, self._problem, self._x, self._out = precision, problem, x, out
         tiles = Tiles(
             -(-problem.rows // plan.block_m), -(-problem.columns // plan.block_n),
@@ -72,7 +72,7 @@ class WgmmaLaunch:
         )  # fmt: skip
         steps = -(-problem.k // plan.depth)
         most = blocks_at_once(problem, plan, tiles, device)
-        plan, arranged = arrange_with_head(
+        plan, arranged = arrange_overlapped(
             plan, precision, problem, tiles, most, memory, device.require_arch()
         )
         #: The kernel, with how results leave and tiles follow each other here.
@@ -94,10 +94,10 @@ class WgmmaLaunch:
         #: Bytes of counters that a call needs zero, and leaves so.
         self.counters = self._packed_at if division.share else 0
         packing = dict.fromkeys(_PACKING, 0)
-        if plan.packs:
+        if plan.fused_pack:
             assert y is not None
             batches = problem.batch if problem.y_batched else 1
-            aside = pack_aside(plan, problem.rows, y.rows, y.columns, batches, division.blocks)
+            aside = plan_fused_pack(plan, problem.rows, y.rows, y.columns, batches, division.blocks)
             self.counters = self._packed_at + 4 * aside.counters
             self.nbytes += planes_bytes(precision, y.rows, y.columns, batches)
             packing = {
@@ -112,12 +112,14 @@ class WgmmaLaunch:
         self._pace_at = self.counters
         pace, lead = 0, 0
         if problem.parts == 1:  # else a turn's tiles may be of different length
-            pace, lead = find_pace(plan, precision, tiles, division, problem.k, device.cache_bytes)
+            pace, lead = find_throttle(
+                plan, precision, tiles, division, problem.k, device.cache_bytes
+            )
         self.counters += _PACE_BYTES * (pace > 0)
         totals = out
         self._totals_at: int | None = None  # they are added up where the result will be
         part = -(-steps // problem.parts) * plan.depth
-        if problem.beta != 0 and plan.totals_move(precision, part):
+        if problem.beta != 0 and plan.spills_accumulators(precision, part):
             # C may lie there, which is wanted at the end.
             self._totals_at = -(-(memory.taken + self.nbytes) // ALIGNMENT) * ALIGNMENT
             totals = Layout(out.rows, out.columns, out.columns, 1, out.rows * out.columns, 8, 32)
@@ -125,7 +127,7 @@ class WgmmaLaunch:
                 self._totals_at - memory.taken + 8 * problem.batch * out.rows * out.columns
             )
         # As adjacent_rows() of a kernel that stores directly: others do not look at it.
-        neighbours = plan.storage != "planar" and not plan.k_fast
+        neighbours = plan.storage != "planar" and not plan.k_major
         values = {
             "c": 0, "out": 0, "spill": 0, "x_descale": 0, "y_descale": 0,
             "m": problem.rows, "n": problem.columns, "k": problem.k,
@@ -154,7 +156,7 @@ class WgmmaLaunch:
             self._x_planes_map if x is None else self._interleaved_map,
             self._y_map,
             # A kernel that stores directly does not look at the third map.
-            self._out_map if plan.staged else self._y_map,
+            self._out_map if plan.tma_epilogue else self._y_map,
         )
         #: The launches of a call.
         self.kernels = [
@@ -167,12 +169,12 @@ class WgmmaLaunch:
 
     def addresses(
         self, rows: Address, columns: Address, c: Address, out: Address,
-        unscale: tuple[Address, Address] | None = None,
+        descale: tuple[Address, Address] | None = None,
     ) -> tuple[dict[str, Address], tuple[Address, ...]]:  # fmt: skip
         """What ``kernels`` are given: members of their arguments, and arrays that maps describe.
 
         In the call's memory ``nbytes`` follow what is taken already; ``counters`` of its zeros are
-        left zero. ``unscale`` is where lie what scales rows and columns back. The column operand is
+        left zero. ``descale`` is where lie what scales rows and columns back. The column operand is
         in planes unless the plan packs it. c is not read where beta is 0.
         """
         members = {
@@ -182,21 +184,21 @@ class WgmmaLaunch:
             "packed_counts": Address(Base.ZEROS, self._packed_at),
             "throttle": Address(Base.ZEROS, self._pace_at),
         }  # fmt: skip
-        if self.plan.packs:
+        if self.plan.fused_pack:
             members["y_source"] = columns
             columns = members["y_planes"] = Address(Base.MEMORY, self._planes_at)
         if self._totals_at is not None:
             members["spill"] = Address(Base.MEMORY, self._totals_at)
-        if unscale is not None:
-            members["x_descale"], members["y_descale"] = unscale
-        return members, (rows, columns, out if self.plan.staged else columns)
+        if descale is not None:
+            members["x_descale"], members["y_descale"] = descale
+        return members, (rows, columns, out if self.plan.tma_epilogue else columns)
 
     def _interleaved_map(self, address: int) -> TensorMap:
         x, plan = self._x, self.plan
         assert x is not None
         item = plan.x_item(self._precision)
         fast, slow, stride, box = (
-            (x.columns, x.rows, x.row_stride, plan.block_m) if plan.k_fast
+            (x.columns, x.rows, x.row_stride, plan.block_m) if plan.k_major
             else (x.rows, x.columns, x.column_stride, plan.depth)
         )  # fmt: skip
         batches = self._problem.batch if self._problem.x_batched else 1
@@ -209,7 +211,7 @@ class WgmmaLaunch:
     def _out_map(self, address: int) -> TensorMap:
         out = self._out
         fast, slow, stride = (
-            (out.rows, out.columns, out.column_stride) if self.plan.rows_fast
+            (out.rows, out.columns, out.column_stride) if self.plan.out_m_major
             else (out.columns, out.rows, out.row_stride)
         )  # fmt: skip
         products = self._problem.batch * self._problem.parts

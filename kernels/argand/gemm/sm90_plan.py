@@ -28,50 +28,51 @@ _ALIGNMENT = 1024
 STORE_SIDE = 16
 """Rows and columns of a box of results on its way out."""
 _STORE_BYTES = STORE_SIDE * _SWIZZLE_BYTES
-TOLD_BYTES = 4 * 64
+WORK_QUEUE_BYTES = 4 * 64
 """Four places where the loading thread tells the others what to work on."""
-SEGMENT = 64
+SPILL_INTERVAL = 64
 """Stages from one move of a total of promoted sums to the next; the first and the last stretch have
 half as many to half as many more."""
-MOVED_COLUMNS = 16
-"""Whose totals move at once."""
+SPILL_COLUMNS = 16
+"""Columns of accumulators that spill at once."""
 
 
 @dataclass(frozen=True)
 class WgmmaPlan:
     """One kernel of the family.
 
-    A block of ``warpgroups`` multiplying warpgroups and one that loads computes ``64 warpgroups x
-    block_n`` of Z in stages of ``depth`` k, ``stages`` of them in shared memory. Sums of split
-    operands move to fp32 registers after each stage, those of others never. ``k_fast`` says whether
-    k is an interleaved row operand's contiguous axis. ``prescaled`` says that a scaled precision's
-    operands came as 16-bit numbers, which need no scaling. ``staged`` sends results off through
-    shared memory; then ``rows_fast`` says whether rows are their contiguous axis. ``packs`` has the
-    column operand, interleaved with k contiguous, packed while others multiply.
+    A block of ``consumer_warpgroups`` and one producer warpgroup computes ``block_m x block_n`` of
+    Z in k-tiles of ``depth``, with ``stages`` of them in shared memory. Split operands promote
+    their accumulators after each stage, others never. ``k_major`` says whether k is an interleaved
+    row operand's contiguous axis. ``prescaled`` says that a scaled precision's operands came as
+    16-bit numbers, which need no scaling. ``tma_epilogue`` stores results by TMA through shared
+    memory; then ``out_m_major`` says whether rows are their contiguous axis.
+    ``overlapped_stages`` of the next tile are multiplied while results leave. ``fused_pack`` packs
+    the column operand, interleaved and k-major, while others multiply.
     """
 
-    warpgroups: int
+    consumer_warpgroups: int
     block_n: int
     depth: int
     stages: int
     storage: Storage = "fp32"
-    k_fast: bool = False
+    k_major: bool = False
     half_output: bool = False
     prescaled: bool = False
-    staged: bool = False
-    rows_fast: bool = False
-    packs: bool = False
-    head: int = 0
+    tma_epilogue: bool = False
+    out_m_major: bool = False
+    fused_pack: bool = False
+    overlapped_stages: int = 0
 
     @property
     def block_m(self) -> int:
         """Rows of Z that a block computes."""
-        return _WARPGROUP_ROWS * self.warpgroups
+        return _WARPGROUP_ROWS * self.consumer_warpgroups
 
     @property
     def threads(self) -> int:
         """Threads of a block."""
-        return WARPGROUP * (self.warpgroups + 1)
+        return WARPGROUP * (self.consumer_warpgroups + 1)
 
     def x_item(self, precision: Precision) -> int:
         """Bytes of a complex number of the row operand."""
@@ -90,14 +91,14 @@ class WgmmaPlan:
         """Bytes of one line of a box of planes, all terms."""
         return self.box_depth(precision) * precision.planar_bytes // 2
 
-    def totals_move(self, precision: Precision, k: int) -> bool:
+    def spills_accumulators(self, precision: Precision, k: int) -> bool:
         """Whether totals of so many k move to memory: those of split operands, where k is long."""
-        return precision.terms > 1 and -(-k // self.depth) > SEGMENT * 3 // 2
+        return precision.terms > 1 and -(-k // self.depth) > SPILL_INTERVAL * 3 // 2
 
-    def may_have_head(self, precision: Precision) -> bool:
+    def can_overlap_epilogue(self, precision: Precision) -> bool:
         """Whether products of the next tile can begin while staged results leave (registers)."""
         one_term = precision.operand.name == "tf32" and precision.terms == 1
-        return one_term and not self.k_fast and self.block_n == 128
+        return one_term and not self.k_major and self.block_n == 128
 
     def stage_bytes(self, precision: Precision) -> int:
         """Shared memory of one stage."""
@@ -110,8 +111,8 @@ class WgmmaPlan:
         Stages, two barriers each, boxes of results on their way out, what the loading thread tells,
         and what aligns them.
         """
-        staging = 4 * self.warpgroups * 2 * _STORE_BYTES if self.staged else 0
-        told = TOLD_BYTES + (16 if self.packs else 0)
+        staging = 4 * self.consumer_warpgroups * 2 * _STORE_BYTES if self.tma_epilogue else 0
+        told = WORK_QUEUE_BYTES + (16 if self.fused_pack else 0)
         return self.stages * (self.stage_bytes(precision) + 16) + staging + told + _ALIGNMENT
 
     def name(self) -> str:
@@ -128,7 +129,7 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
         raise PlanError(f"operand must be one of {list(MMA_DEPTH)}, got {operand}")
     line = plan.line_bytes(precision)
     rules = [
-        (plan.warpgroups in (1, 2), "warpgroups must be 1 or 2"),
+        (plan.consumer_warpgroups in (1, 2), "warpgroups must be 1 or 2"),
         (plan.block_n % 8 == 0 and 8 <= plan.block_n <= 256, "block_n must be 8, 16, ... 256"),
         (plan.depth % MMA_DEPTH[operand] == 0, f"depth must be a multiple of {MMA_DEPTH[operand]}"),
         (line in (32, 64, _SWIZZLE_BYTES),
@@ -136,7 +137,7 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
         (plan.box_depth(precision) == plan.depth
          or (plan.storage == "planar" and precision.terms == 2),
          "a stage deeper than a swizzle of 128 bytes is of split operands in planes"),
-        (plan.storage == "planar" or not plan.k_fast or plan.depth % plan.x_span(precision) == 0,
+        (plan.storage == "planar" or not plan.k_major or plan.depth % plan.x_span(precision) == 0,
          f"depth must be a multiple of {plan.x_span(precision)} where k is contiguous"),
         (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
         (plan.block_n * line % _ALIGNMENT == 0, "a plane must begin where a swizzle does"),
@@ -144,20 +145,20 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
          "pairs of 16 bits are operands of one term in a 16-bit format"),
         (plan.storage == "planar" or plan.prescaled or not precision.scaled,
          "operands that are to be scaled are packed beforehand"),
-        (not plan.staged or (not plan.half_output and plan.block_n % STORE_SIDE == 0),
+        (not plan.tma_epilogue or (not plan.half_output and plan.block_n % STORE_SIDE == 0),
          f"staged results are complex64 in boxes of {STORE_SIDE} columns"),
-        (not plan.staged or precision.terms == 1 or plan.block_n < 128,
+        (not plan.tma_epilogue or precision.terms == 1 or plan.block_n < 128,
          "128 columns of split operands leave no registers to stage results"),
-        (precision.terms == 1 or plan.block_n % MOVED_COLUMNS == 0,
-         f"totals of split operands move by {MOVED_COLUMNS} columns"),
-        (not plan.head or (plan.staged and plan.head < plan.stages),
-         "a head, shorter than the stages, is for staged tiles"),
-        (not plan.head or plan.may_have_head(precision),
-         "a head is for one term of tf32, tiles of 128 columns and rows that are contiguous or in "
-         "planes"),
-        (not plan.packs or plan.storage in ("fp32", "planar"),
+        (precision.terms == 1 or plan.block_n % SPILL_COLUMNS == 0,
+         f"accumulators of split operands spill by {SPILL_COLUMNS} columns"),
+        (not plan.overlapped_stages or (plan.tma_epilogue and plan.overlapped_stages < plan.stages),
+         "overlapped stages, fewer than the stages, are for TMA epilogues"),
+        (not plan.overlapped_stages or plan.can_overlap_epilogue(precision),
+         "overlapped stages are for one term of tf32, tiles of 128 columns and rows that are "
+         "contiguous or in planes"),
+        (not plan.fused_pack or plan.storage in ("fp32", "planar"),
          "a column operand is packed on the way beside a row operand of fp32 pairs or in planes"),
-        (not plan.packs or (operand == "tf32" and precision.terms == 1),
+        (not plan.fused_pack or (operand == "tf32" and precision.terms == 1),
          "what is packed on the way is one term of tf32"),
         (not plan.half_output or operand != "tf32", "16-bit results need a 16-bit operand format"),
         (plan.shared_bytes(precision) <= arch.shared_bytes,
@@ -180,10 +181,10 @@ def is_legal(plan: WgmmaPlan, precision: Precision, arch: Arch) -> bool:
 
 def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
     """The kernel's symbol."""
-    layout = {"fp32": "s", "half": "h", "planar": "p"}[plan.storage] + "k" * plan.k_fast
+    layout = {"fp32": "s", "half": "h", "planar": "p"}[plan.storage] + "k" * plan.k_major
     layout += "h" * plan.half_output + "p" * plan.prescaled
-    layout += f"o{plan.head}" * (plan.head > 0)
-    layout += "b" * plan.staged + "r" * plan.rows_fast + "a" * plan.packs
+    layout += f"o{plan.overlapped_stages}" * (plan.overlapped_stages > 0)
+    layout += "b" * plan.tma_epilogue + "r" * plan.out_m_major + "a" * plan.fused_pack
     tile = f"{plan.block_m}x{plan.block_n}x{plan.depth}"
     return f"gemm_wgmma_{precision.symbol}_{tile}_{layout}_{plan.stages}"
 
@@ -228,26 +229,26 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
         "product_x": "{" + ", ".join(str(pair[0]) for pair in precision.products) + "}",
         "product_y": "{" + ", ".join(str(pair[1]) for pair in precision.products) + "}",
         "storage": f"Storage::{plan.storage}",
-        "x_k_major": _bool(plan.k_fast),
+        "x_k_major": _bool(plan.k_major),
         "scaled": _bool(_scaled(precision, plan)),
         "half_output": _bool(plan.half_output),
-        "tma_epilogue": _bool(plan.staged),
-        "out_m_major": _bool(plan.rows_fast),
-        "fused_pack": _bool(plan.packs),
-        "consumer_warpgroups": plan.warpgroups,
+        "tma_epilogue": _bool(plan.tma_epilogue),
+        "out_m_major": _bool(plan.out_m_major),
+        "fused_pack": _bool(plan.fused_pack),
+        "consumer_warpgroups": plan.consumer_warpgroups,
         "block_n": plan.block_n,
         "block_k": plan.depth,
         "stages": plan.stages,
-        "spill_interval": SEGMENT,
-        "spill_columns": MOVED_COLUMNS,
-        "overlapped_stages": plan.head,
+        "spill_interval": SPILL_INTERVAL,
+        "spill_columns": SPILL_COLUMNS,
+        "overlapped_stages": plan.overlapped_stages,
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     operand = precision.operand.name
     instructions = wgmma_function(operand, plan.block_n)
     if precision.terms > 1:
         instructions += wgmma_function(operand, plan.block_n, described=True)
-    if plan.head:
+    if plan.overlapped_stages:
         instructions += wgmma_function(operand, plan.block_n // 2)
     return (
         '#include "device/warpgroup.cuh"\n'

@@ -11,7 +11,7 @@ from math import lcm
 
 _LEAST_SHARE = 128
 """Of k, below which a share would be all beginning and end."""
-MOST_PIECES = 8
+MOST_PARTIAL_TILES = 8
 """Of a tile: one block adds all of them up."""
 _TILE_GROUP, _FEW_TILES = 16, 4
 """As in gemm/sm90_plan.cuh."""
@@ -68,7 +68,9 @@ def divide(
     ``shortest`` stages, and no more than ``pieces`` are left to other blocks.
     """
     rest = tiles % most
-    least = max(-(-rest * steps // most), -(-_LEAST_SHARE // depth), -(-steps // MOST_PIECES))
+    least = max(
+        -(-rest * steps // most), -(-_LEAST_SHARE // depth), -(-steps // MOST_PARTIAL_TILES)
+    )
     for share in range(least, 4 * steps // 5 + 1) if rest else ():
         found = Division(most, tiles - rest, rest, share)
         if found.shortest(steps) >= shortest and (pieces is None or found.pieces(steps) <= pieces):

@@ -11,11 +11,11 @@ from argand.precision import Precision
 
 PERIOD, LEAD = 512, 128
 """k from one place to the next where blocks wait, and how far ahead of the slowest one may be."""
-LEAST_TURNS = 16
+LEAST_WAVES = 16
 """With fewer, blocks drift apart too little for waiting to pay."""
 
 
-def find_pace(
+def find_throttle(
     plan: WgmmaPlan, precision: Precision, tiles: Tiles, division: Division, k: int,
     cache_bytes: int,
 ) -> tuple[int, int]:  # fmt: skip
@@ -28,6 +28,6 @@ def find_pace(
     turns = division.whole // division.blocks
     lines = tiles.turn_lines(division.blocks, plan.block_m, plan.block_n)
     read = lines * k * precision.planar_bytes
-    if precision.terms == 1 or turns < LEAST_TURNS or read < cache_bytes:
+    if precision.terms == 1 or turns < LEAST_WAVES or read < cache_bytes:
         return 0, 0
     return PERIOD // plan.depth, LEAD // plan.depth

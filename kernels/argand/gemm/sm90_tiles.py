@@ -26,7 +26,7 @@ _SPLIT_IN_PLANES = (WgmmaPlan(2, 128, 24, 2), WgmmaPlan(2, 96, 24, 2), *_SPLIT[2
 
 
 def wgmma_tiles(precision: Precision, storage: Storage) -> list[WgmmaPlan]:
-    """The plans of the family for a precision, the largest first; k_fast is left to the operand."""
+    """The plans of the family for a precision, the largest first; the operand sets k_major."""
     # A stage of 16-bit operands holds twice the k in the same bytes; fp32 pairs do not shrink.
     deeper = 1 if precision.operand.bytes == 4 or storage == "fp32" else 2
     tiles = _SINGLE if precision.terms == 1 else _SPLIT
@@ -39,7 +39,9 @@ def in_planes(plan: WgmmaPlan, precision: Precision) -> WgmmaPlan:
     """The same tile with both operands in planes."""
     if plan.storage == "planar":
         return plan
-    tile = (plan.warpgroups, plan.block_n)
-    found = (x for x in wgmma_tiles(precision, "planar") if (x.warpgroups, x.block_n) == tile)
+    tile = (plan.consumer_warpgroups, plan.block_n)
+    found = (
+        x for x in wgmma_tiles(precision, "planar") if (x.consumer_warpgroups, x.block_n) == tile
+    )
     same = next(found, plan)
-    return replace(plan, storage="planar", k_fast=False, depth=same.depth, stages=same.stages)
+    return replace(plan, storage="planar", k_major=False, depth=same.depth, stages=same.stages)

@@ -28,8 +28,8 @@ class Base(IntEnum):
     OUT = 3
     MEMORY = 4
     ZEROS = 5
-    X_UNSCALE = 6
-    Y_UNSCALE = 7
+    X_DESCALE = 6
+    Y_DESCALE = 7
 
 
 class Address(NamedTuple):

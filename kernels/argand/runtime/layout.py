@@ -48,7 +48,7 @@ class Layout:
         return fast == 1 and even and self.aligned >= 2 * self.item
 
 
-def k_fast(x: Layout) -> bool:
+def is_k_major(x: Layout) -> bool:
     """Whether k (the columns) is the contiguous axis; an axis of length 1 never is."""
     if 1 in (x.rows, x.columns):
         return x.columns != 1
