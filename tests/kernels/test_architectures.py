@@ -54,7 +54,7 @@ def test_every_operation_has_a_legal_plan(arch: Arch, precision: str) -> None:
     check_plan(product, row, arch)
     form = SoftmaxForm("softmax", "fp32", "fp32", row, 4, False)
     for columns in (1000, 1 << 20):
-        plan = plan_softmax(form, arch, rows=512, columns=columns, cores=100)
+        plan = plan_softmax(form, arch, rows=512, columns=columns, sm_count=100)
         check_softmax_plan(plan, form, arch)
     for length in (127, 1009, 20_011):
         transform = own_plan(method_for(length), row, arch, wide=False)
