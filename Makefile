@@ -7,10 +7,11 @@ PROFILE ?=
 EXECUTOR = $(if $(PROFILE),$(shell sed -nE 's/^executor: *([a-z0-9-]+).*/\1/p' $(PROFILE)/config.yaml))
 SNAKEMAKE = .venv/bin/snakemake $(if $(PROFILE),--workflow-profile $(PROFILE),--cores $(CORES)) \
   $(if $(STUDY),--config study=$(STUDY))
-PYTEST_FLAGS ?= -n auto
+# One worker more than there are cores, because one of them waits for Slurm most of the time.
+PYTEST_FLAGS ?= -n $(shell expr $$(nproc) + 1) --dist worksteal
 ATTACK ?=
 
-.PHONY: help run check report test lint bench attack lock setup setup-dev clean
+.PHONY: help run check report test test-all lint bench attack lock setup setup-dev clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -28,8 +29,11 @@ report: setup ## results/report.html again, from what a run left
 	@rm -f results/report.html
 	$(SNAKEMAKE) --quiet all --report results/report.html
 
-test: lint ## linters and all tests
+test: lint ## linters and the short run of the tests: minutes
 	.venv/bin/python -m pytest $(PYTEST_FLAGS)
+
+test-all: lint ## linters and every combination of every test, kernels for every architecture: for nights and GPUs
+	ARGAND_TESTS=all .venv/bin/python -m pytest $(PYTEST_FLAGS)
 
 lint: setup-dev ## ruff, mypy, snakefmt, snakemake --lint
 	.venv/bin/ruff check .

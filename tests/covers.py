@@ -75,6 +75,11 @@ def covered(
     return list(rows) if EXHAUSTIVE else cover(list(rows), features, strength)
 
 
+def examples(count: int) -> int:
+    """How many random examples a property is tried on: all, or a fifth of them."""
+    return count if EXHAUSTIVE else -(-count // 5)
+
+
 def split_items(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
     """Tests to run and tests to leave out, of those that are marked ``pairwise``.
 

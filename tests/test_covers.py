@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.covers import cover, is_exhaustive
+from tests.covers import EXHAUSTIVE, cover, examples, is_exhaustive
 
 AXES = {"precision": range(7), "sizes": range(5), "left": range(4), "right": range(4)}
 ROWS = [dict(zip(AXES, values, strict=True)) for values in product(*AXES.values())]
@@ -54,6 +54,12 @@ def test_dataclasses_are_covered_by_their_fields_and_others_by_a_function() -> N
 def test_the_environment_chooses(word: str, found: bool) -> None:
     assert is_exhaustive({"ARGAND_TESTS": word}) is found
     assert not is_exhaustive({})
+
+
+def test_fewer_examples_but_never_none() -> None:
+    assert [examples(count) for count in (1, 4, 1500)] == (
+        [1, 4, 1500] if EXHAUSTIVE else [1, 1, 300]
+    )
 
 
 def test_another_word_is_refused() -> None:

@@ -16,10 +16,11 @@ from benchmarks.planted import campaign
 from benchmarks.planted.campaign import PlantedRow, rows_for
 from benchmarks.planted.cases import DRAWN, cases_of
 from benchmarks.planted.errors import planted, rows_of, scaled
+from tests.covers import examples
 from workflow.accuracy import Accuracy
 from workflow.workloads.gemm import Gemm
 
-SMALL = 3
+SMALL = examples(3)
 """Cases of each kind: the first of those that are recorded."""
 
 

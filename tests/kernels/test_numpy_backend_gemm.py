@@ -7,6 +7,7 @@ from argand.gemm.cpu import _factors, _unscale, terms_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.covers import examples
 from tests.kernels.numpy_product_cases import OPS, check, normal
 from tests.kernels.precisions import SPLIT
 
@@ -198,7 +199,7 @@ sizes = st.integers(1, 12)
     alpha=st.complex_numbers(max_magnitude=10), beta=st.complex_numbers(max_magnitude=10),
     exponents=st.tuples(st.integers(-12, 12), st.integers(-12, 12)),
 )  # fmt: skip
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_any_call_is_within_its_bound(
     m, n, k, batch, precision, op_a, op_b, seed, alpha, beta, exponents
 ):

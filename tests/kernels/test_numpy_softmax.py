@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
+from tests.covers import examples
 from workflow.accuracy import assess_softmax, softmax_reference
 
 TILE = numpy_softmax._TILE_COLUMNS
@@ -215,7 +216,7 @@ def test_mistakes(x, message):
     precision=st.sampled_from(list(PRECISIONS)),
     dtype=st.sampled_from([np.float16, np.float32, np.float64]),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_any_call_is_within_its_bound(seed, rows, columns, scale, precision, dtype):
     x = (np.random.default_rng(seed).standard_normal((rows, columns)) * scale).astype(dtype)
     check(x, precision)

@@ -13,6 +13,8 @@ from argand.softmax import cpu as numpy_softmax
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.covers import examples
+
 Array = npt.NDArray[Any]
 STORE = 200
 """Numbers in the memory that all arrays of a test are parts of."""
@@ -44,7 +46,7 @@ def part(memory: Array, first: int, *shape: int, step: int = 1) -> Array:
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("function", [softmax, log_softmax, logsumexp])
 @given(seed=st.integers(0, 99), rows=lengths, columns=lengths, x_at=shifts, out_at=shifts)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_softmax(
     function: Callable[..., Array], precision: str, seed: int, rows: int, columns: int, x_at: int,
     out_at: int,
@@ -72,7 +74,7 @@ def test_softmax_of_16_bits(kind: str) -> None:
     seed=st.integers(0, 99), rows=lengths, length=lengths, x_at=shifts, out_at=shifts,
     step=st.integers(1, 2), inverse=st.booleans(),
 )  # fmt: skip
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_dft(
     precision: str, seed: int, rows: int, length: int, x_at: int, out_at: int, step: int,
     inverse: bool,
@@ -90,7 +92,7 @@ def test_dft(
     seed=st.integers(0, 99), m=lengths, n=lengths, k=lengths,
     places=st.tuples(shifts, shifts, shifts, shifts),
 )  # fmt: skip
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_gemm(
     precision: str, seed: int, m: int, n: int, k: int, places: tuple[int, int, int, int]
 ) -> None:
@@ -106,7 +108,7 @@ def test_gemm(
 @pytest.mark.parametrize("precision", ["fp64", "fp32", "3xfp16"])
 @given(seed=st.integers(0, 99), targets=st.permutations([0, 1, 2]), width=st.integers(1, 2),
        state_at=shifts, matrix_at=shifts)  # fmt: skip
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_gate_whose_matrix_is_part_of_the_state(
     precision: str, seed: int, targets: list[int], width: int, state_at: int, matrix_at: int
 ) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, Device
 from argand.device import cpu
+from argand.runtime import ceilings
 from argand.runtime.ceilings import Ceilings, measure_ceilings, operand_formats
 
 from workflow.timing import measure, rotations, with_allocations
@@ -93,9 +94,11 @@ def test_allocations_are_those_of_the_call() -> None:
     assert with_allocations(lambda: 3, replace(cpu(), backend="cuda")) == (3, None)
 
 
-@pytest.mark.slow
-def test_ceilings_of_the_processor() -> None:
-    found = measure_ceilings(cpu())
+def test_ceilings_of_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With copies and products that take no time."""
+    monkeypatch.setattr(ceilings, "_CPU_COPY_BYTES", 1 << 20)
+    monkeypatch.setattr(ceilings, "_CPU_SIDE", 128)
+    found = measure_ceilings(replace(cpu(), cache_bytes=0))
     assert Ceilings.from_json(found.to_json()) == found
     assert found.copy_gbytes_per_s > 0
     assert list(found.tflops) == operand_formats()
@@ -103,10 +106,10 @@ def test_ceilings_of_the_processor() -> None:
 
 
 def test_the_limit_is_the_larger_of_bytes_and_products() -> None:
-    ceilings = Ceilings("a device", 100.0, {"tf32": 2.0, "fp32": 1.0})
-    assert ceilings.limit_time_s(4e12, 1e9, PRECISIONS["tf32"]) == pytest.approx(2.0)
-    assert ceilings.limit_time_s(4e12, 1e9, PRECISIONS["3xtf32"]) == pytest.approx(6.0)
-    assert ceilings.limit_time_s(0, 50e9, PRECISIONS["fp32"]) == pytest.approx(0.5)
+    limits = Ceilings("a device", 100.0, {"tf32": 2.0, "fp32": 1.0})
+    assert limits.limit_time_s(4e12, 1e9, PRECISIONS["tf32"]) == pytest.approx(2.0)
+    assert limits.limit_time_s(4e12, 1e9, PRECISIONS["3xtf32"]) == pytest.approx(6.0)
+    assert limits.limit_time_s(0, 50e9, PRECISIONS["fp32"]) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("text", ["[]", '{"device": "x"}', "{"])

@@ -24,7 +24,6 @@ from argand.gemm.sm90_plan import (
 from argand.gemm.sm90_tiles import wgmma_tiles
 from argand.runtime.compiler import CompileError, compile_cubin
 from argand.runtime.plan import MMA_DEPTH, TARGET, PlanError
-from argand.runtime.wgmma import wgmma_function
 
 from tests.kernels.precisions import TENSOR
 
@@ -215,55 +214,6 @@ def test_kernels_of_other_code_have_other_names() -> None:
             source = wgmma_source(PRECISIONS[precision], plan)
             assert sources.setdefault(name, source) == source, plan
     assert len(sources) == len(TENSOR) * len(plans | {LARGE})
-
-
-@pytest.mark.parametrize(("precision", "plan"), legal_tiles(), ids=str)
-def test_a_source_names_its_kernel_and_bounds_its_threads(precision: str, plan: WgmmaPlan) -> None:
-    row = PRECISIONS[precision]
-    source, name = wgmma_source(row, plan), wgmma_kernel_name(row, plan)
-    assert name.isidentifier()
-    assert f"__launch_bounds__({plan.threads}, 1)\n" in source
-    assert f"\n{name}(const __grid_constant__ TensorMap x_map,\n" in source
-    assert wgmma_function(row.operand.name, plan.block_n) in source
-    scaled = row.scaled and not plan.prescaled
-    assert f".scaled = {str(scaled).lower()}," in source
-
-
-@pytest.mark.parametrize("columns", [8, 96, 256])
-@pytest.mark.parametrize(
-    ("operand", "shape", "types"),
-    [("tf32", "k8", "tf32.tf32"), ("fp16", "k16", "f16.f16"), ("bf16", "k16", "bf16.bf16")],
-)
-def test_the_instruction_names_every_register(
-    operand: str, shape: str, types: str, columns: int
-) -> None:
-    text = wgmma_function(operand, columns)
-    sums = columns // 2  # fp32 registers of each of 128 threads for 64 x columns
-    assert f"wgmma.mma_async.sync.aligned.m64n{columns}{shape}.f32.{types} " in text
-    assert f"float (&sums)[{sums}], const uint32 (&rows)[4]" in text
-    # Sums, four registers of rows, the columns' descriptor, the predicate, the sign.
-    placeholders = [int(number) for number in re.findall(r"%(\d+)", text)]
-    assert sorted(placeholders) == list(range(sums + 7))
-    instruction = text[text.index("wgmma.mma_async") :]
-    registers = re.findall(r"\{(%[^}]*)\}", instruction)
-    assert registers == [
-        ", ".join(f"%{i}" for i in range(sums)), ", ".join(f"%{sums + i}" for i in range(4)),
-    ]  # fmt: skip
-    assert re.findall(r'"\+f"\(sums\[(\d+)\]\)', text) == [str(i) for i in range(sums)]
-    assert re.findall(r'"r"\(rows\[(\d)\]\)', text) == list("0123")
-    # 16-bit formats may be transposed: not here, both are K-major.
-    after = f"%{sums + 4}, p, %{sums + 6}, 1{'' if operand == 'tf32' else ', 0'};"
-    assert after in text
-    assert f"setp.ne.b32 p, %{sums + 5}, 0;" in text
-    assert text.rstrip().endswith('"l"(columns), "r"(keep), "n"(sign));\n}')
-    # The same with the rows' descriptor.
-    described = wgmma_function(operand, columns, described=True)
-    assert f"float (&sums)[{sums}], uint64 rows" in described
-    placeholders = [int(number) for number in re.findall(r"%(\d+)", described)]
-    assert sorted(placeholders) == list(range(sums + 4))
-    assert described.count(f"m64n{columns}{shape}.f32.{types} ") == 1
-    transposes = 0 if operand == "tf32" else 2  # both operands' k is contiguous
-    assert described.count(f", 1{', 0' * transposes};") == 1
 
 
 @pytest.mark.parametrize("name", [name for name in TENSOR if PRECISIONS[name].terms > 1])

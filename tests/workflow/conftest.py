@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,20 @@ from shared_runs import TINY, finish_with_report, made_once, session_folder
 def device(request: pytest.FixtureRequest) -> Device:
     """The CPU, and a GPU where one answers: what streams through it is the same."""
     return next(device for device in devices() if device.backend == request.param)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kept_bytecode(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keeps what jobs compile of Python for the session, where none may lie beside the sources.
+
+    Hundreds of jobs import the same packages, and each would compile them.
+    """
+    with pytest.MonkeyPatch.context() as environ:
+        if sys.dont_write_bytecode:
+            environ.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+            folder = session_folder(tmp_path_factory) / "bytecode"
+            environ.setenv("PYTHONPYCACHEPREFIX", str(folder))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from slurm_project import Project
 
+from tests.covers import examples
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
@@ -73,7 +74,7 @@ def test_names_that_only_look_alike(names: dict[str, int]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(examples(3)))
 def test_snakemake_takes_every_study_that_the_check_accepts(
     seed: int, root: Path, tmp_path: Path
 ) -> None:

@@ -32,6 +32,7 @@ def large():
     return reference, gemm(a, b, precision="tf32")
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("backend", ["cpu", "cuda"])
 @pytest.mark.parametrize("part", [1, 1j])
 @pytest.mark.parametrize("where", [(700, 900), (0, 0), (2047, 2047)])

@@ -11,6 +11,7 @@ import yaml
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from tests.covers import examples
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
@@ -22,7 +23,7 @@ from workflow.workloads import KINDS
 # Derandomized: the same cases every time, so that a failure is the change's own. No deadline: other
 # tests run beside. No database: nothing is kept between runs.
 CASES = settings(
-    derandomize=True, deadline=None, database=None, max_examples=1500,
+    derandomize=True, deadline=None, database=None, max_examples=examples(1500),
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
@@ -161,7 +162,7 @@ def test_flipped_bytes_of_a_study(file: Path, data: st.DataObject) -> None:
     judge(file)
 
 
-@settings(CASES, max_examples=150)
+@settings(CASES, max_examples=examples(150))
 @given(mutations())
 def test_checks_of_mutated_studies(config: dict[str, Any]) -> None:
     """The look at files and circuits, which is slower."""

@@ -7,6 +7,7 @@ a process or search for ever. Only arrays and InputErrors come out.
 from __future__ import annotations
 
 import itertools
+import os
 import random
 import resource
 import subprocess
@@ -18,6 +19,7 @@ import h5py
 import numpy as np
 import pytest
 
+from tests.covers import examples
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.storage.inputs import InputError, describe_operand, read_operand
 
@@ -25,7 +27,7 @@ AXES = ("a", "b", "c")
 MEMORY = 3 << 30
 """Bytes of address space of a process that reads: its libraries take one of the three."""
 SECONDS = 120
-FLIPS, HEADERS = 1200, 800
+FLIPS, HEADERS = examples(1200), examples(800)
 LAYOUTS: dict[str, dict[str, Any]] = {
     "contiguous": {},
     "compressed": {"chunks": (2, 3, 4), "compression": "gzip", "shuffle": True},
@@ -121,10 +123,13 @@ def odd(folder: Path, _: str) -> list[str]:
     ("what", "layout", "cases"),
     [*zip(itertools.repeat("flipped"), LAYOUTS, itertools.repeat(FLIPS)), ("odd", "", HEADERS)],
 )
-def test_only_arrays_and_input_errors(what: str, layout: str, cases: int, tmp_path: Path) -> None:
+def test_only_arrays_and_input_errors(
+    what: str, layout: str, cases: int, tmp_path: Path, root: Path
+) -> None:
     done = subprocess.run(
         [sys.executable, __file__, what, layout, str(tmp_path)],
         capture_output=True, text=True, check=False, timeout=SECONDS,
+        env=os.environ | {"PYTHONPATH": f"{root}:{root / 'kernels'}"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     outcomes = done.stdout.split()

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.covers import examples
 from workflow.circuits import qasm_cost
 from workflow.circuits.qiskit_circuits import CircuitError, load_circuit
 from workflow.config.check import check_study
@@ -133,7 +134,7 @@ def test_a_message_names_the_line_of_the_file(path: Path) -> None:
     assert "<input>:6," in told(path, HEAD + "// one\n\nqreg q[1];\nh r;")
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(
         st.sampled_from(

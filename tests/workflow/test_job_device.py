@@ -78,7 +78,7 @@ def test_the_device_is_the_leased_one_and_both_logs_say_which(
     taken, given_back = caplog.messages
     assert taken == f"{lines[0]['time']}: taken GPU 1 ({UUIDS[1]}, card) by lock, waited 0.0 s"
     assert re.fullmatch(
-        rf"{re.escape(lines[1]['time'])}: given back; the job had .* MiB of memory at most",
+        rf"{re.escape(lines[1]['time'])}: given back; the job had .* [MG]iB of memory at most",
         given_back,
     )
     assert 20 << 20 < lines[1]["host_peak_bytes"] < 16 << 30

@@ -13,7 +13,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from shared_runs import TABLES, measured_as
+from shared_runs import TABLES, made_once, measured_as, session_folder
 from slurm_project import Project
 
 from tests.covers import EXHAUSTIVE
@@ -44,15 +44,15 @@ def ran(project: Project, status: int = 0) -> str:
 
 @pytest.fixture(scope="module")
 def finished(root: Path, tmp_path_factory: pytest.TempPathFactory, tiny_run: Path) -> Project:
-    folder = tmp_path_factory.mktemp("finished")
-    measured_as(folder, tiny_run)
-    rng = np.random.default_rng(1)
-    with h5py.File(folder / "in.h5", "w") as file:
-        for name in ("a", "b"):  # 1.4 MB each
-            file[name] = rng.standard_normal((300, 300)) + 1j * rng.standard_normal((300, 300))
-    project = project_in(root, folder)
-    ran(project)
-    return project
+    def make(folder: Path) -> None:
+        measured_as(folder, tiny_run)
+        rng = np.random.default_rng(1)
+        with h5py.File(folder / "in.h5", "w") as file:
+            for name in ("a", "b"):  # 1.4 MB each
+                file[name] = rng.standard_normal((300, 300)) + 1j * rng.standard_normal((300, 300))
+        ran(project_in(root, folder))
+
+    return project_in(root, made_once(session_folder(tmp_path_factory) / "with-input", make))
 
 
 @contextlib.contextmanager

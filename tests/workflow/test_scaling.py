@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from fake_gpus import MACHINE
+from shared_runs import QUICK
 
 from benchmarks.pipeline.scaling import summary
 
@@ -40,7 +41,7 @@ def test_a_summary_of_leases() -> None:
 
 @pytest.mark.slow
 def test_one_and_all_gpus(root: Path, tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text(MACHINE)
+    (tmp_path / "sitecustomize.py").write_text(MACHINE + QUICK)
     out, log = tmp_path / "scaling.json", tmp_path / "leases.jsonl"
     path = os.pathsep.join(map(str, (tmp_path, root, root / "kernels")))
     done = subprocess.run(

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.covers import examples
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
@@ -74,7 +75,7 @@ KEYS = sorted({key for kind in KINDS.values() for key in kind.case_type.model_fi
     kind=st.sampled_from(sorted(KINDS)),
     parameters=st.dictionaries(st.sampled_from([*KEYS, "presicion"]), VALUES, max_size=4),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_config_is_a_study_or_mistakes_with_their_place(kind, parameters):
     try:
         loaded = load_study({"workloads": {"x": {"kind": kind, **parameters}}})

@@ -35,4 +35,6 @@ def require_family(family: Family | None, device: Device) -> None:
     if device.arch is None:
         raise DeviceError(f"kernels are a GPU's: on {device.name} there is no {family!r}")
     if family == "wgmma" and device.target != TARGET:
-        raise DeviceError(f"wgmma needs {TARGET}, and {device.name} is {device.target}")
+        raise DeviceError(
+            f"wgmma needs {TARGET}, and {device.name} is {device.target}, which has mma.sync"
+        )

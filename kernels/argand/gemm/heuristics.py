@@ -186,7 +186,8 @@ def choose(
     if not every:
         raise PlanError(
             f"no {family or 'kernel'} for {precision.name} on {arch.name} with packed operands, "
-            f"pairs of 16 bits or 16-bit results: those need wgmma on {TARGET}"
+            f"pairs of 16 bits or 16-bit results: those need wgmma on {TARGET}; mma.sync takes "
+            "complex64 and gives it, on every card"
         )
     return min(every, key=lambda choice: estimate(choice, precision, cores, sizes, a, b))
 

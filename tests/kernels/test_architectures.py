@@ -1,0 +1,78 @@
+"""Every architecture, without a GPU: which row a card takes, what runs there, what is refused."""
+
+from __future__ import annotations
+
+import pytest
+from argand import PRECISIONS, Device, DeviceError
+from argand.device import ARCHITECTURES, Arch, arch_for
+from argand.dft.heuristics import own_plan
+from argand.dft.legality import check_dft_plan
+from argand.dft.method import method_for
+from argand.gates.plan import check_gate_plan, plan_gate
+from argand.gemm.families import require_family
+from argand.gemm.heuristics import GemmSizes, OperandTraits, choose
+from argand.gemm.sm80_plan import check_plan, plan_gemm
+from argand.runtime.compiler import compile_cubin
+from argand.runtime.plan import TARGET, PlanError
+from argand.softmax.heuristics import plan_softmax
+from argand.softmax.plan import SoftmaxForm, check_softmax_plan
+
+from tests.kernels.precisions import TENSOR
+
+OTHERS = [arch for arch in ARCHITECTURES if arch.target != TARGET]
+SIZES = GemmSizes(1, 4096, 4096, 4096)
+
+
+@pytest.mark.parametrize(
+    ("sm", "target"),
+    [(80, "sm_80"), (86, "sm_86"), (87, "sm_86"), (89, "sm_89"), (90, "sm_90a"), (100, "sm_100"),
+     (103, "sm_100"), (120, "sm_120"), (121, "sm_120")],
+)  # fmt: skip
+def test_a_card_runs_the_newest_row_of_its_generation(sm: int, target: str) -> None:
+    assert arch_for(sm).target == target
+
+
+@pytest.mark.parametrize("sm", [70, 75, 110, 130])
+def test_a_card_without_a_row_is_refused_with_those_that_there_are(sm: int) -> None:
+    with pytest.raises(DeviceError) as told:
+        arch_for(sm)
+    every = ", ".join(f"{arch.sm / 10:.1f}" for arch in ARCHITECTURES)
+    assert str(told.value).endswith(f"{sm / 10:.1f}; there are for {every}")
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES, ids=lambda arch: arch.target)
+def test_nvrtc_knows_the_target(arch: Arch) -> None:
+    cubin = compile_cubin('extern "C" __global__ void f() {}', arch.target)
+    assert set(cubin.resources) == {"f"}
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES, ids=lambda arch: arch.target)
+@pytest.mark.parametrize("precision", TENSOR)
+def test_every_operation_has_a_legal_plan(arch: Arch, precision: str) -> None:
+    row = PRECISIONS[precision]
+    product = plan_gemm(row, arch, batch=1, m=4096, n=4096, k=4096, cores=100, vector=2)
+    check_plan(product, row, arch)
+    form = SoftmaxForm("softmax", "fp32", "fp32", row, 4, False)
+    for columns in (1000, 1 << 20):
+        plan = plan_softmax(form, arch, rows=512, columns=columns, sm_count=100)
+        check_softmax_plan(plan, form, arch)
+    for length in (127, 1009, 20_011):
+        transform = own_plan(method_for(length), row, arch, wide=False)
+        assert transform is not None
+        check_dft_plan(transform, row, arch)
+    gate = plan_gate(row, arch, width=5, inside=False, monomial=False, columns=1 << 20)
+    assert gate is not None
+    check_gate_plan(gate, arch)
+
+
+@pytest.mark.parametrize("arch", OTHERS, ids=lambda arch: arch.target)
+def test_what_only_hopper_has_is_refused_with_what_runs_instead(arch: Arch) -> None:
+    card = Device("cuda", "a card", arch=arch)
+    with pytest.raises(DeviceError) as told:
+        require_family("wgmma", card)
+    assert str(told.value) == f"wgmma needs sm_90a, and a card is {arch.target}, which has mma.sync"
+    require_family("mma.sync", card)
+    planes, row = OperandTraits(packed=True), PRECISIONS["fp16"]
+    with pytest.raises(PlanError, match=r"mma\.sync takes complex64 and gives it, on every card"):
+        choose(row, arch, 100, SIZES, planes, OperandTraits())
+    assert choose(row, arch, 100, SIZES, OperandTraits(), OperandTraits()).family == "mma.sync"
