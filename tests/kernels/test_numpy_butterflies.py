@@ -103,12 +103,12 @@ def test_the_cpu_takes_passes(rng: np.random.Generator, length: int) -> None:
     np.testing.assert_array_equal(dft(x)[1:], dft(x[1:]))
 
 
-def test_a_card_without_room_takes_passes_and_says_so() -> None:
+def test_a_card_without_room_takes_three_kernels_and_says_so() -> None:
     """10007 needs 20480 numbers at a time in shared memory; sm_80 has 163 KB of it."""
     method = method_for(10_007)
     for name in ("3xfp16", "fp16", "3xtf32"):
         found = choose(method, PRECISIONS[name], AMPERE, wide=False)
         assert isinstance(found.plan, ThreeKernelPlan)
-        assert str(found).endswith("in three passes in fp32")
+        assert str(found).endswith("in three kernels in fp32")
     for length in (1009, 2039, 4093, 8191):
         assert isinstance(choose(method_for(length), ROW, AMPERE, wide=False).plan, ButterflyPlan)

@@ -17,7 +17,7 @@ NEVER = {
     "accuracy": {"arrays", "circuits", "config", *ABOVE_KINDS},
     "storage": {"arrays", "circuits", *ABOVE_KINDS},
     "arrays": {"accuracy", "circuits", "config", *ABOVE_KINDS},
-    "circuits": {"arrays", *ABOVE_KINDS},
+    "circuits": {"accuracy", "arrays", *ABOVE_KINDS},
     "tables": {"arrays", "circuits", "config", "figures", "schemas", "steps", "workloads"},
     "figures": {"arrays", "circuits", "config", "schemas", "steps", "workloads"},
     "workloads": {"tables", "schemas", "steps"},

@@ -5,11 +5,11 @@ from argand import PRECISIONS, plan_circuit
 from argand.device import cpu
 from pydantic import ValidationError
 
-from workflow.accuracy import Applied
 from workflow.accuracy.gate_bounds import evolution_bound
-from workflow.circuits.fused_gates import described, gates_in, in_words, passes_in
+from workflow.circuits.fused_gates import gates_in
 from workflow.circuits.qiskit_circuits import CircuitError
 from workflow.data import power
+from workflow.passes import Applied, described, in_words, passes_in
 from workflow.storage.inputs import InputError
 from workflow.workloads.statevector import Statevector, StatevectorCase
 

@@ -8,7 +8,6 @@ beyond which it is suspect. The bounds decide; no tolerance widens them.
 
 from __future__ import annotations
 
-from workflow.accuracy.gate_deviations import Applied
 from workflow.accuracy.judgement import Accuracy, worst_of
 from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.references import (
@@ -26,7 +25,6 @@ from workflow.accuracy.vector_accuracy import assess_spectrum, assess_state
 
 __all__ = [
     "Accuracy",
-    "Applied",
     "ProductReference",
     "Rounded",
     "SoftmaxReference",

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from argand import Precision
@@ -26,35 +25,10 @@ from workflow.accuracy.probabilistic import (
     deviations,
 )
 from workflow.accuracy.references import Array
+from workflow.passes import Applied, applied_matrices
 
 _IN_RANGE = 1024.0
 """What entries are multiplied by, so that small ones stay normal in fp16 as scaled ones do."""
-_DECIMALS = 9
-"""Entries that differ by less are equal: fusing gates in another order rounds them otherwise."""
-
-
-class Applied(NamedTuple):
-    """A matrix that is applied to a state: a gate's, or that of gates fused to a pass.
-
-    Attributes:
-        width: qubits.
-        terms: most entries of a row that are not 0. A product with 0 rounds nothing.
-        times: how often the circuit applies this matrix in all, on whichever qubits.
-    """
-
-    width: int
-    terms: int
-    times: int
-
-
-def applied_matrices(matrices: Sequence[Array], widths: Sequence[int]) -> list[Applied]:
-    """One for each matrix (2^w, 2^w); a pass of one of ``widths`` may have a smaller matrix."""
-    keys = [(np.round(matrix, _DECIMALS) + 0.0).tobytes() for matrix in matrices]
-    times = Counter(keys)
-    return [
-        Applied(width, int(np.count_nonzero(matrix, axis=1).max()), times[key])
-        for matrix, width, key in zip(matrices, widths, keys, strict=True)
-    ]
 
 
 def known_deviation(matrices: Sequence[Array], precision: Precision) -> float:

@@ -14,8 +14,6 @@ from argand.dft.plan import Plan
 from workflow.accuracy import bounds
 from workflow.accuracy.gate_bounds import evolution_bound
 from workflow.accuracy.gate_deviations import (
-    Applied,
-    applied_matrices,
     evolution_probable,
     fused_deviation,
     known_deviation,
@@ -31,6 +29,7 @@ from workflow.accuracy.transform_deviations import (
     plan_deviation,
     reference_deviation,
 )
+from workflow.passes import Applied, applied_matrices
 from workflow.threads import each, stretches
 
 _MOST_STAGES = 2 * (STAGES + 2)

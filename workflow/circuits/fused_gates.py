@@ -6,8 +6,6 @@ has, ``targets`` their qubits.
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +18,6 @@ from argand.gates import fusion as gate_fusion
 from argand.gates.circuits import cheapest_passes
 from argand.gates.fusion import Pass
 
-from workflow.accuracy.gate_deviations import Applied, applied_matrices
 from workflow.circuits.exact_evolution import evolve_in_fp64
 
 Array = npt.NDArray[Any]
@@ -30,7 +27,6 @@ _MOVES = 3.0
 _CORE_PRODUCTS, _GPU_PRODUCTS = 1.2, 0.04
 """What a product takes for each row of a gate, in copies, 8 flops and 16 bytes an amplitude: on one
 core, since BLAS takes all of them and a copy one, and on a GPU."""
-_PASSES = re.compile(r"(?P<count>\d+)x(?P<width>\d+)(n(?P<terms>\d+)r(?P<times>\d+))?")
 
 
 @dataclass(frozen=True)
@@ -105,39 +101,3 @@ def _product(gates: Sequence[TargetedGate], union: Sequence[int]) -> TargetedGat
     targets = [target for own in local for target in own]
     result = evolve_in_fp64(columns, flat, [len(own) for own in local], targets)
     return TargetedGate(tuple(union), result.reshape(2**width, 2**width).T.copy())
-
-
-def described(matrices: Sequence[Array], widths: Sequence[int]) -> str:
-    """Passes in words that a file can hold, for the matrix and the qubits of each.
-
-    ``12x4n2r3`` are 12 passes on 4 qubits whose rows have at most 2 entries that are not 0, and
-    whose matrices are each applied 3 times in all.
-    """
-    groups = Counter(applied_matrices(matrices, widths))
-    return " ".join(
-        f"{count}x{one.width}n{one.terms}r{one.times}" for one, count in sorted(groups.items())
-    )
-
-
-def passes_in(text: str) -> list[Applied]:
-    """The passes that `described` wrote, by width.
-
-    Of a text without entries and repeats, ``12x4``, the worst is assumed: full matrices, all of
-    them equal. Raises ValueError for other text.
-    """
-    found = []
-    for part in text.split():
-        numbers = _PASSES.fullmatch(part)
-        if numbers is None:
-            raise ValueError(f"passes must be like 12x4n2r3, got {part!r}")
-        count, width = int(numbers["count"]), int(numbers["width"])
-        terms, times = int(numbers["terms"] or 2**width), int(numbers["times"] or count)
-        found += [Applied(width, terms, times)] * count
-    return found
-
-
-def in_words(steps: str) -> str:
-    """What `described` wrote, for people: how many passes, and of how many qubits at most."""
-    widths = [one.width for one in passes_in(steps)]
-    passes = "pass" if len(widths) == 1 else "passes"
-    return f"{len(widths)} {passes} of up to {max(widths, default=0)} qubits"

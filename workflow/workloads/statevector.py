@@ -27,6 +27,7 @@ from workflow.config.circuit import Circuit
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
 from workflow.figures import pictures
+from workflow.passes import Applied, described, in_words, passes_in
 from workflow.storage import operands
 from workflow.storage.drawn import Drawn
 from workflow.storage.inputs import InputError, source_checksum
@@ -176,11 +177,11 @@ class Statevector(Workload):
     def as_computed(self, staged: Staged, steps: str) -> Staged:
         """With the passes that an implementation fused the gates to.
 
-        ``passes`` is (passes, 3): width, terms and times of each (`accuracy.Applied`).
+        ``passes`` is (passes, 3): width, terms and times of each (`Applied`).
         """
         if not steps:
             return staged
-        passes = np.array(fused_gates.passes_in(steps), np.int64)
+        passes = np.array(passes_in(steps), np.int64)
         return replace(
             staged,
             operands={**staged.operands, "passes": passes},
@@ -207,10 +208,10 @@ class Statevector(Workload):
             given = [(gate.matrix, gate.targets) for gate in gates]
             plan = plan_circuit(qubits, given, precision=precision, device=device)
             forms, predicted = plan.forms, plan.predicted_seconds
-            steps = fused_gates.described(
+            steps = described(
                 [form.matrix for form in forms], [len(one.qubits) for one in plan.passes]
             )
-            algorithm += f", {fused_gates.in_words(steps)}"
+            algorithm += f", {in_words(steps)}"
         else:
             forms = tuple(gate_form(qubits, gate.matrix, gate.targets) for gate in gates)
             costs = measured_costs(precision, device, qubits)
@@ -239,7 +240,7 @@ class Statevector(Workload):
         gates, steps = fused_gates.gates_in(staged.operands), ""
         if self.case.fuse == "auto":
             gates = fused_gates.fused_for_products(_qubits(staged), gates, device)
-            steps = fused_gates.described(
+            steps = described(
                 [gate.matrix for gate in gates], [len(gate.targets) for gate in gates]
             )
         # The targets stay on the host: they decide what is launched.
@@ -252,7 +253,7 @@ class Statevector(Workload):
         def prepare(given: Mapping[str, Array], precision: Precision) -> Mapping[str, Array]:
             return operands.cast({"state": given["state"], "matrices": matrices}, precision)
 
-        passes = f", {fused_gates.in_words(steps)}" if steps else ""
+        passes = f", {in_words(steps)}" if steps else ""
         found = implementations(self.case, device, "gemm", call, prepare)
         return [replace(one, algorithm=one.algorithm + passes, steps=steps) for one in found]
 
@@ -276,7 +277,7 @@ class Statevector(Workload):
             result,
             precision,
             gates=[gate.matrix for gate in fused_gates.gates_in(staged.operands)],
-            passes=None if passes is None else [accuracy.Applied(*map(int, one)) for one in passes],
+            passes=None if passes is None else [Applied(*map(int, one)) for one in passes],
             backend=device,
         )
 

@@ -1,0 +1,76 @@
+"""The passes of a circuit over a state, as records hold them and bounds count them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+_DECIMALS = 9
+"""Entries that differ by less are equal: fusing gates in another order rounds them otherwise."""
+_PASSES = re.compile(r"(?P<count>\d+)x(?P<width>\d+)(n(?P<terms>\d+)r(?P<times>\d+))?")
+
+
+class Applied(NamedTuple):
+    """A matrix that is applied to a state: a gate's, or that of gates fused to a pass.
+
+    Attributes:
+        width: qubits.
+        terms: most entries of a row that are not 0. A product with 0 rounds nothing.
+        times: how often the circuit applies this matrix in all, on whichever qubits.
+    """
+
+    width: int
+    terms: int
+    times: int
+
+
+def applied_matrices(matrices: Sequence[Array], widths: Sequence[int]) -> list[Applied]:
+    """One for each matrix (2^w, 2^w); a pass of one of ``widths`` may have a smaller matrix."""
+    keys = [(np.round(matrix, _DECIMALS) + 0.0).tobytes() for matrix in matrices]
+    times = Counter(keys)
+    return [
+        Applied(width, int(np.count_nonzero(matrix, axis=1).max()), times[key])
+        for matrix, width, key in zip(matrices, widths, keys, strict=True)
+    ]
+
+
+def described(matrices: Sequence[Array], widths: Sequence[int]) -> str:
+    """Passes in words that a file can hold, for the matrix and the qubits of each.
+
+    ``12x4n2r3`` are 12 passes on 4 qubits whose rows have at most 2 entries that are not 0, and
+    whose matrices are each applied 3 times in all.
+    """
+    groups = Counter(applied_matrices(matrices, widths))
+    return " ".join(
+        f"{count}x{one.width}n{one.terms}r{one.times}" for one, count in sorted(groups.items())
+    )
+
+
+def passes_in(text: str) -> list[Applied]:
+    """The passes that `described` wrote, by width.
+
+    Of a text without entries and repeats, ``12x4``, the worst is assumed: full matrices, all of
+    them equal. Raises ValueError for other text.
+    """
+    found = []
+    for part in text.split():
+        numbers = _PASSES.fullmatch(part)
+        if numbers is None:
+            raise ValueError(f"passes must be like 12x4n2r3, got {part!r}")
+        count, width = int(numbers["count"]), int(numbers["width"])
+        terms, times = int(numbers["terms"] or 2**width), int(numbers["times"] or count)
+        found += [Applied(width, terms, times)] * count
+    return found
+
+
+def in_words(steps: str) -> str:
+    """What `described` wrote, for people: how many passes, and of how many qubits at most."""
+    widths = [one.width for one in passes_in(steps)]
+    passes = "pass" if len(widths) == 1 else "passes"
+    return f"{len(widths)} {passes} of up to {max(widths, default=0)} qubits"
