@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from argand import PRECISIONS, gemm
-from argand.gemm.cpu import _factors, _unscale, terms_of
+from argand.gemm.cpu import _descale, _factors, terms_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -229,5 +229,5 @@ def test_sums_of_a_long_k_begin_anew(precision):
     assert [left.shape[-1] for left, _ in segments] == [k, k] + 16 * [1024]
     whole[...] = sum(x @ y for x, y in [*segments[:2], (large.values[0], right.values[0])])
     if large.exponents is not None:
-        _unscale(whole, large.exponents, right.exponents)
+        _descale(whole, large.exponents, right.exponents)
     assert error(gemm(a, b, precision=precision)) < error(whole)
