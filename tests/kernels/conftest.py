@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from argand.runtime import tuned_plans
 
-from tests.kernels.graph_cases import no_call_remembered
-from tests.kernels.tuning_cases import card
+from tests.kernels.gemm.tuning_cases import card
+from tests.kernels.runtime.graph_cases import no_call_remembered
 
 __all__ = ["no_call_remembered"]
 

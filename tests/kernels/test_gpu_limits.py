@@ -10,7 +10,7 @@ from argand import PRECISIONS, dft, gemm, log_softmax, logsumexp, pack, softmax
 from scipy import special
 
 from tests.kernels.empty_cases import LENGTHS, PRODUCTS, ROWS
-from tests.kernels.softmax_cases import nasty_rows
+from tests.kernels.softmax.softmax_cases import nasty_rows
 
 pytestmark = pytest.mark.gpu
 

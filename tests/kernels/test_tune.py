@@ -14,7 +14,7 @@ from argand.gemm.heuristics import GemmChoice
 from argand.gemm.tune import main, tune
 from argand.runtime.measure import ranked
 
-from tests.kernels.tuning_cases import WAY, card
+from tests.kernels.gemm.tuning_cases import WAY, card
 
 pytestmark = pytest.mark.usefixtures("card_without_tables")
 

@@ -1,0 +1,107 @@
+"""Three-kernel convolutions without a GPU: tables used as the kernels use them, legality."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from argand import PRECISIONS
+from argand.device import ARCHITECTURES
+from argand.dft.butterfly_heuristics import three_kernel_cycles, three_kernel_plans
+from argand.dft.legality import check_dft_plan
+from argand.dft.plan import kernel_names
+from argand.dft.three_kernel import KERNELS, ThreeKernelPlan, three_kernel_tables
+from argand.runtime.plan import PlanError
+
+from tests.kernels.dft.test_dft_butterfly import back, there
+
+HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
+ROW = PRECISIONS["3xfp16"]
+PLAN = ThreeKernelPlan(20_011, (16, 16), (10, 16), 16, 8, 1, 8)
+Array = npt.NDArray[np.complex128]
+
+
+def passed(plan: ThreeKernelPlan, x: Array, *, inverse: bool) -> Array:
+    """A transform by the plan's tables, kernel by kernel, in fp64."""
+    (a, b), line = plan.columns, plan.line.size
+    tables = three_kernel_tables(plan, inverse=inverse)
+    words = tables["twiddles"].astype(complex)
+    inner, bases, steps, rest = np.split(words, np.cumsum([a * b, a * line, b * line]))
+    turns = bases.reshape(a, 1, line) * steps.reshape(1, b, line)
+    inner = inner.reshape(a, b, 1)
+    work = np.zeros(plan.size, complex)
+    work[: plan.length] = x * tables["chirp"]
+    work = np.fft.fft(work.reshape(a, b, line), axis=0) * inner
+    work = (np.fft.fft(work, axis=1) * turns).reshape(a * b, line)
+    assert rest.size == sum(
+        (radix - 1) * stride for radix, stride in zip(plan.radices, plan.line.strides, strict=True)
+    ) - (plan.radices[-1] - 1)
+    for one, spectrum in zip(work, tables["spectrum"], strict=True):
+        found = there(one, plan.radices) * spectrum.T.ravel()
+        one[...] = back(np.conj(found), plan.radices)
+    work = np.fft.fft(work.reshape(a, b, line) * turns, axis=1) * inner
+    return np.conj(np.fft.fft(work, axis=0).ravel()[: plan.length]) * tables["chirp"]
+
+
+@pytest.mark.parametrize("inverse", [False, True])
+@pytest.mark.parametrize(
+    "plan",
+    [
+        PLAN,
+        ThreeKernelPlan(1018, (4, 8), (8, 8), 16, 2, 1, 8),
+        ThreeKernelPlan(777, (8, 4), (4, 3, 8), 8, 1, 1, 1),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_tables_make_a_transform(
+    rng: np.random.Generator, plan: ThreeKernelPlan, inverse: bool
+) -> None:
+    x = rng.standard_normal(plan.length) + 1j * rng.standard_normal(plan.length)
+    exact = plan.length * np.fft.ifft(x) if inverse else np.fft.fft(x)
+    found = passed(plan, x, inverse=inverse)
+    assert np.linalg.norm(found - exact) < 1e-6 * np.linalg.norm(exact)
+    assert all(
+        table.flags.c_contiguous for table in three_kernel_tables(plan, inverse=inverse).values()
+    )
+
+
+def test_grids_cover_every_line_and_column() -> None:
+    assert [PLAN.grid_blocks(which, 3) for which in KERNELS] == [30, 96, 30]
+    assert PLAN.kernel_shared_bytes("forward_columns", ROW) == 256 * 16 * 8
+    assert len(set(kernel_names(PLAN, ROW))) == 3
+
+
+@pytest.mark.parametrize("length", [14_009, 57_337, 1 << 20])
+def test_every_plan_is_long_enough_and_ranked(length: int) -> None:
+    plans = list(three_kernel_plans(length))
+    assert plans
+    for plan in plans:
+        assert 2 * length - 1 <= plan.size < 2.7 * length
+        assert plan.line.size % plan.width == 0
+        assert three_kernel_cycles(plan) > 0
+    shortest = min(plans, key=lambda plan: plan.size)
+    longest = replace(shortest, columns=(2 * shortest.columns[0], shortest.columns[1]))
+    assert three_kernel_cycles(longest) > three_kernel_cycles(shortest)
+    assert not list(three_kernel_plans(100))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"length": 20_481}, "must be at least 40961"),
+        ({"columns": (1, 16)}, "from 2 to 64, got .1, 16."),
+        ({"radices": (160,)}, "radices must be two of columns and 2 to 4 of lines"),
+        ({"width": 24}, "whole tiles and threads of 24"),
+        ({"radices": (32, 32, 32)}, "lines of at most 16384 numbers"),
+        ({"columns": (64, 64), "width": 16}, "than the 232448 that a block has"),
+        ({"tile_warps": 32}, "registers beside them"),
+        ({"groups": 16, "warps": 2}, "at most 15, got 16"),
+    ],
+)  # fmt: skip
+def test_an_illegal_plan_says_why(change: dict[str, Any], message: str) -> None:
+    check_dft_plan(PLAN, ROW, HOPPER)
+    with pytest.raises(PlanError, match=message):
+        check_dft_plan(replace(PLAN, **change), ROW, HOPPER)

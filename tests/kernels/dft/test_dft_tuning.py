@@ -1,0 +1,120 @@
+"""The table of measured plans of transforms, without a GPU."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import argand
+import pytest
+from argand import PRECISIONS, DeviceError, tune_dft
+from argand.dft import tuned as dft_tuning
+from argand.dft.heuristics import Choice, own_plan
+from argand.dft.method import method_for
+from argand.dft.plan import Plan
+from argand.dft.problem import DftProblem
+from argand.dft.tune import candidate_plans, main
+from argand.dft.tuned import TunedDft, chosen, key
+
+from tests.kernels.gemm.tuning_cases import HOPPER, card
+
+ROW = PRECISIONS["3xfp16"]
+DEVICE = 0
+
+pytestmark = pytest.mark.usefixtures("card_without_tables")
+
+
+def problem(length: int, rows: int = 1000, precision: str = "3xfp16") -> DftProblem:
+    return DftProblem(rows, length, False, "backward", PRECISIONS[precision])
+
+
+def best(length: int, *, wide: bool = False) -> Plan:
+    plan = own_plan(method_for(length), ROW, HOPPER, wide=wide)
+    assert plan is not None
+    return plan
+
+
+def keep(length: int, plan: Plan | None, *, wide: bool = False) -> None:
+    name = key(1000, length, ROW, wide=wide)
+    dft_tuning.TABLE.keep(DEVICE, {name: TunedDft.of(plan)})
+
+
+def test_what_was_measured_is_taken() -> None:
+    before = chosen(problem(1009), card())
+    assert before.plan is not None
+    keep(1009, None)
+    found = chosen(problem(1009), card())
+    assert found == Choice(None, "the fastest plan measured on this device")
+    assert chosen(problem(1009, precision="tf32"), card()).plan is not None
+    assert chosen(problem(1009, rows=1), card()).plan is not None
+    assert chosen(problem(1013), card()).plan is not None
+    keep(1000, best(1000, wide=True), wide=True)
+    assert chosen(problem(1000), card()).plan == best(1000, wide=True)
+    assert chosen(problem(1000), card(), wide=False).plan is None
+
+
+def test_rows_that_fill_any_card_share_an_entry() -> None:
+    assert key(1 << 20, 1000, ROW, wide=True) == key(1 << 24, 1000, ROW, wide=True)
+    assert key(1, 1 << 20, ROW, wide=True) != key(8, 1 << 20, ROW, wide=True)
+    assert key(1, 64, ROW, wide=True) != key(1, 64, ROW, wide=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "plan", "message"),
+    [
+        (key(9, 1013, ROW, wide=False), best(1009), "does not compute"),
+        (key(9, 1000, ROW, wide=False), best(1000, wide=True), "does not compute"),
+        (key(9, 131, PRECISIONS["tf32"], wide=True), best(131, wide=True), "16-bit operands"),
+    ],
+    ids=["another length", "narrow rows", "another precision"],
+)
+def test_what_cannot_solve_an_entry_is_damage(name: str, plan: Plan, message: str) -> None:
+    row = json.loads(json.dumps(vars(TunedDft.of(plan))))
+    with pytest.raises(ValueError, match=message):
+        dft_tuning._entry(name, row, HOPPER)
+
+
+def test_a_damaged_table_is_only_lost_time() -> None:
+    path = dft_tuning.TABLE.path(DEVICE)
+    keep(1009, None)
+    text = json.loads(path.read_text())
+    text["choices"][key(1000, 1009, ROW, wide=False)] = {"words": '{"kind": "none"}'}
+    path.write_text(json.dumps(text))
+    dft_tuning.TABLE.forget()
+    dft_tuning.TABLE.changed()
+    with pytest.warns(RuntimeWarning, match="until `argand.tune_dft`"):
+        assert chosen(problem(1009), card()).plan is not None
+
+
+def test_ways_are_cufft_and_some_of_each_kind() -> None:
+    assert candidate_plans(1, ROW, HOPPER) == [None]
+    found = candidate_plans(10_007, ROW, HOPPER, 2)
+    assert [None if plan is None else plan.kind for plan in found] == [
+        None, "butterfly", "butterfly", "three_kernel", "three_kernel",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((0, 100), "must be positive, got 0"), ((1, 0), "n must be from 1"),
+        ((1, 100, "fp32"), "cuFFT solves it"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_tuned_is_said(given: tuple[int, int], message: str) -> None:
+    rows, length, *precision = given
+    with pytest.raises(ValueError, match=message):
+        tune_dft(rows, length, precision=precision[0] if precision else "3xfp16")
+
+
+@pytest.mark.skipif(bool(argand.device.gpus()), reason="there is a GPU")
+def test_without_a_gpu(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(DeviceError, match="needs an NVIDIA GPU"):
+        tune_dft(10, 100)
+    assert main(["10x100"]) == 2
+    assert "needs an NVIDIA GPU" in capsys.readouterr().err
+    module = [sys.executable, "-W", "error", "-m", "argand", "tune", "dft", "3"]
+    found = subprocess.run(module, capture_output=True, text=True, check=False)
+    assert found.returncode == 2
+    assert "must be ROWSxLENGTH" in found.stderr

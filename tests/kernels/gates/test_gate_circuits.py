@@ -1,0 +1,228 @@
+"""Circuits: what fusing may and may not do, the plan that is chosen, and the record of a run."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from argand import Device, Gate, measure_gate_costs, plan_circuit, run_circuit
+from argand.device import cpu
+from argand.gates import measure as gate_measuring
+from argand.gates.costs import _CPU_TABLE, _DEFAULT, GateCosts, gate_costs
+from argand.gates.fusion import checked_gates, fuse, fused_gate
+from argand.gates.gate import Dependencies, diagonal_qubits
+from argand.precision import PRECISIONS
+
+from tests.kernels.gates.gate_cases import dense_gate, gate_bound, random_state, random_unitary
+
+Array = npt.NDArray[Any]
+FLAT = GateCosts(1e9, ((1.0, 1.0),) * 7, 0.0, measured=False)
+
+
+def random_circuit(rng: np.random.Generator, qubits: int, count: int) -> list[Gate]:
+    """Gates on one to three qubits, some diagonal, some controlled."""
+    gates = []
+    for _ in range(count):
+        width = int(rng.integers(1, 4))
+        order = [int(qubit) for qubit in rng.permutation(qubits)]
+        matrix = random_unitary(rng, width)
+        if rng.random() < 0.4:
+            matrix = np.diag(np.exp(2j * np.pi * rng.random(2**width)))
+        controls = tuple(order[width : width + int(rng.integers(0, 3))])
+        gates.append(Gate(matrix, tuple(order[:width]), controls))
+    return gates
+
+
+def evolved(state: Array, gates: Sequence[Gate]) -> Array:
+    for gate in gates:
+        state = dense_gate(state, gate.matrix, gate.targets, gate.controls)
+    return state
+
+
+def flat(qubits: tuple[int, ...]) -> float:
+    return 1.0 if len(qubits) <= 7 else 1e3
+
+
+@pytest.mark.parametrize("kept", [1, 8])
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 6])
+def test_fusing_keeps_every_gate_and_what_depends_on_it(
+    rng: np.random.Generator, width: int, kept: int
+) -> None:
+    gates = checked_gates(9, random_circuit(rng, 9, 120))
+    passes = fuse(9, gates, width, flat, kept=kept)
+    order = [number for one in passes for number in one.gates]
+    assert sorted(order) == list(range(len(gates)))
+    assert all(len(one.qubits) <= width or len(one.gates) == 1 for one in passes)
+    position = {number: index for index, number in enumerate(order)}
+    for number, followers in enumerate(Dependencies(9, gates).followers):
+        assert all(position[number] < position[follower] for follower in followers)
+    state = random_state(rng, 9)
+    fused = [fused_gate([gates[n] for n in one.gates], one.qubits) for one in passes]
+    np.testing.assert_allclose(evolved(state, fused), evolved(state, gates), atol=1e-13)
+
+
+def test_gates_that_share_a_diagonal_qubit_need_no_order(rng: np.random.Generator) -> None:
+    phase = np.diag([1, 1j])
+    gates = [Gate(phase, (0,), (1,)), Gate(phase, (1,), (2,)), Gate(phase, (2,), (0,))]
+    assert [diagonal_qubits(gate) for gate in gates] == [{0, 1}, {1, 2}, {0, 2}]
+    assert Dependencies(3, gates).counts == [0, 0, 0]
+    between = [gates[0], Gate(random_unitary(rng, 1), (1,)), gates[1], gates[2]]
+    found = Dependencies(3, between)
+    assert found.counts == [0, 1, 1, 0]
+    assert found.followers[:2] == [[1], [2]]
+
+
+def test_fewer_passes_for_wider_gates(rng: np.random.Generator) -> None:
+    gates = [Gate(random_unitary(rng, 2), (q, q + 1)) for _ in range(6) for q in range(11)]
+    counts = [len(fuse(12, gates, width, flat)) for width in range(2, 8)]
+    assert counts[0] <= 66
+    assert counts == sorted(counts, reverse=True)
+    assert counts[-1] < counts[0] / 3
+
+
+def test_the_plan_takes_the_cheapest_width(rng: np.random.Generator) -> None:
+    gates = [
+        Gate(random_unitary(rng, 2), tuple(map(int, rng.permutation(10)[:2]))) for _ in range(60)
+    ]
+    dear = GateCosts(1e9, ((1.0, 1.0), (1.0, 1.0), *((50.0, 50.0),) * 5), 0.0, measured=True)
+    assert plan_circuit(10, gates, costs=FLAT).width == 7
+    plan = plan_circuit(10, gates, costs=dear)
+    assert plan.width <= 2
+    best = min(
+        plan_circuit(10, gates, costs=dear, width=width).predicted_seconds for width in range(1, 8)
+    )
+    assert plan.predicted_seconds <= best
+    assert "60 gates on 10 qubits at 3xfp16" in str(plan)
+    assert "measured here" in str(plan)
+    assert len(plan.listing().splitlines()) == len(plan.passes) + 1
+
+
+@pytest.mark.parametrize("precision", ["3xfp16", "fp64", "tf32"])
+@pytest.mark.parametrize("qubits", [1, 2, 5, 9])
+def test_a_circuit_is_its_gates(rng: np.random.Generator, precision: str, qubits: int) -> None:
+    gates = [
+        Gate(gate.matrix, gate.targets, gate.controls)
+        for gate in random_circuit(rng, 5, 40)
+        if max(gate.qubits) < qubits
+    ]
+    row = PRECISIONS[precision]
+    state = random_state(rng, qubits).astype(row.output)
+    wanted = evolved(state, gates)
+    record = run_circuit(state, gates, precision=precision, reference=wanted)
+    bound = sum(gate_bound(row, form.width) for form in record.plan.forms) + 2.0**-22
+    assert np.linalg.norm(state - wanted) <= bound
+    assert record.norm_drift <= bound
+    assert record.fidelity is not None
+    assert 1 - record.fidelity <= bound**2 + 2.0**-30
+    assert record.seconds > 0
+    assert record.predicted_seconds == record.plan.predicted_seconds
+
+
+def test_a_plan_can_be_run_again(rng: np.random.Generator) -> None:
+    gates = [(random_unitary(rng, 2), (0, 3)), (random_unitary(rng, 1), (2,), (1,))]
+    plan = plan_circuit(4, gates, precision="fp64")
+    first, second = (random_state(rng, 4) for _ in range(2))
+    for state in (first, second):
+        wanted = evolved(state, checked_gates(4, gates))
+        assert run_circuit(state, plan).plan is plan
+        np.testing.assert_allclose(state, wanted, atol=1e-14)
+
+
+def test_no_gates_change_nothing(rng: np.random.Generator) -> None:
+    state = random_state(rng, 3)
+    before = state.copy()
+    record = run_circuit(state, [])
+    np.testing.assert_array_equal(state, before)
+    assert (record.plan.passes, record.predicted_seconds, record.norm_drift) == ((), 0, 0)
+    assert np.isnan(run_circuit(np.zeros(8, np.complex64), []).norm_drift)
+
+
+def test_what_is_refused(rng: np.random.Generator) -> None:
+    good = Gate(np.eye(2), (0,))
+    with pytest.raises(ValueError, match="gate 1: targets must be qubits from 0 to 2, got 3"):
+        plan_circuit(3, [good, Gate(np.eye(2), (3,))])
+    with pytest.raises(ValueError, match=r"gate 0: matrix must have shape \(4, 4\)"):
+        plan_circuit(3, [(np.eye(2), (0, 1))])
+    with pytest.raises(ValueError, match="width must be at least 1, got 0"):
+        plan_circuit(3, [good], width=0)
+    plan = plan_circuit(3, [good])
+    with pytest.raises(ValueError, match="the plan is for 3 qubits, the state has 2"):
+        run_circuit(np.ones(4, np.complex64), plan)
+    with pytest.raises(ValueError, match="the plan is for 3xfp16, got precision 'tf32'"):
+        run_circuit(np.ones(8, np.complex64), plan, precision="tf32")
+    with pytest.raises(ValueError, match="state must be complex64 at 3xfp16, got complex128"):
+        run_circuit(np.ones(8, np.complex128), plan)
+    with pytest.raises(ValueError, match=r"reference must have shape \(8,\), got \(4,\)"):
+        run_circuit(np.ones(8, np.complex64), plan, reference=np.ones(4))
+
+
+def test_costs_are_measured_and_kept(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARGAND_CACHE", str(tmp_path))
+    row = PRECISIONS["fp32"]
+    assert not gate_costs(row, cpu(), 12).measured
+    measured = measure_gate_costs("fp32", cpu(), qubits=12)
+    assert gate_costs(row, cpu(), 12) == gate_costs(row, cpu(), 30) == measured
+    assert measured.measured
+    assert len(measured.widths) == 7
+    assert not gate_costs(PRECISIONS["tf32"], cpu(), 12).measured
+    measure_gate_costs("tf32", cpu(), qubits=10)
+    small = measure_gate_costs("fp32", cpu(), qubits=8)
+    assert gate_costs(row, cpu(), 12) == measured
+    assert gate_costs(row, cpu(), 9) == small
+    (path,) = tmp_path.glob("gates-*.json")
+    plan = plan_circuit(9, [(np.eye(2)[::-1], (0,))], precision="fp32")
+    assert plan.measured
+    assert plan.predicted_seconds == small.of_form(9, plan.forms[0], 8)
+    text = path.read_text()
+    short = json.loads(text)
+    short["choices"]["fp32 12"]["widths"].pop()
+    for damaged in (text[:-9], "[]", text.replace("call_seconds", "calls"), json.dumps(short)):
+        path.write_text(damaged)
+        _CPU_TABLE.forget()  # as in a new process
+        with pytest.warns(RuntimeWarning, match=r"gates-.*json: .* is damaged .* circuits are"):
+            assert not gate_costs(row, cpu(), 12).measured
+    _CPU_TABLE.forget()
+    path.write_text(text)
+    with pytest.raises(ValueError, match="qubits must be at least 7, got 6"):
+        measure_gate_costs("fp32", cpu(), qubits=6)
+    with pytest.raises(ValueError, match="settle must not be negative, got -1"):
+        measure_gate_costs("fp32", cpu(), qubits=8, settle=-1)
+    wide = measured.seconds(20, range(9), 8)
+    assert wide > measured.seconds(20, range(7), 8)
+
+
+def test_the_table_is_what_was_measured(root: Path) -> None:
+    with (root / "docs" / "data" / "h200-gate-costs.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["qubits"] == "26"]
+    assert {row["precision"] for row in rows} == set(PRECISIONS)
+    for row in rows:
+        known = _DEFAULT[row["precision"]][int(row["width"]) - 1][row["inside"] == "True"]
+        assert known == round(float(row["copies"]), 2)
+
+
+@pytest.mark.parametrize(
+    ("limit", "used", "qubits", "fits"),
+    [(0, 0, 28, True), (0, 0, 29, False), (1 << 30, 0, 26, False), (3 << 30, 1 << 29, 26, True)],
+)
+def test_measuring_leaves_memory_to_others(
+    monkeypatch: pytest.MonkeyPatch, limit: int, used: int, qubits: int, fits: bool
+) -> None:
+    """Four states of complex64 of the 8 GiB that are free, within the limit of CuPy's pool."""
+    current = SimpleNamespace(mem_info=(8 << 30, 16 << 30))
+    pool = SimpleNamespace(free_bytes=lambda: 0, get_limit=lambda: limit, used_bytes=lambda: used)
+    cupy = SimpleNamespace(
+        cuda=SimpleNamespace(Device=lambda index: nullcontext(current)),
+        get_default_memory_pool=lambda: pool,
+    )
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    device = Device("cuda", "card")
+    assert gate_measuring._fits(PRECISIONS["3xfp16"], device, qubits) == fits

@@ -1,0 +1,172 @@
+"""Gates on the CPU against fp64, what they cost in accuracy, and what is recognised or refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from argand import PRECISIONS, apply_gate
+from argand.gates.canonical import gate_form
+from argand.gates.plan import CUDA_CORE_WIDTH
+
+from tests.kernels.gates.gate_cases import dense_gate, gate_bound, random_state, random_unitary
+
+Array = npt.NDArray[Any]
+SINGLE = [name for name, row in PRECISIONS.items() if row.output == "complex64"]
+
+
+@pytest.mark.pairwise
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("targets", [(0,), (3, 1), (2, 0, 4), (1, 5, 3, 0), (6, 2, 0, 1, 4)])
+@pytest.mark.parametrize("controls", [(), (7,), (8, 7)])
+def test_a_gate_is_its_matrix(
+    rng: np.random.Generator, precision: str, targets: tuple[int, ...], controls: tuple[int, ...]
+) -> None:
+    matrix = random_unitary(rng, len(targets))
+    state = random_state(rng, 9).astype(PRECISIONS[precision].output)
+    wanted = dense_gate(state, matrix, targets, controls)
+    found = state.copy()
+    assert apply_gate(found, matrix, targets, controls=controls, precision=precision) is found
+    error = np.linalg.norm(found - wanted) / np.linalg.norm(wanted)
+    assert error <= gate_bound(PRECISIONS[precision], len(targets))
+
+
+@pytest.mark.parametrize(("qubits", "width"), [(1, 1), (2, 2), (7, 7), (8, 8), (10, 9)])
+def test_states_as_small_as_the_gate_and_wide_gates(
+    rng: np.random.Generator, qubits: int, width: int
+) -> None:
+    matrix = random_unitary(rng, width)
+    targets = [int(target) for target in rng.permutation(qubits)[:width]]
+    state = random_state(rng, qubits).astype(np.complex64)
+    wanted = dense_gate(state, matrix, targets)
+    apply_gate(state, matrix, targets)
+    assert np.linalg.norm(state - wanted) <= gate_bound(PRECISIONS["3xfp16"], width)
+
+
+def test_what_a_control_excludes_keeps_its_bits(rng: np.random.Generator) -> None:
+    state = random_state(rng, 6).astype(np.complex64)
+    state[5] = complex(np.nan, -0.0)  # qubit 1 is 0
+    before = state.copy()
+    apply_gate(state, random_unitary(rng, 2), (0, 4), controls=(1,))
+    outside = (np.arange(64) >> 1) & 1 == 0
+    assert state[outside].tobytes() == before[outside].tobytes()
+    assert not np.array_equal(state[~outside], before[~outside])
+
+
+def test_the_default_precision_is_that_of_the_state(rng: np.random.Generator) -> None:
+    matrix = random_unitary(rng, 5)
+    state = random_state(rng, 6)
+    wanted = dense_gate(state, matrix, range(5))
+    np.testing.assert_allclose(apply_gate(state.copy(), matrix, range(5)), wanted, atol=1e-14)
+    single = state.astype(np.complex64)
+    named = apply_gate(single.copy(), matrix, range(5), precision="3xfp16")
+    np.testing.assert_array_equal(apply_gate(single, matrix, range(5)), named)
+
+
+def test_narrow_gates_are_summed_in_fp32(rng: np.random.Generator) -> None:
+    matrix = random_unitary(rng, CUDA_CORE_WIDTH)
+    state = random_state(rng, 6).astype(np.complex64)
+    found = [
+        apply_gate(state.copy(), matrix, (1, 2, 5), precision=name).tobytes() for name in SINGLE
+    ]
+    assert len(set(found)) == 1
+
+
+X = np.array([[0, 1], [1, 0]])
+SWAP = np.eye(4)[[0, 2, 1, 3]]
+
+
+def kron(high: Any, low: Any) -> Array:
+    return np.kron(high, low)
+
+
+def test_controls_in_a_matrix_are_found() -> None:
+    # Qiskit's CNOT: targets (control, target), control the lower bit.
+    cnot = np.eye(4)[[0, 3, 2, 1]]
+    form = gate_form(8, cnot, (5, 2))
+    assert (form.targets, form.controls, form.monomial) == ((2,), (5,), True)
+    np.testing.assert_array_equal(form.matrix, X)
+    toffoli = np.eye(8)[[0, 1, 2, 7, 4, 5, 6, 3]]
+    form = gate_form(8, toffoli, (6, 1, 4))
+    assert (form.targets, form.controls) == ((4,), (1, 6))
+    phase = np.diag([1, 1, 1, 1j])
+    form = gate_form(8, phase, (3, 0), (7,))
+    assert (form.targets, form.controls, form.monomial) == ((0,), (3, 7), True)
+
+
+def test_idle_targets_are_left_out(rng: np.random.Generator) -> None:
+    unitary = random_unitary(rng, 1)
+    form = gate_form(4, kron(np.eye(2), kron(unitary, np.eye(2))), (3, 0, 1))
+    assert (form.targets, form.controls, form.monomial) == ((0,), (), False)
+    np.testing.assert_array_equal(form.matrix, unitary)
+    assert gate_form(3, np.eye(4), (2, 1)).is_identity
+
+
+def test_targets_are_sorted_with_their_matrix(rng: np.random.Generator) -> None:
+    matrix = random_unitary(rng, 3)
+    form = gate_form(9, matrix, (7, 0, 4))
+    assert form.targets == (0, 4, 7)
+    for row in range(8):
+        for column in range(8):
+            # bit j of the given matrix is (7, 0, 4)[j], of the sorted one (0, 4, 7)[j].
+            def given(number: int) -> int:
+                low, middle, high = number & 1, number >> 1 & 1, number >> 2
+                return high | low << 1 | middle << 2
+
+            assert form.matrix[row, column] == matrix[given(row), given(column)]
+    assert not form.monomial
+    assert gate_form(9, SWAP, (4, 2)).monomial
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp64"])
+def test_permutations_and_phases_cost_no_products(rng: np.random.Generator, precision: str) -> None:
+    order = rng.permutation(16)
+    factors = np.exp(2j * np.pi * rng.random(16))
+    matrix = np.diag(factors)[order]
+    state = random_state(rng, 7).astype(PRECISIONS[precision].output)
+    wanted = dense_gate(state, matrix, (6, 0, 3, 2))
+    assert gate_form(7, matrix, (6, 0, 3, 2)).monomial
+    found = apply_gate(state.copy(), matrix, (6, 0, 3, 2), precision=precision)
+    np.testing.assert_allclose(found, wanted, rtol=4 * PRECISIONS[precision].u)
+    moved = apply_gate(state.copy(), SWAP, (6, 1), precision=precision)
+    np.testing.assert_array_equal(moved, dense_gate(state, SWAP, (6, 1)))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"targets": ()}, "at least one qubit"),
+        ({"targets": (0, 0)}, "different qubits"),
+        ({"controls": (1,)}, "different qubits"),
+        ({"targets": (0, 3)}, "from 0 to 2, got 3"),
+        ({"targets": (-1, 0)}, "from 0 to 2, got -1"),
+        ({"targets": (0.0, 1)}, "must be integers, got 0.0"),
+        ({"targets": (True, 0)}, "must be integers, got True"),
+        ({"matrix": np.eye(8)}, r"shape \(4, 4\) for 2 targets, got \(8, 8\)"),
+        ({"matrix": np.full((4, 4), "x")}, "must be numbers"),
+        ({"state": np.ones(6, np.complex64)}, "2\\^n amplitudes with n at least 1, got 6"),
+        ({"state": np.ones(1, np.complex64)}, "got 1"),
+        ({"state": np.ones((2, 4), np.complex64)}, "contiguous vector, got shape"),
+        ({"state": np.ones(16, np.complex64)[::2]}, "contiguous vector"),
+        ({"state": np.ones(8)}, "state must be complex64 at 3xfp16, got float64"),
+        ({"state": [1, 0]}, "NumPy or a CuPy array, got list"),
+        ({"precision": "fp64"}, "state must be complex128 at fp64, got complex64"),
+        ({"precision": "int8"}, "precision must be one of"),
+    ],
+)
+def test_what_is_refused(change: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {
+        "state": np.ones(8, np.complex64), "matrix": np.eye(4), "targets": (0, 1),
+    }  # fmt: skip
+    given |= change
+    with pytest.raises(ValueError, match=message):
+        apply_gate(given.pop("state"), given.pop("matrix"), given.pop("targets"), **given)
+
+
+def test_a_state_that_cannot_be_written_is_refused() -> None:
+    state = np.ones(8, np.complex64)
+    state.flags.writeable = False
+    with pytest.raises(ValueError, match="writeable"):
+        apply_gate(state, X, (0,))

@@ -1,0 +1,76 @@
+"""Column operands that are packed while others multiply (an sm_90 GPU)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import PRECISIONS, Device, gemm, pack
+from argand.gemm.heuristics import GemmSizes, OperandTraits, candidates
+
+from tests.kernels.gemm.product_cases import assert_within, magnitude, normal, summation
+from tests.kernels.gemm.wgmma_cases import choices, overridden
+
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, 130, 70, 66), (3, 300, 200, 260), (2, 68, 900, 67), (1, 515, 129, 2050),
+              (40, 140, 260, 520), (1, 1030, 1100, 1024)]
+)  # fmt: skip
+def test_packing_on_the_way_changes_no_bit(
+    cp: Any, rng: np.random.Generator, shape: tuple[int, int, int, int]
+) -> None:
+    """Both operands in turn are the column operand; one is to be conjugated."""
+    batch, m, n, k = shape
+    wide = k + k % 2  # lines begin at multiples of 16 bytes
+    a = cp.asarray(normal(rng, batch, m, wide))[..., :k]
+    b = cp.asarray(normal(rng, batch, n, wide))[..., :k]
+    nbytes = 8 * batch * (m + n) * (k + 64) * 4
+    found = 0
+    for choice in choices(cp, "tf32", GemmSizes(*shape), k_major=True):
+        assert choice.plan is not None
+        if not choice.plan.fused_pack:
+            continue
+        found += 1
+        results = []
+        for packs in (False, True, True):
+            # What a call before left in the memory of this one must not be taken for planes.
+            poison = cp.full(nbytes // 4, np.nan, cp.float32)
+            del poison
+            with overridden(replace(choice, plan=replace(choice.plan, fused_pack=packs))):
+                results.append(gemm(a, b, op_b="C", precision="tf32"))
+        assert all(bool((x == results[0]).all()) for x in results)
+    assert found
+
+
+@pytest.mark.parametrize("shape", [(1, 130, 70, 66), (3, 200, 300, 260), (40, 140, 260, 520),
+                                   (2, 260, 2200, 256)])  # fmt: skip
+@pytest.mark.parametrize("op", ["N", "C"])
+def test_packing_on_the_way_beside_planes(
+    cp: Any, rng: np.random.Generator, gpu: Device, shape: tuple[int, int, int, int], op: str
+) -> None:
+    """The row operand was packed beforehand; the last shape has results behind a head."""
+    batch, m, n, k = shape
+    a = normal(rng, batch, m, k)
+    b = normal(rng, batch, *((k, n) if op == "N" else (n, k)))
+    model = gemm(a, b, op_b=op, precision="tf32")
+    slack = summation(k, "tf32") * magnitude(a, b, None, op_b=op)
+    a, packed = cp.asarray(a), pack(cp.asarray(b), "tf32", side="b", op=op)
+    traits = OperandTraits(), OperandTraits(packed=True)
+    found = 0
+    for choice in candidates(PRECISIONS["tf32"], gpu.require_arch(), GemmSizes(*shape), *traits):
+        if choice.plan is None or not choice.plan.fused_pack:
+            continue
+        found += 1
+        results = []
+        for packs in (False, True, True):
+            poison = cp.full(8 * batch * m * (k + 64), np.nan, cp.float32)
+            del poison
+            with overridden(replace(choice, plan=replace(choice.plan, fused_pack=packs))):
+                results.append(gemm(a, packed, precision="tf32"))
+        assert all(bool((x == results[0]).all()) for x in results)
+        assert_within(results[0].get(), model, slack)
+    assert found

@@ -1,0 +1,153 @@
+"""The CPU's products: splits, scales, wide spreads, and what is not finite."""
+
+import numpy as np
+import pytest
+from argand import PRECISIONS, gemm
+from argand.rounding import power_of_two, scale_exponents, split
+
+from tests.kernels.gemm.numpy_product_cases import check, normal
+from tests.kernels.precisions import SCALED
+from workflow.accuracy import assess_product, bounds, product_reference
+
+
+def test_the_split_keeps_three_products_and_adds_the_small_ones_first():
+    rng = np.random.default_rng(12)
+    a, b = normal(rng, 4, 4), normal(rng, 4, 4)
+    row = PRECISIONS["3xtf32"]
+    (big_a, small_a), (big_b, small_b) = split(a, row), split(b, row)
+    expected = (small_a @ big_b + big_a @ small_b) + big_a @ big_b
+    np.testing.assert_array_equal(gemm(a, b, precision="3xtf32"), expected)
+    other = big_a @ big_b + (small_a @ big_b + big_a @ small_b)
+    assert np.array_equal(expected, other), "addition commutes; only association can differ"
+    assert not np.array_equal(expected, (big_a @ big_b + big_a @ small_b) + small_a @ big_b)
+
+
+def test_3xfp16_scales_splits_and_scales_back():
+    """Bit for bit: powers of two for rows and columns, two fp16 terms, three products."""
+    rng = np.random.default_rng(21)
+    a, b = normal(rng, 5, 6), normal(rng, 6, 4)
+    a *= np.float32(2.0) ** rng.integers(-60, 60, (5, 1)).astype(np.float32)
+    row = PRECISIONS["3xfp16"]
+    s, t = scale_exponents(a, -1), scale_exponents(b, -2)
+    (hi_a, lo_a), (hi_b, lo_b) = split(a * power_of_two(s), row), split(b * power_of_two(t), row)
+    for term in (hi_a, lo_a, hi_b, lo_b):
+        parts = np.stack([term.real, term.imag])
+        np.testing.assert_array_equal(parts.astype(np.float16).astype(np.float32), parts)
+    total = (lo_a @ hi_b + hi_a @ lo_b) + hi_a @ hi_b
+    expected = (total.astype(complex) * 2.0 ** -(s + t)).astype(np.complex64)
+    np.testing.assert_array_equal(gemm(a, b, precision="3xfp16"), expected)
+
+
+@pytest.mark.parametrize("rounding", ["toward_zero", "nearest_even", "half_ulp_truncate"])
+@pytest.mark.parametrize("precision", ["tf32", "3xtf32"])
+def test_roundings(precision, rounding):
+    rng = np.random.default_rng(13)
+    check(normal(rng, 40, 64), normal(rng, 64, 40), precision=precision, rounding=rounding)
+
+
+def test_the_splits_are_of_fp32_class_and_one_term_is_not():
+    rng = np.random.default_rng(14)
+    a, b = normal(rng, 128, 256), normal(rng, 256, 128)
+    reference = product_reference(a, b)
+    errors = {
+        name: assess_product(
+            reference, gemm(a, b, precision=name), PRECISIONS[name], backend="cpu"
+        ).rel_frobenius
+        for name in PRECISIONS
+    }
+    assert errors["fp64"] < 1e-15 < errors["fp32"]
+    assert errors["3xtf32"] < 2 * errors["fp32"]
+    assert errors["3xfp16"] < 2 * errors["fp32"]
+    # Rounding to 11 and 8 bits: about u / sqrt(3) for each of the two operands.
+    assert errors["tf32"] == pytest.approx(2**-11 / np.sqrt(3), rel=0.3)
+    assert errors["fp16"] == pytest.approx(errors["tf32"], rel=0.05)
+    assert errors["bf16"] == pytest.approx(8 * errors["tf32"], rel=0.1)
+
+
+@pytest.mark.parametrize("precision", SCALED)
+def test_scaled_lines_neither_overflow_nor_vanish(precision):
+    rng = np.random.default_rng(15)
+    a, b = normal(rng, 16, 32), normal(rng, 32, 12)
+    a *= np.float32(10.0) ** np.where(np.arange(16) % 2, 8, -8)[:, None].astype(np.float32)
+    b *= np.float32(10.0) ** np.where(np.arange(12) % 3, -8, 8).astype(np.float32)
+    got = check(a, b, precision=precision)
+    exact = a.astype(complex) @ b.astype(complex)
+    # Row by row and column by column as accurate as without the powers of ten.
+    each = {"fp16": 1e-3, "3xfp16": 1e-6}[precision]
+    assert (np.abs(got - exact) <= each * np.abs(a) @ np.abs(b).astype(float)).all()
+    assert np.isfinite(got).all()
+    assert (got != 0).all()
+
+
+@pytest.mark.parametrize("precision", SCALED)
+def test_a_row_with_one_huge_element_loses_what_the_bound_says(precision):
+    a = np.full((1, 4), 1e-8, np.complex64)
+    a[0, 0] = 1e8
+    b = np.eye(4, dtype=np.complex64)
+    got = check(a, b, precision=precision)
+    assert abs(got[0, 0] - 1e8) <= PRECISIONS[precision].u * 1e8
+    assert got[0, 1] == 0
+
+
+@pytest.mark.parametrize("precision", SCALED)
+@pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e30])
+def test_scales_beyond_fp32s_exponents_of_the_product(scale, precision):
+    rng = np.random.default_rng(16)
+    a, b = normal(rng, 5, 6) * np.float32(scale), normal(rng, 6, 5) * np.float32(1e-25)
+    with np.errstate(under="ignore"):
+        # Results are below fp32's normal numbers: no relative error of theirs can be proved.
+        verdict = "verified" if scale > 1 else "unproven"
+        check(a, b, precision=precision, verdict=verdict)
+
+
+@pytest.mark.parametrize("precision", SCALED)
+@pytest.mark.parametrize(("left", "right"), [(1e-30, 1.0), (1.0, 1e30), (1e30, 1e-30)])
+def test_amplitude_does_not_matter(left, right, precision):
+    """Powers of two change no bit; powers of ten stay within the bound."""
+    rng = np.random.default_rng(22)
+    a, b = normal(rng, 30, 50), normal(rng, 50, 20)
+    a[3], a[:, 7], b[11], b[:, 5] = 0, 0, 0, 0
+    got = check(a * np.float32(left), b * np.float32(right), precision=precision)
+    assert not got[3].any()
+    assert not got[:, 5].any()
+    exact = (a.astype(complex) * left) @ (b.astype(complex) * right)
+    # Random errors add up as their squares: about sqrt(2 / 3) u of both operands.
+    assert np.linalg.norm(got - exact) <= 2 * PRECISIONS[precision].u * np.linalg.norm(exact)
+    p, q = (np.float32(2.0 ** round(np.log2(scale))) for scale in (left, right))
+    plain = gemm(a, b, precision=precision)
+    np.testing.assert_array_equal(gemm(a * p, b * q, precision=precision), plain * (p * q))
+
+
+@pytest.mark.parametrize("precision", SCALED)
+@pytest.mark.parametrize("spread", [1.0, 1e4, 1e8, 1e20])
+def test_lines_of_wide_spread(spread, precision):
+    """Elements of one line spread over ``spread``, as in a covariance.
+
+    Against the norms of row and column the error is as small as ever: the moduli's product is at
+    most that of the norms, and the floor of k elements, in two parts, sqrt(2 k) times that of one.
+    """
+    rng = np.random.default_rng(23)
+    a, b = (
+        normal(rng, *shape) * np.float32(spread) ** rng.uniform(-1, 0, shape).astype(np.float32)
+        for shape in ((40, 64), (64, 30))
+    )
+    got = check(a, b, precision=precision)
+    norms = np.linalg.norm(a, axis=1)[:, None] * np.linalg.norm(b, axis=0)
+    exact = a.astype(complex) @ b.astype(complex)
+    row = PRECISIONS[precision]
+    floor = 2 * 2 * np.sqrt(2 * 64) * row.scaled_floor
+    allowed = np.sqrt(2) * (bounds.product_bound(row, 64, "cpu") + floor)
+    assert (np.abs(got - exact) <= allowed * norms).all()
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_non_finite_operands_stay_in_their_row_and_column(precision):
+    rng = np.random.default_rng(17)
+    a, b = normal(rng, 6, 8), normal(rng, 8, 7)
+    a[2, 3], a[4, 0], b[1, 5] = np.nan, np.inf, -np.inf
+    with np.errstate(invalid="ignore"):
+        got = check(a, b, precision=precision)
+    bad = np.zeros((6, 7), bool)
+    bad[[2, 4]] = True
+    bad[:, 5] = True
+    np.testing.assert_array_equal(np.isfinite(got), ~bad)

@@ -1,0 +1,256 @@
+"""Tables of measured choices, and the ranking that fills them, without a GPU."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from argand import PRECISIONS
+from argand.gemm import tuned as tuning
+from argand.gemm.heuristics import GemmChoice, GemmSizes, OperandTraits, candidates
+from argand.runtime import tuned_plans
+
+from tests.kernels.gemm.tuning_cases import DEVICE, HOPPER, SIZES, TF32, WAY, A, B, card
+
+pytestmark = pytest.mark.usefixtures("card_without_tables")
+
+
+def kept(choice: GemmChoice = WAY, sizes: GemmSizes = SIZES) -> Path:
+    tuning.TABLE.keep(DEVICE, {tuning.key(TF32, sizes, A, B): choice})
+    return tuning.TABLE.path(DEVICE)
+
+
+def looked_up(sizes: GemmSizes = SIZES) -> GemmChoice | None:
+    return tuning.lookup(TF32, sizes, A, B, DEVICE)
+
+
+def test_the_way_that_these_tests_keep_is_a_candidate() -> None:
+    assert WAY in candidates(TF32, HOPPER, SIZES, A, B)
+
+
+def test_without_a_table_there_is_no_answer() -> None:
+    assert looked_up() is None
+    assert not tuning.TABLE.path(DEVICE).exists()
+
+
+@pytest.mark.parametrize("field", ["batch", "m", "n", "k"])
+def test_sizes_within_an_eighth_of_an_octave_share_an_entry(field: str) -> None:
+    """Steps are a quarter of an octave, a power of two in the middle of its own: 2^(1/8) = 1.09."""
+
+    def entry(size: float) -> str:
+        return tuning.key(TF32, replace(SIZES, **{field: round(size)}), A, B)
+
+    assert entry(4096 * 0.92) == entry(4096) == entry(4096 * 1.08)
+    quarters = [entry(4096 * 2 ** (step / 4)) for step in range(-8, 9)]
+    assert len(set(quarters)) == len(quarters)
+    assert entry(4096 * 0.91) == quarters[7]
+    assert entry(4096 * 1.10) == quarters[9]
+    assert len({entry(size) for size in (1, 2, 3, 4)}) == 4
+
+
+def test_everything_that_a_choice_depends_on_is_in_the_key() -> None:
+    traits = [
+        replace(A, **{name: not getattr(A, name)})
+        for name in ("copyable", "k_major", "half", "packed", "batched", "conjugated")
+    ]
+    keys = [tuning.key(TF32, SIZES, A, A), tuning.key(PRECISIONS["3xtf32"], SIZES, A, A)]
+    keys.append(tuning.key(TF32, replace(SIZES, half_output=True), A, A))
+    keys += [tuning.key(TF32, SIZES, other, A) for other in traits]
+    keys += [tuning.key(TF32, SIZES, A, other) for other in traits]
+    keys += [tuning.key(TF32, GemmSizes(*sizes), A, A)
+             for sizes in ((2, 8, 8, 8), (8, 2, 8, 8), (8, 8, 2, 8), (8, 8, 8, 2))]  # fmt: skip
+    assert len(set(keys)) == len(keys)
+
+
+@pytest.mark.parametrize("precision", ["tf32", "3xtf32", "3xfp16", "fp16", "bf16"])
+def test_every_way_comes_back_from_the_file_as_it_was(precision: str) -> None:
+    row = PRECISIONS[precision]
+    sizes = GemmSizes(1, 16, 16, 100_000)
+    for choice in candidates(row, HOPPER, sizes, A, B):
+        tuning.TABLE.keep(DEVICE, {tuning.key(row, sizes, A, B): choice})
+        assert tuning.lookup(row, sizes, A, B, DEVICE) == choice
+
+
+@pytest.mark.parametrize("half_output", [False, True])
+@pytest.mark.parametrize("packed", [False, True])
+def test_pairs_and_packed_operands_come_back_too(half_output: bool, packed: bool) -> None:
+    row, sizes = PRECISIONS["fp16"], replace(SIZES, half_output=half_output)
+    a, b = (OperandTraits(packed=packed, half=not packed), OperandTraits(half=not packed))
+    for choice in candidates(row, HOPPER, sizes, a, b):
+        tuning.TABLE.keep(DEVICE, {tuning.key(row, sizes, a, b): choice})
+        assert tuning.lookup(row, sizes, a, b, DEVICE) == choice
+
+
+def test_entries_are_added_and_replaced() -> None:
+    small = GemmSizes(1, 64, 64, 64)
+    before = tuning.TABLE.generation
+    kept()
+    kept(GemmChoice(), small)
+    assert (looked_up(), looked_up(small)) == (WAY, GemmChoice())
+    kept(GemmChoice())
+    assert looked_up() == GemmChoice()
+    assert tuning.TABLE.generation == before + 3
+
+
+def test_neighbours_are_served_and_empty_products_are_not() -> None:
+    kept(GemmChoice(), GemmSizes(1, 1, 4096, 1))
+    assert looked_up(GemmSizes(1, 1, 4000, 1)) == GemmChoice()
+    assert looked_up(GemmSizes(1, 1, 4096, 0)) is None
+    assert looked_up(GemmSizes(1, 0, 4096, 1)) is None
+
+
+def test_what_another_process_kept_meanwhile_is_not_lost(tmp_path: Path) -> None:
+    path = kept()
+    assert looked_up() == WAY
+    beside = path.read_text()
+    small = GemmSizes(1, 64, 64, 64)
+    kept(GemmChoice(), small)
+    path.write_text(beside)  # as if the other process had not seen this one's entry
+    kept(GemmChoice(), GemmSizes(2, 64, 64, 64))
+    assert looked_up() == WAY
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_table_says_what_it_holds_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = kept()
+    found = json.loads(path.read_text())
+    assert {name: found[name] for name in ("device", "driver", "kernels")} == {
+        "device": "NVIDIA H200", "driver": "CUDA 13.0",
+        "kernels": tuned_plans.kernel_digest("gemm"),
+    }  # fmt: skip
+    for other in (card(name="NVIDIA H100"), card(driver="CUDA 13.1")):
+        monkeypatch.setattr(tuned_plans, "gpu", lambda index, other=other: other)
+        assert tuning.TABLE.path(DEVICE) != path
+        assert looked_up() is None
+
+
+def test_other_kernels_have_another_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = kept()
+    monkeypatch.setattr(tuned_plans, "kernel_digest", lambda operation: f"other {operation}")
+    assert tuning.TABLE.path(DEVICE) != path
+    assert looked_up() is None
+
+
+def damaged(path: Path, damage: str) -> None:
+    text = path.read_text()
+    found: Any = json.loads(text)
+    (name,) = found["choices"]
+    if damage == "truncated":
+        text = text[:-5]
+    elif damage == "empty":
+        text = ""
+    elif damage == "bytes":
+        path.write_bytes(b"\xff\xfe" + text.encode())
+        return
+    else:
+        entry = found["choices"][name]
+        change = {
+            "a list": lambda: [found],
+            "no choices": lambda: {k: v for k, v in found.items() if k != "choices"},
+            "choices in a list": lambda: found | {"choices": [entry]},
+            "another card": lambda: found | {"device": "NVIDIA H100"},
+            "a key of words": lambda: found | {"choices": {"large": entry}},
+            "a key of another precision": lambda: found | {
+                "choices": {name.replace("tf32", "fp8"): entry}
+            },
+            "no plan": lambda: found | {"choices": {name: {"swapped": False, "parts": 1}}},
+            "a field too many": lambda: found | {
+                "choices": {name: entry | {"plan": entry["plan"] | {"warps": 4}}}
+            },
+            "a plan that is no candidate": lambda: found | {
+                "choices": {name: entry | {"plan": entry["plan"] | {"stages": 9}}}
+            },
+            "text for a number": lambda: found | {
+                "choices": {name: entry | {"plan": entry["plan"] | {"consumer_warpgroups": "2"}}}
+            },
+            "parts that none has": lambda: found | {"choices": {name: entry | {"parts": 3}}},
+        }[damage]  # fmt: skip
+        text = json.dumps(change())
+    path.write_text(text)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "truncated", "empty", "bytes", "a list", "no choices", "choices in a list", "another card",
+        "a key of words", "a key of another precision", "no plan", "a field too many",
+        "a plan that is no candidate", "text for a number", "parts that none has",
+    ],
+)  # fmt: skip
+def test_a_damaged_table_is_named_once_and_passed_over(damage: str) -> None:
+    path = kept()
+    damaged(path, damage)
+    tuning.TABLE.forget()  # as in a new process
+    with pytest.warns(RuntimeWarning, match="damaged") as caught:
+        assert looked_up() is None
+    assert str(path) in str(caught[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert looked_up() is None
+
+
+@pytest.mark.parametrize("how", ["everybody", "link"])
+def test_a_table_that_others_may_have_written_is_passed_over(tmp_path: Path, how: str) -> None:
+    path = kept()
+    if how == "link":
+        path.symlink_to(path.rename(tmp_path / "planted"))
+    else:
+        path.chmod(0o666)
+    tuning.TABLE.forget()
+    with pytest.warns(RuntimeWarning, match=r"not one's own \(Not(Own|Plain)Error: "):
+        assert looked_up() is None
+
+
+def test_a_damaged_table_is_written_anew() -> None:
+    path = kept()
+    path.write_text("{")
+    with pytest.warns(RuntimeWarning, match="damaged"):
+        kept()
+    assert looked_up() == WAY
+
+
+def test_a_table_that_cannot_be_read_is_named() -> None:
+    tuning.TABLE.path(DEVICE).mkdir(parents=True)
+    with pytest.warns(RuntimeWarning, match=str(tuning.TABLE.path(DEVICE))):
+        assert looked_up() is None
+
+
+def test_a_failed_write_leaves_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = kept()
+    before = path.read_bytes()
+
+    def broken(self: Path, target: Path) -> Path:
+        raise OSError("disk full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", broken)
+        with pytest.raises(OSError, match="disk full"):
+            kept(GemmChoice())
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.read_bytes() == before
+    assert looked_up() == WAY
+
+
+def test_a_trial_answers_for_the_table_and_notes_the_question() -> None:
+    kept()
+    start = tuning.TABLE.generation
+    with tuning.trial(GemmChoice()) as outer:
+        assert tuning.TABLE.generation != start
+        assert looked_up() == GemmChoice()
+        with tuning.trial(None) as inner:
+            assert looked_up(GemmSizes(1, 2, 3, 4)) is None
+    assert outer.question == (TF32, SIZES, A, B)
+    assert inner.question == (TF32, GemmSizes(1, 2, 3, 4), A, B)
+    assert looked_up() == WAY
+    assert tuning.TABLE.generation > start + 1
+
+
+def test_a_trial_ends_with_an_error() -> None:
+    kept()
+    with pytest.raises(ZeroDivisionError), tuning.trial(GemmChoice()):
+        raise ZeroDivisionError
+    assert looked_up() == WAY

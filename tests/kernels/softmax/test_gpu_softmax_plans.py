@@ -1,0 +1,68 @@
+"""Plans of a GPU softmax: each candidate plan, and the longest rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import PRECISIONS, softmax
+from argand.device import Device
+from argand.runtime.compiler import compile_all
+from argand.softmax.heuristics import candidates
+from argand.softmax.plan import SoftmaxForm, SoftmaxPlan, vector_for
+from argand.softmax.source import softmax_source
+from scipy import special
+
+from tests.kernels.softmax.softmax_cases import HALF_ULP, SMALLEST, numbers, stored
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.mark.parametrize("kind", ["fp32", "fp16", "bf16"])
+@pytest.mark.parametrize("columns", [31, 1000, 12_289, 65_536, 300_001])
+def test_plans_of_every_kind(
+    cp: Any, rng: np.random.Generator, gpu: Device, kind: str, columns: int
+) -> None:
+    from argand.softmax.gpu import PLAN_OVERRIDE
+
+    x = stored(4 * rng.standard_normal((9, columns)).astype(np.float32), kind)
+    x[3, -1] = stored(np.float32([np.nan]), kind)[0]
+    given = {"format": "bf16" if kind == "bf16" else None, "output": kind}
+    exact = special.softmax(numbers(x, kind), axis=-1)
+    vector = vector_for(kind, kind)
+    form = SoftmaxForm("softmax", kind, kind, PRECISIONS["fp32"], vector, columns % vector != 0)
+    arch = gpu.require_arch()
+    kinds: dict[tuple[str, bool], list[SoftmaxPlan]] = {}
+    for plan in candidates(form, arch, columns):
+        kinds.setdefault((plan.kind, plan.cluster > 1), []).append(plan)
+    plans = {
+        plan for some in kinds.values()
+        for plan in (some[0], some[len(some) // 3], some[2 * len(some) // 3], some[-1])
+    }  # fmt: skip
+    assert plans
+    compile_all((softmax_source(form, plan), arch.target) for plan in plans)
+    for plan in plans:
+        out = cp.asarray(stored(np.full(x.shape, np.nan, np.float32), kind))
+        with PLAN_OVERRIDE.use((plan, form.vector)):
+            softmax(cp.asarray(x), out=out, **given)
+        found = numbers(out.get(), kind)
+        assert np.isnan(found[3]).all()
+        held = np.abs(found - exact) / (exact * HALF_ULP[kind] + SMALLEST[kind])
+        assert np.nanmax(held) <= (4 if kind == "fp32" else 1.05), plan
+        assert np.isfinite(np.delete(found, 3, axis=0)).all(), plan
+
+
+@pytest.mark.parametrize("rows", [1, 3, 64])
+@pytest.mark.parametrize("kind", ["fp32", "fp16"])
+def test_few_long_rows(cp: Any, rng: np.random.Generator, rows: int, kind: str) -> None:
+    x = stored(4 * rng.standard_normal((rows, 1 << 20), dtype=np.float32), kind)
+    looked_at = np.s_[:: max(1, rows // 4)]
+    exact = special.softmax(numbers(x[looked_at], kind), axis=-1)
+    given = cp.asarray(x)
+    for _ in range(3):  # the third is a remembered call
+        result = softmax(given, output=kind)
+        assert bool(cp.isfinite(result).all())
+        found = numbers(result[looked_at].get(), kind)
+        held = np.abs(found - exact) / (exact * HALF_ULP[kind] + SMALLEST[kind])
+        assert held.max() <= (4 if kind == "fp32" else 1.05)

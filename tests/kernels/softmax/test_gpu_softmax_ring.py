@@ -1,0 +1,166 @@
+"""Rings of a GPU softmax: rows that wait in shared memory, shared by blocks from anywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import PRECISIONS, log_softmax, logsumexp, softmax
+from argand.device import Device
+from argand.runtime.compiler import compile_all
+from argand.softmax.formats import Operation
+from argand.softmax.heuristics import ring
+from argand.softmax.plan import SoftmaxForm, SoftmaxPlan, is_legal, vector_for
+from argand.softmax.source import softmax_source
+from scipy import special
+
+from tests.kernels.softmax.softmax_cases import HALF_ULP, SMALLEST, Array, numbers, stored
+
+pytestmark = pytest.mark.gpu
+
+PAIRS = [
+    ("fp32", "fp32"), ("fp16", "fp16"), ("bf16", "bf16"), ("fp16", "fp32"), ("fp32", "fp16")
+]  # fmt: skip
+SHAPES = [(1, 5000), (7, 4999), (400, 4999), (7, 70_001)]
+PLANS: list[tuple[int, int, dict[str, int]]] = [
+    (1, 256, {"epilogue_stages": 1}),
+    (2, 128, {"epilogue_stages": 1, "load_stages": 2}),
+    (5, 256, {"epilogue_stages": 2, "load_stages": 4}),
+    (7, 128, {"epilogue_stages": 2, "load_stages": 3, "blocks": 2}),
+    (33, 128, {"epilogue_stages": 4, "load_stages": 4}),
+    (132, 64, {"epilogue_stages": 3, "load_stages": 7}),
+    (9, 256, {"write_threads": 64, "epilogue_stages": 2, "load_stages": 3}),
+]
+"""Blocks that share a row, reduce threads, and further arguments of `ring`."""
+
+
+@pytest.fixture(autouse=True)
+def _hopper(gpu: Device) -> None:
+    if gpu.require_arch().sm < 90 or gpu.sm_count < 132:
+        pytest.skip("rings of this size need an H100 or an H200")
+
+
+def nasty(rng: np.random.Generator, rows: int, columns: int, kind: str) -> Array:
+    x = 4 * rng.standard_normal((rows, columns)).astype(np.float32)
+    if rows > 6:
+        x[1, 1], x[2], x[3, -1] = np.nan, -np.inf, np.inf
+        x[4] *= 1e4 if kind == "fp32" else 50
+        x[5, ::2] = -np.inf
+    return stored(x, kind)
+
+
+def plans(
+    operation: Operation, kind: str, output: str, columns: int, gpu: Device
+) -> list[tuple[SoftmaxForm, SoftmaxPlan]]:
+    vector = vector_for(kind, kind if operation == "logsumexp" else output)
+    form = SoftmaxForm(operation, kind, output, PRECISIONS["fp32"], vector, columns % vector != 0)
+    arch = gpu.require_arch()
+    found = []
+    for blocks, threads, options in PLANS:
+        plan = ring(form, arch, threads, blocks, columns, **options)
+        if is_legal(plan, form, arch):
+            found.append((form, plan))
+    assert len(found) > 1
+    compile_all((softmax_source(form, plan), arch.target) for form, plan in found)
+    return found
+
+
+@pytest.mark.parametrize(("kind", "output"), PAIRS)
+@pytest.mark.parametrize(("rows", "columns"), SHAPES)
+def test_softmax(
+    cp: Any, rng: np.random.Generator, gpu: Device, kind: str, output: str, rows: int, columns: int
+) -> None:
+    """Twice each: what one kernel leaves behind is what the next one finds."""
+    from argand.softmax.gpu import PLAN_OVERRIDE
+
+    x = nasty(rng, rows, columns, kind)
+    given = {"format": "bf16" if kind == "bf16" else None, "output": output}
+    with np.errstate(invalid="ignore"):
+        exact = special.softmax(numbers(x, kind), axis=-1)
+    for form, plan in plans("softmax", kind, output, columns, gpu):
+        with PLAN_OVERRIDE.use((plan, form.vector)):
+            found = [softmax(cp.asarray(x), **given).get() for _ in range(2)]
+            if kind == output:
+                mine = cp.asarray(x)
+                found.append(softmax(mine, out=mine, **given).get())
+        for one in found[1:]:
+            np.testing.assert_array_equal(one.view(np.uint8), found[0].view(np.uint8))
+        result = numbers(found[0], output)
+        np.testing.assert_array_equal(np.isnan(result), np.isnan(exact))
+        held = np.abs(result - exact) / (exact * HALF_ULP[output] + SMALLEST[output])
+        assert np.nanmax(held) <= (4 if output == "fp32" else 1.05), plan
+
+
+@pytest.mark.parametrize("kind", ["fp32", "fp16"])
+def test_logarithms(cp: Any, rng: np.random.Generator, gpu: Device, kind: str) -> None:
+    from argand.softmax.gpu import PLAN_OVERRIDE
+
+    rows, columns = 150, 4999
+    x = nasty(rng, rows, columns, kind)
+    unit = max(HALF_ULP[kind], 2.0**-22)
+    with np.errstate(invalid="ignore"):
+        logs = special.log_softmax(numbers(x, kind), axis=-1)
+        totals = special.logsumexp(numbers(x, kind), axis=-1)
+    allowed = {"rtol": 4 * unit, "atol": 8 * unit * columns**0.5}
+    for form, plan in plans("log_softmax", kind, kind, columns, gpu)[::2]:
+        with PLAN_OVERRIDE.use((plan, form.vector)):
+            found = numbers(log_softmax(cp.asarray(x), output=kind).get(), kind)
+        np.testing.assert_allclose(found, logs, err_msg=str(plan), **allowed)
+    for form, plan in plans("logsumexp", kind, kind, columns, gpu)[::2]:
+        with PLAN_OVERRIDE.use((plan, form.vector)):
+            found = numbers(logsumexp(cp.asarray(x), output=kind).get(), kind)
+        np.testing.assert_allclose(found, totals, err_msg=str(plan), **allowed)
+
+
+@pytest.mark.parametrize("first", range(5))
+def test_rows_that_begin_anywhere(
+    cp: Any, rng: np.random.Generator, gpu: Device, first: int
+) -> None:
+    """Nothing beside the rows is written, and what is beside them does not matter."""
+    from argand.softmax.gpu import PLAN_OVERRIDE
+
+    columns = 4999
+    whole = rng.standard_normal((6, columns + 13)).astype(np.float32)
+    exact = special.softmax(whole[:, first : first + columns].astype(float), axis=-1)
+    form = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, edges=True)
+    for blocks in (1, 5):
+        plan = ring(form, gpu.require_arch(), 128, blocks, columns)
+        with PLAN_OVERRIDE.use((plan, 4)):
+            for place in (first, first + 4):
+                out = cp.full((6, columns + 13), np.nan, cp.float32)
+                x = cp.asarray(whole)[:, first : first + columns]
+                softmax(x, out=out[:, place : place + columns])
+                np.testing.assert_allclose(
+                    out[:, place : place + columns].get(), exact, rtol=2.0**-22
+                )
+                assert cp.isnan(out[:, :place]).all()
+                assert cp.isnan(out[:, place + columns :]).all()
+            mine = cp.asarray(whole)
+            view = mine[::-1, first : first + columns]
+            softmax(view, out=view)
+            np.testing.assert_allclose(view[::-1].get(), exact, rtol=2.0**-22)
+            np.testing.assert_array_equal(mine[:, :first].get(), whole[:, :first])
+            after = np.s_[:, first + columns :]
+            np.testing.assert_array_equal(mine[after].get(), whole[after])
+
+
+def test_streams_do_not_wait_for_each_other(cp: Any, rng: np.random.Generator, gpu: Device) -> None:
+    """Blocks of two rings that each need the whole card must not hold half of it each."""
+    from argand.softmax.gpu import PLAN_OVERRIDE
+
+    columns = 1 << 18
+    x = cp.asarray(rng.standard_normal((40, columns)).astype(np.float32))
+    expected = softmax(x)
+    form = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, edges=False)
+    plan = ring(form, gpu.require_arch(), 256, gpu.sm_count, columns)
+    streams = [cp.cuda.Stream(non_blocking=True) for _ in range(4)]
+    cp.cuda.Device().synchronize()
+    found = []
+    with PLAN_OVERRIDE.use((plan, 4)):
+        for index in range(40):
+            with streams[index % 4]:
+                found.append(softmax(x))
+    cp.cuda.Device().synchronize()
+    for one in found:
+        assert bool(cp.allclose(one, expected, rtol=2.0**-21, atol=0))

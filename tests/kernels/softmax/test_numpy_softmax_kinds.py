@@ -1,0 +1,95 @@
+"""Softmax on the CPU: kinds of elements, scale and power, logsumexp, in place, wrong options."""
+
+import numpy as np
+import pytest
+from argand import PRECISIONS, log_softmax, logsumexp, softmax
+from argand.softmax import cpu as numpy_softmax
+from argand.softmax.formats import REAL_KINDS
+from scipy import special
+
+from tests.kernels.softmax import softmax_cases
+from tests.kernels.softmax.softmax_cases import HALF_ULP, nasty_rows, numbers, stored
+
+TILE = numpy_softmax._TILE_COLUMNS
+SMALLEST = {**softmax_cases.SMALLEST, "bf16": 2.0**-133}
+"""A CPU has bf16's subnormal numbers."""
+
+
+@pytest.mark.pairwise
+@pytest.mark.parametrize("kind", REAL_KINDS)
+@pytest.mark.parametrize("output", REAL_KINDS)
+@pytest.mark.parametrize("columns", [5, TILE + 3])
+def test_kinds(kind, output, columns):
+    x = stored(np.random.default_rng(9).normal(0, 3, (3, columns)).astype(np.float32), kind)
+    given = {"format": "bf16" if kind == "bf16" else None, "output": output}
+    precision = "fp64" if kind == output == "fp64" else "fp32"
+    got = softmax(x, precision=precision, **given)
+    assert got.dtype == REAL_KINDS[output]
+    exact = special.softmax(numbers(x, kind), axis=-1)
+    # Exponents of up to 32, rounded twice, in the type that is computed in; then the output's.
+    rtol = 100 * HALF_ULP[precision] + HALF_ULP[output]
+    np.testing.assert_allclose(numbers(got, output), exact, rtol=rtol, atol=SMALLEST[output])
+    total = numbers(logsumexp(x, precision=precision, **given), output)
+    np.testing.assert_allclose(total, special.logsumexp(numbers(x, kind), axis=-1), rtol=rtol)
+
+
+@pytest.mark.parametrize("columns", [6, TILE + 1])
+@pytest.mark.parametrize("scale", [0.3, 1.0, 5.0])
+def test_scale_and_power(columns, scale):
+    rng = np.random.default_rng(10)
+    z = (rng.normal(size=(3, columns)) + 1j * rng.normal(size=(3, columns))).astype(np.complex64)
+    x = scale * np.abs(z.astype(complex)) ** 2
+    for function, reference in (
+        (softmax, special.softmax), (log_softmax, special.log_softmax),
+        (logsumexp, special.logsumexp),
+    ):  # fmt: skip
+        exact = reference(x, axis=-1)
+        got = function(z, power=True, scale=scale)
+        # Three roundings of an exponent as large as the largest power; absolute in a logarithm.
+        rtol = (4 * x.max() + 50) * 2.0**-24
+        atol = 1e-37 if function is softmax else rtol
+        np.testing.assert_allclose(got, exact, rtol=rtol, atol=atol)
+        real = function(np.abs(z) ** 2, scale=scale)
+        np.testing.assert_allclose(real, exact, rtol=rtol, atol=atol)
+
+
+@pytest.mark.pairwise
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("columns", [3, 40, TILE + 2, 2 * TILE + 1])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])
+def test_infinities_and_nan_are_where_scipy_has_them(name, columns, precision):
+    x = nasty_rows(columns)[:: 1 if columns < TILE else 17]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        expected = getattr(special, name)(x.astype(float), axis=-1)
+    found = {"softmax": softmax, "log_softmax": log_softmax, "logsumexp": logsumexp}[name](
+        x, precision=precision
+    )
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("columns", [3000, TILE + 1])
+def test_in_place(columns):
+    x = np.random.default_rng(11).normal(0, 2, (50, columns)).astype(np.float32)
+    expected = softmax(x)
+    assert softmax(x, out=x) is x
+    np.testing.assert_array_equal(x, expected)
+    half = stored(expected, "fp16")
+    wanted = softmax(half, output="fp16")
+    assert softmax(half, output="fp16", out=half) is half
+    np.testing.assert_array_equal(half, wanted)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"scale": 0.0}, "scale must be from"),
+        ({"scale": -1.0}, "scale must be from"),
+        ({"scale": np.nan}, "scale must be from"),
+        ({"output": "int8"}, "output must be one of"),
+        ({"format": "bf16"}, "format must be that of x"),
+        ({"power": True}, "x must be complex64"),
+    ],
+)
+def test_wrong_options(given, message):
+    with pytest.raises(ValueError, match=message):
+        softmax(np.zeros(3, np.float32), **given)
