@@ -81,16 +81,19 @@ def examples(count: int) -> int:
 
 
 def split_items(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
-    """Tests to run and tests to leave out, of those that are marked ``pairwise``.
+    """Tests that the short run makes, and tests that it leaves out.
 
-    The features of a test are its parameters, each the one object that its list holds.
+    It leaves out those that are marked ``exhaustive``, and of those that are marked ``pairwise``
+    what is not in a cover. The features of a test are its parameters, each the one object that its
+    list holds.
     """
     groups: dict[str, list[pytest.Item]] = defaultdict(list)
+    left = [item for item in items if item.get_closest_marker("exhaustive")]
     for item in items:
         if item.get_closest_marker("pairwise"):
             groups[item.nodeid.partition("[")[0]].append(item)
     chosen = {item for group in groups.values() for item in cover(group, _parameters)}
-    left = [item for group in groups.values() for item in group if item not in chosen]
+    left += [item for group in groups.values() for item in group if item not in chosen]
     out = set(left)
     return [item for item in items if item not in out], left
 

@@ -71,7 +71,8 @@ def test_another_word_is_refused() -> None:
 def test_a_marked_test_runs_for_a_cover_or_for_all(
     word: str, tests: int, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Parameters of fixtures count too; what has no mark runs for all of its parameters."""
+    """Parameters of fixtures count too; what has no mark runs for all of its parameters,
+    and what is marked exhaustive in the exhaustive run alone."""
     (tmp_path / "test_it.py").write_text(
         "import pytest\n"
         "@pytest.fixture(params=range(3))\n"
@@ -83,6 +84,8 @@ def test_a_marked_test_runs_for_a_cover_or_for_all(
         "@pytest.mark.parametrize('a', range(3))\n"
         "@pytest.mark.parametrize('b', range(3))\n"
         "def test_other(a, b): pass\n"
+        "@pytest.mark.exhaustive\n"
+        "def test_again(): pass\n"
     )
     monkeypatch.setenv("ARGAND_TESTS", word)
     command = [
@@ -96,3 +99,4 @@ def test_a_marked_test_runs_for_a_cover_or_for_all(
     assert done.stdout.count("test_it.py::test_marked[") in range(tests, tests + 3)
     deselected = re.search(r"(\d+) deselected", done.stdout)
     assert bool(deselected) == (word == "short")
+    assert ("test_it.py::test_again" in done.stdout) == (word == "all")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -14,7 +15,11 @@ import pytest
 def passes(script: str, folder: Path) -> tuple[int, str]:
     """How many tests passed when a script that calls `main` was run, and what it said."""
     command = [sys.executable, script, str(folder / "pytest.ini")]
-    found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    paths = (str(Path(__file__).parent), os.environ.get("PYTHONPATH", ""))
+    environ = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    found = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=folder, env=environ
+    )
     assert found.returncode == 0, found.stdout + found.stderr
     passed = re.search(r"(\d+) passed", found.stdout)
     assert passed is not None

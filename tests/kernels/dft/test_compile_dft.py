@@ -87,6 +87,7 @@ def test_every_transform(arch: Arch, precision: str) -> None:
             assert_clean(dft_source(plan, row), arch.target, name)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.pairwise
 @pytest.mark.parametrize("precision", TENSOR)
 @pytest.mark.parametrize("length", [64, 97, 127, 251, 254, 1009, 1024, 20_011])

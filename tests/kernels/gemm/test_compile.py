@@ -87,6 +87,7 @@ def with_layout(plan: GemmPlan, layout: tuple[bool, bool], vector: int) -> GemmP
     return replace(plan, vector=vector if whole_passes(replace(plan, vector=vector)) else 1)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("precision", TENSOR)
 def test_the_plan_of_a_large_gemm(arch: Arch, precision: str) -> None:
     row = PRECISIONS[precision]

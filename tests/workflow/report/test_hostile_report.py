@@ -17,6 +17,7 @@ import pytest
 import yaml
 from shared_runs import finish_with_report, measured_as
 
+from tests.covers import EXHAUSTIVE
 from workflow.config.loading import load_study
 from workflow.figures.style import new_axes, save
 from workflow.records import Record
@@ -77,11 +78,13 @@ def embedded(page: str) -> list[str]:
 def test_a_report_shows_names_of_datasets_and_runs_none(
     tmp_path: Path, root: Path, tiny_run: Path
 ) -> None:
-    tame = reported(tmp_path / "tame", root, tiny_run, "in.h5", "x")
     evil = reported(tmp_path / "evil", root, tiny_run, FILE, EVIL)
-    assert Tags(evil).shape() == Tags(tame).shape()
     parts = embedded(evil)
-    assert len(parts) == len(embedded(tame)) > 4
+    assert len(parts) > 4
+    if EXHAUSTIVE:
+        tame = reported(tmp_path / "tame", root, tiny_run, "in.h5", "x")
+        assert Tags(evil).shape() == Tags(tame).shape()
+        assert len(parts) == len(embedded(tame))
     for page in (evil, *parts):
         assert "alert(1)</script>" not in page
         assert "<img src=x" not in page

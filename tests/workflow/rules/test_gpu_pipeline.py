@@ -141,6 +141,7 @@ def test_snakemake_looks_for_jobs_only_when_one_has_ended(machine: Machine) -> N
     assert not (machine.folder / "timers").exists()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("flags", "environ"),
     [(("--resources", "gpu=1"), {}), ((), {"CUDA_VISIBLE_DEVICES": "2"})],

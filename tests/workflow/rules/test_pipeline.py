@@ -242,6 +242,7 @@ def test_two_runs_on_one_folder(measured: Project) -> None:
     assert all(row["verified"] == "true" for row in measured.rows())
 
 
+@pytest.mark.exhaustive
 def test_a_killed_run_gives_the_folder_back_though_its_job_goes_on(
     measured: Project, finished: Project
 ) -> None:

@@ -137,6 +137,7 @@ def test_nothing_is_done_twice(sharded: Project) -> None:
     assert "Nothing to be done" in sharded.run()
 
 
+@pytest.mark.exhaustive
 def test_a_source_that_is_lost_is_an_error_and_made_again(
     sharded: Project, whole: Project, undisturbed: list[dict[str, str]]
 ) -> None:
@@ -173,6 +174,7 @@ def test_a_killed_job_of_a_shard(
     assert not list(project.results.rglob("*.part"))
 
 
+@pytest.mark.exhaustive
 def test_another_number_of_shards_stages_nothing_again(sharded: Project, whole: Project) -> None:
     staged = (sharded.results / "staged" / "beams.h5").stat().st_mtime_ns
     other = Project(sharded.root, sharded.folder, 2)

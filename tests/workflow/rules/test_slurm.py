@@ -140,6 +140,7 @@ def test_gpu_jobs_run_on_both_nodes_each_with_its_own_device(
     assert not list(project.results.rglob("*.part"))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("lost", ["daemon", "node"])
 def test_a_node_that_is_lost_in_mid_job(
     project: Project,
@@ -179,6 +180,7 @@ def test_scancel_fails_one_job_and_the_same_command_completes(
     assert project.rows() == expected_one
 
 
+@pytest.mark.exhaustive
 def test_a_job_of_a_killed_snakemake_puts_nothing_into_the_next_ones_results(
     project: Project, slurm: MiniSlurm, expected_one: list[dict[str, str]], tiny_run: Path
 ) -> None:
