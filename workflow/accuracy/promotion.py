@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from argand.gemm.sm90_plan import SPILL_INTERVAL
-from argand.gemm.sm90_scheduler import MOST_PARTIAL_TILES
+from argand.gemm.sm90_scheduler import MAX_PARTIAL_TILES
 
 SLICE = 16
 """Least k whose sum leaves the tensor cores' accumulators at once, but for a tile's last stage."""
@@ -20,7 +20,7 @@ def promotions(k: int) -> float:
     Then the accumulators spill to memory but for what is below 2^-11 of them, which stays: so each
     rounding in registers is of at most the slices since the last spill and 2^-11 of all. In memory
     there is one rounding for each spill, and one where the accumulators return: two for each
-    segment are more. A stream-K tile has at most `MOST_PARTIAL_TILES` partial tiles, which are
+    segment are more. A stream-K tile has at most `MAX_PARTIAL_TILES` partial tiles, which are
     reduced, one rounding each; so are split-K slices of 512 or more, of half a segment or more: in
     place of its spills.
 
@@ -31,4 +31,4 @@ def promotions(k: int) -> float:
     """
     slices = math.ceil(k / SLICE)
     in_registers = min(slices, 3 * SPILL_INTERVAL // 2) + LAST + slices * 2.0**-11
-    return in_registers + 2 * math.ceil(slices / SPILL_INTERVAL) + 1 + MOST_PARTIAL_TILES
+    return in_registers + 2 * math.ceil(slices / SPILL_INTERVAL) + 1 + MAX_PARTIAL_TILES

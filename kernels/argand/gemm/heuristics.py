@@ -15,7 +15,7 @@ from argand.gemm.families import Family
 from argand.gemm.memory import OperandMemory
 from argand.gemm.sm80_plan import MOST_SCANNED_K, GemmPlan
 from argand.gemm.sm90_plan import Storage, WgmmaPlan, is_legal
-from argand.gemm.sm90_scheduler import Division, divide
+from argand.gemm.sm90_scheduler import TileDivision, divide
 from argand.gemm.sm90_tiles import in_planes, wgmma_tiles
 from argand.precision import Precision
 from argand.runtime.plan import TARGET, PlanError
@@ -223,8 +223,8 @@ _FILL = 1.5e-6
 """Until a kernel's first tile is under way."""
 _ASIDE = 12e-6
 """Until the first planes that are packed on the way lie there."""
-_JOINING = 8e-6
-"""What leaving and adding up pieces of a tile takes."""
+_STREAM_K_REDUCTION = 8e-6
+"""Seconds to store and reduce partial tiles."""
 _SHARE = {(2, 128): 0.90, (2, 96): 0.86, (2, 64): 0.76, (2, 32): 0.5, (1, 64): 0.52, (1, 32): 0.35}
 """Of the tensor cores' rate that a tile reaches, by warpgroups and columns."""
 _EXPOSED = 0.1
@@ -288,12 +288,12 @@ def estimate(
     one += behind * plan.block_m * plan.block_n * 8 / _STORE
     if choice.parts > 1:
         total += 2 * _LAUNCH + 8 * batch * m * n * (choice.parts + 1) / _PACKING
-    division = Division(min(tiles, cores), tiles)
+    division = TileDivision(min(tiles, cores), tiles)
     if choice.parts == 1:
-        # Pieces of the last of many tiles go over planes if there is no room.
-        pieces = room(choice, precision, sizes, a, b) // (8 * plan.block_m * plan.block_n)
-        division = divide(tiles, cores, stages, plan.depth, pieces if tiles < cores else None)
-    if division.share:
-        total += _JOINING
-    spent = division.turns(stages) * one
+        # Partial tiles of a last wave lie over planes where memory of their own is short.
+        capacity = room(choice, precision, sizes, a, b) // (8 * plan.block_m * plan.block_n)
+        division = divide(tiles, cores, stages, plan.depth, capacity if tiles < cores else None)
+    if division.stream_k_tiles:
+        total += _STREAM_K_REDUCTION
+    spent = division.waves(stages) * one
     return total + max(spent, moved) + _EXPOSED * min(spent, moved)

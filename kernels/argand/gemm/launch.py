@@ -21,7 +21,7 @@ from argand.gemm.sm80_launch import MmaLaunch
 from argand.gemm.sm90_form import WgmmaProblem, copyable
 from argand.gemm.sm90_launch import WgmmaLaunch
 from argand.gemm.sm90_plan import WgmmaPlan
-from argand.gemm.sm90_scheduler import Memory, OwnPlanes
+from argand.gemm.sm90_scheduler import OwnPlanes, Workspace
 from argand.gemm.splitk_reduce import ReduceLaunch
 from argand.precision import Precision
 from argand.runtime import kernel_trace as launches
@@ -185,7 +185,7 @@ class GemmLaunch:
             ),
             None if planar else rows.lines, addend, target, device,
             columns.lines if plan.fused_pack else None, columns.conjugated != flip_result,
-            Memory(packed, left, self._own_planes(plan, precision)),
+            Workspace(packed, left, self._own_planes(plan, precision)),
         )  # fmt: skip
         made = self._multiply
         self.name = wgmma_name(choice, made.plan, made.division, a.traits, b.traits)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from argand.gemm.heuristics import GemmChoice, OperandTraits
 from argand.gemm.sm80_plan import GemmPlan
 from argand.gemm.sm90_plan import WgmmaPlan
-from argand.gemm.sm90_scheduler import Division
+from argand.gemm.sm90_scheduler import TileDivision
 from argand.precision import Precision
 
 
@@ -26,7 +26,7 @@ def mma_name(plan: GemmPlan, precision: Precision, a: OperandTraits, b: OperandT
 
 
 def wgmma_name(
-    choice: GemmChoice, plan: WgmmaPlan, division: Division, a: OperandTraits, b: OperandTraits
+    choice: GemmChoice, plan: WgmmaPlan, division: TileDivision, a: OperandTraits, b: OperandTraits
 ) -> str:
     """``wgmma 128x128x32 3 stages: A in place, B packed aside, 28 of 1024 tiles split``.
 
@@ -45,8 +45,8 @@ def wgmma_name(
         parts.append("unscaled")
     if choice.parts > 1:
         parts.append(f"k in {choice.parts} parts")
-    if division.split:
-        parts.append(f"{division.split} of {division.whole + division.split} tiles split")
+    if division.stream_k_tiles:
+        parts.append(f"{division.stream_k_tiles} of {division.tiles} tiles split")
     if plan.overlapped_stages:
         parts.append(f"a head of {plan.overlapped_stages} stages")
     return f"wgmma {plan.name()}: {', '.join(parts)}"

@@ -1,4 +1,4 @@
-"""What a launch of the wgmma family makes of its plan: how results leave, blocks, shared tiles."""
+"""What a launch of the wgmma family makes of its plan: epilogue, blocks, division of tiles."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 
 from argand.device import Arch, Device
 from argand.gemm.sm90_plan import WgmmaPlan, is_legal
-from argand.gemm.sm90_scheduler import Arrangement, Division, Memory, Tiles, arrange
+from argand.gemm.sm90_scheduler import TileDivision, Tiles, TileSchedule, Workspace, schedule_tiles
 from argand.precision import Precision
 from argand.runtime.layout import Layout, is_k_major
 from argand.runtime.tensor_map import ALIGNMENT
 
-_WORTH_OVERLAPPING = 0.1
-"""Of a tile's time, that a division whose pieces are as long as the head may take more."""
+_MAX_OVERLAP_DELAY = 0.1
+"""Waves that a division for an overlapped epilogue may take beyond the shortest one."""
 
 
 def copyable(x: Layout) -> bool:
-    """Whether the copy engine can read an operand: contiguous one way, aligned the other."""
+    """Return whether TMA can address a matrix: one axis contiguous, the other strides aligned."""
     fast, slow = (
         (x.column_stride, x.row_stride) if is_k_major(x) else (x.row_stride, x.column_stride)
     )
@@ -25,21 +25,21 @@ def copyable(x: Layout) -> bool:
 
 
 def with_tma_epilogue(plan: WgmmaPlan, precision: Precision, out: Layout, arch: Arch) -> WgmmaPlan:
-    """The plan, with results through the copy engine where it can write them so."""
+    """Return the plan with a TMA epilogue where TMA can address the result."""
     if plan.half_output or not copyable(out):
         return plan
     staged = replace(plan, tma_epilogue=True, out_m_major=not is_k_major(out))
-    # Else no shared memory is left for it, or tiles are narrower than a box.
+    # Illegal where shared memory does not suffice, or where tiles are narrower than a box.
     return staged if is_legal(staged, precision, arch) else plan
 
 
 @dataclass(frozen=True)
 class WgmmaProblem:
-    """Z = alpha X Y^T + beta C: rows (of X), columns (rows of Y) and k, in batches.
+    """Z = alpha X Y^T + beta C with ``rows`` (of X), ``columns`` (rows of Y) and k, in batches.
 
     ``x_batched`` and ``y_batched`` say whether each product has its own operand. ``flip_result``
-    conjugates the product before alpha. k is cut into ``parts``; then there are ``parts`` times as
-    many results, each the sum over its part.
+    conjugates the product before alpha. With several ``split_k_slices`` there are as many times
+    more results, each the sum over its slice of k.
     """
 
     rows: int
@@ -51,56 +51,60 @@ class WgmmaProblem:
     alpha: complex = 1
     beta: complex = 0
     flip_result: bool = False
-    parts: int = 1
+    split_k_slices: int = 1
 
 
-def blocks_at_once(problem: WgmmaProblem, plan: WgmmaPlan, tiles: Tiles, device: Device) -> int:
-    """One on each multiprocessor, or fewer where that keeps operands in the cache.
+def persistent_blocks(problem: WgmmaProblem, plan: WgmmaPlan, tiles: Tiles, device: Device) -> int:
+    """Return the most blocks of the persistent kernel, at most one a multiprocessor.
 
-    Blocks that share a product's operands read them at the same time only while no product is left
-    half done by a wave; where several products' operands fill the cache, that is worth the
-    multiprocessors that stand idle.
+    Blocks that share a product's operands find them in L2 only while no wave leaves a product half
+    done. Where the operands of several products fill L2, that is worth idle multiprocessors.
     """
-    cores = device.cores
-    if plan.fused_pack:  # planes are fresh, and meet in the cache anyway
-        return cores
-    of_product = tiles.count // problem.batch
-    together = cores // of_product
-    inside = 8 * problem.k * (problem.rows + problem.columns)
-    if not 0 < together < problem.batch or together * inside < device.cache_bytes // 2:
-        return cores
-    return together * of_product
+    sm_count = device.sm_count
+    if plan.fused_pack:  # planes were written just before, so they are in L2 anyway
+        return sm_count
+    tiles_per_product = tiles.count // problem.batch
+    products = sm_count // tiles_per_product
+    operand_bytes = 8 * problem.k * (problem.rows + problem.columns)
+    if not 0 < products < problem.batch or products * operand_bytes < device.cache_bytes // 2:
+        return sm_count
+    return products * tiles_per_product
 
 
-def arrange_overlapped(
+def schedule_with_overlap(
     plan: WgmmaPlan,
     precision: Precision,
     problem: WgmmaProblem,
     tiles: Tiles,
-    most: int,
-    memory: Memory,
+    max_blocks: int,
+    workspace: Workspace,
     arch: Arch,
-) -> tuple[WgmmaPlan, Arrangement]:
-    """Tiles divided, and the plan with a head where results can leave behind it.
+) -> tuple[WgmmaPlan, TileSchedule]:
+    """Return the tile schedule, and the plan with an overlapped epilogue where that is possible.
 
-    That is where they only have a real factor, and every piece of a tile is as long as the head.
+    It is possible where the epilogue only multiplies by a real alpha, and where each partial tile
+    has at least as many k-tiles as the plan overlaps.
     """
-    if problem.parts > 1:  # whoever cuts k into parts has done so to fill the card
-        return plan, Arrangement(Division(min(tiles.count, most), tiles.count), 0)
-    steps = -(-problem.k // plan.depth)
-    piece = 8 * plan.block_m * plan.block_n
+    if problem.split_k_slices > 1:  # slices alone fill the card
+        return plan, TileSchedule(TileDivision(min(tiles.count, max_blocks), tiles.count), 0)
+    num_k_tiles = -(-problem.k // plan.depth)
+    partial_bytes = 8 * plan.block_m * plan.block_n
 
-    def arranged(shortest: int) -> Arrangement:
-        return arrange(tiles, most, steps, plan.depth, piece, memory.room, memory.planes, shortest)
+    def scheduled(min_k_tiles: int) -> TileSchedule:
+        return schedule_tiles(
+            tiles, max_blocks, num_k_tiles, plan.depth, partial_bytes,
+            workspace.partials_capacity, workspace.planes, min_k_tiles,
+        )  # fmt: skip
 
-    plain = arranged(1)
-    headed = replace(plan, overlapped_stages=plan.stages - 1)
+    plain = scheduled(1)
+    overlapped = replace(plan, overlapped_stages=plan.stages - 1)
     only_scaled = problem.beta == 0 and problem.alpha.imag == 0
-    # Blocks of one tile have nothing to do meanwhile.
-    if tiles.count <= most or not only_scaled or not is_legal(headed, precision, arch):
+    # A block with one tile has no next mainloop to overlap with.
+    if tiles.count <= max_blocks or not only_scaled or not is_legal(overlapped, precision, arch):
         return plan, plain
-    ahead = arranged(headed.overlapped_stages)
-    late = ahead.division.turns(steps) - plain.division.turns(steps)
-    if ahead.division.shortest(steps) < headed.overlapped_stages or late > _WORTH_OVERLAPPING:
+    found = scheduled(overlapped.overlapped_stages)
+    delay = found.division.waves(num_k_tiles) - plain.division.waves(num_k_tiles)
+    too_short = found.division.shortest_work(num_k_tiles) < overlapped.overlapped_stages
+    if too_short or delay > _MAX_OVERLAP_DELAY:
         return plan, plain
-    return headed, ahead
+    return overlapped, found

@@ -6,8 +6,8 @@ from argand.device import Device
 from argand.gemm.pack_plan import pitch_of, plan_fused_pack, planes_bytes
 from argand.gemm.sm90_form import (
     WgmmaProblem,
-    arrange_overlapped,
-    blocks_at_once,
+    persistent_blocks,
+    schedule_with_overlap,
     with_tma_epilogue,
 )
 from argand.gemm.sm90_plan import (
@@ -19,7 +19,7 @@ from argand.gemm.sm90_plan import (
     wgmma_kernel_name,
     wgmma_source,
 )
-from argand.gemm.sm90_scheduler import Memory, Tiles
+from argand.gemm.sm90_scheduler import Tiles, Workspace
 from argand.gemm.sm90_throttle import find_throttle
 from argand.precision import Precision
 from argand.runtime import compiler as nvrtc
@@ -29,13 +29,13 @@ from argand.runtime.layout import Layout
 from argand.runtime.tensor_map import ALIGNMENT, TensorMap, tensor_map
 
 _DTYPE = arguments_dtype(WGMMA_ARGUMENTS)
-_PACKING = (
+_FUSED_PACK_ARGUMENTS = (
     "y_pitch", "conjugate_y", "pack_rows", "panels_per_wave", "pack_maximum_lead",
     "y_stride_n", "y_stride_batch",
 )  # fmt: skip
-"""Arguments of packing on the way."""
-_PACE_BYTES = 8
-"""Two counters of blocks that keep pace."""
+"""Arguments that only fused packing reads."""
+_THROTTLE_BYTES = 8
+"""Two counters of the CTA throttle."""
 
 
 class WgmmaLaunch:
@@ -47,8 +47,8 @@ class WgmmaLaunch:
         x: layout of an interleaved row operand that is `copyable`, None for a packed one.
         c: layout of C, out's where there is none.
         out: layout of the result, complex64, or uint32 pairs of 16 bits with ``half_output``.
-        y: layout of a column operand that the plan packs on the way, which ``y_flip`` conjugates.
-        memory: what the call has for pieces of tiles.
+        y: layout of a column operand for fused packing, which ``y_flip`` conjugates.
+        workspace: the call's memory that is taken already, and what partial tiles may take.
     """
 
     def __init__(
@@ -62,133 +62,136 @@ class WgmmaLaunch:
         device: Device,
         y: Layout | None = None,
         y_flip: bool = False,
-        memory: Memory = Memory(),  # noqa: B008
+        workspace: Workspace = Workspace(),  # noqa: B008
     ) -> None:
         plan = with_tma_epilogue(plan, precision, out, device.require_arch())
         self._precision, self._problem, self._x, self._out = precision, problem, x, out
         tiles = Tiles(
             -(-problem.rows // plan.block_m), -(-problem.columns // plan.block_n),
-            problem.batch * problem.parts,
+            problem.batch * problem.split_k_slices,
         )  # fmt: skip
-        steps = -(-problem.k // plan.depth)
-        most = blocks_at_once(problem, plan, tiles, device)
-        plan, arranged = arrange_overlapped(
-            plan, precision, problem, tiles, most, memory, device.require_arch()
+        num_k_tiles = -(-problem.k // plan.depth)
+        max_blocks = persistent_blocks(problem, plan, tiles, device)
+        plan, schedule = schedule_with_overlap(
+            plan, precision, problem, tiles, max_blocks, workspace, device.require_arch()
         )
-        #: The kernel, with how results leave and tiles follow each other here.
+        #: The plan with its epilogue.
         self.plan = plan
         shared_bytes = plan.shared_bytes(precision)
         kernel = nvrtc.load(
             wgmma_source(precision, plan), device.target, wgmma_kernel_name(precision, plan),
             shared_bytes,
         )  # fmt: skip
-        multiplying = plan.threads - WARPGROUP
-        division = arranged.division
+        consumer_warps = (plan.threads - WARPGROUP) // WARP
+        division = schedule.division
         #: How tiles are divided among blocks.
         self.division = division
-        #: Bytes that sums of pieces take, planes of what is packed on the way, and totals beside C.
-        self.nbytes = arranged.nbytes
-        self._pieces_at = memory.taken if arranged.over is None else arranged.over
-        self._planes_at = memory.taken + self.nbytes
-        self._packed_at = 4 * division.blocks * multiplying // WARP
-        #: Bytes of counters that a call needs zero, and leaves so.
-        self.counters = self._packed_at if division.share else 0
-        packing = dict.fromkeys(_PACKING, 0)
+        base = workspace.planes_bytes
+        #: Bytes of workspace for partial tiles, planes of fused packing and spills beside C.
+        self.nbytes = schedule.nbytes
+        self._partials_offset = base if schedule.planes_offset is None else schedule.planes_offset
+        self._planes_offset = base + self.nbytes
+        self._packed_counts_offset = 4 * division.blocks * consumer_warps
+        #: Bytes of counters that a call finds zero and leaves zero.
+        self.counters = self._packed_counts_offset if division.stream_k_tiles else 0
+        packing = dict.fromkeys(_FUSED_PACK_ARGUMENTS, 0)
         if plan.fused_pack:
             assert y is not None
             batches = problem.batch if problem.y_batched else 1
-            aside = plan_fused_pack(plan, problem.rows, y.rows, y.columns, batches, division.blocks)
-            self.counters = self._packed_at + 4 * aside.counters
+            fused = plan_fused_pack(plan, problem.rows, y.rows, y.columns, batches, division.blocks)
+            self.counters = self._packed_counts_offset + 4 * fused.counters
             self.nbytes += planes_bytes(precision, y.rows, y.columns, batches)
             packing = {
                 "y_pitch": pitch_of(y.columns),
                 "conjugate_y": y_flip,
-                "pack_rows": aside.lines,
-                "panels_per_wave": aside.round,
-                "pack_maximum_lead": aside.lead,
+                "pack_rows": fused.lines,
+                "panels_per_wave": fused.round,
+                "pack_maximum_lead": fused.lead,
                 "y_stride_n": y.row_stride,
                 "y_stride_batch": y.batch_stride,
             }
-        self._pace_at = self.counters
-        pace, lead = 0, 0
-        if problem.parts == 1:  # else a turn's tiles may be of different length
-            pace, lead = find_throttle(
+        self._throttle_offset = self.counters
+        interval, lead = 0, 0
+        if problem.split_k_slices == 1:  # else tiles of one wave may differ in length
+            interval, lead = find_throttle(
                 plan, precision, tiles, division, problem.k, device.cache_bytes
             )
-        self.counters += _PACE_BYTES * (pace > 0)
-        totals = out
-        self._totals_at: int | None = None  # they are added up where the result will be
-        part = -(-steps // problem.parts) * plan.depth
-        if problem.beta != 0 and plan.spills_accumulators(precision, part):
-            # C may lie there, which is wanted at the end.
-            self._totals_at = -(-(memory.taken + self.nbytes) // ALIGNMENT) * ALIGNMENT
-            totals = Layout(out.rows, out.columns, out.columns, 1, out.rows * out.columns, 8, 32)
-            self.nbytes = (
-                self._totals_at - memory.taken + 8 * problem.batch * out.rows * out.columns
-            )
-        # As adjacent_rows() of a kernel that stores directly: others do not look at it.
-        neighbours = plan.storage != "planar" and not plan.k_major
+        self.counters += _THROTTLE_BYTES * (interval > 0)
+        spill = out  # accumulators spill to where the result will be
+        self._spill_offset: int | None = None
+        k_tiles_per_slice = -(-num_k_tiles // problem.split_k_slices)
+        if problem.beta != 0 and plan.spills_accumulators(
+            precision, k_tiles_per_slice * plan.depth
+        ):
+            # C may lie where the result will be, and the epilogue still reads it.
+            self._spill_offset = -(-(base + self.nbytes) // ALIGNMENT) * ALIGNMENT
+            spill = Layout(out.rows, out.columns, out.columns, 1, out.rows * out.columns, 8, 32)
+            self.nbytes = self._spill_offset - base + 8 * problem.batch * out.rows * out.columns
+        # As adjacent_rows() in CUDA; a TMA epilogue does not read it.
+        adjacent_rows = plan.storage != "planar" and not plan.k_major
         values = {
             "c": 0, "out": 0, "spill": 0, "x_descale": 0, "y_descale": 0,
             "m": problem.rows, "n": problem.columns, "k": problem.k,
             "batches": problem.batch, "x_batched": problem.x_batched,
             "y_batched": problem.y_batched,
             "partials": 0, "partials_ready": 0, "y_source": 0, "y_planes": 0, "packed_counts": 0,
-            "throttle": 0, **packing, "throttle_interval": pace, "maximum_lead": lead,
-            "split_k_slices": problem.parts, "k_tiles_per_slice": -(-steps // problem.parts),
-            "first_tile": 0, "data_parallel_tiles": division.whole,
-            "stream_k_tiles": division.split, "k_tiles_per_block": division.share,
-            "aligned_period": division.period(steps),
+            "throttle": 0, **packing, "throttle_interval": interval, "maximum_lead": lead,
+            "split_k_slices": problem.split_k_slices, "k_tiles_per_slice": k_tiles_per_slice,
+            "first_tile": 0, "data_parallel_tiles": division.data_parallel_tiles,
+            "stream_k_tiles": division.stream_k_tiles,
+            "k_tiles_per_block": division.k_tiles_per_block,
+            "aligned_period": division.aligned_period(num_k_tiles),
             "c_stride_m": c.row_stride, "c_stride_n": c.column_stride,
             "c_stride_batch": c.batch_stride,
             "out_stride_m": out.row_stride, "out_stride_n": out.column_stride,
             "out_stride_batch": out.batch_stride,
-            "spill_stride_m": totals.row_stride, "spill_stride_n": totals.column_stride,
-            "spill_stride_batch": totals.batch_stride,
+            "spill_stride_m": spill.row_stride, "spill_stride_n": spill.column_stride,
+            "spill_stride_batch": spill.batch_stride,
             "alpha_re": problem.alpha.real, "alpha_im": problem.alpha.imag,
             "beta_re": problem.beta.real, "beta_im": problem.beta.imag,
             "conjugate_result": problem.flip_result,
-            "store_pairs_m": neighbours and out.in_pairs(along_columns=False),
+            "store_pairs_m": adjacent_rows and out.in_pairs(along_columns=False),
             "store_pairs_n": out.in_pairs(along_columns=True),
-            "spill_pairs_n": totals.in_pairs(along_columns=True),
+            "spill_pairs_n": spill.in_pairs(along_columns=True),
         }  # fmt: skip
-        described = (
+        maps = (
             self._x_planes_map if x is None else self._interleaved_map,
             self._y_map,
-            # A kernel that stores directly does not look at the third map.
+            # A kernel without a TMA epilogue does not read the third map.
             self._out_map if plan.tma_epilogue else self._y_map,
         )
         #: The launches of a call.
         self.kernels = [
             BoundKernel(
                 kernel, blocks, plan.threads, Arguments(_DTYPE, values | changed),
-                maps=described, shared_bytes=shared_bytes,
+                maps=maps, shared_bytes=shared_bytes,
             )
-            for blocks, changed in arranged.launches()
+            for blocks, changed in schedule.launches()
         ]  # fmt: skip
 
     def addresses(
         self, rows: Address, columns: Address, c: Address, out: Address,
         descale: tuple[Address, Address] | None = None,
     ) -> tuple[dict[str, Address], tuple[Address, ...]]:  # fmt: skip
-        """What ``kernels`` are given: members of their arguments, and arrays that maps describe.
+        """Return the addresses in the arguments of ``kernels``, and those of the tensor maps.
 
-        In the call's memory ``nbytes`` follow what is taken already; ``counters`` of its zeros are
-        left zero. ``descale`` is where lie what scales rows and columns back. The column operand is
-        in planes unless the plan packs it. c is not read where beta is 0.
+        The launch uses ``nbytes`` of the call's workspace after its planes, and ``counters`` of the
+        zeroed bytes, which it leaves zero. ``descale`` are the factors that scale rows and columns
+        back. The column operand is in planes unless the plan packs it. c is not read where beta
+        is 0.
         """
         members = {
             "c": c, "out": out, "spill": out,
-            "partials": Address(Base.MEMORY, self._pieces_at),
+            "partials": Address(Base.MEMORY, self._partials_offset),
             "partials_ready": Address(Base.ZEROS),
-            "packed_counts": Address(Base.ZEROS, self._packed_at),
-            "throttle": Address(Base.ZEROS, self._pace_at),
+            "packed_counts": Address(Base.ZEROS, self._packed_counts_offset),
+            "throttle": Address(Base.ZEROS, self._throttle_offset),
         }  # fmt: skip
         if self.plan.fused_pack:
             members["y_source"] = columns
-            columns = members["y_planes"] = Address(Base.MEMORY, self._planes_at)
-        if self._totals_at is not None:
-            members["spill"] = Address(Base.MEMORY, self._totals_at)
+            columns = members["y_planes"] = Address(Base.MEMORY, self._planes_offset)
+        if self._spill_offset is not None:
+            members["spill"] = Address(Base.MEMORY, self._spill_offset)
         if descale is not None:
             members["x_descale"], members["y_descale"] = descale
         return members, (rows, columns, out if self.plan.tma_epilogue else columns)
@@ -214,7 +217,7 @@ class WgmmaLaunch:
             (out.rows, out.columns, out.column_stride) if self.plan.out_m_major
             else (out.columns, out.rows, out.row_stride)
         )  # fmt: skip
-        products = self._problem.batch * self._problem.parts
+        products = self._problem.batch * self._problem.split_k_slices
         return tensor_map(
             address, out.item, (fast, slow, products),
             (stride * out.item, (out.batch_stride or stride) * out.item),

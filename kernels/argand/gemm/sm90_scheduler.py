@@ -1,4 +1,4 @@
-"""How tiles of the wgmma family are divided among blocks, and where the sums of their pieces go.
+"""How tiles of the wgmma family are divided among blocks, and where partial tiles lie in memory.
 
 Nothing here needs a GPU or CuPy.
 """
@@ -9,78 +9,101 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import lcm
 
-_LEAST_SHARE = 128
-"""Of k, below which a share would be all beginning and end."""
-MOST_PARTIAL_TILES = 8
-"""Of a tile: one block adds all of them up."""
+_MIN_K_PER_BLOCK = 128
+"""Shortest stream-K work of a block, in elements of k: prologue and reduction outweigh less."""
+MAX_PARTIAL_TILES = 8
+"""Most partial tiles that one block reduces into a tile."""
 _TILE_GROUP, _FEW_TILES = 16, 4
 """As in gemm/sm90_plan.cuh."""
 
 
 def tile_group(columns: int) -> int:
-    """Rows of tiles that are gone through together, of a product so many tiles wide."""
+    """Return how many tile rows are rasterized together in a product ``columns`` tiles wide."""
     return 1 if columns <= _FEW_TILES else _TILE_GROUP
 
 
 @dataclass(frozen=True)
-class Division:
+class TileDivision:
     """How tiles are divided among ``blocks``.
 
-    ``whole`` tiles are taken in turns. ``split`` more are cut along k, and each block takes
-    ``share`` stages of them; without any, ``share`` is 0.
+    Blocks take ``data_parallel_tiles`` whole, one a block and wave. The ``stream_k_tiles`` after
+    them are split along k: each block computes ``k_tiles_per_block`` k-tiles of them, 0 where no
+    tile is split.
     """
 
     blocks: int
-    whole: int
-    split: int = 0
-    share: int = 0
+    data_parallel_tiles: int
+    stream_k_tiles: int = 0
+    k_tiles_per_block: int = 0
 
-    def turns(self, steps: int) -> float:
-        """How long it takes, in times of one tile of ``steps`` stages."""
-        return -(-self.whole // self.blocks) + self.share / max(steps, 1)
+    @property
+    def tiles(self) -> int:
+        """All tiles."""
+        return self.data_parallel_tiles + self.stream_k_tiles
 
-    def shares(self, steps: int) -> int:
-        """How many blocks have a share."""
-        return -(-self.split * steps // self.share) if self.share else 0
+    def waves(self, num_k_tiles: int) -> float:
+        """Return the time of all tiles, in times of one tile of ``num_k_tiles``."""
+        whole = -(-self.data_parallel_tiles // self.blocks)
+        return whole + self.k_tiles_per_block / max(num_k_tiles, 1)
 
-    def period(self, steps: int) -> int:
-        """Every so many shares one ends where a tile does, and leaves nothing to others."""
-        return lcm(self.share, steps) // self.share if self.share else 1
+    def stream_k_blocks(self, num_k_tiles: int) -> int:
+        """Return how many blocks compute k-tiles of split tiles."""
+        each = self.k_tiles_per_block
+        return -(-self.stream_k_tiles * num_k_tiles // each) if each else 0
 
-    def pieces(self, steps: int) -> int:
-        """How many blocks leave sums to others."""
-        others = max(self.shares(steps) - 1, 0)
-        return others - others // self.period(steps)
+    def aligned_period(self, num_k_tiles: int) -> int:
+        """Return p, so that the work of every p-th block ends where a tile does.
 
-    def shortest(self, steps: int) -> int:
-        """Stages of the shortest piece of a tile, or of a whole tile."""
-        cuts = {share * self.share % steps for share in range(1, self.shares(steps))} - {0}
-        return min([steps, *cuts, *(steps - cut for cut in cuts)])
+        Such a block leaves no partial tile.
+        """
+        each = self.k_tiles_per_block
+        return lcm(each, num_k_tiles) // each if each else 1
+
+    def partial_tiles(self, num_k_tiles: int) -> int:
+        """Return how many partial tiles blocks store for others to reduce, one a block at most."""
+        others = max(self.stream_k_blocks(num_k_tiles) - 1, 0)
+        return others - others // self.aligned_period(num_k_tiles)
+
+    def shortest_work(self, num_k_tiles: int) -> int:
+        """Return the k-tiles of the shortest partial tile, or of a tile where none is split."""
+        starts = range(1, self.stream_k_blocks(num_k_tiles))
+        cuts = {block * self.k_tiles_per_block % num_k_tiles for block in starts} - {0}
+        return min([num_k_tiles, *cuts, *(num_k_tiles - cut for cut in cuts)])
 
 
 def divide(
-    tiles: int, most: int, steps: int, depth: int, pieces: int | None = None, shortest: int = 1
-) -> Division:
-    """Divide tiles of ``steps`` stages of ``depth`` k among at most ``most`` blocks.
+    tiles: int,
+    max_blocks: int,
+    num_k_tiles: int,
+    depth: int,
+    max_partial_tiles: int | None = None,
+    min_k_tiles: int = 1,
+) -> TileDivision:
+    """Divide tiles of ``num_k_tiles``, each of ``depth`` k, among at most ``max_blocks``.
 
-    Where the last turn would keep only some of them busy, its tiles are split, as long as that
-    saves a fifth of a tile's time, shares do not become too small, no piece is of less than
-    ``shortest`` stages, and no more than ``pieces`` are left to other blocks.
+    Where the last wave would keep only some blocks busy, its tiles are split, provided that this
+    saves a fifth of a tile's time, that no block gets too little work, that each partial tile has
+    at least ``min_k_tiles``, and that there are at most ``max_partial_tiles`` to store.
     """
-    rest = tiles % most
+    rest = tiles % max_blocks
     least = max(
-        -(-rest * steps // most), -(-_LEAST_SHARE // depth), -(-steps // MOST_PARTIAL_TILES)
+        -(-rest * num_k_tiles // max_blocks),
+        -(-_MIN_K_PER_BLOCK // depth),
+        -(-num_k_tiles // MAX_PARTIAL_TILES),
     )
-    for share in range(least, 4 * steps // 5 + 1) if rest else ():
-        found = Division(most, tiles - rest, rest, share)
-        if found.shortest(steps) >= shortest and (pieces is None or found.pieces(steps) <= pieces):
-            return found if tiles > rest else Division(found.shares(steps), 0, rest, share)
-    return Division(min(tiles, most), tiles)
+    for each in range(least, 4 * num_k_tiles // 5 + 1) if rest else ():
+        found = TileDivision(max_blocks, tiles - rest, rest, each)
+        fits = max_partial_tiles is None or found.partial_tiles(num_k_tiles) <= max_partial_tiles
+        if fits and found.shortest_work(num_k_tiles) >= min_k_tiles:
+            if tiles > rest:
+                return found
+            return TileDivision(found.stream_k_blocks(num_k_tiles), 0, rest, each)
+    return TileDivision(min(tiles, max_blocks), tiles)
 
 
 @dataclass(frozen=True)
 class Tiles:
-    """The tiles of ``products``: ``rows`` by ``columns`` each, in the order in which blocks go."""
+    """The tiles of ``products``, ``rows`` by ``columns`` each, in the scheduler's order."""
 
     rows: int
     columns: int
@@ -88,82 +111,86 @@ class Tiles:
 
     @property
     def count(self) -> int:
-        """All of them."""
+        """All tiles."""
         return self.rows * self.columns * self.products
 
-    def turn_lines(self, blocks: int, block_m: int, block_n: int) -> int:
-        """Lines of both operands that so many tiles read which follow each other in one product."""
+    def wave_rows(self, blocks: int, block_m: int, block_n: int) -> int:
+        """Return how many rows of X and of Y one wave of ``blocks`` tiles of a product reads."""
         height = min(self.rows, tile_group(self.columns))
         width = min(-(-blocks // height), self.columns)
         return height * block_m + width * block_n
 
-    def place(self, index: int) -> tuple[int, int, int]:
-        """Product, row and column of tile number ``index``: wgmma_tile_at."""
+    def coordinates(self, index: int) -> tuple[int, int, int]:
+        """Return product, row and column of tile ``index``, as wgmma_tile_at does in CUDA."""
         product, tile = divmod(index, self.rows * self.columns)
-        most = tile_group(self.columns)
-        group, inside = divmod(tile, most * self.columns)
-        height = min(self.rows - group * most, most)
-        return product, group * most + inside % height, inside // height
+        largest = tile_group(self.columns)
+        group, inside = divmod(tile, largest * self.columns)
+        height = min(self.rows - group * largest, largest)
+        return product, group * largest + inside % height, inside // height
 
-    def first_used(self, first: int) -> tuple[int, int, int]:
-        """The least product that tiles from number ``first`` on have, and in it their least row
-        and column.
-        """  # noqa: D205
-        places = [self.place(index) for index in range(first, self.count)]
-        product = min(place[0] for place in places)
-        there = [place for place in places if place[0] == product]
-        return product, min(place[1] for place in there), min(place[2] for place in there)
+    def first_coordinates(self, first: int) -> tuple[int, int, int]:
+        """Return the least product of the tiles from ``first`` on, and its least row and column."""
+        found = [self.coordinates(index) for index in range(first, self.count)]
+        product = min(tile[0] for tile in found)
+        inside = [tile for tile in found if tile[0] == product]
+        return product, min(tile[1] for tile in inside), min(tile[2] for tile in inside)
 
 
 @dataclass(frozen=True)
 class OwnPlanes:
-    """Planes that a call has packed itself, ``at`` so many bytes from the start of its memory.
+    """Planes that a call packs itself, ``offset`` bytes from the start of its workspace.
 
-    ``tile_bytes`` are from the first line of a tile to that of the next, ``product_bytes`` from
-    product to product, 0 where all share the operand. ``rows`` says that it is the row operand.
+    ``tile_bytes`` is the distance from the first row of a tile to that of the next,
+    ``product_bytes`` that from product to product, 0 where all share the operand.
+    ``is_row_operand`` says that they hold X, else Y.
     """
 
-    at: int
+    offset: int
     tile_bytes: int
     product_bytes: int
-    rows: bool
+    is_row_operand: bool
 
     def unused(self, tiles: Tiles, first: int) -> int:
-        """Bytes from the start that tiles from number ``first`` on do not read."""
-        product, row, column = tiles.first_used(first)
+        """Return the bytes from the start that tiles from ``first`` on do not read."""
+        product, row, column = tiles.first_coordinates(first)
         if not self.product_bytes and product + 1 < tiles.products:
             return 0  # the next product reads all of it
-        return product * self.product_bytes + (row if self.rows else column) * self.tile_bytes
+        tile = row if self.is_row_operand else column
+        return product * self.product_bytes + tile * self.tile_bytes
 
 
 @dataclass(frozen=True)
-class Memory:
-    """A call's memory: ``taken`` bytes at its start are ``planes``, and ``room`` more may be."""
+class Workspace:
+    """What a call has in memory: ``planes_bytes`` of ``planes``, then partial tiles.
 
-    taken: int = 0
-    room: int = 0
+    Partial tiles may take ``partials_capacity`` bytes.
+    """
+
+    planes_bytes: int = 0
+    partials_capacity: int = 0
     planes: tuple[OwnPlanes, ...] = ()
 
 
 @dataclass(frozen=True)
-class Arrangement:
-    """A division, and where its pieces lie: in ``nbytes`` of their own, or ``over`` planes.
+class TileSchedule:
+    """A division, and where its partial tiles lie: in ``nbytes`` of their own, or over planes.
 
-    ``over`` is from the start of the call's memory. Split tiles then have a launch of their own,
-    since whole ones may still read the planes.
+    ``planes_offset`` is where those planes begin in the call's workspace, None where partial tiles
+    have their own memory.
     """
 
-    division: Division
+    division: TileDivision
     nbytes: int
-    over: int | None = None
+    planes_offset: int | None = None
 
     def launches(self) -> list[tuple[int, dict[str, int]]]:
-        """Of each launch its blocks, and the arguments in which it differs from one of everything.
+        """Return each launch's blocks, and the arguments in which it differs from a single launch.
 
-        Split tiles have one of their own where their pieces go over planes that others read.
+        Split tiles have a launch of their own where partial tiles lie over planes, because whole
+        tiles may still read these.
         """
-        whole = self.division.whole
-        if self.over is None:
+        whole = self.division.data_parallel_tiles
+        if self.planes_offset is None:
             return [(self.division.blocks, {})]
         return [
             (self.division.blocks, {"stream_k_tiles": 0, "k_tiles_per_block": 0}),
@@ -171,30 +198,33 @@ class Arrangement:
         ]
 
 
-def arrange(
+def schedule_tiles(
     tiles: Tiles,
-    most: int,
-    steps: int,
+    max_blocks: int,
+    num_k_tiles: int,
     depth: int,
-    piece: int,
-    room: int,
+    partial_bytes: int,
+    capacity: int,
     planes: Sequence[OwnPlanes] = (),
-    shortest: int = 1,
-) -> Arrangement:
-    """Divide tiles among at most ``most`` blocks with at most ``room`` bytes for their pieces.
+    min_k_tiles: int = 1,
+) -> TileSchedule:
+    """Divide tiles among at most ``max_blocks`` with ``capacity`` bytes for partial tiles.
 
-    ``piece`` is the bytes of one. What does not fit goes over planes that are no longer read; where
-    that is not enough either, fewer tiles are split.
+    A partial tile takes ``partial_bytes``. Where the capacity is too small, partial tiles lie over
+    planes that split tiles no longer read; where those are too small as well, fewer tiles are
+    split.
     """
-    division = divide(tiles.count, most, steps, depth, None, shortest)
-    if division.pieces(steps) * piece <= room:
-        return Arrangement(division, division.pieces(steps) * piece)
-    over = None
-    for own in planes if division.whole else ():
-        unused = own.unused(tiles, division.whole)
-        if unused > room:
-            room, over = unused, own.at
-    division = divide(tiles.count, most, steps, depth, room // piece, shortest)
-    if over is not None and division.split:
-        return Arrangement(division, 0, over)
-    return Arrangement(division, division.pieces(steps) * piece)
+    division = divide(tiles.count, max_blocks, num_k_tiles, depth, None, min_k_tiles)
+    nbytes = division.partial_tiles(num_k_tiles) * partial_bytes
+    if nbytes <= capacity:
+        return TileSchedule(division, nbytes)
+    offset = None
+    for own in planes if division.data_parallel_tiles else ():
+        unused = own.unused(tiles, division.data_parallel_tiles)
+        if unused > capacity:
+            capacity, offset = unused, own.offset
+    most = capacity // partial_bytes
+    division = divide(tiles.count, max_blocks, num_k_tiles, depth, most, min_k_tiles)
+    if offset is not None and division.stream_k_tiles:
+        return TileSchedule(division, 0, offset)
+    return TileSchedule(division, division.partial_tiles(num_k_tiles) * partial_bytes)

@@ -15,7 +15,7 @@ from argand.gemm.names import mma_name, wgmma_name
 from argand.gemm.problem import gemm_problem
 from argand.gemm.sm80_plan import plan_gemm
 from argand.gemm.sm90_plan import WgmmaPlan
-from argand.gemm.sm90_scheduler import Division, divide
+from argand.gemm.sm90_scheduler import TileDivision, divide
 from argand.runtime import kernel_trace as launches
 from argand.runtime.plan import TARGET, PlanError
 
@@ -25,7 +25,7 @@ HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
 A, B = OperandTraits(), OperandTraits(k_major=False)
 PACKED, HALF = OperandTraits(packed=True), OperandTraits(half=True)
 SIZES = GemmSizes(1, 4096, 4096, 4096)
-WHOLE = Division(132, 1024)
+WHOLE = TileDivision(132, 1024)
 
 
 def test_a_name_says_how_each_operand_came_and_what_was_cut() -> None:

@@ -109,7 +109,10 @@ def test_tiles_that_are_split_along_k(
         assert plan is not None
         rows, columns = (n, m) if choice.swapped else (m, n)
         tiles = batch * -(-rows // plan.block_m) * -(-columns // plan.block_n)
-        if choice.parts > 1 or not divide(tiles, cores, -(-k // plan.depth), plan.depth).split:
+        if (
+            choice.parts > 1
+            or not divide(tiles, cores, -(-k // plan.depth), plan.depth).stream_k_tiles
+        ):
             continue
         split += 1
         with overridden(choice):
@@ -141,8 +144,8 @@ def test_a_head_changes_no_bit(
     a, b = cp.asarray(normal(rng, 1540, 126)), cp.asarray(normal(rng, 126, 1500))
     results = []
     heads = []
-    for most in (cuda_wgmma_form._WORTH_OVERLAPPING, -1.0):
-        monkeypatch.setattr(cuda_wgmma_form, "_WORTH_OVERLAPPING", most)
+    for most in (cuda_wgmma_form._MAX_OVERLAP_DELAY, -1.0):
+        monkeypatch.setattr(cuda_wgmma_form, "_MAX_OVERLAP_DELAY", most)
         results.append([])
         heads.append([])
         forget_calls()

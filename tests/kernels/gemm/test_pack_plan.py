@@ -8,7 +8,7 @@ import pytest
 from argand import PRECISIONS
 from argand.gemm.pack_plan import FusedPack, PackPlan, can_wait, lines_of, pitch_of, plan_fused_pack
 from argand.gemm.sm90_plan import WgmmaPlan
-from argand.gemm.sm90_scheduler import Division, Tiles, divide
+from argand.gemm.sm90_scheduler import TileDivision, Tiles, divide
 
 DEPTH = 256  # k that are counted together: gemm/sm90_fused_pack.cuh
 WARPS = 3
@@ -52,27 +52,28 @@ def test_units(plan: WgmmaPlan, rows: int, columns: int, k: int, batches: int, b
 class Loading:
     """What one block loads: (turn, panel, chunk of k), tile after tile, and how far it is."""
 
-    def __init__(self, block: int, tiles: Tiles, division: Division, steps: int, of_chunk: int):
+    def __init__(self, block: int, tiles: Tiles, division: TileDivision, steps: int, of_chunk: int):
         self.chunks = -(-steps // of_chunk)
         self.entries: list[tuple[int, int, int]] = []
         works = [
-            (index, 0, steps) for index in range(block, division.whole, division.blocks)
-        ]  # fmt: skip
-        begin = block * division.share
-        end = min(begin + division.share, division.split * steps)
+            (index, 0, steps)
+            for index in range(block, division.data_parallel_tiles, division.blocks)
+        ]
+        begin = block * division.k_tiles_per_block
+        end = min(begin + division.k_tiles_per_block, division.stream_k_tiles * steps)
         if begin < end:  # what is left to others comes first: schedule_work
             first, last = begin // steps, (end - 1) // steps
             pieces = [last, first] if last > first else [first]
             works += [
                 (
-                    division.whole + tile,
+                    division.data_parallel_tiles + tile,
                     max(begin - tile * steps, 0),
                     min(end - tile * steps, steps),
                 )
                 for tile in pieces
             ]
         for turn, (index, first_step, last_step) in enumerate(works):
-            product, _, column = tiles.place(index)
+            product, _, column = tiles.coordinates(index)
             panel = product * tiles.columns + column
             for chunk in range(first_step // of_chunk, (last_step - 1) // of_chunk + 1):
                 self.entries.append((turn, panel, chunk))
@@ -104,7 +105,7 @@ def test_loading_and_packing_never_wait_for_each_other(
     plan = WgmmaPlan(2, 128, 32, 3)
     tiles = Tiles(-(-rows // plan.block_m), -(-columns // plan.block_n), batches)
     steps, of_chunk = -(-k // plan.depth), DEPTH // plan.depth
-    division = divide(tiles.count, blocks, steps, plan.depth, shortest=2)
+    division = divide(tiles.count, blocks, steps, plan.depth, min_k_tiles=2)
     aside = plan_fused_pack(plan, rows, columns, k, batches, division.blocks)
     chunks, parts = -(-pitch_of(k) // DEPTH), plan.block_n // aside.lines
     height = min(tiles.rows, 1 if tiles.columns <= 4 else 16)  # raster_group_m
