@@ -144,7 +144,7 @@ def hopper_products(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
         c = np.ones((*shape.leading, shape.m, shape.n), precision.output)
         reference = product_reference(a, b, c, alpha=_ALPHA, beta=_BETA, seed=_SEED)
         for choice in _choices(precision, shape):
-            if shape is LONG and choice.parts > 1:
+            if shape is LONG and choice.split_k_slices > 1:
                 continue  # the other shapes have them
             result = _computed(choice, precision, a, b, c, alpha=_ALPHA, beta=_BETA)
             found = assess_product(reference, result, precision, backend="cuda")
@@ -188,7 +188,12 @@ def _choices(precision: Precision, shape: Shape, *, packed: bool = False) -> lis
     b = OperandTraits(packed=True) if packed else OperandTraits(k_major=False)
     for choice in candidates(precision, arch, sizes, OperandTraits(), b):
         if choice.plan is not None:
-            key = (choice.plan.storage, choice.plan.fused_pack, choice.swapped, choice.parts)
+            key = (
+                choice.plan.storage,
+                choice.plan.fused_pack,
+                choice.swapped,
+                choice.split_k_slices,
+            )
             found.setdefault(key, choice)
     return list(found.values())
 

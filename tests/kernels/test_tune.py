@@ -20,21 +20,21 @@ pytestmark = pytest.mark.usefixtures("card_without_tables")
 
 
 def test_ways_are_ranked_by_their_medians_and_hopeless_ones_called_once() -> None:
-    ways = [GemmChoice(parts=parts) for parts in (1, 2, 3, 4, 5)]
+    ways = [GemmChoice(split_k_slices=n) for n in (1, 2, 3, 4, 5)]
     first = {1: 10.0, 2: 31.0, 3: 6.0, 4: 18.0, 5: 18.1}
     counts: dict[int, list[int]] = {}
 
     def times(way: GemmChoice, count: int) -> list[float]:
-        counts.setdefault(way.parts, []).append(count)
+        counts.setdefault(way.split_k_slices, []).append(count)
         if count == 1:
-            return [first[way.parts]]
-        return [first[way.parts] / 2] * (count - 1) + [1000.0]
+            return [first[way.split_k_slices]]
+        return [first[way.split_k_slices] / 2] * (count - 1) + [1000.0]
 
     found = ranked(ways, times)
-    assert [(way.parts, time) for way, time in found] == [
+    assert [(way.split_k_slices, time) for way, time in found] == [
         (3, 3.0), (1, 5.0), (4, 9.0), (5, 18.1), (2, 31.0),
     ]  # fmt: skip
-    assert {parts: len(each) for parts, each in counts.items()} == {1: 2, 2: 1, 3: 2, 4: 2, 5: 1}
+    assert {n: len(each) for n, each in counts.items()} == {1: 2, 2: 1, 3: 2, 4: 2, 5: 1}
 
 
 def test_tune_is_public() -> None:

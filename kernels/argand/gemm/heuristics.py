@@ -69,12 +69,12 @@ class GemmChoice:
 
     ``plan`` is that of the wgmma family; None leaves the product to the mma.sync family, which
     finds its own unless ``tile`` says which. ``swapped`` computes C^T = B^T A^T, so that B is the
-    row operand. ``parts`` is into how many k is cut.
+    row operand. k is cut into ``split_k_slices``.
     """
 
     plan: WgmmaPlan | None = None
     swapped: bool = False
-    parts: int = 1
+    split_k_slices: int = 1
     tile: GemmPlan | None = None
 
     @property
@@ -88,7 +88,7 @@ class GemmChoice:
         if self.plan is None:
             return "mma.sync" + (f" {self.tile.name}" if self.tile else "")
         order = "B^T A^T" if self.swapped else "A B"
-        cut = f", k in {self.parts} parts" if self.parts > 1 else ""
+        cut = f", k in {self.split_k_slices} parts" if self.split_k_slices > 1 else ""
         aside = ", packed aside" if self.plan.fused_pack else ""
         return f"wgmma {self.plan.name()} {self.plan.storage}, {order}{cut}{aside}"
 
@@ -118,30 +118,34 @@ def candidates(
                 for fused in (False, True)[: 1 + fusable]:
                     one = replace(plan, fused_pack=fused)
                     if is_legal(one, precision, arch):
-                        found += [GemmChoice(one, swapped, parts) for parts in _parts(one, sizes)]
-    return [x for x in found if x.parts == 1 or _sums(x, sizes) <= room(x, precision, sizes, a, b)]
+                        found += [GemmChoice(one, swapped, n) for n in _slice_counts(one, sizes)]
+    return [
+        x for x in found
+        if x.split_k_slices == 1
+        or _slices_bytes(x, sizes) <= partials_capacity(x, precision, sizes, a, b)
+    ]  # fmt: skip
 
 
-def room(
+def partials_capacity(
     choice: GemmChoice, precision: Precision, sizes: GemmSizes, a: OperandTraits, b: OperandTraits
 ) -> int:
-    """Bytes of memory that a way of the wgmma family may take besides its planes."""
+    """Return the bytes that a choice of the wgmma family may take besides its planes."""
     assert choice.plan is not None
-    planar = choice.plan.storage == "planar"  # Y is in planes however it comes to it
+    planar = choice.plan.storage == "planar"  # Y is in planes with every storage of X
     memories = (
         OperandMemory.of(
-            precision, lines, sizes.k, sizes.batch if x.batched else 1, half=x.half, packed=x.packed
+            precision, rows, sizes.k, sizes.batch if x.batched else 1, half=x.half, packed=x.packed
         )
-        for lines, x in ((sizes.m, a), (sizes.n, b))
+        for rows, x in ((sizes.m, a), (sizes.n, b))
     )
-    return gemm_memory.room(
+    return gemm_memory.partials_capacity(
         *memories, packs_a=planar or choice.swapped, packs_b=planar or not choice.swapped
     )
 
 
-def _sums(choice: GemmChoice, sizes: GemmSizes) -> int:
-    """Bytes of the sums over parts of k."""
-    return 8 * choice.parts * sizes.batch * sizes.m * sizes.n
+def _slices_bytes(choice: GemmChoice, sizes: GemmSizes) -> int:
+    """Return the bytes of the results of all split-K slices."""
+    return 8 * choice.split_k_slices * sizes.batch * sizes.m * sizes.n
 
 
 def _storages(precision: Precision, rows: OperandTraits, columns: OperandTraits) -> list[Storage]:
@@ -153,17 +157,20 @@ def _storages(precision: Precision, rows: OperandTraits, columns: OperandTraits)
     return ["planar"] if precision.scaled else ["fp32", "planar"]
 
 
-_LEAST_PART = 512
-"""Of k, below which a part would be all beginning and end."""
+_MIN_SLICE_K = 512
+"""Shortest split-K slice, in elements of k: prologue and reduction outweigh a shorter one."""
 
 
-def _parts(plan: WgmmaPlan, sizes: GemmSizes) -> Sequence[int]:
-    """1, and powers of two that cut a long k of few tiles; whole results are needed for pairs."""
+def _slice_counts(plan: WgmmaPlan, sizes: GemmSizes) -> Sequence[int]:
+    """Return 1, and powers of two that cut a long k of few tiles into slices.
+
+    16-bit results are rounded once, from the sum over all of k, so theirs is not cut.
+    """
     found = [1]
     tiles = sizes.batch * -(-sizes.m // plan.block_m) * -(-sizes.n // plan.block_n)
     while (
         not sizes.half_output and 2 * found[-1] * tiles <= 264
-        and sizes.k // (2 * found[-1]) >= _LEAST_PART
+        and sizes.k // (2 * found[-1]) >= _MIN_SLICE_K
     ):  # fmt: skip
         found.append(2 * found[-1])
     return found
@@ -277,8 +284,8 @@ def estimate(
             packing += max(1e-6, copies * lines * k * item / _PACKING)
     total = _LAUNCH + _FILL + packing + (_LAUNCH if packing else 0.0)  # one launch for both
     total += _ASIDE if plan.fused_pack else 0.0
-    tiles = batch * choice.parts * -(-rows // plan.block_m) * -(-columns // plan.block_n)
-    stages = -(-k // (plan.depth * choice.parts))
+    tiles = batch * choice.split_k_slices * -(-rows // plan.block_m) * -(-columns // plan.block_n)
+    stages = -(-k // (plan.depth * choice.split_k_slices))
     steps = stages * plan.depth
     rate = each * _SHARE[plan.consumer_warpgroups, plan.block_n]
     one = plan.block_m * plan.block_n * steps * products / rate
@@ -286,12 +293,14 @@ def estimate(
         one *= _SPLITTING
     behind = _BEHIND if tiles > cores and plan.can_overlap_epilogue(precision) else 1.0
     one += behind * plan.block_m * plan.block_n * 8 / _STORE
-    if choice.parts > 1:
-        total += 2 * _LAUNCH + 8 * batch * m * n * (choice.parts + 1) / _PACKING
+    if choice.split_k_slices > 1:
+        total += 2 * _LAUNCH + 8 * batch * m * n * (choice.split_k_slices + 1) / _PACKING
     division = TileDivision(min(tiles, cores), tiles)
-    if choice.parts == 1:
+    if choice.split_k_slices == 1:
         # Partial tiles of a last wave lie over planes where memory of their own is short.
-        capacity = room(choice, precision, sizes, a, b) // (8 * plan.block_m * plan.block_n)
+        capacity = partials_capacity(choice, precision, sizes, a, b) // (
+            8 * plan.block_m * plan.block_n
+        )
         division = divide(tiles, cores, stages, plan.depth, capacity if tiles < cores else None)
     if division.stream_k_tiles:
         total += _STREAM_K_REDUCTION

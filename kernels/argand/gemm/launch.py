@@ -1,4 +1,4 @@
-"""A whole product on a GPU prepared for operands of one form: packing, kernel, adding up parts."""
+"""A product on a GPU, prepared for operands of one form: packing, kernel, split-K reduction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ import cupy
 from argand.device import Device, gpu
 from argand.gemm import tuned as tuning
 from argand.gemm.families import Family
-from argand.gemm.heuristics import GemmChoice, GemmSizes, OperandTraits, adapted, choose, room
+from argand.gemm.heuristics import (
+    GemmChoice,
+    GemmSizes,
+    OperandTraits,
+    adapted,
+    choose,
+    partials_capacity,
+)
 from argand.gemm.names import mma_name, wgmma_name
 from argand.gemm.pack_launch import PackLaunch, PackSource, Planes
 from argand.gemm.problem import GemmProblem
@@ -130,7 +137,7 @@ class GemmLaunch:
     ) -> None:
         self.choice = choice
         self._device = device.index
-        #: Bytes of memory that a call takes: planes, and sums of pieces of tiles or of parts of k.
+        #: Bytes of workspace of a call: planes, and partial tiles or split-K slices.
         self.nbytes = 0
         self._mma: MmaLaunch | None = None
         addend = out if c is None else c
@@ -162,18 +169,18 @@ class GemmLaunch:
         self._pack = PackLaunch(precision, sources, problem.batch, device) if sources else None
         packed = 0 if self._pack is None else self._pack.nbytes
         self._scaled = precision.scaled and not plan.prescaled
-        self._partial: tuple[int, ...] = ()
+        self._slices_shape: tuple[int, ...] = ()
         alpha, beta = problem.alpha, problem.beta
         target = out
         self._reduce: ReduceLaunch | None = None
-        if choice.parts > 1:
-            self._partial = (choice.parts, problem.batch, lines_m, lines_n)
+        if choice.split_k_slices > 1:
+            self._slices_shape = (choice.split_k_slices, problem.batch, lines_m, lines_n)
             self._reduce = ReduceLaunch(
-                choice.parts, problem.batch, addend, out, alpha, beta, device
+                choice.split_k_slices, problem.batch, addend, out, alpha, beta, device
             )
             target = Layout(lines_m, lines_n, lines_n, 1, lines_m * lines_n, 8, 32)
             alpha, beta, addend = 1, 0, target
-        left = room(
+        capacity = partials_capacity(
             choice, precision, GemmSizes(problem.batch, problem.m, problem.n, problem.k),
             a.traits, b.traits,
         )  # fmt: skip
@@ -181,11 +188,11 @@ class GemmLaunch:
             precision, plan,
             WgmmaProblem(
                 lines_m, lines_n, problem.k, problem.batch, rows.batched, columns.batched,
-                complex(alpha), complex(beta), flip_result, choice.parts,
+                complex(alpha), complex(beta), flip_result, choice.split_k_slices,
             ),
             None if planar else rows.lines, addend, target, device,
             columns.lines if plan.fused_pack else None, columns.conjugated != flip_result,
-            Workspace(packed, left, self._own_planes(plan, precision)),
+            Workspace(packed, capacity, self._own_planes(plan, precision)),
         )  # fmt: skip
         made = self._multiply
         self.name = wgmma_name(choice, made.plan, made.division, a.traits, b.traits)
@@ -194,19 +201,19 @@ class GemmLaunch:
         #: Of what is packed here: bytes before its planes, and before what scales results back.
         self._places = [(planes.address, planes.descale) for planes in own]
         self._counters = max(self._multiply.counters, self._pack.counters if self._pack else 0)
-        self._sums_at = -(-(packed + self._multiply.nbytes) // 256) * 256
+        self._slices_offset = -(-(packed + self._multiply.nbytes) // 256) * 256
         self.nbytes = packed + self._multiply.nbytes
         kernels = list(self.kernels)
         if self._pack is not None and not self._pack.scanned:
             kernels.insert(0, self._pack.kernel)
         if self._reduce is not None:
-            self.nbytes = self._sums_at + 8 * math.prod(self._partial)
+            self.nbytes = self._slices_offset + 8 * math.prod(self._slices_shape)
             kernels.append(self._reduce.kernel)
         self._launches = Launches(kernels, self._fillings)
 
     @property
     def kernels(self) -> Sequence[BoundKernel]:
-        """What multiplies: one launch, or two where pieces of tiles lie over planes."""
+        """Return the launches of the product: two where partial tiles lie over planes, else one."""
         return [] if self._mma is not None else self._multiply.kernels
 
     def _own_planes(self, plan: WgmmaPlan, precision: Precision) -> tuple[OwnPlanes, ...]:
@@ -267,10 +274,10 @@ class GemmLaunch:
                 rows, x_descale = places[0]
             if self._packs_columns:
                 columns, y_descale = places[-1]
-        sums = Address(Base.MEMORY, self._sums_at)
+        slices = Address(Base.MEMORY, self._slices_offset)
         if self._reduce is not None:
-            found.append(self._reduce.kernel.filling(self._reduce.addresses(sums), (), addresses))
-            out = sums
+            found.append(self._reduce.kernel.filling(self._reduce.addresses(slices), (), addresses))
+            out = slices
         given, maps = self._multiply.addresses(
             rows, columns, c, out, (x_descale, y_descale) if self._scaled else None
         )

@@ -1,4 +1,4 @@
-"""What a product of the wgmma family takes in memory besides its operands, and may take.
+"""Workspace of a product of the wgmma family: what a call takes in memory, and what it may take.
 
 Nothing here needs a GPU or CuPy.
 """
@@ -10,27 +10,27 @@ from dataclasses import dataclass
 from argand.gemm.pack_plan import pitch_of
 from argand.precision import Precision
 
-MOST = 2
-"""Times the operands that a call may take besides them, their k rounded up to that of planes."""
+MAX_WORKSPACE = 2
+"""Largest workspace of a call, as a multiple of its operands' bytes, k rounded up to the pitch."""
 
 
 @dataclass(frozen=True)
 class OperandMemory:
-    """An operand's ``bytes`` as it is given, and those of its ``planes``, 0 where it is packed."""
+    """Bytes of an operand as it is given, and of its planes, 0 where it is packed already."""
 
     bytes: int
     planes: int
 
     @classmethod
     def of(
-        cls, precision: Precision, lines: int, k: int, batches: int, *, half: bool, packed: bool
+        cls, precision: Precision, rows: int, k: int, batches: int, *, half: bool, packed: bool
     ) -> OperandMemory:
-        """That of ``batches`` matrices of lines by k: complex64, pairs of 16 bits, or planes."""
-        numbers = batches * lines * pitch_of(k)
+        """Count ``batches`` matrices of rows by k: complex64, pairs of 16 bits, or planes."""
+        numbers = batches * rows * pitch_of(k)
         planes = numbers * precision.planar_bytes
         return cls(planes, 0) if packed else cls(numbers * (4 if half else 8), planes)
 
 
-def room(a: OperandMemory, b: OperandMemory, *, packs_a: bool, packs_b: bool) -> int:
-    """Bytes that are left for sums of pieces, or of parts of k, once planes are there."""
-    return MOST * (a.bytes + b.bytes) - packs_a * a.planes - packs_b * b.planes
+def partials_capacity(a: OperandMemory, b: OperandMemory, *, packs_a: bool, packs_b: bool) -> int:
+    """Return the bytes that planes leave for partial tiles, or for split-K slices."""
+    return MAX_WORKSPACE * (a.bytes + b.bytes) - packs_a * a.planes - packs_b * b.planes

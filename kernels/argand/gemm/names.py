@@ -43,8 +43,8 @@ def wgmma_name(
     ]
     if plan.prescaled:
         parts.append("unscaled")
-    if choice.parts > 1:
-        parts.append(f"k in {choice.parts} parts")
+    if choice.split_k_slices > 1:
+        parts.append(f"k in {choice.split_k_slices} parts")
     if division.stream_k_tiles:
         parts.append(f"{division.stream_k_tiles} of {division.tiles} tiles split")
     if plan.overlapped_stages:

@@ -1,4 +1,4 @@
-"""The pass that adds up products whose k was cut into parts."""
+"""The kernel that reduces the results of split-K slices."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def reduce_source() -> str:
 
 
 class ReduceLaunch:
-    """out (batch, m, n) = alpha (sum over ``parts``) + beta C, for results of one layout."""
+    """Computes out (batch, m, n) = alpha (sum over slices) + beta C for results of one layout."""
 
     def __init__(
         self,
-        parts: int,
+        split_k_slices: int,
         batch: int,
         c: Layout,
         out: Layout,
@@ -51,7 +51,7 @@ class ReduceLaunch:
         kernel = nvrtc.load(reduce_source(), device.target, REDUCE_KERNEL)
         values = {
             "partials": 0, "c": 0, "out": 0,
-            "split_k_slices": parts, "batch": batch, "m": out.rows, "n": out.columns,
+            "split_k_slices": split_k_slices, "batch": batch, "m": out.rows, "n": out.columns,
             "c_stride_m": c.row_stride, "c_stride_n": c.column_stride,
             "c_stride_batch": c.batch_stride,
             "out_stride_m": out.row_stride, "out_stride_n": out.column_stride,
@@ -62,6 +62,6 @@ class ReduceLaunch:
         #: The launch.
         self.kernel = BoundKernel(kernel, blocks, _THREADS, Arguments(_DTYPE, values))
 
-    def addresses(self, sums: Address) -> dict[str, Address]:
-        """What ``kernel`` is given; ``sums`` is (parts, batch, m, n)."""
-        return {"partials": sums, "c": Address(Base.C), "out": Address(Base.OUT)}
+    def addresses(self, slices: Address) -> dict[str, Address]:
+        """Return the addresses in the kernel's arguments; ``slices`` is (slice, batch, m, n)."""
+        return {"partials": slices, "c": Address(Base.C), "out": Address(Base.OUT)}

@@ -73,7 +73,7 @@ def _entry(name: str, row: dict[str, Any], arch: Arch) -> GemmChoice:
     half_output, flags = numbers[4], [bool(flag) for flag in numbers[5:]]
     each = len(fields(OperandTraits))
     plan = None if row["plan"] is None else WgmmaPlan(**row["plan"])
-    choice = GemmChoice(plan, row["swapped"], row["parts"])
+    choice = GemmChoice(plan, row["swapped"], row["split_k_slices"])
     a, b = OperandTraits(*flags[:each]), OperandTraits(*flags[each:])
     if choice not in _ways(precision, arch, bool(half_output), a, b):
         raise ValueError(f"{row} is no way to solve {name}")
@@ -84,7 +84,7 @@ def _entry(name: str, row: dict[str, Any], arch: Arch) -> GemmChoice:
 def _ways(
     precision: str, arch: Arch, half_output: bool, a: OperandTraits, b: OperandTraits
 ) -> frozenset[GemmChoice]:
-    # One tile of a long k has every number of parts that a product can have.
+    # One tile of a long k has every number of split-K slices that a product can have.
     longest = GemmSizes(1, 1, 1, 2**30, half_output)
     return frozenset(candidates(PRECISIONS[precision], arch, longest, a, b))
 

@@ -234,7 +234,7 @@ def test_what_holds_a_stream(arch: Arch) -> None:
     assert_clean(HOLD_SOURCE, arch.target, HOLD_KERNEL)
 
 
-def test_the_sum_over_parts_of_k() -> None:
+def test_the_split_k_reduction() -> None:
     """The launch's own source (`gemm.splitk_reduce`) says the same, but needs CuPy."""
     source = (
         '#include "gemm/splitk_reduce.cuh"\n'

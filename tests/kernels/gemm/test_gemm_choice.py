@@ -15,7 +15,7 @@ from argand.gemm.heuristics import (
     candidates,
     choose,
     estimate,
-    room,
+    partials_capacity,
 )
 from argand.gemm.sm90_plan import WgmmaPlan, check_wgmma_plan
 from argand.runtime.plan import TARGET, PlanError
@@ -144,11 +144,11 @@ def test_pairs_of_16_bits_are_read_as_they_are(precision: str) -> None:
 
 @pytest.mark.parametrize("precision", SINGLE_HALF)
 def test_16_bit_results_come_from_this_family_and_whole(precision: str) -> None:
-    """They are rounded once, so parts of k, which are added in fp32, cannot be stored as such."""
+    """They are rounded once, so split-K slices, which are reduced in fp32, are none."""
     found = ways(precision, sizes=GemmSizes(1, 16, 16, 100_000, half_output=True))
     assert found
     assert all(choice.plan is not None and choice.plan.half_output for choice in found)
-    assert {choice.parts for choice in found} == {1}
+    assert {choice.split_k_slices for choice in found} == {1}
 
 
 @pytest.mark.parametrize("precision", [name for name in TENSOR if name not in SINGLE_HALF])
@@ -202,18 +202,18 @@ def test_k_is_cut_where_it_is_long_and_tiles_are_few(
     precision: str, sizes: tuple[int, ...], most: int
 ) -> None:
     found = wgmma(ways(precision, sizes=GemmSizes(*sizes)))
-    parts = {choice.parts for choice, _ in found}
-    assert parts == {2**i for i in range(most.bit_length())}
+    slices = {choice.split_k_slices for choice, _ in found}
+    assert slices == {2**i for i in range(most.bit_length())}
     for choice, plan in found:
         tiles = sizes[0] * -(-sizes[1] // plan.block_m) * -(-sizes[2] // plan.block_n)
-        assert choice.parts == 1 or choice.parts * tiles <= 2 * CORES
+        assert choice.split_k_slices == 1 or choice.split_k_slices * tiles <= 2 * CORES
 
 
 @pytest.mark.pairwise
 @pytest.mark.parametrize("precision", TENSOR)
 @pytest.mark.parametrize("sizes", [(1, 16, 16, 1024), (1, 512, 512, 2048), (60, 100, 90, 5000)])
 @pytest.mark.parametrize("traits", [(A, B), (A, PACKED), (PACKED, B), (PACKED, PACKED)], ids=str)
-def test_sums_of_parts_and_planes_are_at_most_twice_the_operands(
+def test_slices_and_planes_are_at_most_twice_the_operands(
     precision: str, sizes: tuple[int, ...], traits: tuple[OperandTraits, OperandTraits]
 ) -> None:
     batch, m, n, k = sizes
@@ -228,11 +228,11 @@ def test_sums_of_parts_and_planes_are_at_most_twice_the_operands(
             numbers = batch * lines * -(-k // 16) * 16
             allowed += 2 * numbers * (planes if x.packed else 8)
             used += numbers * planes * (not x.packed and (not is_rows or plan.storage == "planar"))
-        if choice.parts > 1:
-            used += 8 * choice.parts * batch * m * n
+        if choice.split_k_slices > 1:
+            used += 8 * choice.split_k_slices * batch * m * n
         assert used <= allowed
-        assert room(choice, row, GemmSizes(*sizes), *traits) == allowed - used + (
-            8 * choice.parts * batch * m * n * (choice.parts > 1)
+        assert partials_capacity(choice, row, GemmSizes(*sizes), *traits) == allowed - used + (
+            8 * choice.split_k_slices * batch * m * n * (choice.split_k_slices > 1)
         )
 
 
@@ -241,14 +241,14 @@ def test_sums_of_parts_and_planes_are_at_most_twice_the_operands(
 def test_large_products_take_the_largest_tile(precision: str, size: int) -> None:
     choice = chosen(precision, 1, size, size, size)
     assert choice.plan is not None
-    assert (choice.plan.block_m, choice.plan.block_n, choice.parts) == (128, 128, 1)
+    assert (choice.plan.block_m, choice.plan.block_n, choice.split_k_slices) == (128, 128, 1)
 
 
 @pytest.mark.parametrize("precision", TENSOR)
 def test_one_tile_of_long_k_is_cut(precision: str) -> None:
     choice = chosen(precision, 1, 16, 16, 100_000)
     assert choice.plan is not None
-    assert choice.parts >= 32
+    assert choice.split_k_slices >= 32
     assert "k in" in choice.name
 
 
@@ -296,5 +296,5 @@ def test_names_say_what_is_done() -> None:
     plan = WgmmaPlan(1, 32, 32, 6)
     assert GemmChoice().name == "mma.sync"
     assert GemmChoice(plan).name == "wgmma 64x32x32 6 stages fp32, A B"
-    swapped = GemmChoice(replace(plan, storage="planar"), swapped=True, parts=4)
+    swapped = GemmChoice(replace(plan, storage="planar"), swapped=True, split_k_slices=4)
     assert swapped.name == "wgmma 64x32x32 6 stages planar, B^T A^T, k in 4 parts"

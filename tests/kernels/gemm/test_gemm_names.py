@@ -39,7 +39,9 @@ def test_a_name_says_how_each_operand_came_and_what_was_cut() -> None:
         "wgmma 128x128x32 3 stages: A packed, B packed before, a head of 2 stages"
     )
     half = replace(planar, storage="half", overlapped_stages=0, prescaled=True)
-    assert wgmma_name(GemmChoice(half, swapped=True, parts=4), half, WHOLE, HALF, HALF) == (
+    assert wgmma_name(
+        GemmChoice(half, swapped=True, split_k_slices=4), half, WHOLE, HALF, HALF
+    ) == (
         "wgmma 128x128x32 3 stages: B in place from pairs, A packed from pairs, unscaled, "
         "k in 4 parts"
     )

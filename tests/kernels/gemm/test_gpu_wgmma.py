@@ -83,11 +83,11 @@ def test_batches(
 
 
 @pytest.mark.parametrize("precision", TENSOR)
-def test_k_in_parts(cp: Any, rng: np.random.Generator, precision: str) -> None:
+def test_split_k_slices(cp: Any, rng: np.random.Generator, precision: str) -> None:
     a, b, c = normal(rng, 20, 5000), normal(rng, 5000, 36), normal(rng, 20, 36)
-    cut = [x for x in choices(cp, precision, GemmSizes(1, 20, 36, 5000)) if x.parts > 1]
-    assert {choice.parts for choice in cut} == {2, 4, 8}
-    for choice in cut:
+    sliced = [x for x in choices(cp, precision, GemmSizes(1, 20, 36, 5000)) if x.split_k_slices > 1]
+    assert {choice.split_k_slices for choice in sliced} == {2, 4, 8}
+    for choice in sliced:
         with overridden(choice):
             check(cp, a, b, c, precision=precision, alpha=1j, beta=0.5, op_a="N")
 
@@ -110,7 +110,7 @@ def test_tiles_that_are_split_along_k(
         rows, columns = (n, m) if choice.swapped else (m, n)
         tiles = batch * -(-rows // plan.block_m) * -(-columns // plan.block_n)
         if (
-            choice.parts > 1
+            choice.split_k_slices > 1
             or not divide(tiles, cores, -(-k // plan.depth), plan.depth).stream_k_tiles
         ):
             continue

@@ -157,7 +157,7 @@ def damaged(path: Path, damage: str) -> None:
             "a key of another precision": lambda: found | {
                 "choices": {name.replace("tf32", "fp8"): entry}
             },
-            "no plan": lambda: found | {"choices": {name: {"swapped": False, "parts": 1}}},
+            "no plan": lambda: found | {"choices": {name: {"swapped": False, "split_k_slices": 1}}},
             "a field too many": lambda: found | {
                 "choices": {name: entry | {"plan": entry["plan"] | {"warps": 4}}}
             },
@@ -167,7 +167,9 @@ def damaged(path: Path, damage: str) -> None:
             "text for a number": lambda: found | {
                 "choices": {name: entry | {"plan": entry["plan"] | {"consumer_warpgroups": "2"}}}
             },
-            "parts that none has": lambda: found | {"choices": {name: entry | {"parts": 3}}},
+            "slices that none has": lambda: (
+                found | {"choices": {name: entry | {"split_k_slices": 3}}}
+            ),
         }[damage]  # fmt: skip
         text = json.dumps(change())
     path.write_text(text)
@@ -178,7 +180,7 @@ def damaged(path: Path, damage: str) -> None:
     [
         "truncated", "empty", "bytes", "a list", "no choices", "choices in a list", "another card",
         "a key of words", "a key of another precision", "no plan", "a field too many",
-        "a plan that is no candidate", "text for a number", "parts that none has",
+        "a plan that is no candidate", "text for a number", "slices that none has",
     ],
 )  # fmt: skip
 def test_a_damaged_table_is_named_once_and_passed_over(damage: str) -> None:

@@ -10,7 +10,7 @@ from argand.gemm.heuristics import GemmChoice, GemmSizes, OperandTraits, candida
 
 
 def choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> Iterator[GemmChoice]:
-    """Every way of the wgmma family, once per tile, storage, role and number of parts."""
+    """Every way of the wgmma family, once per tile, storage, role and number of split-K slices."""
     from argand.device import gpu
 
     arch = gpu(cp.cuda.Device().id).require_arch()
@@ -31,6 +31,6 @@ def first_choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> l
     seen: dict[Any, GemmChoice] = {}
     for choice in choices(cp, precision, sizes, **traits):
         assert choice.plan is not None
-        way = (choice.plan.storage, choice.plan.fused_pack, choice.swapped, choice.parts)
+        way = (choice.plan.storage, choice.plan.fused_pack, choice.swapped, choice.split_k_slices)
         seen.setdefault(way, choice)
     return list(seen.values())

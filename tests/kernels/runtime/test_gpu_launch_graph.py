@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma", "no_call_remembe
 def test_graphs_give_the_bits_of_single_launches(
     cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, precision: str
 ) -> None:
-    """Of every role and storage, with k whole and in parts; what the arrays hold changes."""
+    """Of every role and storage, with and without split-K; what the arrays hold changes."""
     m, n, k = SHAPE
     pairs = operands(cp, rng)
     before = graphs()

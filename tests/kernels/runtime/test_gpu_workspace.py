@@ -26,7 +26,7 @@ pytestmark = pytest.mark.gpu
 @pytest.mark.parametrize("precision", TENSOR)
 @pytest.mark.parametrize("shape", SUITES["gemm"], ids=str)
 def test_at_most_twice_the_operands(cp: Any, precision: str, shape: Shape, beta: int) -> None:
-    """Where beta is not 0 C is one of them: totals of a long k may wait beside it."""
+    """Where beta is not 0 C is one of them: accumulators of a long k may spill beside it."""
     from argand.gemm.launch import OperandForm, prepare
     from argand.runtime.layout import Layout
 
@@ -49,7 +49,7 @@ def test_at_most_twice_the_operands(cp: Any, precision: str, shape: Shape, beta:
 
 
 @pytest.mark.parametrize("shape", [(2300, 1000, 2000), (1000, 2300, 2100)], ids=str)
-def test_pieces_over_planes_give_the_same_bits(
+def test_partial_tiles_over_planes_give_the_same_bits(
     cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int, int]
 ) -> None:
     """More tiles than multiprocessors, whose last ones are split: in two launches or in one."""
@@ -71,8 +71,8 @@ def test_pieces_over_planes_give_the_same_bits(
         return launches[-1]
 
     monkeypatch.setattr(import_module("argand.gemm.gpu"), "prepare", watched)
-    for most in (gemm_memory.MOST, 100):
-        monkeypatch.setattr(gemm_memory, "MOST", most)
+    for most in (gemm_memory.MAX_WORKSPACE, 100):
+        monkeypatch.setattr(gemm_memory, "MAX_WORKSPACE", most)
         for swapped in (False, True):
             forget_calls()
             with cuda_launch.PLAN_OVERRIDE.use(GemmChoice(plan, swapped)):
