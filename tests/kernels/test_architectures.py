@@ -50,7 +50,7 @@ def test_nvrtc_knows_the_target(arch: Arch) -> None:
 @pytest.mark.parametrize("precision", TENSOR)
 def test_every_operation_has_a_legal_plan(arch: Arch, precision: str) -> None:
     row = PRECISIONS[precision]
-    product = plan_gemm(row, arch, batch=1, m=4096, n=4096, k=4096, cores=100, vector=2)
+    product = plan_gemm(row, arch, batch=1, m=4096, n=4096, k=4096, sm_count=100, vector=2)
     check_plan(product, row, arch)
     form = SoftmaxForm("softmax", "fp32", "fp32", row, 4, False)
     for columns in (1000, 1 << 20):

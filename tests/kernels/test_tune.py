@@ -1,4 +1,4 @@
-"""Measuring the fastest way, and the command that does it, without a GPU."""
+"""Measuring the fastest plan, and the command that does it, without a GPU."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from argand.gemm.heuristics import GemmChoice
 from argand.gemm.tune import main, tune
 from argand.runtime.measure import ranked
 
-from tests.kernels.gemm.tuning_cases import WAY, card
+from tests.kernels.gemm.tuning_cases import CHOICE, card
 
 pytestmark = pytest.mark.usefixtures("card_without_tables")
 
 
 def test_ways_are_ranked_by_their_medians_and_hopeless_ones_called_once() -> None:
-    ways = [GemmChoice(split_k_slices=n) for n in (1, 2, 3, 4, 5)]
+    plans = [GemmChoice(split_k_slices=n) for n in (1, 2, 3, 4, 5)]
     first = {1: 10.0, 2: 31.0, 3: 6.0, 4: 18.0, 5: 18.1}
     counts: dict[int, list[int]] = {}
 
-    def times(way: GemmChoice, count: int) -> list[float]:
-        counts.setdefault(way.split_k_slices, []).append(count)
+    def times(plan: GemmChoice, count: int) -> list[float]:
+        counts.setdefault(plan.split_k_slices, []).append(count)
         if count == 1:
-            return [first[way.split_k_slices]]
-        return [first[way.split_k_slices] / 2] * (count - 1) + [1000.0]
+            return [first[plan.split_k_slices]]
+        return [first[plan.split_k_slices] / 2] * (count - 1) + [1000.0]
 
-    found = ranked(ways, times)
-    assert [(way.split_k_slices, time) for way, time in found] == [
+    found = ranked(plans, times)
+    assert [(plan.split_k_slices, time) for plan, time in found] == [
         (3, 3.0), (1, 5.0), (4, 9.0), (5, 18.1), (2, 31.0),
     ]  # fmt: skip
     assert {n: len(each) for n, each in counts.items()} == {1: 2, 2: 1, 3: 2, 4: 2, 5: 1}
@@ -100,7 +100,7 @@ def test_the_command_measures_each_product_at_each_precision(
 
     def measured(*shapes: tuple[int, ...], **how: Any) -> list[tuple[GemmChoice, float]]:
         asked.append((*shapes, how["precision"], how["op_a"], how["op_b"]))
-        return [(WAY, 20.0), (GemmChoice(), 30.0)]
+        return [(CHOICE, 20.0), (GemmChoice(), 30.0)]
 
     monkeypatch.setattr("argand.runtime.measure.gpus", lambda: [card()])
     monkeypatch.setattr(module, "tune", measured)
@@ -114,7 +114,7 @@ def test_the_command_measures_each_product_at_each_precision(
     assert printed.out.splitlines()[:3] == [
         "the card", "",
         # 8 x 100 x 200 x 300 flops in 20 us.
-        f"| 100x200x300 | tf32 | {WAY.name} | 20.0 | 2.4 | 30.0 | 2 |",
+        f"| 100x200x300 | tf32 | {CHOICE.name} | 20.0 | 2.4 | 30.0 | 2 |",
     ]  # fmt: skip
     assert len(printed.out.splitlines()) == 6
     assert "[4/4] 7x10x20x30 bf16" in printed.err

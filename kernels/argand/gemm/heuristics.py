@@ -1,7 +1,7 @@
-"""Which kernel family and plan solve a product on a GPU, and in which roles its operands take part.
+"""Candidate plans of a product on a GPU, their estimated times, and the choice among them.
 
-Nothing here needs a GPU or CuPy. A table measured on the device (`argand.gemm.tuned`) is asked
-first; without an entry there, the candidate of the least estimated time is taken.
+Nothing here needs a GPU or CuPy. A tuned plan (`argand.gemm.tuned`) comes first; without one the
+candidate of the least estimated time is taken.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from argand.runtime.plan import TARGET, PlanError
 
 @dataclass(frozen=True)
 class OperandTraits:
-    """What the choice needs to know of an operand.
+    """Properties of an operand that plans depend on.
 
-    ``copyable`` says that the copy engine can read it where it lies, ``k_major`` that k is its
+    ``copyable`` says that TMA can read it in place, ``k_major`` that k is its
     contiguous axis, ``half`` that it holds pairs of 16 bits in the precision's format, ``packed``
     that it is in planes already, ``batched`` that each product has its own, ``conjugated`` that it
     has yet to be conjugated, ``copied`` that beside its planes there is a copy for mma.sync.
@@ -40,15 +40,15 @@ class OperandTraits:
     copied: bool = False
 
     def readable(self, beside: OperandTraits) -> bool:
-        """Whether it can be a row operand where it lies, next to this column operand.
+        """Return whether it can be a row operand in place, next to this column operand.
 
-        conj(X) Y is found as conj(X conj(Y)), which wants Y not packed yet.
+        conj(X) Y is computed as conj(X conj(Y)), which needs a Y that is not packed yet.
         """
         return self.copyable and not self.packed and not (self.conjugated and beside.packed)
 
     @property
     def fusable(self) -> bool:
-        """Whether the kernel that multiplies can pack it on the way, as a column operand."""
+        """Whether fused packing can read it as the column operand."""
         return self.copyable and self.k_major and not self.packed and not self.half
 
 
@@ -65,10 +65,10 @@ class GemmSizes:
 
 @dataclass(frozen=True)
 class GemmChoice:
-    """A way to solve a product.
+    """A candidate plan of a product: kernel family, tile, roles of the operands, split-K slices.
 
     ``plan`` is that of the wgmma family; None leaves the product to the mma.sync family, which
-    finds its own unless ``tile`` says which. ``swapped`` computes C^T = B^T A^T, so that B is the
+    plans ``tile`` itself where it is None. ``swapped`` computes C^T = B^T A^T, so that B is the
     row operand. k is cut into ``split_k_slices``.
     """
 
@@ -79,12 +79,12 @@ class GemmChoice:
 
     @property
     def family(self) -> Family:
-        """Of the kernel that multiplies."""
+        """The family of the product's kernel."""
         return "mma.sync" if self.plan is None else "wgmma"
 
     @property
     def name(self) -> str:
-        """In words, for tables of choices; `gemm.names` says what became of it in a launch."""
+        """The candidate in words, for tables; `gemm.names` names what a launch made of it."""
         if self.plan is None:
             return "mma.sync" + (f" {self.tile.name}" if self.tile else "")
         order = "B^T A^T" if self.swapped else "A B"
@@ -96,13 +96,13 @@ class GemmChoice:
 def candidates(
     precision: Precision, arch: Arch, sizes: GemmSizes, a: OperandTraits, b: OperandTraits
 ) -> list[GemmChoice]:
-    """Every way to solve a product.
+    """List every candidate plan of a product.
 
-    mma.sync takes any that has neither planes alone nor pairs, which would have to be widened.
+    mma.sync reads neither planes nor pairs of 16 bits, and stores no 16-bit results.
     """
     planes = any(x.packed and not x.copied for x in (a, b))
-    beyond = planes or a.half or b.half or sizes.half_output
-    found = [] if beyond else [GemmChoice()]
+    wgmma_only = planes or a.half or b.half or sizes.half_output
+    found = [] if wgmma_only else [GemmChoice()]
     if arch.target != TARGET or min(sizes.m, sizes.n, sizes.k) == 0:
         return found
     for swapped in (False, True):
@@ -113,7 +113,7 @@ def candidates(
                     plan, k_major=storage != "planar" and rows.k_major,
                     half_output=sizes.half_output, prescaled=precision.scaled and a.half and b.half,
                 )  # fmt: skip
-                # A pass that packs rows packs columns as well.
+                # A pack kernel that packs rows packs columns as well.
                 fusable = columns.fusable and (rows.packed or storage != "planar")
                 for fused in (False, True)[: 1 + fusable]:
                     one = replace(plan, fused_pack=fused)
@@ -149,7 +149,7 @@ def _slices_bytes(choice: GemmChoice, sizes: GemmSizes) -> int:
 
 
 def _storages(precision: Precision, rows: OperandTraits, columns: OperandTraits) -> list[Storage]:
-    """How the row operand can be read: where it lies if it can be, and from planes."""
+    """List the storages in which the row operand can be read: in place where possible, planes."""
     if not rows.readable(columns):
         return ["planar"]
     if rows.half:
@@ -179,15 +179,15 @@ def _slice_counts(plan: WgmmaPlan, sizes: GemmSizes) -> Sequence[int]:
 def choose(
     precision: Precision,
     arch: Arch,
-    cores: int,
+    sm_count: int,
     sizes: GemmSizes,
     a: OperandTraits,
     b: OperandTraits,
     family: Family | None = None,
 ) -> GemmChoice:
-    """The candidate of the least estimated time, of a family where one is asked for.
+    """Return the candidate of the least estimated time on ``sm_count`` multiprocessors.
 
-    Raises PlanError where there is none.
+    ``family`` restricts the candidates. Raises PlanError where there is none.
     """
     every = [x for x in candidates(precision, arch, sizes, a, b) if family in (None, x.family)]
     if not every:
@@ -196,113 +196,123 @@ def choose(
             f"pairs of 16 bits or 16-bit results: those need wgmma on {TARGET}; mma.sync takes "
             "complex64 and gives it, on every card"
         )
-    return min(every, key=lambda choice: estimate(choice, precision, cores, sizes, a, b))
+    return min(every, key=lambda choice: estimate(choice, precision, sm_count, sizes, a, b))
 
 
 def adapted(
     choice: GemmChoice, precision: Precision, a: OperandTraits, b: OperandTraits
 ) -> GemmChoice:
-    """The choice, with what operands of these traits do not allow packed beforehand."""
+    """Return the choice, with operands packed that it cannot read in place."""
     if choice.plan is None:
         return choice
     rows, columns = (b, a) if choice.swapped else (a, b)
     readable = rows.readable(columns) and rows.half == (choice.plan.storage == "half")
     plan = choice.plan if readable else in_planes(choice.plan, precision)
     contiguous = plan.storage != "planar" and rows.k_major
-    read = plan.storage == "fp32" or rows.packed
-    packs = plan.fused_pack and read and columns.fusable
-    return replace(choice, plan=replace(plan, k_major=contiguous, fused_pack=packs))
+    rows_unpacked = plan.storage == "fp32" or rows.packed
+    fused = plan.fused_pack and rows_unpacked and columns.fusable
+    return replace(choice, plan=replace(plan, k_major=contiguous, fused_pack=fused))
 
 
-# What an H200 was seen to do: docs/performance.md. They only have to rank the candidates.
+# Measured on an H200 (docs/performance.md): seconds and rates a second. They only rank candidates.
 _CLOCK = 1.7e9
 _MULTIPLY_ADDS = {4: 1024, 2: 2048}
-"""Real multiply-adds a multiprocessor's tensor cores do in a clock, by bytes of the operand."""
-_MEMORY = 4.0e12
-_PACKING = 3.2e12
-_SCANNING = 1.5e12
-_STORE = 24e9
+"""Real multiply-adds of a multiprocessor's tensor sm_count in a clock, by bytes of the operand."""
+_MEMORY_BYTES = 4.0e12
+_PACK_BYTES = 3.2e12
+_SCAN_BYTES = 1.5e12
+_STORE_BYTES = 24e9
 """Bytes a second that a multiprocessor's epilogue stores."""
-_BEHIND = 0.75
-"""Of what a store takes, that is left where the next tile's products begin meanwhile."""
+_OVERLAPPED_STORE = 0.75
+"""Fraction of a store's time that remains with an overlapped epilogue."""
 _LAUNCH = 4e-6
 _FILL = 1.5e-6
-"""Until a kernel's first tile is under way."""
-_ASIDE = 12e-6
-"""Until the first planes that are packed on the way lie there."""
+"""Seconds until a kernel's first k-tile is loaded."""
+_FUSED_PACK_FILL = 12e-6
+"""Seconds until fused packing has written the first planes."""
 _STREAM_K_REDUCTION = 8e-6
 """Seconds to store and reduce partial tiles."""
-_SHARE = {(2, 128): 0.90, (2, 96): 0.86, (2, 64): 0.76, (2, 32): 0.5, (1, 64): 0.52, (1, 32): 0.35}
-"""Of the tensor cores' rate that a tile reaches, by warpgroups and columns."""
+_TILE_EFFICIENCY = {
+    (2, 128): 0.90,
+    (2, 96): 0.86,
+    (2, 64): 0.76,
+    (2, 32): 0.5,
+    (1, 64): 0.52,
+    (1, 32): 0.35,
+}
+"""Fraction of the tensor cores' rate that a tile reaches, by warpgroups and columns."""
 _EXPOSED = 0.1
-"""Of the shorter of products and traffic, which does not disappear behind the longer."""
+"""Fraction of the shorter of products and traffic that the longer does not hide."""
 _SPLITTING = 1.1
-"""What splitting in registers costs, every column tile anew, over a packed row operand."""
+"""Time of a row operand split in registers, once a column tile, over that of a packed one."""
 _MMA_STEP = {4: 0.5e-6, 2: 0.34e-6}
-"""What a block of the mma.sync family takes for 32 x 32 of C by 32 k, by bytes of the operand, with
-one product; with three it is twice that."""
-_LOOKING = 1.5e-6
-"""For magnitudes of lines of 256, in each block of that family."""
+"""Seconds of a block of the mma.sync family for 32 x 32 of C by 32 k, by bytes of the operand, with
+one product; three take twice as long."""
+_BLOCK_ABSMAX = 1.5e-6
+"""Seconds in which a block of that family finds the absmax of rows of 256 k."""
 
 
 def estimate(
     choice: GemmChoice,
     precision: Precision,
-    cores: int,
+    sm_count: int,
     sizes: GemmSizes,
     a: OperandTraits,
     b: OperandTraits,
 ) -> float:
-    """Seconds that a choice would take, to rank it by."""
+    """Return a candidate's estimated seconds on ``sm_count`` multiprocessors, to rank it by."""
     m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
-    moved = 8 * batch * (m * k + k * n + m * n) / _MEMORY
+    moved = 8 * batch * (m * k + k * n + m * n) / _MEMORY_BYTES
     products = 4 * len(precision.products)
     each = _MULTIPLY_ADDS[precision.operand.bytes] * _CLOCK
     plan = choice.plan
     if plan is None:
-        waves = -(-(batch * -(-m // 32) * -(-n // 32)) // cores)
+        waves = -(-(batch * -(-m // 32) * -(-n // 32)) // sm_count)
         step = _MMA_STEP[precision.operand.bytes] * (1 + len(precision.products)) / 2
         spent = waves * -(-k // 32) * step
         scans = 0.0
         if precision.scaled and k > MOST_SCANNED_K:
-            scans = 1.5 * _LAUNCH + 8 * batch * k * (m + n) / _SCANNING
+            scans = 1.5 * _LAUNCH + 8 * batch * k * (m + n) / _SCAN_BYTES
         elif precision.scaled:
-            scans = waves * k / 256 * _LOOKING
+            scans = waves * k / 256 * _BLOCK_ABSMAX
         spent, moved = spent + _FILL, 1.3 * moved
         return max(spent, moved) + _EXPOSED * min(spent, moved) + _LAUNCH + scans
     rows, columns = (n, m) if choice.swapped else (m, n)
     row_traits, column_traits = (b, a) if choice.swapped else (a, b)
     items = rows * plan.x_item(precision) + columns * precision.planar_bytes
-    moved = batch * (items * k + (4 if sizes.half_output else 8) * m * n) / _MEMORY
+    moved = batch * (items * k + (4 if sizes.half_output else 8) * m * n) / _MEMORY_BYTES
     packing = 0.0
-    for lines, traits, packs in (
+    for operand_rows, traits, packs in (
         (columns, column_traits, not plan.fused_pack), (rows, row_traits, plan.storage == "planar"),
     ):  # fmt: skip
         if packs and not traits.packed:
             item = (4 if traits.half else 8) + precision.planar_bytes
             copies = batch if traits.batched else 1
-            packing += max(1e-6, copies * lines * k * item / _PACKING)
+            packing += max(1e-6, copies * operand_rows * k * item / _PACK_BYTES)
     total = _LAUNCH + _FILL + packing + (_LAUNCH if packing else 0.0)  # one launch for both
-    total += _ASIDE if plan.fused_pack else 0.0
+    total += _FUSED_PACK_FILL if plan.fused_pack else 0.0
     tiles = batch * choice.split_k_slices * -(-rows // plan.block_m) * -(-columns // plan.block_n)
-    stages = -(-k // (plan.depth * choice.split_k_slices))
-    steps = stages * plan.depth
-    rate = each * _SHARE[plan.consumer_warpgroups, plan.block_n]
-    one = plan.block_m * plan.block_n * steps * products / rate
+    num_k_tiles = -(-k // (plan.depth * choice.split_k_slices))
+    rate = each * _TILE_EFFICIENCY[plan.consumer_warpgroups, plan.block_n]
+    one = plan.block_m * plan.block_n * num_k_tiles * plan.depth * products / rate
     if plan.storage == "fp32" and precision.terms > 1:
         one *= _SPLITTING
-    behind = _BEHIND if tiles > cores and plan.can_overlap_epilogue(precision) else 1.0
-    one += behind * plan.block_m * plan.block_n * 8 / _STORE
+    exposed = (
+        _OVERLAPPED_STORE if tiles > sm_count and plan.can_overlap_epilogue(precision) else 1.0
+    )
+    one += exposed * plan.block_m * plan.block_n * 8 / _STORE_BYTES
     if choice.split_k_slices > 1:
-        total += 2 * _LAUNCH + 8 * batch * m * n * (choice.split_k_slices + 1) / _PACKING
-    division = TileDivision(min(tiles, cores), tiles)
+        total += 2 * _LAUNCH + 8 * batch * m * n * (choice.split_k_slices + 1) / _PACK_BYTES
+    division = TileDivision(min(tiles, sm_count), tiles)
     if choice.split_k_slices == 1:
         # Partial tiles of a last wave lie over planes where memory of their own is short.
         capacity = partials_capacity(choice, precision, sizes, a, b) // (
             8 * plan.block_m * plan.block_n
         )
-        division = divide(tiles, cores, stages, plan.depth, capacity if tiles < cores else None)
+        division = divide(
+            tiles, sm_count, num_k_tiles, plan.depth, capacity if tiles < sm_count else None
+        )
     if division.stream_k_tiles:
         total += _STREAM_K_REDUCTION
-    spent = division.waves(stages) * one
+    spent = division.waves(num_k_tiles) * one
     return total + max(spent, moved) + _EXPOSED * min(spent, moved)

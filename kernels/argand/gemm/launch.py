@@ -119,7 +119,7 @@ def choice_for(
     measured = tuning.lookup(precision, sizes, a, b, device)
     if measured is not None and family in (None, measured.family):
         return measured
-    return choose(precision, found.require_arch(), found.cores, sizes, a, b, family)
+    return choose(precision, found.require_arch(), found.sm_count, sizes, a, b, family)
 
 
 class GemmLaunch:

@@ -107,7 +107,8 @@ class PackLaunch:
         scaled = [scales(precision, plan) for plan in plans]
         pitches = [pitch_of(x.layout.columns) for x in sources]
         waits = all(
-            can_wait(plan, pitch, device.cores) for plan, pitch in zip(plans, pitches, strict=True)
+            can_wait(plan, pitch, device.sm_count)
+            for plan, pitch in zip(plans, pitches, strict=True)
         )
         self._scan = None
         if any(scaled) and not waits:

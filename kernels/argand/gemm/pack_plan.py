@@ -77,9 +77,9 @@ def lines_of(precision: Precision, half_source: bool, pitch: int) -> int:
     return 16 if precision.scaled and not half_source and pitch >= _LONG else 64
 
 
-def can_wait(plan: PackPlan, pitch: int, cores: int) -> bool:
+def can_wait(plan: PackPlan, pitch: int, sm_count: int) -> bool:
     """Whether a panel's blocks run at once, so that they can find its magnitudes together."""
-    return _RESIDENT_PANELS * plan.panel_blocks(pitch) <= plan.blocks_per_sm * cores
+    return _RESIDENT_PANELS * plan.panel_blocks(pitch) <= plan.blocks_per_sm * sm_count
 
 
 PACK_SOURCE: tuple[tuple[str, str], ...] = (

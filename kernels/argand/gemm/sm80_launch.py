@@ -51,7 +51,7 @@ class MmaLaunch:
         tile: GemmPlan | None = None,
     ) -> None:
         plan = plan_gemm(
-            problem.precision, device.require_arch(), cores=device.cores,
+            problem.precision, device.require_arch(), sm_count=device.sm_count,
             batch=problem.batch, m=problem.m, n=problem.n, k=problem.k,
             a_k_major=is_k_major(left), b_k_major=is_k_major(right),
             vector=2 if _whole_pairs(left) and _whole_pairs(right) else 1, tile=tile,

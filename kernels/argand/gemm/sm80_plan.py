@@ -1,4 +1,4 @@
-"""How a complex product runs on tensor cores: the plan, its legality, the choice, the source.
+"""How a complex product runs on tensor sm_count: the plan, its legality, the choice, the source.
 
 Nothing here needs a GPU or CuPy.
 """
@@ -168,23 +168,23 @@ def plan_gemm(
     m: int,
     n: int,
     k: int,
-    cores: int,
+    sm_count: int,
     a_k_major: bool = True,
     b_k_major: bool = False,
     vector: int = 1,
     tile: GemmPlan | None = None,
 ) -> GemmPlan:
-    """The tile for a product of this shape on ``cores`` multiprocessors, checked.
+    """Return the checked plan of a product of this shape on ``sm_count`` multiprocessors.
 
-    It takes the one that costs least: waves of blocks over the multiprocessors, each as long as a
-    multiprocessor needs for a tile's products and for its operands' way through shared memory; or
-    ``tile``, in the operands' layout. Raises PlanError where none is legal.
+    It is the tile of the least cost: waves of blocks, times a tile's products and its operands'
+    traffic through shared memory; or ``tile``, in the operands' layout. Raises PlanError where none
+    is legal.
     """
     fitted = []
     for plan in candidates(precision, arch) if tile is None else [tile]:
         plan = replace(plan, a_k_major=a_k_major, b_k_major=b_k_major, vector=vector)
         fitted.append(plan if whole_passes(plan) else replace(plan, vector=1))
-    best = min(fitted, key=lambda plan: _cost(plan, batch, m, n, k, cores))
+    best = min(fitted, key=lambda plan: _cost(plan, batch, m, n, k, sm_count))
     if precision.scaled and k <= MOST_SCANNED_K:
         best = _looking(best, precision, arch, k)
     check_plan(best, precision, arch)
@@ -203,12 +203,16 @@ def _looking(plan: GemmPlan, precision: Precision, arch: Arch, k: int) -> GemmPl
     return looking
 
 
-def _cost(plan: GemmPlan, batch: int, m: int, n: int, k: int, cores: int) -> float:
+def _cost(plan: GemmPlan, batch: int, m: int, n: int, k: int, sm_count: int) -> float:
     """Relative time: a block's products, plus the elements it loads, by blocks a multiprocessor."""
     blocks = batch * -(-m // plan.block_m) * -(-n // plan.block_n)
     # Blocks share a multiprocessor until their threads fill it; 256 of large tiles do.
-    together = max(1, min(256 // plan.threads, -(-blocks // cores)))
-    waves = -(-blocks // (cores * together)) if blocks < 8 * cores else blocks / (cores * together)
+    together = max(1, min(256 // plan.threads, -(-blocks // sm_count)))
+    waves = (
+        -(-blocks // (sm_count * together))
+        if blocks < 8 * sm_count
+        else blocks / (sm_count * together)
+    )
     block = plan.block_m * plan.block_n + 24 * (plan.block_m + plan.block_n)
     return waves * together * block * -(-k // plan.block_k) * plan.block_k
 

@@ -1,4 +1,4 @@
-"""Measuring which way of solving a product is the fastest on the GPU at hand, and keeping it."""
+"""Tuning: times every candidate plan of a product on the GPU at hand and keeps the fastest."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from argand.runtime.measure import ranked, require_gpu
 from argand.runtime.timing import queued_seconds
 
 Measured = list[tuple[GemmChoice, float]]
-"""Ways of solving a product with their microseconds, the fastest first."""
+"""Candidate plans of a product with their microseconds, the fastest first."""
 
 
 def tune(
@@ -34,11 +34,11 @@ def tune(
     a_format: OperandFormat = "complex",
     b_format: OperandFormat = "complex",
 ) -> Measured:
-    """Time every way to solve a product on the current GPU and keep the fastest for later calls.
+    """Time every candidate plan of a product on the current GPU and keep the fastest.
 
-    From then on `gemm` solves products of about these sizes (within an eighth of an octave each)
-    and of operands that lie in memory like these in that way, in this process and in later ones,
-    until the card, its driver or the kernels change. Kernels not used before are compiled.
+    From then on `gemm` takes it for products of about these sizes (within an eighth of an octave
+    each) whose operands lie in memory alike, in this process and in later ones, until the card, its
+    driver or the kernels change. Kernels not used before are compiled.
 
     Args:
         a_shape, b_shape: of the operands as they are stored, before their op; they are made of
@@ -48,8 +48,8 @@ def tune(
             ``bf16`` (`Pairs`) at the precision of that name.
 
     Returns:
-        Each way and the median of its time in microseconds, conversions included, the fastest
-        first. Ways that are three times slower in the first call have been called once only.
+        Each candidate and the median of its time in microseconds, conversions included, the
+        fastest first. Candidates that are three times slower in the first call are called once.
 
     Raises:
         ValueError: shapes that do not fit or are empty, a precision without a choice, a format
@@ -70,9 +70,9 @@ def tune(
         call()
     assert trial.question is not None
     row, sizes, a, b = trial.question
-    ways = sorted(
+    plans = sorted(
         candidates(row, device.require_arch(), sizes, a, b),
-        key=lambda choice: estimate(choice, row, device.cores, sizes, a, b),
+        key=lambda choice: estimate(choice, row, device.sm_count, sizes, a, b),
     )
 
     def times(choice: GemmChoice, count: int) -> list[float]:
@@ -80,7 +80,7 @@ def tune(
             call()
             return [1e6 * seconds for seconds in queued_seconds([call], count)]
 
-    found = ranked(ways, times)
+    found = ranked(plans, times)
     tuning.TABLE.keep(device.index, {tuning.key(*trial.question): found[0][0]})
     return found
 
@@ -210,7 +210,7 @@ def _heading() -> list[str]:
     return [
         f"{on['device']}, {on['driver']}, kernels {on['kernels']}; {tuning.TABLE.path(device)}",
         "",
-        "| product | precision | fastest | time (us) | TFLOP/s | next (us) | ways |",
+        "| product | precision | fastest | time (us) | TFLOP/s | next (us) | candidates |",
         "| --- | --- | --- | ---: | ---: | ---: | ---: |",
     ]
 

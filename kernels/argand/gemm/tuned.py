@@ -1,4 +1,4 @@
-"""The table of measured choices of products: which way of solving one was the fastest on a device.
+"""Tuned plans of products: the candidate that was the fastest on a device.
 
 `argand.tune` fills it, or ``python -m argand tune gemm 4096x4096x4096``.
 """
@@ -19,11 +19,11 @@ from argand.precision import PRECISIONS, Precision
 from argand.runtime.tuned_plans import TunedPlans, step
 
 Question = tuple[Precision, GemmSizes, OperandTraits, OperandTraits]
-"""What a choice is made for: precision, sizes, and what A and B are like."""
+"""What a plan is chosen for: precision, sizes, and the traits of A and B."""
 
 
 def key(precision: Precision, sizes: GemmSizes, a: OperandTraits, b: OperandTraits) -> str:
-    """The entry that a product belongs to."""
+    """Return the name of the table's entry for products like this one."""
     rounded = [step(size) for size in (sizes.batch, sizes.m, sizes.n, sizes.k)]
     flags = [int(flag) for traits in (a, b) for flag in asdict(traits).values()]
     return json.dumps([precision.name, *rounded, int(sizes.half_output), *flags])
@@ -31,7 +31,7 @@ def key(precision: Precision, sizes: GemmSizes, a: OperandTraits, b: OperandTrai
 
 @dataclass
 class Trial:
-    """A choice that every product is to be solved with, and for what the last one asked."""
+    """A choice that every product takes, and the question of the last product."""
 
     choice: GemmChoice | None
     question: Question | None = None
@@ -42,9 +42,9 @@ _trials: list[Trial] = []
 
 @contextmanager
 def trial(choice: GemmChoice | None) -> Iterator[Trial]:
-    """A context in which each `lookup` finds this choice (None: nothing) and notes its question.
+    """Open a context in which each `lookup` finds this choice, or None, and notes its question.
 
-    Products then take the way that they would with the choice in the table, at the same cost.
+    Products then run as they would with the choice in the table, at the same cost.
     """
     _trials.append(Trial(choice))
     TABLE.changed()
@@ -58,7 +58,7 @@ def trial(choice: GemmChoice | None) -> Iterator[Trial]:
 def lookup(
     precision: Precision, sizes: GemmSizes, a: OperandTraits, b: OperandTraits, device: int
 ) -> GemmChoice | None:
-    """The measured choice for a product, None where none was measured."""
+    """Return the tuned plan of a product, None where none was measured."""
     if _trials:
         _trials[-1].question = (precision, sizes, a, b)
         return _trials[-1].choice
@@ -68,20 +68,20 @@ def lookup(
 
 
 def _entry(name: str, row: dict[str, Any], arch: Arch) -> GemmChoice:
-    """An entry's choice. Raises ValueError where it is none of the product's candidates."""
+    """Return an entry's choice. Raises ValueError where it is none of the product's candidates."""
     precision, *numbers = json.loads(name)
     half_output, flags = numbers[4], [bool(flag) for flag in numbers[5:]]
     each = len(fields(OperandTraits))
     plan = None if row["plan"] is None else WgmmaPlan(**row["plan"])
     choice = GemmChoice(plan, row["swapped"], row["split_k_slices"])
     a, b = OperandTraits(*flags[:each]), OperandTraits(*flags[each:])
-    if choice not in _ways(precision, arch, bool(half_output), a, b):
-        raise ValueError(f"{row} is no way to solve {name}")
+    if choice not in _candidates(precision, arch, bool(half_output), a, b):
+        raise ValueError(f"{row} is no candidate plan of {name}")
     return choice
 
 
 @lru_cache(maxsize=64)
-def _ways(
+def _candidates(
     precision: str, arch: Arch, half_output: bool, a: OperandTraits, b: OperandTraits
 ) -> frozenset[GemmChoice]:
     # One tile of a long k has every number of split-K slices that a product can have.

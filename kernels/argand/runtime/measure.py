@@ -1,4 +1,4 @@
-"""What tuning shares: ranking, the shapes of a command line, the table printed."""
+"""What tuning of all operations shares: ranking, shapes on a command line, the printed table."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any, TypeVar
 
 from argand.device import DeviceError, gpus
 
-W = TypeVar("W")
+P = TypeVar("P")
 _CALLS = 9
-"""Timed calls of a way that is worth it."""
+"""Timed calls of a candidate."""
 _HOPELESS = 3.0
-"""Times the quickest first call, from which on a way is not looked at further."""
+"""A candidate whose first call takes this many times the quickest one is called once only."""
 
 
 def two_sizes(form: str) -> Callable[[str], tuple[int, int]]:
-    """A parser of two positive integers in a form such as ROWSxCOLUMNS."""
+    """Return a parser of two positive integers in a form such as ROWSxCOLUMNS."""
 
     def parse(text: str) -> tuple[int, int]:
         parts = text.split("x")
@@ -36,13 +36,13 @@ def print_table(
     shapes: Iterable[tuple[int, int]],
     tune: Callable[[int, int], Sequence[tuple[Any, float]]],
 ) -> int:
-    """Measure each shape of (rows, ``axis``) and print the fastest way and the next.
+    """Measure each shape of (rows, ``axis``); print the fastest candidate and the next one's time.
 
-    ``tune`` gives the ways and their microseconds, the fastest first. Lines go to standard error as
-    they are measured, the table to standard output. The exit status is 2 where a shape or the
-    device is not fit for it.
+    ``tune`` returns candidates and their microseconds, the fastest first. Rows go to standard error
+    as they are measured, the table to standard output. The exit status is 2 where a shape or the
+    device does not allow tuning.
     """
-    lines = [f"| rows x {axis} | fastest | time (us) | next (us) | ways |",
+    lines = [f"| rows x {axis} | fastest | time (us) | next (us) | candidates |",
              "| --- | --- | ---: | ---: | ---: |"]  # fmt: skip
     try:
         for rows, length in shapes:
@@ -59,25 +59,25 @@ def print_table(
 
 
 def require_gpu() -> None:
-    """Raise DeviceError where there is nothing to measure on."""
+    """Raise DeviceError where no GPU answers."""
     if not gpus():
         raise DeviceError("tuning needs an NVIDIA GPU, but none answers (is CuPy installed?)")
 
 
-def ranked(ways: Iterable[W], times: Callable[[W, int], Sequence[float]]) -> list[tuple[W, float]]:
-    """Ways with the median of their times, the fastest first.
+def ranked(plans: Iterable[P], times: Callable[[P, int], Sequence[float]]) -> list[tuple[P, float]]:
+    """Return candidate plans with the median of their times in microseconds, the fastest first.
 
-    ``times(way, count)`` are the microseconds of so many calls. A way whose first call takes
-    ``_HOPELESS`` times the quickest first call so far is left at that. First calls are compared
-    with each other, because a single one waits for the host where several in a row do not.
+    ``times(plan, count)`` measures so many calls. A plan whose first call takes ``_HOPELESS`` times
+    the quickest first call so far is not called again. First calls are compared with each other,
+    because a single call waits for the host where several in a row do not.
     """
-    found: list[tuple[W, float]] = []
+    found: list[tuple[P, float]] = []
     quickest = math.inf
-    for way in ways:
-        first = times(way, 1)[0]
+    for plan in plans:
+        first = times(plan, 1)[0]
         if first > _HOPELESS * quickest:
-            found.append((way, first))
+            found.append((plan, first))
             continue
         quickest = min(quickest, first)
-        found.append((way, statistics.median(times(way, _CALLS))))
+        found.append((plan, statistics.median(times(plan, _CALLS))))
     return sorted(found, key=lambda pair: pair[1])

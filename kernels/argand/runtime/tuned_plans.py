@@ -1,4 +1,4 @@
-"""Tables of measured choices: which way of solving a problem was the fastest on a device.
+"""Tables of tuned plans: the candidate that was the fastest on a device.
 
 A table is a JSON file beside the cubins, one a device, driver and version of the kernels; it is
 written whole under a temporary name and renamed. Sizes are looked up in steps of a quarter of an
@@ -24,20 +24,20 @@ from argand.runtime.own_files import read_own, write_own
 C = TypeVar("C")
 
 _STEPS = 4
-"""Of an octave, within which sizes share an entry."""
+"""Steps of an octave; sizes within one share an entry."""
 
 
 def step(size: int) -> int:
-    """The step that a size belongs to."""
+    """Return the step that a size belongs to."""
     return round(_STEPS * math.log2(max(1, size)))
 
 
 class TunedPlans(Generic[C]):
-    """Choices, dataclasses, by the name of their entry, for the devices of this machine.
+    """Tuned plans (dataclasses) by the name of their entry, for the devices of this machine.
 
-    ``entry(name, row, arch)`` makes a choice of the file's row; it raises ValueError, TypeError,
-    KeyError or AttributeError where that is none. ``without`` says what happens without a table.
-    Devices are named by CUDA's index; ``device`` says what one is, where it is not `gpu`.
+    ``entry(name, row, arch)`` makes a plan of the file's row; it raises ValueError, TypeError,
+    KeyError or AttributeError for a damaged row. ``without`` says what happens without a table.
+    Devices are CUDA's indices; ``device`` describes one, `gpu` where it is None.
     """
 
     def __init__(
@@ -48,29 +48,29 @@ class TunedPlans(Generic[C]):
         self._kernels, self._prefix, self._entry, self._without = kernels, prefix, entry, without
         self._read: dict[tuple[Path, int], dict[str, C]] = {}
         self.generation = 0
-        """How often choices changed in this process: what was chosen before may be chosen anew."""
+        """How often tuned plans changed in this process: earlier plans are made anew."""
 
     def measured_on(self, device: int) -> dict[str, str]:
-        """What a measurement holds for: the card, its driver, the digest of the kernels."""
+        """Return what a measurement holds for: the card, its driver, the digest of the kernels."""
         found = (self._device or gpu)(device)
         kernels = kernel_digest(self._kernels)
         return {"device": found.name, "driver": found.driver, "kernels": kernels}
 
     def path(self, device: int) -> Path:
-        """Where a device's table lies; another card, driver or version has another."""
+        """Return the path of a device's table; another card, driver or version has another."""
         identity = json.dumps(self.measured_on(device))
         digest = hashlib.sha256(identity.encode()).hexdigest()[:16]
         return cache_folder() / f"{self._prefix}-{digest}.json"
 
     def find(self, name: str, device: int) -> C | None:
-        """The choice of an entry, None where none was measured."""
+        """Return the tuned plan of an entry, None where none was measured."""
         table = self.all(device)
         return table.get(name) if table else None
 
     def keep(self, device: int, measured: dict[str, C]) -> None:
         """Add entries to a device's table and use them from now on.
 
-        Of two processes that do so at once, the entries of the first may be lost. Raises OSError
+        Of two processes that write at once, the entries of the first may be lost. Raises OSError
         where the table cannot be written.
         """
         self.forget()  # another process may have added to it
@@ -82,15 +82,15 @@ class TunedPlans(Generic[C]):
         self.changed()
 
     def forget(self) -> None:
-        """Read files anew."""
+        """Drop what was read, so that files are read anew."""
         self._read.clear()
 
     def changed(self) -> None:
-        """Count a change of what is chosen."""
+        """Count a change of the tuned plans."""
         self.generation += 1
 
     def read(self, device: int) -> dict[str, C]:
-        """A device's file. Raises what `entry` does, and OSError."""
+        """Return the tuned plans in a device's file. Raises what ``entry`` raises, and OSError."""
         found = json.loads(read_own(self.path(device)))
         choices = found.pop("choices")
         if found != self.measured_on(device):
@@ -99,9 +99,10 @@ class TunedPlans(Generic[C]):
         return {name: self._entry(name, row, arch) for name, row in choices.items()}
 
     def all(self, device: int) -> dict[str, C]:
-        """A device's choices, read once; warns of a table that is damaged or may be another's.
+        """Return a device's tuned plans, read once.
 
-        That is only lost time.
+        Warns of a table that is damaged or that another user may have written; without it calls
+        are slower, not wrong.
         """
         path = self.path(device)
         found = self._read.get((path, device))

@@ -91,7 +91,7 @@ def with_layout(plan: GemmPlan, layout: tuple[bool, bool], vector: int) -> GemmP
 @pytest.mark.parametrize("precision", TENSOR)
 def test_the_plan_of_a_large_gemm(arch: Arch, precision: str) -> None:
     row = PRECISIONS[precision]
-    plan = plan_gemm(row, arch, batch=1, m=4096, n=4096, k=4096, cores=132, vector=2)
+    plan = plan_gemm(row, arch, batch=1, m=4096, n=4096, k=4096, sm_count=132, vector=2)
     assert plan.block_m == 128
     assert_clean(gemm_source(row, plan), arch.target, kernel_name(row, plan))
 
@@ -125,8 +125,8 @@ def wgmma_plans(precision: str) -> list[WgmmaPlan]:
     return list(found)
 
 
-def ways_to_store(precision: str, plan: WgmmaPlan) -> list[WgmmaPlan]:
-    """The plan, and with results through shared memory, and behind a head, where they can."""
+def epilogues(precision: str, plan: WgmmaPlan) -> list[WgmmaPlan]:
+    """The plan with a direct, a TMA and an overlapped epilogue, where they are legal."""
     row, arch = PRECISIONS[precision], ARCHS[TARGET]
     staged = [
         replace(plan, tma_epilogue=True, out_m_major=out_m_major) for out_m_major in (False, True)
@@ -145,9 +145,9 @@ def wgmma_tiles() -> Iterator[Candidate]:
             tile = (plan.storage, plan.fused_pack, plan.block_m, plan.block_n)
             largest = (plan.block_m, plan.block_n) == (128, 128)
             if largest or tile not in seen:
-                every = ways_to_store(precision, plan)
-                for way in every if largest else every[:2]:
-                    yield Candidate(precision, ARCHS[TARGET], way)
+                every = epilogues(precision, plan)
+                for one in every if largest else every[:2]:
+                    yield Candidate(precision, ARCHS[TARGET], one)
             seen.add(tile)
 
 
@@ -166,10 +166,12 @@ def test_every_wgmma_tile(precision: str) -> None:
 
 
 def test_every_way_to_store_an_operand_is_compiled() -> None:
-    ways = {name: {(plan.storage, plan.k_major) for plan in wgmma_plans(name)} for name in TENSOR}
+    storages = {
+        name: {(plan.storage, plan.k_major) for plan in wgmma_plans(name)} for name in TENSOR
+    }
     planar, interleaved = ("planar", False), {("fp32", False), ("fp32", True)}
     half = {("half", False), ("half", True)}
-    assert ways == {
+    assert storages == {
         "tf32": {planar, *interleaved}, "3xtf32": {planar, *interleaved}, "3xfp16": {planar},
         "fp16": {planar, *half}, "bf16": {planar, *interleaved, *half},
     }  # fmt: skip

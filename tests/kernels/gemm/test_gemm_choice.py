@@ -1,4 +1,4 @@
-"""Which way solves a product: what may be chosen, and what is, without a measured table."""
+"""Candidate plans of a product, and the choice among them without a tuned plan."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from tests.kernels.precisions import SCALED, SINGLE_HALF, TENSOR
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
 OTHERS = [arch for arch in ARCHITECTURES if arch.target != TARGET]
-CORES = 132  # multiprocessors of an H200
+SM_COUNT = 132  # of an H200
 LARGE = GemmSizes(1, 4096, 4096, 4096)
 A, B = OperandTraits(k_major=True), OperandTraits(k_major=False)
 """Row-major operands."""
 PACKED = OperandTraits(packed=True)
 
 
-def ways(
+def candidates_of(
     precision: str, a: OperandTraits = A, b: OperandTraits = B, sizes: GemmSizes = LARGE
 ) -> list[GemmChoice]:
     return candidates(PRECISIONS[precision], HOPPER, sizes, a, b)
@@ -43,13 +43,13 @@ def wgmma(found: list[GemmChoice]) -> list[tuple[GemmChoice, WgmmaPlan]]:
 
 def chosen(precision: str, *sizes: int, **traits: Any) -> GemmChoice:
     a, b = replace(A, **traits), replace(B, **traits)
-    return choose(PRECISIONS[precision], HOPPER, CORES, GemmSizes(*sizes), a, b)
+    return choose(PRECISIONS[precision], HOPPER, SM_COUNT, GemmSizes(*sizes), a, b)
 
 
 @pytest.mark.parametrize("precision", TENSOR)
 def test_every_candidate_is_legal_and_there_once(precision: str) -> None:
     for half_output in (False, True) if precision in SINGLE_HALF else (False,):
-        found = ways(precision, sizes=replace(LARGE, half_output=half_output))
+        found = candidates_of(precision, sizes=replace(LARGE, half_output=half_output))
         assert len(set(found)) == len(found)
         for _, plan in wgmma(found):
             check_wgmma_plan(plan, PRECISIONS[precision], HOPPER)
@@ -58,11 +58,11 @@ def test_every_candidate_is_legal_and_there_once(precision: str) -> None:
 @pytest.mark.parametrize("precision", TENSOR)
 def test_either_operand_may_be_the_row_operand(precision: str) -> None:
     """Interleaved it is read along its own fast axis; planes are always along k."""
-    for choice, plan in wgmma(ways(precision)):
+    for choice, plan in wgmma(candidates_of(precision)):
         rows = B if choice.swapped else A
         assert plan.k_major == (plan.storage != "planar" and rows.k_major)
-    assert {choice.swapped for choice, _ in wgmma(ways(precision))} == {False, True}
-    storages = {plan.storage for _, plan in wgmma(ways(precision))}
+    assert {choice.swapped for choice, _ in wgmma(candidates_of(precision))} == {False, True}
+    storages = {plan.storage for _, plan in wgmma(candidates_of(precision))}
     assert storages == ({"planar"} if precision in SCALED else {"fp32", "planar"})
 
 
@@ -70,7 +70,7 @@ def test_either_operand_may_be_the_row_operand(precision: str) -> None:
 def test_a_packed_operand_may_have_either_role(precision: str) -> None:
     """As the row operand it is in planes, and the other one is packed."""
     for a, b, is_columns in ((A, PACKED, False), (PACKED, B, True)):
-        found = ways(precision, a, b)
+        found = candidates_of(precision, a, b)
         assert {choice.swapped for choice in found} == {False, True}
         assert all(choice.plan is not None for choice in found)
         for choice, plan in wgmma(found):
@@ -84,7 +84,9 @@ def test_a_packed_operand_may_have_either_role(precision: str) -> None:
 @pytest.mark.parametrize("precision", TENSOR)
 def test_a_long_packed_operand_is_the_row_operand(precision: str) -> None:
     """Samples packed before, by 64 x 64 weights that are not: tiles are 128 of the samples."""
-    choice = choose(PRECISIONS[precision], HOPPER, CORES, GemmSizes(256, 64, 4096, 64), A, PACKED)
+    choice = choose(
+        PRECISIONS[precision], HOPPER, SM_COUNT, GemmSizes(256, 64, 4096, 64), A, PACKED
+    )
     assert choice.plan is not None
     assert (choice.swapped, choice.plan.storage) == (True, "planar")
     assert (choice.plan.block_m, choice.plan.block_n) == (128, 64)
@@ -92,36 +94,46 @@ def test_a_long_packed_operand_is_the_row_operand(precision: str) -> None:
 
 @pytest.mark.parametrize("precision", TENSOR)
 def test_two_packed_operands_are_both_read_from_planes(precision: str) -> None:
-    found = ways(precision, PACKED, PACKED)
+    found = candidates_of(precision, PACKED, PACKED)
     assert {plan.storage for _, plan in wgmma(found)} == {"planar"}
     assert {choice.swapped for choice in found} == {False, True}
 
 
 @pytest.mark.parametrize("precision", TENSOR)
-def test_what_the_copy_engine_cannot_read_is_packed(precision: str) -> None:
+def test_what_tma_cannot_read_is_packed(precision: str) -> None:
     crooked = replace(A, copyable=False)
-    for choice, plan in wgmma(ways(precision, crooked, B)):
+    for choice, plan in wgmma(candidates_of(precision, crooked, B)):
         if not choice.swapped:
             assert plan.storage == "planar"
-    assert {plan.storage for _, plan in wgmma(ways(precision, crooked, crooked))} == {"planar"}
+    assert {plan.storage for _, plan in wgmma(candidates_of(precision, crooked, crooked))} == {
+        "planar"
+    }
 
 
 @pytest.mark.parametrize("precision", TENSOR)
 def test_a_conjugate_needs_the_other_operand_unpacked_or_is_packed(precision: str) -> None:
     """conj(X) Y is conj(X conj(Y)): planes of Y that exist already cannot be conjugated."""
     turned = replace(A, conjugated=True)
-    assert {plan.storage for _, plan in wgmma(ways(precision, turned, PACKED))} == {"planar"}
-    unpacked = {plan.storage for c, plan in wgmma(ways(precision, turned, B)) if not c.swapped}
+    assert {plan.storage for _, plan in wgmma(candidates_of(precision, turned, PACKED))} == {
+        "planar"
+    }
+    unpacked = {
+        plan.storage for c, plan in wgmma(candidates_of(precision, turned, B)) if not c.swapped
+    }
     assert unpacked == ({"planar"} if precision in SCALED else {"fp32", "planar"})
 
 
 @pytest.mark.parametrize("precision", TENSOR)
-def test_what_is_packed_on_the_way(precision: str) -> None:
+def test_where_fused_packing_is_a_candidate(precision: str) -> None:
     """One term of tf32, k contiguous, beside a row operand in place or packed beforehand."""
     row = PRECISIONS[precision]
     possible = row.terms == 1 and row.operand.name == "tf32"
     for a, b in ((A, B), (A, A), (B, B), (A, PACKED), (A, replace(A, copyable=False))):
-        aside = {choice.swapped for choice, plan in wgmma(ways(precision, a, b)) if plan.fused_pack}
+        fused = {
+            choice.swapped
+            for choice, plan in wgmma(candidates_of(precision, a, b))
+            if plan.fused_pack
+        }
         columns = {False: b, True: a}
         expected = {
             swapped
@@ -129,23 +141,23 @@ def test_what_is_packed_on_the_way(precision: str) -> None:
             if possible and x.k_major and x.copyable and not x.packed
             and (columns[not swapped].copyable or columns[not swapped].packed)
         }  # fmt: skip
-        assert aside == expected
+        assert fused == expected
 
 
 @pytest.mark.parametrize("precision", SINGLE_HALF)
 def test_pairs_of_16_bits_are_read_as_they_are(precision: str) -> None:
     half = replace(A, half=True), replace(B, half=True)
-    found = wgmma(ways(precision, *half))
+    found = wgmma(candidates_of(precision, *half))
     assert {plan.storage for _, plan in found} == {"half", "planar"}
     assert all(plan.prescaled == PRECISIONS[precision].scaled for _, plan in found)
-    assert not any(plan.prescaled for _, plan in wgmma(ways(precision)))
-    assert GemmChoice() not in ways(precision, *half)  # it would have to widen them
+    assert not any(plan.prescaled for _, plan in wgmma(candidates_of(precision)))
+    assert GemmChoice() not in candidates_of(precision, *half)  # it would have to widen them
 
 
 @pytest.mark.parametrize("precision", SINGLE_HALF)
 def test_16_bit_results_come_from_this_family_and_whole(precision: str) -> None:
     """They are rounded once, so split-K slices, which are reduced in fp32, are none."""
-    found = ways(precision, sizes=GemmSizes(1, 16, 16, 100_000, half_output=True))
+    found = candidates_of(precision, sizes=GemmSizes(1, 16, 16, 100_000, half_output=True))
     assert found
     assert all(choice.plan is not None and choice.plan.half_output for choice in found)
     assert {choice.split_k_slices for choice in found} == {1}
@@ -154,7 +166,7 @@ def test_16_bit_results_come_from_this_family_and_whole(precision: str) -> None:
 @pytest.mark.parametrize("precision", [name for name in TENSOR if name not in SINGLE_HALF])
 def test_other_precisions_have_no_16_bit_results(precision: str) -> None:
     operand = PRECISIONS[precision].operand
-    found = ways(precision, sizes=replace(LARGE, half_output=True))
+    found = candidates_of(precision, sizes=replace(LARGE, half_output=True))
     if operand.bytes == 4:
         assert found == []
     assert GemmChoice() not in found
@@ -183,7 +195,7 @@ def test_where_nothing_fits_the_reason_is_said(
 
 @pytest.mark.parametrize("sizes", [(1, 0, 5, 5), (1, 5, 0, 5), (1, 5, 5, 0)])
 def test_an_empty_product_is_left_to_the_other_family(sizes: tuple[int, ...]) -> None:
-    assert ways("tf32", sizes=GemmSizes(*sizes)) == [GemmChoice()]
+    assert candidates_of("tf32", sizes=GemmSizes(*sizes)) == [GemmChoice()]
 
 
 @pytest.mark.parametrize("precision", TENSOR)
@@ -201,12 +213,12 @@ def test_an_empty_product_is_left_to_the_other_family(sizes: tuple[int, ...]) ->
 def test_k_is_cut_where_it_is_long_and_tiles_are_few(
     precision: str, sizes: tuple[int, ...], most: int
 ) -> None:
-    found = wgmma(ways(precision, sizes=GemmSizes(*sizes)))
+    found = wgmma(candidates_of(precision, sizes=GemmSizes(*sizes)))
     slices = {choice.split_k_slices for choice, _ in found}
     assert slices == {2**i for i in range(most.bit_length())}
     for choice, plan in found:
         tiles = sizes[0] * -(-sizes[1] // plan.block_m) * -(-sizes[2] // plan.block_n)
-        assert choice.split_k_slices == 1 or choice.split_k_slices * tiles <= 2 * CORES
+        assert choice.split_k_slices == 1 or choice.split_k_slices * tiles <= 2 * SM_COUNT
 
 
 @pytest.mark.pairwise
@@ -219,7 +231,7 @@ def test_slices_and_planes_are_at_most_twice_the_operands(
     batch, m, n, k = sizes
     row = PRECISIONS[precision]
     planes = 2 * row.terms * row.operand.bytes
-    for choice, plan in wgmma(ways(precision, *traits, GemmSizes(*sizes))):
+    for choice, plan in wgmma(candidates_of(precision, *traits, GemmSizes(*sizes))):
         allowed = used = 0
         for lines, x, is_rows in (
             (m, traits[0], not choice.swapped),
@@ -268,7 +280,7 @@ def test_the_long_operand_of_a_batch_stays_where_it_is(precision: str) -> None:
 
 def test_the_least_estimate_is_chosen() -> None:
     row = PRECISIONS["tf32"]
-    times = {c: estimate(c, row, CORES, LARGE, A, B) for c in ways("tf32")}
+    times = {c: estimate(c, row, SM_COUNT, LARGE, A, B) for c in candidates_of("tf32")}
     assert chosen("tf32", 1, 4096, 4096, 4096) == min(times, key=lambda c: times[c])
     assert all(time > 0 for time in times.values())
 
@@ -278,18 +290,18 @@ def test_every_candidate_has_an_estimate_that_grows(precision: str) -> None:
     row = PRECISIONS[precision]
     larger = GemmSizes(1, 8192, 8192, 8192)
     for a, b in ((A, B), (A, PACKED), (PACKED, B), (PACKED, PACKED)):
-        for choice in ways(precision, a, b):
-            small = estimate(choice, row, CORES, LARGE, a, b)
+        for choice in candidates_of(precision, a, b):
+            small = estimate(choice, row, SM_COUNT, LARGE, a, b)
             # Eight times the products at the same rate, up to packing and the last wave.
-            assert 5 < estimate(choice, row, CORES, larger, a, b) / small < 9
+            assert 5 < estimate(choice, row, SM_COUNT, larger, a, b) / small < 9
 
 
 @pytest.mark.parametrize("precision", TENSOR)
 def test_what_is_packed_beforehand_costs_less(precision: str) -> None:
     row = PRECISIONS[precision]
-    for choice, _ in wgmma(ways(precision, A, PACKED)):
-        packed = estimate(choice, row, CORES, LARGE, A, PACKED)
-        assert packed < estimate(choice, row, CORES, LARGE, A, B)
+    for choice, _ in wgmma(candidates_of(precision, A, PACKED)):
+        packed = estimate(choice, row, SM_COUNT, LARGE, A, PACKED)
+        assert packed < estimate(choice, row, SM_COUNT, LARGE, A, B)
 
 
 def test_names_say_what_is_done() -> None:

@@ -48,18 +48,20 @@ def test_a_name_says_how_each_operand_came_and_what_was_cut() -> None:
 
 
 @pytest.mark.parametrize("precision", TENSOR)
-def test_different_ways_have_different_names(precision: str) -> None:
+def test_different_candidates_have_different_names(precision: str) -> None:
     row = PRECISIONS[precision]
-    ways = candidates(row, HOPPER, GemmSizes(1, 64, 64, 100_000), A, B)
+    choices = candidates(row, HOPPER, GemmSizes(1, 64, 64, 100_000), A, B)
     names = [
-        wgmma_name(way, way.plan, WHOLE, A, B) if way.plan else mma_name(small_plan(row), row, A, B)
-        for way in ways
+        wgmma_name(choice, choice.plan, WHOLE, A, B)
+        if choice.plan
+        else mma_name(small_plan(row), row, A, B)
+        for choice in choices
     ]
     assert len(set(names)) == len(names) > 10
 
 
 def small_plan(row: Any, k: int = 64) -> Any:
-    return plan_gemm(row, HOPPER, batch=1, m=64, n=64, k=k, cores=132)
+    return plan_gemm(row, HOPPER, batch=1, m=64, n=64, k=k, sm_count=132)
 
 
 @pytest.mark.parametrize("precision", TENSOR)

@@ -101,7 +101,7 @@ def test_tiles_that_are_split_along_k(
     from argand.device import gpu
 
     batch, m, n, k = shape
-    cores = gpu(cp.cuda.Device().id).cores
+    sm_count = gpu(cp.cuda.Device().id).sm_count
     a, b, c = normal(rng, batch, m, k), normal(rng, batch, k, n), normal(rng, batch, m, n)
     split = 0
     for choice in choices(cp, precision, GemmSizes(batch, m, n, k)):
@@ -111,7 +111,7 @@ def test_tiles_that_are_split_along_k(
         tiles = batch * -(-rows // plan.block_m) * -(-columns // plan.block_n)
         if (
             choice.split_k_slices > 1
-            or not divide(tiles, cores, -(-k // plan.depth), plan.depth).stream_k_tiles
+            or not divide(tiles, sm_count, -(-k // plan.depth), plan.depth).stream_k_tiles
         ):
             continue
         split += 1
@@ -167,7 +167,7 @@ def test_lines_that_are_scaled_in_one_launch_and_in_two(
 ) -> None:
     """Strips of the longer one have too many blocks to wait for each other (of an H200's)."""
     pack = PackPlan(lines=lines_of(PRECISIONS[precision], half_source=False, pitch=pitch_of(k)))
-    assert can_wait(pack, pitch_of(k), gpu.cores) == (k == 16000)
+    assert can_wait(pack, pitch_of(k), gpu.sm_count) == (k == 16000)
     a, b = normal(rng, 70, k), normal(rng, k, 66)
     for choice in first_choices(cp, precision, GemmSizes(1, 70, 66, k)):
         with overridden(choice):

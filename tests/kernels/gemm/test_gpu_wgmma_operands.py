@@ -198,12 +198,12 @@ def test_a_packed_operand_in_every_role(
         left = pack(left, precision, side="a")
     else:
         right = pack(right, precision, side="b")
-    ways: dict[Any, GemmChoice] = {}
+    by_role: dict[Any, GemmChoice] = {}
     for choice in candidates(row, arch, GemmSizes(3, 70, 90, 66), traits["a"], traits["b"]):
         assert choice.plan is not None
-        ways.setdefault((choice.swapped, choice.plan.storage), choice)
-    assert {swapped for swapped, _ in ways} == {False, True}
-    for choice in ways.values():
+        by_role.setdefault((choice.swapped, choice.plan.storage), choice)
+    assert {swapped for swapped, _ in by_role} == {False, True}
+    for choice in by_role.values():
         with overridden(choice), launched() as names:
             found = gemm(left, right, precision=precision)
         assert f"{side.upper()} packed before" in names[0]

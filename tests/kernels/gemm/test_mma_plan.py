@@ -21,7 +21,7 @@ def test_every_architecture_has_a_plan(arch_row: Arch, precision: str) -> None:
         for vector in (1, 2):
             for a_k_major, b_k_major in LAYOUTS:
                 plan = plan_gemm(
-                    PRECISIONS[precision], arch_row, batch=3, m=m, n=n, k=64, cores=108,
+                    PRECISIONS[precision], arch_row, batch=3, m=m, n=n, k=64, sm_count=108,
                     a_k_major=a_k_major, b_k_major=b_k_major, vector=vector,
                 )  # fmt: skip
                 assert plan.shared_bytes <= arch_row.shared_bytes
@@ -31,7 +31,7 @@ def test_every_architecture_has_a_plan(arch_row: Arch, precision: str) -> None:
 @pytest.mark.parametrize("k", [1, 40, 256, 257])
 def test_small_scaled_products_have_stages_for_all_of_k(precision: str, k: int) -> None:
     row = PRECISIONS[precision]
-    plan = plan_gemm(row, ARCHS["sm_90a"], batch=1, m=256, n=256, k=k, cores=132, vector=2)
+    plan = plan_gemm(row, ARCHS["sm_90a"], batch=1, m=256, n=256, k=k, sm_count=132, vector=2)
     assert plan.finds_absmax == (row.scaled and k <= 256)
     assert not plan.finds_absmax or (plan.stages - 1) * plan.block_k >= k
 

@@ -14,12 +14,12 @@ from argand.gemm import tuned as tuning
 from argand.gemm.heuristics import GemmChoice, GemmSizes, OperandTraits, candidates
 from argand.runtime import tuned_plans
 
-from tests.kernels.gemm.tuning_cases import DEVICE, HOPPER, SIZES, TF32, WAY, A, B, card
+from tests.kernels.gemm.tuning_cases import CHOICE, DEVICE, HOPPER, SIZES, TF32, A, B, card
 
 pytestmark = pytest.mark.usefixtures("card_without_tables")
 
 
-def kept(choice: GemmChoice = WAY, sizes: GemmSizes = SIZES) -> Path:
+def kept(choice: GemmChoice = CHOICE, sizes: GemmSizes = SIZES) -> Path:
     tuning.TABLE.keep(DEVICE, {tuning.key(TF32, sizes, A, B): choice})
     return tuning.TABLE.path(DEVICE)
 
@@ -29,7 +29,7 @@ def looked_up(sizes: GemmSizes = SIZES) -> GemmChoice | None:
 
 
 def test_the_way_that_these_tests_keep_is_a_candidate() -> None:
-    assert WAY in candidates(TF32, HOPPER, SIZES, A, B)
+    assert CHOICE in candidates(TF32, HOPPER, SIZES, A, B)
 
 
 def test_without_a_table_there_is_no_answer() -> None:
@@ -90,7 +90,7 @@ def test_entries_are_added_and_replaced() -> None:
     before = tuning.TABLE.generation
     kept()
     kept(GemmChoice(), small)
-    assert (looked_up(), looked_up(small)) == (WAY, GemmChoice())
+    assert (looked_up(), looked_up(small)) == (CHOICE, GemmChoice())
     kept(GemmChoice())
     assert looked_up() == GemmChoice()
     assert tuning.TABLE.generation == before + 3
@@ -105,13 +105,13 @@ def test_neighbours_are_served_and_empty_products_are_not() -> None:
 
 def test_what_another_process_kept_meanwhile_is_not_lost(tmp_path: Path) -> None:
     path = kept()
-    assert looked_up() == WAY
+    assert looked_up() == CHOICE
     beside = path.read_text()
     small = GemmSizes(1, 64, 64, 64)
     kept(GemmChoice(), small)
     path.write_text(beside)  # as if the other process had not seen this one's entry
     kept(GemmChoice(), GemmSizes(2, 64, 64, 64))
-    assert looked_up() == WAY
+    assert looked_up() == CHOICE
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -212,7 +212,7 @@ def test_a_damaged_table_is_written_anew() -> None:
     path.write_text("{")
     with pytest.warns(RuntimeWarning, match="damaged"):
         kept()
-    assert looked_up() == WAY
+    assert looked_up() == CHOICE
 
 
 def test_a_table_that_cannot_be_read_is_named() -> None:
@@ -234,7 +234,7 @@ def test_a_failed_write_leaves_the_table(tmp_path: Path, monkeypatch: pytest.Mon
             kept(GemmChoice())
     assert list(tmp_path.iterdir()) == [path]
     assert path.read_bytes() == before
-    assert looked_up() == WAY
+    assert looked_up() == CHOICE
 
 
 def test_a_trial_answers_for_the_table_and_notes_the_question() -> None:
@@ -247,7 +247,7 @@ def test_a_trial_answers_for_the_table_and_notes_the_question() -> None:
             assert looked_up(GemmSizes(1, 2, 3, 4)) is None
     assert outer.question == (TF32, SIZES, A, B)
     assert inner.question == (TF32, GemmSizes(1, 2, 3, 4), A, B)
-    assert looked_up() == WAY
+    assert looked_up() == CHOICE
     assert tuning.TABLE.generation > start + 1
 
 
@@ -255,4 +255,4 @@ def test_a_trial_ends_with_an_error() -> None:
     kept()
     with pytest.raises(ZeroDivisionError), tuning.trial(GemmChoice()):
         raise ZeroDivisionError
-    assert looked_up() == WAY
+    assert looked_up() == CHOICE

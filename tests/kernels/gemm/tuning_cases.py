@@ -12,7 +12,7 @@ HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
 TF32 = PRECISIONS["tf32"]
 SIZES = GemmSizes(1, 4096, 4096, 4096)
 A, B = OperandTraits(), OperandTraits(k_major=False)
-WAY = GemmChoice(WgmmaPlan(2, 64, 32, 4, k_major=True))
+CHOICE = GemmChoice(WgmmaPlan(2, 64, 32, 4, k_major=True))
 DEVICE = 0
 
 

@@ -1,4 +1,4 @@
-"""Ways of the wgmma family that its tests force, one after the other."""
+"""Candidate plans of the wgmma family, which its tests take one after the other by override."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from argand.gemm.heuristics import GemmChoice, GemmSizes, OperandTraits, candida
 
 
 def choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> Iterator[GemmChoice]:
-    """Every way of the wgmma family, once per tile, storage, role and number of split-K slices."""
+    """Every candidate of the wgmma family: each tile, storage, role and number of slices."""
     from argand.device import gpu
 
     arch = gpu(cp.cuda.Device().id).require_arch()
@@ -31,6 +31,6 @@ def first_choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> l
     seen: dict[Any, GemmChoice] = {}
     for choice in choices(cp, precision, sizes, **traits):
         assert choice.plan is not None
-        way = (choice.plan.storage, choice.plan.fused_pack, choice.swapped, choice.split_k_slices)
-        seen.setdefault(way, choice)
+        kind = (choice.plan.storage, choice.plan.fused_pack, choice.swapped, choice.split_k_slices)
+        seen.setdefault(kind, choice)
     return list(seen.values())
