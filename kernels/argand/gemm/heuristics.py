@@ -88,9 +88,9 @@ class GemmChoice:
         if self.plan is None:
             return "mma.sync" + (f" {self.tile.name}" if self.tile else "")
         order = "B^T A^T" if self.swapped else "A B"
-        cut = f", k in {self.split_k_slices} parts" if self.split_k_slices > 1 else ""
-        aside = ", packed aside" if self.plan.fused_pack else ""
-        return f"wgmma {self.plan.name()} {self.plan.storage}, {order}{cut}{aside}"
+        slices = f", {self.split_k_slices} split-K slices" if self.split_k_slices > 1 else ""
+        fused = ", fused packing" if self.plan.fused_pack else ""
+        return f"wgmma {self.plan.name()} {self.plan.storage}, {order}{slices}{fused}"
 
 
 def candidates(
@@ -217,7 +217,7 @@ def adapted(
 # Measured on an H200 (docs/performance.md): seconds and rates a second. They only rank candidates.
 _CLOCK = 1.7e9
 _MULTIPLY_ADDS = {4: 1024, 2: 2048}
-"""Real multiply-adds of a multiprocessor's tensor sm_count in a clock, by bytes of the operand."""
+"""Real multiply-adds of a multiprocessor's tensor cores in a clock, by bytes of the operand."""
 _MEMORY_BYTES = 4.0e12
 _PACK_BYTES = 3.2e12
 _SCAN_BYTES = 1.5e12

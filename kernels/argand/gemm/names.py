@@ -1,4 +1,4 @@
-"""What a launch of a product is called: its family, tile and operands, for records.
+"""Names of a product's launches in records: kernel family, tile, operands, scheduling.
 
 Nothing here needs a GPU or CuPy.
 """
@@ -13,47 +13,46 @@ from argand.precision import Precision
 
 
 def mma_name(plan: GemmPlan, precision: Precision, a: OperandTraits, b: OperandTraits) -> str:
-    """``mma.sync 64x64x16 4 stages: A in place, B copied before, each block looks for scales``."""
+    """Return ``mma.sync 64x64x16 4 stages: A in place, B copied before, absmax by each block``."""
     scaling = ""
     if precision.scaled:
-        scaling = (
-            ", each block looks for scales"
-            if plan.finds_absmax
-            else ", scales from a launch before"
-        )
+        scaling = ", absmax by each block" if plan.finds_absmax else ", absmax by a launch before"
     left, right = ("copied before" if x.packed else "in place" for x in (a, b))
     return f"mma.sync {plan.name}: A {left}, B {right}{scaling}"
 
 
 def wgmma_name(
-    choice: GemmChoice, plan: WgmmaPlan, division: TileDivision, a: OperandTraits, b: OperandTraits
+    choice: GemmChoice,
+    plan: WgmmaPlan,
+    division: TileDivision,
+    a: OperandTraits,
+    b: OperandTraits,
 ) -> str:
-    """``wgmma 128x128x32 3 stages: A in place, B packed aside, 28 of 1024 tiles split``.
+    """Return ``wgmma 128x128x32 3 stages: A in place, B packed, 28 of 1024 tiles stream-K``.
 
-    The row operand stands first. ``plan`` is what became of the choice's, ``division`` how its
-    tiles are divided.
+    The row operand stands first. ``plan`` is the choice's plan as it was launched, ``division`` is
+    how its tiles are divided.
     """
     (row, rows), (column, columns) = ("A", a), ("B", b)
     if choice.swapped:
         (row, rows), (column, columns) = ("B", b), ("A", a)
-    packs_columns = "packed aside" if plan.fused_pack else "packed"
-    parts = [
-        f"{row} {_way(rows, 'packed' if plan.storage == 'planar' else 'in place')}",
-        f"{column} {_way(columns, packs_columns)}",
+    words = [
+        f"{row} {_source(rows, 'packed' if plan.storage == 'planar' else 'in place')}",
+        f"{column} {_source(columns, 'by fused packing' if plan.fused_pack else 'packed')}",
     ]
     if plan.prescaled:
-        parts.append("unscaled")
+        words.append("unscaled")
     if choice.split_k_slices > 1:
-        parts.append(f"k in {choice.split_k_slices} parts")
+        words.append(f"{choice.split_k_slices} split-K slices")
     if division.stream_k_tiles:
-        parts.append(f"{division.stream_k_tiles} of {division.tiles} tiles split")
+        words.append(f"{division.stream_k_tiles} of {division.tiles} tiles stream-K")
     if plan.overlapped_stages:
-        parts.append(f"a head of {plan.overlapped_stages} stages")
-    return f"wgmma {plan.name()}: {', '.join(parts)}"
+        words.append(f"overlapped epilogue of {plan.overlapped_stages} stages")
+    return f"wgmma {plan.name()}: {', '.join(words)}"
 
 
-def _way(operand: OperandTraits, otherwise: str) -> str:
-    """How an operand comes to the kernel."""
+def _source(operand: OperandTraits, otherwise: str) -> str:
+    """Return from where the kernel reads an operand."""
     if operand.packed:
         return "packed before"
     return f"{otherwise} from pairs" if operand.half else otherwise

@@ -1,4 +1,4 @@
-"""How a complex product runs on tensor sm_count: the plan, its legality, the choice, the source.
+"""Plans of the mma.sync family: legality, choice, source.
 
 Nothing here needs a GPU or CuPy.
 """

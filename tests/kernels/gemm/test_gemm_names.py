@@ -32,18 +32,18 @@ def test_a_name_says_how_each_operand_came_and_what_was_cut() -> None:
     plan = WgmmaPlan(2, 128, 32, 3, fused_pack=True)
     found = wgmma_name(GemmChoice(plan), plan, divide(1024, 132, 128, 32), A, B)
     assert found == (
-        "wgmma 128x128x32 3 stages: A in place, B packed aside, 100 of 1024 tiles split"
+        "wgmma 128x128x32 3 stages: A in place, B by fused packing, 100 of 1024 tiles stream-K"
     )
     planar = replace(plan, storage="planar", fused_pack=False, overlapped_stages=2)
     assert wgmma_name(GemmChoice(planar), planar, WHOLE, A, PACKED) == (
-        "wgmma 128x128x32 3 stages: A packed, B packed before, a head of 2 stages"
+        "wgmma 128x128x32 3 stages: A packed, B packed before, overlapped epilogue of 2 stages"
     )
     half = replace(planar, storage="half", overlapped_stages=0, prescaled=True)
     assert wgmma_name(
         GemmChoice(half, swapped=True, split_k_slices=4), half, WHOLE, HALF, HALF
     ) == (
         "wgmma 128x128x32 3 stages: B in place from pairs, A packed from pairs, unscaled, "
-        "k in 4 parts"
+        "4 split-K slices"
     )
 
 
@@ -72,8 +72,8 @@ def test_a_name_of_mma_sync_says_its_tile_and_how_it_scales(precision: str) -> N
         found = mma_name(plan, row, A, replace(PACKED, copied=True))
         assert found.startswith(f"mma.sync {plan.block_m}x{plan.block_n}x{plan.block_k} ")
         assert ": A in place, B copied before" in found
-        assert ("each block looks" in found) == (row.scaled and k == 64)
-        assert ("a launch before" in found) == (row.scaled and k == 4096)
+        assert ("absmax by each block" in found) == (row.scaled and k == 64)
+        assert ("absmax by a launch before" in found) == (row.scaled and k == 4096)
 
 
 def test_contexts_list_each_launch_once_and_may_be_nested() -> None:

@@ -199,8 +199,8 @@ def test_a_record_names_the_plan_that_ran(
         (name,) = lists[0]
         assert choice.plan is not None
         assert name.startswith(f"wgmma {choice.plan.name()}: {'B' if choice.swapped else 'A'} ")
-        assert ("packed aside" in name) == choice.plan.fused_pack
-        assert (f"k in {choice.split_k_slices} parts" in name) == (choice.split_k_slices > 1)
+        assert ("fused packing" in name) == choice.plan.fused_pack
+        assert ("split-K slices" in name) == (choice.split_k_slices > 1)
         seen.add(name)
     assert len(seen) > 1
     with launched() as names:

@@ -127,7 +127,7 @@ def test_tiles_that_are_split_along_k(
 def test_blocks_that_take_several_tiles(
     cp: Any, rng: np.random.Generator, precision: str, shape: tuple[int, int, int, int]
 ) -> None:
-    """Results leave behind the next tile's head, where they have a real factor only."""
+    """The epilogue overlaps the next tile's mainloop where alpha is real and beta 0."""
     batch, m, n, k = shape
     a, b = normal(rng, batch, m, k), normal(rng, batch, n, k)
     for choice in first_choices(cp, precision, GemmSizes(*shape), k_major=True):
@@ -135,7 +135,7 @@ def test_blocks_that_take_several_tiles(
             check(cp, a, b, precision=precision, alpha=-0.5, op_b="C")
 
 
-def test_a_head_changes_no_bit(
+def test_an_overlapped_epilogue_changes_no_bit(
     cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At tf32 alone. Tiles of so short a k are not split, so that both divide the work alike."""
@@ -143,19 +143,19 @@ def test_a_head_changes_no_bit(
 
     a, b = cp.asarray(normal(rng, 1540, 126)), cp.asarray(normal(rng, 126, 1500))
     results = []
-    heads = []
+    overlapped = []
     for most in (cuda_wgmma_form._MAX_OVERLAP_DELAY, -1.0):
         monkeypatch.setattr(cuda_wgmma_form, "_MAX_OVERLAP_DELAY", most)
         results.append([])
-        heads.append([])
+        overlapped.append([])
         forget_calls()
         for choice in first_choices(cp, "tf32", GemmSizes(1, 1540, 1500, 126)):
             with overridden(choice), launched() as names:
                 results[-1].append(gemm(a, b, precision="tf32"))
-            assert "split" not in names[0]
-            heads[-1].append("a head of " in names[0])
-    with_head, without = heads
-    assert any(with_head)
+            assert "stream-K" not in names[0]
+            overlapped[-1].append("overlapped epilogue" in names[0])
+    with_overlap, without = overlapped
+    assert any(with_overlap)
     assert not any(without)
     assert all(bool((x == y).all()) for x, y in zip(*results, strict=True))
 
