@@ -72,7 +72,7 @@ def gemm(
             left = _operand(a, problem.op_a, problem.batch_shape)
             right = _operand(b, problem.op_b, problem.batch_shape)
             launch = CublasLaunch(problem, left, right, target, compute)
-            at_a, at_b = (x.lines.array.data.ptr for x in (left, right))
+            at_a, at_b = (x.view.array.data.ptr for x in (left, right))
             launch(at_a, at_b, target.data.ptr, target.data.ptr)
             as_given = (at_a, at_b) == tuple(x.data.ptr for x in given[:2])
             # The library adds to what is in its place: C elsewhere is copied there above.
@@ -93,7 +93,7 @@ def bound(problem: GemmProblem, a: Any, b: Any, out: Any, compute: str) -> Calla
     left = _operand(a, problem.op_a, problem.batch_shape)
     right = _operand(b, problem.op_b, problem.batch_shape)
     at = a.data.ptr, b.data.ptr, out.data.ptr, out.data.ptr
-    if (left.lines.array.data.ptr, right.lines.array.data.ptr) != at[:2] or not _row_major(out):
+    if (left.view.array.data.ptr, right.view.array.data.ptr) != at[:2] or not _row_major(out):
         raise ValueError("cuBLAS takes only arrays whose rows or columns are contiguous")
     launch = CublasLaunch(problem, left, right, out, compute)
     return lambda: launch(*at)
@@ -110,7 +110,7 @@ def _row_major(x: Any) -> bool:
 class _Operand:
     """op(x) for a column-major library that is to see its transpose: its flag and leading axis."""
 
-    lines: Batched
+    view: Batched
     flag: int
     lead: int
 
@@ -130,7 +130,7 @@ def _operand(x: Any, op: str, batch_shape: tuple[int, ...]) -> _Operand:
 
 
 def _leading(slow: int, fast: int, slow_length: int, fast_length: int) -> bool:
-    """Whether lines lie apart with their elements one after another."""
+    """Return whether one axis is contiguous and the other has a leading dimension that fits it."""
     return (fast == 1 or fast_length == 1) and (slow >= fast_length or slow_length == 1)
 
 
@@ -143,8 +143,8 @@ class CublasLaunch:
         place_ = batched(target, problem.batch_shape)
         self._problem, self._compute = problem, COMPUTE_TYPES[compute]
         self._kind = _DATA_TYPES[str(target.dtype)]
-        self._left = left.flag, left.lead, left.lines.batch_stride
-        self._right = right.flag, right.lead, right.lines.batch_stride
+        self._left = left.flag, left.lead, left.view.batch_stride
+        self._right = right.flag, right.lead, right.view.batch_stride
         self._lead = problem.n if problem.m == 1 else place_.row_stride
         self._stride, self._batch = place_.batch_stride, problem.batch
         self._scalars = np.array([problem.alpha, problem.beta], target.dtype)

@@ -74,16 +74,16 @@ def pack(
             kept = x.to_complex64() if isinstance(x, Pairs) else x
             return PackedOperand(None, kept.astype(precision.output, copy=True), op, batch_shape)
         x = as_halves(x, precision.operand.name) if isinstance(x, Pairs) else x
-        lines = _lines(x, op, side, batch_shape)
-        source = PackSource(lines.layout, half=isinstance(x, Pairs), flip=op == "C")
+        view = _rows_by_k(x, op, side, batch_shape)
+        source = PackSource(view.layout, half=isinstance(x, Pairs), flip=op == "C")
         device = gpu(cupy.cuda.Device().id)
         launch = PackLaunch(precision, [source], math.prod(batch_shape), device)
         memory = cupy.empty(launch.nbytes, cupy.uint8)
         stream = cupy.cuda.get_current_stream().ptr
         zeros = zeroed(launch.counters, stream)
-        launch([lines.array.data.ptr], memory.data.ptr, zeros=zeros)
+        launch([view.array.data.ptr], memory.data.ptr, zeros=zeros)
         copy = None
-        if kernels is None and not source.half and max(lines.rows, lines.columns) <= _SMALL:
+        if kernels is None and not source.half and max(view.rows, view.columns) <= _SMALL:
             turned = x.swapaxes(-1, -2) if (op == "N") == (side == "b") else x
             turned = turned.astype("complex64", order="C")
             copy = cupy.conj(turned, out=turned) if op == "C" else turned
@@ -92,11 +92,11 @@ def pack(
 
 
 _SMALL = 512
-"""Lines and k, up to which a product of plain operands may be left to mma.sync."""
+"""Largest rows and k of a packed operand that keeps a copy, since mma.sync may be the faster."""
 
 
-def _lines(x: Any, op: Op, side: Side, batch_shape: tuple[int, ...]) -> Batched:
-    """An operand by the kernels' lines (rows of op(A), columns of op(B)) and k."""
+def _rows_by_k(x: Any, op: Op, side: Side, batch_shape: tuple[int, ...]) -> Batched:
+    """Return an operand as the kernels index it: rows of op(A), or columns of op(B), by k."""
     array = words(x) if isinstance(x, Pairs) else x.astype("complex64", copy=False)
     found = batched(array, batch_shape)
     return found.transposed if (op == "N") == (side == "b") else found
@@ -248,9 +248,9 @@ def _placed(x: Any, op: Op, side: Side, batch_shape: tuple[int, ...]) -> tuple[O
         copy = None if planes.copy is None else batched(planes.copy, batch_shape).layout
         form = OperandForm(None, batched=planes.batches > 1, copy=copy)
         return form, _Place(planes, planes is x.planes)
-    lines = _lines(x, op, side, batch_shape)
-    layout = lines.layout
+    view = _rows_by_k(x, op, side, batch_shape)
+    layout = view.layout
     form = OperandForm(layout, isinstance(x, Pairs), op == "C", layout.batch_stride != 0)
     given = x.array if isinstance(x, Pairs) else x
-    address = int(lines.array.data.ptr)
-    return form, _Place(address, address == given.data.ptr, lines.array)
+    address = int(view.array.data.ptr)
+    return form, _Place(address, address == given.data.ptr, view.array)

@@ -13,7 +13,7 @@ from argand.device import Arch
 from argand.gemm import memory as gemm_memory
 from argand.gemm.families import Family
 from argand.gemm.memory import OperandMemory
-from argand.gemm.sm80_plan import MOST_SCANNED_K, GemmPlan
+from argand.gemm.sm80_plan import MAX_BLOCK_ABSMAX_K, GemmPlan
 from argand.gemm.sm90_plan import Storage, WgmmaPlan, is_legal
 from argand.gemm.sm90_scheduler import TileDivision, divide
 from argand.gemm.sm90_tiles import in_planes, wgmma_tiles
@@ -271,7 +271,7 @@ def estimate(
         step = _MMA_STEP[precision.operand.bytes] * (1 + len(precision.products)) / 2
         spent = waves * -(-k // 32) * step
         scans = 0.0
-        if precision.scaled and k > MOST_SCANNED_K:
+        if precision.scaled and k > MAX_BLOCK_ABSMAX_K:
             scans = 1.5 * _LAUNCH + 8 * batch * k * (m + n) / _SCAN_BYTES
         elif precision.scaled:
             scans = waves * k / 256 * _BLOCK_ABSMAX

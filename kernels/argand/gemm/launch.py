@@ -42,14 +42,14 @@ from argand.runtime.workspace import zeroed
 
 @dataclass(frozen=True)
 class OperandForm:
-    """What a launch is prepared for: how an operand lies in memory, not where.
+    """What a launch is prepared for: an operand's layout, at any address.
 
-    ``lines`` are rows of op(A) or columns of op(B), by k; None for planes. ``half`` says that they
-    are pairs of 16 bits, ``conjugated`` that they have yet to be conjugated, ``batched`` that each
-    product has its own. ``copy`` is how the copy lies that there may be beside planes.
+    ``layout`` has the rows of op(A), or the columns of op(B) as rows, by k; None for planes.
+    ``half`` says that it holds pairs of 16 bits, ``conjugated`` that it is yet to be conjugated,
+    ``batched`` that each product has its own. ``copy`` is the layout of a copy beside planes.
     """
 
-    lines: Layout | None
+    layout: Layout | None
     half: bool = False
     conjugated: bool = False
     batched: bool = True
@@ -57,12 +57,12 @@ class OperandForm:
 
     @property
     def traits(self) -> OperandTraits:
-        """What the choice needs to know."""
-        if self.lines is None:
+        """The properties that the choice of a plan depends on."""
+        if self.layout is None:
             copied = self.copy is not None
             return OperandTraits(packed=True, batched=self.batched, copied=copied)
         return OperandTraits(
-            copyable(self.lines), is_k_major(self.lines), self.half,
+            copyable(self.layout), is_k_major(self.layout), self.half,
             batched=self.batched, conjugated=self.conjugated,
         )  # fmt: skip
 
@@ -142,7 +142,7 @@ class GemmLaunch:
         self._mma: MmaLaunch | None = None
         addend = out if c is None else c
         if choice.plan is None:
-            first, second = a.lines or a.copy, b.lines or b.copy
+            first, second = a.layout or a.copy, b.layout or b.copy
             assert first is not None
             assert second is not None
             self._mma = MmaLaunch(problem, first, second, addend, out, device, choice.tile)
@@ -150,21 +150,21 @@ class GemmLaunch:
             self.name = mma_name(self._mma.plan, problem.precision, a.traits, b.traits)
             return
         plan, precision = choice.plan, problem.precision
-        rows, columns, lines_m, lines_n = a, b, problem.m, problem.n
+        rows, columns, num_rows, num_columns = a, b, problem.m, problem.n
         if choice.swapped:
-            rows, columns, lines_m, lines_n = b, a, problem.n, problem.m
+            rows, columns, num_rows, num_columns = b, a, problem.n, problem.m
             out, addend = out.transposed, addend.transposed
         planar = plan.storage == "planar"
         # conj(X) Y = conj(X conj(Y)): an interleaved row operand cannot be conjugated on its way.
         flip_result = not planar and rows.conjugated
 
-        self._packs_rows = planar and rows.lines is not None
-        self._packs_columns = columns.lines is not None and not plan.fused_pack
+        self._packs_rows = planar and rows.layout is not None
+        self._packs_columns = columns.layout is not None and not plan.fused_pack
         packed_here = [(rows, False)] * planar + [(columns, flip_result)] * self._packs_columns
         sources = [
-            PackSource(x.lines, x.half, x.conjugated != flip)
+            PackSource(x.layout, x.half, x.conjugated != flip)
             for x, flip in packed_here
-            if x.lines is not None
+            if x.layout is not None
         ]
         self._pack = PackLaunch(precision, sources, problem.batch, device) if sources else None
         packed = 0 if self._pack is None else self._pack.nbytes
@@ -174,11 +174,11 @@ class GemmLaunch:
         target = out
         self._reduce: ReduceLaunch | None = None
         if choice.split_k_slices > 1:
-            self._slices_shape = (choice.split_k_slices, problem.batch, lines_m, lines_n)
+            self._slices_shape = (choice.split_k_slices, problem.batch, num_rows, num_columns)
             self._reduce = ReduceLaunch(
                 choice.split_k_slices, problem.batch, addend, out, alpha, beta, device
             )
-            target = Layout(lines_m, lines_n, lines_n, 1, lines_m * lines_n, 8, 32)
+            target = Layout(num_rows, num_columns, num_columns, 1, num_rows * num_columns, 8, 32)
             alpha, beta, addend = 1, 0, target
         capacity = partials_capacity(
             choice, precision, GemmSizes(problem.batch, problem.m, problem.n, problem.k),
@@ -187,11 +187,11 @@ class GemmLaunch:
         self._multiply = WgmmaLaunch(
             precision, plan,
             WgmmaProblem(
-                lines_m, lines_n, problem.k, problem.batch, rows.batched, columns.batched,
+                num_rows, num_columns, problem.k, problem.batch, rows.batched, columns.batched,
                 complex(alpha), complex(beta), flip_result, choice.split_k_slices,
             ),
-            None if planar else rows.lines, addend, target, device,
-            columns.lines if plan.fused_pack else None, columns.conjugated != flip_result,
+            None if planar else rows.layout, addend, target, device,
+            columns.layout if plan.fused_pack else None, columns.conjugated != flip_result,
             Workspace(packed, capacity, self._own_planes(plan, precision)),
         )  # fmt: skip
         made = self._multiply
@@ -291,5 +291,5 @@ class GemmLaunch:
         """
         if x.descale or not self._scaled:
             return x.descale
-        ones.append(cupy.ones((x.batches, x.lines, 2), cupy.float32))
+        ones.append(cupy.ones((x.batches, x.rows, 2), cupy.float32))
         return int(ones[-1].data.ptr)

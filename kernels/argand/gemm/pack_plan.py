@@ -1,4 +1,4 @@
-"""The pass that lays operands out in planes for the wgmma family: plan, blocks, source.
+"""Packing for the wgmma family: plan, blocks and source of the pack kernel; fused packing.
 
 Nothing here needs a GPU or CuPy.
 """
@@ -16,69 +16,70 @@ from argand.runtime.arguments import size_check
 
 THREADS = 256
 TILE = 4096
-"""Of a block, and how many numbers it packs. As in gemm/pack_tile.cuh."""
+"""Threads of a block, and complex numbers of the tile that it packs, as in gemm/pack_tile.cuh."""
 _PITCH = 16
 """Planes are padded to a multiple of this many k."""
 _RESIDENT_PANELS = 4
-"""Strips of which all blocks run at once, where they wait for each other."""
-_LONG = 1024
-"""k from which on panels that are waited for have few lines."""
+"""Panels whose blocks are resident at once where they wait for each other."""
+_LONG_K = 1024
+"""From this k on, panels whose blocks wait for each other are 16 rows high."""
 
 
 @dataclass(frozen=True)
 class PackPlan:
-    """How a source lies in memory.
+    """How the pack kernel reads one source.
 
     ``half_source`` says that it holds pairs of 16 bits, ``k_major`` that k is its contiguous axis,
-    ``vector`` how many complex numbers one read takes (2 needs them aligned). A block packs
-    ``lines`` by what is left of its `TILE`.
+    ``vector`` how many complex numbers one read takes (2 needs them aligned). A block packs a
+    `TILE` of ``rows`` by `depth` k; the blocks of the same rows are a panel.
     """
 
     half_source: bool = False
     k_major: bool = True
     vector: int = 1
-    lines: int = 64
+    rows: int = 64
 
     @property
     def symbol(self) -> str:
         """The plan in the kernel's name."""
         layout = f"{'k' if self.k_major else 'm'}{'h' if self.half_source else 's'}{self.vector}"
-        return f"{layout}x{self.lines}"
+        return f"{layout}x{self.rows}"
 
     @property
     def blocks_per_sm(self) -> int:
-        """That run at once, by their shared memory, 37 KB, and registers, 48 or 64."""
-        return 5 if self.lines < 64 else 4
+        """Resident blocks, limited by 37 KB of shared memory and 48 or 64 registers a thread."""
+        return 5 if self.rows < 64 else 4
 
     @property
     def depth(self) -> int:
-        """k that a block packs."""
-        return TILE // self.lines
+        """Elements of k that a block packs."""
+        return TILE // self.rows
 
-    def panels(self, lines: int, batches: int) -> int:
-        """How many panels of lines a source has; each is a row of blocks."""
-        return batches * -(-lines // self.lines)
+    def panels(self, rows: int, batches: int) -> int:
+        """Return how many panels ``batches`` matrices of so many rows have."""
+        return batches * -(-rows // self.rows)
 
     def panel_blocks(self, pitch: int) -> int:
-        """Blocks of a panel."""
+        """Return how many blocks a panel has."""
         return -(-pitch // self.depth)
 
 
 def scales(precision: Precision, plan: PackPlan) -> bool:
-    """Whether lines are scaled: 16-bit sources hold what the operand format holds."""
+    """Return whether rows are scaled: 16-bit sources are in the operand format already."""
     return precision.scaled and not plan.half_source
 
 
-def lines_of(precision: Precision, half_source: bool, pitch: int) -> int:
-    """Lines of a tile: few of a long k where its blocks wait for each other.
+def panel_rows(precision: Precision, half_source: bool, pitch: int) -> int:
+    """Return the rows of a panel: few where its blocks wait for each other and k is long.
 
-    Then fewer of them do. Else as many as k, so that either axis may be the contiguous one.
+    Fewer blocks then wait. Elsewhere a tile has as many rows as k, so that either axis may be the
+    contiguous one.
     """
-    return 16 if precision.scaled and not half_source and pitch >= _LONG else 64
+    return 16 if precision.scaled and not half_source and pitch >= _LONG_K else 64
 
 
-def can_wait(plan: PackPlan, pitch: int, sm_count: int) -> bool:
-    """Whether a panel's blocks run at once, so that they can find its magnitudes together."""
+def panels_resident(plan: PackPlan, pitch: int, sm_count: int) -> bool:
+    """Return whether a panel's blocks are resident at once: then they exchange the row absmax."""
     return _RESIDENT_PANELS * plan.panel_blocks(pitch) <= plan.blocks_per_sm * sm_count
 
 
@@ -88,22 +89,22 @@ PACK_SOURCE: tuple[tuple[str, str], ...] = (
     ("int64", "row_stride"), ("int64", "k_stride"), ("int64", "batch_stride"),
     *(("int", name) for name in ("rows", "k", "pitch", "exchange_absmax", "conjugate")),
 )  # fmt: skip
-"""Of one source, in order: PackArguments of gemm/pack_tile.cuh."""
+"""Arguments of one source, in order: PackArguments of gemm/pack_tile.cuh."""
 
 
 def pack_arguments(sources: int) -> tuple[tuple[str, str], ...]:
-    """The kernel's arguments: each source's, then how many blocks the first has."""
+    """Return the kernel's arguments: each source's, then how many blocks the first has."""
     each = [(kind, f"{name}_{i}") for i in range(sources) for kind, name in PACK_SOURCE]
     return (*each, ("int64", "first_blocks"))
 
 
 def pack_kernel_name(precision: Precision, plans: Sequence[PackPlan]) -> str:
-    """The kernel's symbol."""
+    """Return the kernel's symbol."""
     return "_".join(["gemm_pack", precision.symbol, *(plan.symbol for plan in plans)])
 
 
 def pack_source(precision: Precision, plans: Sequence[PackPlan]) -> str:
-    """The CUDA C++ of the kernel that packs one such source, or two at once."""
+    """Return the CUDA C++ of the kernel that packs one source or two."""
     constants = "".join(
         f"constexpr PackPlan kPlan{i}{{{_members(precision, plan)}}};\n"
         for i, plan in enumerate(plans)
@@ -137,62 +138,62 @@ def _members(precision: Precision, plan: PackPlan) -> str:
         "half_source": str(plan.half_source).lower(),
         "k_major": str(plan.k_major).lower(),
         "vector": plan.vector,
-        "rows": plan.lines,
+        "rows": plan.rows,
     }
     return ", ".join(f".{name} = {value}" for name, value in fields.items())
 
 
 def pitch_of(k: int) -> int:
-    """From line to line of an operand's planes."""
+    """Return the elements of k from row to row of an operand's planes."""
     return max(_PITCH, -(-k // _PITCH) * _PITCH)
 
 
-def planes_bytes(precision: Precision, lines: int, k: int, batches: int) -> int:
-    """What an operand takes in planes."""
-    return batches * lines * pitch_of(k) * precision.planar_bytes
+def planes_bytes(precision: Precision, rows: int, k: int, batches: int) -> int:
+    """Return the bytes of ``batches`` matrices of rows by k in planes."""
+    return batches * rows * pitch_of(k) * precision.planar_bytes
 
 
-_ASIDE_DEPTH = 256
-_ASIDE_WARPS = 3
+_FUSED_PACK_K = 256
+_FUSED_PACK_WARPS = 3
 """As in gemm/sm90_fused_pack.cuh."""
-_LEAD = 2
-"""Chunks of 256 k that packing is ahead of loading in batches, at most a tile's."""
+_MAXIMUM_LEAD = 2
+"""Most k-blocks of 256 k by which packing of a batch leads the loads, at most those of a tile."""
 
 
 @dataclass(frozen=True)
 class FusedPack:
-    """How a column operand is packed while others multiply.
+    """How idle warps pack the column operand while the consumers multiply.
 
-    Of ``panels`` (one for each column of tiles) those of a ``round`` are wanted by one turn of
-    tiles; a warp packs ``lines`` lines by 256 k at once, at most ``lead`` such chunks of k before
-    its block loads them. ``counters`` are 4 bytes each.
+    A wave reads ``panels_per_wave`` of the ``panels``, one for each column of tiles. A warp packs
+    ``rows`` by 256 k at once, at most ``maximum_lead`` such k-blocks before its own block loads
+    them. ``counters`` take 4 bytes each.
     """
 
     panels: int
-    round: int
-    lines: int
-    lead: int
+    panels_per_wave: int
+    rows: int
+    maximum_lead: int
     counters: int
 
 
 def plan_fused_pack(
     plan: WgmmaPlan, rows: int, columns: int, k: int, batches: int, blocks: int
 ) -> FusedPack:
-    """For ``batches`` column operands of ``columns`` lines, and a grid of ``blocks``.
+    """Plan the packing of ``batches`` column operands of ``columns`` rows, for a grid of blocks.
 
-    Small units where there would be too few for every warp.
+    Warps pack fewer rows at once where there would not be work for each of them.
     """
-    chunks = -(-pitch_of(k) // _ASIDE_DEPTH)
+    k_blocks = -(-pitch_of(k) // _FUSED_PACK_K)
     column_tiles = -(-columns // plan.block_n)
     panels = batches * column_tiles
     row_tiles = -(-rows // plan.block_m)
     group = tile_group(column_tiles)
-    products = -(-blocks // (row_tiles * column_tiles))  # of one turn
-    together = min(-(-blocks // min(row_tiles, group)), products * column_tiles)
-    units = min(together, panels) * chunks * plan.block_n
-    lines = 8
-    while lines > 1 and units // lines < blocks * _ASIDE_WARPS:
-        lines //= 2
-    # The planes of one product stay for all of its turns: how early they come makes no difference.
-    lead = chunks if batches == 1 else min(_LEAD, chunks)
-    return FusedPack(panels, together, lines, lead, panels * chunks + 1)
+    products = -(-blocks // (row_tiles * column_tiles))  # of one wave
+    panels_per_wave = min(-(-blocks // min(row_tiles, group)), products * column_tiles)
+    row_blocks = min(panels_per_wave, panels) * k_blocks * plan.block_n
+    pack_rows = 8
+    while pack_rows > 1 and row_blocks // pack_rows < blocks * _FUSED_PACK_WARPS:
+        pack_rows //= 2
+    # All waves of a single product read the same planes, so packing may lead without limit.
+    lead = k_blocks if batches == 1 else min(_MAXIMUM_LEAD, k_blocks)
+    return FusedPack(panels, panels_per_wave, pack_rows, lead, panels * k_blocks + 1)

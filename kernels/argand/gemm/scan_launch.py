@@ -1,4 +1,4 @@
-"""Launches of the look for each line's largest magnitude, for the precisions that scale lines."""
+"""Launches of the absmax scan, for the precisions that scale rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from argand.device import Device
 from argand.gemm.scan_plan import (
     SCAN_ARGUMENTS,
     SCAN_KERNEL,
-    SCAN_LINES,
+    SCAN_ROWS,
     SCAN_SOURCE,
     SCAN_THREADS,
     scan_source,
@@ -26,19 +26,19 @@ _DTYPE = arguments_dtype(SCAN_ARGUMENTS)
 
 
 class ScanLaunch:
-    """Finds the bits of the largest finite magnitude of each line of one operand or of two.
+    """Finds the bits of the row absmax, of finite components, of one operand or of two.
 
     Args:
-        operands: lines by k, complex64; one with a batch stride of 0 is looked at once.
+        operands: rows by k, complex64; one with a batch stride of 0 is read once.
         batch: how many products there are.
     """
 
     def __init__(self, operands: Sequence[Layout], batch: int, device: Device) -> None:
         batches = [batch if x.batch_stride else 1 for x in operands]
-        self._lines = [n * x.rows for n, x in zip(batches, operands, strict=True)]
+        self._rows = [n * x.rows for n, x in zip(batches, operands, strict=True)]
         sources = [_scanned(x) for x in operands]
         blocks = [n * x["row_blocks"] for n, x in zip(batches, sources, strict=True)]
-        # The kernel has two places for operands; no block comes to the second of one.
+        # The kernel takes two operands; no block reads the second of a single one.
         both = (*operands, *operands)[:2]
         kernel = nvrtc.load(scan_source(*map(is_k_major, both)), device.target, SCAN_KERNEL)
         values = {"a_blocks": blocks[0]}
@@ -48,23 +48,23 @@ class ScanLaunch:
         self._kernel = BoundKernel(kernel, sum(blocks), SCAN_THREADS, Arguments(_DTYPE, values))
 
     def __call__(self, addresses: Sequence[int]) -> Any:
-        """uint32 (lines of the first operand, then of the second, batch after batch)."""
-        largest = cupy.empty(sum(self._lines), cupy.uint32)
+        """Return uint32 (rows of the first operand, then of the second, batch after batch)."""
+        row_absmax = cupy.empty(sum(self._rows), cupy.uint32)
         members: dict[str, int] = {}
-        for side, address, place in zip("ab", addresses, self.places(largest), strict=False):
-            members |= {f"{side}_x": address, f"{side}_row_absmax": place}
+        for side, x, found in zip("ab", addresses, self.split(row_absmax), strict=False):
+            members |= {f"{side}_x": x, f"{side}_row_absmax": found}
         self._kernel(members)
-        return largest
+        return row_absmax
 
-    def places(self, largest: Any) -> list[int]:
-        """The address of each operand's magnitudes."""
-        first = largest.data.ptr
-        return [first + 4 * n for n in accumulate(self._lines[:-1], initial=0)]
+    def split(self, row_absmax: Any) -> list[int]:
+        """Return the address of each operand's row absmax."""
+        first = row_absmax.data.ptr
+        return [first + 4 * n for n in accumulate(self._rows[:-1], initial=0)]
 
 
 def _scanned(x: Layout) -> dict[str, int]:
     numbers = (
         x.rows, x.columns, x.row_stride, x.column_stride, x.batch_stride,
-        -(-x.rows // SCAN_LINES[is_k_major(x)]),
+        -(-x.rows // SCAN_ROWS[is_k_major(x)]),
     )  # fmt: skip
     return dict(zip(SCAN_SOURCE, numbers, strict=True))

@@ -1,4 +1,4 @@
-"""The look for lines' largest magnitudes before a product that scales them: blocks, source.
+"""The absmax scan before a product that scales rows: blocks, source.
 
 Nothing here needs a GPU or CuPy.
 """
@@ -9,9 +9,9 @@ from argand.runtime.arguments import size_check
 
 SCAN_KERNEL = "gemm_scan"
 SCAN_THREADS = 256
-SCAN_LINES = {True: 8, False: 32}
-"""Lines that a block of that kernel looks at, by whether k is contiguous: then a warp takes a line,
-its lanes along k; else lanes lie along lines."""
+SCAN_ROWS = {True: 8, False: 32}
+"""Rows that a block scans, by whether k is contiguous: a warp then takes a row, its lanes along k;
+else lanes are rows."""
 
 # ScanArguments of gemm/absmax_scan.cuh.
 SCAN_SOURCE = (
@@ -31,14 +31,14 @@ SCAN_ARGUMENTS: tuple[tuple[str, str], ...] = (
 
 
 def scan_source(a_k_major: bool, b_k_major: bool) -> str:
-    """The CUDA C++ of the kernel that finds each line's largest magnitude, for scaling."""
-    looks = [f"find_row_absmax<{str(fast).lower()}>" for fast in (a_k_major, b_k_major)]
+    """Return the CUDA C++ of the kernel that finds each row's absmax."""
+    scans = [f"find_row_absmax<{str(fast).lower()}>" for fast in (a_k_major, b_k_major)]
     return (
         '#include "gemm/absmax_scan.cuh"\n'
         f"{size_check('ScanArguments', SCAN_ARGUMENTS)}"
         f'extern "C" __global__ void __launch_bounds__({SCAN_THREADS})\n'
         f"{SCAN_KERNEL}(const __grid_constant__ ScanArguments args) {{\n"
-        f"    if (blockIdx.x < args.a_blocks) {looks[0]}(args.a, blockIdx.x);\n"
-        f"    else {looks[1]}(args.b, blockIdx.x - args.a_blocks);\n"
+        f"    if (blockIdx.x < args.a_blocks) {scans[0]}(args.a, blockIdx.x);\n"
+        f"    else {scans[1]}(args.b, blockIdx.x - args.a_blocks);\n"
         "}\n"
     )

@@ -1,4 +1,4 @@
-"""Launches of the mma.sync family: one kernel on operands as they are, for every GPU."""
+"""Launches of the mma.sync family, which reads operands as they lie, on every GPU."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _DTYPE = arguments_dtype(ARGUMENTS)
 _MEMBERS = {name: Address(i) for i, name in enumerate(
     ("a", "b", "c", "out", "a_absmax", "b_absmax")
 )}  # fmt: skip
-"""Which address of a call each member is."""
+"""The addresses of a call, in order, by argument."""
 _LARGEST_GRID = 2**31 - 1
 
 
 class MmaLaunch:
-    """out = alpha op(A) op(B) + beta C for arrays of these layouts, at any address.
+    """Computes out = alpha op(A) op(B) + beta C for arrays of these layouts, at any address.
 
     ``left`` has the rows of op(A), ``right`` the columns of op(B) as its rows, each by k, not yet
     conjugated; ``c`` is out's layout where there is no C. A batch larger than a grid takes several
-    launches. ``tile`` is taken instead of the one that costs least.
+    launches. ``tile`` replaces the tile of the least cost.
     """
 
     def __init__(
@@ -65,14 +65,14 @@ class MmaLaunch:
         scan = problem.precision.scaled and not plan.finds_absmax
         self._scan = ScanLaunch((left, right), problem.batch, device) if scan else None
         tiles = -(-problem.m // plan.block_m) * -(-problem.n // plan.block_n)
-        together = max(1, _LARGEST_GRID // tiles)
+        batches = max(1, _LARGEST_GRID // tiles)
         values = _values(problem, left, right, c, out)
         kernels = [
             BoundKernel(
-                kernel, tiles * min(together, problem.batch - first), plan.threads,
+                kernel, tiles * min(batches, problem.batch - first), plan.threads,
                 Arguments(_DTYPE, values | {"first_batch": first}), shared_bytes=plan.shared_bytes,
             )
-            for first in range(0, problem.batch, together)
+            for first in range(0, problem.batch, batches)
         ]  # fmt: skip
         self._launches = Launches(
             kernels, lambda addresses: [one.filling(_MEMBERS, (), addresses) for one in kernels]
@@ -80,16 +80,16 @@ class MmaLaunch:
 
     def __call__(self, a: int, b: int, c: int, out: int) -> None:
         """Launch on these addresses; c is not read where beta is 0."""
-        places: Sequence[int] = (0, 0)
+        absmax: Sequence[int] = (0, 0)
         if self._scan is not None:
             # Memory that is freed after the launch is reused in the stream's order.
-            largest = self._scan((a, b))
-            places = self._scan.places(largest)
-        self._launches((a, b, c, out, *places), cupy.cuda.get_current_stream().ptr)
+            row_absmax = self._scan((a, b))
+            absmax = self._scan.split(row_absmax)
+        self._launches((a, b, c, out, *absmax), cupy.cuda.get_current_stream().ptr)
 
 
 def _whole_pairs(x: Layout) -> bool:
-    """Whether copies of 16 bytes take an operand without looking past its end."""
+    """Return whether 16-byte copies read an operand and nothing past its end."""
     along_k = is_k_major(x)
     return x.in_pairs(along_k) and (x.columns if along_k else x.rows) % 2 == 0
 

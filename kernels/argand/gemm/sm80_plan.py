@@ -13,7 +13,7 @@ from argand.runtime.arguments import size_check
 from argand.runtime.plan import MMA_DEPTH, PlanError
 
 PAD = 4
-"""Complex numbers between the lines of a tile; ``kRowPadding`` in the kernel says why."""
+"""Complex numbers between the rows of a tile; ``kRowPadding`` in the kernel says why."""
 _COMPLEX_BYTES = 8
 
 
@@ -61,8 +61,8 @@ class GemmPlan:
         return f"{self.block_m}x{self.block_n}x{self.block_k} {self.stages} stages"
 
 
-def _tile(lines: int, depth: int, k_major: bool) -> int:
-    fast, slow = (depth, lines) if k_major else (lines, depth)
+def _tile(rows: int, depth: int, k_major: bool) -> int:
+    fast, slow = (depth, rows) if k_major else (rows, depth)
     return slow * (fast + PAD)
 
 
@@ -71,7 +71,7 @@ def check_plan(plan: GemmPlan, precision: Precision, arch: Arch) -> None:
     if precision.operand.name not in MMA_DEPTH:
         raise PlanError(f"operand must be one of {list(MMA_DEPTH)}, got {precision.operand.name}")
     depth = MMA_DEPTH[precision.operand.name]
-    found = 4 * (plan.block_m + plan.block_n) * plan.finds_absmax  # magnitudes
+    found = 4 * (plan.block_m + plan.block_n) * plan.finds_absmax
     rules = [
         (plan.block_k % (depth * plan.warps_k) == 0,
          f"block_k must be a multiple of {depth} (one instruction) for each of warps_k"),
@@ -83,13 +83,13 @@ def check_plan(plan: GemmPlan, precision: Precision, arch: Arch) -> None:
          "only a precision that scales finds the absmax of rows"),
         (plan.vector in (1, 2), "vector must be 1 or 2"),
         (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
-        # Half a warp reads 4 lines x 4 k: 16 different pairs of banks need a pitch of 4 mod 16.
+        # Half a warp reads 4 rows x 4 k: 16 different pairs of banks need a pitch of 4 mod 16.
         (all(x % 16 == 0 for x in (plan.block_m, plan.block_n, plan.block_k)),
          "block_m, block_n and block_k must be multiples of 16 (bank conflicts)"),
         (plan.shared_bytes + found <= arch.shared_bytes,
          f"a block may use {arch.shared_bytes} bytes of shared memory on {arch.name}, "
          f"this one takes {plan.shared_bytes + found}"),
-        (whole_passes(plan), "a copy pass of the block must cover whole lines of a tile"),
+        (whole_passes(plan), "a copy pass of the block must cover whole rows of a tile"),
     ]  # fmt: skip
     for holds, rule in rules:
         if not holds:
@@ -97,17 +97,17 @@ def check_plan(plan: GemmPlan, precision: Precision, arch: Arch) -> None:
 
 
 def whole_passes(plan: GemmPlan) -> bool:
-    """Whether one copy of every thread fills whole lines of a tile, and whole tiles divide so."""
-    for lines, k_major in ((plan.block_m, plan.a_k_major), (plan.block_n, plan.b_k_major)):
-        fast, slow = (plan.block_k, lines) if k_major else (lines, plan.block_k)
+    """Return whether one copy of each thread fills whole rows, and whole copies fill a tile."""
+    for rows, k_major in ((plan.block_m, plan.a_k_major), (plan.block_n, plan.b_k_major)):
+        fast, slow = (plan.block_k, rows) if k_major else (rows, plan.block_k)
         chunks = fast // plan.vector
         if plan.threads % chunks or slow % (plan.threads // chunks):
             return False
     return True
 
 
-MOST_SCANNED_K = 256
-"""Of k, for which blocks look for magnitudes themselves; then all of it is in their stages."""
+MAX_BLOCK_ABSMAX_K = 256
+"""Largest k of which each block finds the absmax itself; its stages then hold all of k."""
 
 # Tiles by number of terms, the largest first. With two terms and a second set of accumulators the
 # registers of a thread (255) hold 32 x 32 of C a warp, with one term 2048 elements.
@@ -138,7 +138,7 @@ _TF32_LARGEST = GemmPlan(128, 128, 32, 2, 4, 3)
 
 
 def candidates(precision: Precision, arch: Arch) -> list[GemmPlan]:
-    """The tiles to choose from, with as many stages as the architecture's shared memory holds."""
+    """List the tiles, with as many stages as the architecture's shared memory holds."""
     found = []
     for plan in _tiles(precision):
         while _largest_layout(plan).shared_bytes > arch.shared_bytes and plan.stages > 2:
@@ -185,45 +185,42 @@ def plan_gemm(
         plan = replace(plan, a_k_major=a_k_major, b_k_major=b_k_major, vector=vector)
         fitted.append(plan if whole_passes(plan) else replace(plan, vector=1))
     best = min(fitted, key=lambda plan: _cost(plan, batch, m, n, k, sm_count))
-    if precision.scaled and k <= MOST_SCANNED_K:
-        best = _looking(best, precision, arch, k)
+    if precision.scaled and k <= MAX_BLOCK_ABSMAX_K:
+        best = _with_absmax(best, precision, arch, k)
     check_plan(best, precision, arch)
     return best
 
 
-def _looking(plan: GemmPlan, precision: Precision, arch: Arch, k: int) -> GemmPlan:
-    """The plan, with stages for all of k and looking, where shared memory holds them."""
-    steps = max(1, -(-k // plan.block_k))
-    # Not a kernel for each k: one more stage than a power of two of them.
-    looking = replace(plan, finds_absmax=True, stages=1 + (1 << (steps - 1).bit_length()))
+def _with_absmax(plan: GemmPlan, precision: Precision, arch: Arch, k: int) -> GemmPlan:
+    """Return the plan with stages for all of k and ``finds_absmax``, where shared memory allows."""
+    num_k_tiles = max(1, -(-k // plan.block_k))
+    # One stage more than a power of two, so that there is not a kernel for each k.
+    found = replace(plan, finds_absmax=True, stages=1 + (1 << (num_k_tiles - 1).bit_length()))
     try:
-        check_plan(looking, precision, arch)
+        check_plan(found, precision, arch)
     except PlanError:
         return plan
-    return looking
+    return found
 
 
 def _cost(plan: GemmPlan, batch: int, m: int, n: int, k: int, sm_count: int) -> float:
-    """Relative time: a block's products, plus the elements it loads, by blocks a multiprocessor."""
+    """Return the relative time: waves, times a block's products and the elements that it loads."""
     blocks = batch * -(-m // plan.block_m) * -(-n // plan.block_n)
     # Blocks share a multiprocessor until their threads fill it; 256 of large tiles do.
     together = max(1, min(256 // plan.threads, -(-blocks // sm_count)))
-    waves = (
-        -(-blocks // (sm_count * together))
-        if blocks < 8 * sm_count
-        else blocks / (sm_count * together)
-    )
+    slots = sm_count * together
+    waves = -(-blocks // slots) if blocks < 8 * sm_count else blocks / slots
     block = plan.block_m * plan.block_n + 24 * (plan.block_m + plan.block_n)
     return waves * together * block * -(-k // plan.block_k) * plan.block_k
 
 
 def kernel_name(precision: Precision, plan: GemmPlan) -> str:
-    """The kernel's symbol."""
+    """Return the kernel's symbol."""
     layout = ("k" if plan.a_k_major else "m") + ("k" if plan.b_k_major else "n")
     tile = f"{plan.block_m}x{plan.block_n}x{plan.block_k}"
     tile += f"_{plan.warps_k}" if plan.warps_k > 1 else ""
-    looks = f"l{plan.stages}" if plan.finds_absmax else ""
-    return f"gemm_{precision.symbol}_{tile}_{layout}{plan.vector}{looks}"
+    absmax = f"l{plan.stages}" if plan.finds_absmax else ""
+    return f"gemm_{precision.symbol}_{tile}_{layout}{plan.vector}{absmax}"
 
 
 # The arguments of every kernel of the family, in order: GemmArguments of gemm/sm80_plan.cuh.
@@ -246,7 +243,7 @@ ARGUMENTS: tuple[tuple[str, str], ...] = (
 
 
 def precision_fields(precision: Precision) -> dict[str, object]:
-    """The members of a CUDA plan that say how operands are rounded."""
+    """Return the members of a CUDA plan that say how operands are rounded."""
     # Terms of one number are rounded apart; a single term fills the second place unread.
     roundings = ", ".join(
         f"Rounding::{(*precision.roundings, precision.roundings[0])[i]}" for i in range(2)
@@ -259,7 +256,7 @@ def precision_fields(precision: Precision) -> dict[str, object]:
 
 
 def gemm_source(precision: Precision, plan: GemmPlan) -> str:
-    """The CUDA C++ of one kernel of the family."""
+    """Return the CUDA C++ of one kernel of the family."""
     fields = precision_fields(precision) | {
         "products": len(precision.products),
         "product_a": "{" + ", ".join(str(pair[0]) for pair in precision.products) + "}",

@@ -104,9 +104,9 @@ class WgmmaLaunch:
             packing = {
                 "y_pitch": pitch_of(y.columns),
                 "conjugate_y": y_flip,
-                "pack_rows": fused.lines,
-                "panels_per_wave": fused.round,
-                "pack_maximum_lead": fused.lead,
+                "pack_rows": fused.rows,
+                "panels_per_wave": fused.panels_per_wave,
+                "pack_maximum_lead": fused.maximum_lead,
                 "y_stride_n": y.row_stride,
                 "y_stride_batch": y.batch_stride,
             }
@@ -232,15 +232,15 @@ class WgmmaLaunch:
         problem = self._problem
         return self._planes_map(address, problem.columns, problem.y_batched, self.plan.block_n)
 
-    def _planes_map(self, address: int, lines: int, batched: bool, of_tile: int) -> TensorMap:
+    def _planes_map(self, address: int, rows: int, batched: bool, block_rows: int) -> TensorMap:
         item = self._precision.operand.bytes
         terms = self._precision.terms
         pitch = pitch_of(self._problem.k) * terms
-        line = pitch * item
+        row_bytes = pitch * item
         batches = self._problem.batch if batched else 1
         return tensor_map(
-            address, item, (pitch, lines, 2, batches),
-            (line, lines * line, 2 * lines * line),
-            (self.plan.box_depth(self._precision) * terms, of_tile, 2, 1),
+            address, item, (pitch, rows, 2, batches),
+            (row_bytes, rows * row_bytes, 2 * rows * row_bytes),
+            (self.plan.box_depth(self._precision) * terms, block_rows, 2, 1),
             self.plan.line_bytes(self._precision),
         )  # fmt: skip

@@ -12,7 +12,7 @@ from argand import PRECISIONS
 from argand.device import Arch
 from argand.gemm.heuristics import GemmSizes, OperandTraits, choose
 from argand.gemm.heuristics import candidates as gemm_choices
-from argand.gemm.pack_plan import PackPlan, lines_of, pack_kernel_name, pack_source
+from argand.gemm.pack_plan import PackPlan, pack_kernel_name, pack_source, panel_rows
 from argand.gemm.scan_plan import SCAN_KERNEL, scan_source
 from argand.gemm.sm80_plan import (
     GemmPlan,
@@ -208,7 +208,7 @@ def packings() -> Iterator[Candidate]:
         row = PRECISIONS[precision]
         halves = (False, True) if precision in SINGLE_HALF else (False,)
         every = [
-            PackPlan(half, k_major, vector, lines_of(row, half, k))
+            PackPlan(half, k_major, vector, panel_rows(row, half, k))
             for half in halves for k_major in (False, True)
         ]  # fmt: skip
         for plan in every:

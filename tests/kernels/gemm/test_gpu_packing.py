@@ -1,4 +1,4 @@
-"""Operands in planes: tiles of few lines and of many; lines waited for, or looked at before."""
+"""Packing: panels of few rows and of many; absmax exchanged by blocks or scanned before."""
 
 from __future__ import annotations
 
@@ -16,27 +16,29 @@ from tests.kernels.runtime.graph_cases import forget_calls
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma", "no_call_remembered")]
 SHAPE = (131, 75, 1100)
-"""Ragged in lines, whole in k that tiles of 16 lines have and not."""
+"""Ragged in rows and in k."""
 
 
-def ways(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Each way to find the scales, while it is in force."""
-    for lines in (16, 64):
-        for waits in (True, False):
+def pack_plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Each panel height and source of the absmax, while it is in force."""
+    for rows in (16, 64):
+        for resident in (True, False):
             monkeypatch.setattr(
-                sys.modules["argand.gemm.pack_launch"], "lines_of", lambda *_, lines=lines: lines
+                sys.modules["argand.gemm.pack_launch"], "panel_rows", lambda *_, rows=rows: rows
             )
             monkeypatch.setattr(
-                sys.modules["argand.gemm.pack_launch"], "can_wait", lambda *_, waits=waits: waits
+                sys.modules["argand.gemm.pack_launch"],
+                "panels_resident",
+                lambda *_, resident=resident: resident,
             )
             forget_calls()
-            yield f"{lines} lines, {'waiting' if waits else 'looked at before'}"
+            yield f"{rows} rows, {'exchanged' if resident else 'scanned before'}"
 
 
 @pytest.mark.parametrize("precision", SCALED)
 @pytest.mark.parametrize("transposed", [False, True], ids=["rows", "columns"])
 @pytest.mark.parametrize("shift", [0, 1], ids=["aligned", "unaligned"])
-def test_every_way_has_the_same_bits(
+def test_every_packing_has_the_same_bits(
     cp: Any,
     rng: np.random.Generator,
     monkeypatch: pytest.MonkeyPatch,
@@ -44,7 +46,7 @@ def test_every_way_has_the_same_bits(
     transposed: bool,
     shift: int,
 ) -> None:
-    """Contiguous along k or along lines, read by one number or by two at once."""
+    """Contiguous along k or along rows, read by one number or by two at once."""
     m, n, k = SHAPE
     a, b = normal(rng, m, k + shift), normal(rng, k + shift, n + shift)
     a *= np.float32(2.0) ** rng.integers(-8, 9, (m, 1)).astype(np.float32)
@@ -52,9 +54,10 @@ def test_every_way_has_the_same_bits(
     if transposed:
         left, right = cp.asfortranarray(left), cp.asfortranarray(right)
     found = {
-        way: gemm(left, right, precision=precision, kernels="wgmma") for way in ways(monkeypatch)
+        plan: gemm(left, right, precision=precision, kernels="wgmma")
+        for plan in pack_plans(monkeypatch)
     }
     first = next(iter(found.values()))
     assert bool(cp.isfinite(first).all())
-    for way, result in found.items():
-        assert bool((result == first).all()), way
+    for plan, result in found.items():
+        assert bool((result == first).all()), plan

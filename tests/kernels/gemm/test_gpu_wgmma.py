@@ -11,7 +11,7 @@ import pytest
 from argand import PRECISIONS, gemm, launched
 from argand.device import Device
 from argand.gemm.heuristics import GemmSizes
-from argand.gemm.pack_plan import PackPlan, can_wait, lines_of, pitch_of
+from argand.gemm.pack_plan import PackPlan, panel_rows, panels_resident, pitch_of
 from argand.gemm.sm90_scheduler import divide
 
 from tests.kernels.gemm.product_cases import OPS, SHAPES, check, normal, repeats_bit_for_bit, stored
@@ -162,12 +162,12 @@ def test_an_overlapped_epilogue_changes_no_bit(
 
 @pytest.mark.parametrize("precision", ["fp16", "3xfp16"])
 @pytest.mark.parametrize("k", [16000, 50000])
-def test_lines_that_are_scaled_in_one_launch_and_in_two(
+def test_rows_that_are_scaled_in_one_launch_and_in_two(
     cp: Any, rng: np.random.Generator, gpu: Device, precision: str, k: int
 ) -> None:
-    """Strips of the longer one have too many blocks to wait for each other (of an H200's)."""
-    pack = PackPlan(lines=lines_of(PRECISIONS[precision], half_source=False, pitch=pitch_of(k)))
-    assert can_wait(pack, pitch_of(k), gpu.sm_count) == (k == 16000)
+    """On an H200 a panel of the longer one has too many blocks to be resident."""
+    pack = PackPlan(rows=panel_rows(PRECISIONS[precision], half_source=False, pitch=pitch_of(k)))
+    assert panels_resident(pack, pitch_of(k), gpu.sm_count) == (k == 16000)
     a, b = normal(rng, 70, k), normal(rng, k, 66)
     for choice in first_choices(cp, precision, GemmSizes(1, 70, 66, k)):
         with overridden(choice):

@@ -1,4 +1,4 @@
-"""Packing on the way: every line by all k is packed once, and before tiles want it."""
+"""Fused packing: every row is packed once, and before a tile needs it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from collections import Counter
 
 import pytest
 from argand import PRECISIONS
-from argand.gemm.pack_plan import FusedPack, PackPlan, can_wait, lines_of, pitch_of, plan_fused_pack
+from argand.gemm.pack_plan import (
+    FusedPack,
+    PackPlan,
+    panel_rows,
+    panels_resident,
+    pitch_of,
+    plan_fused_pack,
+)
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import TileDivision, Tiles, divide
 
@@ -14,15 +21,15 @@ DEPTH = 256  # k that are counted together: gemm/sm90_fused_pack.cuh
 WARPS = 3
 
 
-def units(aside: FusedPack, plan: WgmmaPlan, k: int) -> list[tuple[int, int, int, int]]:
+def units(fused: FusedPack, plan: WgmmaPlan, k: int) -> list[tuple[int, int, int, int]]:
     """(round, panel, chunk, part) of each unit, as gemm/sm90_fused_pack.cuh has it."""
-    chunks, parts = -(-pitch_of(k) // DEPTH), plan.block_n // aside.lines
-    each = aside.round * chunks * parts
+    chunks, parts = -(-pitch_of(k) // DEPTH), plan.block_n // fused.rows
+    each = fused.panels_per_wave * chunks * parts
     found = []
-    for unit in range(aside.panels * chunks * parts):
+    for unit in range(fused.panels * chunks * parts):
         number, inside = divmod(unit, each)
-        first = number * aside.round
-        count = min(aside.round, aside.panels - first)
+        first = number * fused.panels_per_wave
+        count = min(fused.panels_per_wave, fused.panels - first)
         which, part = divmod(inside, parts)
         found.append((number, first + which % count, which // count, part))
     return found
@@ -37,15 +44,15 @@ def units(aside: FusedPack, plan: WgmmaPlan, k: int) -> list[tuple[int, int, int
 )  # fmt: skip
 @pytest.mark.parametrize("plan", [WgmmaPlan(2, 128, 32, 3), WgmmaPlan(1, 32, 32, 6)], ids=str)
 def test_units(plan: WgmmaPlan, rows: int, columns: int, k: int, batches: int, blocks: int) -> None:
-    aside = plan_fused_pack(plan, rows, columns, k, batches, blocks)
-    found = units(aside, plan, k)
-    chunks, parts = -(-pitch_of(k) // DEPTH), plan.block_n // aside.lines
-    assert plan.block_n % aside.lines == 0
-    assert aside.counters == aside.panels * chunks + 1
-    assert aside.panels == batches * -(-columns // plan.block_n)
+    fused = plan_fused_pack(plan, rows, columns, k, batches, blocks)
+    found = units(fused, plan, k)
+    chunks, parts = -(-pitch_of(k) // DEPTH), plan.block_n // fused.rows
+    assert plan.block_n % fused.rows == 0
+    assert fused.counters == fused.panels * chunks + 1
+    assert fused.panels == batches * -(-columns // plan.block_n)
     counted = Counter((panel, chunk) for _, panel, chunk, _ in found)
     assert set(counted.values()) == {parts}
-    assert len(counted) == aside.panels * chunks
+    assert len(counted) == fused.panels * chunks
     assert len(set(found)) == len(found)
 
 
@@ -106,11 +113,11 @@ def test_loading_and_packing_never_wait_for_each_other(
     tiles = Tiles(-(-rows // plan.block_m), -(-columns // plan.block_n), batches)
     steps, of_chunk = -(-k // plan.depth), DEPTH // plan.depth
     division = divide(tiles.count, blocks, steps, plan.depth, min_k_tiles=2)
-    aside = plan_fused_pack(plan, rows, columns, k, batches, division.blocks)
-    chunks, parts = -(-pitch_of(k) // DEPTH), plan.block_n // aside.lines
+    fused = plan_fused_pack(plan, rows, columns, k, batches, division.blocks)
+    chunks, parts = -(-pitch_of(k) // DEPTH), plan.block_n // fused.rows
     height = min(tiles.rows, 1 if tiles.columns <= 4 else 16)  # raster_group_m
     loading = [Loading(block, tiles, division, steps, of_chunk) for block in range(division.blocks)]
-    every, workers = units(aside, plan, k), division.blocks * WARPS
+    every, workers = units(fused, plan, k), division.blocks * WARPS
     warps = list(range(workers))  # the unit that each is at
     packed: Counter[tuple[int, int]] = Counter()
     moved = True
@@ -123,13 +130,13 @@ def test_loading_and_packing_never_wait_for_each_other(
             for warp in range(WARPS * block, WARPS * (block + 1)):
                 while warps[warp] < len(every):
                     number, panel, chunk, _ = every[warps[warp]]
-                    first = number * aside.round
+                    first = number * fused.panels_per_wave
                     tile = (
                         first // tiles.columns * tiles.rows * tiles.columns
                         + first % tiles.columns * height
                     )
                     wanted = tile // division.blocks * chunks + chunk
-                    if own.told < wanted - aside.lead:
+                    if own.told < wanted - fused.maximum_lead:
                         break
                     packed[panel, chunk] += 1
                     warps[warp] += workers
@@ -152,7 +159,7 @@ def test_no_unit_is_held_back_when_a_tile_wants_it(
     So whoever is the furthest behind finds its planes on the way, and loading always goes on.
     """
     plan = WgmmaPlan(2, 128, 32, 3)
-    aside = plan_fused_pack(plan, rows, columns, 1024, batches, blocks)
+    fused = plan_fused_pack(plan, rows, columns, 1024, batches, blocks)
     row_tiles, column_tiles = -(-rows // plan.block_m), -(-columns // plan.block_n)
     most = 1 if column_tiles <= 4 else 16  # rows that run together: tile_group
     height = min(row_tiles, most)
@@ -160,22 +167,22 @@ def test_no_unit_is_held_back_when_a_tile_wants_it(
         product, tile = divmod(index, row_tiles * column_tiles)
         group, inside = divmod(tile, most * column_tiles)
         panel = product // parts * column_tiles + inside // min(row_tiles - group * most, most)
-        first = panel // aside.round * aside.round
+        first = panel // fused.panels_per_wave * fused.panels_per_wave
         wanted = (
             first // column_tiles * parts * row_tiles * column_tiles + first % column_tiles * height
         )
         assert wanted <= index
 
 
-def test_strips_that_are_waited_for_have_few_lines() -> None:
-    """Of 16 lines four run at once on an H200 up to k = 42240, of 64 up to 8448."""
+def test_panels_whose_blocks_wait_have_few_rows() -> None:
+    """On an H200 four panels of 16 rows are resident up to k = 42240, of 64 rows up to 8448."""
     for precision in ("3xfp16", "fp16"):
-        assert lines_of(PRECISIONS[precision], False, 4096) == 16
-        assert lines_of(PRECISIONS[precision], False, 512) == 64
-        assert lines_of(PRECISIONS[precision], True, 4096) == 64  # 16-bit sources have no scales
-    assert lines_of(PRECISIONS["3xtf32"], False, 4096) == 64
-    few, many = PackPlan(lines=16), PackPlan(lines=64)
-    assert can_wait(few, 42240, 132)
-    assert not can_wait(few, 42240 + 16, 132)
-    assert can_wait(many, 8448, 132)
-    assert not can_wait(many, 8448 + 16, 132)
+        assert panel_rows(PRECISIONS[precision], False, 4096) == 16
+        assert panel_rows(PRECISIONS[precision], False, 512) == 64
+        assert panel_rows(PRECISIONS[precision], True, 4096) == 64  # 16-bit sources have no scales
+    assert panel_rows(PRECISIONS["3xtf32"], False, 4096) == 64
+    few, many = PackPlan(rows=16), PackPlan(rows=64)
+    assert panels_resident(few, 42240, 132)
+    assert not panels_resident(few, 42240 + 16, 132)
+    assert panels_resident(many, 8448, 132)
+    assert not panels_resident(many, 8448 + 16, 132)
