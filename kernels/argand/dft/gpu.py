@@ -21,7 +21,7 @@ from argand.dft.problem import DftProblem, dft_problem
 from argand.dft.three_kernel import ThreeKernelPlan
 from argand.precision import Precision
 from argand.runtime.call_cache import CallCache, Key, Run
-from argand.runtime.layout import clashes, place, row_stride
+from argand.runtime.layout import clashes, device_of, row_stride
 from argand.runtime.plan_override import PlanOverride
 
 PLAN_OVERRIDE: PlanOverride[Plan | None] = PlanOverride()
@@ -42,7 +42,7 @@ def plan_of(
 ) -> Choice:
     """The plan of a call of `argand.dft` with these arguments, and why; nothing is computed."""
     problem, axis, _ = dft_problem(x, axis, n, inverse, norm, precision, rounding)
-    with place(x):
+    with device_of(x):
         rows = _rows_of(problem, x, axis)
         return _choice(problem, rows, _target(rows, axis, out)[0])
 
@@ -52,7 +52,7 @@ def dft(problem: DftProblem, x: Any, axis: int, out: Any, key: Key | None = None
 
     ``key`` is that of the call cache. Raises CompileError where NVRTC fails.
     """
-    with place(x):
+    with device_of(x):
         rows = _rows_of(problem, x, axis)
         target, usable = _target(rows, axis, out)
         found = cupy.moveaxis(target, -1, axis)

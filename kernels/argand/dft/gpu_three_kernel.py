@@ -20,8 +20,8 @@ from argand.dft.three_kernel import (
 )
 from argand.runtime import compiler as nvrtc
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
-from argand.runtime.graph import Launches
-from argand.runtime.kernel import BoundKernel, Filling
+from argand.runtime.graph import LaunchSequence
+from argand.runtime.kernel import ArgumentUpdate, BoundKernel
 
 _DTYPE = arguments_dtype(ARGUMENTS)
 WORKSPACE_BYTES = 1 << 30
@@ -66,7 +66,7 @@ class ThreeKernelLaunch:
                     Arguments(_DTYPE, values | {"rows": rows}), shared_bytes=shared,
                 )  # fmt: skip
                 self._kernels.append((bound, members))
-        self._launches = Launches([kernel for kernel, _ in self._kernels], self._fillings)
+        self._launches = LaunchSequence([kernel for kernel, _ in self._kernels], self._updates)
 
     def __call__(self, x: int, out: int) -> None:
         """Queue the kernels on the current stream, for arrays at these addresses."""
@@ -74,8 +74,8 @@ class ThreeKernelLaunch:
         memory = cupy.cuda.alloc(self._workspace_bytes)
         self._launches((x, out, memory.ptr), cupy.cuda.get_current_stream().ptr)
 
-    def _fillings(self, addresses: Sequence[int]) -> list[Filling]:
-        return [kernel.filling(members, (), addresses) for kernel, members in self._kernels]
+    def _updates(self, addresses: Sequence[int]) -> list[ArgumentUpdate]:
+        return [kernel.argument_update(members, (), addresses) for kernel, members in self._kernels]
 
 
 @lru_cache(maxsize=8)

@@ -20,9 +20,9 @@ from argand.dft.single_cta import SingleCtaPlan, single_cta_table
 from argand.precision import Precision
 from argand.runtime import compiler as nvrtc
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
-from argand.runtime.graph import Launches
-from argand.runtime.kernel import BoundKernel, clusters_at_once
-from argand.runtime.workspace import zeroed
+from argand.runtime.graph import LaunchSequence
+from argand.runtime.kernel import BoundKernel, max_active_clusters
+from argand.runtime.workspace import zeroed_workspace
 
 _DTYPE = arguments_dtype(ARGUMENTS)
 _MEMBERS = {name: Address(i) for i, name in enumerate(("x", "out", "tile_counter"))}
@@ -79,7 +79,7 @@ class KernelLaunch:
         values |= {"alternate_scale": unit, "scale": factor}
         blocks = min(sm_count, -(-problem.rows // plan.transforms))
         if isinstance(plan, ClusterPlan):
-            most = clusters_at_once(kernel.ptr, plan.cluster_size, plan.threads, shared)
+            most = max_active_clusters(kernel.ptr, plan.cluster_size, plan.threads, shared)
             blocks = min(most, problem.rows) * plan.cluster_size
         self._tables = tables  # the kernel points to them
         #: Bytes of the tables, which other launches may share.
@@ -88,14 +88,14 @@ class KernelLaunch:
         bound = BoundKernel(
             kernel, blocks, plan.threads, Arguments(_DTYPE, values), shared_bytes=shared
         )
-        self._launches = Launches(
-            [bound], lambda addresses: [bound.filling(_MEMBERS, (), addresses)]
+        self._launches = LaunchSequence(
+            [bound], lambda addresses: [bound.argument_update(_MEMBERS, (), addresses)]
         )
 
     def __call__(self, x: int, out: int) -> None:
         """Queue it on the current stream, for arrays at these addresses."""
         stream = cupy.cuda.get_current_stream().ptr
-        self._launches((x, out, zeroed(4, stream, self._device)), stream)
+        self._launches((x, out, zeroed_workspace(4, stream, self._device)), stream)
 
 
 @lru_cache(maxsize=256)

@@ -32,9 +32,9 @@ from argand.rounding import LARGEST_SHIFT, scale_exponents
 from argand.runtime import compiler as nvrtc
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.call_cache import CallCache, Form, Key, NoFormError, Run
-from argand.runtime.graph import Launches
+from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import BoundKernel
-from argand.runtime.layout import place
+from argand.runtime.layout import device_of
 
 _DTYPE = arguments_dtype(ARGUMENTS)
 _current_device = cupy.cuda.runtime.getDevice
@@ -64,7 +64,7 @@ def apply_gate(
 
     Raises CompileError where NVRTC fails.
     """
-    with place(state):
+    with device_of(state):
         gate = prepared_gate(state, form, precision)
         gate(state)
         if isinstance(gate, PreparedGate) and isinstance(matrix, np.ndarray):
@@ -167,7 +167,9 @@ class GateLaunch:
         )
         arguments = Arguments(_DTYPE, argument_values(values))
         bound = BoundKernel(kernel, blocks, plan.threads, arguments, shared_bytes=shared)
-        self._launches = Launches([bound], lambda numbers: [bound.filling(_MEMBERS, (), numbers)])
+        self._launches = LaunchSequence(
+            [bound], lambda numbers: [bound.argument_update(_MEMBERS, (), numbers)]
+        )
 
     def operand(self, form: GateForm) -> Array:
         """The matrix in the kernel's layout, with bias compensation on tensor cores."""

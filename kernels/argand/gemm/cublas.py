@@ -14,7 +14,7 @@ from argand.gemm.calls import CALLS, run_of
 from argand.gemm.problem import GemmProblem
 from argand.precision import Precision, get_precision
 from argand.runtime.call_cache import Key
-from argand.runtime.layout import Batched, batched, place, result_place
+from argand.runtime.layout import Batched, batched, device_of, result_array
 
 # cublas_api.h: cublasComputeType_t, cudaDataType_t, cublasOperation_t.
 COMPUTE_TYPES = {"fp32": 68, "tf32": 77, "fp64": 70}
@@ -54,11 +54,11 @@ def gemm(
         compute: a name of ``COMPUTE_TYPES``.
         key: under which the call cache is to keep calls of this form.
     """
-    with place(a):
+    with device_of(a):
         dtype = "complex128" if compute == "fp64" else "complex64"
         given = (a, b, c, out)
         a, b = (x.astype(dtype, copy=False) for x in (a, b))
-        target = result_place(out, problem.shape, dtype, [a, b] if c is out else [a, b, c])
+        target = result_array(out, problem.shape, dtype, [a, b] if c is out else [a, b, c])
         if not _row_major(target):
             target = cupy.empty(problem.shape, dtype)
         beta = problem.beta
@@ -140,13 +140,13 @@ class CublasLaunch:
     def __init__(
         self, problem: GemmProblem, left: _Operand, right: _Operand, target: Any, compute: str
     ) -> None:
-        place_ = batched(target, problem.batch_shape)
+        view = batched(target, problem.batch_shape)
         self._problem, self._compute = problem, COMPUTE_TYPES[compute]
         self._kind = _DATA_TYPES[str(target.dtype)]
         self._left = left.flag, left.lead, left.view.batch_stride
         self._right = right.flag, right.lead, right.view.batch_stride
-        self._lead = problem.n if problem.m == 1 else place_.row_stride
-        self._stride, self._batch = place_.batch_stride, problem.batch
+        self._lead = problem.n if problem.m == 1 else view.row_stride
+        self._stride, self._batch = view.batch_stride, problem.batch
         self._scalars = np.array([problem.alpha, problem.beta], target.dtype)
         self._alpha = int(self._scalars.ctypes.data)
 

@@ -20,9 +20,9 @@ from argand.gemm.pairs_launch import as_halves, in_words, words
 from argand.gemm.problem import GemmProblem
 from argand.precision import Precision
 from argand.runtime.call_cache import Key
-from argand.runtime.layout import Batched, batched, place, result_place, writable
+from argand.runtime.layout import Batched, batched, device_of, result_array, writable
 from argand.runtime.plan import TARGET
-from argand.runtime.workspace import zeroed
+from argand.runtime.workspace import zeroed_workspace
 
 
 def gemm_algorithm(precision: Precision) -> str:
@@ -68,7 +68,7 @@ def pack(
 ) -> PackedOperand:
     """What `gemm` takes in place of x, in memory of its own; arguments as in `argand.pack`."""
     batch_shape = tuple(x.shape[:-2])
-    with place(x):
+    with device_of(x):
         no_elements = 0 in x.shape  # no kernel would have a block to launch
         if precision.exact_operands or no_elements or not _on_hopper() or kernels == "mma.sync":
             kept = x.to_complex64() if isinstance(x, Pairs) else x
@@ -80,7 +80,7 @@ def pack(
         launch = PackLaunch(precision, [source], math.prod(batch_shape), device)
         memory = cupy.empty(launch.nbytes, cupy.uint8)
         stream = cupy.cuda.get_current_stream().ptr
-        zeros = zeroed(launch.counters, stream)
+        zeros = zeroed_workspace(launch.counters, stream)
         launch([view.array.data.ptr], memory.data.ptr, zeros=zeros)
         copy = None
         if kernels is None and not source.half and max(view.rows, view.columns) <= _SMALL:
@@ -118,7 +118,7 @@ def gemm(problem: GemmProblem, a: Any, b: Any, c: Any, out: Any, key: Key | None
     problem, a, b = _unwrapped(problem, a, b)
     if problem.precision.exact_operands:
         return cuda_cublas.gemm(problem, a, b, c, out, problem.precision.name, key)
-    with place(a):
+    with device_of(a):
         require_family(problem.kernels, gpu(cupy.cuda.Device().id))
         if isinstance(a, Pairs) != isinstance(b, Pairs) or not _has_wgmma(problem):
             # One scaled and the other not: as if neither were rounded yet, which is exact.
@@ -137,14 +137,14 @@ def gemm(problem: GemmProblem, a: Any, b: Any, c: Any, out: Any, key: Key | None
         # C may be out: each of its elements is read by the thread that writes it, before it does.
         others = [x.array if isinstance(x, Pairs) else x for x in (a, b)]
         inputs = [x for x in others if not isinstance(x, PackedOperand)]
-        target = result_place(out, problem.shape, "complex64", inputs if c is out else [*inputs, c])
+        target = result_array(out, problem.shape, "complex64", inputs if c is out else [*inputs, c])
         if target.size:
             plain = out is None or target is out
             if problem.k == 0 or problem.alpha == 0:
                 _only_addend(problem, c, target)
             else:
-                place_ = batched(target, problem.batch_shape)
-                _solve(problem, a, b, c, place_, key if plain else None, (a, b, given_c, out))
+                view = batched(target, problem.batch_shape)
+                _solve(problem, a, b, c, view, key if plain else None, (a, b, given_c, out))
         if out is not None and target is not out:
             out[...] = target
             return out
@@ -194,9 +194,9 @@ def _half_result(
         else:
             target = empty(problem.shape, name)
         if target.array.size:
-            place_ = batched(words(target), problem.batch_shape)
+            view = batched(words(target), problem.batch_shape)
             key = key if target is out or out is None else None
-            _solve(problem, a, b, c, place_, key, (a, b, given_c, out), name)
+            _solve(problem, a, b, c, view, key, (a, b, given_c, out), name)
     else:
         target = to_pairs(gemm(replace(problem, output="complex64"), a, b, c, None), name)
     if out is None or target is out:

@@ -32,12 +32,12 @@ from argand.gemm.sm90_scheduler import OwnPlanes, Workspace
 from argand.gemm.splitk_reduce import ReduceLaunch
 from argand.precision import Precision
 from argand.runtime import kernel_trace as launches
-from argand.runtime.arguments import Address, Base
-from argand.runtime.graph import Launches
-from argand.runtime.kernel import BoundKernel, Filling
+from argand.runtime.arguments import Address, BaseAddress
+from argand.runtime.graph import LaunchSequence
+from argand.runtime.kernel import ArgumentUpdate, BoundKernel
 from argand.runtime.layout import Layout, is_k_major
 from argand.runtime.plan_override import PlanOverride
-from argand.runtime.workspace import zeroed
+from argand.runtime.workspace import zeroed_workspace
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class OperandForm:
 PLAN_OVERRIDE: PlanOverride[GemmChoice] = PlanOverride()
 """Within ``PLAN_OVERRIDE.use(choice)`` every product takes this choice: for tests and tuning.
 
-A row operand that cannot be read as the choice has it is packed.
+A row operand that the choice cannot read in place is packed.
 """
 
 
@@ -81,7 +81,7 @@ def prepare(
     c: Layout | None,
     out: Layout,
 ) -> GemmLaunch:
-    """The launches that solve a problem on the current device."""
+    """Return the launches that solve a problem on the current device."""
     device = cupy.cuda.Device().id
     choice = PLAN_OVERRIDE.value
     if choice is None:
@@ -114,7 +114,7 @@ def choice_for(
     device: int,
     family: Family | None = None,
 ) -> GemmChoice:
-    """What the device's measured table says, else the least estimate; of a family where given."""
+    """Return the device's tuned plan, else the candidate of the least estimate, of a family."""
     found = gpu(device)
     measured = tuning.lookup(precision, sizes, a, b, device)
     if measured is not None and family in (None, measured.family):
@@ -123,7 +123,7 @@ def choice_for(
 
 
 class GemmLaunch:
-    """Everything that one product takes, for operands of these forms at any address."""
+    """The launches of one product, for operands of these forms at any address."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class GemmLaunch:
             assert first is not None
             assert second is not None
             self._mma = MmaLaunch(problem, first, second, addend, out, device, choice.tile)
-            #: What it is, for records.
+            #: The launch's name in records.
             self.name = mma_name(self._mma.plan, problem.precision, a.traits, b.traits)
             return
         plan, precision = choice.plan, problem.precision
@@ -155,7 +155,7 @@ class GemmLaunch:
             rows, columns, num_rows, num_columns = b, a, problem.n, problem.m
             out, addend = out.transposed, addend.transposed
         planar = plan.storage == "planar"
-        # conj(X) Y = conj(X conj(Y)): an interleaved row operand cannot be conjugated on its way.
+        # conj(X) Y = conj(X conj(Y)): the kernel cannot conjugate an interleaved row operand.
         flip_result = not planar and rows.conjugated
 
         self._packs_rows = planar and rows.layout is not None
@@ -198,8 +198,8 @@ class GemmLaunch:
         self.name = wgmma_name(choice, made.plan, made.division, a.traits, b.traits)
         self._swapped = choice.swapped
         own = self._pack.planes(0) if self._pack else []
-        #: Of what is packed here: bytes before its planes, and before what scales results back.
-        self._places = [(planes.address, planes.descale) for planes in own]
+        #: Offsets of the planes that are packed here, and of their descale factors.
+        self._planes_offsets = [(planes.address, planes.descale) for planes in own]
         self._counters = max(self._multiply.counters, self._pack.counters if self._pack else 0)
         self._slices_offset = -(-(packed + self._multiply.nbytes) // 256) * 256
         self.nbytes = packed + self._multiply.nbytes
@@ -209,7 +209,7 @@ class GemmLaunch:
         if self._reduce is not None:
             self.nbytes = self._slices_offset + 8 * math.prod(self._slices_shape)
             kernels.append(self._reduce.kernel)
-        self._launches = Launches(kernels, self._fillings)
+        self._launches = LaunchSequence(kernels, self._updates)
 
     @property
     def kernels(self) -> Sequence[BoundKernel]:
@@ -217,7 +217,7 @@ class GemmLaunch:
         return [] if self._mma is not None else self._multiply.kernels
 
     def _own_planes(self, plan: WgmmaPlan, precision: Precision) -> tuple[OwnPlanes, ...]:
-        """The planes that a call packs before it multiplies."""
+        """Return the planes that a call packs before it multiplies."""
         if self._pack is None:
             return ()
         rows = [True] * self._packs_rows + [False] * self._packs_columns
@@ -242,11 +242,11 @@ class GemmLaunch:
             return
         rows, columns = (b, a) if self._swapped else (a, b)
         stream = cupy.cuda.get_current_stream().ptr
-        # One piece of memory for all; freed after the launches, it is reused in the stream's order.
+        # One allocation for all; freed after the launches, it is reused in the stream's order.
         memory = cupy.cuda.alloc(self.nbytes) if self.nbytes else None
         at = 0 if memory is None else memory.ptr
-        # Kernels of a stream run one after the other: all may count in the same place.
-        zeros = zeroed(self._counters, stream, self._device) if self._counters else 0
+        # Kernels of a stream run one after the other, so all may use the same counters.
+        zeros = zeroed_workspace(self._counters, stream, self._device) if self._counters else 0
         ones: list[Any] = []
         x_descale = y_descale = 0
         if isinstance(rows, Planes):
@@ -258,36 +258,40 @@ class GemmLaunch:
             self._pack(sources, at, zeros=zeros)
         self._launches((rows, columns, c, out, at, zeros, x_descale, y_descale), stream)
 
-    def _fillings(self, addresses: Sequence[int]) -> list[Filling]:
-        """How the launches are filled in: `Base` says from which addresses."""
+    def _updates(self, addresses: Sequence[int]) -> list[ArgumentUpdate]:
+        """Return how the launches' arguments follow from a call's addresses, by `BaseAddress`."""
         found = []
-        rows, columns = Address(Base.ROWS), Address(Base.COLUMNS)
-        x_descale, y_descale = Address(Base.X_DESCALE), Address(Base.Y_DESCALE)
-        c, out = Address(Base.C), Address(Base.OUT)
+        rows, columns = Address(BaseAddress.ROWS), Address(BaseAddress.COLUMNS)
+        x_descale, y_descale = Address(BaseAddress.X_DESCALE), Address(BaseAddress.Y_DESCALE)
+        c, out = Address(BaseAddress.C), Address(BaseAddress.OUT)
         if self._pack is not None:
-            sources = [Base.ROWS] * self._packs_rows + [Base.COLUMNS] * self._packs_columns
+            sources = [BaseAddress.ROWS] * self._packs_rows + [
+                BaseAddress.COLUMNS
+            ] * self._packs_columns
             if not self._pack.scanned:
                 members = self._pack.addresses(sources)
-                found.append(self._pack.kernel.filling(members, (), addresses))
-            places = [[Address(Base.MEMORY, x) for x in of] for of in self._places]
+                found.append(self._pack.kernel.argument_update(members, (), addresses))
+            packed = [[Address(BaseAddress.MEMORY, x) for x in of] for of in self._planes_offsets]
             if self._packs_rows:
-                rows, x_descale = places[0]
+                rows, x_descale = packed[0]
             if self._packs_columns:
-                columns, y_descale = places[-1]
-        slices = Address(Base.MEMORY, self._slices_offset)
+                columns, y_descale = packed[-1]
+        slices = Address(BaseAddress.MEMORY, self._slices_offset)
         if self._reduce is not None:
-            found.append(self._reduce.kernel.filling(self._reduce.addresses(slices), (), addresses))
+            found.append(
+                self._reduce.kernel.argument_update(self._reduce.addresses(slices), (), addresses)
+            )
             out = slices
         given, maps = self._multiply.addresses(
             rows, columns, c, out, (x_descale, y_descale) if self._scaled else None
         )
-        return [*found, *(x.filling(given, maps, addresses) for x in self.kernels)]
+        return [*found, *(x.argument_update(given, maps, addresses) for x in self.kernels)]
 
     def _descale(self, x: Planes, ones: list[Any]) -> int:
-        """Where what scales back the results of planes lies.
+        """Return the address of the descale factors of planes.
 
-        Planes that were packed from 16-bit numbers, beside scaled ones, are scaled by 1, kept in
-        ``ones`` until the launch.
+        Planes that were packed from 16-bit numbers have none; beside scaled planes theirs are 1,
+        kept in ``ones`` until the launch.
         """
         if x.descale or not self._scaled:
             return x.descale

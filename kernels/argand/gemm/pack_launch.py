@@ -26,7 +26,7 @@ from argand.gemm.pack_plan import (
 from argand.gemm.scan_launch import ScanLaunch
 from argand.precision import Precision
 from argand.runtime import compiler as nvrtc
-from argand.runtime.arguments import Address, Arguments, Base, arguments_dtype
+from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout, is_k_major
 
@@ -161,10 +161,10 @@ class PackLaunch:
         ``zeros`` is the address of ``counters`` bytes that are zero, and are left zero.
         """
         given: dict[int, int] = {
-            Base.ROWS: addresses[0], Base.COLUMNS: addresses[-1],
-            Base.MEMORY: memory, Base.ZEROS: zeros,
+            BaseAddress.ROWS: addresses[0], BaseAddress.COLUMNS: addresses[-1],
+            BaseAddress.MEMORY: memory, BaseAddress.ZEROS: zeros,
         }  # fmt: skip
-        found = self.addresses((Base.ROWS, Base.COLUMNS)[: len(addresses)])
+        found = self.addresses((BaseAddress.ROWS, BaseAddress.COLUMNS)[: len(addresses)])
         members = {name: given[base] + offset for name, (base, offset) in found.items()}
         if self._scan is not None:
             row_absmax = self._scan(addresses)
@@ -172,17 +172,17 @@ class PackLaunch:
                 members[f"row_absmax_{i}"] = address
         self.kernel(members)
 
-    def addresses(self, sources: Sequence[Base]) -> dict[str, Address]:
+    def addresses(self, sources: Sequence[BaseAddress]) -> dict[str, Address]:
         """Return the addresses in the kernel's arguments for these operands, without a scan's."""
         found = {}
         for i, (source, output) in enumerate(zip(sources, self._outputs, strict=True)):
             found[f"x_{i}"] = Address(source)
-            found[f"planes_{i}"] = Address(Base.MEMORY, output.planes)
+            found[f"planes_{i}"] = Address(BaseAddress.MEMORY, output.planes)
             if output.descale is not None:
-                found[f"descale_{i}"] = Address(Base.MEMORY, output.descale)
+                found[f"descale_{i}"] = Address(BaseAddress.MEMORY, output.descale)
             if output.counters is not None:
-                found[f"panel_counters_{i}"] = Address(Base.ZEROS, output.counters[0])
-                found[f"row_absmax_{i}"] = Address(Base.ZEROS, output.counters[1])
+                found[f"panel_counters_{i}"] = Address(BaseAddress.ZEROS, output.counters[0])
+                found[f"row_absmax_{i}"] = Address(BaseAddress.ZEROS, output.counters[1])
         return found
 
     @property

@@ -20,7 +20,7 @@ from argand.gemm.sm80_plan import (
 )
 from argand.runtime import compiler as nvrtc
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
-from argand.runtime.graph import Launches
+from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout, is_k_major
 
@@ -74,8 +74,9 @@ class MmaLaunch:
             )
             for first in range(0, problem.batch, batches)
         ]  # fmt: skip
-        self._launches = Launches(
-            kernels, lambda addresses: [one.filling(_MEMBERS, (), addresses) for one in kernels]
+        self._launches = LaunchSequence(
+            kernels,
+            lambda addresses: [one.argument_update(_MEMBERS, (), addresses) for one in kernels],
         )
 
     def __call__(self, a: int, b: int, c: int, out: int) -> None:

@@ -23,7 +23,7 @@ from argand.gemm.sm90_scheduler import Tiles, Workspace
 from argand.gemm.sm90_throttle import find_throttle
 from argand.precision import Precision
 from argand.runtime import compiler as nvrtc
-from argand.runtime.arguments import Address, Arguments, Base, arguments_dtype
+from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout
 from argand.runtime.tensor_map import ALIGNMENT, TensorMap, tensor_map
@@ -175,23 +175,23 @@ class WgmmaLaunch:
     ) -> tuple[dict[str, Address], tuple[Address, ...]]:  # fmt: skip
         """Return the addresses in the arguments of ``kernels``, and those of the tensor maps.
 
-        The launch uses ``nbytes`` of the call's workspace after its planes, and ``counters`` of the
-        zeroed bytes, which it leaves zero. ``descale`` are the factors that scale rows and columns
-        back. The column operand is in planes unless the plan packs it. c is not read where beta
-        is 0.
+        The launch uses ``nbytes`` of the call's workspace after its planes, and ``counters`` bytes
+        of the zeroed workspace, which it leaves zero. ``descale`` are the factors that scale rows
+        and columns back. The column operand is in planes unless the plan packs it. c is not read
+        where beta is 0.
         """
         members = {
             "c": c, "out": out, "spill": out,
-            "partials": Address(Base.MEMORY, self._partials_offset),
-            "partials_ready": Address(Base.ZEROS),
-            "packed_counts": Address(Base.ZEROS, self._packed_counts_offset),
-            "throttle": Address(Base.ZEROS, self._throttle_offset),
+            "partials": Address(BaseAddress.MEMORY, self._partials_offset),
+            "partials_ready": Address(BaseAddress.ZEROS),
+            "packed_counts": Address(BaseAddress.ZEROS, self._packed_counts_offset),
+            "throttle": Address(BaseAddress.ZEROS, self._throttle_offset),
         }  # fmt: skip
         if self.plan.fused_pack:
             members["y_source"] = columns
-            columns = members["y_planes"] = Address(Base.MEMORY, self._planes_offset)
+            columns = members["y_planes"] = Address(BaseAddress.MEMORY, self._planes_offset)
         if self._spill_offset is not None:
-            members["spill"] = Address(Base.MEMORY, self._spill_offset)
+            members["spill"] = Address(BaseAddress.MEMORY, self._spill_offset)
         if descale is not None:
             members["x_descale"], members["y_descale"] = descale
         return members, (rows, columns, out if self.plan.tma_epilogue else columns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argand.device import Device
 from argand.runtime import compiler as nvrtc
-from argand.runtime.arguments import Address, Arguments, Base, arguments_dtype, size_check
+from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype, size_check
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout
 
@@ -64,4 +64,4 @@ class ReduceLaunch:
 
     def addresses(self, slices: Address) -> dict[str, Address]:
         """Return the addresses in the kernel's arguments; ``slices`` is (slice, batch, m, n)."""
-        return {"partials": slices, "c": Address(Base.C), "out": Address(Base.OUT)}
+        return {"partials": slices, "c": Address(BaseAddress.C), "out": Address(BaseAddress.OUT)}

@@ -1,4 +1,4 @@
-"""Kernel arguments as one structure, passed by value, of which a launch fills in addresses."""
+"""Kernel arguments as one structure, passed by value; a launch writes the addresses into it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _SCALARS = {
 }  # fmt: skip
 
 
-class Base(IntEnum):
-    """The addresses that the launches of a product are given, from which all others are counted."""
+class BaseAddress(IntEnum):
+    """Indices of the addresses that a call of a product gives its launches."""
 
     ROWS = 0
     COLUMNS = 1
@@ -33,14 +33,14 @@ class Base(IntEnum):
 
 
 class Address(NamedTuple):
-    """An address before a call is made: so many bytes from one of those that the call is given."""
+    """An address relative to a call: the index of one of its addresses, and an offset in bytes."""
 
     base: int
     offset: int = 0
 
 
 def arguments_dtype(fields: Fields) -> np.dtype[Any]:
-    """The NumPy type with the members and the padding of the C structure; pointers are integers."""
+    """Return the NumPy type with the C structure's members and padding; pointers are integers."""
     members: list[Any] = []
     for kind, name in fields:
         scalar = np.uint64 if kind.endswith("*") else _SCALARS[kind]
@@ -50,7 +50,7 @@ def arguments_dtype(fields: Fields) -> np.dtype[Any]:
 
 
 class Arguments:
-    """A structure whose members are known but for some 64-bit ones, such as addresses.
+    """A structure whose members are fixed but for some 64-bit ones, such as addresses.
 
     Raises KeyError for a member without a value.
     """
@@ -65,7 +65,7 @@ class Arguments:
         self._wide = {fields[name][1] for name in names if fields[name][0].itemsize == _WORD.size}
 
     def word(self, name: str) -> tuple[memoryview, int]:
-        """The structure as 64-bit numbers, and which of them a member is.
+        """Return the structure as 64-bit numbers, and the index of a member among them.
 
         Raises KeyError for an unknown member, ValueError for one of another size.
         """
@@ -74,12 +74,12 @@ class Arguments:
         return self._memory.cast("Q"), self._offsets[name] // _WORD.size
 
     def set(self, members: Mapping[str, int]) -> None:
-        """Give these members, of 64 bits, their values."""
+        """Set these members, which have 64 bits."""
         for name, value in members.items():
             _WORD.pack_into(self._memory, self._offsets[name], value)
 
 
 def size_check(structure: str, fields: Fields) -> str:
-    """C++ that fails to compile where the structure is not what the launch fills."""
+    """Return C++ that does not compile where the structure's size is not that of these fields."""
     size = arguments_dtype(fields).itemsize
     return f'static_assert(sizeof({structure}) == {size}, "as the launch fills it");\n'

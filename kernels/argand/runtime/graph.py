@@ -1,7 +1,7 @@
-"""Kernels that follow each other, started together: a CUDA graph costs the host less than a launch.
+"""Sequences of kernels as CUDA graphs: one graph costs the host less than several launches.
 
-From the third call of a form on a stream on there are graphs: each holds the addresses of one call,
-and the one that was longest not used is given new ones where none holds them.
+From the third call of a form on a stream, calls launch graphs. Each graph holds the addresses of
+one call; where none holds a call's addresses, the least recently used graph gets them.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from typing import Any
 import cupy
 from cuda.bindings import driver
 
-from argand.runtime.kernel import BoundKernel, Filling, need_context
+from argand.runtime.kernel import ArgumentUpdate, BoundKernel, ensure_context
 from argand.runtime.workspace import PER_THREAD
 
 _CALLS_BEFORE = 2
-"""Of a form on a stream, that are not worth a graph, which takes some tens of microseconds."""
-_PLACES = 4
-"""Graphs of a form on a stream: a loop's arrays lie in a few places by turns."""
-_MOST_STREAMS = 8
-"""For which a form has graphs."""
-_MOST_GRAPHS = 512
-"""In this process; the driver keeps memory for each."""
+"""Calls of a form on a stream before there is a graph, which takes tens of microseconds to make."""
+_GRAPHS_PER_STREAM = 4
+"""Graphs of a form on a stream: a loop's arrays alternate between a few addresses."""
+_MAX_STREAMS = 8
+"""Streams on which a form has graphs."""
+_MAX_GRAPHS = 512
+"""Graphs of this process; the driver keeps memory for each."""
 _NEVER = -(1 << 60)
 _alive: weakref.WeakSet[LaunchGraph] = weakref.WeakSet()
 _runtime = cupy.cuda.runtime
 
 
 class LaunchGraph:
-    """Kernels one after another, with what is filled in when this is made, as one launch.
+    """Kernels one after another as one launch, with the arguments that they have when it is made.
 
     Raises CUDADriverError where the driver refuses.
     """
@@ -40,7 +40,7 @@ class LaunchGraph:
         graph = _made(driver.cuGraphCreate(0))
         weakref.finalize(self, driver.cuGraphDestroy, graph).atexit = False
         self._nodes: list[tuple[Any, Any]] = []
-        # Another thread may be capturing a stream, with which this has nothing to do.
+        # Another thread may be capturing a stream; that capture must not see these calls.
         relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
         mode = _made(driver.cuThreadExchangeStreamCaptureMode(relaxed))
         try:
@@ -52,49 +52,49 @@ class LaunchGraph:
             self._started = _made(driver.cuGraphInstantiate(graph, 0))
         finally:
             driver.cuThreadExchangeStreamCaptureMode(mode)
-        # The driver waits with it for launches that are under way.
+        # The driver destroys it after the launches that are under way.
         weakref.finalize(self, driver.cuGraphExecDestroy, self._started).atexit = False
-        #: What to launch, for CUDA's runtime.
+        #: The executable graph, for CUDA's runtime.
         self.handle = int(self._started)
         _alive.add(self)
 
     def refill(self) -> None:
-        """Take the kernels' arguments anew; launches that were made before keep theirs."""
-        need_context()
+        """Read the kernels' arguments anew; earlier launches keep theirs."""
+        ensure_context()
         for node, arguments in self._nodes:
             _made(driver.cuGraphExecKernelNodeSetParams(self._started, node, arguments))
 
 
 def _made(answer: tuple[Any, ...]) -> Any:
-    """What the driver made. Raises CUDADriverError where it did not."""
+    """Return what the driver made. Raises CUDADriverError where it reports an error."""
     if answer[0]:
         raise cupy.cuda.driver.CUDADriverError(int(answer[0]))
     return answer[1] if len(answer) > 1 else None
 
 
-class Launches:
-    """Kernels that are started one after another, with arguments from the addresses of a call.
+class LaunchSequence:
+    """Kernels that are launched one after another, with arguments from the addresses of a call.
 
-    ``fillings`` says how those are filled in, for the addresses of the first call. One kernel alone
-    is never a graph, which takes the card some tenths of a microsecond longer, nor are cooperative
-    launches.
+    ``updates``, called with the addresses of the first call, says how the arguments follow from
+    them. One kernel alone is never a graph, which takes the card some tenths of a microsecond
+    longer, nor are cooperative launches.
     """
 
     def __init__(
         self,
         kernels: Sequence[BoundKernel],
-        fillings: Callable[[Sequence[int]], Sequence[Filling]],
+        updates: Callable[[Sequence[int]], Sequence[ArgumentUpdate]],
     ) -> None:
         self._kernels = kernels
-        self._how: Callable[[Sequence[int]], Sequence[Filling]] | None = fillings
+        self._make_updates: Callable[[Sequence[int]], Sequence[ArgumentUpdate]] | None = updates
         self._starts = [kernel.start for kernel in kernels]
-        self._fillings: Sequence[Filling] = ()
-        self._filled: tuple[int, ...] = ()
-        # By stream and addresses, the one that was used last at the end. Launches of one graph
-        # wait for each other, whatever streams they are on.
+        self._updates: Sequence[ArgumentUpdate] = ()
+        self._written: tuple[int, ...] = ()
+        # By stream and addresses, the most recently used one last. Each stream has its own, because
+        # launches of one graph wait for each other on any streams.
         self._graphs: dict[int, dict[tuple[int, ...], LaunchGraph]] = {}
         self._calls: dict[int, int] = {}
-        self._graphable = len(kernels) > 1 and not any(kernel.together for kernel in kernels)
+        self._graphable = len(kernels) > 1 and not any(kernel.cooperative for kernel in kernels)
         self._lock = Lock()  # the driver reads what another thread would write
 
     def __call__(self, addresses: tuple[int, ...], stream: int) -> None:
@@ -102,48 +102,49 @@ class Launches:
         with self._lock:
             graphs = self._graphs.get(stream)
             if graphs is not None and not _runtime.streamIsCapturing(stream):
-                graph = graphs.pop(addresses, None) or self._another(graphs, addresses)
+                graph = graphs.pop(addresses, None) or self._next_graph(graphs, addresses)
                 graphs[addresses] = graph
                 _runtime.graphLaunch(graph.handle, stream)
                 return
-            self._fill(addresses)
+            self._write(addresses)
             for start in self._starts:
                 start(stream)
             if graphs is None and self._graphable:
-                self._called(stream)
+                self._count_call(stream)
 
-    def _fill(self, addresses: tuple[int, ...]) -> None:
-        if addresses == self._filled:
+    def _write(self, addresses: tuple[int, ...]) -> None:
+        if addresses == self._written:
             return
-        if self._how is not None:
-            self._fillings, self._how = self._how(addresses), None
-        self._filled = ()
-        for fill in self._fillings:
-            fill(addresses)
-        self._filled = addresses
+        if self._make_updates is not None:
+            self._updates = self._make_updates(addresses)
+            self._make_updates = None
+        self._written = ()
+        for update in self._updates:
+            update(addresses)
+        self._written = addresses
 
-    def _another(
+    def _next_graph(
         self, graphs: dict[tuple[int, ...], LaunchGraph], addresses: tuple[int, ...]
     ) -> LaunchGraph:
-        """A graph with addresses that none has: a new one, or the one longest not used."""
-        self._fill(addresses)
-        if len(graphs) < _PLACES and len(_alive) < _MOST_GRAPHS:
+        """Return a graph with these addresses: a new one, or the least recently used one."""
+        self._write(addresses)
+        if len(graphs) < _GRAPHS_PER_STREAM and len(_alive) < _MAX_GRAPHS:
             return LaunchGraph(self._kernels)
         graph = graphs.pop(next(iter(graphs)))
         graph.refill()
         return graph
 
-    def _called(self, stream: int) -> None:
-        """Make the first graph for a stream that has seen enough calls, if there may be one."""
-        if len(self._graphs) >= _MOST_STREAMS:
+    def _count_call(self, stream: int) -> None:
+        """Count a call on a stream, and make the stream's first graph after enough of them."""
+        if len(self._graphs) >= _MAX_STREAMS:
             self._graphs.clear()
             self._calls.clear()
         calls = self._calls[stream] = self._calls.get(stream, 0) + 1
-        if calls <= _CALLS_BEFORE or stream == PER_THREAD or len(_alive) >= _MOST_GRAPHS:
+        if calls <= _CALLS_BEFORE or stream == PER_THREAD or len(_alive) >= _MAX_GRAPHS:
             return
         if _runtime.streamIsCapturing(stream):
             return
         try:
-            self._graphs[stream] = {self._filled: LaunchGraph(self._kernels)}
+            self._graphs[stream] = {self._written: LaunchGraph(self._kernels)}
         except cupy.cuda.driver.CUDADriverError:
-            self._calls[stream] = _NEVER  # one by one, as before
+            self._calls[stream] = _NEVER  # launched one by one from now on

@@ -1,6 +1,6 @@
-"""A kernel with its grid and its arguments at hand, launched by the driver itself.
+"""A kernel bound to its grid and its arguments, launched by the driver API.
 
-CuPy's launch looks at every argument anew, which takes longer than a small product on the card.
+CuPy's launch examines every argument anew, which takes longer than a small product on the card.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from argand.runtime.arguments import Address, Arguments
 from argand.runtime.tensor_map import WORDS, MovingMap, TensorMap
 
 
-class Filling(NamedTuple):
-    """What has to be written where, from the addresses that a call is given, before a launch.
+class ArgumentUpdate(NamedTuple):
+    """What a launch's arguments need of a call's addresses, and where it is written.
 
-    Of each word: the memory, which 64-bit number of it, from which address, how many bytes further.
-    ``moves`` are tensor maps that only the driver can move.
+    Each of ``words`` is a memory, the index of a 64-bit number in it, the index of an address, and
+    an offset in bytes. ``moves`` are tensor maps that only the driver can move to another address.
     """
 
     words: list[tuple[memoryview, int, int, int]]
     moves: list[tuple[Callable[[int], None], int, int]]
 
     def __call__(self, addresses: Sequence[int]) -> None:
-        """Write them."""
+        """Write the arguments for these addresses."""
         for words, index, base, offset in self.words:
             words[index] = addresses[base] + offset
         for move, base, offset in self.moves:
@@ -39,13 +39,13 @@ class BoundKernel:
     """One launch of a kernel from `nvrtc.load`, for any addresses.
 
     Args:
-        kernel: of the device that is current when it is called.
+        kernel: a function of the device that is current when it is called.
         blocks, threads: the grid and the block, along x.
         arguments: the structure that is the kernel's last argument.
-        maps: what describes an array to the copy engine, for each tensor map that stands before it.
+        maps: makes a tensor map of the array at an address, one for each tensor map argument.
         shared_bytes: dynamic shared memory of a block.
-        together: blocks wait for each other, so that all have to run at a time. The driver starts
-            none before there is room for all, and refuses more than the device ever has room for.
+        cooperative: blocks wait for each other, so all must be resident. The driver starts none
+            before all fit, and refuses a grid that never fits the device.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class BoundKernel:
         *,
         maps: Sequence[Callable[[int], TensorMap]] = (),
         shared_bytes: int = 0,
-        together: bool = False,
+        cooperative: bool = False,
     ) -> None:
         self._kernel = kernel  # whose module must stay loaded
         self._form = (kernel.ptr, blocks, 1, 1, threads, 1, 1, shared_bytes)
@@ -67,14 +67,14 @@ class BoundKernel:
             MovingMap(x, row.data.cast("B").cast("Q"))
             for x, row in zip(maps, self._map_words, strict=True)
         ]
-        places = [*(row.ctypes.data for row in self._map_words), arguments.bytes.ctypes.data]
-        self._places = np.array(places, np.uint64)
-        at = int(self._places.ctypes.data)
+        pointers = [*(row.ctypes.data for row in self._map_words), arguments.bytes.ctypes.data]
+        self._pointers = np.array(pointers, np.uint64)
+        kernel_params = int(self._pointers.ctypes.data)
         #: Whether it is a cooperative launch.
-        self.together = together
-        self._end = (at,) if together else (at, 0)
+        self.cooperative = cooperative
+        self._end = (kernel_params,) if cooperative else (kernel_params, 0)
         driver = cupy.cuda.driver
-        self._call = driver.launchCooperativeKernel if together else driver.launchKernel
+        self._call = driver.launchCooperativeKernel if cooperative else driver.launchKernel
         self._lock = Lock()  # the driver reads what another thread would write
 
     def __call__(self, members: Mapping[str, int]) -> None:
@@ -86,14 +86,14 @@ class BoundKernel:
             self._arguments.set(members)
             self.start(cupy.cuda.get_current_stream().ptr)
 
-    def filling(
+    def argument_update(
         self, members: Mapping[str, Address], maps: Sequence[Address], addresses: Sequence[int]
-    ) -> Filling:
-        """How what `start` launches with is filled in from addresses like these.
+    ) -> ArgumentUpdate:
+        """Return how the arguments of `start` follow from addresses like these.
 
-        Each member is that address, each tensor map describes the array that lies there.
+        Each member becomes its address, each tensor map describes the array at its address.
         """
-        found = Filling([], [])
+        found = ArgumentUpdate([], [])
         for name, (base, offset) in members.items():
             found.words.append((*self._arguments.word(name), int(base), offset))
         for one, (base, offset) in zip(self._maps, maps, strict=True):
@@ -105,15 +105,15 @@ class BoundKernel:
         return found
 
     def start(self, stream: int) -> None:
-        """Launch on a stream with what was filled in last."""
+        """Launch on a stream with the arguments that were written last."""
         try:
             self._call(*self._form, stream, *self._end)
         except cupy.cuda.driver.CUDADriverError:
-            need_context()
+            ensure_context()
             self._call(*self._form, stream, *self._end)
 
     def node(self) -> Any:
-        """The same launch for a graph, which reads what is filled in whenever it is given this."""
+        """Return the same launch as a graph node, which reads the arguments whenever it is set."""
         found = bindings.CUDA_KERNEL_NODE_PARAMS()
         function, *sizes, shared_bytes = self._form
         found.func = bindings.CUfunction(function)
@@ -124,16 +124,17 @@ class BoundKernel:
         return found
 
 
-def need_context() -> None:
-    """Give a thread that has not used its device yet what the driver wants for it."""
+def ensure_context() -> None:
+    """Make the device's context current in a thread that has not used the device yet."""
     if not cupy.cuda.driver.ctxGetCurrent():
         cupy.cuda.Device().use()
 
 
-def clusters_at_once(function: int, cluster: int, threads: int, shared_bytes: int) -> int:
-    """How many clusters of blocks run at a time on the current device.
+def max_active_clusters(function: int, cluster: int, threads: int, shared_bytes: int) -> int:
+    """Return how many clusters of blocks can be resident on the current device.
 
-    Fewer than multiprocessors have room for: those of a cluster are neighbours.
+    They are fewer than the multiprocessors hold blocks for, because the blocks of a cluster share
+    one GPC. The result is 0 where the driver does not say.
     """
     size = bindings.CUlaunchAttribute()
     size.id = bindings.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION

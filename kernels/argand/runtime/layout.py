@@ -1,4 +1,4 @@
-"""What the GPU calls share about arrays: orientation, batches as one stride, places for results."""
+"""Layouts of GPU arrays, for the calls of all operations: strides, batches, results, overlaps."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 import cupy
 
 
-def place(array: Any) -> Any:
-    """A context in which an array's GPU is the current one."""
+def device_of(array: Any) -> Any:
+    """Return a context in which an array's GPU is the current one."""
     return cupy.cuda.Device(array.device.id)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the elements of a (batch, rows, columns) lie, without its address.
+    """Layout of a matrix (batch, rows, columns) at any address.
 
-    Strides are in elements, 0 repeats. ``aligned`` is the largest power of two up to 32 that
-    divides the address in bytes, ``item`` the bytes of an element.
+    Strides are in elements; a stride of 0 repeats. ``aligned`` is the largest power of two up to 32
+    that divides the address in bytes, ``item`` the bytes of an element.
     """
 
     rows: int
@@ -39,7 +39,7 @@ class Layout:
         )  # fmt: skip
 
     def in_pairs(self, along_columns: bool) -> bool:
-        """Whether two neighbours along the columns (else the rows) are one aligned word."""
+        """Return whether two neighbours along the columns (else the rows) are one aligned word."""
         fast, slow, slow_length = (
             (self.column_stride, self.row_stride, self.rows) if along_columns
             else (self.row_stride, self.column_stride, self.columns)
@@ -49,7 +49,7 @@ class Layout:
 
 
 def is_k_major(x: Layout) -> bool:
-    """Whether k (the columns) is the contiguous axis; an axis of length 1 never is."""
+    """Return whether k (the columns) is the contiguous axis; an axis of length 1 never is."""
     if 1 in (x.rows, x.columns):
         return x.columns != 1
     return abs(x.column_stride) <= abs(x.row_stride)
@@ -57,7 +57,7 @@ def is_k_major(x: Layout) -> bool:
 
 @dataclass(frozen=True)
 class Batched:
-    """A complex array as the kernels see it: (batch, rows, columns) by three strides in elements.
+    """A complex array as kernels index it: (batch, rows, columns) by three strides in elements.
 
     ``array`` keeps the memory alive and begins at the first element.
     """
@@ -79,7 +79,7 @@ class Batched:
 
     @property
     def layout(self) -> Layout:
-        """All but the address."""
+        """The layout, without the address."""
         address = int(self.array.data.ptr) | 32
         return Layout(
             self.rows, self.columns, self.row_stride, self.column_stride, self.batch_stride,
@@ -88,7 +88,7 @@ class Batched:
 
 
 def batched(x: Any, batch_shape: tuple[int, ...]) -> Batched:
-    """x ``(..., rows, columns)``, broadcast over ``batch_shape``; copied where no stride fits."""
+    """Return x ``(..., rows, columns)`` over ``batch_shape``; copied where no stride fits."""
     item = x.dtype.itemsize
     if x.data.ptr % item or any(stride % item for stride in x.strides):
         x = x.copy()
@@ -103,7 +103,7 @@ def batched(x: Any, batch_shape: tuple[int, ...]) -> Batched:
 
 
 def one_stride(shape: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
-    """The stride that walks all these axes in order, in bytes; None where there is none."""
+    """Return the one stride in bytes over all these axes in order; None where there is none."""
     axes = [(n, stride) for n, stride in zip(shape, strides, strict=True) if n != 1]
     if not axes:
         return 0
@@ -113,15 +113,15 @@ def one_stride(shape: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
     return axes[-1][1]
 
 
-def result_place(out: Any, shape: tuple[int, ...], dtype: str, inputs: list[Any]) -> Any:
-    """Where a kernel may write: ``out`` if that is `writable`, else a new array."""
+def result_array(out: Any, shape: tuple[int, ...], dtype: str, inputs: list[Any]) -> Any:
+    """Return the array that a kernel writes: ``out`` where it is `writable`, else a new one."""
     return out if out is not None and writable(out, inputs) else cupy.empty(shape, dtype)
 
 
 def writable(out: Any, inputs: list[Any]) -> bool:
-    """Whether a kernel may write ``out`` while it reads ``inputs`` (arrays, or None).
+    """Return whether a kernel may write ``out`` while it reads ``inputs`` (arrays, or None).
 
-    Not where it overlaps an input, overlaps itself, or its leading axes have no single stride.
+    It may not where ``out`` overlaps an input or itself, or has no single stride over leading axes.
     """
     item = out.dtype.itemsize
     if one_stride(out.shape[:-2], out.strides[:-2]) is None:
@@ -134,7 +134,7 @@ def writable(out: Any, inputs: list[Any]) -> bool:
 
 
 def row_stride(x: Any, leading: int) -> int | None:
-    """Elements from row to row of a GPU's array, whose ``leading`` axes count rows.
+    """Return the elements from row to row of a GPU's array, whose ``leading`` axes count rows.
 
     None where columns are not contiguous or rows have no one stride.
     """
@@ -148,9 +148,9 @@ def row_stride(x: Any, leading: int) -> int | None:
 
 
 def clashes(x: Any, out: Any) -> bool:
-    """Whether a kernel that writes rows of out may change rows of x that are not yet read.
+    """Return whether a kernel that writes rows of out may change rows of x before it reads them.
 
-    It may not where out is x, or lies exactly as x does.
+    It cannot where out is x, or lies exactly as x does.
     """
     repeats = any(s == 0 and n > 1 for n, s in zip(out.shape, out.strides, strict=True))
     same = out.data.ptr == x.data.ptr and out.strides == x.strides and out.dtype == x.dtype

@@ -13,11 +13,11 @@ from argand.device import Device, gpu
 from argand.runtime import compiler as nvrtc
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.call_cache import CallCache, Key
-from argand.runtime.graph import Launches
-from argand.runtime.kernel import BoundKernel, Filling, clusters_at_once
-from argand.runtime.layout import clashes, place, row_stride
+from argand.runtime.graph import LaunchSequence
+from argand.runtime.kernel import ArgumentUpdate, BoundKernel, max_active_clusters
+from argand.runtime.layout import clashes, device_of, row_stride
 from argand.runtime.plan_override import PlanOverride
-from argand.runtime.workspace import zeroed
+from argand.runtime.workspace import zeroed_workspace
 from argand.softmax import tuned as softmax_tuning
 from argand.softmax.heuristics import choose_vector, plan_softmax
 from argand.softmax.plan import (
@@ -52,7 +52,7 @@ def softmax(problem: SoftmaxProblem, x: Any, out: Any, key: Key | None) -> Any:
     ``key`` is that of the call cache where x is the caller's own array, else None. Raises
     CompileError where NVRTC fails.
     """
-    with place(x):
+    with device_of(x):
         mine = x
         if row_stride(x, x.ndim - 1) is None:
             mine = cupy.ascontiguousarray(x)
@@ -142,7 +142,7 @@ class SoftmaxLaunch:
                 BoundKernel(
                     kernel, min(blocks, most), self.plan.block_threads,
                     Arguments(_DTYPE, values | {"rows": rows}), shared_bytes=shared,
-                    together=self.plan.ring and self.plan.cluster > 1,
+                    cooperative=self.plan.ring and self.plan.cluster > 1,
                 )
             )  # fmt: skip
             self._members.append({
@@ -153,22 +153,22 @@ class SoftmaxLaunch:
         groups = min(most // self.plan.cluster, step, problem.rows)
         self._exchange_bytes = self.plan.exchange_bytes(groups) if self.plan.ring else 0
         self._kernels = kernels
-        self._launches = Launches(kernels, self._fillings)
+        self._launches = LaunchSequence(kernels, self._updates)
 
     def __call__(self, x: int, out: int) -> None:
         """Queue it on the current stream, for arrays at these addresses."""
         stream = cupy.cuda.get_current_stream().ptr
         nbytes = self._exchange_bytes
-        exchange = zeroed(nbytes, stream, self._device) if nbytes else 0
+        exchange = zeroed_workspace(nbytes, stream, self._device) if nbytes else 0
         self._launches((x, out, exchange), stream)
 
     def of_arrays(self, x: Any, out: Any) -> None:
         """Queue it for arrays of these forms."""
         self(x.data.ptr, out.data.ptr)
 
-    def _fillings(self, addresses: Sequence[int]) -> list[Filling]:
+    def _updates(self, addresses: Sequence[int]) -> list[ArgumentUpdate]:
         return [
-            kernel.filling(members, (), addresses)
+            kernel.argument_update(members, (), addresses)
             for kernel, members in zip(self._kernels, self._members, strict=True)
         ]
 
@@ -186,7 +186,7 @@ def _resident_blocks(function: int, plan: SoftmaxPlan, shared: int, device: Devi
         if found == 0:
             raise RuntimeError(f"{plan} does not fit on {device.name}")
         return found
-    found = clusters_at_once(function, plan.cluster, plan.block_threads, shared)
+    found = max_active_clusters(function, plan.cluster, plan.block_threads, shared)
     if found == 0:
         raise RuntimeError(f"{plan} does not fit on {device.name}")
     return found * plan.cluster

@@ -68,7 +68,7 @@ def test_streams_do_not_wait_for_each_other(
 
     (pair,) = operands(cp, rng, 1)
     (expected,) = one_by_one(cp, monkeypatch, [pair], **HOW)
-    places = [cp.empty_like(expected) for _ in range(cuda_graph._PLACES)]
+    places = [cp.empty_like(expected) for _ in range(cuda_graph._GRAPHS_PER_STREAM)]
     first, second = (cp.cuda.Stream(non_blocking=True) for _ in range(2))
     cp.cuda.Device().synchronize()
     for stream in (first, second):

@@ -110,7 +110,7 @@ def test_there_are_not_too_many_graphs(
 
     (pair,) = operands(cp, rng, 1)
     (expected,) = one_by_one(cp, monkeypatch, [pair], **HOW)
-    places = [cp.empty_like(expected) for _ in range(cuda_graph._PLACES + 3)]
+    places = [cp.empty_like(expected) for _ in range(cuda_graph._GRAPHS_PER_STREAM + 3)]
 
     def call_all() -> None:
         for _ in range(CALLS):
@@ -120,13 +120,13 @@ def test_there_are_not_too_many_graphs(
 
     before = graphs()
     call_all()
-    assert graphs() == before + cuda_graph._PLACES
-    for _ in range(cuda_graph._MOST_STREAMS + 2):
+    assert graphs() == before + cuda_graph._GRAPHS_PER_STREAM
+    for _ in range(cuda_graph._MAX_STREAMS + 2):
         with cp.cuda.Stream(non_blocking=True) as stream:
             call_all()
             stream.synchronize()
-    assert graphs() <= before + cuda_graph._PLACES * cuda_graph._MOST_STREAMS
-    monkeypatch.setattr(cuda_graph, "_MOST_GRAPHS", graphs())
+    assert graphs() <= before + cuda_graph._GRAPHS_PER_STREAM * cuda_graph._MAX_STREAMS
+    monkeypatch.setattr(cuda_graph, "_MAX_GRAPHS", graphs())
     before = graphs()
     (other,) = operands(cp, rng, 1)
     other = (other[0][:60], other[1])
