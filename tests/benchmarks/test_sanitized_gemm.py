@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
-from argand.gemm.sm80_plan import MOST_SCANNED_K, candidates
+from argand.gemm.sm80_plan import MAX_BLOCK_ABSMAX_K, candidates
 
 from benchmarks.gemm.shapes import Shape
 from benchmarks.sanitize import gemm as sanitized_gemm
@@ -34,7 +34,7 @@ def test_shapes_are_ragged() -> None:
 
 def test_shapes_of_tiles_are_ragged_and_of_both_ways_to_scale() -> None:
     depths = [shape.k for shape in sanitized_gemm.TILED_SHAPES]
-    assert min(depths) <= MOST_SCANNED_K < max(depths)
+    assert min(depths) <= MAX_BLOCK_ABSMAX_K < max(depths)
     tiles = candidates(PRECISIONS["tf32"], ARCHITECTURES[0])
     largest = max(max(tile.block_m, tile.block_n) for tile in tiles)
     assert any(min(s.m, s.n) > largest for s in sanitized_gemm.TILED_SHAPES)
