@@ -279,7 +279,7 @@ def estimate(
         return max(spent, moved) + _EXPOSED * min(spent, moved) + _LAUNCH + scans
     rows, columns = (n, m) if choice.swapped else (m, n)
     row_traits, column_traits = (b, a) if choice.swapped else (a, b)
-    items = rows * plan.x_item(precision) + columns * precision.planar_bytes
+    items = rows * plan.x_element_bytes(precision) + columns * precision.planar_bytes
     moved = batch * (items * k + (4 if sizes.half_output else 8) * m * n) / _MEMORY_BYTES
     packing = 0.0
     for operand_rows, traits, packs in (

@@ -199,7 +199,7 @@ class WgmmaLaunch:
     def _interleaved_map(self, address: int) -> TensorMap:
         x, plan = self._x, self.plan
         assert x is not None
-        item = plan.x_item(self._precision)
+        item = plan.x_element_bytes(self._precision)
         fast, slow, stride, box = (
             (x.columns, x.rows, x.row_stride, plan.block_m) if plan.k_major
             else (x.rows, x.columns, x.column_stride, plan.depth)
@@ -208,7 +208,7 @@ class WgmmaLaunch:
         return tensor_map(
             address, item, (fast, slow, batches),
             (stride * item, (x.batch_stride or stride) * item),
-            (plan.x_span(self._precision), box, 1), 128,
+            (plan.x_swizzle_elements(self._precision), box, 1), 128,
         )  # fmt: skip
 
     def _out_map(self, address: int) -> TensorMap:
@@ -242,5 +242,5 @@ class WgmmaLaunch:
             address, item, (pitch, rows, 2, batches),
             (row_bytes, rows * row_bytes, 2 * rows * row_bytes),
             (self.plan.box_depth(self._precision) * terms, block_rows, 2, 1),
-            self.plan.line_bytes(self._precision),
+            self.plan.box_row_bytes(self._precision),
         )  # fmt: skip

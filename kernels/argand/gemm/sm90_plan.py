@@ -1,7 +1,7 @@
-"""How a complex product runs on Hopper: the plan of the wgmma family, its legality, its source.
+"""Plans of the wgmma family (Hopper): legality and source.
 
 Nothing here needs a GPU or CuPy. The kernel computes Z = X Y^T: X is the row operand, interleaved
-or in planes, Y the column operand, in planes. Which of A and B is which is the launch's choice.
+or in planes, Y the column operand, in planes. The choice decides which of A and B is X.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from argand.runtime.plan import MMA_DEPTH, TARGET, PlanError
 from argand.runtime.wgmma import wgmma_function
 
 Storage = Literal["fp32", "half", "planar"]
-"""How the row operand lies in memory: interleaved pairs of fp32, interleaved pairs rounded to 16
-bits, or packed in planes as the column operand is."""
+"""Storage of the row operand: interleaved pairs of fp32, interleaved pairs of 16 bits, or planes as
+of the column operand."""
 
 WARP = 32
 WARPGROUP = 4 * WARP
@@ -26,15 +26,15 @@ _WARPGROUP_ROWS = 64
 _SWIZZLE_BYTES = 128
 _ALIGNMENT = 1024
 STORE_SIDE = 16
-"""Rows and columns of a box of results on its way out."""
+"""Rows and columns of a box of a TMA store."""
 _STORE_BYTES = STORE_SIDE * _SWIZZLE_BYTES
 WORK_QUEUE_BYTES = 4 * 64
-"""Four places where the loading thread tells the others what to work on."""
+"""Four slots in which the scheduling thread writes what the warps compute next."""
 SPILL_INTERVAL = 64
-"""Stages from one move of a total of promoted sums to the next; the first and the last stretch have
-half as many to half as many more."""
+"""Stages from one accumulator spill to the next; the first and the last stretch are half as long to
+half as long again."""
 SPILL_COLUMNS = 16
-"""Columns of accumulators that spill at once."""
+"""Columns of accumulators that spill together."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class WgmmaPlan:
     their accumulators after each stage, others never. ``k_major`` says whether k is an interleaved
     row operand's contiguous axis. ``prescaled`` says that a scaled precision's operands came as
     16-bit numbers, which need no scaling. ``tma_epilogue`` stores results by TMA through shared
-    memory; then ``out_m_major`` says whether rows are their contiguous axis.
-    ``overlapped_stages`` of the next tile are multiplied while results leave. ``fused_pack`` packs
-    the column operand, interleaved and k-major, while others multiply.
+    memory; then ``out_m_major`` says whether rows are their contiguous axis. The epilogue overlaps
+    ``overlapped_stages`` of the next tile's mainloop. ``fused_pack`` packs the column operand,
+    interleaved and k-major, in idle warps while the consumers multiply.
     """
 
     consumer_warpgroups: int
@@ -74,46 +74,46 @@ class WgmmaPlan:
         """Threads of a block."""
         return WARPGROUP * (self.consumer_warpgroups + 1)
 
-    def x_item(self, precision: Precision) -> int:
-        """Bytes of a complex number of the row operand."""
+    def x_element_bytes(self, precision: Precision) -> int:
+        """Return the bytes of a complex number of the row operand."""
         return {"half": 4, "fp32": 8, "planar": precision.planar_bytes}[self.storage]
 
-    def x_span(self, precision: Precision) -> int:
-        """Complex numbers of an interleaved row operand in a swizzled line."""
-        return _SWIZZLE_BYTES // self.x_item(precision)
+    def x_swizzle_elements(self, precision: Precision) -> int:
+        """Return the complex numbers of an interleaved row operand in a swizzled row."""
+        return _SWIZZLE_BYTES // self.x_element_bytes(precision)
 
     def box_depth(self, precision: Precision) -> int:
-        """k of a box of planes: a stage's, or one step's where a swizzle cannot hold all of it."""
+        """Return the k of a box of planes: a stage's, or mma_k where a swizzle holds no more."""
         whole = self.depth * precision.planar_bytes // 2 <= _SWIZZLE_BYTES
         return self.depth if whole else MMA_DEPTH[precision.operand.name]
 
-    def line_bytes(self, precision: Precision) -> int:
-        """Bytes of one line of a box of planes, all terms."""
+    def box_row_bytes(self, precision: Precision) -> int:
+        """Return the bytes of one row of a box of planes, all terms."""
         return self.box_depth(precision) * precision.planar_bytes // 2
 
     def spills_accumulators(self, precision: Precision, k: int) -> bool:
-        """Whether totals of so many k move to memory: those of split operands, where k is long."""
+        """Return whether accumulators spill: those of split operands, where k is long."""
         return precision.terms > 1 and -(-k // self.depth) > SPILL_INTERVAL * 3 // 2
 
     def can_overlap_epilogue(self, precision: Precision) -> bool:
-        """Whether products of the next tile can begin while staged results leave (registers)."""
+        """Return whether registers suffice to overlap the epilogue with the next mainloop."""
         one_term = precision.operand.name == "tf32" and precision.terms == 1
         return one_term and not self.k_major and self.block_n == 128
 
     def stage_bytes(self, precision: Precision) -> int:
-        """Shared memory of one stage."""
+        """Return the bytes of shared memory of one stage."""
         columns = self.block_n * precision.planar_bytes
-        return self.depth * (self.block_m * self.x_item(precision) + columns)
+        return self.depth * (self.block_m * self.x_element_bytes(precision) + columns)
 
     def shared_bytes(self, precision: Precision) -> int:
-        """Dynamic shared memory of a block.
+        """Return the bytes of dynamic shared memory of a block.
 
-        Stages, two barriers each, boxes of results on their way out, what the loading thread tells,
-        and what aligns them.
+        They hold the stages with two barriers each, boxes of results, the work queue, and the
+        alignment of all.
         """
         staging = 4 * self.consumer_warpgroups * 2 * _STORE_BYTES if self.tma_epilogue else 0
-        told = WORK_QUEUE_BYTES + (16 if self.fused_pack else 0)
-        return self.stages * (self.stage_bytes(precision) + 16) + staging + told + _ALIGNMENT
+        queue = WORK_QUEUE_BYTES + (16 if self.fused_pack else 0)
+        return self.stages * (self.stage_bytes(precision) + 16) + staging + queue + _ALIGNMENT
 
     def name(self) -> str:
         """The plan in words, for a record's algorithm column."""
@@ -127,20 +127,20 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
         raise PlanError(f"wgmma needs {TARGET}, got {arch.target}")
     if operand not in MMA_DEPTH:
         raise PlanError(f"operand must be one of {list(MMA_DEPTH)}, got {operand}")
-    line = plan.line_bytes(precision)
+    row_bytes, span = plan.box_row_bytes(precision), plan.x_swizzle_elements(precision)
     rules = [
         (plan.consumer_warpgroups in (1, 2), "warpgroups must be 1 or 2"),
         (plan.block_n % 8 == 0 and 8 <= plan.block_n <= 256, "block_n must be 8, 16, ... 256"),
         (plan.depth % MMA_DEPTH[operand] == 0, f"depth must be a multiple of {MMA_DEPTH[operand]}"),
-        (line in (32, 64, _SWIZZLE_BYTES),
-         "a line of a box must fill a swizzle of 32, 64 or 128 bytes"),
+        (row_bytes in (32, 64, _SWIZZLE_BYTES),
+         "a row of a box must fill a swizzle of 32, 64 or 128 bytes"),
         (plan.box_depth(precision) == plan.depth
          or (plan.storage == "planar" and precision.terms == 2),
          "a stage deeper than a swizzle of 128 bytes is of split operands in planes"),
-        (plan.storage == "planar" or not plan.k_major or plan.depth % plan.x_span(precision) == 0,
-         f"depth must be a multiple of {plan.x_span(precision)} where k is contiguous"),
+        (plan.storage == "planar" or not plan.k_major or plan.depth % span == 0,
+         f"depth must be a multiple of {span} where k is contiguous"),
         (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
-        (plan.block_n * line % _ALIGNMENT == 0, "a plane must begin where a swizzle does"),
+        (plan.block_n * row_bytes % _ALIGNMENT == 0, "a plane must begin where a swizzle does"),
         (plan.storage != "half" or (operand != "tf32" and precision.terms == 1),
          "pairs of 16 bits are operands of one term in a 16-bit format"),
         (plan.storage == "planar" or plan.prescaled or not precision.scaled,
@@ -157,9 +157,9 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
          "overlapped stages are for one term of tf32, tiles of 128 columns and rows that are "
          "contiguous or in planes"),
         (not plan.fused_pack or plan.storage in ("fp32", "planar"),
-         "a column operand is packed on the way beside a row operand of fp32 pairs or in planes"),
+         "fused packing needs a row operand of fp32 pairs or in planes"),
         (not plan.fused_pack or (operand == "tf32" and precision.terms == 1),
-         "what is packed on the way is one term of tf32"),
+         "fused packing is for one term of tf32"),
         (not plan.half_output or operand != "tf32", "16-bit results need a 16-bit operand format"),
         (plan.shared_bytes(precision) <= arch.shared_bytes,
          f"a block may use {arch.shared_bytes} bytes of shared memory on {arch.name}, "
@@ -171,7 +171,7 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
 
 
 def is_legal(plan: WgmmaPlan, precision: Precision, arch: Arch) -> bool:
-    """Whether a plan can run."""
+    """Return whether a plan can run."""
     try:
         check_wgmma_plan(plan, precision, arch)
     except PlanError:
@@ -180,7 +180,7 @@ def is_legal(plan: WgmmaPlan, precision: Precision, arch: Arch) -> bool:
 
 
 def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
-    """The kernel's symbol."""
+    """Return the kernel's symbol."""
     layout = {"fp32": "s", "half": "h", "planar": "p"}[plan.storage] + "k" * plan.k_major
     layout += "h" * plan.half_output + "p" * plan.prescaled
     layout += f"o{plan.overlapped_stages}" * (plan.overlapped_stages > 0)
@@ -223,7 +223,7 @@ WGMMA_ARGUMENTS: tuple[tuple[str, str], ...] = (
 
 
 def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
-    """The CUDA C++ of one kernel of the family."""
+    """Return the CUDA C++ of one kernel of the family."""
     fields = precision_fields(precision) | {
         "products": len(precision.products),
         "product_x": "{" + ", ".join(str(pair[0]) for pair in precision.products) + "}",
@@ -247,7 +247,7 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
     operand = precision.operand.name
     instructions = wgmma_function(operand, plan.block_n)
     if precision.terms > 1:
-        instructions += wgmma_function(operand, plan.block_n, described=True)
+        instructions += wgmma_function(operand, plan.block_n, rows_in_shared=True)
     if plan.overlapped_stages:
         instructions += wgmma_function(operand, plan.block_n // 2)
     return (

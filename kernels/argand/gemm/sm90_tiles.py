@@ -1,4 +1,4 @@
-"""The tiles of the wgmma family, by how the row operand lies.
+"""Tiles of the wgmma family, by the storage of the row operand.
 
 Nothing here needs a GPU or CuPy.
 """
@@ -10,8 +10,8 @@ from dataclasses import replace
 from argand.gemm.sm90_plan import Storage, WgmmaPlan
 from argand.precision import Precision
 
-# Tiles by number of terms, for an interleaved or half row operand and for a planar one. What they
-# hold in registers: (1 + promoted) x block_n accumulators of 128 threads' 240, and fragments.
+# Tiles by number of terms, for an interleaved or half row operand and for a planar one. Registers
+# hold (1 + promoted) x block_n accumulators, out of 240 a thread, and fragments.
 _SINGLE = (
     WgmmaPlan(2, 128, 32, 3), WgmmaPlan(2, 64, 32, 4), WgmmaPlan(2, 32, 32, 4),
     WgmmaPlan(1, 64, 32, 5), WgmmaPlan(1, 32, 32, 6),
@@ -20,13 +20,13 @@ _SPLIT = (
     WgmmaPlan(2, 128, 16, 3), WgmmaPlan(2, 96, 16, 3), WgmmaPlan(2, 64, 16, 4),
     WgmmaPlan(1, 64, 16, 5),
 )  # fmt: skip
-# With both operands in planes. Sums are promoted after each stage, so stages of large tiles, where
-# additions take power, are as deep as shared memory holds two.
+# With both operands in planes. Accumulators are promoted after each stage and additions take power,
+# so stages of large tiles are as deep as shared memory allows with two of them.
 _SPLIT_IN_PLANES = (WgmmaPlan(2, 128, 24, 2), WgmmaPlan(2, 96, 24, 2), *_SPLIT[2:])
 
 
 def wgmma_tiles(precision: Precision, storage: Storage) -> list[WgmmaPlan]:
-    """The plans of the family for a precision, the largest first; the operand sets k_major."""
+    """List the tiles for a precision, the largest first; k_major follows from the operand."""
     # A stage of 16-bit operands holds twice the k in the same bytes; fp32 pairs do not shrink.
     deeper = 1 if precision.operand.bytes == 4 or storage == "fp32" else 2
     tiles = _SINGLE if precision.terms == 1 else _SPLIT
@@ -36,7 +36,7 @@ def wgmma_tiles(precision: Precision, storage: Storage) -> list[WgmmaPlan]:
 
 
 def in_planes(plan: WgmmaPlan, precision: Precision) -> WgmmaPlan:
-    """The same tile with both operands in planes."""
+    """Return the same tile with both operands in planes."""
     if plan.storage == "planar":
         return plan
     tile = (plan.consumer_warpgroups, plan.block_n)

@@ -1,1 +1,1 @@
-"""What every operation runs on: compiling, launching, timing, files. Knows no operation."""
+"""Compiling, launching, timing and files, for every operation. Imports none of them."""

@@ -15,6 +15,6 @@ def check_out(out: Any, shape: tuple[int, ...], dtype: str) -> None:
 
 
 def type_name(x: Any) -> str:
-    """What a message calls the type of an array, or of something that names its own."""
+    """Return an array's type for messages, or the ``type_name`` of an object that has one."""
     own = getattr(x, "type_name", None)
     return own if isinstance(own, str) else str(getattr(x, "dtype", type(x).__name__))

@@ -1,4 +1,4 @@
-"""Which kernels the products of a stretch of code ran on, by name: what records say.
+"""Names of the kernels that products ran on within a context, for records.
 
 Nothing here needs a GPU or CuPy.
 """
@@ -9,16 +9,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 watching: list[list[str]] = []
-"""The lists of the contexts that are open. Each launch looks whether there are any."""
+"""The lists of the open contexts; launches note their names where there is one."""
 
 
 @contextmanager
 def launched() -> Iterator[list[str]]:
-    """A context with the list of what launches within it, from any thread, each name once.
+    """Open a context with the list of the launches within it, from any thread, each name once.
 
-    Of a product on a GPU's tensor cores that is the family of kernels, its tile and stages, how
-    each operand came to it and what was cut along k; cuBLAS and the CPU leave no name. A call whose
-    form was seen before gives the same name as the first.
+    The name of a product on tensor cores is its family of kernels, its tile and stages, where each
+    operand is read from, and how k was split. cuBLAS and the CPU leave no name. A call from the
+    call cache has the name of the first such call.
     """
     names: list[str] = []
     watching.append(names)
@@ -29,7 +29,7 @@ def launched() -> Iterator[list[str]]:
 
 
 def note(name: str) -> None:
-    """Enter a launch in every list that is open."""
+    """Add a launch's name to every open list."""
     for names in watching:
         if name not in names:
             names.append(name)

@@ -1,13 +1,13 @@
-"""What plans of all operations share: their error, and what instructions an architecture has."""
+"""The error of plans of all operations, and the depths of MMA instructions."""
 
 from __future__ import annotations
 
 
 class PlanError(ValueError):
-    """A plan that the kernel or the architecture does not allow."""
+    """A plan that its kernel or the architecture cannot run."""
 
 
 TARGET = "sm_90a"
-"""wgmma and setmaxnreg exist there only."""
+"""The only architecture with wgmma and setmaxnreg."""
 MMA_DEPTH = {"tf32": 8, "fp16": 16, "bf16": 16}
-"""How many k one mma.sync instruction contracts, by operand format: those that there are."""
+"""mma_k, the k of one MMA instruction, by the operand formats of tensor cores."""

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class PlanOverride(Generic[T]):
-    """The override of one operation. T may be None, so ``active`` says whether there is one."""
+    """One operation's plan override. T may be None, so ``active`` says whether there is one."""
 
     def __init__(self) -> None:
         #: Whether a context is open.
@@ -20,7 +20,7 @@ class PlanOverride(Generic[T]):
 
     @contextmanager
     def use(self, value: T) -> Iterator[None]:
-        """A context in which calls take this plan."""
+        """Open a context in which calls take this plan."""
         before = self.active, self.value
         self.active, self.value = True, value
         try:

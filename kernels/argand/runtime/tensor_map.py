@@ -1,4 +1,4 @@
-"""Tensor maps: how the copy engine of a GPU (sm_90) sees an array in its memory."""
+"""Tensor maps: descriptions of arrays in device memory for TMA (sm_90)."""
 
 from __future__ import annotations
 
@@ -8,30 +8,29 @@ from functools import cache
 from typing import Any
 
 ALIGNMENT = 16
-"""Bytes to which the copy engine wants addresses and strides."""
+"""Bytes to which TMA needs addresses and strides aligned."""
 WORDS = 16
 """64-bit numbers of a tensor map."""
 _OTHER_ADDRESSES = (1 << 12, 0x7FFF_FFFF_FFF0)
-"""Bits by which addresses differ at which it is looked what moving a map writes."""
+"""Bits that are flipped in an address to see what the driver writes for another one."""
 
 
 @cache
 def _driver() -> Any:
-    """Imported once: the statement itself takes more than a microsecond."""
+    """Return the driver's bindings, imported once: an import statement takes over a microsecond."""
     from cuda.bindings import driver
 
     return driver
 
 
 class TensorMapError(RuntimeError):
-    """The driver refused to describe an array."""
+    """The driver refused to make or move a tensor map."""
 
 
 class TensorMap:
-    """A tensor map in memory of the host, from which it is copied to where a launch reads it.
+    """A tensor map in host memory, which is copied to the arguments of a launch.
 
-    Describing an array takes some 30 us, moving the description to another array of the same form
-    1.4 us.
+    Making one takes some 30 us, moving it to another array of the same layout 1.4 us.
     """
 
     def __init__(self, found: Any, address: int) -> None:
@@ -49,13 +48,13 @@ class TensorMap:
 
     @property
     def words(self) -> tuple[int, ...]:
-        """What it is, as 64-bit numbers."""
+        """The map as 64-bit numbers."""
         return tuple((ctypes.c_uint64 * WORDS).from_address(int(self._found.getPtr())))
 
     def moves_by_word(self) -> bool:
-        """Whether the first word is the address, and all that differs between arrays of a form.
+        """Return whether the first word is the address and no other word depends on it.
 
-        The layout is the driver's own: what it writes at other addresses is looked at.
+        The layout of a map is the driver's own, so the map is moved to other addresses and read.
         """
         address, words = self.address, self.words
         try:
@@ -71,15 +70,15 @@ class TensorMap:
 
 
 class MovingMap:
-    """The tensor map of arrays of one form, which differ in their address only, where it is read.
+    """The tensor map argument of a launch, for arrays of one layout at any address.
 
-    ``make(address)`` describes the first; ``words`` are the 64-bit numbers that a launch reads.
+    ``make(address)`` makes the first map; ``words`` are the 64-bit numbers that the launch reads.
     """
 
     def __init__(self, make: Callable[[int], TensorMap], words: memoryview) -> None:
         self._make, self.words = make, words
         self._found: TensorMap | None = None
-        #: Whether writing the address into the first word moves it; known once it was moved.
+        #: Whether writing the address into the first word moves the map; known after one move.
         self.by_word = False
 
     def move(self, address: int) -> None:
@@ -99,17 +98,17 @@ def tensor_map(
     shape: Sequence[int],
     strides: Sequence[int],
     box: Sequence[int],
-    line_bytes: int,
+    swizzle_bytes: int,
 ) -> TensorMap:
-    """A tensor map as a kernel's argument.
+    """Make the tensor map of an array.
 
     Args:
-        address: of the first element, a multiple of 16.
+        address: address of the first element, a multiple of 16.
         item: bytes of an element: 2, 4 or 8.
         shape: lengths of the axes, the contiguous one first.
         strides: bytes from one to the next along each further axis, multiples of 16.
         box: elements that one copy takes along each axis.
-        line_bytes: the width of the swizzle, 32, 64 or 128.
+        swizzle_bytes: the width of the swizzle, 32, 64 or 128.
 
     Raises TensorMapError where the driver refuses.
     """
@@ -125,7 +124,7 @@ def tensor_map(
         32: swizzles.CU_TENSOR_MAP_SWIZZLE_32B,
         64: swizzles.CU_TENSOR_MAP_SWIZZLE_64B,
         128: swizzles.CU_TENSOR_MAP_SWIZZLE_128B,
-    }[line_bytes]
+    }[swizzle_bytes]
     error, found = driver.cuTensorMapEncodeTiled(
         kind, len(shape), address,
         [driver.cuuint64_t(n) for n in shape], [driver.cuuint64_t(n) for n in strides],

@@ -125,7 +125,7 @@ MIXED = ("toward_zero", "nearest_even")
 
 
 def unswapped(cp: Any, precision: str, *sizes: int) -> list[GemmChoice]:
-    """A in registers and from planes, B packed before and on the way: k is contiguous in both."""
+    """A in place and in planes, B packed before and by fused packing, both k-major."""
     found = first_choices(cp, precision, GemmSizes(1, *sizes), k_major=True)
     return [choice for choice in found if not choice.swapped]
 

@@ -118,7 +118,7 @@ def test_a_broken_rule_comes_with_the_plan() -> None:
 
 
 def test_block_and_threads() -> None:
-    """Each multiplying warpgroup has 64 rows; one more loads."""
+    """Each consumer warpgroup has 64 rows; one more is the producer."""
     assert [(plan.block_m, plan.threads) for plan in (WgmmaPlan(1, 64, 32, 5), LARGE)] == [
         (64, 256), (128, 384),
     ]  # fmt: skip
@@ -142,7 +142,7 @@ def test_shared_memory(precision: str, plan: WgmmaPlan, stage: int) -> None:
     # Two barriers of 8 bytes a stage, and up to 1024 bytes in front, where the swizzle begins.
     assert plan.shared_bytes(row) == plan.stages * (stage + 16) + 4 * 64 + 1024
     staged = replace(plan, tma_epilogue=True)
-    # Two boxes of 16 x 16 complex numbers for each multiplying warp.
+    # Two boxes of 16 x 16 complex numbers for each consumer warp.
     assert (
         staged.shared_bytes(row) - plan.shared_bytes(row) == 4 * plan.consumer_warpgroups * 2 * 2048
     )
@@ -169,10 +169,10 @@ def test_cuda_lays_a_stage_out_alike(
             f"kPlan.block_m() == {plan.block_m}",
             f"kPlan.threads() == {plan.threads}",
             f"kPlan.mma_k() == {MMA_DEPTH[row.operand.name]}",
-            f"kPlan.box_row_bytes() == {plan.line_bytes(row)}",
+            f"kPlan.box_row_bytes() == {plan.box_row_bytes(row)}",
             f"kPlan.boxes() == {plan.depth // plan.box_depth(row)}",
-            f"kPlan.x_element_bytes() == {plan.x_item(row)}",
-            f"kPlan.x_swizzle_elements() == {plan.x_span(row)}",
+            f"kPlan.x_element_bytes() == {plan.x_element_bytes(row)}",
+            f"kPlan.x_swizzle_elements() == {plan.x_swizzle_elements(row)}",
             f"kPlan.stage_bytes() == {plan.stage_bytes(row)}",
             f"kWorkSlots * kWorkSlotBytes == {WORK_QUEUE_BYTES}",
         ]
@@ -217,8 +217,8 @@ def test_kernels_of_other_code_have_other_names() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in TENSOR if PRECISIONS[name].terms > 1])
-def test_totals_of_a_long_k_move(name: str) -> None:
-    """Of every tile, from the stage after a segment on; of one term none do."""
+def test_accumulators_of_a_long_k_spill(name: str) -> None:
+    """Those of every tile of two terms, from 3/2 of the interval on; those of one term never."""
     row = PRECISIONS[name]
     for storage in STORAGES:
         for plan in wgmma_tiles(row, storage):

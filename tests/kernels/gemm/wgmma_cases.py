@@ -27,7 +27,7 @@ def overridden(choice: GemmChoice) -> Any:
 
 
 def first_choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> list[GemmChoice]:
-    """The largest tile of each storage and role, Y packed before and on the way."""
+    """The largest tile of each storage and role, Y packed before and by fused packing."""
     seen: dict[Any, GemmChoice] = {}
     for choice in choices(cp, precision, sizes, **traits):
         assert choice.plan is not None
