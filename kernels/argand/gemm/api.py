@@ -1,4 +1,4 @@
-"""Complex matrix product: the call that a user makes. The operands decide where it is computed."""
+"""`gemm`, the public complex matrix product. The operands decide where it is computed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def gemm(
     out: Any = None,
     kernels: Family | None = None,
 ) -> Any:
-    """alpha op(a) op(b) + beta c, at a precision.
+    """Compute alpha op(a) op(b) + beta c at a precision.
 
     Args:
         a, b: ``(..., m, k)`` and ``(..., k, n)`` after their op; NumPy arrays are computed on the
@@ -106,7 +106,7 @@ def gemm(
 
 
 def _taken(x: Any, name: str) -> Any:
-    """An argument as an array, `Pairs`, or for a and b `Packed`; None as it is."""
+    """Return an argument as an array, `Pairs`, or for a and b `Packed`; None as it is."""
     if not isinstance(x, Packed):
         return None if x is None else as_operand(x)
     if name == "c":
@@ -122,7 +122,7 @@ def _format(x: Any) -> OperandFormat:
 
 
 def _backend_of(arguments: Sequence[Any]) -> Backend:
-    """Where all of them live. Raises TypeError where they do not live together."""
+    """Return the backend of all arguments. Raises TypeError where they are on different ones."""
     found: set[Backend] = {
         x.device.backend if isinstance(x, Packed) else "cuda" if on_gpu(x) else "cpu"
         for x in arguments
@@ -137,7 +137,7 @@ def _backend_of(arguments: Sequence[Any]) -> Backend:
 
 @cache
 def _cuda_calls() -> Any:
-    """The call cache, imported once: the statement itself takes a good part of a microsecond."""
+    """Return the call cache, imported once: an import statement takes most of a microsecond."""
     from argand.gemm.calls import CALLS
 
     return CALLS

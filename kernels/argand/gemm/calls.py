@@ -1,4 +1,4 @@
-"""The call cache of products: forms of operands that are no plain arrays, and empty results."""
+"""The call cache of products, also of pairs and of packed operands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ndarray = cupy.ndarray
 
 
 def empty(shape: tuple[int, ...], output: str) -> Any:
-    """An uninitialised array of a type, or pairs where that is ``fp16`` or ``bf16``."""
+    """Make an uninitialised array of a type, or pairs where the type is ``fp16`` or ``bf16``."""
     if output not in HALF_FORMATS:
         return _ndarray(shape, output)
     return Pairs(_ndarray((*shape, 2), PAIR_FORMATS[output]), output)
@@ -36,9 +36,10 @@ def _form_of(x: Any) -> Form:
 
 
 def run_of(launch: Any, operands: tuple[Any, ...], output: str) -> Run:
-    """How a launch that takes addresses, or planes, is queued for operands like these.
+    """Return a function that queues a launch for operands of these types.
 
-    Without C the launch is given the result's address, which it does not read.
+    The launch takes addresses, or planes. Without C it is given the result's address, which it
+    does not read.
     """
     if output not in HALF_FORMATS and all(x is None or type(x) is _ndarray for x in operands):
 
@@ -49,13 +50,13 @@ def run_of(launch: Any, operands: tuple[Any, ...], output: str) -> Run:
         return of_arrays
 
     def of_any(a: Any, b: Any, c: Any, out: Any) -> None:
-        at = _place(out)
-        launch(_place(a), _place(b), at if c is None else _place(c), at)
+        at = _argument(out)
+        launch(_argument(a), _argument(b), at if c is None else _argument(c), at)
 
     return of_any
 
 
-def _place(x: Any) -> Any:
+def _argument(x: Any) -> Any:
     if type(x) is Packed:
         return x.backend_data.planes
     return x.array.data.ptr if type(x) is Pairs else x.data.ptr

@@ -1,4 +1,4 @@
-"""The kernels on the CPU, with the rounding of the GPU's: the model of every precision.
+"""Products on the CPU with the rounding of the GPU's kernels: the model of every precision.
 
 Operands are rounded and split as the hardware and our CUDA kernels do it, then multiplied by BLAS
 in the accumulator's type, so what a precision costs in accuracy can be seen without a GPU.
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
     from argand.gemm.problem import GemmProblem
 
 _BLOCK_VALUES = 1 << 19
-"""Values worked on at a time: they stay in the last-level cache."""
+"""Values that are processed at a time, so that they stay in the last-level cache."""
 _SEGMENT = 1024
-"""Of k: the longest sums of the largest products. Shorter ones would cost more than they bring, for
-BLAS adds up some hundred products at a time anyway."""
+"""Longest sums over k of the largest products of terms. Shorter ones would hardly be more accurate,
+because BLAS adds up some hundred products at a time anyway."""
 _K_AXIS = {"a": -1, "b": -2}
-"""Where k lies in the operand on each side of the product."""
+"""The axis of k in the operand on each side of the product."""
 
 
 def gemm_algorithm(precision: Precision) -> str:
-    """What `gemm` runs for a precision, for the record."""
+    """Return the BLAS routine that `gemm` runs for a precision, for records."""
     routine = "zgemm" if precision.output == "complex128" else "cgemm"
     return routine if len(precision.products) == 1 else f"{len(precision.products)} x {routine}"
 
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """What an operand is multiplied as: ``values``, the largest term first, oriented by its op.
+    """The terms of an operand: ``values``, the largest first, oriented by its op.
 
-    ``exponents`` are of the powers of two by which its lines along k were multiplied before
-    rounding, with k as length 1; None where the precision does not scale.
+    ``exponents`` are those of the powers of two by which its rows along k (columns of b) were
+    multiplied before rounding, with k as length 1; None where the precision does not scale.
     """
 
     values: list[Array]
@@ -53,13 +53,13 @@ class Terms:
 
     @property
     def nbytes(self) -> int:
-        """Memory that it takes."""
+        """Bytes of all terms and exponents."""
         exponents = 0 if self.exponents is None else self.exponents.nbytes
         return exponents + sum(term.nbytes for term in self.values)
 
 
 def terms_of(x: Array, op: str, precision: Precision, side: Side) -> Terms:
-    """The terms of op(x) as the left (a) or right (b) operand; at fp64 and fp32 maybe x itself."""
+    """Return the terms of op(x) as left (a) or right (b) operand; at fp64 and fp32 perhaps x."""
     x = _oriented(x, op).astype(precision.output, copy=False)
     if precision.exact_operands:
         return Terms([_for_blas(x)], None)
@@ -70,9 +70,9 @@ def terms_of(x: Array, op: str, precision: Precision, side: Side) -> Terms:
 
 
 def pack(x: Array, op: str, precision: Precision, side: Side) -> Terms:
-    """The terms that `gemm` makes of an operand, in memory of their own.
+    """Return the terms that `gemm` makes of an operand, in memory of their own.
 
-    They lie in the same order, rows or columns together, so that BLAS gives the same bits.
+    Their memory order is the same, so that BLAS gives the same bits.
     """
     terms = terms_of(x, op, precision, side)
     own = [np.array(t, order="K") if np.may_share_memory(t, x) else t for t in terms.values]
@@ -90,7 +90,7 @@ def gemm(
         target = np.empty_like(out)
     else:
         target = out
-    # C is taken before the product is written, because out may be c.
+    # C is read before the product is written, because out may be c.
     addend = None
     if problem.beta != 0 and c is not None:
         addend = np.multiply(c, np.array(problem.beta, precision.output), dtype=precision.output)
@@ -118,10 +118,10 @@ def _oriented(x: Array, op: str) -> Array:
 
 
 def _for_blas(x: Array) -> Array:
-    """x, or a copy where neither its rows nor its columns lie together.
+    """Return x, or a copy where neither its rows nor its columns are contiguous.
 
-    NumPy multiplies other layouts in a way of its own, and BLAS takes the dot product of vectors
-    with gaps in another order: sums are to depend on nothing that `pack` does not keep.
+    NumPy multiplies other layouts without BLAS, and BLAS sums vectors with gaps in another order.
+    Sums must depend on nothing that `pack` does not keep.
     """
     (rows, columns), (down, along) = x.shape[-2:], x.strides[-2:]
     item = x.itemsize
@@ -134,7 +134,7 @@ def _for_blas(x: Array) -> Array:
 
 
 def _product(a: Terms, b: Terms, precision: Precision, out: Array) -> None:
-    """out = the sum of the products of terms that the precision keeps."""
+    """Compute out, the sum of the products of terms that the precision keeps."""
     partial = np.empty_like(out) if len(precision.products) > 1 else None
     for index, (left, right) in enumerate(_factors(a, b, precision)):
         if index == 0 or partial is None:
@@ -147,11 +147,11 @@ def _product(a: Terms, b: Terms, precision: Precision, out: Array) -> None:
 
 
 def _factors(a: Terms, b: Terms, precision: Precision) -> Iterator[tuple[Array, Array]]:
-    """What BLAS multiplies, in the order in which it is added up.
+    """Yield the pairs of factors that BLAS multiplies, in the order of the sum.
 
     The smallest products come first, so that they are not lost in the sum of the large ones. The
-    largest of several is multiplied by segments of k, as the GPU's totals begin anew: the error of
-    a sum grows with its length.
+    largest of several is computed by segments of k, as the GPU's accumulators spill, because the
+    error of a sum grows with its length.
     """
     for i, j in precision.products:
         left, right = a.values[i], b.values[j]
@@ -163,7 +163,7 @@ def _factors(a: Terms, b: Terms, precision: Precision) -> Iterator[tuple[Array, 
 
 
 def _descale(out: Array, rows: Array, columns: Array) -> None:
-    """out *= 2^-(rows + columns), exact even where the two powers apart leave fp32's range."""
+    """Compute out *= 2^-(rows + columns), exact also where a single power leaves fp32's range."""
     step = max(1, _BLOCK_VALUES * out.shape[-2] // max(1, out.size))
     for start in range(0, out.shape[-2], step):
         block = (..., slice(start, start + step), slice(None))

@@ -1,4 +1,4 @@
-"""Complex products by cuBLAS, with the compute type said in the call and not by the environment."""
+"""Complex products by cuBLAS, whose compute type the call names, not the environment."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _DEFAULT_ALGORITHM = -1
 
 
 def cublas_precision(compute: str) -> Precision:
-    """The precision that a compute type has: FAST_TF32 rounds operands to nearest, ties to even.
+    """Return the precision of a compute type: FAST_TF32 rounds operands to nearest, ties to even.
 
-    Seen on an H200 with cuBLAS 13.1, also through torch: every one of 32768 ties went to even.
+    Measured on an H200 with cuBLAS 13.1, also through torch: every one of 32768 ties went to even.
     """
     return get_precision(compute, "nearest_even")
 
 
 def algorithm(precision: str) -> str:
-    """What `gemm` runs, for the record."""
+    """Return the cuBLAS routine and compute type that `gemm` runs, for records."""
     mode = {"fp32": "cgemm 32F", "tf32": "cgemm 32F_FAST_TF32", "fp64": "zgemm 64F"}[precision]
     return f"cublas {mode}"
 
@@ -75,7 +75,7 @@ def gemm(
             at_a, at_b = (x.view.array.data.ptr for x in (left, right))
             launch(at_a, at_b, target.data.ptr, target.data.ptr)
             as_given = (at_a, at_b) == tuple(x.data.ptr for x in given[:2])
-            # The library adds to what is in its place: C elsewhere is copied there above.
+            # The library adds to the target in place, so another C was copied into it above.
             if key is not None and as_given and beta == 0 and (out is None or target is out):
                 run = run_of(launch, given[:3], dtype)
                 CALLS.keep(key, run, given[:3], given[3], problem.shape, dtype)
@@ -86,9 +86,9 @@ def gemm(
 
 
 def bound(problem: GemmProblem, a: Any, b: Any, out: Any, compute: str) -> Callable[[], None]:
-    """The product of these arrays into ``out``, row-major, with nothing left to be looked at.
+    """Return a call of the product of these arrays into ``out``, row-major, without any checks.
 
-    For measuring the library by itself. Raises ValueError where an array would have to be copied.
+    It measures the library alone. Raises ValueError where an array would have to be copied.
     """
     left = _operand(a, problem.op_a, problem.batch_shape)
     right = _operand(b, problem.op_b, problem.batch_shape)
@@ -100,7 +100,7 @@ def bound(problem: GemmProblem, a: Any, b: Any, out: Any, compute: str) -> Calla
 
 
 def _row_major(x: Any) -> bool:
-    """Whether cuBLAS can write x: columns one after another, rows apart from each other."""
+    """Return whether cuBLAS can write x: contiguous rows that do not overlap."""
     columns, item = x.shape[-1], x.dtype.itemsize
     follows = columns == 1 or x.strides[-1] == item
     return bool(follows and (x.shape[-2] == 1 or x.strides[-2] >= max(1, columns) * item))
@@ -108,7 +108,7 @@ def _row_major(x: Any) -> bool:
 
 @dataclass(frozen=True)
 class _Operand:
-    """op(x) for a column-major library that is to see its transpose: its flag and leading axis."""
+    """op(x) for a column-major library that reads its transpose: its flag and leading dimension."""
 
     view: Batched
     flag: int
@@ -116,7 +116,7 @@ class _Operand:
 
 
 def _operand(x: Any, op: str, batch_shape: tuple[int, ...]) -> _Operand:
-    """As the library takes it; copied where it does not."""
+    """Return an operand as the library reads it; copied where it cannot read it."""
     found = batched(x, batch_shape)
     seen = found if op == "N" else found.transposed
     if _leading(seen.row_stride, seen.column_stride, seen.rows, seen.columns):
@@ -135,7 +135,7 @@ def _leading(slow: int, fast: int, slow_length: int, fast_length: int) -> bool:
 
 
 class CublasLaunch:
-    """One product by cuBLAS for operands of these forms, at any addresses; beta adds to ``out``."""
+    """One product by cuBLAS for operands of these layouts, at any address; beta scales ``out``."""
 
     def __init__(
         self, problem: GemmProblem, left: _Operand, right: _Operand, target: Any, compute: str

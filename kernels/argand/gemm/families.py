@@ -1,4 +1,4 @@
-"""Families of kernels that compute products on GPUs: which there are for a precision and a card.
+"""Families of kernels that compute products on GPUs, by precision and card.
 
 Nothing here needs a GPU or CuPy.
 """
@@ -15,7 +15,7 @@ Family = Literal["wgmma", "mma.sync", "cublas"]
 
 
 def families_of(precision: Precision) -> tuple[Family, ...]:
-    """Those that a precision has: cuBLAS alone where operands stay exact."""
+    """Return the families of a precision: cuBLAS alone where operands stay exact."""
     return ("cublas",) if precision.exact_operands else ("wgmma", "mma.sync")
 
 

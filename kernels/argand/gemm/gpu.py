@@ -26,7 +26,7 @@ from argand.runtime.workspace import zeroed_workspace
 
 
 def gemm_algorithm(precision: Precision) -> str:
-    """How `gemm` computes at a precision, for the record; `argand.launched` names the kernels."""
+    """Return how `gemm` computes at a precision, for records; `argand.launched` names kernels."""
     if precision.exact_operands:
         return cuda_cublas.algorithm(precision.name)
     products = "" if len(precision.products) == 1 else f" ({len(precision.products)} products)"
@@ -39,9 +39,9 @@ def _on_hopper() -> bool:
 
 @dataclass(frozen=True, eq=False)
 class PackedOperand:
-    """What `pack` keeps on a GPU: planes on Hopper, elsewhere a copy and its op.
+    """A packed operand on a GPU: planes on Hopper, elsewhere a copy and its op.
 
-    Of small matrices Hopper's planes have a copy beside them, since mma.sync may be the faster.
+    Planes of small matrices have a copy beside them, because mma.sync may be faster.
     """
 
     planes: Planes | None
@@ -51,7 +51,7 @@ class PackedOperand:
 
     @property
     def nbytes(self) -> int:
-        """Device memory that it takes."""
+        """Bytes of device memory."""
         if self.planes is None:
             return int(self.copy.nbytes)
         beside = 0 if self.planes.copy is None else self.planes.copy.nbytes
@@ -66,7 +66,7 @@ class PackedOperand:
 def pack(
     x: Any, op: Op, precision: Precision, side: Side, kernels: Family | None = None
 ) -> PackedOperand:
-    """What `gemm` takes in place of x, in memory of its own; arguments as in `argand.pack`."""
+    """Return x packed, in memory of its own; arguments as in `argand.pack`."""
     batch_shape = tuple(x.shape[:-2])
     with device_of(x):
         no_elements = 0 in x.shape  # no kernel would have a block to launch
@@ -106,7 +106,7 @@ def gemm(problem: GemmProblem, a: Any, b: Any, c: Any, out: Any, key: Key | None
     """Solve a GemmProblem on the GPU that holds its arrays; shapes and ``out`` are checked.
 
     Args:
-        problem: what is asked for.
+        problem: the sizes, ops, scalars and precision.
         a, b: arrays, `Pairs` of the precision's format or of int8, or `PackedOperand`.
         c: an array or None.
         out: an array, `Pairs` where the problem's output is complex-half, or None.
@@ -121,7 +121,7 @@ def gemm(problem: GemmProblem, a: Any, b: Any, c: Any, out: Any, key: Key | None
     with device_of(a):
         require_family(problem.kernels, gpu(cupy.cuda.Device().id))
         if isinstance(a, Pairs) != isinstance(b, Pairs) or not _has_wgmma(problem):
-            # One scaled and the other not: as if neither were rounded yet, which is exact.
+            # One scaled and the other not: both as complex64, which is exact.
             key = None if isinstance(a, Pairs) or isinstance(b, Pairs) else key
             a, b = (x.to_complex64() if isinstance(x, Pairs) else x for x in (a, b))
         elif isinstance(a, Pairs):
@@ -152,7 +152,7 @@ def gemm(problem: GemmProblem, a: Any, b: Any, c: Any, out: Any, key: Key | None
 
 
 def _only_addend(problem: GemmProblem, c: Any, target: Any) -> None:
-    """beta C, where there is no product to form; its operands are not read."""
+    """Compute beta C where there is no product; its operands are not read."""
     if c is None:
         target.fill(0)
     else:
@@ -160,7 +160,7 @@ def _only_addend(problem: GemmProblem, c: Any, target: Any) -> None:
 
 
 def _unwrapped(problem: GemmProblem, a: Any, b: Any) -> tuple[GemmProblem, Any, Any]:
-    """Packed operands that are only copies as arrays, with their op in the problem."""
+    """Return packed operands that are only copies as arrays, with their op in the problem."""
     if isinstance(a, PackedOperand) and a.planes is None:
         problem, a = replace(problem, op_a=a.op), a.copy
     if isinstance(b, PackedOperand) and b.planes is None:
@@ -169,7 +169,7 @@ def _unwrapped(problem: GemmProblem, a: Any, b: Any) -> tuple[GemmProblem, Any, 
 
 
 def _has_wgmma(problem: GemmProblem) -> bool:
-    """Whether the wgmma family may take a product: it alone reads and writes pairs of 16 bits."""
+    """Return whether the wgmma family may run: it alone reads and writes pairs of 16 bits."""
     family = problem.kernels if PLAN_OVERRIDE.value is None else PLAN_OVERRIDE.value.family
     return _on_hopper() and family in (None, "wgmma")
 
@@ -183,7 +183,7 @@ def _half_result(
     key: Key | None,
     given_c: Any,
 ) -> Pairs:
-    """The product as pairs of 16 bits: stored so by the kernel where it can, else rounded after."""
+    """Compute the product as pairs of 16 bits, stored by the kernel where it can, else rounded."""
     name = problem.precision.operand.name
     target: Pairs
     if _has_wgmma(problem) and problem.k and problem.alpha != 0:
@@ -215,42 +215,44 @@ def _solve(
     given: tuple[Any, ...] = (),
     output: str = "complex64",
 ) -> None:
-    """Prepare and launch; with a key keep the call, whose a, b, c and out were ``given``.
+    """Prepare and launch a product; with a key keep the call, whose operands were ``given``.
 
     ``output`` is the result's type, or the format of a result of pairs.
     """
     shape = problem.batch_shape
     addend = None if c is None else batched(c, shape)
-    form_a, place_a = _placed(a, problem.op_a, "a", shape)
-    form_b, place_b = _placed(b, problem.op_b, "b", shape)
+    form_a, source_a = _operand_source(a, problem.op_a, "a", shape)
+    form_b, source_b = _operand_source(b, problem.op_b, "b", shape)
     launch = prepare(problem, form_a, form_b, None if addend is None else addend.layout, out.layout)
-    launch(place_a.at, place_b.at, (addend or out).array.data.ptr, out.array.data.ptr)
+    launch(source_a.argument, source_b.argument, (addend or out).array.data.ptr, out.array.data.ptr)
     c_in_place = addend is None or addend.array.data.ptr == c.data.ptr
-    if key is not None and place_a.in_place and place_b.in_place and c_in_place:
+    if key is not None and source_a.in_place and source_b.in_place and c_in_place:
         operands = given[:3]
         run = run_of(launch, operands, output)
         CALLS.keep(key, run, operands, given[3], problem.shape, output)
 
 
 @dataclass(frozen=True, eq=False)
-class _Place:
-    """Where an operand lies: its address or planes, and whether that is where the caller's is."""
+class _OperandSource:
+    """A launch's argument for an operand, and whether it is the caller's own memory."""
 
-    at: int | Planes
+    argument: int | Planes
     in_place: bool
     alive: Any = None
 
 
-def _placed(x: Any, op: Op, side: Side, batch_shape: tuple[int, ...]) -> tuple[OperandForm, _Place]:
+def _operand_source(
+    x: Any, op: Op, side: Side, batch_shape: tuple[int, ...]
+) -> tuple[OperandForm, _OperandSource]:
     if isinstance(x, PackedOperand):
         assert x.planes is not None
         planes = planes_for(x.planes, x.batch_shape, batch_shape)
         copy = None if planes.copy is None else batched(planes.copy, batch_shape).layout
         form = OperandForm(None, batched=planes.batches > 1, copy=copy)
-        return form, _Place(planes, planes is x.planes)
+        return form, _OperandSource(planes, planes is x.planes)
     view = _rows_by_k(x, op, side, batch_shape)
     layout = view.layout
     form = OperandForm(layout, isinstance(x, Pairs), op == "C", layout.batch_stride != 0)
     given = x.array if isinstance(x, Pairs) else x
     address = int(view.array.data.ptr)
-    return form, _Place(address, address == given.data.ptr, view.array)
+    return form, _OperandSource(address, address == given.data.ptr, view.array)

@@ -1,4 +1,4 @@
-"""What a product may be given as an operand: its op, its kind, and how it reaches a backend."""
+"""Operands of a product: their ops, their kinds, and how backends take them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Side = Literal["a", "b"]
 SIDES: tuple[Side, ...] = get_args(Side)
 
 READS_PAIRS: Mapping[Backend, bool] = MappingProxyType({"cpu": False, "cuda": True})
-"""Whether a backend's kernels read pairs of a precision's own format as they are."""
+"""Whether a backend's kernels read pairs of a precision's own format in place."""
 
 
 def as_operand(x: Any) -> Any:
-    """x as an array or as `Pairs`: structured arrays of r and i become pairs, lists NumPy arrays.
+    """Return x as an array or as `Pairs`: structured arrays become pairs, lists NumPy arrays.
 
     Raises ValueError for a structured array that is no `Pairs`.
     """
@@ -34,14 +34,14 @@ def as_operand(x: Any) -> Any:
 
 
 def on_gpu(x: Any) -> bool:
-    """Whether an array or pairs live on a GPU."""
+    """Return whether an array or pairs are on a GPU."""
     return x.on_gpu if isinstance(x, Pairs) else is_cuda_array(x)
 
 
 def native_pairs(precision: Precision, x: Any, backend: Backend) -> Any:
-    """x as a backend takes it: arrays as they are, pairs as they are only where its kernels do so.
+    """Return x as a backend reads it: arrays, and pairs only where its kernels read them.
 
-    Those are pairs of the 16-bit format of which the precision multiplies one term, and of int8,
+    Kernels read pairs of the 16-bit format of which the precision multiplies one term, and of int8,
     which each of these formats holds (``READS_PAIRS``); all others become complex64, which holds
     each of them exactly.
     """
@@ -57,7 +57,7 @@ def native_pairs(precision: Precision, x: Any, backend: Backend) -> Any:
 def oriented_shape(
     shape: tuple[int, ...], op: str, *, name: str, op_name: str = "op"
 ) -> tuple[int, int]:
-    """Rows and columns of op(x) for an x of this shape.
+    """Return rows and columns of op(x) for an x of this shape.
 
     ``name`` and ``op_name`` are what messages call x and its op. Raises ValueError for an unknown
     op or fewer than two axes.

@@ -83,7 +83,7 @@ class Pairs:
         return is_cuda_array(self.array)
 
     def to_complex64(self) -> Any:
-        """The same numbers as complex64, exactly; fp32 without a copy where it is contiguous."""
+        """Return the same numbers as complex64, exactly; fp32 without a copy if contiguous."""
         with _device_of(self.array):
             if self.format == BF16.name:
                 bits = self.array.astype("uint32", order="C")
@@ -100,7 +100,7 @@ class Pairs:
 
 
 def _device_of(array: Any) -> AbstractContextManager[Any]:
-    """A context in which an array's GPU is the current one; nothing for the CPU's arrays."""
+    """Return a context in which an array's GPU is the current one; an empty one for the CPU."""
     return array.device if is_cuda_array(array) else nullcontext()
 
 
@@ -137,7 +137,7 @@ def pairs(array: Any, format: str | None = None) -> Pairs:
 
 
 def _parts(array: Any) -> Any:
-    """A structured array ``(...)`` of r and i as ``(..., 2)``: a view where they lie together."""
+    """Return a structured array ``(...)`` of r and i as ``(..., 2)``, a view where possible."""
     if set(array.dtype.names) != _FIELDS:
         raise ValueError(
             f"a structured array must have the fields ['r', 'i'], got {list(array.dtype.names)}"
@@ -151,7 +151,7 @@ def _parts(array: Any) -> Any:
 
 
 def to_pairs(x: Any, format: str) -> Pairs:
-    """Complex64 rounded to fp16 or bf16, each part to nearest, ties to even.
+    """Round complex64 to fp16 or bf16, each part to nearest, ties to even.
 
     Args:
         x: complex64 ``(...)``, on the CPU or a GPU. Another type would be rounded twice.

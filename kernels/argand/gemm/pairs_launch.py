@@ -1,4 +1,4 @@
-"""Pairs on their way to kernels that read 16-bit pairs: as words, int8 as halves."""
+"""Conversion of pairs for kernels that read 16-bit pairs: to words, int8 to fp16 or bf16."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _AS_BF16 = cupy.ElementwiseKernel(
 
 
 def as_halves(x: Pairs, format: str) -> Pairs:
-    """Pairs of int8 as fp16 or bf16, which hold each of them; others as they are."""
+    """Return pairs of int8 as fp16 or bf16, which is exact; pairs of the format as they are."""
     if x.format == format:
         return x
     assert x.format == "int8"
@@ -27,13 +27,13 @@ def as_halves(x: Pairs, format: str) -> Pairs:
 
 
 def words(x: Pairs) -> Any:
-    """Pairs of 16 bits as one uint32 each, in place where each is an aligned word."""
+    """Return pairs of 16 bits as one uint32 each, in place where each is an aligned word."""
     parts = x.array if in_words(x) else x.array.copy(order="C")
     return parts.view("uint32")[..., 0]
 
 
 def in_words(x: Pairs) -> bool:
-    """Whether real and imaginary part lie together, at multiples of 4 bytes."""
+    """Return whether real and imaginary part are adjacent, at multiples of 4 bytes."""
     parts = x.array
     together = parts.strides[-1] == parts.itemsize
     return bool(together and not (parts.data.ptr % 4 or any(s % 4 for s in parts.strides[:-1])))

@@ -1,7 +1,7 @@
 """What a call of `argand.gemm` computes, without its data.
 
-C = alpha op(A) op(B) + beta C, batched as ``numpy.matmul``. How a GPU computes a problem is apart
-from it, in plans.
+C = alpha op(A) op(B) + beta C, batched as ``numpy.matmul``. Plans, apart from the problem, say how
+a GPU computes it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OperandFormat = Literal["complex", "fp16", "bf16", "int8", "int16", "fp32", "pac
 
 
 def allowed_outputs(precision: Precision) -> tuple[Output, ...]:
-    """The types that a result may have at a precision, the default first."""
+    """Return the types that a result may have at a precision, the default first."""
     half = precision.terms == 1 and precision.operand.name in HALF_FORMATS
     return (precision.output, "complex-half") if half else (precision.output,)
 
@@ -96,7 +96,7 @@ def gemm_problem(
     b_format: OperandFormat = "complex",
     kernels: Family | None = None,
 ) -> GemmProblem:
-    """The problem that a call of these shapes poses; output None is the precision's own.
+    """Return the problem of a call with these shapes; output None is the precision's own.
 
     Raises ValueError where the inner dimensions differ, the leading axes do not broadcast, C does
     not have the result's shape, beta is not 0 and there is no C, or the precision does not have

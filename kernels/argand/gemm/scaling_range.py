@@ -23,7 +23,7 @@ from argand.precision import Precision
 from argand.rounding import Array
 
 _CHUNK_VALUES = 1 << 20
-"""Values looked at together: what is made of them stays in the last-level cache."""
+"""Values that are processed together, so that intermediates stay in the last-level cache."""
 _INFINITY = np.uint32(0x7F800000)
 
 
@@ -41,7 +41,7 @@ class LineRange:
     largest_spread: float
 
     def __add__(self, other: LineRange) -> LineRange:
-        """Of both groups of lines."""
+        """Return the range of both groups of lines."""
         return LineRange(
             self.lines + other.lines,
             self.out_of_range + other.out_of_range,
@@ -50,7 +50,7 @@ class LineRange:
 
 
 def product_range(a: Array, b: Array, precision: Precision) -> LineRange:
-    """The rows of op(A) (..., m, k) and the columns of op(B) (..., k, n) of a product, together.
+    """Return the range of the rows of op(A) (..., m, k) and the columns of op(B) (..., k, n).
 
     Lines that a broadcast repeats count once. Raises ValueError where the precision is not scaled.
     """
@@ -58,7 +58,7 @@ def product_range(a: Array, b: Array, precision: Precision) -> LineRange:
 
 
 def line_range(x: Array, precision: Precision, axis: int) -> LineRange:
-    """The lines of x (..., rows, columns) along ``axis``: -1 for rows, -2 for columns.
+    """Return the range of the lines of x (..., rows, columns): axis -1 for rows, -2 for columns.
 
     Raises ValueError where the precision is not scaled: no line is out of its range then.
     """
@@ -70,7 +70,7 @@ def line_range(x: Array, precision: Precision, axis: int) -> LineRange:
 
 
 def line_spreads(x: Array, axis: int) -> npt.NDArray[np.float64]:
-    """(matrices, lines): the spread of each line of x (..., rows, columns) along ``axis``."""
+    """Return (matrices, lines): each line's spread of x (..., rows, columns) along ``axis``."""
     rows, columns = x.shape[-2:]
     count, depth = (rows, columns) if axis == -1 else (columns, rows)
     matrices = x.reshape(math.prod(x.shape[:-2]), rows, columns)
@@ -88,7 +88,7 @@ def line_spreads(x: Array, axis: int) -> npt.NDArray[np.float64]:
 
 
 def _spreads(x: Array, axis: int) -> npt.NDArray[np.float64]:
-    """The spread of each line of x (matrices, rows, columns), none of them empty."""
+    """Return the spread of each line of x (matrices, rows, columns), none of them empty."""
     with np.errstate(over="ignore"):
         single = x.astype(np.complex64 if x.dtype.kind == "c" else np.float32, copy=False)
     (largest_re, least_re), (largest_im, least_im) = (
@@ -102,7 +102,7 @@ def _spreads(x: Array, axis: int) -> npt.NDArray[np.float64]:
 
 
 def _extremes(part: Array, axis: int) -> tuple[Any, Any]:
-    """Bits of the largest finite magnitude of each line, and of the smallest but 0, less one.
+    """Return the bits of each line's largest finite magnitude, and of its smallest but 0, less one.
 
     As integers they order like the magnitudes, and a zero less one comes after all of them.
     """

@@ -116,7 +116,7 @@ class WgmmaPlan:
         return self.stages * (self.stage_bytes(precision) + 16) + staging + queue + _ALIGNMENT
 
     def name(self) -> str:
-        """The plan in words, for a record's algorithm column."""
+        """Return the plan in words, for a record's algorithm column."""
         return f"{self.block_m}x{self.block_n}x{self.depth} {self.stages} stages"
 
 

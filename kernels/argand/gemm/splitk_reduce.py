@@ -23,7 +23,7 @@ _DTYPE = arguments_dtype(_ARGUMENTS)
 
 
 def reduce_source() -> str:
-    """The CUDA C++ of the kernel."""
+    """Return the CUDA C++ of the kernel."""
     return (
         '#include "gemm/splitk_reduce.cuh"\n'
         f"{size_check('ReduceArguments', _ARGUMENTS)}"

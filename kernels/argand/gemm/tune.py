@@ -96,7 +96,7 @@ def _tunable(
     a_format: OperandFormat,
     b_format: OperandFormat,
 ) -> GemmProblem:
-    """The product that is to be timed. Raises ValueError where there is no choice for it."""
+    """Return the product to time. Raises ValueError where it has no plan to choose."""
     row = get_precision(precision)
     if row.exact_operands:
         choices = [name for name, other in PRECISIONS.items() if not other.exact_operands]
@@ -119,7 +119,7 @@ def _tunable(
 def _call(
     problem: GemmProblem, a_shape: tuple[int, ...], b_shape: tuple[int, ...]
 ) -> Callable[[], object]:
-    """The product of random operands of these shapes, as a user calls it."""
+    """Return a call of the product of random operands of these shapes, as a user makes it."""
     row = problem.precision
     a, op_a = _operand(a_shape, problem.op_a, "a", row, problem.a_format)
     b, op_b = _operand(b_shape, problem.op_b, "b", row, problem.b_format)
@@ -129,7 +129,7 @@ def _call(
 def _operand(
     shape: tuple[int, ...], op: Op, side: Side, precision: Precision, format: OperandFormat
 ) -> tuple[Any, Op]:
-    """Normal random numbers in a format, and the op that the product takes them with."""
+    """Return normal random numbers in a format, and the op with which the product takes them."""
     import cupy
 
     numbers = cupy.random.default_rng(0 if side == "a" else 1)
@@ -184,7 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _sizes(text: str) -> tuple[int, ...]:
-    """Batch, m, n and k of ``256x64x4096x64``, or m, n and k."""
+    """Parse batch, m, n and k of ``256x64x4096x64``, or m, n and k."""
     parts = text.split("x")
     if len(parts) not in (3, 4) or not all(part.isdecimal() and int(part) for part in parts):
         raise argparse.ArgumentTypeError(
@@ -200,7 +200,7 @@ def _shapes(sizes: tuple[int, ...], op_a: str, op_b: str) -> list[tuple[int, ...
 
 
 def _heading() -> list[str]:
-    """What the measurements hold for, where they are kept, and the table's head."""
+    """Return the card and versions of the measurements, their file, and the table's head."""
     import cupy
 
     from argand.gemm import tuned as tuning

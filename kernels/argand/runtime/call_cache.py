@@ -1,8 +1,8 @@
-"""Calls that were made before: what each needs is kept under the form of its arguments.
+"""Call cache: the launches of earlier calls, by the form of their arguments.
 
 Checking and planning take the host longer than a small problem takes the card. So a call's launches
 are kept under the shapes, strides, types and alignments of its arrays and under its options. A
-later call of the same form only passes its addresses on.
+later call of the same form only passes its addresses.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ Key = tuple[Any, ...]
 Run = Callable[..., Any]
 """Queues a call's work on the current stream, given its operands and then its result.
 
-It returns NotImplemented, and does nothing, where it is not made for these operands after all.
+It returns NotImplemented, and does nothing, where it does not serve these operands.
 """
 Extent = tuple[int, int]
 """The first byte that an array touches and one past the last, from its address."""
 Form = tuple[Any, ...]
-"""What an operand has in common with others that the same launches serve; its device is last."""
+"""What operands that the same launches serve have in common; the device is last."""
 
 ALIGNMENT = 31
 """Low bits of an address that a plan may depend on."""
 MOST_CALLS = 4096
-"""Entries, after which all are dropped: a program that calls so many forms repeats few."""
+"""Most entries; then all are dropped, because a program of so many forms repeats few of them."""
 MOST_BYTES = 256 << 20
-"""Device memory that entries keep, tables and matrices, after which all are dropped."""
+"""Most device memory that entries keep, tables and matrices; then all are dropped."""
 _ndarray = cupy.ndarray
 _current_device = cupy.cuda.runtime.getDevice
 
 
 class NoFormError(TypeError):
-    """An operand's form is unknown, so that each call with one is looked at anew."""
+    """An operand's form is unknown, so calls with it are never kept."""
 
 
 class _Call(NamedTuple):
-    """What the calls of a form need.
+    """What later calls of a form need.
 
-    ``extents`` are of operands that the result must not overlap, by their numbers, with whether
-    they may be the result; ``result_extent`` is None where callers give no result.
+    ``extents`` are those of the operands that the result must not overlap, each with the operand's
+    index and whether it may be the result; ``result_extent`` is None where callers give no result.
     """
 
     run: Run
@@ -55,14 +55,14 @@ class _Call(NamedTuple):
 
 
 class CallCache:
-    """The calls of one operation.
+    """The call cache of one operation.
 
     Args:
         override: the operation's plan override, part of each key.
-        table: its tuned plans, whose changes make plans anew.
+        table: its tuned plans; a change of them invalidates the calls before.
         form_of: the form of an operand that is no CuPy array; raises NoFormError.
         empty: makes a result of a shape and a type.
-        in_place: numbers of the operands that may be the result where both lie alike.
+        in_place: indices of the operands that may be the result where both have one form.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class CallCache:
         self._bytes = 0
 
     def key(self, operands: tuple[Any, ...], options: tuple[Any, ...]) -> Key | None:
-        """What identifies calls of one form; None for those that are looked at anew each time.
+        """Return what identifies calls of one form; None for calls that are never kept.
 
         ``operands`` are the arrays and last the result, None where one is missing; ``options`` are
         all other arguments.
@@ -105,10 +105,10 @@ class CallCache:
         )  # fmt: skip
 
     def repeat(self, key: Key, operands: tuple[Any, ...], out: Any) -> Any:
-        """The result of a call of a form that was kept.
+        """Repeat a call of a form that was kept, and return its result.
 
-        None where none was, where it does not serve these operands, or where the result overlaps
-        one of them.
+        It returns None where no call was kept, where the kept one does not serve these operands, or
+        where the result overlaps one of them.
         """
         try:
             call = self._calls.get(key)
@@ -132,10 +132,10 @@ class CallCache:
         output: str,
         nbytes: int = 0,
     ) -> None:
-        """Keep what a call needs, where it read its operands and wrote its result in place.
+        """Keep a call that read its operands and wrote its result in place.
 
         Args:
-            key: of `key`; nothing is kept without one.
+            key: from `key`; nothing is kept without one.
             run: queues the work of any call of this form.
             operands, out: those of the key.
             shape, output: of the result and its type, as ``empty`` takes them.
@@ -169,7 +169,7 @@ class CallCache:
 
 
 def _overlaps(call: _Call, operands: tuple[Any, ...], out: Any) -> bool:
-    """Whether a call would write what it has yet to read."""
+    """Return whether a call would write what it has yet to read."""
     assert call.result_extent is not None
     at = _array(out).data.ptr
     low, high = call.result_extent[0] + at, call.result_extent[1] + at
@@ -183,7 +183,7 @@ def _overlaps(call: _Call, operands: tuple[Any, ...], out: Any) -> bool:
 
 
 def extent(x: Any) -> Extent | None:
-    """Of an array, or of an object that holds one as ``array``; None of anything else."""
+    """Return the extent of an array, or of an object's ``array``; None of anything else."""
     array = _array(x)
     if type(array) is not _ndarray:
         return None

@@ -1,4 +1,4 @@
-"""What a device can do, measured: copies and real matrix products, and the time they allow."""
+"""Measured limits of a device: rates of copies and of real matrix products."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ class Ceilings:
     tflops: Mapping[str, float]
 
     def limit_time_s(self, flops: float, moved_bytes: float, precision: Precision) -> float:
-        """The shortest time for a computation at a precision, in seconds.
+        """Return the shortest time for a computation at a precision, in seconds.
 
         Args:
             flops: nominal real operations (8 batch m n k for a complex product).
             moved_bytes: each operand read once and each result written once.
             precision: each of its products of terms takes the operations once more.
 
-        The larger of the bytes at the copy rate and the operations at the real matrix rate (a
-        complex product as four real ones; a form with three could go beyond).
+        It is the larger of the bytes at the copy rate and the operations at the real matrix rate (a
+        complex product as four real ones; a form with three could be faster).
         """
         rate = 1e12 * self.tflops[precision.operand.name] / len(precision.products)
         return max(moved_bytes / (1e9 * self.copy_gbytes_per_s), flops / rate)
 
     def to_json(self) -> str:
-        """For a file beside the results."""
+        """Return the limits as JSON, for a file beside the results."""
         return json.dumps(asdict(self) | {"tflops": dict(self.tflops)}, indent=2) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """What `to_json` wrote. Raises ValueError for anything else."""
+        """Read what `to_json` wrote. Raises ValueError for anything else."""
         try:
             found = json.loads(text)
             return cls(
@@ -60,7 +60,7 @@ class Ceilings:
 
 
 def operand_formats() -> list[str]:
-    """The operand formats of all precisions, each once."""
+    """Return the operand formats of all precisions, each once."""
     return list(dict.fromkeys(precision.operand.name for precision in PRECISIONS.values()))
 
 
@@ -93,7 +93,7 @@ def _cpu_rate(dtype: str) -> float:
 
 
 def _best(call: Callable[[], object], repeats: int, seconds: float) -> float:
-    """The shortest of at least ``repeats`` calls after one that is not counted, in seconds."""
+    """Return the shortest time of at least ``repeats`` calls after a first one, in seconds."""
     call()
     times: list[float] = []
     while len(times) < repeats or (sum(times) < seconds and len(times) < 20):
@@ -132,7 +132,7 @@ def _gpu_rate(cupy: Any, name: str) -> float:
 
 
 def real_product(name: str) -> tuple[Callable[[], None], float]:
-    """cuBLAS's real product m = n = k = 8192 of an operand format, to call, and its operations.
+    """Return a call of cuBLAS's real product m = n = k = 8192 of a format, and its operations.
 
     On the current GPU, on random values: on zeros the card draws less power and runs faster.
     """
@@ -163,7 +163,7 @@ def _operand(cupy: Any, name: str, side: int) -> Any:
 
 
 def _median_gpu(call: Callable[[], object]) -> float:
-    """The median of ten queued calls, in seconds: what the card holds, not its first burst."""
+    """Return the median time of ten queued calls, in seconds, not that of the first burst."""
     for _ in range(2):
         call()
     return float(np.median(queued_seconds([call], 10)))

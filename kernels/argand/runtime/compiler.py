@@ -26,7 +26,7 @@ from argand.runtime.own_files import NotOwnError, NotOwnFolderError, read_own, w
 from argand.runtime.plain_files import NotPlainError
 
 SOURCES = Path(__file__).parents[1] / "cuda"
-"""Where the kernels and the headers they share lie."""
+"""Folder of the kernels and of the headers that they share."""
 
 _DYNAMIC_SHARED_BYTES = 8
 """CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES."""
@@ -35,12 +35,12 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
 class CompileError(RuntimeError):
-    """NVRTC is not there, or did not accept a source; the message holds its log."""
+    """NVRTC is missing or rejected a source; the message holds its log."""
 
 
 @dataclass(frozen=True)
 class Resources:
-    """What one kernel takes, as the assembler says: registers a thread, the rest in bytes."""
+    """What one kernel uses, as ptxas reports it: registers a thread, the rest in bytes."""
 
     registers: int
     spill_stores: int
@@ -51,9 +51,9 @@ class Resources:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A cubin, what each of its kernels takes, and the assembler's ``warnings``.
+    """A cubin, the resources of each of its kernels, and the ``warnings`` of ptxas.
 
-    ``path`` is where it is kept, for people and tools: what runs is ``cubin``.
+    ``path`` is where it is kept, for people and tools; what runs is ``cubin``.
     """
 
     path: Path
@@ -64,13 +64,13 @@ class Compiled:
 
 
 def cache_folder() -> Path:
-    """Where cubins and measured choices are kept: ``$ARGAND_CACHE``, else ``~/.cache/argand``."""
+    """Return the folder of cubins and tuned plans: ``$ARGAND_CACHE``, else ``~/.cache/argand``."""
     given = os.environ.get("ARGAND_CACHE")
     return Path(given) if given else Path.home() / ".cache" / "argand"
 
 
 def with_headers(source: str, folder: Path = SOURCES) -> dict[str, str]:
-    """The source and every header of ours that it includes, directly or not, by relative path.
+    """Return the source and all headers of ours that it includes, by relative path.
 
     Raises CompileError for a header that does not exist.
     """
@@ -95,7 +95,7 @@ def _header(included: str, beside: Path, folder: Path) -> Path:
 
 
 def source_digest(texts: dict[str, str], *more: str) -> str:
-    """A SHA-256 over named texts and further strings, each delimited by its length."""
+    """Return a SHA-256 over named texts and further strings, each delimited by its length."""
     digest = hashlib.sha256()
     for part in [item for pair in sorted(texts.items()) for item in pair] + list(more):
         data = part.encode()
@@ -126,7 +126,7 @@ def compile_cubin(
 
 @lru_cache(maxsize=1)
 def nvrtc_version() -> str:
-    """NVRTC's version. Raises CompileError where it is not installed."""
+    """Return NVRTC's version. Raises CompileError where it is not installed."""
     nvrtc = _nvrtc()
     major, minor = _checked(nvrtc, None, nvrtc.nvrtcVersion())
     return f"{major}.{minor}"
@@ -141,7 +141,7 @@ def _nvrtc() -> Any:
 
 
 def _compile(source: str, options: Sequence[str]) -> tuple[bytes, str]:
-    """The cubin and the program log."""
+    """Compile; return the cubin and the program log."""
     nvrtc = _nvrtc()
     (program,) = _checked(
         nvrtc, None, nvrtc.nvrtcCreateProgram(source.encode(), b"argand.cu", 0, [], [])
@@ -179,7 +179,7 @@ _USED = re.compile(r"Used (\d+) registers(?:.*?(\d+) bytes smem)?")
 
 
 def parse_resources(log: str) -> dict[str, Resources]:
-    """Each kernel's registers, spills, stack and static shared memory from ``ptxas -v``'s lines."""
+    """Read each kernel's registers, spills, stack and static shared memory from ptxas -v's log."""
     found = {}
     name, stack = "", ("0", "0", "0")
     for line in log.splitlines():
@@ -197,15 +197,15 @@ _WARNING = re.compile(r"\(C75\d\d\).*")
 
 
 def parse_warnings(log: str) -> tuple[str, ...]:
-    """What the assembler says of slow code for Hopper, each line from its number (C75..) on.
+    """Return the warnings of ptxas about slow code for Hopper, each from its number (C75..) on.
 
-    Products that wait for each other, waits put between them, or a ``setmaxnreg`` without effect.
+    They report serialized wgmma, inserted waits, or a ``setmaxnreg`` without effect.
     """
     return tuple(match[0].rstrip() for match in _WARNING.finditer(log))
 
 
 def _read_cached(path: Path) -> tuple[bytes, dict[str, Resources], tuple[str, ...]] | None:
-    """What `_write_cached` wrote; None where it is missing or damaged, and then removed."""
+    """Read what `_write_cached` wrote; None where it is missing, or damaged and then removed."""
     try:
         data, cubin = read_own(path.with_suffix(".checked")), read_own(path)
     except FileNotFoundError:
@@ -237,13 +237,13 @@ def _write_cached(
 
 
 def load(source: str, target: str, kernel: str, shared_bytes: int = 0) -> Any:
-    """A kernel (CuPy's `Function`) ready to launch on CuPy's current device.
+    """Load a kernel (CuPy's `Function`), ready to launch on CuPy's current device.
 
     Args:
         source: CUDA C++ that defines ``extern "C" __global__`` functions.
         target: the device's architecture, as `compile_cubin` takes it.
         kernel: the function's name.
-        shared_bytes: dynamic shared memory that it will be launched with.
+        shared_bytes: the dynamic shared memory of its launches.
     """
     import cupy
 
@@ -262,7 +262,7 @@ def _load(source: str, target: str, kernel: str, shared_bytes: int, device: int)
 
 @lru_cache(maxsize=512)
 def _module(source: str, target: str, device: int) -> Any:
-    """The key holds the device, because a module belongs to one."""
+    """Load a source's module; the cache's key holds the device, to which a module belongs."""
     from cupy.cuda.function import Module
 
     module = Module()
@@ -271,7 +271,7 @@ def _module(source: str, target: str, device: int) -> Any:
 
 
 def compile_all(jobs: Iterable[tuple[str, str]]) -> None:
-    """Compile (source, target) pairs into the cache by all cores: NVRTC lets other threads run.
+    """Compile (source, target) pairs into the cache on all cores: NVRTC releases the GIL.
 
     Raises CompileError where one does not compile.
     """

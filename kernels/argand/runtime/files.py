@@ -1,4 +1,4 @@
-"""Files that are either whole or not there: temporary name, fsync, rename."""
+"""Files that are written whole or not at all: temporary name, fsync, rename."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEFTOVERS = ".*.????????.part"
 
 @contextlib.contextmanager
 def atomic_path(path: Path, permitted: Callable[[], None] | None = None) -> Iterator[Path]:
-    """A temporary path beside ``path``, which becomes ``path`` when the block ends without error.
+    """Yield a temporary path, which becomes ``path`` when the block ends without error.
 
     The file is synced to disk before the rename and its folder after it, so that a crash leaves
     the old file or the new one, and others may read it or write the same meanwhile. On an error the

@@ -14,11 +14,11 @@ _IMPORT = re.compile(r"^\s*from argand\.(\w+)[. ]", re.MULTILINE)
 
 @lru_cache(maxsize=32)
 def kernel_digest(operation: str) -> str:
-    """Sixteen hexadecimal digits that change when an operation's code does; needs no GPU.
+    """Return sixteen hexadecimal digits that change with an operation's code; needs no GPU.
 
-    Covers the package ``argand/<operation>``, the packages that it imports, the modules beside
+    It covers the package ``argand/<operation>``, the packages that it imports, the modules beside
     packages, and ``cuda/<package>`` of each with all headers, so that a result can be traced to its
-    code and Snakemake knows what to run again. What has no package of its own has all of them.
+    code and Snakemake knows what to run again. An operation without a package covers all of them.
     """
     texts = {path.name: path.read_text(encoding="utf-8") for path in PACKAGE.glob("*.py")}
     for package in _packages(operation):
@@ -34,7 +34,7 @@ def kernel_digest(operation: str) -> str:
 
 
 def _packages(operation: str) -> list[str]:
-    """An operation's package and those that it imports, directly or not."""
+    """Return an operation's package and those that it imports, directly or not."""
     every = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
     found: set[str] = set()
     waiting = [operation] if operation in every else list(every)

@@ -1,7 +1,7 @@
-"""Files that are believed, such as compiled kernels: nobody but their user could have put them.
+"""Files that are trusted, such as compiled kernels: only their user can have written them.
 
 A folder and a file are the user's own where the user or root owns them, no link leads to them, and
-others cannot write there; a group can only where the user alone is in it, as many systems have it.
+others cannot write there. A group may write where the user is its only member, as on many systems.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class NotOwnFolderError(NotOwnError):
 
 @contextlib.contextmanager
 def own_folder(path: Path) -> Iterator[int]:
-    """A descriptor of a folder of the user's own.
+    """Yield a descriptor of a folder of the user's own.
 
     Raises NotOwnFolderError with what is wrong and what to do; FileNotFoundError where there is
     none.
@@ -50,7 +50,7 @@ def own_folder(path: Path) -> Iterator[int]:
 
 
 def read_own(path: Path) -> bytes:
-    """The content of a file of the user's own, from the one descriptor that was checked.
+    """Return the content of a file of the user's own, read from the descriptor that was checked.
 
     Raises NotOwnError, NotPlainError, FileNotFoundError.
     """
@@ -62,7 +62,7 @@ def read_own(path: Path) -> bytes:
 
 
 def write_own(path: Path, content: bytes) -> None:
-    """Write such a file atomically, its folder made where there is none; others may read both.
+    """Write a file of the user's own atomically, and make its folder; others may read both.
 
     Raises NotOwnError, OSError.
     """
@@ -90,7 +90,7 @@ def _check(path: Path, found: os.stat_result, kind: type[NotOwnError]) -> None:
 
 
 def _is_private(group: int) -> bool:
-    """Whether a group is that of one user alone: of the user's name, without other members."""
+    """Return whether a group is the user's alone: of the user's name, without other members."""
     try:
         found, user = grp.getgrgid(group), pwd.getpwuid(os.geteuid())
     except KeyError:

@@ -1,4 +1,4 @@
-"""Files opened where others may have put something: no link is followed, no pipe is waited for."""
+"""Opening files in folders of others: no link is followed, no pipe blocks."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _KINDS = (
 
 
 class NotPlainError(OSError):
-    """Something else than a regular file with one name has the name of a file."""
+    """A path is not a regular file with one name."""
 
 
 def open_plain(path: Path, flags: int, mode: int = 0o666, *, within: int | None = None) -> int:
-    """A descriptor of a regular file that has no other name.
+    """Open a regular file that has no other name, and return its descriptor.
 
-    Never truncates (O_TRUNC is for what has been checked: `os.ftruncate`). Jobs and programs that
-    are started from here do not inherit it.
+    It never truncates: that is for `os.ftruncate` after the check. Programs that are started from
+    here do not inherit the descriptor.
 
     Args:
         path: the file.
@@ -51,15 +51,15 @@ def open_plain(path: Path, flags: int, mode: int = 0o666, *, within: int | None 
 
 
 def read_plain(path: Path, *, within: int | None = None) -> bytes:
-    """The content of such a file; arguments and errors as in `open_plain`."""
+    """Return the content of such a file; arguments and errors as in `open_plain`."""
     with os.fdopen(open_plain(path, os.O_RDONLY, within=within), "rb") as file:
         return file.read()
 
 
 def refuse_other(path: Path) -> None:
-    """Raise NotPlainError where a name is taken by what is no file and no link to one.
+    """Raise NotPlainError where a path exists and is neither a regular file nor a link.
 
-    For names that a file is about to be renamed to, which replaces a file or a link.
+    A rename onto the path then replaces at most a file or a link.
     """
     found = _status(path, None)
     if found is not None and not stat.S_ISREG(found.st_mode) and not stat.S_ISLNK(found.st_mode):

@@ -1,4 +1,4 @@
-"""The clock of a GPU: events around calls, and a stream that waits until all of them are queued."""
+"""Timing on a GPU: events around calls, and a stream that is held until all of them are queued."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 Calls = Sequence[Callable[[], object]]
 
 _AT_ONCE = 25
-"""Calls that are queued behind a held stream: the driver takes about a thousand launches."""
+"""Calls that are queued behind a held stream: the driver queues about a thousand launches."""
 _WAIT_SECONDS = 0.01
-"""Calls of a sustained region are waited for about this often, so that it ends when it should."""
+"""Seconds between waits for the calls of a sustained region, so that it ends in time."""
 _LONGEST_SECONDS = 0.5
-"""For which a stream is held, should the host never let it go on."""
+"""Longest time for which a stream is held, should the host never release it."""
 HOLD_KERNEL = "hold_stream"
 HOLD_SOURCE = f"""
 #include "device/clock.cuh"
@@ -36,10 +36,10 @@ extern "C" __global__ void {HOLD_KERNEL}(volatile unsigned int* flag, long long 
 
 @dataclass(frozen=True)
 class Queued:
-    """What calls took: the device between two events around each, and the host to make each.
+    """Times of calls: of the device between two events around each, and of the host to make each.
 
-    ``held`` says that the device began with the first when the host had made them all, so that its
-    times have no waiting for the host in them.
+    ``held`` says that the device began the first call after the host had made them all, so that
+    its times contain no waiting for the host.
     """
 
     seconds: list[float]
@@ -48,9 +48,9 @@ class Queued:
 
 
 def call_for(calls: Calls, seconds: float, wait: Callable[[], object]) -> int:
-    """Make calls in turn for this long and return how many, ``wait`` until the device has done all.
+    """Make calls in turn for this long and return how many; ``wait`` waits for the device.
 
-    A card that its power limits then has the clock that these calls leave it.
+    A card at its power limit then runs at the clock that these calls allow.
     """
     done, step, started = 0, 1, time.perf_counter()
     while (before := time.perf_counter()) - started < seconds:
@@ -64,9 +64,9 @@ def call_for(calls: Calls, seconds: float, wait: Callable[[], object]) -> int:
 
 
 def back_to_back_seconds(call: Callable[[], object], count: int) -> float:
-    """Seconds from one call to the next of ``count`` on the current stream, by the host's clock.
+    """Return the host's seconds from one of ``count`` calls to the next on the current stream.
 
-    The same call again and again, as in a program's loop; the device is waited for at the end.
+    The same call is repeated as in a program's loop; the host waits for the device at the end.
     """
     import cupy
 
@@ -81,10 +81,10 @@ def back_to_back_seconds(call: Callable[[], object], count: int) -> float:
 
 
 def queued_seconds(calls: Calls, count: int) -> list[float]:
-    """Seconds of each of ``count`` calls, taken in turn, between two events on the current stream.
+    """Return the seconds of each of ``count`` calls, taken in turn, on the current stream.
 
-    All are queued before the first is waited for, so that the host's part overlaps. Raises what a
-    kernel did wrong.
+    All are queued before the host waits for the first, so that the host's part overlaps. Raises the
+    CUDA error of a kernel.
     """
     return queued(calls, count).seconds
 
@@ -93,8 +93,8 @@ def queued(calls: Calls, count: int, *, held: bool = False) -> Queued:
     """Time ``count`` calls, taken in turn, on the current stream.
 
     With ``held`` the stream waits until they are queued, 25 at a time. A call that itself waits for
-    the device cannot be timed so: the stream then goes on after half a second, and all are timed
-    anew without.
+    the device cannot be timed so: the stream is then released after half a second, and all calls
+    are timed anew without.
     """
     if held:
         found = [
