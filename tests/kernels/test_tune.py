@@ -19,7 +19,7 @@ from tests.kernels.gemm.tuning_cases import CHOICE, card
 pytestmark = pytest.mark.usefixtures("card_without_tables")
 
 
-def test_ways_are_ranked_by_their_medians_and_hopeless_ones_called_once() -> None:
+def test_plans_are_ranked_by_their_medians_and_hopeless_ones_called_once() -> None:
     plans = [GemmChoice(split_k_slices=n) for n in (1, 2, 3, 4, 5)]
     first = {1: 10.0, 2: 31.0, 3: 6.0, 4: 18.0, 5: 18.1}
     counts: dict[int, list[int]] = {}

@@ -50,7 +50,7 @@ def test_both_ends_of_the_families_are_compiled_for() -> None:
 
 
 # The largest tile takes the most registers, so it alone is compiled in every layout, and kernels
-# that look for scales at the widest copies alone, which hold most on their way.
+# that find the absmax at the widest copies alone, which hold most in registers.
 def gemm_tiles() -> Iterator[Candidate]:
     for precision, arch in product(TENSOR, ARCHS.values()):
         row = PRECISIONS[precision]
@@ -131,8 +131,8 @@ def epilogues(precision: str, plan: WgmmaPlan) -> list[WgmmaPlan]:
     staged = [
         replace(plan, tma_epilogue=True, out_m_major=out_m_major) for out_m_major in (False, True)
     ]
-    ahead = [replace(x, overlapped_stages=x.stages - 1) for x in staged]
-    return [plan, *(x for x in (*staged, *ahead) if is_legal(x, row, arch))]
+    overlapped = [replace(x, overlapped_stages=x.stages - 1) for x in staged]
+    return [plan, *(x for x in (*staged, *overlapped) if is_legal(x, row, arch))]
 
 
 # The largest tile takes the most registers, so it alone is compiled in every layout.
@@ -165,7 +165,7 @@ def test_every_wgmma_tile(precision: str) -> None:
         assert_clean(wgmma_source(row, plan), TARGET, wgmma_kernel_name(row, plan))
 
 
-def test_every_way_to_store_an_operand_is_compiled() -> None:
+def test_every_storage_of_an_operand_is_compiled() -> None:
     storages = {
         name: {(plan.storage, plan.k_major) for plan in wgmma_plans(name)} for name in TENSOR
     }

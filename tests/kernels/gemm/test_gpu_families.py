@@ -127,7 +127,7 @@ def test_pairs_by_mma_sync(cp: Any, rng: np.random.Generator, precision: str) ->
 @pytest.mark.parametrize("side", ["a", "b"])
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.usefixtures("wgmma")
-def test_small_packed_operands_go_the_faster_way(
+def test_small_packed_operands_take_the_faster_family(
     cp: Any, rng: np.random.Generator, precision: str, side: str, op: str
 ) -> None:
     """A copy beside the planes has the bits of the plain product; the planes multiply too."""

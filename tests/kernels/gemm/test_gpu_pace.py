@@ -1,4 +1,4 @@
-"""Blocks of the wgmma family that keep pace: the same bits, counters left zero, no endless wait."""
+"""CTA throttle of the wgmma family: the same bits, counters left zero, no endless wait."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tests.kernels.runtime.graph_cases import forget_calls
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma", "no_call_remembered")]
 SHAPE = (2000, 2300, 300)
-"""Ragged: some 290 tiles of 128 x 128, two turns on an H200 and a rest that is split."""
-PACES = [(1, 0), (4, 1), (7, 6), (1000, 3)]
-"""Stages; the last period is never over."""
+"""Ragged: some 290 tiles of 128 x 128, two waves on an H200 and a rest that is split."""
+THROTTLES = [(1, 0), (4, 1), (7, 6), (1000, 3)]
+"""Interval and maximum lead in k-tiles; the last interval is longer than any tile."""
 OCCUPY = """
 extern "C" __global__ void occupy(volatile unsigned int* stop) {
     while (*stop == 0) __nanosleep(1000);
@@ -38,7 +38,7 @@ def products(cp: Any, precision: str, left: Any, right: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("precision", ["3xtf32", "3xfp16", "tf32", "bf16"])
-def test_the_same_bits_at_any_pace(
+def test_the_same_bits_with_any_throttle(
     cp: Any,
     rng: np.random.Generator,
     monkeypatch: pytest.MonkeyPatch,
@@ -49,9 +49,11 @@ def test_the_same_bits_at_any_pace(
     m, n, k = SHAPE
     left, right = cp.asarray(normal(rng, m, k)), cp.asarray(normal(rng, k, n))
     expected = products(cp, precision, left, right)
-    for pace in PACES:
+    for throttle in THROTTLES:
         monkeypatch.setattr(
-            sys.modules["argand.gemm.sm90_launch"], "find_throttle", lambda *_, pace=pace: pace
+            sys.modules["argand.gemm.sm90_launch"],
+            "find_throttle",
+            lambda *_, throttle=throttle: throttle,
         )
         for _ in range(2):
             forget_calls()
@@ -83,7 +85,9 @@ def test_blocks_that_start_late_are_not_waited_for(
         occupy((taken,), (32,), (np.uint64(stop.ptr),), shared_mem=shared)
     with cp.cuda.Stream(non_blocking=True) as stream:
         found = gemm(left, right, **how)
-    time.sleep(0.05)  # far longer than the others wait; of split tiles they then wait for pieces
+    time.sleep(
+        0.05
+    )  # far longer than the others wait; of split tiles they then wait for partial tiles
     flag[:] = 1
     stream.synchronize()
     beside.synchronize()

@@ -1,4 +1,4 @@
-"""Column operands that are packed while others multiply (an sm_90 GPU)."""
+"""Fused packing of column operands (an sm_90 GPU)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
     "shape", [(1, 130, 70, 66), (3, 300, 200, 260), (2, 68, 900, 67), (1, 515, 129, 2050),
               (40, 140, 260, 520), (1, 1030, 1100, 1024)]
 )  # fmt: skip
-def test_packing_on_the_way_changes_no_bit(
+def test_fused_packing_changes_no_bit(
     cp: Any, rng: np.random.Generator, shape: tuple[int, int, int, int]
 ) -> None:
     """Both operands in turn are the column operand; one is to be conjugated."""
     batch, m, n, k = shape
-    wide = k + k % 2  # lines begin at multiples of 16 bytes
+    wide = k + k % 2  # rows begin at multiples of 16 bytes
     a = cp.asarray(normal(rng, batch, m, wide))[..., :k]
     b = cp.asarray(normal(rng, batch, n, wide))[..., :k]
     nbytes = 8 * batch * (m + n) * (k + 64) * 4
@@ -49,10 +49,10 @@ def test_packing_on_the_way_changes_no_bit(
 @pytest.mark.parametrize("shape", [(1, 130, 70, 66), (3, 200, 300, 260), (40, 140, 260, 520),
                                    (2, 260, 2200, 256)])  # fmt: skip
 @pytest.mark.parametrize("op", ["N", "C"])
-def test_packing_on_the_way_beside_planes(
+def test_fused_packing_beside_planes(
     cp: Any, rng: np.random.Generator, gpu: Device, shape: tuple[int, int, int, int], op: str
 ) -> None:
-    """The row operand was packed beforehand; the last shape has results behind a head."""
+    """The row operand was packed beforehand; the last shape has an overlapped epilogue."""
     batch, m, n, k = shape
     a = normal(rng, batch, m, k)
     b = normal(rng, batch, *((k, n) if op == "N" else (n, k)))

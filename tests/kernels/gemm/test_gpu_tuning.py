@@ -52,7 +52,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[GemmChoice | None]:
 def takes_the_fastest(
     answers: list[GemmChoice | None], found: Measured, a: Any, b: Any, **how: Any
 ) -> bool:
-    """Whether a product is solved in the fastest way that `tune` found."""
+    """Whether a product takes the fastest plan that `tune` found."""
     answers.clear()
     gemm(a, b, **how)
     return answers == [found[0][0]]
@@ -92,7 +92,7 @@ def test_every_candidate_is_timed(cp: Any, precision: str) -> None:
     assert (a.batched, b.batched) == (True, False)
     every = candidates(row, gpu(cp.cuda.Device().id).require_arch(), sizes, a, b)
     found = tune((2, 70, 600), (600, 90), precision=precision)
-    assert {way for way, _ in found} == set(every)
+    assert {plan for plan, _ in found} == set(every)
     assert len(found) == len(every)
 
 

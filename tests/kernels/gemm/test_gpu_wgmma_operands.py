@@ -83,16 +83,16 @@ def test_promoted_error_does_not_grow_with_k(
 
 @pytest.mark.parametrize("precision", SPLIT)
 @pytest.mark.parametrize("shape", [(130, 70, 4500), (1540, 1500, 1100), (2000, 2300, 600)], ids=str)
-def test_totals_that_move_to_memory(
+def test_accumulators_that_spill(
     cp: Any,
     rng: np.random.Generator,
     monkeypatch: pytest.MonkeyPatch,
     precision: str,
     shape: tuple[int, int, int],
 ) -> None:
-    """As soon as they can: of whole tiles in one turn or two, of pieces and of parts of k.
+    """Of whole tiles in one wave or two, of partial tiles and of split-K slices.
 
-    They move to a result of any layout, or beside a C that the result replaces.
+    They spill to a result of any layout, or beside a C that the result replaces.
     """
     monkeypatch.setattr(sys.modules["argand.gemm.sm90_plan"], "SPILL_INTERVAL", 8)
     m, n, k = shape

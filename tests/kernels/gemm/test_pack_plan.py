@@ -22,7 +22,7 @@ WARPS = 3
 
 
 def units(fused: FusedPack, plan: WgmmaPlan, k: int) -> list[tuple[int, int, int, int]]:
-    """(round, panel, chunk, part) of each unit, as gemm/sm90_fused_pack.cuh has it."""
+    """(wave, panel, chunk, part) of each unit, as gemm/sm90_fused_pack.cuh has it."""
     chunks, parts = -(-pitch_of(k) // DEPTH), plan.block_n // fused.rows
     each = fused.panels_per_wave * chunks * parts
     found = []
@@ -57,7 +57,7 @@ def test_units(plan: WgmmaPlan, rows: int, columns: int, k: int, batches: int, b
 
 
 class Loading:
-    """What one block loads: (turn, panel, chunk of k), tile after tile, and how far it is."""
+    """What one block loads: (wave, panel, k-block), tile after tile, and how far it is."""
 
     def __init__(self, block: int, tiles: Tiles, division: TileDivision, steps: int, of_chunk: int):
         self.chunks = -(-steps // of_chunk)
@@ -68,31 +68,31 @@ class Loading:
         ]
         begin = block * division.k_tiles_per_block
         end = min(begin + division.k_tiles_per_block, division.stream_k_tiles * steps)
-        if begin < end:  # what is left to others comes first: schedule_work
+        if begin < end:  # partial tiles that are given away come first: schedule_work
             first, last = begin // steps, (end - 1) // steps
-            pieces = [last, first] if last > first else [first]
+            order = [last, first] if last > first else [first]
             works += [
                 (
                     division.data_parallel_tiles + tile,
                     max(begin - tile * steps, 0),
                     min(end - tile * steps, steps),
                 )
-                for tile in pieces
+                for tile in order
             ]
-        for turn, (index, first_step, last_step) in enumerate(works):
+        for wave, (index, first_step, last_step) in enumerate(works):
             product, _, column = tiles.coordinates(index)
             panel = product * tiles.columns + column
             for chunk in range(first_step // of_chunk, (last_step - 1) // of_chunk + 1):
-                self.entries.append((turn, panel, chunk))
+                self.entries.append((wave, panel, chunk))
         self.at = 0
 
     @property
-    def told(self) -> int:
-        """In chunks of its tiles; without end when it is over."""
+    def loaded(self) -> int:
+        """In k-blocks of its tiles; without end when all are loaded."""
         if self.at == len(self.entries):
             return 1 << 30
-        turn, _, chunk = self.entries[self.at]
-        return turn * self.chunks + chunk
+        wave, _, chunk = self.entries[self.at]
+        return wave * self.chunks + chunk
 
 
 @pytest.mark.parametrize("blocks", [7, 128, 132])
@@ -105,9 +105,9 @@ class Loading:
 def test_loading_and_packing_never_wait_for_each_other(
     rows: int, columns: int, k: int, batches: int, blocks: int
 ) -> None:
-    """Whoever is ready goes on until nobody is: then all is loaded.
+    """Every thread that is ready goes on until none is: then all is loaded.
 
-    Whom it is the turn of decides nothing, because what holds once holds ever after.
+    The order does not matter, because a condition that holds once holds ever after.
     """
     plan = WgmmaPlan(2, 128, 32, 3)
     tiles = Tiles(-(-rows // plan.block_m), -(-columns // plan.block_n), batches)
@@ -136,7 +136,7 @@ def test_loading_and_packing_never_wait_for_each_other(
                         + first % tiles.columns * height
                     )
                     wanted = tile // division.blocks * chunks + chunk
-                    if own.told < wanted - fused.maximum_lead:
+                    if own.loaded < wanted - fused.maximum_lead:
                         break
                     packed[panel, chunk] += 1
                     warps[warp] += workers
@@ -151,12 +151,12 @@ def test_loading_and_packing_never_wait_for_each_other(
 @pytest.mark.parametrize(
     ("rows", "columns", "batches"), [(1024, 1024, 5), (4096, 256, 9), (8192, 700, 2), (70, 9000, 3)]
 )
-def test_no_unit_is_held_back_when_a_tile_wants_it(
+def test_no_unit_is_held_back_when_a_tile_needs_it(
     rows: int, columns: int, batches: int, parts: int, blocks: int
 ) -> None:
-    """Packing of a round begins at the latest in the turn of the first tile that wants it.
+    """Packing of a wave's panels begins at the latest with the first tile that needs them.
 
-    So whoever is the furthest behind finds its planes on the way, and loading always goes on.
+    So the block that is furthest behind finds its planes under way, and loading always goes on.
     """
     plan = WgmmaPlan(2, 128, 32, 3)
     fused = plan_fused_pack(plan, rows, columns, 1024, batches, blocks)

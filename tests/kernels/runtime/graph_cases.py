@@ -32,7 +32,7 @@ def forget_calls() -> None:
 
 @pytest.fixture
 def no_call_remembered(cp: Any) -> Iterator[None]:
-    """No call is remembered from other tests, nor from this one."""
+    """The call cache is empty before and after the test."""
     forget_calls()
     yield
     forget_calls()
