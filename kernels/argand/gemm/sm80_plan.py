@@ -207,11 +207,11 @@ def _cost(plan: GemmPlan, batch: int, m: int, n: int, k: int, sm_count: int) -> 
     """Return the relative time: waves, times a block's products and the elements that it loads."""
     blocks = batch * -(-m // plan.block_m) * -(-n // plan.block_n)
     # Blocks share a multiprocessor until their threads fill it; 256 of large tiles do.
-    together = max(1, min(256 // plan.threads, -(-blocks // sm_count)))
-    slots = sm_count * together
+    resident = max(1, min(256 // plan.threads, -(-blocks // sm_count)))
+    slots = sm_count * resident
     waves = -(-blocks // slots) if blocks < 8 * sm_count else blocks / slots
     block = plan.block_m * plan.block_n + 24 * (plan.block_m + plan.block_n)
-    return waves * together * block * -(-k // plan.block_k) * plan.block_k
+    return waves * resident * block * -(-k // plan.block_k) * plan.block_k
 
 
 def kernel_name(precision: Precision, plan: GemmPlan) -> str:

@@ -143,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure the products named on the command line; their table goes to standard output."""
     parser = argparse.ArgumentParser(
         prog="python -m argand tune gemm",
-        description="Measure the fastest way to solve products on this GPU, and keep it.",
+        description="Measure the fastest plan of products on this GPU, and keep it.",
     )
     tensor = [name for name, row in PRECISIONS.items() if not row.exact_operands]
     parser.add_argument("products", nargs="+", metavar="[BATCHx]MxNxK", type=_sizes)

@@ -91,7 +91,7 @@ class LaunchSequence:
         self._updates: Sequence[ArgumentUpdate] = ()
         self._written: tuple[int, ...] = ()
         # By stream and addresses, the most recently used one last. Each stream has its own, because
-        # launches of one graph wait for each other on any streams.
+        # launches of one graph wait for each other, also across streams.
         self._graphs: dict[int, dict[tuple[int, ...], LaunchGraph]] = {}
         self._calls: dict[int, int] = {}
         self._graphable = len(kernels) > 1 and not any(kernel.cooperative for kernel in kernels)
