@@ -48,6 +48,7 @@ from argand import Precision
 
 from workflow.accuracy import bounds
 from workflow.accuracy.judgement import FAILURE, finite
+from workflow.accuracy.lines import norm_along, unit_of
 from workflow.accuracy.references import Array, ProductReference
 from workflow.accuracy.suspects import BLOCK, Inspected, Sides, inspect, operand_terms
 from workflow.threads import each, for_each, stretches, thread_count
@@ -226,13 +227,13 @@ class _Right:
                 total[:, :, index] = (term @ x)[..., 0]
             wide = values.astype(complex)
             self.spectral[:, 0, index] = spectral_bound(wide)
-            self.frobenius[:, 0, index] = np.sqrt((np.abs(wide) ** 2).sum(axis=(-2, -1)))
+            self.frobenius[:, 0, index] = norm_along(np.abs(wide).reshape(len(wide), -1), -1)
 
         for_each(fill, range(len(columns)))
 
     def size(self, left: Array) -> Array:
         """||a_i||_2 s_J: at least the 2-norm of either part of any partial sum."""
-        return np.asarray(np.linalg.norm(left, axis=-1, keepdims=True) * self.spectral)
+        return np.asarray(norm_along(np.abs(left), -1)[..., None] * self.spectral)
 
     def times(self, left: Array) -> tuple[Array, Array]:
         """sum of A_p (B_q x) over the products kept, and F for alpha = 1."""
@@ -244,7 +245,7 @@ class _Right:
             partners = [self.sums[j] for i, j in self.sides.products if i == p]
             if partners:
                 exact += term @ sum(partners[1:], partners[0])
-        norms = np.sqrt((np.abs(left.astype(complex)) ** 2).sum(axis=-1, keepdims=True))
+        norms = norm_along(np.abs(left.astype(complex)), -1)[..., None]
         mixed = bounds.spread(reference.alpha) * bounds.sum_error(precision, k, self.sides.backend)
         u = bounds.accumulator_roundoff(precision)
         scaling = bounds.roundings(bounds.scaling_roundings(reference.alpha, reference.beta), u)
@@ -258,6 +259,8 @@ class _Right:
 def spectral_bound(values: Array) -> Array:
     """At least the largest singular value of [Re B; Im B], for each B of (..., k, columns)."""
     stacked = np.concatenate([values.real, values.imag], axis=-2)
+    unit = unit_of(stacked, (-2, -1))
+    stacked = stacked / unit
     gram = np.swapaxes(stacked, -1, -2) @ stacked
     # Scaled so that the sixteenth powers stay in range.
     scale = np.abs(gram).max(axis=(-2, -1), keepdims=True, initial=0)
@@ -266,7 +269,7 @@ def spectral_bound(values: Array) -> Array:
     fourth = squared @ squared
     eighth = fourth @ fourth
     largest = np.sqrt((eighth**2).sum(axis=(-2, -1))) ** 0.125
-    return np.asarray(np.sqrt(largest * scale[..., 0, 0]) * (1 + 1e-6))
+    return np.asarray(np.sqrt(largest * scale[..., 0, 0]) * (1 + 1e-6) * unit[..., 0, 0])
 
 
 def _own_error(k: int) -> float:

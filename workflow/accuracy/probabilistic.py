@@ -83,9 +83,13 @@ def length_within(mean: float, deviation: float, components: float) -> float:
     With m the mean, of this length, and e the rest, |m + e|^2 = |m|^2 + 2 m.e + |e|^2. Here |e| has
     its `concentration`, and m.e is one number that deviates by |m| ``deviation`` / sqrt(n).
     """
+    unit = max(mean, deviation)
+    if not 0 < unit < math.inf:
+        return unit
+    mean, deviation = mean / unit, deviation / unit  # squares of either may be out of range
     cross = deviations(1) * deviation / math.sqrt(max(components, 1))
     rest = concentration(components, 2) * deviation
-    return math.sqrt(mean**2 + 2 * mean * cross + rest**2)
+    return unit * math.sqrt(mean**2 + 2 * mean * cross + rest**2)
 
 
 def deviations(tests: float) -> float:

@@ -213,6 +213,20 @@ def test_spectral_bound_is_one(k, columns, seed):
     assert largest <= bound <= largest * 64 ** (1 / 32) * (1 + 1e-5)
 
 
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("unit", [1e-300, 1e-170, 1e170, 1e300])
+def test_operands_whose_squares_are_out_of_range(unit, k):
+    rng = np.random.default_rng(8)
+    a, b = normal(rng, 17, k).astype(complex), normal(rng, k, 40).astype(complex) * unit
+    reference = product_reference(a, b)
+    result = gemm(a, b, precision="fp64")
+    assert assess_product(reference, result, PRECISIONS["fp64"], backend="cpu").verified
+    result[5, 30] *= 1 + 1e-9
+    wrong = assess_product(reference, result, PRECISIONS["fp64"], backend="cpu")
+    assert not wrong.verified
+    assert "column 30" in freivalds(reference, result, PRECISIONS["fp64"], "cpu").reason
+
+
 def test_a_chain_of_sums_is_within_its_factor():
     """The factor of F against a plain fp32 loop whose order is known."""
     rng = np.random.default_rng(2)

@@ -169,4 +169,11 @@ def test_the_length_of_an_error_with_a_mean() -> None:
             assert np.linalg.norm(common + own, axis=1).max() <= limit
     assert length_within(3.0, 0.0, 10) == 3
     assert length_within(3.0, 4.0, 1e30) == pytest.approx(5)
-    assert length_within(0.0, 1.0, 50) == concentration(50, 2)
+    assert length_within(0.0, 1.0, 50) == pytest.approx(concentration(50, 2))
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_lengths_whose_squares_are_out_of_range(unit: float) -> None:
+    assert length_within(3 * unit, 4 * unit, 50) == pytest.approx(unit * length_within(3, 4, 50))
+    assert length_within(0.0, 0.0, 50) == 0
+    assert length_within(float("inf"), 1.0, 50) == float("inf")
