@@ -1,0 +1,1 @@
+"""Exact complex products by residues of integers."""

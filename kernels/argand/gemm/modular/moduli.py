@@ -1,0 +1,126 @@
+"""The moduli of exact products, and what follows from how many of them a precision takes.
+
+All prime factors of a modulus p are 1 modulo 4, so there is an s with s^2 = -1 modulo p. Then the
+ring of Gaussian integers modulo p splits: z -> (re + s im, re - s im) turns a complex product into
+two independent real ones. The moduli are the largest ones below 256, so that residues fit int8,
+that are pairwise coprime. The tests prove each of these properties.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from math import isqrt, prod, sqrt
+
+MODULI = (241, 233, 229, 221, 205, 197, 193, 181, 173, 157, 149, 137, 113, 109, 101, 97, 89)
+FEWEST, MOST = 6, len(MODULI)
+"""How many moduli a precision may take."""
+QUANTUM_BITS = 15
+"""Bits of the integers that stand for magnitudes in the norm of a line (`scaling.squared_norm`)."""
+_MARGIN_BITS = 11
+"""Norms stay below the largest by 2^-11 of it, so that no result comes near half the range: a
+quotient of few bits then tells which multiple of the product of all moduli to subtract."""
+
+
+@dataclass(frozen=True)
+class Modulus:
+    """One modulus p of a set whose product is P.
+
+    Attributes:
+        p: odd, below 256.
+        root: s with s^2 = -1 modulo p.
+        real, imag: factors that take the sum and the difference of the two real products to the
+            real and the imaginary part, times the weight of the Chinese remainder theorem: modulo
+            p, 1 / (2 P/p) and 1 / (2 s P/p).
+        rest: P / p.
+    """
+
+    p: int
+    root: int
+    real: int
+    imag: int
+    rest: int
+
+
+@dataclass(frozen=True)
+class Moduli:
+    """The first ``count`` moduli. Raises ValueError for a count without a precision."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        if not FEWEST <= self.count <= MOST:
+            raise ValueError(f"moduli must be {FEWEST} to {MOST}, got {self.count}")
+
+    @cached_property
+    def product(self) -> int:
+        """P: results are found modulo it, so they lie between -P/2 and P/2."""
+        return prod(MODULI[: self.count])
+
+    @cached_property
+    def rows(self) -> tuple[Modulus, ...]:
+        """What each modulus needs."""
+        return tuple(self._row(p) for p in MODULI[: self.count])
+
+    def _row(self, p: int) -> Modulus:
+        root, rest = root_of_minus_one(p), self.product // p
+        return Modulus(p, root, pow(2 * rest, -1, p), pow(2 * root * rest, -1, p), rest)
+
+    def largest_squared_norm(self, k: int) -> int:
+        """Largest square of the 2-norm that a line of k complex numbers may have before rounding.
+
+        Rounding adds sqrt(2 k) / 2 to a norm at most, so that of the integers stays below
+        sqrt(P / 2), and no component of a result, which is at most the product of two norms,
+        reaches P / 2. At least 0; 0 says that k is too long for so few moduli.
+        """
+        # The square of sqrt(P/2) - sqrt(2k)/2 is P/2 - sqrt(P k) + k/2; rounded down throughout.
+        square = (self.product + k) // 2 - isqrt(self.product * k) - 1
+        below = isqrt(self.product // 2) ** 2 > k // 2 + 1 and square > 0
+        return square - (square >> _MARGIN_BITS - 1) if below else 0
+
+    def relative_truncation(self, k: int) -> float:
+        """Proven bound on a result's error, before it is rounded to its type.
+
+        |C^ - C|_ij <= this |a_i| |b_j|, with the 2-norms of a row of A and a column of B: the
+        components of both are rounded to integers, after a factor that is at least half of the
+        largest that `largest_squared_norm` allows. Infinite where k is too long.
+        """
+        square = self.largest_squared_norm(k)
+        if not square:
+            return float("inf")
+        # The norm in use exceeds the true one by one unit for each of 2 k components, and is at
+        # least half of 2^QUANTUM_BITS units.
+        over = 1 + sqrt(2 * k) * 2.0 ** (1 - QUANTUM_BITS)
+        lost = sqrt(2 * k) * over / sqrt(square)
+        return 2 * lost + lost * lost
+
+
+@cache
+def moduli(count: int) -> Moduli:
+    """The set of ``count`` moduli, made once."""
+    return Moduli(count)
+
+
+def root_of_minus_one(p: int) -> int:
+    """The smallest s with s^2 = -1 modulo p. Raises ValueError where there is none."""
+    for s in range(2, p):
+        if (s * s + 1) % p == 0:
+            return s
+    raise ValueError(f"-1 has no square root modulo {p}")
+
+
+def fewest_moduli(k: int, tolerance: float, roundoff: float) -> int:
+    """The fewest moduli whose proven bound, with the result's roundoff, is within a tolerance.
+
+    Raises ValueError with what can be had where none is.
+    """
+    bounds = {
+        count: moduli(count).relative_truncation(k) + roundoff for count in range(FEWEST, MOST + 1)
+    }
+    for count, bound in bounds.items():
+        if bound <= tolerance:
+            return count
+    raise ValueError(
+        f"no precision proves a tolerance of {tolerance:g} at k = {k}: {MOST} moduli prove "
+        f"{bounds[MOST]:.2g}, of which rounding the result is {roundoff:.2g}"
+    )
