@@ -9,6 +9,8 @@ from typing import Any
 from argand.device import Backend, cpu, is_cupy_array
 from argand.gemm import cpu as numpy_backend
 from argand.gemm.families import Family, require_family
+from argand.gemm.modular.api import modular_gemm
+from argand.gemm.modular.moduli import MODULAR_PRECISIONS
 from argand.gemm.operands import Op, as_operand, native_pairs, on_gpu
 from argand.gemm.packed import Packed, check_packed
 from argand.gemm.pairs import Pairs, to_pairs
@@ -26,13 +28,14 @@ def gemm(
     beta: complex = 0,
     op_a: Op = "N",
     op_b: Op = "N",
-    precision: str | Precision = "fp32",
+    precision: str | Precision | None = None,
+    tolerance: float | None = None,
     rounding: Sequence[str] | str | None = None,
     output: Output | None = None,
     out: Any = None,
     kernels: Family | None = None,
 ) -> Any:
-    """Compute alpha op(a) op(b) + beta c at a precision.
+    """Compute alpha op(a) op(b) + beta c at a precision or within a proven tolerance.
 
     Args:
         a, b: ``(..., m, k)`` and ``(..., k, n)`` after their op; NumPy arrays are computed on the
@@ -42,7 +45,11 @@ def gemm(
         c: ``(..., m, n)``, an array or `Pairs`; not read where beta is 0.
         alpha, beta: complex scalars.
         op_a, op_b: ``N`` as it is, ``T`` transposed, ``C`` conjugated and transposed.
-        precision: a name of ``PRECISIONS`` or a row of it.
+        precision: a name of ``PRECISIONS`` or a row of it, by default fp32; or ``6xint8`` to
+            ``17xint8``, which multiply integers exactly modulo so many numbers: NumPy arrays are
+            rounded once, the result once, in between nothing is (docs/kernels/modular.md).
+        tolerance: in place of a precision: the fewest moduli whose bound proves that every
+            element is within tolerance |a_i| |b_j|, the 2-norms of its row and column.
         rounding: how the terms of tf32 and 3xtf32 are rounded: one name for all, or one for each.
         output: the type of the result; at fp16 and bf16 also ``complex-half``, the fp32 sums
             rounded once to nearest, ties to even (what is too large becomes an infinity).
@@ -52,15 +59,24 @@ def gemm(
             fastest. What is packed for wgmma can only be multiplied there (`argand.pack`).
 
     Returns:
-        ``(..., m, n)``, complex128 at fp64 and complex64 otherwise; `Pairs` of the precision's
-        format for complex-half.
+        ``(..., m, n)``, complex128 at fp64 and complex64 otherwise; the operands' own of the two
+        at a number of moduli; `Pairs` of the precision's format for complex-half.
 
     Raises:
         ValueError: shapes that do not fit, an unknown precision, op, rounding or output, a wrong
-            ``out``, an operand packed for another call, kernels that the precision does not have.
+            ``out``, an operand packed for another call, kernels that the precision does not have,
+            a tolerance that cannot be proven.
         DeviceError: kernels that the device does not have.
         TypeError: some operands on a GPU and others not.
     """
+    if tolerance is not None or precision in MODULAR_PRECISIONS:
+        _check_modular(precision, tolerance, rounding, output, kernels)
+        return modular_gemm(
+            a, b, c, alpha=alpha, beta=beta, op_a=op_a, op_b=op_b,
+            precision=None if precision is None else str(precision), tolerance=tolerance, out=out,
+        )  # fmt: skip
+    if precision is None:
+        precision = "fp32"
     key = None
     if _on_cuda(a):
         calls = _cuda_calls()
@@ -103,6 +119,17 @@ def gemm(
         return found
     out.assign(found)
     return out
+
+
+def _check_modular(precision: object, tolerance: float | None, *others: object) -> None:
+    """Raise ValueError for arguments that do not go with exact integers."""
+    if tolerance is not None and precision is not None:
+        raise ValueError(f"give a precision or a tolerance, got {precision!r} and {tolerance}")
+    if tolerance is not None and not tolerance > 0:
+        raise ValueError(f"tolerance must be above 0, got {tolerance}")
+    if any(x is not None for x in others):
+        what = f"precision {precision}" if tolerance is None else "a tolerance"
+        raise ValueError(f"{what} takes no rounding, output or kernels, got {list(others)}")
 
 
 def _taken(x: Any, name: str) -> Any:

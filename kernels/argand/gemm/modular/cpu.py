@@ -50,9 +50,7 @@ def _panel(rows: Integers, columns: Integers, moduli: Moduli, dtype: npt.DTypeLi
     for index, modulus in enumerate(moduli.rows):
         plus, minus = (
             _real_product(left, right, modulus)
-            for left, right in zip(
-                residues(rows, modulus), residues(columns, modulus), strict=True
-            )
+            for left, right in zip(residues(rows, modulus), residues(columns, modulus), strict=True)
         )
         real.add(index, (plus + minus) * modulus.real % modulus.p)
         imag.add(index, (plus - minus) * modulus.imag % modulus.p)

@@ -8,13 +8,19 @@ that are pairwise coprime. The tests prove each of these properties.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from math import isqrt, prod, sqrt
+from types import MappingProxyType
 
 MODULI = (241, 233, 229, 221, 205, 197, 193, 181, 173, 157, 149, 137, 113, 109, 101, 97, 89)
 FEWEST, MOST = 6, len(MODULI)
 """How many moduli a precision may take."""
+MODULAR_PRECISIONS: Mapping[str, int] = MappingProxyType(
+    {f"{count}xint8": count for count in range(FEWEST, MOST + 1)}
+)
+"""The names of the precisions of exact integers, and how many moduli each takes."""
 QUANTUM_BITS = 15
 """Bits of the integers that stand for magnitudes in the norm of a line (`scaling.squared_norm`)."""
 _MARGIN_BITS = 11

@@ -85,7 +85,7 @@ def rounded(
     power = np.clip(exponent + drop.astype(np.int64), -5000, 5000).astype(np.int32)
     with np.errstate(over="ignore", under="ignore"):
         found = np.ldexp((whole + up).astype(np.float64), power)
-        return np.where(negative & (found != 0), -found, found).astype(dtype)
+        return np.asarray(np.where(negative & (found != 0), -found, found).astype(dtype))
 
 
 def _leading(high: Array, low: Array) -> tuple[Array, Array]:
@@ -104,4 +104,4 @@ def _bit_length(x: Array) -> Array:
     found = np.frexp(x.astype(np.float64))[1].astype(np.int64)
     # A conversion that rounded up to a power of two.
     over = (found > 0) & ((x >> np.maximum(found - 1, 0).astype(np.uint64)) == 0)
-    return found - over
+    return np.asarray(found - over)

@@ -36,7 +36,7 @@ def integers(x: Array, moduli: Moduli) -> Integers:
 
     Raises ValueError where k is too long for them.
     """
-    finite = np.isfinite(x).all(axis=1)
+    finite = np.asarray(np.isfinite(x).all(axis=1))
     if not finite.all():
         x = np.where(finite[:, None], x, 0)
     powers = exponents(x, moduli)

@@ -67,7 +67,7 @@ def exponents(x: Array, moduli: Moduli) -> Array:
     Raises:
         ValueError: k too long for the moduli.
     """
-    lines, k = x.shape
+    k = x.shape[1]
     limit = moduli.largest_squared_norm(k)
     if not limit:
         raise ValueError(f"k = {k} is too long for {moduli.count} moduli")

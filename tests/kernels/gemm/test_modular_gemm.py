@@ -1,0 +1,103 @@
+"""`argand.gemm` at the precisions of exact integers, on the CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import gemm, pack, pairs
+from argand.gemm.modular.moduli import MODULAR_PRECISIONS, fewest_moduli
+
+from tests.kernels.gemm.test_modular import numbers
+
+TYPES = (np.complex64, np.complex128)
+
+
+@pytest.mark.pairwise
+@pytest.mark.parametrize("precision", ["6xint8", "16xint8"])
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("op_a", ["N", "T", "C"])
+@pytest.mark.parametrize("op_b", ["N", "T", "C"])
+@pytest.mark.parametrize("batch", [(), (2,), (3, 1)])
+@pytest.mark.parametrize(("alpha", "beta"), [(1, 0), (2 - 1j, 0), (-1j, 0.5j)])
+def test_operations_batches_and_scalars(
+    rng: np.random.Generator, precision: str, dtype: Any, op_a: Any, op_b: Any,
+    batch: tuple[int, ...], alpha: complex, beta: complex,
+) -> None:  # fmt: skip
+    a = numbers(rng, *batch, *((5, 40) if op_a == "N" else (40, 5)), dtype=dtype)
+    b = numbers(rng, *((40, 6) if op_b == "N" else (6, 40)), dtype=dtype)
+    c = numbers(rng, *batch, 5, 6, dtype=dtype)
+    got = gemm(a, b, c, alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision=precision)
+    assert got.dtype == dtype
+    left, right = (
+        {"N": x, "T": np.swapaxes(x, -1, -2), "C": np.swapaxes(x, -1, -2).conj()}[op].astype(
+            complex
+        )
+        for x, op in ((a, op_a), (b, op_b))
+    )
+    expected = alpha * (left @ right) + beta * c
+    limit = {"6xint8": 2e-5, "16xint8": 1e-15}[precision] + 4 * np.finfo(dtype).eps
+    assert np.abs(got - expected).max() <= limit * 40 * 3
+    # The same bits for operands in any layout.
+    again = gemm(np.asfortranarray(a), b[::1], c, alpha=alpha, beta=beta, op_a=op_a, op_b=op_b,
+                 precision=precision)  # fmt: skip
+    np.testing.assert_array_equal(again, got)
+
+
+def test_the_type_is_that_of_the_operands(rng: np.random.Generator) -> None:
+    single, double = numbers(rng, 4, 4, dtype=np.complex64), numbers(rng, 4, 4)
+    assert gemm(single, single, precision="7xint8").dtype == np.complex64
+    assert gemm(single, double, precision="7xint8").dtype == np.complex128
+    assert gemm(single.real, single.real, precision="7xint8").dtype == np.complex64
+
+
+def test_integers_in_pairs_are_multiplied_exactly(rng: np.random.Generator) -> None:
+    x, y = (rng.integers(-128, 128, (*shape, 2)).astype(np.int8) for shape in ((9, 500), (500, 8)))
+    got = gemm(pairs(x), pairs(y), precision="6xint8")
+    a, b = (z[..., 0] + 1j * z[..., 1].astype(float) for z in (x, y))
+    np.testing.assert_array_equal(got, (a @ b).astype(np.complex64))
+
+
+def test_a_tolerance_takes_the_fewest_moduli_that_prove_it(rng: np.random.Generator) -> None:
+    a, b = numbers(rng, 6, 300), numbers(rng, 300, 7)
+    count = fewest_moduli(300, 1e-12, 2.0**-53)
+    by_name = gemm(a, b, precision=f"{count}xint8")
+    np.testing.assert_array_equal(gemm(a, b, tolerance=1e-12), by_name)
+    with pytest.raises(ValueError, match="no precision proves a tolerance of 1e-09 at k = 300"):
+        gemm(a.astype(np.complex64), b.astype(np.complex64), tolerance=1e-9)
+
+
+def test_out_may_be_an_operand(rng: np.random.Generator) -> None:
+    a, b = numbers(rng, 5, 5), numbers(rng, 5, 5)
+    expected = gemm(a, b, precision="15xint8")
+    assert gemm(a, b, precision="15xint8", out=a) is a
+    np.testing.assert_array_equal(a, expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"precision": "5xint8"}, "precision must be one of"),
+        ({"precision": "7xint8", "rounding": "nearest_even"}, "takes no rounding, output or kern"),
+        ({"precision": "7xint8", "kernels": "wgmma"}, "takes no rounding, output or kernels"),
+        ({"precision": "fp32", "tolerance": 1e-5}, "give a precision or a tolerance"),
+        ({"tolerance": 0.0}, "tolerance must be above 0"),
+        ({"tolerance": float("nan")}, "tolerance must be above 0"),
+        ({"precision": "7xint8", "out": np.empty((3, 3))}, "out must have shape"),
+        ({"precision": "7xint8", "beta": 1}, "so c must be given"),
+    ],
+)
+def test_what_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        gemm(np.ones((3, 3), complex), np.ones((3, 3), complex), **options)
+
+
+def test_packed_operands_are_refused() -> None:
+    x = np.ones((3, 3), complex)
+    with pytest.raises(ValueError, match="takes NumPy arrays and Pairs of them, got Packed for a"):
+        gemm(pack(x, "fp32"), x, precision="7xint8")
+
+
+def test_every_number_of_moduli_has_a_name() -> None:
+    assert list(MODULAR_PRECISIONS) == [f"{count}xint8" for count in range(6, 18)]
