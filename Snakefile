@@ -9,7 +9,9 @@ from snakemake.utils import min_version
 
 min_version("9.27")
 
-ROOT = Path(workflow.basedir)
+# Another workflow may take this one as a module: then its own Snakefile lies elsewhere.
+ROOT = Path(str(workflow.current_basedir))
+IS_MODULE = workflow.modifier.parent_modifier is not None
 DEFAULT_STUDY = ROOT / "config" / "config.yaml"
 
 from workflow.steps.joblog import share_packages
@@ -53,12 +55,15 @@ envvars:
 # A study replaces the default one: no configfile directive, which merges. It is named by --config
 # study=PATH, because Snakemake itself opens a --configfile first and, where the file says so, runs the
 # Python in it (YTE); so that is only for a study that one trusts.
-overrides = dict(workflow.config_settings.config)
-named = [overrides.pop("study", None), *reversed(workflow.overwrite_configfiles or [])]
+# A module is given a config by the workflow that takes it: the same keys, or the study itself.
+overrides = dict(config if IS_MODULE else workflow.config_settings.config)
+named = [overrides.pop("study", None)]
+if not IS_MODULE:
+    named += reversed(workflow.overwrite_configfiles or [])
+path = Path(str(next(filter(None, named), DEFAULT_STUDY)))
+given = {} if IS_MODULE and "workloads" in overrides and not any(named) else path
 try:
-    study = load_study(
-        Path(str(next(filter(None, named), DEFAULT_STUDY))), overrides=overrides
-    )
+    study = load_study(given, overrides=overrides)
     if IS_MAIN:
         check_study(study, device_here=RUNS_HERE)
 except StudyError as error:

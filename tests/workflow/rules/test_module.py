@@ -1,0 +1,93 @@
+"""The workflow as a module of another one, in another repository, with a config and a prefix."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from shared_runs import MEASURED, measured_as
+
+from workflow.storage.products import read_product
+
+pytestmark = pytest.mark.slow
+
+OUTER = """
+configfile: "outer.yaml"
+
+module argand:
+    snakefile: "{root}/Snakefile"
+    config: config["night"]
+    prefix: "night"
+
+use rule * from argand as argand_*
+
+use rule stage from argand as argand_stage with:
+    log: "logs/own-{{workload}}.log"
+
+rule count:
+    default_target: True
+    input: "night/results/products/product.h5"
+    output: "count.txt"
+    shell: "ls night/results/products | wc -l > {{output}}"
+
+rule whole:
+    input: rules.argand_all.input
+"""
+STUDY = """
+  device: cpu
+  precisions: [fp32]
+  baselines: none
+  workloads:
+    product: {kind: gemm, m: 8, n: 9, k: 10}
+    beams: {kind: beamforming, channels: 2, beams: 4, antennas: 6, samples: 30, shards: 2}
+    chance: {kind: softmax, input: {workload: beams}}
+"""
+
+
+def snakemake(folder: Path, *flags: str) -> subprocess.CompletedProcess[str]:
+    """Run the outer workflow from its own folder."""
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", *flags]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def outer(tmp_path: Path, root: Path, tiny_run: Path) -> Path:
+    (tmp_path / "Snakefile").write_text(OUTER.format(root=root))
+    (tmp_path / "outer.yaml").write_text(f"night:{STUDY}")
+    measured_as(tmp_path / "night", tiny_run)
+    assert all((tmp_path / "night" / name).is_file() for name in MEASURED)
+    return tmp_path
+
+
+def test_a_study_in_the_config_of_another_workflow(outer: Path) -> None:
+    done = snakemake(outer)
+    assert done.returncode == 0, done.stderr
+    assert (outer / "count.txt").read_text().split() == ["1"]
+    product = read_product(outer / "night" / "results" / "products" / "product.h5")
+    assert product.data.shape[-2:] == (8, 9)
+    assert (outer / "logs" / "own-product.log").is_file()
+    assert not (outer / "results").exists()
+
+
+def test_everything_of_the_module_has_the_prefix(outer: Path) -> None:
+    done = snakemake(outer, "--dry-run", "whole")
+    assert done.returncode == 0, done.stderr
+    said = done.stdout + done.stderr
+    for name in ("products/chance.h5", "products/beams/2-of-2.h5", "tables/performance.csv"):
+        assert f"night/results/{name}" in said
+    made = re.findall(r"Missing output files: (.*?)(?:; Input|$)", said, re.MULTILINE)
+    names = [name for line in made for name in line.split(", ")]
+    assert len(names) > 20
+    assert all(name.startswith("night/results/") for name in names)
+
+
+def test_a_study_of_its_own_file(outer: Path) -> None:
+    """``study`` is a path from the folder of the outer workflow; other keys override it."""
+    (outer / "study.yaml").write_text("\n".join(line[2:] for line in STUDY.splitlines()))
+    (outer / "outer.yaml").write_text("night: {study: study.yaml, precisions: [fp65]}")
+    done = snakemake(outer, "--dry-run")
+    assert done.returncode == 1
+    assert "precisions: must be one of" in done.stdout + done.stderr
