@@ -11,7 +11,7 @@ SNAKEMAKE = .venv/bin/snakemake $(if $(PROFILE),--workflow-profile $(PROFILE),--
 PYTEST_FLAGS ?= -n $(shell expr $$(nproc) + 1) --dist worksteal
 ATTACK ?=
 
-.PHONY: help run check report test test-all lint bench attack lock setup setup-dev clean
+.PHONY: help run check report test test-all lint example bench attack lock setup setup-dev clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -41,6 +41,10 @@ lint: setup-dev ## ruff, mypy, snakefmt, snakemake --lint
 	.venv/bin/mypy
 	.venv/bin/snakefmt --check --compact-diff Snakefile workflow/rules
 	.venv/bin/snakemake --lint
+
+example: setup ## fetch the published data of an example (NAME=hera) and run its study
+	.venv/bin/python -m tools.examples $(NAME)
+	$(MAKE) run STUDY=examples/$(NAME).yaml
 
 bench: setup ## speed and memory on this machine, as ratios to NumPy, SciPy and h5py
 	.venv/bin/python -m benchmarks.ratios
