@@ -11,7 +11,7 @@ from argand.gates.layout import CHUNK, PLANE_COLUMNS, GateKind, core_row_bytes, 
 from argand.precision import Precision
 from argand.runtime.arguments import Fields, size_check
 from argand.runtime.plan import TARGET as WGMMA_TARGET
-from argand.runtime.plan import PlanError
+from argand.runtime.plan import PlanError, require_precision
 from argand.runtime.wgmma import wgmma_function
 
 MOST_WIDTH = 7
@@ -118,9 +118,10 @@ def check_gate_plan(plan: GatePlan, arch: Arch) -> None:
     if not 1 <= plan.width <= MOST_WIDTH:
         raise PlanError(f"width must be 1 to {MOST_WIDTH}, got {plan.width}")
     if plan.kind in ("mma", "wgmma"):
+        require_precision(row, arch)
         if row.exact_operands:
             raise PlanError(f"{row.name} has no tensor-core products of gates")
-        least = 4 if plan.kind == "mma" else 6
+        least = cuda_core_width(row) + 1 if plan.kind == "mma" else 6
         if not least <= plan.width <= widest_mma(row):
             raise PlanError(
                 f"width must be {least} to {widest_mma(row)} for {plan.kind} at {row.name}, "
@@ -146,6 +147,11 @@ def check_gate_plan(plan: GatePlan, arch: Arch) -> None:
         )
 
 
+def cuda_core_width(precision: Precision) -> int:
+    """Largest width of a complex64 gate that runs on CUDA cores; wider ones fill whole MMAs."""
+    return max(CUDA_CORE_WIDTH, precision.operand.mma_k.bit_length() - 2)
+
+
 def widest_mma(precision: Precision) -> int:
     """Largest width of a gate whose matrix, in terms, fits in a warp's registers."""
     return MOST_WIDTH if precision.operand.bytes * precision.terms <= 4 else MOST_WIDTH - 1
@@ -164,8 +170,8 @@ _STAGES: Mapping[int, Mapping[int, tuple[int, int]]] = {
     2: {16: (5, 2), 32: (6, 2), 64: (8, 1), 128: (8, 1)},
     4: {16: (4, 3), 32: (6, 2), 64: (6, 2), 128: (8, 1)},
 }
-"""Stages and blocks a multiprocessor, by the bytes of an operand and by the registers of the matrix
-in a thread."""
+"""Stages and blocks a multiprocessor, by the bytes of an operand, at least 2, and by the registers
+of the matrix in a thread."""
 _WGMMA_STAGES: Mapping[int, tuple[int, int]] = {6: (3, 2), 7: (3, 1)}
 _WARP_SPECIALIZED_WIDTHS: tuple[int, ...] = (7,)
 _CUDA_CORE_STAGES, _WIDE_CUDA_CORE_STAGES = (3, 4), (3, 3)
@@ -190,7 +196,7 @@ def plan_gate(
     plans: list[GatePlan]
     if monomial:
         plans = [_with_stages(GatePlan("permute", width, precision, inside, 2, 1), arch)]
-    elif precision.exact_operands or width <= CUDA_CORE_WIDTH:
+    elif precision.exact_operands or width <= cuda_core_width(precision):
         plans = [_with_stages(GatePlan("fma", width, precision, inside, 2, 1), arch)]
     elif width > widest_mma(precision):
         return None
@@ -220,7 +226,7 @@ def _with_stages(plan: GatePlan, arch: Arch) -> GatePlan:
         # Real and imaginary part of 2^w x 16 numbers a warp, in terms: registers of a lane.
         registers = (plan.precision.operand.bytes * plan.precision.terms << plan.width) // 4
         least = 16 if plan.width == 4 else 32
-        stages, blocks = _STAGES[plan.precision.operand.bytes][max(least, registers)]
+        stages, blocks = _STAGES[max(2, plan.precision.operand.bytes)][max(least, registers)]
     elif plan.kind == "wgmma":
         stages, blocks = _WGMMA_STAGES[plan.width]
     else:
@@ -283,7 +289,7 @@ def gate_source(plan: GatePlan) -> str:
     if plan.kind == "wgmma":
         both = 2 if joint_parts(plan.width, plan.inside) else 1
         before = '#include "device/warpgroup.cuh"\n' + wgmma_function(
-            row.operand.name, both * PLANE_COLUMNS, both
+            row.operand, both * PLANE_COLUMNS, both
         )
     return (
         f'{before}#include "{header}"\n'
