@@ -143,8 +143,8 @@ def candidates(precision: Precision, arch: Arch) -> list[GemmPlan]:
     found = []
     for plan in _tiles(precision):
         # A k-tile is at least one MMA of each group of warps.
-        least = precision.operand.mma_k * plan.warps_k
-        plan = replace(plan, block_k=max(plan.block_k, least))
+        block_k, mma_k = max(plan.block_k, precision.operand.mma_k), precision.operand.mma_k
+        plan = replace(plan, block_k=block_k, warps_k=min(plan.warps_k, block_k // mma_k))
         while _largest_layout(plan).shared_bytes > arch.shared_bytes and plan.stages > 2:
             plan = replace(plan, stages=plan.stages - 1)
         if _largest_layout(plan).shared_bytes <= arch.shared_bytes:
