@@ -90,5 +90,5 @@ def test_the_range_of_scaled_lines():
 
 
 def test_an_unknown_precision_names_the_choices():
-    with pytest.raises(ValueError, match=r"precision must be one of \['fp64'.*got 'fp8'"):
-        get_precision("fp8")
+    with pytest.raises(ValueError, match=r"precision must be one of \['fp64'.*got 'fp7'"):
+        get_precision("fp7")

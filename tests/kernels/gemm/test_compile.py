@@ -35,6 +35,8 @@ from tests.kernels.compiled import (
     Candidate,
     Compiled,
     assert_clean,
+    offered,
+    refused,
     to_compile,
 )
 from tests.kernels.precisions import SINGLE_HALF, TENSOR
@@ -52,7 +54,7 @@ def test_both_ends_of_the_families_are_compiled_for() -> None:
 # The largest tile takes the most registers, so it alone is compiled in every layout, and kernels
 # that find the absmax at the widest copies alone, which hold most in registers.
 def gemm_tiles() -> Iterator[Candidate]:
-    for precision, arch in product(TENSOR, ARCHS.values()):
+    for precision, arch in offered(TENSOR):
         row = PRECISIONS[precision]
         largest, *others = candidates(row, arch)
         plans = [with_layout(largest, layout, vector) for layout in LAYOUTS for vector in (1, 2)]
@@ -73,6 +75,8 @@ def chosen_tiles() -> Compiled:
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", TENSOR)
 def test_every_gemm_tile(arch: Arch, precision: str) -> None:
+    if refused(precision, arch):
+        return
     row, chosen = PRECISIONS[precision], chosen_tiles()[precision, arch]
     assert chosen
     for candidate in chosen:
@@ -90,6 +94,8 @@ def with_layout(plan: GemmPlan, layout: tuple[bool, bool], vector: int) -> GemmP
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("precision", TENSOR)
 def test_the_plan_of_a_large_gemm(arch: Arch, precision: str) -> None:
+    if refused(precision, arch):
+        return
     row = PRECISIONS[precision]
     plan = plan_gemm(row, arch, batch=1, m=4096, n=4096, k=4096, sm_count=132, vector=2)
     assert plan.block_m == 128

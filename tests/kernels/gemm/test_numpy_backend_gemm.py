@@ -171,7 +171,7 @@ def test_integers_are_exact_where_the_format_holds_them():
     ("kw", "message"),
     [
         ({"op_a": "H"}, r"op_a must be one of \['N', 'T', 'C'\], got 'H'"),
-        ({"precision": "fp8"}, "precision must be one of"),
+        ({"precision": "fp7"}, "precision must be one of"),
         ({"beta": 1}, "so c must be given"),
         ({"beta": 1, "c": np.zeros((3, 3))}, "c must have shape"),
         ({"out": np.zeros((2, 4), np.complex128)}, "out must have shape"),
