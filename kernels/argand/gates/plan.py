@@ -170,8 +170,8 @@ _STAGES: Mapping[int, Mapping[int, tuple[int, int]]] = {
     2: {16: (5, 2), 32: (6, 2), 64: (8, 1), 128: (8, 1)},
     4: {16: (4, 3), 32: (6, 2), 64: (6, 2), 128: (8, 1)},
 }
-"""Stages and blocks a multiprocessor, by the bytes of an operand, at least 2, and by the registers
-of the matrix in a thread."""
+"""Stages and blocks a multiprocessor, by the bytes of an operand and by the registers of the matrix
+in a thread."""
 _WGMMA_STAGES: Mapping[int, tuple[int, int]] = {6: (3, 2), 7: (3, 1)}
 _WARP_SPECIALIZED_WIDTHS: tuple[int, ...] = (7,)
 _CUDA_CORE_STAGES, _WIDE_CUDA_CORE_STAGES = (3, 4), (3, 3)
@@ -226,7 +226,7 @@ def _with_stages(plan: GatePlan, arch: Arch) -> GatePlan:
         # Real and imaginary part of 2^w x 16 numbers a warp, in terms: registers of a lane.
         registers = (plan.precision.operand.bytes * plan.precision.terms << plan.width) // 4
         least = 16 if plan.width == 4 else 32
-        stages, blocks = _STAGES[max(2, plan.precision.operand.bytes)][max(least, registers)]
+        stages, blocks = _STAGES[plan.precision.operand.bytes][max(least, registers)]
     elif plan.kind == "wgmma":
         stages, blocks = _WGMMA_STAGES[plan.width]
     else:
