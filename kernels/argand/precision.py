@@ -1,8 +1,9 @@
 """The only list of precisions: what each holds, how it rounds, which products it keeps.
 
 Everything else (the CPU model, the CUDA templates, the bounds, the tables, the README) is derived
-from the rows of ``PRECISIONS``. To add a precision, add a row, and one MMA atom in
-``cuda/device/mma.cuh`` if the hardware instruction is new.
+from the rows of ``PRECISIONS``. To add a precision, add a row. An operand format is a `Format`
+here, its rounding in ``rounding.py`` and ``cuda/device/rounding.cuh``, and its MMA atom in
+``cuda/device/mma.cuh``.
 """
 
 from __future__ import annotations
@@ -31,8 +32,17 @@ PEER_CLASSES: tuple[PeerClass, ...] = get_args(PeerClass)
 class Format:
     """A binary floating-point format of an operand.
 
-    ``significand`` counts the bits with the implicit one, ``min_exponent`` is the exponent of the
-    smallest normal number, ``largest`` the largest finite value, ``bytes`` what it takes in memory.
+    Attributes:
+        name: in Python, and as ``Operand::name`` in the CUDA sources.
+        significand: bits, with the implicit one.
+        min_exponent: of the smallest normal number.
+        largest: finite value.
+        bytes: of a number in memory.
+        cublas: how cuBLAS's gemmEx multiplies it, for the measured ceiling: the type of A and B,
+            that of C (``library_types.h``) and the compute type (``cublas_api.h``).
+        ptx: the type in PTX's MMA instructions; None where tensor cores have no such operand.
+        mma_sync_s: seconds of a block of the mma.sync GEMM for 32 x 32 of C by 32 k with one
+            product, on an H200: it ranks plans.
     """
 
     name: str
@@ -40,6 +50,14 @@ class Format:
     min_exponent: int
     largest: float
     bytes: int
+    cublas: tuple[int, int, int]
+    ptx: str | None = None
+    mma_sync_s: float = 0.0
+
+    @property
+    def mma_k(self) -> int:
+        """k of one MMA instruction, mma.sync or wgmma: 32 bytes of a row in every format."""
+        return 32 // self.bytes
 
     @property
     def smallest_subnormal(self) -> float:
@@ -55,11 +73,11 @@ class Format:
         return math.frexp(self.largest)[1] - 2
 
 
-FP64 = Format("fp64", 53, -1022, (2 - 2.0**-52) * 2.0**1023, 8)
-FP32 = Format("fp32", 24, -126, (2 - 2.0**-23) * 2.0**127, 4)
-TF32 = Format("tf32", 11, -126, (2 - 2.0**-10) * 2.0**127, 4)
-FP16 = Format("fp16", 11, -14, 65504.0, 2)
-BF16 = Format("bf16", 8, -126, (2 - 2.0**-7) * 2.0**127, 2)
+FP64 = Format("fp64", 53, -1022, (2 - 2.0**-52) * 2.0**1023, 8, (1, 1, 70))
+FP32 = Format("fp32", 24, -126, (2 - 2.0**-23) * 2.0**127, 4, (0, 0, 68))
+TF32 = Format("tf32", 11, -126, (2 - 2.0**-10) * 2.0**127, 4, (0, 0, 77), "tf32", 0.5e-6)
+FP16 = Format("fp16", 11, -14, 65504.0, 2, (2, 0, 68), "f16", 0.34e-6)
+BF16 = Format("bf16", 8, -126, (2 - 2.0**-7) * 2.0**127, 2, (14, 0, 68), "bf16", 0.34e-6)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argand.precision import BF16, FP16, FP32, TF32, Precision, Rounding
+from argand.precision import BF16, FP16, FP32, TF32, Format, Precision, Rounding
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]
@@ -48,7 +48,7 @@ def split(x: Array, precision: Precision, exponents: Array | None = None) -> lis
         rest = flat[start : start + _CHUNK]
         for index, rounding in enumerate(precision.roundings):
             term = flats[index][start : start + _CHUNK]
-            _round(rest, precision.operand.name, rounding, term)
+            _round(rest, precision.operand, rounding, term)
             if index + 1 < precision.terms:
                 np.subtract(rest, term, out=rest, where=np.isfinite(term))
                 rest[~np.isfinite(term)] = 0
@@ -66,14 +66,26 @@ def round_operand(x: Array, precision: Precision) -> Array:
     return total
 
 
-def _round(x: FloatArray, operand: str, rounding: Rounding, out: FloatArray) -> None:
+def encode(values: Array, operand: Format) -> npt.NDArray[Any]:
+    """The bits of numbers that a format holds exactly, as unsigned integers of its size."""
+    single = np.ascontiguousarray(values, np.float32)
+    if operand is FP16:
+        return single.astype(np.float16).view(np.uint16)
+    if operand is BF16:
+        return (single.view(np.uint32) >> 16).astype(np.uint16)
+    return single.view(np.uint32)
+
+
+def _round(x: FloatArray, operand: Format, rounding: Rounding, out: FloatArray) -> None:
     """out = x rounded to an operand format; both are contiguous."""
-    if operand == FP16.name:
+    if operand is FP16:
         with np.errstate(over="ignore"):
             out[...] = x.astype(np.float16)
-    else:
-        dropped = FP32.significand - {TF32.name: TF32, BF16.name: BF16}[operand].significand
+    elif operand in (TF32, BF16):
+        dropped = FP32.significand - operand.significand
         _drop_bits(x.view(np.uint32), dropped, rounding, out.view(np.uint32))
+    else:
+        raise ValueError(f"operand must be one of fp16, tf32 and bf16, got {operand.name}")
     nan = np.isnan(x)
     if nan.any():
         out.view(np.uint32)[nan] = _QUIET_NAN
@@ -97,11 +109,12 @@ def _drop_bits(
         np.bitwise_and(bits, kept, out=out)
 
 
-def scale_exponents(x: Array, axis: int) -> npt.NDArray[np.int32]:
-    """Exponents s, one for each line of x along ``axis``, so that 2^s x fills the range of fp16.
+def scale_exponents(x: Array, axis: int, operand: Format = FP16) -> npt.NDArray[np.int32]:
+    """Exponents s, one for each line of x along ``axis``, so that 2^s x fills a format's range.
 
-    The largest finite component of 2^s x lies in [2^14, 2^15); `Precision.full_range` says how far
-    below it precision is lost. ``axis`` is kept with length 1. Lines of zeros get 0. s stays within
+    The largest finite component of 2^s x lies in [2^e, 2^(e + 1)) with e of
+    `Format.scaled_exponent`, 14 for fp16; `Precision.full_range` says how far below it precision is
+    lost. ``axis`` is kept with length 1. Lines of zeros get 0. s stays within
     +-`LARGEST_SHIFT`, so that 2^s is a normal fp32 number.
     """
     dtype = np.float64 if x.dtype in (np.float64, np.complex128) else np.float32
@@ -114,7 +127,7 @@ def scale_exponents(x: Array, axis: int) -> npt.NDArray[np.int32]:
     else:
         largest = np.maximum(_largest_finite(x.real, axis), _largest_finite(x.imag, axis))
     _, exponent = np.frexp(largest)
-    shift = np.clip(FP16.scaled_exponent + 1 - exponent, -LARGEST_SHIFT, LARGEST_SHIFT)
+    shift = np.clip(operand.scaled_exponent + 1 - exponent, -LARGEST_SHIFT, LARGEST_SHIFT)
     return np.where(largest > 0, shift, 0).astype(np.int32)
 
 

@@ -7,13 +7,17 @@ pair of its precisions, targets and fields of plans; the exhaustive run every pl
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Arch
 from argand.runtime.compiler import compile_cubin
+from argand.runtime.plan import PlanError, require_precision
 
 from tests.covers import EXHAUSTIVE, covered, fields_of
 
@@ -54,6 +58,24 @@ def to_compile(candidates: Iterable[Candidate]) -> Compiled:
     for candidate in covered(dict.fromkeys(candidates), Candidate.features):
         chosen[candidate.precision, candidate.arch].append(candidate)
     return chosen
+
+
+def offered(
+    names: Iterable[str], archs: Iterable[Arch] = ARCHS.values()
+) -> Iterable[tuple[str, Arch]]:
+    """Precisions and architectures that compute them."""
+    every = itertools.product(names, archs)
+    return [(name, arch) for name, arch in every if arch.sm >= PRECISIONS[name].min_sm]
+
+
+def refused(name: str, arch: Arch) -> bool:
+    """Whether an architecture lacks a precision, which is then refused."""
+    row = PRECISIONS[name]
+    if arch.sm >= row.min_sm:
+        return False
+    with pytest.raises(PlanError, match=f"{name} needs compute capability"):
+        require_precision(row, arch)
+    return True
 
 
 def assert_clean(source: str, target: str, kernel: str) -> None:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from argand import PRECISIONS, Device, DeviceError
 from argand.device import ARCHITECTURES, Arch, arch_for
+from argand.dft.heuristics import choose as choose_transform
 from argand.dft.heuristics import own_plan
 from argand.dft.legality import check_dft_plan
 from argand.dft.method import method_for
-from argand.gates.plan import check_gate_plan, plan_gate
+from argand.gates.plan import GatePlan, check_gate_plan, plan_gate
 from argand.gemm.families import require_family
 from argand.gemm.heuristics import GemmSizes, OperandTraits, choose
 from argand.gemm.sm80_plan import check_plan, plan_gemm
+from argand.precision import Precision
 from argand.runtime.compiler import compile_cubin
 from argand.runtime.plan import TARGET, PlanError
-from argand.softmax.heuristics import plan_softmax
+from argand.softmax.heuristics import fitted, plan_softmax
 from argand.softmax.plan import SoftmaxForm, check_softmax_plan
 
 from tests.kernels.precisions import TENSOR
@@ -50,6 +54,9 @@ def test_nvrtc_knows_the_target(arch: Arch) -> None:
 @pytest.mark.parametrize("precision", TENSOR)
 def test_every_operation_has_a_legal_plan(arch: Arch, precision: str) -> None:
     row = PRECISIONS[precision]
+    if arch.sm < row.min_sm:
+        assert_refused(row, arch)
+        return
     product = plan_gemm(row, arch, batch=1, m=4096, n=4096, k=4096, sm_count=100, vector=2)
     check_plan(product, row, arch)
     form = SoftmaxForm("softmax", "fp32", "fp32", row, 4, False)
@@ -63,6 +70,28 @@ def test_every_operation_has_a_legal_plan(arch: Arch, precision: str) -> None:
     gate = plan_gate(row, arch, width=5, inside=False, monomial=False, columns=1 << 20)
     assert gate is not None
     check_gate_plan(gate, arch)
+
+
+def assert_refused(row: Precision, arch: Arch) -> None:
+    form = SoftmaxForm("softmax", "fp32", "fp32", row, 4, False)
+    gate = GatePlan("mma", 5, row, inside=False, stages=2, blocks=1)
+    for attempt in (
+        lambda: plan_gemm(row, arch, batch=1, m=64, n=64, k=64, sm_count=100),
+        lambda: choose(row, arch, 100, SIZES, OperandTraits(), OperandTraits()),
+        lambda: check_softmax_plan(fitted(form, 256, 1, 4096), form, arch),
+        lambda: choose_transform(method_for(127), row, arch, wide=False),
+        lambda: check_gate_plan(gate, arch),
+    ):
+        with pytest.raises(PlanError) as told:
+            attempt()
+        assert str(told.value).startswith(
+            f"{row.name} needs compute capability {row.min_sm / 10:.1f}, and {arch.name} has "
+            f"{arch.sm / 10:.1f}, which computes fp64, fp32, tf32, "
+        )
+
+
+def test_a_precision_that_a_card_lacks_is_refused_with_those_that_it_has() -> None:
+    assert_refused(replace(PRECISIONS["fp16"], min_sm=89), arch_for(80))
 
 
 @pytest.mark.parametrize("arch", OTHERS, ids=lambda arch: arch.target)

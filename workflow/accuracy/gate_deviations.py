@@ -27,8 +27,9 @@ from workflow.accuracy.probabilistic import (
 from workflow.accuracy.references import Array
 from workflow.passes import Applied, applied_matrices
 
-_IN_RANGE = 1024.0
-"""What entries are multiplied by, so that small ones stay normal in fp16 as scaled ones do."""
+_HEADROOM = 4
+"""Powers of two below a format's scale by which entries are multiplied, so that small ones stay
+normal in it as scaled ones do."""
 
 
 def known_deviation(matrices: Sequence[Array], precision: Precision) -> float:
@@ -41,7 +42,8 @@ def known_deviation(matrices: Sequence[Array], precision: Precision) -> float:
     total = 0.0
     for matrix, (width, _, times) in zip(matrices, applied_matrices(matrices, widths), strict=True):
         used = _used(precision, width)
-        held = round_operand((matrix * _IN_RANGE).astype(used.output), used) / _IN_RANGE
+        scale = 2.0 ** (used.operand.scaled_exponent - _HEADROOM) if used.scaled else 1.0
+        held = round_operand((matrix * scale).astype(used.output), used) / scale
         error = float(np.linalg.norm(held - matrix) / np.linalg.norm(matrix))
         total += times * error**2  # (times error)^2, shared by as many
     return math.sqrt(total)

@@ -246,7 +246,7 @@ def _of_rounded(x: Array, exact: Array, precision: Precision) -> tuple[Array, Ar
     """
     held = x.astype(precision.real_output, copy=False)
     if precision.scaled:
-        exponents = scale_exponents(held, -1)
+        exponents = scale_exponents(held, -1, precision.operand)
         held = round_operand(held * power_of_two(exponents), precision) * power_of_two(-exponents)
     else:
         held = round_operand(held, precision)

@@ -108,7 +108,7 @@ def operand_terms(x: Array, precision: Precision, axis: int) -> list[Array]:
     x = x.astype(precision.output, copy=False)
     if not precision.scaled:
         return [term.astype(complex) for term in split(x, precision)]
-    exponents = scale_exponents(x, axis)
+    exponents = scale_exponents(x, axis, precision.operand)
     undo = np.ldexp(1.0, -exponents)
     return [term * undo for term in split(x, precision, exponents)]
 

@@ -7,10 +7,11 @@ import itertools
 import re
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from argand import PRECISIONS
 from pydantic import BaseModel, WithJsonSchema
 from pydantic.fields import FieldInfo
 
@@ -25,6 +26,7 @@ _WORDS: dict[Any, str] = {
     int: "whole number", float: "number", bool: "true or false", str: "text", Path: "path",
     types.NoneType: "",
 }  # fmt: skip
+_PRECISIONS_LINK = "a [precision](../README.md#precisions-and-devices)"
 _LARGE = 1e6
 _UNITS = {"_m": "m", "_hz": "Hz", "_deg": "degree", "_s": "s"}
 _BLOCK = re.compile(r"(<!-- keys: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -109,6 +111,8 @@ def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
     value = field.get_default(call_default_factory=True)
+    if value == tuple(PRECISIONS):
+        return "all"
     return "" if value is None or value == {} else f"`{_literal(value)}`"
 
 
@@ -129,14 +133,21 @@ def _literal(value: Any) -> str:
 def _allowed(field: FieldInfo) -> str:
     named = [*field.metadata, *_named(field.annotation)]
     schemas = [item.json_schema or {} for item in named if isinstance(item, WithJsonSchema)]
-    lists = [schema.get("enum", ()) for schema in schemas]
+    lists = [_listed(schema.get("enum", ())) for schema in schemas]
     lists += [
-        typing.get_args(member)
+        [f"`{choice}`" for choice in typing.get_args(member)]
         for member in alternatives(field.annotation)
         if typing.get_origin(member) is typing.Literal
     ]
-    choices = [f"`{choice}`" for choice in itertools.chain(*lists)]
+    choices = itertools.chain(*lists)
     return " or ".join(filter(None, [", ".join(dict.fromkeys(choices)), limits(field)]))
+
+
+def _listed(choices: Sequence[str]) -> list[str]:
+    """Choices as the table has them: precisions by a link, because the README lists them."""
+    linked = [_PRECISIONS_LINK] if set(PRECISIONS) <= set(choices) else []
+    shown = [f"`{choice}`" for choice in choices if not linked or choice not in PRECISIONS]
+    return linked + shown
 
 
 def _named(annotation: Any) -> Iterator[Any]:

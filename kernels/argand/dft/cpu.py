@@ -26,7 +26,7 @@ _BLOCK_VALUES = 1 << 19
 _LARGEST_SUM = 64
 """Largest k of a BLAS product: errors of fp32 sums grow with the root of their length."""
 HEADROOM = 1
-"""Powers of two below fp16's scale: folding adds two numbers."""
+"""Powers of two below the format's scale: folding adds two numbers."""
 
 
 def dft(problem: DftProblem, x: Array, method: Method | None) -> Array:
@@ -62,7 +62,7 @@ def _rows(problem: DftProblem, x: Array, method: Method) -> Array:
         found, _ = _transform(given, method, precision)
         found *= np.float32(problem.factor)
     else:
-        exponents = scale_exponents(x, -1) - HEADROOM
+        exponents = scale_exponents(x, -1, precision.operand) - HEADROOM
         found, shift = _transform(given * power_of_two(exponents), method, precision)
         found *= np.float32(problem.factor * 2.0**shift)
         found *= power_of_two(-exponents)

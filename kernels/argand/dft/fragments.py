@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from argand.dft.cpu import table_exponent
-from argand.dft.plan import folded_tiles, mma_k
+from argand.dft.plan import folded_tiles
 from argand.dft.registers import WARP
 from argand.dft.tables import folded_matrices, roots
 from argand.dft.truncation import truncation_bias
-from argand.precision import FP16, TF32, Precision
-from argand.rounding import Array, split
+from argand.precision import Precision
+from argand.rounding import Array, encode, split
 
 
 @lru_cache(maxsize=64)
@@ -23,7 +23,7 @@ def fragments(length: int, warps: int, precision: Precision) -> npt.NDArray[np.u
     A lane has two words of the cosines and two of the sines of each term. Bias compensation: each
     k-tile is enlarged by the average truncation of its products by its own MMA and those after it.
     """
-    half, k_step = length // 2, mma_k(precision)
+    half, k_step = length // 2, precision.operand.mma_k
     num_k_tiles, tiles = -(-half // k_step), folded_tiles(length, warps) * warps
     lane = np.arange(WARP)
     column, t = lane // 4, lane % 4
@@ -44,7 +44,8 @@ def fragments(length: int, warps: int, precision: Precision) -> npt.NDArray[np.u
             term[k[:, None], n.reshape(tiles, WARP)[None, :, :, None]]
             for term in split(scaled, precision)
         ]
-        words.append(np.stack([_words(term, precision) for term in held], axis=2))
+        packed = [encode(term, precision.operand).view(np.uint32) for term in held]
+        words.append(np.stack(packed, axis=2))
     return np.ascontiguousarray(np.concatenate(words, axis=-1))
 
 
@@ -67,13 +68,3 @@ def fused_twiddles(
     twiddles = roots(n * k, first * second, inverse=inverse).astype(np.complex64)
     mirrored = roots(np.arange(16 * tile_rows), second, inverse=inverse).astype(np.complex64)
     return np.ascontiguousarray(twiddles), mirrored
-
-
-def _words(values: Array, precision: Precision) -> npt.NDArray[np.uint32]:
-    """Numbers that the precision's operand represents exactly, packed as in registers."""
-    single = np.ascontiguousarray(values, np.float32)
-    if precision.operand is TF32:
-        return single.view(np.uint32)
-    if precision.operand is FP16:
-        return single.astype(np.float16).view(np.uint32)
-    return (single.view(np.uint32) >> 16).astype(np.uint16).view(np.uint32)

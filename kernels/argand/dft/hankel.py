@@ -14,8 +14,8 @@ from argand.dft.method import generator
 from argand.dft.registers import registers
 from argand.dft.tables import roots
 from argand.dft.truncation import truncation_bias
-from argand.precision import FP16, Precision
-from argand.rounding import Array, split
+from argand.precision import Precision
+from argand.rounding import encode, split
 
 _CORE_MATRIX_BYTES = 128
 _DEPTH = 16
@@ -223,15 +223,8 @@ def core_matrix_table(plan: HankelPlan, precision: Precision) -> npt.NDArray[np.
     compensation = np.exp(plan.bias_step(precision) * (middle - index))
     found = roots(numbers, plan.length)[(index + offset) % (plan.length - 1)] * compensation
     terms = [
-        _halves(term, precision)
+        encode(term, precision.operand)
         for part in (found.real, -found.imag)
         for term in split(np.ldexp(part, table_exponent(precision)), precision)
     ]
     return np.ascontiguousarray(np.stack(terms))
-
-
-def _halves(values: Array, precision: Precision) -> npt.NDArray[np.uint16]:
-    single = np.ascontiguousarray(values, np.float32)
-    if precision.operand is FP16:
-        return single.astype(np.float16).view(np.uint16)
-    return (single.view(np.uint32) >> 16).astype(np.uint16)

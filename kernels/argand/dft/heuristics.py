@@ -31,6 +31,7 @@ from argand.dft.plan import DensePlan, Plan, TwoFactorPlan, folded_tiles
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import ThreeKernelPlan
 from argand.precision import PRECISIONS, TF32, Precision
+from argand.runtime.plan import require_precision
 
 FAST_PRIME = 23
 """cuFFT is faster at lengths of prime factors up to here: measured on an H200 at 16 to 1000 and at
@@ -79,7 +80,11 @@ class Choice:
 
 @lru_cache(maxsize=1024)
 def choose(method: Method | None, precision: Precision, arch: Arch, *, wide: bool) -> Choice:
-    """The plan of a transform; ``wide``: its rows can be copied by 16 bytes."""
+    """The plan of a transform; ``wide``: its rows can be copied by 16 bytes.
+
+    Raises PlanError for a precision that the architecture lacks.
+    """
+    require_precision(precision, arch)
     if method is None:
         return Choice(None, f"no kernel of ours: {precision.name} has no tensor-core products")
     if method.length == 1:

@@ -20,7 +20,7 @@ from argand.dft.registers import LARGEST_REGISTERS, registers
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import LARGEST_LINE, ThreeKernelPlan
 from argand.precision import Precision
-from argand.runtime.plan import TARGET, PlanError
+from argand.runtime.plan import TARGET, PlanError, require_precision
 
 TMA_SM = 90
 """From this architecture on TMA copies tiles without gaps."""
@@ -34,6 +34,7 @@ _NAMED_BARRIERS = 15
 
 def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
     """Raise PlanError where a plan cannot run, with what was found and what is allowed."""
+    require_precision(precision, arch)
     if precision.exact_operands:
         raise PlanError(f"transforms at {precision.name} have no plan: a library computes them")
     for field in fields(plan):

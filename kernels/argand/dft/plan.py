@@ -80,7 +80,7 @@ class DensePlan:
 
     def folds_in_shared(self, precision: Precision) -> bool:
         """Whether the warps of a tile fold it once in shared memory (``folds_in_shared``)."""
-        return self.warps > 2 and mma_k(precision) == 16
+        return self.warps > 2 and precision.operand.bytes == 2
 
     @property
     def data_registers(self) -> int:
@@ -164,14 +164,9 @@ def folded_tiles(length: int, warps: int) -> int:
     return -(-columns // (8 * warps))
 
 
-def mma_k(precision: Precision) -> int:
-    """k of one MMA."""
-    return 8 if precision.operand.name == "tf32" else 16
-
-
 def folded_bytes(length: int, warps: int, precision: Precision) -> int:
     """Bytes of a table; ``FoldedTable`` in ``cuda/dft/plan.cuh``."""
-    num_k_tiles = -(-(length // 2) // mma_k(precision))
+    num_k_tiles = -(-(length // 2) // precision.operand.mma_k)
     return num_k_tiles * folded_tiles(length, warps) * warps * precision.terms * WARP * 16
 
 
@@ -201,7 +196,7 @@ def dft_source(plan: Plan, precision: Precision) -> str:
         members["max_unrolled_tiles"] = plan.unrolled_tiles
     before = ""
     if isinstance(plan, HankelPlan):
-        function = wgmma_function(precision.operand.name, plan.columns)
+        function = wgmma_function(precision.operand, plan.columns)
         before = f'#include "device/warpgroup.cuh"\n{function}'
         members["cached_k_tiles"] = plan.cached_k_tiles(precision)
         members["promotion_k_tile"] = plan.promotion_k_tile(precision)

@@ -14,7 +14,7 @@ from typing import Any
 from argand.device import Device, cpu
 from argand.gates.canonical import GateForm
 from argand.gates.plan import MOST_WIDTH
-from argand.precision import Precision
+from argand.precision import PRECISIONS, Precision
 from argand.runtime.tuned_plans import TunedPlans
 
 Widths = tuple[tuple[float, float], ...]
@@ -112,7 +112,26 @@ def table_costs(precision: Precision, device: Device) -> GateCosts:
     """Costs without a measurement: those of an H200, in copies of this device."""
     if device.backend == "cpu":
         return GateCosts(copy_rate(device), _CPU, 1e-4, measured=False)
-    return GateCosts(copy_rate(device), _DEFAULT[precision.name], _CALL_SECONDS, measured=False)
+    widths = _DEFAULT[_alike(precision)]
+    return GateCosts(copy_rate(device), widths, _CALL_SECONDS, measured=False)
+
+
+def _alike(precision: Precision) -> str:
+    """The precision of the table that costs most nearly the same: itself where it is there.
+
+    Else that of as many terms, or the nearest number, whose operands take the nearest bytes.
+    """
+
+    def distance(name: str) -> tuple[bool, bool, int, int]:
+        row = PRECISIONS[name]
+        return (
+            name != precision.name,
+            row.exact_operands != precision.exact_operands,
+            abs(row.terms - precision.terms),
+            abs(row.operand.bytes - precision.operand.bytes),
+        )
+
+    return min(_DEFAULT, key=distance)
 
 
 def copy_rate(device: Device) -> float:

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from argand.gates.canonical import GateForm
-from argand.gates.plan import CUDA_CORE_WIDTH
+from argand.gates.plan import cuda_core_width
 from argand.gemm.api import gemm
 from argand.precision import PRECISIONS, Precision
 
 
 def product_precision(precision: Precision, width: int) -> Precision:
     """The precision of a gate's products: fp32 for narrow gates on complex64, as on a GPU."""
-    narrow = precision.output == "complex64" and width <= CUDA_CORE_WIDTH
+    narrow = precision.output == "complex64" and width <= cuda_core_width(precision)
     return PRECISIONS["fp32"] if narrow else precision
 
 

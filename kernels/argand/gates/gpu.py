@@ -212,5 +212,5 @@ def matrix_exponent(form: GateForm, precision: Precision) -> int:
     """Exponent of the power of two that scales the matrix into the range of the operand."""
     if not precision.scaled:
         return 0
-    found = scale_exponents(form.matrix.reshape(1, -1).astype(np.complex64), -1)
+    found = scale_exponents(form.matrix.reshape(1, -1).astype(np.complex64), -1, precision.operand)
     return max(-LARGEST_SHIFT, min(LARGEST_SHIFT, int(found.item())))

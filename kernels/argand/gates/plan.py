@@ -11,7 +11,7 @@ from argand.gates.layout import CHUNK, PLANE_COLUMNS, GateKind, core_row_bytes, 
 from argand.precision import Precision
 from argand.runtime.arguments import Fields, size_check
 from argand.runtime.plan import TARGET as WGMMA_TARGET
-from argand.runtime.plan import PlanError
+from argand.runtime.plan import PlanError, require_precision
 from argand.runtime.wgmma import wgmma_function
 
 MOST_WIDTH = 7
@@ -118,9 +118,10 @@ def check_gate_plan(plan: GatePlan, arch: Arch) -> None:
     if not 1 <= plan.width <= MOST_WIDTH:
         raise PlanError(f"width must be 1 to {MOST_WIDTH}, got {plan.width}")
     if plan.kind in ("mma", "wgmma"):
+        require_precision(row, arch)
         if row.exact_operands:
             raise PlanError(f"{row.name} has no tensor-core products of gates")
-        least = 4 if plan.kind == "mma" else 6
+        least = cuda_core_width(row) + 1 if plan.kind == "mma" else 6
         if not least <= plan.width <= widest_mma(row):
             raise PlanError(
                 f"width must be {least} to {widest_mma(row)} for {plan.kind} at {row.name}, "
@@ -144,6 +145,11 @@ def check_gate_plan(plan: GatePlan, arch: Arch) -> None:
             f"{plan.shared_bytes} bytes of shared memory are more than a block has on "
             f"{arch.target}: {arch.shared_bytes}"
         )
+
+
+def cuda_core_width(precision: Precision) -> int:
+    """Largest width of a complex64 gate that runs on CUDA cores; wider ones fill whole MMAs."""
+    return max(CUDA_CORE_WIDTH, precision.operand.mma_k.bit_length() - 2)
 
 
 def widest_mma(precision: Precision) -> int:
@@ -190,7 +196,7 @@ def plan_gate(
     plans: list[GatePlan]
     if monomial:
         plans = [_with_stages(GatePlan("permute", width, precision, inside, 2, 1), arch)]
-    elif precision.exact_operands or width <= CUDA_CORE_WIDTH:
+    elif precision.exact_operands or width <= cuda_core_width(precision):
         plans = [_with_stages(GatePlan("fma", width, precision, inside, 2, 1), arch)]
     elif width > widest_mma(precision):
         return None
@@ -283,7 +289,7 @@ def gate_source(plan: GatePlan) -> str:
     if plan.kind == "wgmma":
         both = 2 if joint_parts(plan.width, plan.inside) else 1
         before = '#include "device/warpgroup.cuh"\n' + wgmma_function(
-            row.operand.name, both * PLANE_COLUMNS, both
+            row.operand, both * PLANE_COLUMNS, both
         )
     return (
         f'{before}#include "{header}"\n'

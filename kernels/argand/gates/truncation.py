@@ -32,31 +32,37 @@ class TruncationBias:
     later: float
 
 
-_BIASES: Mapping[tuple[str, str, int], TruncationBias] = MappingProxyType(
+_BIASES: Mapping[tuple[str, int, int], TruncationBias] = MappingProxyType(
     {
-        ("mma", "3xtf32", 4): TruncationBias(4.5e-8, 4.8e-8),
+        ("mma", 4, 4): TruncationBias(4.5e-8, 4.8e-8),
         # The only one without `kSeparateSmallProducts`: three truncations a k-tile.
-        ("mma", "3xtf32", 5): TruncationBias(4.7e-8, 14.5e-8),
-        ("mma", "3xtf32", 6): TruncationBias(5.1e-8, 4.8e-8),
-        ("mma", "3xfp16", 4): TruncationBias(4.2e-8, 0.0),
-        ("mma", "3xfp16", 5): TruncationBias(4.8e-8, 4.9e-8),
-        ("mma", "3xfp16", 6): TruncationBias(5.1e-8, 4.8e-8),
-        ("mma", "3xfp16", 7): TruncationBias(5.4e-8, 4.8e-8),
-        ("wgmma", "3xfp16", 6): TruncationBias(5.8e-8, 6.5e-8),
-        ("wgmma", "3xfp16", 7): TruncationBias(6.3e-8, 6.4e-8),
+        ("mma", 4, 5): TruncationBias(4.7e-8, 14.5e-8),
+        ("mma", 4, 6): TruncationBias(5.1e-8, 4.8e-8),
+        ("mma", 2, 4): TruncationBias(4.2e-8, 0.0),
+        ("mma", 2, 5): TruncationBias(4.8e-8, 4.9e-8),
+        ("mma", 2, 6): TruncationBias(5.1e-8, 4.8e-8),
+        ("mma", 2, 7): TruncationBias(5.4e-8, 4.8e-8),
+        ("wgmma", 2, 6): TruncationBias(5.8e-8, 6.5e-8),
+        ("wgmma", 2, 7): TruncationBias(6.3e-8, 6.4e-8),
     }
 )
-"""By kind, precision and width: on an H200 by ``python -m benchmarks.gates.truncation``."""
+"""By kind, bytes of the operand and width, at precisions of two terms: of 3xtf32 and 3xfp16 on an
+H200 by ``python -m benchmarks.gates.truncation``. An MMA truncates alike in formats of one size."""
 
 
 def truncation_bias(plan: GatePlan) -> TruncationBias:
     """The bias of a plan; 0 for a single term, whose rounding loses far more."""
-    return _BIASES.get((plan.kind, plan.precision.name, plan.width), TruncationBias(0.0, 0.0))
+    none = TruncationBias(0.0, 0.0)
+    if plan.precision.terms == 1:
+        return none
+    return _BIASES.get((plan.kind, plan.precision.operand.bytes, plan.width), none)
 
 
 def largest_compensation(precision: Precision, width: int) -> float:
     """Largest relative compensation of an entry of a gate's matrix."""
-    biases = [bias for key, bias in _BIASES.items() if key[1:] == (precision.name, width)]
+    if precision.terms == 1:
+        return 0.0
+    biases = [bias for key, bias in _BIASES.items() if key[1:] == (precision.operand.bytes, width)]
     k_tiles = 2**width // 8
     return max((bias.own + bias.later * k_tiles for bias in biases), default=0.0)
 
@@ -75,7 +81,7 @@ def _k_tile_bits(plan: GatePlan) -> tuple[int, int]:
     """The bits of a column's number that are its k-tile: the first of them, and how many."""
     if plan.kind == "wgmma":
         return (2 if plan.inside else 1), plan.width - 4
-    k_bits = 3 if plan.precision.operand.bytes == 4 else 4
+    k_bits = plan.precision.operand.mma_k.bit_length() - 1
     return k_bits, plan.width - k_bits
 
 

@@ -65,7 +65,7 @@ def terms_of(x: Array, op: str, precision: Precision, side: Side) -> Terms:
         return Terms([_for_blas(x)], None)
     if not precision.scaled:
         return Terms(split(x, precision), None)
-    exponents = scale_exponents(x, _K_AXIS[side])
+    exponents = scale_exponents(x, _K_AXIS[side], precision.operand)
     return Terms(split(x, precision, exponents), exponents)
 
 

@@ -18,7 +18,7 @@ from argand.gemm.sm90_plan import Storage, WgmmaPlan, is_legal
 from argand.gemm.sm90_scheduler import TileDivision, divide
 from argand.gemm.sm90_tiles import in_planes, wgmma_tiles
 from argand.precision import Precision
-from argand.runtime.plan import TARGET, PlanError
+from argand.runtime.plan import TARGET, PlanError, require_precision
 
 
 @dataclass(frozen=True)
@@ -187,8 +187,10 @@ def choose(
 ) -> GemmChoice:
     """Return the candidate of the least estimated time on ``sm_count`` multiprocessors.
 
-    ``family`` restricts the candidates. Raises PlanError where there is none.
+    ``family`` restricts the candidates. Raises PlanError where there is none, and
+    for a precision that the architecture lacks.
     """
+    require_precision(precision, arch)
     every = [x for x in candidates(precision, arch, sizes, a, b) if family in (None, x.family)]
     if not every:
         raise PlanError(
@@ -216,8 +218,8 @@ def adapted(
 
 # Measured on an H200 (docs/performance.md): seconds and rates a second. They only rank candidates.
 _CLOCK = 1.7e9
-_MULTIPLY_ADDS = {4: 1024, 2: 2048}
-"""Real multiply-adds of a multiprocessor's tensor cores in a clock, by bytes of the operand."""
+_OPERAND_BYTES = 4096
+"""Bytes of one operand that a multiprocessor's tensor cores multiply and add in a clock."""
 _MEMORY_BYTES = 4.0e12
 _PACK_BYTES = 3.2e12
 _SCAN_BYTES = 1.5e12
@@ -245,9 +247,6 @@ _EXPOSED = 0.1
 """Fraction of the shorter of products and traffic that the longer does not hide."""
 _SPLITTING = 1.1
 """Time of a row operand split in registers, once a column tile, over that of a packed one."""
-_MMA_STEP = {4: 0.5e-6, 2: 0.34e-6}
-"""Seconds of a block of the mma.sync family for 32 x 32 of C by 32 k, by bytes of the operand, with
-one product; three take twice as long."""
 _BLOCK_ABSMAX = 1.5e-6
 """Seconds in which a block of that family finds the absmax of rows of 256 k."""
 
@@ -264,11 +263,12 @@ def estimate(
     m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
     moved = 8 * batch * (m * k + k * n + m * n) / _MEMORY_BYTES
     products = 4 * len(precision.products)
-    each = _MULTIPLY_ADDS[precision.operand.bytes] * _CLOCK
+    each = _OPERAND_BYTES // precision.operand.bytes * _CLOCK
     plan = choice.plan
     if plan is None:
         waves = -(-(batch * -(-m // 32) * -(-n // 32)) // sm_count)
-        step = _MMA_STEP[precision.operand.bytes] * (1 + len(precision.products)) / 2
+        # Three products take twice as long as one.
+        step = precision.operand.mma_sync_s * (1 + len(precision.products)) / 2
         spent = waves * -(-k // 32) * step
         scans = 0.0
         if precision.scaled and k > MAX_BLOCK_ABSMAX_K:

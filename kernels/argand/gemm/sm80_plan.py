@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from argand.device import Arch
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
-from argand.runtime.plan import MMA_DEPTH, PlanError
+from argand.runtime.plan import MMA_DEPTH, PlanError, require_precision
 
 PAD = 4
 """Complex numbers between the rows of a tile; ``kRowPadding`` in the kernel says why."""
@@ -68,6 +68,7 @@ def _tile(rows: int, depth: int, k_major: bool) -> int:
 
 def check_plan(plan: GemmPlan, precision: Precision, arch: Arch) -> None:
     """Raise PlanError, with what is allowed, where a plan cannot run."""
+    require_precision(precision, arch)
     if precision.operand.name not in MMA_DEPTH:
         raise PlanError(f"operand must be one of {list(MMA_DEPTH)}, got {precision.operand.name}")
     depth = MMA_DEPTH[precision.operand.name]
@@ -141,6 +142,9 @@ def candidates(precision: Precision, arch: Arch) -> list[GemmPlan]:
     """List the tiles, with as many stages as the architecture's shared memory holds."""
     found = []
     for plan in _tiles(precision):
+        # A k-tile is at least one MMA of each group of warps.
+        block_k, mma_k = max(plan.block_k, precision.operand.mma_k), precision.operand.mma_k
+        plan = replace(plan, block_k=block_k, warps_k=min(plan.warps_k, block_k // mma_k))
         while _largest_layout(plan).shared_bytes > arch.shared_bytes and plan.stages > 2:
             plan = replace(plan, stages=plan.stages - 1)
         if _largest_layout(plan).shared_bytes <= arch.shared_bytes:

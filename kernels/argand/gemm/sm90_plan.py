@@ -13,7 +13,7 @@ from argand.device import Arch
 from argand.gemm.sm80_plan import precision_fields
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
-from argand.runtime.plan import MMA_DEPTH, TARGET, PlanError
+from argand.runtime.plan import MMA_DEPTH, TARGET, PlanError, require_precision
 from argand.runtime.wgmma import wgmma_function
 
 Storage = Literal["fp32", "half", "planar"]
@@ -122,6 +122,7 @@ class WgmmaPlan:
 
 def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
     """Raise PlanError, with what is allowed, where a plan cannot run."""
+    require_precision(precision, arch)
     operand = precision.operand.name
     if arch.target != TARGET:
         raise PlanError(f"wgmma needs {TARGET}, got {arch.target}")
@@ -141,7 +142,7 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
          f"depth must be a multiple of {span} where k is contiguous"),
         (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
         (plan.block_n * row_bytes % _ALIGNMENT == 0, "a plane must begin where a swizzle does"),
-        (plan.storage != "half" or (operand != "tf32" and precision.terms == 1),
+        (plan.storage != "half" or (precision.operand.bytes == 2 and precision.terms == 1),
          "pairs of 16 bits are operands of one term in a 16-bit format"),
         (plan.storage == "planar" or plan.prescaled or not precision.scaled,
          "operands that are to be scaled are packed beforehand"),
@@ -160,7 +161,8 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
          "fused packing needs a row operand of fp32 pairs or in planes"),
         (not plan.fused_pack or (operand == "tf32" and precision.terms == 1),
          "fused packing is for one term of tf32"),
-        (not plan.half_output or operand != "tf32", "16-bit results need a 16-bit operand format"),
+        (not plan.half_output or precision.operand.bytes == 2,
+         "16-bit results need a 16-bit operand format"),
         (plan.shared_bytes(precision) <= arch.shared_bytes,
          f"a block may use {arch.shared_bytes} bytes of shared memory on {arch.name}, "
          f"this one takes {plan.shared_bytes(precision)}"),
@@ -244,7 +246,7 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
         "overlapped_stages": plan.overlapped_stages,
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
-    operand = precision.operand.name
+    operand = precision.operand
     instructions = wgmma_function(operand, plan.block_n)
     if precision.terms > 1:
         instructions += wgmma_function(operand, plan.block_n, rows_in_shared=True)

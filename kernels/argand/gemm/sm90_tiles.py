@@ -27,8 +27,8 @@ _SPLIT_IN_PLANES = (WgmmaPlan(2, 128, 24, 2), WgmmaPlan(2, 96, 24, 2), *_SPLIT[2
 
 def wgmma_tiles(precision: Precision, storage: Storage) -> list[WgmmaPlan]:
     """List the tiles for a precision, the largest first; k_major follows from the operand."""
-    # A stage of 16-bit operands holds twice the k in the same bytes; fp32 pairs do not shrink.
-    deeper = 1 if precision.operand.bytes == 4 or storage == "fp32" else 2
+    # A stage of narrower operands holds more k in the same bytes; fp32 pairs do not shrink.
+    deeper = 1 if storage == "fp32" else 4 // precision.operand.bytes
     tiles = _SINGLE if precision.terms == 1 else _SPLIT
     if precision.terms > 1 and storage == "planar":
         tiles = _SPLIT_IN_PLANES

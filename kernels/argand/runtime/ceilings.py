@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from argand.device import Device
-from argand.precision import PRECISIONS, Precision
+from argand.precision import PRECISIONS, Format, Precision
 from argand.runtime.timing import queued_seconds
 
 
@@ -64,6 +64,11 @@ def operand_formats() -> list[str]:
     return list(dict.fromkeys(precision.operand.name for precision in PRECISIONS.values()))
 
 
+def _format(name: str) -> Format:
+    rows = (row.operand for row in PRECISIONS.values() if row.operand.name == name)
+    return next(rows)
+
+
 def measure_ceilings(device: Device) -> Ceilings:
     """Measure a device: about two seconds on two cores, less on a GPU.
 
@@ -105,14 +110,6 @@ def _best(call: Callable[[], object], repeats: int, seconds: float) -> float:
 
 _GPU_COPY_BYTES = 2 << 30
 _GPU_SIDE = 8192
-# cublas_api.h and library_types.h: type of A and B, type of C, compute type.
-_GEMM_TYPES = {
-    "fp64": (1, 1, 70),
-    "fp32": (0, 0, 68),
-    "tf32": (0, 0, 77),
-    "fp16": (2, 0, 68),
-    "bf16": (14, 0, 68),
-}
 
 
 def _measure_gpu(device: Device) -> Ceilings:
@@ -139,7 +136,7 @@ def real_product(name: str) -> tuple[Callable[[], None], float]:
     import cupy
     from cupy.cuda import cublas
 
-    kind, result, compute = _GEMM_TYPES[name]
+    kind, result, compute = _format(name).cublas
     side = _GPU_SIDE
     a = _operand(cupy, name, side)
     out = cupy.empty((side, side), "float64" if name == "fp64" else "float32")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from argand.device import Arch
+from argand.precision import PRECISIONS, Precision
+
 
 class PlanError(ValueError):
     """A plan that its kernel or the architecture cannot run."""
@@ -9,5 +12,15 @@ class PlanError(ValueError):
 
 TARGET = "sm_90a"
 """The only architecture with wgmma and setmaxnreg."""
-MMA_DEPTH = {"tf32": 8, "fp16": 16, "bf16": 16}
+MMA_DEPTH = {row.operand.name: row.operand.mma_k for row in PRECISIONS.values() if row.operand.ptx}
 """mma_k, the k of one MMA instruction, by the operand formats of tensor cores."""
+
+
+def require_precision(precision: Precision, arch: Arch) -> None:
+    """Raise PlanError, with the precisions that it has, where an architecture lacks one."""
+    if arch.sm < precision.min_sm:
+        has = [name for name, row in PRECISIONS.items() if row.min_sm <= arch.sm]
+        raise PlanError(
+            f"{precision.name} needs compute capability {precision.min_sm / 10:.1f}, and "
+            f"{arch.name} has {arch.sm / 10:.1f}, which computes {', '.join(has)}"
+        )

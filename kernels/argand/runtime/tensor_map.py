@@ -104,7 +104,7 @@ def tensor_map(
 
     Args:
         address: address of the first element, a multiple of 16.
-        item: bytes of an element: 2, 4 or 8.
+        item: bytes of an element: 1, 2, 4 or 8.
         shape: lengths of the axes, the contiguous one first.
         strides: bytes from one to the next along each further axis, multiples of 16.
         box: elements that one copy takes along each axis.
@@ -115,6 +115,7 @@ def tensor_map(
     driver = _driver()
     kinds = driver.CUtensorMapDataType
     kind = {
+        1: kinds.CU_TENSOR_MAP_DATA_TYPE_UINT8,
         2: kinds.CU_TENSOR_MAP_DATA_TYPE_UINT16,
         4: kinds.CU_TENSOR_MAP_DATA_TYPE_UINT32,
         8: kinds.CU_TENSOR_MAP_DATA_TYPE_UINT64,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from argand.runtime.plan import MMA_DEPTH
+from argand.precision import Format
 
 
-def wgmma_function(operand: str, n: int, arrays: int = 1, *, rows_in_shared: bool = False) -> str:
+def wgmma_function(
+    operand: Format, n: int, arrays: int = 1, *, rows_in_shared: bool = False
+) -> str:
     """Return the device function ``wgmma<sign>(sums, rows, columns, keep)`` of a format and width.
 
     It computes sums = keep sums + sign rows columns^T asynchronously. sums are the fp32
@@ -15,14 +17,14 @@ def wgmma_function(operand: str, n: int, arrays: int = 1, *, rows_in_shared: boo
     not in a header. The predicate is set at run time, because NVRTC 13.0 fails on a literal one.
     """
     registers = n // 2
-    shape = f"m64n{n}k{MMA_DEPTH[operand]}"
-    kind = {"tf32": "tf32", "fp16": "f16", "bf16": "bf16"}[operand]
+    shape, kind = f"m64n{n}k{operand.mma_k}", operand.ptx
     sums = ", ".join(f"%{i}" for i in range(registers))
     words = 1 if rows_in_shared else 4
     rows = ", ".join(f"%{registers + i}" for i in range(words))
     rows = rows if rows_in_shared else f"{{{rows}}}"
     next_operand = registers + words
-    transposes = "" if operand == "tf32" else ", 0, 0" if rows_in_shared else ", 0"
+    # Only 16-bit formats can be read transposed.
+    transposes = "" if operand.bytes != 2 else ", 0, 0" if rows_in_shared else ", 0"
     each = registers // arrays
     names = [f"sums{array or ''}" for array in range(arrays)]
     parameters = ", ".join(f"float (&{name})[{each}]" for name in names)

@@ -173,7 +173,7 @@ def _exponents(x: Array, problem: SoftmaxProblem) -> Array | None:
         return None
     if problem.input in COMPLEX_KINDS or problem.input in (FP16.name, BF16.name):
         x = _numbers(x, problem)
-    return scale_exponents(x, -1)
+    return scale_exponents(x, -1, problem.precision.operand)
 
 
 def _numbers(x: Array, problem: SoftmaxProblem) -> Array:

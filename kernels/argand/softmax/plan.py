@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from argand.device import Arch
 from argand.precision import Precision
-from argand.runtime.plan import PlanError
+from argand.runtime.plan import PlanError, require_precision
 from argand.softmax.formats import COMPLEX_KINDS, ELEMENT_BYTES, HALF_KINDS, Operation
 
 WARP = 32
@@ -132,6 +132,7 @@ def stage_bytes(form: SoftmaxForm, columns: int) -> int:
 
 def check_softmax_plan(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
     """Raise PlanError where a kernel with this plan cannot be compiled or launched."""
+    require_precision(form.precision, arch)
     threads = plan.row_threads
     if threads < 1 or (threads % WARP if threads > WARP else WARP % threads):
         raise PlanError(f"row_threads must divide 32 or be a multiple of it, got {threads}")

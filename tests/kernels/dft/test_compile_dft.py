@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from functools import lru_cache
-from itertools import product
 
 import pytest
 from argand import PRECISIONS
@@ -18,7 +17,15 @@ from argand.dft.method import product as dft_product
 from argand.dft.plan import Plan, TwoFactorPlan, dft_source, kernel_names
 from argand.runtime.plan import PlanError
 
-from tests.kernels.compiled import ARCHS, Candidate, Compiled, assert_clean, to_compile
+from tests.kernels.compiled import (
+    ARCHS,
+    Candidate,
+    Compiled,
+    assert_clean,
+    offered,
+    refused,
+    to_compile,
+)
 from tests.kernels.precisions import TENSOR
 
 
@@ -50,7 +57,7 @@ def kernels() -> Iterator[Candidate]:
 
     The default precision at every length, the others at some of each kind: compiling takes long.
     """
-    for precision, arch in product(TENSOR, ARCHS.values()):
+    for precision, arch in offered(TENSOR):
         for method in EVERY if precision == "3xfp16" else OF_EACH_KIND:
             for wide in {False, wide_fits(method.kind, method.length, method.length)}:
                 yield from kernels_of(precision, arch, method, wide=wide)
@@ -79,6 +86,8 @@ def chosen_kernels() -> Compiled:
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", TENSOR)
 def test_every_transform(arch: Arch, precision: str) -> None:
+    if refused(precision, arch):
+        return
     row, chosen = PRECISIONS[precision], chosen_kernels()[precision, arch]
     assert chosen
     for plan in dict.fromkeys(candidate.plan for candidate in chosen):
@@ -92,6 +101,8 @@ def test_every_transform(arch: Arch, precision: str) -> None:
 @pytest.mark.parametrize("precision", TENSOR)
 @pytest.mark.parametrize("length", [64, 97, 127, 251, 254, 1009, 1024, 20_011])
 def test_the_plan_of_a_transform(arch: Arch, precision: str, length: int) -> None:
+    if refused(precision, arch):
+        return
     row, method = PRECISIONS[precision], method_for(length)
     for wide in {False, wide_fits(method.kind, length, length)}:
         plan = own_plan(method, row, arch, wide=wide)

@@ -24,7 +24,6 @@ from argand.dft.plan import (
     DensePlan,
     TwoFactorPlan,
     folded_bytes,
-    mma_k,
     padded,
 )
 from argand.dft.plan_words import plan_in, plan_words
@@ -55,7 +54,8 @@ def test_fragments_hold_the_folded_matrices(length: int, warps: int, precision: 
     row, half = PRECISIONS[precision], length // 2
     found = fragments(length, warps, row)
     assert found.nbytes == folded_bytes(length, warps, row)
-    step, scale = mma_k(row), 2.0**14 if row.scaled else 1.0
+    step = row.operand.mma_k
+    scale = 2.0**row.operand.scaled_exponent if row.scaled else 1.0
     slices, tiles = found.shape[:2]
     seen = np.zeros((2, slices * step, tiles * 8))
     for lane in range(32):

@@ -189,7 +189,7 @@ def test_in_place(rng: np.random.Generator) -> None:
         ({"n": LARGEST_LENGTH + 1}, "got 67108865"),
         ({"axis": 2}, "axis must be one of x's 2, got 2"),
         ({"norm": "none"}, r"norm must be one of \['backward', 'ortho', 'forward'\], got 'none'"),
-        ({"precision": "fp8"}, "precision must be one of"),
+        ({"precision": "fp7"}, "precision must be one of"),
         ({"out": np.zeros((3, 4), np.complex128)}, "out must have shape"),
         ({"out": np.zeros((4, 3), np.complex64)}, "out must have shape"),
     ],

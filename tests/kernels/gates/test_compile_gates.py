@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
-from itertools import product
 
 import pytest
 from argand import PRECISIONS
@@ -22,7 +21,15 @@ from argand.gates.plan import (
 )
 from argand.runtime.plan import PlanError
 
-from tests.kernels.compiled import ARCHS, Candidate, Compiled, assert_clean, to_compile
+from tests.kernels.compiled import (
+    ARCHS,
+    Candidate,
+    Compiled,
+    assert_clean,
+    offered,
+    refused,
+    to_compile,
+)
 
 MANY = 1 << 20
 
@@ -52,7 +59,7 @@ def kernels() -> Iterator[Candidate]:
 
     Kernels without tensor cores are the same at every precision of complex64.
     """
-    for precision, arch in product(PRECISIONS, ARCHS.values()):
+    for precision, arch in offered(PRECISIONS):
         for plan in plans(precision, arch):
             if plan.kind in ("mma", "wgmma") or precision in ("fp32", "fp64"):
                 yield Candidate(precision, arch, plan)
@@ -68,6 +75,8 @@ def chosen_kernels() -> Compiled:
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_every_gate(arch: Arch, precision: str) -> None:
+    if refused(precision, arch):
+        return
     chosen = chosen_kernels()[precision, arch]
     assert chosen
     for plan in (candidate.plan for candidate in chosen):
@@ -77,6 +86,8 @@ def test_every_gate(arch: Arch, precision: str) -> None:
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_kinds_of_kernels(arch: Arch, precision: str) -> None:
+    if refused(precision, arch):
+        return
     tensor = set() if PRECISIONS[precision].exact_operands else {"mma"}
     if arch.target == "sm_90a" and PRECISIONS[precision].operand.bytes == 2:
         tensor.add("wgmma")
@@ -87,6 +98,8 @@ def test_kinds_of_kernels(arch: Arch, precision: str) -> None:
 @pytest.mark.parametrize("arch_row", ARCHITECTURES, ids=lambda row: row.target)
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_every_architecture_has_plans(arch_row: Arch, precision: str) -> None:
+    if refused(precision, arch_row):
+        return
     for plan in plans(precision, arch_row):
         check_gate_plan(plan, arch_row)
         assert plan.shared_bytes <= arch_row.shared_bytes

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +18,7 @@ import pytest
 from argand import Device, Gate, measure_gate_costs, plan_circuit, run_circuit
 from argand.device import cpu
 from argand.gates import measure as gate_measuring
-from argand.gates.costs import _CPU_TABLE, _DEFAULT, GateCosts, gate_costs
+from argand.gates.costs import _CPU_TABLE, _DEFAULT, GateCosts, _alike, gate_costs
 from argand.gates.fusion import checked_gates, fuse, fused_gate
 from argand.gates.gate import Dependencies, diagonal_qubits
 from argand.precision import PRECISIONS
@@ -200,10 +201,18 @@ def test_costs_are_measured_and_kept(tmp_path: Any, monkeypatch: pytest.MonkeyPa
     assert wide > measured.seconds(20, range(7), 8)
 
 
+def test_a_precision_without_costs_has_those_of_the_nearest() -> None:
+    for name, row in PRECISIONS.items():
+        assert _alike(row) == name
+    one, two = PRECISIONS["bf16"], PRECISIONS["3xfp16"]
+    split = replace(one, name="3xbf16", roundings=two.roundings, products=two.products)
+    assert _alike(split) == "3xfp16"
+
+
 def test_the_table_is_what_was_measured(root: Path) -> None:
     with (root / "docs" / "data" / "h200-gate-costs.csv").open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["qubits"] == "26"]
-    assert {row["precision"] for row in rows} == set(PRECISIONS)
+    assert {row["precision"] for row in rows} == set(_DEFAULT) <= set(PRECISIONS)
     for row in rows:
         known = _DEFAULT[row["precision"]][int(row["width"]) - 1][row["inside"] == "True"]
         assert known == round(float(row["copies"]), 2)

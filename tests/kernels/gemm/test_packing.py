@@ -205,7 +205,7 @@ def test_mistakes(call: Callable[[Packed, Packed], Any], message: str) -> None:
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"precision": "fp8"}, "precision must be one of"),
+        ({"precision": "fp7"}, "precision must be one of"),
         ({"precision": "tf32", "side": "c"}, r"side must be one of \['a', 'b'\], got 'c'"),
         ({"precision": "tf32", "op": "H"}, r"op must be one of \['N', 'T', 'C'\], got 'H'"),
         ({"precision": "fp16", "rounding": "toward_zero"}, "rounding for fp16 must be"),

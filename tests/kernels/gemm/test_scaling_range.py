@@ -57,7 +57,7 @@ def test_a_line_within_the_range_is_held_to_u_and_one_beyond_it_is_counted(name,
         x = rng.uniform(1, 2, (50, 30)) * 2.0 ** -rng.uniform(0, power - 1, (50, 30))
         x[:, 0], x[:, 1] = 1.0, 1.999 * 2.0**-power
         x = (x * scale).astype(np.complex64)
-        s = scale_exponents(x, -1)
+        s = scale_exponents(x, -1, row.operand)
         held = round_operand(x * power_of_two(s), row).astype(complex) * 2.0**-s
         kept = (np.abs(held - x) <= row.u * np.abs(x.astype(complex))).all(axis=-1)
         found = line_range(x, row, -1)

@@ -155,7 +155,7 @@ def damaged(path: Path, damage: str) -> None:
             "another card": lambda: found | {"device": "NVIDIA H100"},
             "a key of words": lambda: found | {"choices": {"large": entry}},
             "a key of another precision": lambda: found | {
-                "choices": {name.replace("tf32", "fp8"): entry}
+                "choices": {name.replace("tf32", "fp7"): entry}
             },
             "no plan": lambda: found | {"choices": {name: {"swapped": False, "split_k_slices": 1}}},
             "a field too many": lambda: found | {

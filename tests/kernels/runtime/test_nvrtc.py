@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from argand.precision import TF32
 from argand.runtime import compiler as nvrtc
 from argand.runtime.compiler import CompileError, compile_cubin, parse_resources, parse_warnings
 from argand.runtime.kernel_digest import kernel_digest
@@ -244,7 +245,7 @@ SLOW_ON_HOPPER = {
     ),
     "warpgroup.wait": (
         '#include "device/warpgroup.cuh"\n'
-        f"{wgmma_function('tf32', 8)}"
+        f"{wgmma_function(TF32, 8)}"
         'extern "C" __global__ void __launch_bounds__(128, 1) f(float* x, uint64 y, int n) {\n'
         "    float sums[4] = {};\n"
         "    uint32 rows[4] = {1, 2, 3, 4};\n"

@@ -118,9 +118,9 @@ def test_tuning_is_public_and_needs_a_gpu(monkeypatch: pytest.MonkeyPatch) -> No
     [
         ((0, 10), {}, "must be positive"),
         ((10, 10), {"operation": "max"}, "operation must be one of"),
-        ((10, 10), {"input": "fp8"}, "input must be one of"),
-        ((10, 10), {"precision": "fp8"}, "precision must be one of"),
-        ((10, 10), {"output": "fp8"}, "output must be one of"),
+        ((10, 10), {"input": "fp7"}, "input must be one of"),
+        ((10, 10), {"precision": "fp7"}, "precision must be one of"),
+        ((10, 10), {"output": "fp7"}, "output must be one of"),
     ],
 )
 def test_what_cannot_be_tuned_is_said(

@@ -36,6 +36,10 @@ def test_bounds_grow_with_k_and_at_most_linearly(name, backend):
     assert found[0] >= 2 * bounds.operand_roundoff(row)
 
 
+def test_sums_too_long_to_bound_have_an_infinite_bound():
+    assert bounds.product_bound(PRECISIONS["bf16"], 1 << 22, "cuda") == math.inf
+
+
 def test_bounds_stand_in_the_order_of_the_precisions():
     at = {name: bounds.product_bound(PRECISIONS[name], 512, "cpu") for name in NAMES}
     assert at["fp64"] < at["fp32"] < at["3xtf32"] < at["tf32"] == at["fp16"] < at["bf16"]

@@ -20,6 +20,7 @@ from argand.runtime.plan import MMA_DEPTH
 
 from tests.kernels.tensor_core_sums import added
 from workflow.accuracy import assess_product, product_reference
+from workflow.accuracy.bounds import accumulator_roundoff
 from workflow.accuracy.probabilistic import (
     MIXED_DEPTH,
     SUM_DEVIATION,
@@ -123,8 +124,9 @@ def test_split_sums_are_within_what_is_probable(name: str, kernel: str) -> None:
             assert found.rel_frobenius is not None
             assert found.bound is not None
             shares.append(found.rel_frobenius / found.bound)
-    # Not idle: Ampere's are the largest that the bound is made for.
-    assert max(shares) > {"Ampere": 0.6, "Hopper": 0.3, "wgmma": 0.15}[kernel]
+    # Not idle where sums err as much as operands: Ampere's are the largest that the bound is for.
+    if precision.u <= 4 * accumulator_roundoff(precision):
+        assert max(shares) > {"Ampere": 0.6, "Hopper": 0.3, "wgmma": 0.15}[kernel]
 
 
 def test_sums_that_are_promoted_a_third_as_often_are_not() -> None:

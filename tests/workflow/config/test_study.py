@@ -2,6 +2,7 @@
 
 import pytest
 import yaml
+from argand import PRECISIONS
 from toy_kind import NamedCircuit, Toy, mistake, mistakes, study
 
 from workflow.config.loading import load_study
@@ -31,9 +32,7 @@ class TestDefaults:
     def test_without_any(self):
         loaded = study(one={})
         assert (loaded.device, loaded.baselines, loaded.keep_runs) == ("auto", "auto", False)
-        assert loaded.workloads["one"].precisions == (
-            "fp64", "fp32", "tf32", "3xtf32", "3xfp16", "fp16", "bf16",
-        )  # fmt: skip
+        assert loaded.workloads["one"].precisions == tuple(PRECISIONS)
 
 
 def test_overrides_replace_keys_of_the_study():

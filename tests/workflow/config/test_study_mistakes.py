@@ -35,11 +35,11 @@ ONE_MISTAKE = [
     ({"alpha": [1, 2, 3]}, "x.alpha: must be a list of at most 2, got [1, 2, 3]"),
     ({"alpha": [1, "a"]}, "x.alpha.1: must be a number, got 'a'"),
     ({"sources": [[1, 2], [3, "b"]]}, "x.sources.1.1: must be a number, got 'b'"),
-    ({"precisions": ["fp8"]}, "x.precisions: must be one of ['fp64', 'fp32', 'tf32', '3xtf32', "),
+    ({"precisions": ["fp7"]}, "x.precisions: must be one of ['fp64', 'fp32', 'tf32', '3xtf32', "),
     ({"precisions": ["fp32", "fp32"]}, "x.precisions: each precision once"),
     ({"precisions": []}, "x.precisions: must be a list of at least 1, got []"),
     ({"precisions": "fp32"}, "x.precisions: must be a list, got 'fp32'"),
-    ({"precision": "fp8"}, "x.precision: must be one of ['auto', 'fp64', "),
+    ({"precision": "fp7"}, "x.precision: must be one of ['auto', 'fp64', "),
     (
         {"precision": "fp16", "precisions": ["fp32"]},
         "x.precision: must be auto or one of the workload's precisions ['fp32'], got 'fp16'",

@@ -318,7 +318,7 @@ MISTAKES = [
     (TINY.replace("m: 8", "m: [8"), "not valid YAML"),
     ("device: cpu", "the study is empty"),
     (TINY.replace("kind: gemm", "kind: gem"), "did you mean 'gemm'"),
-    (TINY.replace("3xtf32", "fp8"), "fp8"),
+    (TINY.replace("3xtf32", "fp7"), "fp7"),
 ]
 """Of the whole study, of a key and of the file; then more that the tests of the check have too."""
 

@@ -13,7 +13,7 @@
 // The k of one instruction. In every format a lane holds two registers of each of its rows and
 // columns.
 template <Operand operand>
-constexpr int kMmaK = operand == Operand::tf32 ? 8 : 16;
+constexpr int kMmaK = 32 / bytes_of(operand);
 
 template <Operand operand>
 __device__ __forceinline__ void mma(float (&d)[4], const uint32 (&a_upper)[2],

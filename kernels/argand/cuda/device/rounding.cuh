@@ -1,11 +1,26 @@
-// Rounding and splitting of fp32 values into tensor-core operands: tf32, fp16 or bf16, one term or
-// two. The bits are those of argand/rounding.py. Packing and the kernels that read complex64
-// operands use it.
+// Operand formats of tensor cores, and the rounding and splitting of fp32 values into them, in one
+// term or two. The bits are those of argand/rounding.py. Packing and the kernels that read
+// complex64 operands use it. A format is an enumerator, its two numbers and an `OperandFormat`
+// here, and its instruction in mma.cuh.
 #pragma once
 #include "types.cuh"
 
-enum class Operand { tf32, fp16, bf16 };
+// `exact` is no format of tensor cores: values that are not rounded (softmax).
+enum class Operand { tf32, fp16, bf16, exact };
 enum class Rounding { toward_zero, nearest_even, half_ulp_truncate };
+
+// Bytes of a number.
+constexpr int bytes_of(Operand operand) { return operand == Operand::tf32 ? 4 : 2; }
+
+// Scaling brings the absmax of a row into [2^e, 2^(e + 1)). 0: the format has the range of fp32 and
+// is not scaled.
+constexpr int scaled_exponent_of(Operand operand) { return operand == Operand::fp16 ? 14 : 0; }
+
+constexpr bool is_scaled(Operand operand) { return scaled_exponent_of(operand) > 0; }
+
+// Numbers in a register, the first in its lowest bits.
+template <Operand operand>
+constexpr int kNumbersPerRegister = 4 / bytes_of(operand);
 
 constexpr int kTf32DroppedBits = 13;
 constexpr uint32 kTf32KeptMask = 0xffffffffu << kTf32DroppedBits;
@@ -32,42 +47,60 @@ __device__ __forceinline__ float round_to_tf32(float x) {
                            kTf32KeptMask);
 }
 
-// Two numbers in one register, `low` in the low half; to nearest, ties to even.
-__device__ __forceinline__ uint32 pack_fp16(float low, float high) {
-    uint32 packed;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
-    return packed;
-}
+// A format whose registers hold several numbers: `pack` rounds to nearest, ties to even, `unpack`
+// widens, `round` rounds one number, and `kSignBits` are the signs.
+template <Operand operand>
+struct OperandFormat;
 
-__device__ __forceinline__ uint32 pack_bf16(float low, float high) {
-    uint32 packed;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
-    return packed;
-}
+template <>
+struct OperandFormat<Operand::fp16> {
+    static constexpr uint32 kSignBits = 0x80008000u;
 
-__device__ __forceinline__ float2 fp16_values(uint32 packed) {
-    float2 x;
-    asm("{\n.reg .b16 low, high;\n"
-        "mov.b32 {low, high}, %2;\n"
-        "cvt.f32.f16 %0, low;\n"
-        "cvt.f32.f16 %1, high;\n}\n"
-        : "=f"(x.x), "=f"(x.y)
-        : "r"(packed));
-    return x;
-}
+    static __device__ __forceinline__ uint32 pack(const float* x) {
+        uint32 packed;
+        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(x[1]), "f"(x[0]));
+        return packed;
+    }
 
-__device__ __forceinline__ float round_to_fp16(float x) {
-    unsigned short half;
-    float rounded;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(x));
-    asm("cvt.f32.f16 %0, %1;" : "=f"(rounded) : "h"(half));
-    return rounded;
-}
+    static __device__ __forceinline__ void unpack(uint32 packed, float (&x)[2]) {
+        asm("{\n.reg .b16 low, high;\n"
+            "mov.b32 {low, high}, %2;\n"
+            "cvt.f32.f16 %0, low;\n"
+            "cvt.f32.f16 %1, high;\n}\n"
+            : "=f"(x[0]), "=f"(x[1])
+            : "r"(packed));
+    }
 
-__device__ __forceinline__ float round_to_bf16(float x) {
-    // bf16 is the upper half of fp32; the other half of the pair is zero.
-    return __uint_as_float(pack_bf16(x, 0.0f) << 16);
-}
+    static __device__ __forceinline__ float round(float x) {
+        unsigned short half;
+        float rounded;
+        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(x));
+        asm("cvt.f32.f16 %0, %1;" : "=f"(rounded) : "h"(half));
+        return rounded;
+    }
+};
+
+template <>
+struct OperandFormat<Operand::bf16> {
+    static constexpr uint32 kSignBits = 0x80008000u;
+
+    static __device__ __forceinline__ uint32 pack(const float* x) {
+        uint32 packed;
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(x[1]), "f"(x[0]));
+        return packed;
+    }
+
+    // bf16 is the upper half of fp32.
+    static __device__ __forceinline__ void unpack(uint32 packed, float (&x)[2]) {
+        x[0] = __uint_as_float(packed << 16);
+        x[1] = __uint_as_float(packed & 0xffff0000u);
+    }
+
+    static __device__ __forceinline__ float round(float x) {
+        const float pair[2] = {x, 0.0f};
+        return __uint_as_float(pack(pair) << 16);
+    }
+};
 
 // What the next term of x has to represent; 0 after a term that is not finite.
 __device__ __forceinline__ float remainder_after(float term, float x) {
@@ -77,35 +110,35 @@ __device__ __forceinline__ float remainder_after(float term, float x) {
 // The terms of one number in tf32. The last term keeps the low bits, which tensor cores ignore:
 // masking them would cost as much as the rounding.
 template <int Terms, Rounding first, Rounding second>
-__device__ __forceinline__ void split_to_tf32(float x, uint32 (&terms)[Terms]) {
+__device__ __forceinline__ void split_to_tf32(float x, uint32* terms, int stride) {
     static_assert(Terms == 1 || Terms == 2, "a number is one term or two");
     if constexpr (Terms == 2) {
         const float big = round_to_tf32<first>(x);
         terms[0] = __float_as_uint(big);
-        terms[1] = __float_as_uint(add_tf32_rounding_increment<second>(remainder_after(big, x)));
+        terms[stride] =
+            __float_as_uint(add_tf32_rounding_increment<second>(remainder_after(big, x)));
     } else {
         terms[0] = __float_as_uint(add_tf32_rounding_increment<first>(x));
     }
 }
 
-// The terms of two numbers in fp16; each register holds both numbers, the first in its low half.
-template <int Terms>
-__device__ __forceinline__ void split_to_fp16(float low, float high, uint32 (&terms)[Terms]) {
+// The terms of the numbers of one register, in any format, `stride` registers apart. `Finite` leaves
+// out the check of packed formats for terms that are not finite, where the result is not finite
+// either way.
+template <Operand operand, int Terms, Rounding first, Rounding second, bool Finite = false>
+__device__ __forceinline__ void split(const float* x, uint32* terms, int stride = 1) {
     static_assert(Terms == 1 || Terms == 2, "a number is one term or two");
-    terms[0] = pack_fp16(low, high);
-    if constexpr (Terms == 2) {
-        const float2 big = fp16_values(terms[0]);
-        terms[1] = pack_fp16(remainder_after(big.x, low), remainder_after(big.y, high));
-    }
-}
-
-// The same for either 16-bit format. bf16 has one term.
-template <Operand operand, int Terms>
-__device__ __forceinline__ void split_to_half(float low, float high, uint32 (&terms)[Terms]) {
-    static_assert(operand == Operand::fp16 || Terms == 1, "bf16 has one term");
-    if constexpr (operand == Operand::bf16) {
-        terms[0] = pack_bf16(low, high);
+    if constexpr (operand == Operand::tf32) {
+        split_to_tf32<Terms, first, second>(x[0], terms, stride);
     } else {
-        split_to_fp16(low, high, terms);
+        terms[0] = OperandFormat<operand>::pack(x);
+        if constexpr (Terms == 2) {
+            float rest[kNumbersPerRegister<operand>];
+            OperandFormat<operand>::unpack(terms[0], rest);
+#pragma unroll
+            for (int i = 0; i < kNumbersPerRegister<operand>; ++i)
+                rest[i] = Finite ? x[i] - rest[i] : remainder_after(rest[i], x[i]);
+            terms[stride] = OperandFormat<operand>::pack(rest);
+        }
     }
 }

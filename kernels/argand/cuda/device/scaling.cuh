@@ -1,14 +1,16 @@
-// Powers of two that scale a row or column into the range of fp16, and the descale of results.
+// Powers of two that scale a row or column into the range of its format, and the descale of results.
 // Powers of two are exact, so scaling adds no rounding error. Packing scales; epilogues descale.
 #pragma once
-#include "types.cuh"
+#include "rounding.cuh"
 
 // The exponent s of the scale of a row or column whose absmax has these fp32 bits: 2^s absmax lies
-// in [2^14, 2^15). It is 0 for zeros, and within +-126, so that 2^s is a normal number.
+// in [2^e, 2^(e + 1)) with e of `scaled_exponent_of`. It is 0 for zeros, and within +-126, so that 2^s is
+// a normal number.
+template <Operand operand>
 __device__ __forceinline__ int scale_exponent(uint32 absmax_bits) {
     if (absmax_bits == 0) return 0;
     // frexp's exponent is the biased one minus 126; a subnormal's is so low that s is 126 anyway.
-    int exponent = 15 - (static_cast<int>(absmax_bits >> 23) - 126);
+    int exponent = scaled_exponent_of(operand) + 1 - (static_cast<int>(absmax_bits >> 23) - 126);
     return exponent > 126 ? 126 : exponent < -126 ? -126 : exponent;
 }
 

@@ -113,7 +113,7 @@ __device__ __forceinline__ void dft_dense(const DftArguments& args) {
                     } else {
                         absmax = line_absmax<kLength, 1>(line(m, row), t, 0);
                     }
-                    const int exponent = transform_exponent(absmax);
+                    const int exponent = transform_exponent<plan.precision.operand>(absmax);
                     scale[m][row] = power_of_two(exponent);
                     descale[m][row] = power_of_two(-exponent);
                 }

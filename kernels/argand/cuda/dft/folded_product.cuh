@@ -45,27 +45,11 @@ template <Precision precision>
 struct Fragment {
     uint32 words[precision.terms][4][2][2];  // term; e re, e im, o re, o im; row; register
 
+    // Not finite, a transform is so either way.
     template <int Part>
-    __device__ __forceinline__ void store(int row, int word, float low, float high) {
-        // Without split_to_fp16's check for infinities: their transform is not finite either way.
-        if constexpr (precision.operand == Operand::bf16) {
-            words[0][Part][row][word] = pack_bf16(low, high);
-        } else {
-            words[0][Part][row][word] = pack_fp16(low, high);
-            if constexpr (precision.terms == 2) {
-                const float2 big = fp16_values(words[0][Part][row][word]);
-                words[1][Part][row][word] = pack_fp16(low - big.x, high - big.y);
-            }
-        }
-    }
-
-    template <int Part>
-    __device__ __forceinline__ void store(int row, int word, float value) {
-        uint32 terms[precision.terms];
-        split_to_tf32<precision.terms, precision.roundings[0], precision.roundings[1]>(value,
-                                                                                       terms);
-#pragma unroll
-        for (int i = 0; i < precision.terms; ++i) words[i][Part][row][word] = terms[i];
+    __device__ __forceinline__ void store(int row, int word, const float* x) {
+        split<precision.operand, precision.terms, precision.roundings[0], precision.roundings[1],
+              true>(x, &words[0][Part][row][word], sizeof(words[0]) / sizeof(uint32));
     }
 };
 
@@ -97,16 +81,16 @@ __device__ __forceinline__ void make_fragment(Fragment<folded.precision>& fragme
                                               const float (&scale)[2], int k_tile) {
     constexpr Precision precision = folded.precision;
     constexpr int kLength = folded.length, kHalf = folded.half_length();
-    constexpr int kPairs = precision.mma_k() / 8;  // numbers per register
+    constexpr int kNumbers = kNumbersPerRegister<precision.operand>;
     const int t = threadIdx.x % 4;
 #pragma unroll
     for (int row = 0; row < 2; ++row)
 #pragma unroll
         for (int word = 0; word < 2; ++word) {
-            float2 even[kPairs], odd[kPairs];
+            float2 even[kNumbers], odd[kNumbers];
 #pragma unroll
-            for (int c = 0; c < kPairs; ++c) {
-                const int k = k_tile * precision.mma_k() + 1 + t + 4 * (word * kPairs + c);
+            for (int c = 0; c < kNumbers; ++c) {
+                const int k = k_tile * precision.mma_k() + 1 + t + 4 * (word * kNumbers + c);
                 float2 x = {0.0f, 0.0f}, y = {0.0f, 0.0f};
                 if (kHalf % precision.mma_k() == 0 || k <= kHalf) {
                     x = read(row, k);
@@ -116,17 +100,18 @@ __device__ __forceinline__ void make_fragment(Fragment<folded.precision>& fragme
                 if constexpr (order == ProductOrder::high)
                     even_sum[row] = {even_sum[row].x + even[c].x, even_sum[row].y + even[c].y};
             }
-            if constexpr (kPairs == 2) {
-                fragment.template store<0>(row, word, even[0].x, even[1].x);
-                fragment.template store<1>(row, word, even[0].y, even[1].y);
-                fragment.template store<2>(row, word, odd[0].x, odd[1].x);
-                fragment.template store<3>(row, word, odd[0].y, odd[1].y);
-            } else {
-                fragment.template store<0>(row, word, even[0].x);
-                fragment.template store<1>(row, word, even[0].y);
-                fragment.template store<2>(row, word, odd[0].x);
-                fragment.template store<3>(row, word, odd[0].y);
+            float parts[4][kNumbers];
+#pragma unroll
+            for (int c = 0; c < kNumbers; ++c) {
+                parts[0][c] = even[c].x;
+                parts[1][c] = even[c].y;
+                parts[2][c] = odd[c].x;
+                parts[3][c] = odd[c].y;
             }
+            fragment.template store<0>(row, word, parts[0]);
+            fragment.template store<1>(row, word, parts[1]);
+            fragment.template store<2>(row, word, parts[2]);
+            fragment.template store<3>(row, word, parts[3]);
         }
 }
 

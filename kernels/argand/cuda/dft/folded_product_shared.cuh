@@ -35,8 +35,9 @@ __device__ __forceinline__ void fold_in_place(float2 (&even_sum)[MTiles][2], Lin
                     even_sum[m][row].x += even.x;
                     even_sum[m][row].y += even.y;
                     Fragment<precision> fragment;
-                    fragment.template store<0>(0, 0, even.x, even.y);
-                    fragment.template store<1>(0, 0, odd.x, odd.y);
+                    const float evens[2] = {even.x, even.y}, odds[2] = {odd.x, odd.y};
+                    fragment.template store<0>(0, 0, evens);
+                    fragment.template store<1>(0, 0, odds);
                     constexpr int kLastTerm = precision.terms - 1;
                     *reinterpret_cast<uint2*>(at) = {fragment.words[0][0][0][0],
                                                      fragment.words[kLastTerm][0][0][0]};

@@ -17,15 +17,12 @@ struct HankelFragment {
     // Stores the first `Terms` terms.
     template <int Terms>
     __device__ __forceinline__ void store(int i, float low, float high) {
-        if constexpr (precision.operand == Operand::bf16) {
-            words[0][i] = pack_bf16(low, high);
-        } else {
-            words[0][i] = pack_fp16(low, high);
-            if constexpr (Terms == 2) {
-                const float2 big = fp16_values(words[0][i]);
-                words[1][i] = pack_fp16(low - big.x, high - big.y);
-            }
-        }
+        const float pair[2] = {low, high};
+        uint32 of_register[Terms];
+        split<precision.operand, Terms, precision.roundings[0], precision.roundings[1], true>(
+            pair, of_register);
+#pragma unroll
+        for (int term = 0; term < Terms; ++term) words[term][i] = of_register[term];
     }
 
     // Keeps the compiler from moving the instructions that compute the fragment past other MMAs.

@@ -9,7 +9,7 @@
 #include "device/scaling.cuh"
 
 // The precision of products with tables, as argand.Precision. `scaled`: each transform is scaled to
-// the range of fp16.
+// the range of the format.
 struct Precision {
     Operand operand;
     int terms;
@@ -17,7 +17,7 @@ struct Precision {
     bool scaled;
 
     // k of one MMA instruction, which is also a k-tile here.
-    constexpr int mma_k() const { return operand == Operand::tf32 ? 8 : 16; }
+    constexpr int mma_k() const { return 32 / bytes_of(operand); }
 };
 
 // The cosine and sine table of a folded transform of length L, in fragment order: for each k-tile
@@ -118,8 +118,9 @@ struct DftArguments {
     float bias_step;  // hankel: relative decrease of the bias compensation per table entry
 };
 
-// Exponent of a transform's scale: absmax times 2^exponent lies in [2^13, 2^14), because folding
-// adds two numbers. An infinity or NaN makes its whole transform so at any scale.
+// Exponent of a transform's scale: absmax times 2^exponent lies one power of two below what the
+// format is scaled to, because folding adds two numbers. Transforms in fp32 are scaled as fp16 is. An infinity or NaN makes its whole transform so at any scale.
+template <Operand operand = Operand::fp16>
 __device__ __forceinline__ int transform_exponent(float absmax) {
-    return scale_exponent(__float_as_uint(absmax)) - 1;
+    return scale_exponent<operand>(__float_as_uint(absmax)) - 1;
 }

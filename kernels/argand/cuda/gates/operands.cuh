@@ -28,46 +28,44 @@ __device__ __forceinline__ uint32 matrix_row(uint32 lane, uint32 half, uint32 ro
            half << (TargetsQubit0 ? 0 : 3) | row_tile << 4;
 }
 
-// Splits two numbers, of tf32 one, into one register per term. 16-bit formats are scaled before.
+// Scales the complex numbers of one register and splits them, each part into one register per term.
+// Not finite, their columns become NaN either way.
 template <Operand operand, int Terms, Rounding first, Rounding second>
-__device__ __forceinline__ void split_operand(float low, float high, uint32 (&terms)[Terms]) {
-    if constexpr (operand == Operand::tf32) {
-        split_to_tf32<Terms, first, second>(low, terms);
-    } else if constexpr (operand == Operand::bf16) {
-        terms[0] = pack_bf16(low, high);
-    } else {
-        // Without split_to_fp16's check for infinities: their columns become NaN either way.
-        terms[0] = pack_fp16(low, high);
-        if constexpr (Terms == 2) {
-            const float2 rounded = fp16_values(terms[0]);
-            terms[1] = pack_fp16(low - rounded.x, high - rounded.y);
-        }
-    }
+__device__ __forceinline__ void split_operand(const float2* x, float scale, uint32 (&re)[Terms],
+                                              uint32 (&im)[Terms]) {
+    constexpr int kNumbers = kNumbersPerRegister<operand>;
+    float real[kNumbers], imaginary[kNumbers];
+#pragma unroll
+    for (int i = 0; i < kNumbers; ++i) real[i] = x[i].x * scale;
+    split<operand, Terms, first, second, true>(real, re);
+#pragma unroll
+    for (int i = 0; i < kNumbers; ++i) imaginary[i] = x[i].y * scale;
+    split<operand, Terms, first, second, true>(imaginary, im);
 }
 
 // A lane's A fragments of 16 rows of the matrix. The four registers of a part (real, imaginary) and
 // term hold the upper and the lower row in the first k slot, then in the second. column(slot,
-// number, k_tile) is the column of the matrix that stands in a slot, as number 0 or 1 of the
+// number, k_tile) is the column of the matrix that stands in a slot, as one of the numbers of the
 // register.
 template <Operand operand, int Terms, Rounding first, Rounding second, int Width,
           bool TargetsQubit0, int NumKTiles, typename Column>
 __device__ __forceinline__ void load_matrix_fragments(const GateArguments& args, uint32 lane,
                                                       uint32 row_tile, Column column,
                                                       uint32 (&matrix)[NumKTiles][2][Terms][4]) {
-    constexpr int kNumbersPerRegister = operand == Operand::tf32 ? 1 : 2;
     const auto* global_matrix = static_cast<const float2*>(args.matrix);
-    const float scale = operand == Operand::fp16 ? power_of_two(matrix_exponent_of(args)) : 1.0f;
+    const float scale = is_scaled(operand) ? power_of_two(matrix_exponent_of(args)) : 1.0f;
 #pragma unroll
     for (int k_tile = 0; k_tile < NumKTiles; ++k_tile) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             const float2* row =
                 global_matrix + (matrix_row<TargetsQubit0>(lane, i & 1, row_tile) << Width);
-            const float2 low = row[column(i >> 1, 0, k_tile)];
-            const float2 high = kNumbersPerRegister == 2 ? row[column(i >> 1, 1, k_tile)] : low;
+            float2 numbers[kNumbersPerRegister<operand>];
+#pragma unroll
+            for (int number = 0; number < kNumbersPerRegister<operand>; ++number)
+                numbers[number] = row[column(i >> 1, number, k_tile)];
             uint32 re[Terms], im[Terms];
-            split_operand<operand, Terms, first, second>(low.x * scale, high.x * scale, re);
-            split_operand<operand, Terms, first, second>(low.y * scale, high.y * scale, im);
+            split_operand<operand, Terms, first, second>(numbers, scale, re, im);
 #pragma unroll
             for (int term = 0; term < Terms; ++term) {
                 matrix[k_tile][0][term][i] = re[term];

@@ -9,12 +9,11 @@
 // The column of the matrix that a lane holds as one of its numbers of a k-tile.
 template <Operand operand, bool TargetsQubit0>
 __device__ __forceinline__ uint32 mma_column(uint32 lane, uint32 number, uint32 k_tile) {
-    constexpr bool kPairs = operand != Operand::tf32;
     constexpr int kLaneWithQubit0[2] = {1, 2}, kLaneWithoutQubit0[2] = {0, 1};
-    constexpr int kNumberWithQubit0[2] = {0, 3}, kNumberWithoutQubit0[2] = {2, 3};
+    constexpr int kNumberWithQubit0[3] = {0, 3, 4}, kNumberWithoutQubit0[3] = {2, 3, 4};
     return deposit_bits(lane & 3, TargetsQubit0 ? kLaneWithQubit0 : kLaneWithoutQubit0) |
            deposit_bits(number, TargetsQubit0 ? kNumberWithQubit0 : kNumberWithoutQubit0) |
-           k_tile << (kPairs ? 4 : 3);
+           k_tile << log2_of(kMmaK<operand>);
 }
 
 template <Operand operand, int Terms, Rounding first, Rounding second, int Width,
@@ -27,8 +26,7 @@ struct MmaGate {
     static constexpr int kColumnGroups = 8 / kRowTiles;
     static constexpr int kNumKTiles = kOrder / kMmaK<operand>;
     static constexpr int kNumbersPerLane = kMmaK<operand> / 4;  // of a row or column
-    static constexpr int kNumbersPerRegister = kNumbersPerLane / 2;
-    static constexpr bool kScaled = operand == Operand::fp16;
+    static constexpr bool kScaled = is_scaled(operand);
     // Products of low-order terms have accumulators of their own, against truncation bias. With a
     // single k-tile they are accumulated first instead.
     static constexpr bool kSeparateSmallProducts =
@@ -40,8 +38,8 @@ struct MmaGate {
     __device__ __forceinline__ void load_fragments(const GateArguments& args, uint32 lane,
                                                    uint32 row_tile) {
         const auto column = [lane](int slot, int number, uint32 k_tile) {
-            return mma_column<operand, TargetsQubit0>(lane, slot * kNumbersPerRegister + number,
-                                                      k_tile);
+            return mma_column<operand, TargetsQubit0>(
+                lane, slot * kNumbersPerRegister<operand> + number, k_tile);
         };
         load_matrix_fragments<operand, Terms, first, second, Width, TargetsQubit0>(
             args, lane, row_tile, column, matrix);
@@ -55,17 +53,17 @@ struct MmaGate {
 #pragma unroll
         for (int bit = 0; bit < log2_of(kNumKTiles); ++bit) {
             if (k_tile >> bit & 1)
-                k_tile_mask ^= args.row_mask[(kNumbersPerRegister == 2 ? 4 : 3) + bit];
+                k_tile_mask ^= args.row_mask[log2_of(kMmaK<operand>) + bit];
         }
         const uint32 low = args.row_mask[TargetsQubit0 ? 0 : 2];
-        const uint32 high = kNumbersPerLane == 4 ? args.row_mask[3] : 0;
+        const uint32 high = kNumbersPerLane >= 4 ? args.row_mask[3] : 0;
         if constexpr (TargetsQubit0) {
 #pragma unroll
             for (int column = 0; column < 2; ++column) {
 #pragma unroll
                 for (int slot = 0; slot < kNumbersPerLane / 2; ++slot) {
-                    const uint32 mask =
-                        k_tile_mask ^ (column ? args.pair_mask : 0) ^ (slot ? high : 0);
+                    uint32 mask = k_tile_mask ^ (column ? args.pair_mask : 0) ^ (slot & 1 ? high : 0);
+                    if constexpr (kNumbersPerLane == 8) mask ^= slot & 2 ? args.row_mask[4] : 0;
                     const float4 rows = load_shared_16(stage + (at ^ mask));
                     x[column][2 * slot] = {rows.x, rows.y};
                     x[column][2 * slot + 1] = {rows.z, rows.w};
@@ -74,7 +72,8 @@ struct MmaGate {
         } else {
 #pragma unroll
             for (int number = 0; number < kNumbersPerLane; ++number) {
-                const uint32 mask = k_tile_mask ^ (number & 1 ? low : 0) ^ (number & 2 ? high : 0);
+                uint32 mask = k_tile_mask ^ (number & 1 ? low : 0) ^ (number & 2 ? high : 0);
+                if constexpr (kNumbersPerLane == 8) mask ^= number & 4 ? args.row_mask[4] : 0;
                 const float4 columns = load_shared_16(stage + (at ^ mask));
                 x[0][number] = {columns.x, columns.y};
                 x[1][number] = {columns.z, columns.w};
@@ -96,14 +95,9 @@ struct MmaGate {
             for (int column = 0; column < 2; ++column) {
 #pragma unroll
                 for (int slot = 0; slot < 2; ++slot) {
-                    const float2 a = x[column][slot * kNumbersPerRegister],
-                                 b = x[column]
-                                      [slot * kNumbersPerRegister + kNumbersPerRegister - 1];
                     uint32 parts[2][Terms];
-                    split_operand<operand, Terms, first, second>(a.x * scale, b.x * scale,
-                                                                 parts[0]);
-                    split_operand<operand, Terms, first, second>(a.y * scale, b.y * scale,
-                                                                 parts[1]);
+                    split_operand<operand, Terms, first, second>(
+                        x[column] + slot * kNumbersPerRegister<operand>, scale, parts[0], parts[1]);
 #pragma unroll
                     for (int term = 0; term < Terms; ++term) {
                         columns[0][column][term][slot] = parts[0][term];
@@ -171,7 +165,7 @@ struct MmaGate {
                 if (lane == 0) warp_maxima[warp] = absmax;
             }
             __syncthreads();
-            const int exponent = kScaled ? scale_exponent(block_absmax(warp_maxima)) : 0;
+            const int exponent = kScaled ? scale_exponent<operand>(block_absmax(warp_maxima)) : 0;
             float re[8], im[8];
             mainloop(args, stage, read_address, power_of_two(exponent), re, im);
             __syncthreads();

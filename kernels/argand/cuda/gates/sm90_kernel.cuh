@@ -24,7 +24,7 @@ struct WgmmaGate {
     static constexpr int kRowTiles = kOrder / 16;
     static constexpr int kThreads = kRowTiles * kWarp;
     static constexpr int kNumKTiles = kOrder / 16;
-    static constexpr bool kScaled = operand == Operand::fp16;
+    static constexpr bool kScaled = is_scaled(operand);
     static constexpr bool kJointParts = Width == 7 && !TargetsQubit0;
     static constexpr uint32 kPartBytes = kColumns * 16;
     static constexpr uint32 kRealOffset = kJointParts ? kPartBytes : 0,
@@ -72,8 +72,9 @@ struct WgmmaGate {
         uint32 words[4][Terms];
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            split_operand<operand, Terms, Rounding::nearest_even, Rounding::nearest_even>(
-                x[2 * i] * scale, x[2 * i + 1] * scale, words[i]);
+            const float pair[2] = {x[2 * i] * scale, x[2 * i + 1] * scale};
+            split<operand, Terms, Rounding::nearest_even, Rounding::nearest_even, true>(pair,
+                                                                                      words[i]);
         }
 #pragma unroll
         for (int term = 0; term < Terms; ++term) {
@@ -129,7 +130,7 @@ struct WgmmaGate {
         float4 x[8];
 #pragma unroll
         for (int i = 0; i < 8; ++i) x[i] = load_shared_16(pipeline.chunk(stage, i));
-        const int exponent = kScaled ? scale_exponent(tile_absmax(x, warp_maxima)) : 0;
+        const int exponent = kScaled ? scale_exponent<operand>(tile_absmax(x, warp_maxima)) : 0;
         store_planes(args, planes, x, power_of_two(exponent));
         return exponent;
     }

@@ -49,7 +49,7 @@ struct WarpSpecializedGate : WgmmaGate<operand, Terms, Width, TargetsQubit0, Sta
                 if (threadIdx.x % kWarp == 0)
                     storage.warp_maxima[absmax_buffer][threadIdx.x / kWarp] = absmax;
                 asm volatile("bar.sync 1, %0;" ::"n"(kRoleThreads) : "memory");
-                exponent = scale_exponent(block_absmax(storage.warp_maxima[absmax_buffer]));
+                exponent = scale_exponent<operand>(block_absmax(storage.warp_maxima[absmax_buffer]));
                 absmax_buffer ^= 1;
             }
             mbarrier_wait(shared_address(&storage.empty[buffer]), phase);

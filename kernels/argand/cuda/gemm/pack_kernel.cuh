@@ -95,7 +95,7 @@ __device__ __forceinline__ void reset_panel(const PackArguments& args,
 // hold the even k and slots 4 to 7 the odd, which is the order of sm90_fragments.cuh.
 template <PackPlan plan>
 struct PlaneVector {
-    static constexpr int kElements = plan.operand == Operand::tf32 ? 4 : 8;
+    static constexpr int kElements = 16 / bytes_of(plan.operand);
     // The k of one MMA, whose terms lie side by side.
     static constexpr int kGroupK = 2 * kElements;
 
@@ -107,7 +107,7 @@ struct PlaneVector {
     // The k in slot `slot` of vector number `vector` of a row.
     static __device__ __forceinline__ int k_of(int vector, int slot) {
         return plan.operand == Operand::tf32 ? vector / 2 * 8 + vector % 2 + 2 * slot
-                                             : 8 * vector + slot;
+                                             : kElements * vector + slot;
     }
 };
 
@@ -116,23 +116,22 @@ struct PlaneVector {
 template <PackPlan plan, bool keep_in_l2 = false>
 __device__ __forceinline__ void write_terms(const float (&x)[PlaneVector<plan>::kElements],
                                             void* planes, int64 at) {
+    constexpr int kNumbers = kNumbersPerRegister<plan.operand>;
     uint32 words[4][plan.terms];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
+        split<plan.operand, plan.terms, plan.roundings[0], plan.roundings[1]>(x + kNumbers * i,
+                                                                               words[i]);
         if constexpr (plan.operand == Operand::tf32) {
-            split_to_tf32<plan.terms, plan.roundings[0], plan.roundings[1]>(x[i], words[i]);
             // Tensor cores ignore these bits, but toggling bits take power, which limits large
             // products.
             words[i][plan.terms - 1] &= kTf32KeptMask;
-        } else {
-            split_to_half<plan.operand>(x[2 * i], x[2 * i + 1], words[i]);
         }
     }
-    constexpr int kElementBytes = plan.operand == Operand::tf32 ? 4 : 2;
 #pragma unroll
     for (int t = 0; t < plan.terms; ++t) {
         char* to =
-            static_cast<char*>(planes) + (at + t * PlaneVector<plan>::kGroupK) * kElementBytes;
+            static_cast<char*>(planes) + (at + t * PlaneVector<plan>::kGroupK) * bytes_of(plan.operand);
         const uint4 words_of_term = make_uint4(words[0][t], words[1][t], words[2][t], words[3][t]);
         if constexpr (keep_in_l2) {
             __stcg(reinterpret_cast<uint4*>(to), words_of_term);
@@ -193,7 +192,7 @@ __device__ __forceinline__ void pack_planes(const PackArguments& args, uint32 fi
         if (row >= position.rows || k >= args.pitch) continue;
         float scale = 1.0f;
         if constexpr (plan.scaled) {
-            const int exponent = scale_exponent(row_absmax[row]);
+            const int exponent = scale_exponent<plan.operand>(row_absmax[row]);
             scale = power_of_two(exponent);
             if (k == 0) args.descale[position.first_row + row] = split_power_of_two(-exponent);
         }

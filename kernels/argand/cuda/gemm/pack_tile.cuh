@@ -51,11 +51,9 @@ __device__ __forceinline__ int shared_offset(int row, int k) {
 // A pair in the 16-bit operand format as complex64.
 template <PackPlan plan>
 __device__ __forceinline__ float2 widen(uint32 pair) {
-    if constexpr (plan.operand == Operand::bf16) {
-        return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000u)};
-    } else {
-        return fp16_values(pair);
-    }
+    float x[2];
+    OperandFormat<plan.operand>::unpack(pair, x);
+    return {x[0], x[1]};
 }
 
 // Loads one or two neighbours along the contiguous axis, 0 outside. The source is read once, so it

@@ -20,7 +20,7 @@ __device__ __forceinline__ void store_accumulators(const GemmArguments& args,
         int b_exponent[2] = {0, 0};
         if constexpr (plan.scaled) {
             for (int e = 0; e < 2; ++e)
-                if (column + e < args.n) b_exponent[e] = scale_exponent(b_absmax[8 * j + e]);
+                if (column + e < args.n) b_exponent[e] = scale_exponent<plan.operand>(b_absmax[8 * j + e]);
         }
 #pragma unroll
         for (int i = 0; i < plan.warp_m() / 8; ++i) {

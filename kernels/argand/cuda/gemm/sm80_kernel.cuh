@@ -91,14 +91,14 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
 #pragma unroll
         for (int i = 0; i < plan.warp_m() / 8; ++i) {
             const int row = a_row + 8 * i;
-            a_exponent[i] = tile.m0 + row < args.m ? scale_exponent(a_absmax[row]) : 0;
+            a_exponent[i] = tile.m0 + row < args.m ? scale_exponent<plan.operand>(a_absmax[row]) : 0;
             a_scale[i] = power_of_two(a_exponent[i]);
         }
 #pragma unroll
         for (int j = 0; j < plan.warp_n() / 8; ++j) {
             const int column = b_column + 8 * j;
             const bool inside = tile.n0 + column < args.n;
-            b_scale[j] = power_of_two(inside ? scale_exponent(b_absmax[column]) : 0);
+            b_scale[j] = power_of_two(inside ? scale_exponent<plan.operand>(b_absmax[column]) : 0);
         }
     }
 

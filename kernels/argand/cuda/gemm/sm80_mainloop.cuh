@@ -47,7 +47,7 @@ __device__ __forceinline__ uint32 negate(uint32 x) {
     if constexpr (operand == Operand::tf32) {
         return __float_as_uint(__fmul_rn(__uint_as_float(x), -1.0f));
     } else {
-        return x ^ 0x80008000u;
+        return x ^ OperandFormat<operand>::kSignBits;
     }
 }
 
@@ -80,7 +80,7 @@ __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators
     constexpr int kRows = plan.warp_m() / 16, kColumns = plan.warp_n() / 8;
     const int k_lane = k0 + threadIdx.x % 4;
     // A longer unroll hoists more loads than there are registers for.
-    constexpr int kUnroll = 16 / kMmaK<plan.operand>;
+    constexpr int kUnroll = kMmaK<plan.operand> < 16 ? 2 : 1;
 #pragma unroll kUnroll
     for (int k = 0; k < plan.block_k / plan.warps_k; k += kMmaK<plan.operand>) {
         Fragment<plan> a[2 * kRows];

@@ -43,22 +43,16 @@ struct Fragment {
     uint32 im[plan.terms][2];
 };
 
-// Rounds and splits the numbers of a lane. A register holds one number of tf32, two of the 16-bit
-// formats.
+// Rounds and splits the numbers of a lane.
 template <GemmPlan plan>
 __device__ __forceinline__ void split_fragment(const float (&x)[kMmaK<plan.operand> / 4],
                                                uint32 (&registers)[plan.terms][2]) {
-    static_assert(plan.terms == 1 || plan.operand != Operand::bf16, "bf16 has one term");
+    constexpr int kNumbers = kNumbersPerRegister<plan.operand>;
 #pragma unroll
     for (int j = 0; j < 2; ++j) {
         uint32 terms[plan.terms];
-        if constexpr (plan.operand == Operand::tf32) {
-            split_to_tf32<plan.terms, plan.roundings[0], plan.roundings[1]>(x[j], terms);
-        } else if constexpr (plan.operand == Operand::fp16) {
-            split_to_fp16(x[2 * j], x[2 * j + 1], terms);
-        } else {
-            terms[0] = pack_bf16(x[2 * j], x[2 * j + 1]);
-        }
+        split<plan.operand, plan.terms, plan.roundings[0], plan.roundings[1]>(x + kNumbers * j,
+                                                                               terms);
 #pragma unroll
         for (int t = 0; t < plan.terms; ++t) registers[t][j] = terms[t];
     }

@@ -12,7 +12,8 @@
 template <WgmmaPlan plan>
 struct Output {
     static __device__ __forceinline__ uint32 to_16bit(float2 x) {
-        return plan.operand == Operand::bf16 ? pack_bf16(x.x, x.y) : pack_fp16(x.x, x.y);
+        const float parts[2] = {x.x, x.y};
+        return OperandFormat<plan.operand>::pack(parts);
     }
 
     static __device__ __forceinline__ void store(void* out, int64 at, float2 x) {

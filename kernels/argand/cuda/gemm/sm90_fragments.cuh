@@ -97,7 +97,8 @@ __device__ __forceinline__ void ldmatrix_x4(uint32 (&x)[4], uint32 address) {
 // The elements of a fragment before conversion: kCount complex numbers of each half, by k.
 template <WgmmaPlan plan>
 struct XElements {
-    static constexpr int kCount = plan.operand == Operand::tf32 ? 2 : 4;
+    static constexpr int kCount = plan.mma_k() / 4;
+    static_assert(kCount <= 4, "the k of an MMA must lie in one swizzled row");
     static constexpr bool kHalf = plan.storage == Storage::half;
     float2 x[kHalf ? 1 : 2][kHalf ? 1 : kCount];
     uint32 halves[kHalf ? 2 : 1][kHalf ? kCount : 1];
@@ -155,15 +156,16 @@ __device__ __forceinline__ void convert_fragment(const XElements<plan>& raw,
                 const uint32 first = raw.halves[half][2 * j], second = raw.halves[half][2 * j + 1];
                 re[0] = __byte_perm(first, second, 0x5410);
                 im[0] = __byte_perm(first, second, 0x7632);
-            } else if constexpr (plan.operand == Operand::tf32) {
-                split_to_tf32<plan.terms, plan.roundings[0], plan.roundings[1]>(raw.x[half][j].x,
-                                                                                re);
-                split_to_tf32<plan.terms, plan.roundings[0], plan.roundings[1]>(raw.x[half][j].y,
-                                                                                im);
             } else {
-                const float2 first = raw.x[half][2 * j], second = raw.x[half][2 * j + 1];
-                split_to_half<plan.operand>(first.x, second.x, re);
-                split_to_half<plan.operand>(first.y, second.y, im);
+                constexpr int kNumbers = kNumbersPerRegister<plan.operand>;
+                float x[kNumbers], y[kNumbers];
+#pragma unroll
+                for (int i = 0; i < kNumbers; ++i) {
+                    x[i] = raw.x[half][kNumbers * j + i].x;
+                    y[i] = raw.x[half][kNumbers * j + i].y;
+                }
+                split<plan.operand, plan.terms, plan.roundings[0], plan.roundings[1]>(x, re);
+                split<plan.operand, plan.terms, plan.roundings[0], plan.roundings[1]>(y, im);
             }
 #pragma unroll
             for (int term = 0; term < plan.terms; ++term) {

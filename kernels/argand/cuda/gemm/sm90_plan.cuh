@@ -58,7 +58,7 @@ struct WgmmaPlan {
     constexpr int spill_group_interval() const {
         return spill_interval / (block_n / spill_columns);
     }
-    constexpr int mma_k() const { return operand == Operand::tf32 ? 8 : 16; }
+    constexpr int mma_k() const { return 32 / bytes_of(operand); }
     static constexpr int planes() { return 2; }  // one of real and one of imaginary parts
     // A row of planes holds, for each MMA along k, the terms side by side, 32 bytes each. A TMA box
     // spans the stage where a swizzle of 128 bytes holds that much, else one MMA.

@@ -5,10 +5,17 @@
 #include "load.cuh"
 #include "reduce.cuh"
 
+// Two results as 16-bit numbers in one register.
+template <DataType dtype>
+__device__ __forceinline__ uint32 pack_16bit(float low, float high) {
+    constexpr Operand kFormat = dtype == DataType::bf16 ? Operand::bf16 : Operand::fp16;
+    const float pair[2] = {low, high};
+    return OperandFormat<kFormat>::pack(pair);
+}
+
 template <DataType dtype>
 __device__ __forceinline__ unsigned short to_half(float x) {
-    if constexpr (dtype == DataType::fp16) return static_cast<unsigned short>(pack_fp16(x, 0.0f));
-    return static_cast<unsigned short>(pack_bf16(x, 0.0f));
+    return static_cast<unsigned short>(pack_16bit<dtype>(x, 0.0f));
 }
 
 // Stores by one access, in assembly: the compiler would merge it with the element-wise stores of
@@ -47,7 +54,7 @@ __device__ __forceinline__ void write_vector(const RowView<Element<plan.output>>
         for (int e = 0; e < plan.vector_width; e += 2) {
             const float low = result_of(first + e), high = result_of(first + e + 1);
             reinterpret_cast<uint32*>(results)[e / 2] =
-                plan.output == DataType::fp16 ? pack_fp16(low, high) : pack_bf16(low, high);
+                pack_16bit<plan.output>(low, high);
         }
     } else {
 #pragma unroll

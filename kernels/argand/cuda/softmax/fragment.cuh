@@ -11,19 +11,19 @@ struct alignas(sizeof(T) * Count > 16 ? 16 : sizeof(T) * Count) AlignedVector {
 // A value rounded to the precision's format, or the sum of its terms in that format.
 template <SoftmaxPlan plan>
 __device__ __forceinline__ float round_input(float x, int exponent) {
-    if constexpr (plan.input_rounding == InputRounding::tf32) {
+    constexpr Operand kOperand = plan.input_rounding;
+    if constexpr (kOperand == Operand::exact) {
+        return x;
+    } else if constexpr (kOperand == Operand::tf32) {
         const float big = round_to_tf32<plan.roundings[0]>(x);
         if constexpr (plan.terms == 1) return big;
         return round_to_tf32<plan.roundings[1]>(remainder_after(big, x)) + big;
-    } else if constexpr (plan.input_rounding == InputRounding::fp16) {
-        x *= power_of_two(exponent);
-        float sum = round_to_fp16(x);
-        if constexpr (plan.terms == 2) sum += round_to_fp16(remainder_after(sum, x));
-        return sum * power_of_two(-exponent);
-    } else if constexpr (plan.input_rounding == InputRounding::bf16) {
-        return round_to_bf16(x);
     } else {
-        return x;
+        using Format = OperandFormat<kOperand>;
+        if constexpr (is_scaled(kOperand)) x *= power_of_two(exponent);
+        float sum = Format::round(x);
+        if constexpr (plan.terms == 2) sum += Format::round(remainder_after(sum, x));
+        return is_scaled(kOperand) ? sum * power_of_two(-exponent) : sum;
     }
 }
 
@@ -37,7 +37,9 @@ __device__ __forceinline__ double round_input(double x, int) {
 template <DataType dtype, typename T>
 __device__ __forceinline__ T to_compute_type(Element<dtype> x) {
     if constexpr (dtype == DataType::fp16) {
-        return fp16_values(x).x;
+        float pair[2];
+        OperandFormat<Operand::fp16>::unpack(x, pair);
+        return pair[0];
     } else if constexpr (dtype == DataType::bf16) {
         return __uint_as_float(static_cast<uint32>(x) << 16);
     } else if constexpr (dtype == DataType::complex64 || dtype == DataType::complex128) {

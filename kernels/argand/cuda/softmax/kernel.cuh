@@ -16,7 +16,7 @@ template <SoftmaxPlan plan, typename Next>
 __device__ __forceinline__ void softmax_resident_row(const Row<plan>& row, Fragment<plan>& fragment,
                                                      ReduceStorage<plan>& storage, int buffer,
                                                      const SoftmaxArguments& args, Next next) {
-    if constexpr (plan.input_rounding == InputRounding::fp16) {
+    if constexpr (is_scaled(plan.input_rounding)) {
         round_fragment<plan>(fragment, row_scale_exponent<plan>(
                                            fragment_absmax<plan>(fragment, 0.0f), storage, buffer));
     } else {
@@ -43,7 +43,7 @@ __device__ __forceinline__ void softmax_streamed_row(const Row<plan>& row,
     Fragment<plan> fragment;
     const int tiles = row.tiles();
     int exponent = 0;
-    if constexpr (plan.input_rounding == InputRounding::fp16) {
+    if constexpr (is_scaled(plan.input_rounding)) {
         float absmax = 0.0f;
         for (int tile = 0; tile < tiles; ++tile) {
             load_row<plan>(row.view(row.x, tile), fragment, args);

@@ -10,7 +10,7 @@ enum class Operation { softmax, log_softmax, logsumexp };
 // magnitude.
 enum class DataType { fp64, fp32, fp16, bf16, complex64, complex128 };
 // The format to which values are rounded right after they are loaded.
-enum class InputRounding { exact, tf32, fp16, bf16 };
+using InputRounding = Operand;
 
 struct SoftmaxPlan {
     Operation operation;

@@ -122,12 +122,12 @@ __device__ __forceinline__ AccumulatorType<plan> with_rounding_correction(
     return sum + exponentials.rounding_correction(maximum, args);
 }
 
-// Exponent of the power of two that scales a row to the range of fp16; 0 for other formats.
+// Exponent of the power of two that scales a row to the range of its format; 0 for formats that are not.
 template <SoftmaxPlan plan>
 __device__ __forceinline__ int row_scale_exponent(float absmax, ReduceStorage<plan>& storage,
                                                   int buffer) {
-    if constexpr (plan.input_rounding != InputRounding::fp16) return 0;
-    return scale_exponent(__float_as_uint(row_absmax<plan>(absmax, storage, buffer)));
+    if constexpr (!is_scaled(plan.input_rounding)) return 0;
+    return scale_exponent<plan.input_rounding>(__float_as_uint(row_absmax<plan>(absmax, storage, buffer)));
 }
 
 // Writes the results of a tile.
