@@ -14,6 +14,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ def calls(cupy: Any, rng: np.random.Generator) -> Iterator[tuple[str, str, Calla
     a, b = (cupy.asarray(_complexes(rng, 64, 64)) for _ in range(2))
     out = cupy.empty_like(a)
     for precision in _PRECISIONS:
-        yield f"gemm {precision}", "argand", lambda p=precision: gemm(a, b, precision=p)
+        yield f"gemm {precision}", "argand", partial(gemm, a, b, precision=precision)
     yield "gemm 3xfp16, out", "argand", lambda: gemm(a, b, precision="3xfp16", out=out)
     yield "gemm fp32", "cupy", lambda: cupy.matmul(a, b)
     x = cupy.asarray(rng.normal(size=(64, 256)).astype(np.float32))
@@ -46,7 +47,7 @@ def calls(cupy: Any, rng: np.random.Generator) -> Iterator[tuple[str, str, Calla
     spectra = [cupy.asarray(_complexes(rng, 64, length)) for length in _LENGTHS]
     for x, length in zip(spectra, _LENGTHS, strict=True):
         how = "cuFFT" if plan_of(x).plan is None else "our kernel"
-        yield f"dft 3xfp16, {length} ({how})", "argand", lambda x=x: dft(x)
+        yield f"dft 3xfp16, {length} ({how})", "argand", partial(dft, x)
     rows = spectra[0]
     yield "dft fp32", "argand", lambda: dft(rows, precision="fp32")
     yield "dft fp32, inverse", "argand", lambda: dft(rows, precision="fp32", inverse=True)
@@ -57,12 +58,12 @@ def calls(cupy: Any, rng: np.random.Generator) -> Iterator[tuple[str, str, Calla
         targets = tuple(range(3, 3 + width))
         yield (
             f"gate of {width} qubits", "argand",
-            lambda m=matrix, t=targets: apply_gate(state, m, t),
+            partial(apply_gate, state, matrix, targets),
         )  # fmt: skip
         there = cupy.asarray(matrix)
         yield (
             f"gate of {width} qubits, matrix on the GPU", "argand",
-            lambda m=there, t=targets: apply_gate(state, m, t),
+            partial(apply_gate, state, there, targets),
         )  # fmt: skip
     yield from _torchs(rng)
 

@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import h5py
@@ -71,9 +72,7 @@ def gemm_ratios(size: int = 2048) -> list[Ratio]:
     found = []
     for precision, limit in (("fp32", 1.1), ("tf32", 1.4), ("3xtf32", 4.0), ("fp64", 1.1)):
         x, y = (a, b) if precision == "fp64" else (a64, b64)
-        times = in_turn(
-            lambda x=x, y=y, p=precision: gemm(x, y, precision=p), lambda x=x, y=y: x @ y
-        )
+        times = in_turn(partial(gemm, x, y, precision=precision), partial(np.matmul, x, y))
         what = f"gemm {precision} at {size}^3 over numpy {x.dtype}"
         found.append(Ratio(what, *times[:2], "s", times[2], f"at most {limit}", times[2] <= limit))
     return found

@@ -6,6 +6,7 @@ import os
 import struct
 import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +157,7 @@ def files(attempt: Attempt) -> None:
     build = BUILDERS[attempt.number % len(BUILDERS)]
     must_be_refused = build(path, attempt.rng)
     what = build.__name__.strip("_")
-    found = [isolated(lambda byte=byte: _read(path, byte), memory=1 << 30) for byte in (0x55, 0xAA)]
+    found = [isolated(partial(_read, path, byte), memory=1 << 30) for byte in (0x55, 0xAA)]
     for one in found:
         require(one.how != "ended", f"{what}: reading {one}")
         if one.how == "raised":
@@ -172,4 +173,6 @@ def _read(path: Path, byte: int) -> bytes:
     """The data, after memory of many sizes was filled with a byte and freed."""
     rubbish = [np.full(1 << size, byte, np.uint8) for size in range(6, 23) for _ in range(4)]
     del rubbish
-    return read_operand(_Input(file=path, x="/x"), "x", rank=2, axes=("a", "b")).tobytes()
+    return read_operand(
+        _Input(file=path, x="/x", external=False), "x", rank=2, axes=("a", "b")
+    ).tobytes()

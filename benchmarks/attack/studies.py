@@ -57,10 +57,10 @@ class Run:
             "--config", "study=study.yaml", "--directory", ".", "--cores", "2", *flags,
         ]  # fmt: skip
         paths = os.pathsep.join([str(root), str(root / "kernels")])
-        with self._said.open("wb") as said:
+        with self._said.open("wb") as log:
             self.process = subprocess.Popen(
                 command, cwd=folder, env={**os.environ, "PYTHONPATH": paths}, preexec_fn=before,
-                stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
 
     @property

@@ -168,9 +168,10 @@ def _assess_half(
     last = bounds.rounded_once(kind, 0.0, 1.0)
     last += math.sqrt(2 * error.size) * kind.smallest_subnormal / max(size, math.ulp(0))
     found = ratio(float(np.linalg.norm(error)), size)
+    worst_bound, probable = (float((1 + last) * one + last) for one in both)
     return Accuracy(
         error_limit=found,
         componentwise_re=worst[0], componentwise_im=worst[1],
         reference="sampled" if reference.sampled else "full", reference_rows=len(reference.rows),
-        **checks.conclude(found, *((1 + last) * one + last for one in both), precision),
+        **checks.conclude(found, worst_bound, probable, precision),
     )  # fmt: skip

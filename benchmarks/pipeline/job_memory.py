@@ -30,7 +30,7 @@ from workflow.storage.memory import peak_bytes
 from workflow.versions import timestamp, versions
 from workflow.workloads.base import Workload
 
-CASES = {
+CASES: dict[str, dict[str, object]] = {
     "gemm": {"m": 512, "n": 512, "k": 512},
     "beamforming": {"channels": 2, "beams": 64, "antennas": 96, "samples": 1024},
     "dft": {"length": 1009, "batch": 256},

@@ -144,7 +144,7 @@ def main() -> None:
         options.memory, options.times, options.beams, options.samples, options.precision
     )
     if options.stream:
-        print(json.dumps(stream(workload, *options.stream, device)))
+        print(json.dumps(stream(workload, options.stream[0], options.stream[1], device)))
         return
     folder = Path(tempfile.mkdtemp(dir=options.folder))
     try:

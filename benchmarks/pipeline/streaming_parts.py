@@ -127,7 +127,7 @@ def _copies(inputs: Mapping[str, Any], result: Any, chunks: float, transfer: Any
 
 def plain_write(path: Path, size: int, threads: int) -> float:
     """Seconds of writing so many bytes to a new file in pieces of `_PIECE`, and syncing it."""
-    piece = np.ones(_PIECE, np.uint8)
+    piece = bytes(_PIECE)
     with path.open("wb") as file, ThreadPoolExecutor(threads) as pool:
 
         def write() -> None:

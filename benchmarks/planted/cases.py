@@ -81,7 +81,8 @@ def cases_of(kind: str, count: int, seed: int) -> Iterator[tuple[int, Workload, 
 @contextlib.contextmanager
 def small_references(sampled: bool) -> Iterator[None]:
     """Where ``sampled``, have references of products sampled from fewer operations on."""
-    keywords: dict[str, Any] = product_reference.__kwdefaults__
+    keywords = product_reference.__kwdefaults__
+    assert keywords is not None
     before = keywords["flop_budget"]
     try:
         keywords["flop_budget"] = _SAMPLED_BUDGET if sampled else before

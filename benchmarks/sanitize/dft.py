@@ -15,10 +15,11 @@ from dataclasses import fields
 import numpy as np
 from argand import PRECISIONS, Precision, dft
 from argand.device import gpu
+from argand.dft.butterfly import ButterflyPlan
 from argand.dft.heuristics import candidates, estimate
 from argand.dft.legality import check_dft_plan, wide_fits
 from argand.dft.method import Method, bluestein, dense, method_for, product, rader
-from argand.dft.plan import ButterflyPlan, Plan, dft_source
+from argand.dft.plan import Plan, dft_source
 from argand.dft.three_kernel import ThreeKernelPlan
 from argand.runtime.compiler import compile_all
 

@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from argand.gemm import sm90_launch as cuda_wgmma
 
     wgmma_plan.SPILL_INTERVAL = SPILL_INTERVAL
-    cuda_wgmma.find_throttle = lambda *_: THROTTLE
+    cuda_wgmma.find_throttle = lambda *_: THROTTLE  # type: ignore[attr-defined]
     wrong, reported = 0, time.monotonic()
     calls = itertools.chain(
         products(precision, cupy), products_by_tile(precision), hopper_products(precision),

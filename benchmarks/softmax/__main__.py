@@ -33,7 +33,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the benchmark; the exit status is 1 where a result of ours did not verify."""
     found = _parser()
     arguments = found.parse_args(argv)
-    shapes = (Case(*shape, kind) for shape in arguments.shape for kind in arguments.kinds)
+    shapes = (
+        Case(rows, columns, kind) for rows, columns in arguments.shape for kind in arguments.kinds
+    )
     cases = asked_cases(found, arguments, shapes, SUITES)
     device = chosen_device(arguments.device)
     bench = Bench.of(device, measure_ceilings(device), arguments)

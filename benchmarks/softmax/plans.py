@@ -162,7 +162,7 @@ def _copy_rate(x: Any, repeats: int) -> float:
     import cupy
 
     target = cupy.empty_like(x)
-    return 2 * x.nbytes / median_seconds(lambda: cupy.copyto(target, x), repeats)
+    return 2 * float(x.nbytes) / median_seconds(lambda: cupy.copyto(target, x), repeats)
 
 
 def run(case: Case, x: Any, out: Any) -> None:
