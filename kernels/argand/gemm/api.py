@@ -30,6 +30,7 @@ def gemm(
     op_b: Op = "N",
     precision: str | Precision | None = None,
     tolerance: float | None = None,
+    check: bool = False,
     rounding: Sequence[str] | str | None = None,
     output: Output | None = None,
     out: Any = None,
@@ -50,6 +51,8 @@ def gemm(
             rounded once, the result once, in between nothing is (docs/kernels/modular.md).
         tolerance: in place of a precision: the fewest moduli whose bound proves that every
             element is within tolerance |a_i| |b_j|, the 2-norms of its row and column.
+        check: at a number of moduli or a tolerance: prove the product, before it is rounded, by
+            A'(B' x) = C' x modulo a prime; a wrong element escapes with probability 2^-31.
         rounding: how the terms of tf32 and 3xtf32 are rounded: one name for all, or one for each.
         output: the type of the result; at fp16 and bf16 also ``complex-half``, the fp32 sums
             rounded once to nearest, ties to even (what is too large becomes an infinity).
@@ -67,14 +70,21 @@ def gemm(
             ``out``, an operand packed for another call, kernels that the precision does not have,
             a tolerance that cannot be proven.
         DeviceError: kernels that the device does not have.
+        WrongProductError: ``check`` found a wrong product (`argand.gemm.modular.proof`).
         TypeError: some operands on a GPU and others not.
     """
     if tolerance is not None or precision in MODULAR_PRECISIONS:
         _check_modular(precision, tolerance, rounding, output, kernels)
         return modular_gemm(
             a, b, c, alpha=alpha, beta=beta, op_a=op_a, op_b=op_b,
-            precision=None if precision is None else str(precision), tolerance=tolerance, out=out,
+            precision=None if precision is None else str(precision), tolerance=tolerance,
+            check=check, out=out,
         )  # fmt: skip
+    if check:
+        raise ValueError(
+            f"check is for exact products, such as at precision 7xint8 or a tolerance, "
+            f"got precision {precision!r}"
+        )
     if precision is None:
         precision = "fp32"
     key = None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pytest
 from argand import gemm, pack, pairs
+from argand.gemm.modular import cpu
 from argand.gemm.modular.moduli import MODULAR_PRECISIONS, fewest_moduli
+from argand.gemm.modular.proof import PRIME, WrongProductError
 
 from tests.kernels.gemm.test_modular import numbers
 
@@ -97,6 +100,41 @@ def test_packed_operands_are_refused() -> None:
     x = np.ones((3, 3), complex)
     with pytest.raises(ValueError, match="takes NumPy arrays and Pairs of them, got Packed for a"):
         gemm(pack(x, "fp32"), x, precision="7xint8")
+
+
+@pytest.mark.parametrize("precision", ["6xint8", "7xint8", "16xint8", "17xint8"])
+def test_a_right_product_is_proved(rng: np.random.Generator, precision: str) -> None:
+    a, b = numbers(rng, 2, 9, 300), numbers(rng, 300, 40)
+    a[0, 3] *= 1e200
+    got = gemm(a, b, precision=precision, check=True)
+    np.testing.assert_array_equal(got, gemm(a, b, precision=precision))
+
+
+@pytest.mark.parametrize("modulus", [0, 5])
+def test_the_last_bit_of_one_residue_is_caught(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, modulus: int
+) -> None:
+    real, calls = cpu._real_product, itertools.count()
+
+    def flipped(*arguments: Any) -> Any:
+        found = real(*arguments)
+        if next(calls) == 2 * modulus:
+            found[4, 7] ^= 1
+        return found
+
+    monkeypatch.setattr(cpu, "_real_product", flipped)
+    a, b = numbers(rng, 9, 30), numbers(rng, 30, 11)
+    with pytest.raises(WrongProductError, match=r"1 of 9 rows .*row 4: memory or arithmetic"):
+        gemm(a, b, precision="7xint8", check=True)
+
+
+def test_a_check_is_for_exact_products() -> None:
+    with pytest.raises(ValueError, match="check is for exact products"):
+        gemm(np.ones((3, 3)), np.ones((3, 3)), precision="fp32", check=True)
+
+
+def test_the_modulus_of_the_proof_is_prime() -> None:
+    assert all(PRIME % divisor for divisor in range(2, 1 << 16))
 
 
 def test_every_number_of_moduli_has_a_name() -> None:

@@ -30,6 +30,7 @@ def modular_gemm(
     op_b: Op,
     precision: str | None,
     tolerance: float | None,
+    check: bool,
     out: Any,
 ) -> Array:
     """alpha op(a) op(b) + beta c from the exact product of integers; arguments as of `argand.gemm`.
@@ -41,6 +42,7 @@ def modular_gemm(
     Raises:
         ValueError: as `argand.gemm` does; a tolerance that no number of moduli proves; k too long
             for the moduli; packed operands or arrays on a GPU, which these precisions do not take.
+        WrongProductError: the check failed.
     """
     for name, x in (("a", a), ("b", b), ("c", c), ("out", out)):
         if isinstance(x, Packed) or (x is not None and on_gpu(x)):
@@ -62,7 +64,7 @@ def modular_gemm(
         else fewest_moduli(problem.k, tolerance or 0.0, _ROUNDOFF[dtype])
     )
     check_out(out, problem.shape, str(dtype))
-    found = _products(problem, left.astype(dtype), right.astype(dtype), count)
+    found = _products(problem, left.astype(dtype), right.astype(dtype), count, check=check)
     if alpha != 1:
         found = _times(found, alpha)
     if beta != 0 and addend is not None:
@@ -78,13 +80,13 @@ def _array(x: Any) -> Array:
     return np.asarray(x.to_complex64() if isinstance(x, Pairs) else x)
 
 
-def _products(problem: GemmProblem, a: Array, b: Array, count: int) -> Array:
+def _products(problem: GemmProblem, a: Array, b: Array, count: int, *, check: bool) -> Array:
     a, b = _oriented(a, problem.op_a), _oriented(b, problem.op_b)
     a = np.broadcast_to(a, (*problem.batch_shape, problem.m, problem.k))
     b = np.broadcast_to(b, (*problem.batch_shape, problem.k, problem.n))
     out = np.empty(problem.shape, a.dtype)
     for index in np.ndindex(problem.batch_shape):
-        out[index] = product(a[index], b[index], moduli(count))
+        out[index] = product(a[index], b[index], moduli(count), check=check)
     return out
 
 

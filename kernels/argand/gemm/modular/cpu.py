@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argand.gemm.modular import proof
 from argand.gemm.modular.moduli import Moduli, Modulus
-from argand.gemm.modular.reconstruction import Accumulator, rounded
+from argand.gemm.modular.reconstruction import Accumulator, modulo, rounded
 from argand.gemm.modular.residues import Integers, integers, residues
 
 Array = npt.NDArray[Any]
@@ -19,17 +20,19 @@ _COLUMNS = 1 << 20
 """Elements of a panel of the result, whose integers are held at a time."""
 
 
-def product(a: Array, b: Array, moduli: Moduli) -> Array:
+def product(a: Array, b: Array, moduli: Moduli, *, check: bool = False) -> Array:
     """a b for (m, k) and (k, n) of complex64 or complex128, exact but for three roundings.
 
     Rows of a and columns of b are rounded to integers after a power of two, and the result to its
-    type; a row or column that is not finite gives NaN in its results.
+    type; a row or column that is not finite gives NaN in its results. With ``check`` the integers
+    are proved (`proof.check`).
 
     Returns:
         (m, n), of a's type.
 
     Raises:
         ValueError: k too long for the moduli.
+        WrongProductError: the check failed.
     """
     (m, k), n = a.shape, b.shape[1]
     out = np.zeros((m, n), a.dtype)
@@ -40,11 +43,13 @@ def product(a: Array, b: Array, moduli: Moduli) -> Array:
     for start in range(0, n, step):
         panel = slice(start, start + step)
         columns = integers(np.ascontiguousarray(b[:, panel].T), moduli)
-        out[:, panel] = _panel(rows, columns, moduli, out.real.dtype)
+        out[:, panel] = _panel(rows, columns, moduli, out.real.dtype, check=check)
     return out
 
 
-def _panel(rows: Integers, columns: Integers, moduli: Moduli, dtype: npt.DTypeLike) -> Array:
+def _panel(
+    rows: Integers, columns: Integers, moduli: Moduli, dtype: npt.DTypeLike, *, check: bool
+) -> Array:
     shape = (len(rows.real), len(columns.real))
     real, imag = Accumulator(shape, moduli), Accumulator(shape, moduli)
     for index, modulus in enumerate(moduli.rows):
@@ -54,10 +59,12 @@ def _panel(rows: Integers, columns: Integers, moduli: Moduli, dtype: npt.DTypeLi
         )
         real.add(index, (plus + minus) * modulus.real % modulus.p)
         imag.add(index, (plus - minus) * modulus.imag % modulus.p)
+    parts = real.magnitudes(), imag.magnitudes()
+    if check:
+        proof.check(rows, columns, *(modulo(*part, proof.PRIME) for part in parts))
     exponent = -(rows.exponents[:, None] + columns.exponents)
     out = np.empty(shape, np.result_type(dtype, np.complex64))
-    out.real = rounded(*real.magnitudes(), exponent, dtype)
-    out.imag = rounded(*imag.magnitudes(), exponent, dtype)
+    out.real, out.imag = (rounded(*part, exponent, dtype) for part in parts)
     out[~rows.finite] = complex(np.nan, np.nan)
     out[:, ~columns.finite] = complex(np.nan, np.nan)
     return out

@@ -55,6 +55,16 @@ class Accumulator:
         return negative, high, low
 
 
+def modulo(negative: Array, high: Array, low: Array, prime: int) -> Array:
+    """The integers of `Accumulator.magnitudes` modulo a prime below 2^31, int64."""
+    found = np.zeros(low.shape, np.int64)
+    for word in (high, low):
+        for shift in (48, 32, 16, 0):
+            part = (word >> np.uint64(shift) & np.uint64(0xFFFF)).astype(np.int64)
+            found = ((found << 16) + part) % prime
+    return np.where(negative, -found, found) % prime
+
+
 def _limbs_of(number: int) -> list[np.int64]:
     mask = (1 << _LIMB_BITS) - 1
     return [np.int64(number >> _LIMB_BITS * i & mask) for i in range(_LIMBS)]
