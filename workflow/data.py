@@ -17,11 +17,19 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Coordinate:
-    """The values along one axis of an array, for people and plotting programs."""
+    """The values along one axis of an array, for people and plotting programs.
+
+    ``axes`` are those that the values have; where there are none the one of the coordinate's name.
+    """
 
     values: Array
     units: str = ""
     long_name: str = ""
+    axes: tuple[str, ...] = ()
+
+    def of(self, name: str) -> tuple[str, ...]:
+        """The axes of the values, of a coordinate with this name."""
+        return self.axes or (name,)
 
 
 @dataclass(frozen=True)
@@ -29,7 +37,8 @@ class Staged:
     """A workload's operands in the kind's canonical axes, and where they came from.
 
     ``operands`` maps a name to an array, ``axes`` the same name to the names of its axes, and
-    ``coordinates`` the name of an axis to its values. ``attributes`` is provenance: seed, source,
+    ``coordinates`` the name of an axis, or of something else that stands along axes, to its values.
+    ``units`` are those of operands that have any. ``attributes`` is provenance: seed, source,
     checksum, counts of non-finite values. All of it is kept in the staged file, and there the
     operands that are not in memory (``drawn``) are arrays like the others.
     """
@@ -39,6 +48,7 @@ class Staged:
     coordinates: Mapping[str, Coordinate] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
     drawn: Mapping[str, Drawn | Stretched] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
 
     def held(self) -> Staged:
         """The same with all operands in memory."""
@@ -59,7 +69,7 @@ class Product:
     """A workload's answer with its axes, ready to be written for others to open.
 
     ``axes`` names each axis of ``data`` in order; an axis without an entry in ``coordinates`` is
-    numbered.
+    numbered. Coordinates of other names stand along these axes, or beside them: where antennas are.
     """
 
     name: str

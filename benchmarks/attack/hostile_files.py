@@ -16,6 +16,7 @@ import numpy as np
 from benchmarks.attack.campaign import Attempt, require
 from benchmarks.attack.isolation import isolated
 from workflow.config.file_input import DatasetRef, FileInput
+from workflow.storage.axes import Operand
 from workflow.storage.inputs import read_operand
 
 _SHAPE = (64, 128)
@@ -173,6 +174,4 @@ def _read(path: Path, byte: int) -> bytes:
     """The data, after memory of many sizes was filled with a byte and freed."""
     rubbish = [np.full(1 << size, byte, np.uint8) for size in range(6, 23) for _ in range(4)]
     del rubbish
-    return read_operand(
-        _Input(file=path, x="/x", external=False), "x", rank=2, axes=("a", "b")
-    ).tobytes()
+    return read_operand(_Input(file=path, x="/x"), Operand("x", ("a", "b"))).tobytes()

@@ -97,7 +97,7 @@ def stream(workload: Workload, staged: Path, run: Path, device: Device) -> dict[
     log.addHandler(handler)
     log.setLevel("INFO")
     with (
-        open_staged(staged, workload.splits) as file,
+        open_staged(staged, workload.split_axes) as file,
         limited_device_memory(workload, device),
     ):
         one = workload.argand(file.outline, precision_of(workload), device)

@@ -36,7 +36,7 @@ def precision_of(workload: Workload) -> Any:
 def parts_alone(workload: Workload, staged: Path, run: Path, device: Device) -> dict[str, float]:
     """Seconds of each part by itself, over as many chunks of the same size."""
     found: dict[str, float] = {}
-    with open_staged(staged, workload.splits) as file:
+    with open_staged(staged, workload.split_axes) as file:
         one = workload.argand(file.outline, precision_of(workload), device)
         plan = plan_chunks(workload, file.outline, one, memory_for(workload, device))
         if plan.axis != "frequency":

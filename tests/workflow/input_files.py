@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from workflow.config.file_input import DatasetRef, FileInput
+from workflow.storage.axes import Operand
 from workflow.storage.inputs import InputError, describe_operand, read_operand
 
 AXES = ("chan", "ant", "time")
@@ -37,8 +38,8 @@ def put(path, **datasets):
 def read(path, ref="/x", select=None, rank=3, real=False):
     """Read, and check that the headers promised what came."""
     source = OneInput(file=path, x=ref, select={} if select is None else {"x": select})
-    header = describe_operand(source, "x", rank=rank, axes=AXES[-rank:], real=real)
-    data = read_operand(source, "x", rank=rank, axes=AXES[-rank:], real=real)
+    header = describe_operand(source, Operand("x", AXES[-rank:], real=real))
+    data = read_operand(source, Operand("x", AXES[-rank:], real=real))
     assert (data.shape, data.dtype.name) == (header.shape, header.dtype)
     assert data.flags.c_contiguous
     assert data.dtype.isnative
@@ -48,8 +49,8 @@ def read(path, ref="/x", select=None, rank=3, real=False):
 def refused(path, ref="/x", select=None, rank=3, real=False):
     source = OneInput(file=path, x=ref, select={} if select is None else {"x": select})
     with pytest.raises(InputError) as described:
-        describe_operand(source, "x", rank=rank, axes=AXES[-rank:], real=real)
+        describe_operand(source, Operand("x", AXES[-rank:], real=real))
     with pytest.raises(InputError) as told:
-        read_operand(source, "x", rank=rank, axes=AXES[-rank:], real=real)
+        read_operand(source, Operand("x", AXES[-rank:], real=real))
     assert str(described.value) == str(told.value)
     return str(told.value)

@@ -23,6 +23,7 @@ from workflow.data import Staged
 from workflow.steps.execute import execute
 from workflow.steps.staging import stage
 from workflow.storage import inputs
+from workflow.storage.axes import Operand
 from workflow.storage.datasets import Result, open_run, write_run
 from workflow.storage.failures import DataError, WriteError
 from workflow.storage.files import atomic_text
@@ -225,4 +226,4 @@ def test_a_full_scratch_disk_is_not_the_inputs_fault(
 
     monkeypatch.setattr(os, "posix_fallocate", full)
     with pytest.raises(WriteError, match=r"scratch file: cannot be written \(No space left"):
-        read_operand(OneInput(file=path, x="x"), "x", rank=2, axes=("m", "n"))
+        read_operand(OneInput(file=path, x="x"), Operand("x", ("m", "n")))

@@ -94,7 +94,8 @@ def test_as_many_shards_as_entries_and_no_more(name: str) -> None:
     case = CASES[name][0]
     workload = study_of(case).workload("w")
     lengths = workload.outline().axis_lengths()
-    longest = max(lengths[axis] for axis in workload.splits if axis in lengths)
+    splits = workload.split_axes(workload.outline().axes)
+    longest = max(lengths[axis] for axis in splits if axis in lengths)
     check_study(study_of(case, shards=longest))
     with pytest.raises(StudyError, match=rf"workloads\.w\.shards: must be at most {longest}, "):
         check_study(study_of(case, shards=longest + 1))
@@ -182,7 +183,7 @@ def test_shards_read_the_operands_of_the_whole_to_the_bit(name: str, tmp_path: P
     case, axis = CASES[name]
     pipeline = Pipeline(tmp_path, study_of(case, shards=3).workload("w"))
     whole = read_staged(pipeline.staged)
-    splits = pipeline.workload.splits
+    splits = pipeline.workload.split_axes
     parts = [read_staged(pipeline.staged, splits, shard) for shard in shards(3)]
     for operand, data in whole.operands.items():
         if axis in whole.axes[operand]:
@@ -202,7 +203,7 @@ def test_more_shards_than_were_staged(tmp_path: Path) -> None:
     with pytest.raises(
         DataError, match=r"w\.h5: shards must be at most 9, .*was its input changed"
     ):
-        read_staged(pipeline.staged, pipeline.workload.splits, Shard(0, 10))
+        read_staged(pipeline.staged, pipeline.workload.split_axes, Shard(0, 10))
 
 
 def row(shard: str, **changes: Any) -> Record:

@@ -33,10 +33,10 @@ def models_in(annotation: Any) -> list[type[BaseModel]]:
 
 
 def models_within(annotation: Any) -> list[type[BaseModel]]:
-    """Models that a type is, or is a list of."""
+    """Models that a type is, or is a list or mapping of."""
     found = models_in(annotation)
     for member in alternatives(annotation):
-        if typing.get_origin(member) in (list, tuple):
+        if typing.get_origin(member) in (list, tuple, dict):
             found += [model for item in typing.get_args(member) for model in models_in(item)]
     return list(dict.fromkeys(found))
 

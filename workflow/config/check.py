@@ -75,9 +75,9 @@ def _wrong_shards(study: Study, name: str, known: Iterable[str]) -> list[str]:
     if case.shards == 1:
         return []
     upstream = study.upstream(name)
-    lengths = workload.outline(study.workload(upstream) if upstream else None).axis_lengths()
+    outline = workload.outline(study.workload(upstream) if upstream else None)
     try:
-        choose_axis(workload.splits, lengths, case.shards)
+        choose_axis(workload.split_axes(outline.axes), outline.axis_lengths(), case.shards)
     except ValueError as error:
         return [attach(("workloads", name), f"shards: {error}", known)]
     return []

@@ -7,14 +7,18 @@ from typing import Annotated
 
 from pydantic import Field, StrictInt, StringConstraints, model_validator
 
+from workflow.config.axis_names import check_names
+from workflow.config.coordinate import CoordinateSource
 from workflow.config.model import Model
 
 
 class DatasetSource(Model):
-    """Real and imaginary part in two datasets of the same shape."""
+    """Real and imaginary part in two datasets of the same shape; without the second it is zero."""
 
     real: str = Field(min_length=1, description="Path of the dataset with the real part.")
-    imag: str = Field(min_length=1, description="Path of the dataset with the imaginary part.")
+    imag: str | None = Field(
+        None, min_length=1, description="Path of the dataset with the imaginary part; zero without."
+    )
 
 
 DatasetRef = Annotated[
@@ -26,8 +30,10 @@ DatasetRef = Annotated[
 SliceText = Annotated[
     str, StringConstraints(pattern=r"^\s*(-?\d+)?\s*:\s*(-?\d+)?\s*(:\s*\d*\s*)?$")
 ]
-Selection = list[StrictInt | SliceText | list[StrictInt]]
-"""One entry for each axis of a dataset: an index (drops the axis), ``a:b:c``, or indices."""
+SelectionEntry = StrictInt | SliceText | list[StrictInt]
+"""What to take along an axis: an index (drops the axis), ``a:b:c``, or indices."""
+Selection = list[SelectionEntry] | dict[str, SelectionEntry]
+"""One entry for each axis of a dataset, or by the names of its axes."""
 
 
 class FileInput(Model):
@@ -40,10 +46,27 @@ class FileInput(Model):
         default_factory=dict,
         description=(
             "For each operand, what to take along each axis of its dataset: `:` or `a:b:c` a "
-            "range, an index one value (the axis is dropped), a list of indices those values."
+            "range, an index one value (the axis is dropped), a list of indices those values. A "
+            "mapping from names is allowed where `axes` has them."
         ),
     )
-
+    axes: dict[str, list[str]] | list[str] | None = Field(
+        None,
+        description="For each operand, the names of its dataset's axes as they lie in the file, in "
+        "any order; a list alone where there is one operand. `complex` is an axis of two entries, "
+        "real and imaginary part.",
+    )
+    coordinates: dict[str, CoordinateSource] = Field(
+        default_factory=dict, description="For each axis, where its values come from."
+    )
+    sample_rate_hz: float | None = Field(
+        None, gt=0, description="Samples a second along the axis `time`, or the one transformed."
+    )
+    units: dict[str, str] | str | None = Field(
+        None,
+        description="For each operand, the unit of its values, such as V; text alone where there "
+        "is one operand. The dataset's attribute `units` where not given.",
+    )
     external: bool = Field(
         False,
         description="Whether data may lie in other files that this one names: by external links, "
@@ -56,15 +79,31 @@ class FileInput(Model):
         return tuple(name for name in cls.model_fields if name not in FileInput.model_fields)
 
     @model_validator(mode="after")
-    def _selects_operands(self) -> FileInput:
-        for name in self.select:
-            if name not in self.operand_names():
-                raise ValueError(
-                    f"select.{name} must be one of {list(self.operand_names())}, got {name!r}"
-                )
-            if getattr(self, name) is None:
-                raise ValueError(f"select.{name}: there is no {name} in this input to select from")
+    def _is_of_operands(self) -> FileInput:
+        for key in ("select", "axes", "units"):
+            given = getattr(self, key)
+            for name in given if isinstance(given, dict) else ():
+                if name not in self.operand_names():
+                    raise ValueError(
+                        f"{key}.{name} must be one of {list(self.operand_names())}, got {name!r}"
+                    )
+                if getattr(self, name) is None:
+                    raise ValueError(f"{key}.{name}: there is no {name} in this input")
+            named = [name for name in self.operand_names() if getattr(self, name) is not None]
+            if given is not None and not isinstance(given, dict) and len(named) > 1:
+                raise ValueError(f"{key} must be a mapping with any of {named}, got one for all")
+        for name in self.operand_names():
+            check_names(f"axes.{name}", self.axes_of(name) or ())
+        check_names("coordinates", self.coordinates)
         return self
+
+    def axes_of(self, operand: str) -> list[str] | None:
+        """The names of the axes of an operand's dataset, where the config has them."""
+        return self.axes.get(operand) if isinstance(self.axes, dict) else self.axes
+
+    def units_of(self, operand: str) -> str | None:
+        """The unit of an operand's values, where the config has it."""
+        return self.units.get(operand) if isinstance(self.units, dict) else self.units
 
 
 class WorkloadInput(Model):

@@ -36,9 +36,10 @@ def fill_tables(text: str) -> str:
     """The README with what stands between its marks made anew.
 
     ``<!-- keys: study -->`` takes the keys of the study, ``common`` those that every workload has,
-    ``kinds`` a section for each kind. Raises KeyError for another mark, ValueError for no mark.
+    ``input`` those of every input from a file, ``kinds`` a section for each kind. Raises KeyError
+    for another mark, ValueError for no mark.
     """
-    makers = {"study": _study, "common": _common, "kinds": _kinds}
+    makers = {"study": _study, "common": _common, "input": _input, "kinds": _kinds}
     if not _BLOCK.search(text):
         raise ValueError("no mark for the tables of keys")
     return _BLOCK.sub(lambda found: f"{found[1]}\n{makers[found[2]]()}\n\n{found[3]}", text)
@@ -51,6 +52,15 @@ def _study() -> str:
 def _common() -> str:
     kinds = ", ".join(f"`{kind}`" for kind in sorted(KINDS))
     return _table(Case.model_fields).replace("| required |  |", f"| required | {kinds} |", 1)
+
+
+def _input() -> str:
+    """The keys of every input, and of what they hold."""
+    parts = [_table(FileInput.model_fields, sweeps=False)]
+    for name, field in FileInput.model_fields.items():
+        for model in models_within(field.annotation):
+            parts += [f"`{name}`: {_text(model)}", _table(model.model_fields, sweeps=False)]
+    return "\n\n".join(parts)
 
 
 def _kinds() -> str:

@@ -46,7 +46,7 @@ def execute(
     found: list[Result] = []
     computing = 0.0
     with (
-        open_staged(staged_path, workload.splits, shard) as file,
+        open_staged(staged_path, workload.split_axes, shard) as file,
         write_run(run_path, workload.name, attributes) as writer,
         limited_device_memory(workload, device),
     ):

@@ -38,7 +38,7 @@ def gather(
     """
     staged = read_staged_shape(staged_path)
     lengths = staged.axis_lengths()
-    axis = choose_axis(workload.splits, lengths, len(files))
+    axis = choose_axis(workload.split_axes(staged.axes), lengths, len(files))
     chosen = choose(workload, records)
     sources, details = [], {}
     for shard, path in files.items():

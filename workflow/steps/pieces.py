@@ -101,7 +101,7 @@ def pieces_of(workload: Workload, outline: Staged, most: int | None = None) -> P
     """
     most = MOST_BYTES if most is None else most
     found = sizes(workload, outline)
-    tried = [_along(axis, outline, found, most) for axis in workload.splits]
+    tried = [_along(axis, outline, found, most) for axis in workload.split_axes(outline.axes)]
     usable = [pieces for pieces in tried if pieces is not None]
     if found.volume <= most or not usable:
         return Pieces(None, 1, 1, frozenset(), found.volume, found.volume)

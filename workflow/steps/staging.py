@@ -5,7 +5,7 @@ from __future__ import annotations
 from logging import Logger
 from pathlib import Path
 
-from workflow.data import Array
+from workflow.data import Array, Staged
 from workflow.storage.drawn import Drawn, Stretched
 from workflow.storage.memory import in_words, limited_memory, machine_memory, scratch_in
 from workflow.storage.staged import write_staged
@@ -30,6 +30,22 @@ def stage(workload: Workload, files: list[Path], staged_path: Path, log: Logger)
             f"({error})"
         ) from error
     write_staged(staged_path, staged, workload=workload.name, kind=workload.kind)
+    log.info("%s", understood(staged))
+
+
+def understood(staged: Staged) -> str:
+    """One line: the axes of each operand, how they came from those of a file, what stands there."""
     shown: dict[str, Array | Drawn | Stretched] = {**staged.drawn, **staged.operands}
-    sizes = ", ".join(f"{name} {' x '.join(map(str, data.shape))}" for name, data in shown.items())
-    log.info("%s", sizes)
+    mapped = staged.attributes.get("axes", {})
+    parts = [
+        f"{name} {mapped.get(name) or _sizes(staged.axes[name], data.shape)}"
+        for name, data in shown.items()
+    ]
+    for name, one in staged.coordinates.items():
+        first, last = one.values.flat[0], one.values.flat[-1]
+        parts += [f"{name} {first} to {last} {one.units}".rstrip()] if one.values.ndim == 1 else []
+    return "; ".join(parts)
+
+
+def _sizes(axes: tuple[str, ...], shape: tuple[int, ...]) -> str:
+    return " x ".join(f"{axis} {length}" for axis, length in zip(axes, shape, strict=True))

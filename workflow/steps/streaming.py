@@ -93,7 +93,9 @@ def plan_chunks(
     """
     lengths, tried = outline.axis_lengths(), []
     moved = workload.shape(outline, one.precision).bytes_moved
-    for axis in (axis for axis in workload.splits if lengths.get(axis, 1) > 1):
+    for axis in workload.split_axes(outline.axes):
+        if lengths.get(axis, 1) < 2:
+            continue
         shared = shared_bytes(outline, axis, one)
         entry = max(1.0, SHARE * (moved - shared) / lengths[axis])
         kept = shared + constants

@@ -66,7 +66,7 @@ def _opened(
     workload: Workload, staged_path: Path, run_path: Path, shard: Shard | None
 ) -> Iterator[tuple[StagedFile, RunFile]]:
     with (
-        open_staged(staged_path, workload.splits, shard) as staged,
+        open_staged(staged_path, workload.split_axes, shard) as staged,
         open_run(run_path) as run,
     ):
         yield staged, run

@@ -127,6 +127,23 @@ def read_dataset(dataset: h5py.Dataset, part: Sequence[slice] | None = None) -> 
         return read_chunked(dataset, part)
 
 
+def write_values(group: h5py.Group, name: str, values: Array) -> h5py.Dataset:
+    """Write an array that may be of text: variable-length UTF-8, which HDF5 cannot checksum."""
+    values = np.asarray(values)
+    if values.dtype.kind not in "OSUT":
+        return write_dataset(group, name, values)
+    texts = [one.decode() if isinstance(one, bytes) else str(one) for one in values.tolist()]
+    return group.create_dataset(name, data=np.array(texts, object), dtype=h5py.string_dtype())
+
+
+def read_values(dataset: h5py.Dataset, part: Sequence[slice]) -> Array:
+    """Read a range of each axis of what `write_values` wrote. Raises DataError."""
+    if h5py.check_string_dtype(dataset.dtype) is None:
+        return read_dataset(dataset, part)
+    with reading(Path(dataset.file.filename), alone=True):
+        return np.array(dataset.asstr()[tuple(part)], dtype=str)
+
+
 def without_values(dataset: h5py.Dataset) -> Array:
     """An array of a dataset's shape and type that takes no memory: every value is 0."""
     return blank(dataset.shape, dataset.dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,9 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from workflow.config.axis_names import PAIR
 from workflow.config.file_input import DatasetSource, FileInput
+from workflow.storage.axes import AxisError, AxisMap, Operand, map_axes, pair_axis
 from workflow.storage.chunk_filters import ChunkError
 from workflow.storage.chunk_sizes import check_chunks, check_filters
 from workflow.storage.links import DatasetError, find_dataset
@@ -28,37 +31,44 @@ class InputError(ValueError):
     """The user's file is not there, or does not hold what the config says."""
 
 
+LONGEST_UNIT = 64
+"""Characters of an attribute that is taken for a unit."""
+PARTS = (("r", "i"), ("re", "im"), ("real", "imag"))
+"""Names of the fields of a compound that is a complex number."""
+
+
 @dataclass(frozen=True)
 class OperandHeader:
     """What a file holds for an operand.
 
-    ``shape`` is the canonical one, after the selection and with missing leading axes as 1;
-    ``dtype`` is what `read_operand` returns; ``stored`` says how it lies in the file.
+    ``map`` has its axes and its shape, after the selection and with missing axes as 1; ``dtype`` is
+    what `read_operand` returns; ``stored`` says how it lies in the file, ``units`` in which unit.
     """
 
-    shape: tuple[int, ...]
+    map: AxisMap
     dtype: str
     stored: str
+    units: str
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The operand's."""
+        return self.map.shape
 
 
 class InputOperand:
     """The datasets of one operand in an open file, checked one by one."""
 
-    def __init__(
-        self, file: h5py.File, source: FileInput, operand: str, axes: tuple[str, ...], real: bool
-    ) -> None:
-        self.key, self.axes, self.real = f"input.{operand}", axes, real
-        where = getattr(source, operand)
+    def __init__(self, file: h5py.File, source: FileInput, operand: Operand) -> None:
+        name = operand.name
+        self.key, self.operand, self.real = f"input.{name}", operand, operand.real
+        where = getattr(source, name)
         paths = dataset_paths(where)
-        if real and len(paths) > 1:
+        if self.real and len(paths) > 1:
             raise InputError(f"{self.key} is real: it must be one dataset, got {paths}")
-        self.separate = len(paths) > 1
-        try:
-            self.datasets = [find_dataset(file, path, external=source.external) for path in paths]
-            for dataset in self.datasets:
-                check_filters(dataset)
-        except (DatasetError, ChunkError) as error:
-            raise InputError(f"{self.key}: {error}") from error
+        self.datasets = open_datasets(file, source, paths, self.key)
+        self.only_real = isinstance(where, DatasetSource) and len(paths) == 1
+        self.separate = len(paths) > 1 or self.only_real
         self.name = " and ".join(str(dataset.name) for dataset in self.datasets)
         shapes = [dataset.shape for dataset in self.datasets]
         if shapes[0] != shapes[-1]:
@@ -66,29 +76,51 @@ class InputOperand:
                 f"{self.key}: real and imaginary part must have the same shape, "
                 f"got {shapes[0]} and {shapes[1]}"
             )
+        self.names = source.axes_of(name)
+        self.units = source.units_of(name)
         try:
-            self.picked: Picked = pick(source.select.get(operand), shapes[0])
+            self.pair = pair_axis(self.names, shapes[0], f"input.axes.{name}", self.name)
+            self.picked: Picked = pick(source.select.get(name), shapes[0], self.names, self.pair)
+        except AxisError as error:
+            raise InputError(str(error)) from None
         except SelectionError as error:
-            raise InputError(f"input.select.{operand}: {self.name} {error}") from None
+            raise InputError(f"input.select.{name}: {self.name} {error}") from None
+        if self.pair is not None and (self.real or self.separate):
+            raise InputError(
+                f"input.axes.{name}: an axis {PAIR!r} holds both parts of a complex operand in one "
+                f"dataset, but {self.key} {'is real' if self.real else 'names its parts'}"
+            )
 
-    def header(self, rank: int) -> OperandHeader:
-        """Check type and shape."""
+    def header(self) -> OperandHeader:
+        """Check type, axes and shape."""
         stored = [self._component(dataset) for dataset in self.datasets]
         wide = any(name in _WIDE for _, name in stored)
-        shape = self.picked.shape
-        allowed = f"at most {rank} axes ({', '.join(self.axes)})"
-        found = f"{self.name} has {len(shape)} of shape {shape}"
-        if not 1 <= len(shape) <= rank:
-            raise InputError(f"{self.key} must have at least 1 and {allowed}, but {found}")
-        if 0 in shape:
-            raise InputError(f"{self.key} must have elements, but {found}")
         kind = "float" if self.real else "complex"
         bits = (64 if wide else 32) * (1 if self.real else 2)
-        return OperandHeader(
-            (1,) * (rank - len(shape)) + shape,
-            f"{kind}{bits}",
-            " and ".join(text for text, _ in stored),
-        )
+        units = self.units
+        if units is None:
+            units = text_attribute(self.datasets[0], "units")
+        said = " and ".join(text for text, _ in stored)
+        return OperandHeader(self.mapped(), f"{kind}{bits}", said, units)
+
+    def mapped(self) -> AxisMap:
+        """How what is selected becomes the operand."""
+        shape, names = self.picked.shape, self.names
+        kept = None
+        if names is not None:
+            kept = [n for n, axis in zip(names, self.picked.axes, strict=True) if axis.kept]
+        what = f"{self.name} has {len(shape)} of shape {shape}"
+        try:
+            return map_axes(self.operand, kept, shape, self.key, what)
+        except AxisError as error:
+            raise InputError(str(error)) from None
+
+    def dataset_axis(self, axis: str) -> int | None:
+        """Which axis of the dataset is one of the operand's; None where it has none."""
+        place = self.mapped().place(axis)
+        if place is None:
+            return None
+        return [number for number, one in enumerate(self.picked.axes) if one.kept][place]
 
     def _component(self, dataset: h5py.Dataset) -> tuple[str, str]:
         """How a dataset is stored, and the type of its numbers."""
@@ -99,13 +131,13 @@ class InputOperand:
                 f"{self.key}: {dataset.name} must be {self._allowed()}, got a type that NumPy has "
                 f"not ({error})"
             ) from error
-        one_real = self.real or self.separate
+        one_real = self.real or self.separate or self.pair is not None
         if dtype.kind == "c" and not one_real and dtype.itemsize in (8, 16):
             return dtype.name, dtype.name
-        if dtype.names == ("r", "i") and not one_real:
-            part = dtype["r"]
-            if _is_number(part) and dtype["i"] == part:
-                return f"{{r, i}} of {part.name}", part.name
+        if (fields := complex_fields(dtype)) and not one_real:
+            part = dtype[fields[0]]
+            if _is_number(part) and dtype[fields[1]] == part:
+                return f"{{{fields[0]}, {fields[1]}}} of {part.name}", part.name
         if dtype.names is None and one_real and _is_number(dtype):
             return dtype.name, dtype.name
         raise InputError(
@@ -114,11 +146,12 @@ class InputOperand:
 
     def _allowed(self) -> str:
         types = f"one of {list(COMPONENT_TYPES)}"
-        if self.real or self.separate:
+        if self.real or self.separate or self.pair is not None:
             return f"real, {types}"
         return (
             f"complex64, complex128 or a compound {{r, i}} of {types} "
-            "(for separate parts give {real: path, imag: path})"
+            "(for separate parts give {real: path, imag: path}, for real data {real: path}, for an "
+            f"axis of both parts its name {PAIR!r} in input.axes)"
         )
 
     def memory(self, header: OperandHeader) -> int:
@@ -149,21 +182,58 @@ class InputOperand:
 
     def read(self, dtype: str, picked: Picked) -> Array:
         """Selected data as ``dtype``, its axes those of the selection."""
-        parts: list[Array] = []
-        if not self.separate:
-            data = picked.read(self.datasets[0])
-            if data.dtype.names is None:
-                return np.asarray(data.astype(dtype, copy=False))
-            parts = [data["r"], data["i"]]
+        data = picked.read(self.datasets[0])
+        if self.pair is not None:
+            parts = [data[..., 0], data[..., 1]]
+        elif fields := complex_fields(data.dtype):
+            parts = [data[field] for field in fields]
+        elif self.only_real:
+            parts = [data, np.zeros((), data.dtype)]
+        elif self.separate:
+            parts = [data, picked.read(self.datasets[1])]
+        else:
+            return np.asarray(data.astype(dtype, copy=False))
         result = np.empty(picked.shape, dtype)
-        result.real = parts[0] if parts else picked.read(self.datasets[0])
-        result.imag = parts[1] if parts else picked.read(self.datasets[1])
+        result.real, result.imag = parts
         return result
+
+
+def open_datasets(
+    file: h5py.File, source: FileInput, paths: Sequence[str], key: str
+) -> list[h5py.Dataset]:
+    """Datasets of the user's file whose values may be read; raises InputError."""
+    try:
+        datasets = [find_dataset(file, path, external=source.external) for path in paths]
+        for dataset in datasets:
+            check_filters(dataset)
+    except (DatasetError, ChunkError) as error:
+        raise InputError(f"{key}: {error}") from error
+    return datasets
 
 
 def dataset_paths(where: str | DatasetSource) -> list[str]:
     """The one dataset of an operand, or those of its real and its imaginary part."""
-    return [where] if isinstance(where, str) else [where.real, where.imag]
+    if isinstance(where, str):
+        return [where]
+    return [where.real] if where.imag is None else [where.real, where.imag]
+
+
+def complex_fields(dtype: np.dtype[Any]) -> tuple[str, str] | None:
+    """The fields of a compound that are real and imaginary part, in this order, whatever case."""
+    names = dtype.names or ()
+    if tuple(name.lower() for name in names) not in PARTS:
+        return None
+    return names[0], names[1]
+
+
+def text_attribute(dataset: h5py.Dataset, name: str) -> str:
+    """An attribute of a dataset that is short text; empty where it is something else."""
+    if name not in dataset.attrs or dataset.attrs.get_id(name).shape != ():
+        return ""
+    value = dataset.attrs[name]
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    return value if isinstance(value, str) and len(value) <= LONGEST_UNIT else ""
 
 
 def _is_number(dtype: np.dtype[Any]) -> bool:

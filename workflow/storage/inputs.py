@@ -12,7 +12,7 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from workflow.config.file_input import FileInput
+from workflow.data import Coordinate
+from workflow.storage.axes import Operand
+from workflow.storage.coordinates import coordinates_of
 from workflow.storage.failures import WriteError, cause_of, is_of_system, writing
 from workflow.storage.files import is_file, sha256_of
 from workflow.storage.input_operand import InputError as InputError
@@ -39,64 +42,68 @@ _DAMAGE = (OSError, KeyError, RuntimeError, ValueError, TypeError, OverflowError
 """What h5py raises for a damaged file, depending on where HDF5 or NumPy stumbles."""
 
 
-def describe_operand(
-    source: FileInput, operand: str, *, rank: int, axes: tuple[str, ...], real: bool = False
-) -> OperandHeader:
+def describe_operand(source: FileInput, operand: Operand) -> OperandHeader:
     """Check an operand by the file's headers, without reading its data.
 
     Args:
         source: the input of a case.
-        operand: the name of its field that holds the `DatasetRef`.
-        rank: the most axes that the operand may have; missing leading ones count as length 1.
-        axes: their names, ``rank`` of them, for messages.
-        real: whether the operand is real; otherwise it must be complex.
+        operand: the field that holds the `DatasetRef`, and its axes, of which the leading ones,
+            or where the config names them any, may be missing: they have length 1.
 
     Raises:
         InputError: no such file or dataset, a file that is not HDF5, data that lie in other files,
             an unreadable type, real data for a complex operand or the reverse, real and imaginary
-            parts of different shape, a selection that does not fit, too many axes, no elements.
+            parts of different shape, a selection that does not fit, too many or unknown axes, none
+            to work along, no elements.
     """
     with _opened(source.file) as file:
-        return InputOperand(file, source, operand, axes, real).header(rank)
+        return InputOperand(file, source, operand).header()
 
 
-def read_operand(
-    source: FileInput, operand: str, *, rank: int, axes: tuple[str, ...], real: bool = False
-) -> Array:
+def read_operand(source: FileInput, operand: Operand) -> Array:
     """Read an operand; arguments and errors as in `describe_operand`.
 
     Returns:
-        A contiguous array of ``rank`` axes: complex64 or, from float64, complex128 and int32 parts,
-        complex128; for a real operand float32 or float64 alike.
+        A contiguous array with the operand's axes: complex64 or, from float64, complex128 and int32
+        parts, complex128; for a real operand float32 or float64 alike.
 
     Raises:
         InputError: also where the data cannot be decoded (a damaged chunk, an unknown filter) or
             take more memory than the machine has, or more than the headers say.
     """
     with _opened(source.file) as file:
-        found = InputOperand(file, source, operand, axes, real)
-        header = found.header(rank)
+        found = InputOperand(file, source, operand)
+        header = found.header()
         needed, there = found.memory(header), machine_memory()
         try:
             if needed > there:
-                data = _on_disk(found, header, needed, there)
-            else:
-                # A compressed chunk may hold far more than it should: HDF5 itself has no limit.
-                with limited_memory(needed):
-                    found.check_chunks()
-                    data = found.read(header.dtype, found.picked)
+                return _on_disk(found, header, needed, there)
+            # A compressed chunk may hold far more than it should: HDF5 itself has no limit.
+            with limited_memory(needed):
+                found.check_chunks()
+                return header.map.arranged(found.read(header.dtype, found.picked))
         except MemoryError as error:
             raise InputError(
-                f"input.{operand}: {found.name} of {source.file} takes more memory than the "
+                f"{found.key}: {found.name} of {source.file} takes more memory than the "
                 f"{in_words(needed)} of its shape ({error})"
             ) from error
         except WriteError:
             raise
         except OSError as error:
             raise InputError(
-                f"input.{operand}: {found.name} of {source.file} cannot be read ({cause_of(error)})"
+                f"{found.key}: {found.name} of {source.file} cannot be read ({cause_of(error)})"
             ) from error
-    return np.ascontiguousarray(data).reshape(header.shape)
+
+
+def describe_coordinates(
+    source: FileInput, operands: Sequence[Operand], *, check: bool = False
+) -> dict[str, Coordinate]:
+    """What stands along the axes of an input's operands; errors as in `coordinates_of`."""
+    if not source.coordinates and source.sample_rate_hz is None:
+        return {}
+    with _opened(source.file) as file:
+        found = [InputOperand(file, source, operand) for operand in operands]
+        return coordinates_of(file, source, found, check=check)
 
 
 def _on_disk(found: InputOperand, header: OperandHeader, needed: int, there: int) -> Array:
@@ -124,10 +131,11 @@ def _on_disk(found: InputOperand, header: OperandHeader, needed: int, there: int
     scratch = Path(folder or tempfile.gettempdir()) / "scratch file"
     with writing(scratch, size), tempfile.TemporaryFile(dir=folder) as file:
         os.posix_fallocate(file.fileno(), 0, size)  # a full disk is an error now, no signal later
-        data = np.memmap(file, header.dtype, "r+", shape=found.picked.shape)
+        data = np.memmap(file, header.dtype, "r+", shape=header.shape)
+    as_in_file = header.map.as_in_file(data)
     for place, picked in pieces:
         with limited_memory(room):
-            data[place] = found.read(header.dtype, picked)
+            as_in_file[place] = found.read(header.dtype, picked)
     return data
 
 

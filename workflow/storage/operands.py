@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,13 @@ from argand import Precision
 from pydantic import BaseModel
 
 from workflow.config.file_input import FileInput
-from workflow.data import blank
+from workflow.data import Staged, blank
+from workflow.storage.axes import Operand as Operand
 from workflow.storage.inputs import (
     InputError,
     OperandHeader,
     count_nonfinite,
+    describe_coordinates,
     describe_operand,
     files_beside,
     read_operand,
@@ -24,15 +25,6 @@ from workflow.storage.inputs import (
 )
 
 Array = npt.NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Operand:
-    """An operand that a file may hold: its name, its axes, and whether it is real."""
-
-    name: str
-    axes: tuple[str, ...]
-    real: bool = False
 
 
 def sizes_or_input(case: BaseModel, sizes: Sequence[str], drawn: Sequence[str] = ()) -> None:
@@ -49,41 +41,61 @@ def sizes_or_input(case: BaseModel, sizes: Sequence[str], drawn: Sequence[str] =
             raise ValueError(f"{name} must be given where there is no input")
 
 
+def axis_of_input(case: BaseModel, file_input: type[FileInput]) -> None:
+    """Raise ValueError for an ``axis`` where no data of the user's have several."""
+    if getattr(case, "axis", None) is not None and not isinstance(
+        getattr(case, "input", None), file_input
+    ):
+        raise ValueError("axis must be given beside an input's operands: others have their own")
+
+
 def present(source: FileInput, operands: Sequence[Operand]) -> list[Operand]:
     """The operands that an input names."""
     return [operand for operand in operands if getattr(source, operand.name) is not None]
 
 
 def headers(source: FileInput, operands: Sequence[Operand]) -> dict[str, OperandHeader]:
-    """What the file holds for each operand of the input; raises InputError."""
-    return {
-        operand.name: describe_operand(
-            source, operand.name, rank=len(operand.axes), axes=operand.axes, real=operand.real
-        )
-        for operand in present(source, operands)
-    }
+    """What the file holds for each operand of the input; raises InputError.
+
+    Looks for mistakes in its coordinates too.
+    """
+    there = present(source, operands)
+    found = {operand.name: describe_operand(source, operand) for operand in there}
+    describe_coordinates(source, there, check=True)
+    return found
 
 
-def outline(source: FileInput, operands: Sequence[Operand]) -> dict[str, Array]:
-    """`read_operands` without the values (`blank`); raises InputError."""
-    found = headers(source, operands)
-    return {name: blank(header.shape, header.dtype) for name, header in found.items()}
+def outline(source: FileInput, operands: Sequence[Operand]) -> Staged:
+    """`staged` without the values (`blank`); raises InputError."""
+    there = present(source, operands)
+    found = {operand.name: describe_operand(source, operand) for operand in there}
+    return Staged(
+        {name: blank(header.shape, header.dtype) for name, header in found.items()},
+        {name: header.map.axes for name, header in found.items()},
+        describe_coordinates(source, there, check=True),
+        units={name: header.units for name, header in found.items() if header.units},
+    )
 
 
-def read_operands(source: FileInput, operands: Sequence[Operand]) -> dict[str, Array]:
-    """Each operand of the input with all its axes; raises InputError."""
-    return {
-        operand.name: read_operand(
-            source, operand.name, rank=len(operand.axes), axes=operand.axes, real=operand.real
-        )
-        for operand in present(source, operands)
-    }
+def staged(source: FileInput, operands: Sequence[Operand], *, allow_nonfinite: bool) -> Staged:
+    """The operands of an input, their axes and what stands along them, and where they come from.
 
-
-def without_leading_ones(data: Array) -> Array:
-    """Data of at least two axes without the leading axes of length 1, such as a file lacked."""
-    keep = next((axis for axis, n in enumerate(data.shape[:-2]) if n > 1), data.ndim - 2)
-    return data.reshape(data.shape[keep:])
+    Raises InputError, also for NaN and Inf unless they are let through.
+    """
+    there = present(source, operands)
+    found = {operand.name: describe_operand(source, operand) for operand in there}
+    data = {operand.name: read_operand(source, operand) for operand in there}
+    attributes = provenance(source, data)
+    if not allow_nonfinite:
+        refuse_nonfinite(data, attributes)
+    attributes["axes"] = {name: str(header.map) for name, header in found.items()}
+    return Staged(
+        data,
+        {name: header.map.axes for name, header in found.items()},
+        describe_coordinates(source, there),
+        attributes,
+        units={name: header.units for name, header in found.items() if header.units},
+    )
 
 
 def provenance(source: FileInput, operands: Mapping[str, Array]) -> dict[str, Any]:

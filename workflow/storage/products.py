@@ -2,9 +2,9 @@
 
 The layout is NeXus (``/entry/data`` is an NXdata with its axes) with HDF5 dimension scales, which
 is also netCDF-4: silx, h5web, nexusformat, h5netcdf and xarray find the data and its axes without
-being told. Complex data stays the compound of ``r`` and ``i`` that h5py writes; beside it stands
-its magnitude, real and therefore the default signal, because not every plotting program takes
-complex numbers. ``/entry/certificate`` says how the answer was computed and how far it was proved.
+being told. The arrays have a second name in the root group, where `xarray.open_dataset` looks.
+Complex data is the compound of ``r`` and ``i`` that h5py writes. ``/entry/certificate`` says how
+the answer was computed and how far it was proved.
 """
 
 from __future__ import annotations
@@ -28,13 +28,19 @@ from workflow.storage.certificates import (
 from workflow.storage.datasets import (
     DataError,
     create,
+    members,
     open_written,
     read_dataset,
+    read_values,
     without_values,
     write_dataset,
+    write_values,
 )
 from workflow.storage.gathered import Source, read_virtual, sources_of, write_virtual
 from workflow.storage.slabs import SlabWriter
+
+_SAID = ("precision", "device", "rel_frobenius", "error_limit", "verdict", "timestamp")
+"""Of the certificate, attributes of the file: what xarray shows beside the data."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +107,8 @@ def write_gathered(
     axis = product.axes.index(certificate["shards"]["axis"])
 
     def virtual(group: h5py.Group, name: str) -> h5py.Dataset:
-        dtype = product.data.dtype if name == product.name else product.data.real.dtype
-        return write_virtual(group, name, dtype, product.data.shape, axis, sources)
+        data = product.data
+        return write_virtual(group, name, data.dtype, data.shape, axis, sources)
 
     _write(path, product, certificate, virtual, workload, kind)
 
@@ -124,6 +130,12 @@ def _write(
         entry["title"] = product.title
         _write_data(nexus_group(entry, "data", "NXdata"), product, signal)
         write_scalars(nexus_group(entry, "certificate", "NXcollection"), certificate)
+        file.attrs["title"] = product.title
+        for key in _SAID:
+            if key in certificate:
+                file.attrs[key] = certificate[key]
+        for name, dataset in members(entry["data"]).items():
+            file[name] = dataset
 
 
 def read_product(
@@ -159,32 +171,27 @@ def _check(product: Product) -> None:
             f"product.axes must name each of the {data.ndim} axes of {product.name} once, "
             f"got {list(axes)}"
         )
-    for axis, length in zip(axes, data.shape, strict=True):
-        found = product.coordinates.get(axis)
-        if found is not None and np.shape(found.values) != (length,):
-            raise ValueError(
-                f"product.coordinates.{axis} must have shape ({length},), "
-                f"got {np.shape(found.values)}"
-            )
-    unknown = set(product.coordinates) - set(axes)
-    if unknown:
-        raise ValueError(f"product.coordinates must be of {list(axes)}, got {sorted(unknown)}")
-    if product.name in axes:
+    lengths = dict(zip(axes, data.shape, strict=True))
+    for name, found in product.coordinates.items():
+        shape = np.shape(found.values)
+        expected = tuple(lengths.get(one, n) for one, n in zip(found.of(name), shape, strict=False))
+        if len(found.of(name)) != len(shape) or shape != expected:
+            raise ValueError(f"product.coordinates.{name} must have shape {expected}, got {shape}")
+        if not found.axes and name not in axes:
+            raise ValueError(f"product.coordinates must be of {list(axes)}, got {[name]}")
+    if product.name in {*axes, *product.coordinates}:
         raise ValueError(f"product.name must differ from its axes, got {product.name!r}")
 
 
 def _write_signal(
     product: Product, slabs: Slabs | None, group: h5py.Group, name: str
 ) -> h5py.Dataset:
-    def values(data: Array) -> Array:
-        return data if name == product.name else np.abs(data)
-
     if slabs is None:
-        return write_dataset(group, name, values(product.data))
-    dtype, axis = values(product.data[:0]).dtype, product.axes.index(slabs.axis)
-    with SlabWriter(group, name, product.data.shape, dtype, axis, slabs.step) as writer:
-        for start, data in slabs.read():
-            writer.write(start, values(data))
+        return write_dataset(group, name, product.data)
+    data, axis = product.data, product.axes.index(slabs.axis)
+    with SlabWriter(group, name, data.shape, data.dtype, axis, slabs.step) as writer:
+        for start, values in slabs.read():
+            writer.write(start, values)
         writer.finish()
     return group[name]
 
@@ -192,35 +199,43 @@ def _write_signal(
 def _write_data(
     group: h5py.Group, product: Product, signal: Callable[[h5py.Group, str], h5py.Dataset]
 ) -> None:
-    scales = [_write_axis(group, product, index) for index in range(product.data.ndim)]
+    lengths = dict(zip(product.axes, product.data.shape, strict=True))
+    beside = {name: one for name, one in product.coordinates.items() if name not in lengths}
+    for name, one in beside.items():  # where antennas are: axes that the data have no more
+        lengths |= {a: n for a, n in zip(one.of(name), one.values.shape, strict=True)
+                    if a not in lengths}  # fmt: skip
+    scales = {axis: _write_axis(group, product, axis, n) for axis, n in lengths.items()}
     group.attrs["axes"] = list(product.axes)
     for index, axis in enumerate(product.axes):
         group.attrs[f"{axis}_indices"] = index
-    group.attrs["argand_product"] = product.name
-    signals = [product.name]
-    if product.data.dtype.kind == "c":
-        signals.append(f"{product.name}_magnitude")
-    for name in signals:
-        dataset = signal(group, name)
-        magnitude = "" if name == product.name else "magnitude of "
-        _label(dataset, product.units, magnitude + product.title)
-        for dimension, scale in zip(dataset.dims, scales, strict=True):
-            dimension.attach_scale(scale)
-        # The last one is real: what a plotting program shows first.
-        group.attrs["signal"] = name
+    group.attrs["argand_product"] = group.attrs["signal"] = product.name
+    group.attrs["argand_beside"] = list(beside)
+    for name, one in beside.items():
+        dataset = write_values(group, name, one.values)
+        _label(dataset, one.units, one.long_name)
+        dataset.attrs["argand_axes"] = list(one.of(name))
+        _attach(dataset, [scales[axis] for axis in one.of(name)])
+        where = [product.axes.index(axis) for axis in one.of(name) if axis in product.axes]
+        if len(where) == len(one.of(name)):
+            group.attrs[f"{name}_indices"] = where
+    dataset = signal(group, product.name)
+    _label(dataset, product.units, product.title)
+    _attach(dataset, [scales[axis] for axis in product.axes])
+    along = [name for name, one in beside.items() if set(one.of(name)) <= set(product.axes)]
+    if along:
+        dataset.attrs["coordinates"] = " ".join(along)
 
 
-def _write_axis(group: h5py.Group, product: Product, index: int) -> h5py.Dataset:
+def _attach(dataset: h5py.Dataset, scales: Sequence[h5py.Dataset]) -> None:
+    for dimension, scale in zip(dataset.dims, scales, strict=True):
+        dimension.attach_scale(scale)
+
+
+def _write_axis(group: h5py.Group, product: Product, name: str, length: int) -> h5py.Dataset:
     """The dimension scale of one axis: its coordinate, or its numbers from 0."""
-    name = product.axes[index]
-    numbers = Coordinate(np.arange(product.data.shape[index]), "", f"{name} number")
+    numbers = Coordinate(np.arange(length), "", f"{name} number")
     coordinate = product.coordinates.get(name, numbers)
-    values = np.asarray(coordinate.values)
-    if values.dtype.kind in "OSUT":
-        # Text as variable-length UTF-8, which HDF5 cannot checksum.
-        dataset = group.create_dataset(name, data=_strings(values), dtype=h5py.string_dtype())
-    else:
-        dataset = write_dataset(group, name, values)
+    dataset = write_values(group, name, coordinate.values)
     _label(dataset, coordinate.units, coordinate.long_name)
     dataset.attrs["argand_numbered"] = name not in product.coordinates
     dataset.make_scale(name)
@@ -268,6 +283,9 @@ def _read_data(
         for axis, where in zip(axes, part, strict=True)
         if not group[axis].attrs["argand_numbered"]
     }
+    stretches = dict(zip(axes, part, strict=True))
+    for beside in map(_text, group.attrs["argand_beside"]):
+        coordinates[beside] = _read_beside(group[beside], stretches)
     units = _text(dataset.attrs.get("units", ""))
     product = Product(name, values(dataset, part), axes, coordinates, title, units)
     _check(product)
@@ -275,15 +293,16 @@ def _read_data(
 
 
 def _read_coordinate(dataset: h5py.Dataset, where: slice) -> Coordinate:
-    text = h5py.check_string_dtype(dataset.dtype) is not None
-    values = np.array(dataset.asstr()[where], dtype=str) if text else read_dataset(dataset, [where])
     units, long_name = (_text(dataset.attrs.get(key, "")) for key in ("units", "long_name"))
-    return Coordinate(values, units, long_name)
+    return Coordinate(read_values(dataset, [where]), units, long_name)
 
 
-def _strings(values: Array) -> Array:
-    """Text of any NumPy type as Python strings, which h5py writes as UTF-8."""
-    return np.array([_text(value) for value in values.tolist()], dtype=object)
+def _read_beside(dataset: h5py.Dataset, stretches: Mapping[str, slice]) -> Coordinate:
+    """A coordinate that is no axis: those of the stretches that it has are cut."""
+    axes = tuple(_text(one) for one in dataset.attrs["argand_axes"])
+    part = [stretches.get(a, slice(n)) for a, n in zip(axes, dataset.shape, strict=True)]
+    units, long_name = (_text(dataset.attrs.get(key, "")) for key in ("units", "long_name"))
+    return Coordinate(read_values(dataset, part), units, long_name, axes)
 
 
 def _text(value: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,34 +20,33 @@ class SelectionError(ValueError):
 
 @dataclass(frozen=True)
 class _Axis:
-    """What is taken along one axis: a range, then of it some indices or the only one."""
+    """What is taken along one axis: a range, then of it some indices or the only one.
+
+    ``pair`` marks the axis of real and imaginary part, which is always read whole.
+    """
 
     span: slice
     within: list[int] | int | None = None
+    pair: bool = False
+
+    @property
+    def kept(self) -> bool:
+        """Whether the result has the axis."""
+        return not self.pair and not isinstance(self.within, int)
 
     @property
     def length(self) -> int:
-        if isinstance(self.within, int):
+        if not self.kept:
             return 1
         if isinstance(self.within, list):
             return len(self.within)
         return len(range(self.span.start, self.span.stop, self.span.step))
 
-    def halves(self) -> list[tuple[_Axis, int]]:
-        """Both halves of an axis of length 2 or more, each with where it begins in it."""
-        middle = self.length // 2
-        parts = []
-        for start, stop in ((0, middle), (middle, self.length)):
-            if isinstance(self.within, list):
-                chosen = self.within[start:stop]
-                first = self.span.start + min(chosen)
-                span = slice(first, self.span.start + max(chosen) + 1, 1)
-                within = [index - min(chosen) for index in chosen]
-                parts.append((_Axis(span, within), start))
-            else:
-                taken = range(self.span.start, self.span.stop, self.span.step)[start:stop]
-                parts.append((_Axis(slice(taken.start, taken.stop, taken.step)), start))
-        return parts
+    @property
+    def indices(self) -> Array:
+        """The entries of the dataset's axis, in the order of the result."""
+        taken = np.arange(self.span.start, self.span.stop, self.span.step)
+        return np.atleast_1d(taken if self.within is None else taken[self.within])
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class Picked:
     @property
     def shape(self) -> tuple[int, ...]:
         """The axes that an index did not drop."""
-        return tuple(axis.length for axis in self.axes if not isinstance(axis.within, int))
+        return tuple(axis.length for axis in self.axes if axis.kept)
 
     @property
     def elements(self) -> int:
@@ -85,41 +84,79 @@ class Picked:
         if self.elements <= most or max(lengths) == 1:
             places = zip(self.axes, starts, strict=True)
             yield (
-                tuple(
-                    slice(start, start + axis.length)
-                    for axis, start in places
-                    if not isinstance(axis.within, int)
-                ),
+                tuple(slice(start, start + axis.length) for axis, start in places if axis.kept),
                 self,
             )
             return
         counts = [-(-n // c) if n > 1 else 0 for n, c in zip(lengths, chunks, strict=True)]
         number = counts.index(max(counts))
         begin = starts[number]
-        for half, start in self.axes[number].halves():
-            axes = (*self.axes[:number], half, *self.axes[number + 1 :])
+        middle = lengths[number] // 2
+        for start, stop in ((0, middle), (middle, lengths[number])):
             there = (*starts[:number], begin + start, *starts[number + 1 :])
-            yield from Picked(axes)._pieces(most, chunks, there)
+            yield from self.stretch(number, start, stop)._pieces(most, chunks, there)
 
     def read(self, dataset: h5py.Dataset) -> Array:
         """The selected values in the stored type.
 
         HDF5 reads one range an axis; indices are then taken from it, since h5py takes only one
-        increasing list of them.
+        increasing list of them. Real and imaginary part of a pair are the last axis.
         """
         data: Array = np.asarray(dataset[tuple(axis.span for axis in self.axes)])
         for number, axis in enumerate(self.axes):
             if isinstance(axis.within, list):
                 data = data[(slice(None),) * number + (axis.within,)]
+        pairs = [number for number, axis in enumerate(self.axes) if axis.pair]
+        if pairs:
+            return np.moveaxis(data, pairs[0], -1).reshape(*self.shape, 2)
         return data.reshape(self.shape)
 
+    def stretch(self, number: int, start: int, stop: int) -> Picked:
+        """The entries from ``start`` to ``stop`` of what is taken along an axis of the dataset."""
+        axis = self.axes[number]
+        if isinstance(axis.within, list):
+            chosen = axis.within[start:stop]
+            first = axis.span.start + min(chosen)
+            span = slice(first, axis.span.start + max(chosen) + 1, 1)
+            part = _Axis(span, [index - min(chosen) for index in chosen])
+        else:
+            taken = range(axis.span.start, axis.span.stop, axis.span.step)[start:stop]
+            part = _Axis(slice(taken.start, taken.stop, taken.step))
+        return Picked((*self.axes[:number], part, *self.axes[number + 1 :]))
 
-def pick(entries: Sequence[int | str | list[int]] | None, shape: tuple[int, ...]) -> Picked:
+
+Entries = Sequence[int | str | list[int]] | Mapping[str, int | str | list[int]]
+
+
+def pick(
+    entries: Entries | None,
+    shape: tuple[int, ...],
+    names: Sequence[str] | None = None,
+    pair: int | None = None,
+) -> Picked:
     """Fit a selection to a shape: one entry for each axis, or None for all of it.
 
-    Raises SelectionError for another number of entries, an index or range that is not within the
-    axis (nothing is clipped), a step below 1, and an empty range or list.
+    Args:
+        entries: by axis, or by name where the axes have ``names``; an axis that is not named there
+            is taken whole.
+        shape: of the dataset.
+        names: of its axes.
+        pair: the axis of real and imaginary part, which must be taken whole.
+
+    Raises SelectionError for another number of entries, an unknown name, an index or range that is
+    not within the axis (nothing is clipped), a step below 1, an empty range or list, and a part of
+    a pair.
     """
+    if isinstance(entries, Mapping):
+        entries = _by_axis(entries, len(shape), names)
+    if pair is not None:
+        if entries is not None and len(entries) == len(shape) and entries[pair] != ":":
+            raise SelectionError(
+                f"has real and imaginary part along axis {pair}, which is taken whole (':'), "
+                f"got {entries[pair]!r}"
+            )
+        found = pick(entries, shape).axes
+        return Picked((*found[:pair], _Axis(found[pair].span, pair=True), *found[pair + 1 :]))
     if entries is None:
         return Picked(tuple(_Axis(slice(0, length, 1)) for length in shape))
     if len(entries) != len(shape):
@@ -133,6 +170,19 @@ def pick(entries: Sequence[int | str | list[int]] | None, shape: tuple[int, ...]
             for number, (entry, length) in enumerate(zip(entries, shape, strict=True))
         )
     )
+
+
+def _by_axis(
+    entries: Mapping[str, int | str | list[int]], rank: int, names: Sequence[str] | None
+) -> list[int | str | list[int]]:
+    if names is None or len(names) != rank:
+        raise SelectionError(
+            "has axes without names; select by a list with an entry for each, or name them by axes"
+        )
+    unknown = [name for name in entries if name not in names]
+    if unknown:
+        raise SelectionError(f"has the axes {list(names)}, got {unknown[0]!r}")
+    return [entries.get(name, ":") for name in names]
 
 
 def _axis(entry: int | str | list[int], number: int, length: int) -> _Axis:

@@ -6,7 +6,7 @@ import contextlib
 import copy
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,8 +20,10 @@ from workflow.storage.datasets import (
     members,
     open_written,
     read_dataset,
+    read_values,
     without_values,
     write_dataset,
+    write_values,
 )
 from workflow.storage.room import check_room
 
@@ -39,11 +41,17 @@ def write_staged(path: Path, staged: Staged, *, workload: str, kind: str) -> Non
             drawn.write(operands, name)
         for name, dataset in members(operands).items():
             dataset.attrs["axes"] = list(staged.axes.get(name, ()))
+            dataset.attrs["units"] = staged.units.get(name, "")
         coordinates = file.create_group("coordinates")
         for axis, coordinate in staged.coordinates.items():
-            dataset = write_dataset(coordinates, axis, coordinate.values)
+            dataset = write_values(coordinates, axis, coordinate.values)
+            dataset.attrs["axes"] = list(coordinate.of(axis))
             dataset.attrs["units"] = coordinate.units
             dataset.attrs["long_name"] = coordinate.long_name
+
+
+Splits = Callable[[Mapping[str, tuple[str, ...]]], Sequence[str]]
+"""From the axes of operands to those that may be split."""
 
 
 class StagedFile:
@@ -53,19 +61,22 @@ class StagedFile:
     whose values are all 0 and take no memory.
     """
 
-    def __init__(self, file: h5py.File, splits: Sequence[str], shard: Shard | None) -> None:
+    def __init__(self, file: h5py.File, splits: Splits | None, shard: Shard | None) -> None:
         self._stored = members(file["operands"])
         self._positions = members(file["coordinates"])
         self._axes = {
             name: tuple(str(axis) for axis in dataset.attrs["axes"])
             for name, dataset in self._stored.items()
         }
+        units = {name: str(dataset.attrs["units"]) for name, dataset in self._stored.items()}
+        self._units = {name: unit for name, unit in units.items() if unit}
         whole = {name: without_values(dataset) for name, dataset in self._stored.items()}
         self._lengths = Staged(whole, self._axes).axis_lengths()
         self._ranges: dict[str, range] = {}
         if shard is not None:
             try:
-                axis = choose_axis(splits, self._lengths, shard.count)
+                axes = splits(self._axes) if splits is not None else ()
+                axis = choose_axis(axes, self._lengths, shard.count)
             except ValueError as error:
                 raise DataError(
                     f"{file.filename}: shards {error}; was its input changed?"
@@ -114,31 +125,37 @@ class StagedFile:
             axis: self._coordinate(axis, dataset) for axis, dataset in self._positions.items()
         }
         outlines = {name: self._outline(name) for name in self._stored}
-        return Staged(outlines, self._axes, coordinates, self._attributes)
+        return Staged(outlines, self._axes, coordinates, self._attributes, units=self._units)
 
     def _outline(self, name: str) -> Array:
         return blank(tuple(len(span) for span in self.part(name)), self._stored[name].dtype)
 
     def _coordinate(self, axis: str, dataset: h5py.Dataset) -> Coordinate:
-        span = self._ranges.get(axis, range(len(dataset)))
-        values = read_dataset(dataset, [slice(span.start, span.stop)])
-        return Coordinate(values, dataset.attrs["units"], dataset.attrs["long_name"])
+        axes = tuple(str(one) for one in dataset.attrs["axes"])
+        spans = [
+            self._ranges.get(one, range(length))
+            for one, length in zip(axes, dataset.shape, strict=True)
+        ]
+        values = read_values(dataset, [slice(span.start, span.stop) for span in spans])
+        own = () if axes == (axis,) else axes
+        return Coordinate(values, dataset.attrs["units"], dataset.attrs["long_name"], own)
 
 
 @contextlib.contextmanager
 def open_staged(
-    path: Path, splits: Sequence[str] = (), shard: Shard | None = None
+    path: Path, splits: Splits | None = None, shard: Shard | None = None
 ) -> Iterator[StagedFile]:
     """Open a staged file, or the range that a shard takes of it.
 
-    That is of the first axis of ``splits`` that is long enough (`choose_axis`), in the operands and
-    the coordinate that have it. Raises DataError, also for damage that shows within the block.
+    That is of the first axis of `Workload.split_axes` that is long enough (`choose_axis`), in the
+    operands and the coordinates that have it. Raises DataError, also for damage that shows within
+    the block.
     """
     with open_written(path, "staged") as file:
         yield StagedFile(file, splits, shard)
 
 
-def read_staged(path: Path, splits: Sequence[str] = (), shard: Shard | None = None) -> Staged:
+def read_staged(path: Path, splits: Splits | None = None, shard: Shard | None = None) -> Staged:
     """Read what `open_staged` opens. Raises DataError."""
     with open_staged(path, splits, shard) as staged:
         return staged.read()

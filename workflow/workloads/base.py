@@ -8,6 +8,7 @@ schema and the tables find it by themselves.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -36,7 +37,7 @@ class Workload(ABC):
     splits: ClassVar[tuple[str, ...]] = ()
     """Axes that operands and result have in common and along which entries do not depend on each
     other, the ones to split first foremost: `shards` and streaming take the first that is long
-    enough. Empty where the kind has none."""
+    enough. Empty where the kind has none. Where a study names the axes, see `split_axes`."""
 
     result_like: ClassVar[str] = ""
     """The operand that the result has the shape of; empty where it is a product's (`Shape`)."""
@@ -117,6 +118,10 @@ class Workload(ABC):
         `shape` and `assess` take these for its result; the same as staged in most kinds.
         """
         return staged
+
+    def split_axes(self, axes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+        """``splits`` for operands with these axes, whose names may be the study's own."""
+        return self.splits
 
     def depends_on(self) -> str | None:
         """The workload whose product this one reads, if any."""

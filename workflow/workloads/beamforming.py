@@ -131,47 +131,40 @@ class Beamforming(Workload):
             }
             return Staged({}, axes, self._coordinates(), {"seed": self.seed}, drawn)
         self.check()
-        data = operands.read_operands(case.input, OPERANDS)
-        attributes = operands.provenance(case.input, data)
-        if not case.allow_nonfinite:
-            operands.refuse_nonfinite(data, attributes)
-        return Staged(data, axes, {}, attributes)
+        return operands.staged(case.input, OPERANDS, allow_nonfinite=case.allow_nonfinite)
 
     def outline(self, upstream: Workload | None = None) -> Staged:
         """See `Workload.outline`."""
         case = self.case
-        axes = {operand.name: operand.axes for operand in OPERANDS}
         if case.input is not None:
-            return Staged(operands.outline(case.input, OPERANDS), axes)
+            return operands.outline(case.input, OPERANDS)
+        axes = {operand.name: operand.axes for operand in OPERANDS}
         outer, elements = (case.channels, case.polarizations), case.antennas or 0
         data = {
             "weights": blank((*outer, case.beams or 0, elements), np.complex64),
             "samples": blank((*outer, elements, case.samples or 0), np.complex64),
         }
         lengths = {"frequency": case.channels, "beam": case.beams, "time": case.samples}
+        lengths |= {"l": case.beams, "m": case.beams}
         coordinates = {
             axis: Coordinate(blank((length or 0,), np.float64)) for axis, length in lengths.items()
         }
+        coordinates["antenna_position"] = Coordinate(blank((elements, 2), np.float64))
         return Staged(data, axes, coordinates)
 
     def _coordinates(self) -> dict[str, Coordinate]:
         case = self.case
-        interval = 1 / case.frequencies.step_hz
+        interval, directions = 1 / case.frequencies.step_hz, self.directions()
         return {
             "frequency": Coordinate(self.frequencies_hz(), "Hz", "centre of the channel"),
-            "beam": self._beam_coordinate(),
             "time": Coordinate(interval * np.arange(case.samples or 0), "s", "time"),
+            "beam": Coordinate(np.arange(case.beams or 0), "", "beam number"),
+            "l": Coordinate(directions[:, 0], "", "direction cosine l (east)", ("beam",)),
+            "m": Coordinate(directions[:, 1], "", "direction cosine m (north)", ("beam",)),
+            "antenna_position": Coordinate(
+                self.positions(), "m", "east and north of an antenna", ("antenna", "east_north")
+            ),
         }
-
-    def _beam_coordinate(self) -> Coordinate:
-        """l where the beams lie along it; else their numbers, with the rule for l and m."""
-        beams, extent = self.case.beams or 0, self.case.extent
-        rows, columns = antennas.beam_grid(self.case.array.geometry, beams)
-        if rows == 1:
-            return Coordinate(self.directions()[:, 0], "", "direction cosine l (east)")
-        rule = f"beam number; l = {_rule('beam %', columns, columns, extent)}, "
-        rule += f"m = {_rule('beam //', columns, rows, extent)}"
-        return Coordinate(np.arange(beams), "", rule)
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
         """8 channels polarizations beams antennas times operations."""
@@ -206,10 +199,8 @@ class Beamforming(Workload):
 
     def product(self, staged: Staged, result: Array) -> Product:
         """The beams' voltages, with frequency, direction and time."""
-        coordinates = {
-            axis: staged.coordinates[axis] for axis in AXES if axis in staged.coordinates
-        }
-        return Product("beams", result, AXES, coordinates, f"{self.name}: beam voltages")
+        title, units = f"{self.name}: beam voltages", staged.units.get("samples", "")
+        return Product("beams", result, AXES, staged.coordinates, title, units)
 
     def picture(self, product: Product, axes: Axes) -> None:
         """Mean power of each beam: a map over l and m, or a line over l or the beams' numbers."""
@@ -226,10 +217,10 @@ class Beamforming(Workload):
         return antennas.beam_grid(self.case.array.geometry, beams)
 
     def _draw_line(self, product: Product, means: Array, axes: Axes) -> None:
-        coordinate = product.coordinates.get("beam")
-        where = np.arange(len(means)) if coordinate is None else coordinate.values
+        direction = product.coordinates.get("l")
+        where = np.arange(len(means)) if direction is None else direction.values
         axes.plot(where, pictures.decibels(means), marker="." if len(means) < 65 else "")
-        axes.set_xlabel("beam number" if coordinate is None else "direction cosine l (east)")
+        axes.set_xlabel("beam number" if direction is None else "direction cosine l (east)")
         axes.set_ylabel("mean power, dB relative to the strongest")
         axes.grid(alpha=0.3)
 
@@ -248,8 +239,3 @@ class Beamforming(Workload):
         axes.set_xlabel("l (east)")
         axes.set_ylabel("m (north)")
         axes.figure.colorbar(image, ax=axes, label="mean power, dB relative to the strongest")
-
-
-def _rule(index: str, divisor: int, count: int, extent: float) -> str:
-    """How a direction cosine follows from the beam's number."""
-    return f"{-extent:g} + {2 * extent / (count - 1):.6g} ({index} {divisor})"

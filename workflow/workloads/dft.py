@@ -13,11 +13,11 @@ from argand import PRECISIONS, Device, Precision, dft
 from argand.dft.problem import Norm
 from pydantic import Field, model_validator
 
-from workflow import accuracy, transforms
+from workflow import accuracy, spectrum, transforms
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.model import Model
-from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
+from workflow.data import Array, Implementation, Product, Shape, Staged, blank, power
 from workflow.figures import pictures
 from workflow.storage import operands
 from workflow.storage.drawn import Box, Drawn
@@ -32,10 +32,8 @@ if TYPE_CHECKING:
 
 _RAN = "plan"
 """The attribute with the plan that ran, in words."""
-OPERANDS = (
-    Operand("samples", ("axis_0", "axis_1", "batch", "sample")),
-    Operand("window", ("sample",), real=True),
-)
+SAMPLES = Operand("samples", ("axis_0", "axis_1", "batch", "sample"), free=True, named=True)
+WINDOW = Operand("window", ("sample",), real=True)
 
 
 class Tone(Model):
@@ -69,7 +67,7 @@ class DftInput(FileInput):
 
 
 class DftCase(Case):
-    """Transforms along the last axis, X = (window x) F_N with F_N = exp(-2 pi i jk / N)."""
+    """Transforms along one axis, X = (window x) F_N with F_N = exp(-2 pi i jk / N)."""
 
     kind: Literal["dft"]
     length: int | None = Field(None, ge=1, le=1 << 26, description="N, samples of a transform.")
@@ -90,11 +88,20 @@ class DftCase(Case):
         description="Complex exponentials in the samples.",
     )
     noise: float = Field(1e-4, ge=0, description="Power of the noise in the samples.")
+    axis: int | str | None = Field(
+        None,
+        description="The axis that is transformed, by its name in `input.axes` or its place in the "
+        "file; needed where there are several.",
+    )
+    shift: bool = Field(
+        False, description="Whether 0 stands in the middle of the axis that comes out."
+    )
     input: DftInput | None = Field(None, description="Samples from a file instead.")
 
     @model_validator(mode="after")
     def _sizes(self) -> DftCase:
         operands.sizes_or_input(self, ("length", "batch"), ("tones", "noise"))
+        operands.axis_of_input(self, DftInput)
         if self.input is not None and self.input.window is not None and self.window is not None:
             raise ValueError("window must not be given beside input.window")
         return self
@@ -108,8 +115,16 @@ class Dft(Workload):
     operation: ClassVar[str] = "dft"
     case_type: ClassVar[type[Case]] = DftCase
     result_like: ClassVar[str] = "samples"
-    splits: ClassVar[tuple[str, ...]] = OPERANDS[0].axes[:-1]
+    splits: ClassVar[tuple[str, ...]] = SAMPLES.axes[:-1]
     case: DftCase
+
+    def split_axes(self, axes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+        """The axes before the one that is transformed."""
+        return axes["samples"][:-1]
+
+    @property
+    def _operands(self) -> list[Operand]:
+        return [replace(SAMPLES, along=self.case.axis), WINDOW]
 
     def check(self) -> None:
         """Raise ValueError for an unknown window or a window that does not fit."""
@@ -117,49 +132,47 @@ class Dft(Workload):
             make_window(self.case.window, 8)
         if self.case.input is None:
             return
-        found = operands.headers(self.case.input, OPERANDS)
+        found = operands.headers(self.case.input, self._operands)
+        outline = self.outline()
+        spectrum.transformed(outline, inverse=self.case.inverse, shift=self.case.shift)
         length = found["samples"].shape[-1]
         if "window" in found and found["window"].shape != (length,):
             raise InputError(
-                f"input.window must have {length} values, as the last axis of input.samples has, "
+                f"input.window must have {length} values, as the transformed axis has, "
                 f"got {found['window'].shape[0]}"
             )
 
     def staging(self, upstream: Path | None = None) -> Staged:
         """Operands samples (..., N) and, where there is one, window (N)."""
         case = self.case
-        data: dict[str, Array] = {}
-        drawn = {}
-        attributes: dict[str, Any] = {"seed": self.seed}
         if case.input is None:
-            shape: tuple[int, ...] = (case.batch, case.length or 0)
-            drawn["samples"] = Drawn(shape, np.dtype(np.complex64), self._samples)
-        else:
-            self.check()
-            data = operands.read_operands(case.input, OPERANDS)
-            attributes = operands.provenance(case.input, data)
-            if not case.allow_nonfinite:
-                operands.refuse_nonfinite(data, attributes)
-            data["samples"] = operands.without_leading_ones(data["samples"])
-            shape = data["samples"].shape
-        if case.window is not None:
-            window: Any = case.window
-            data["window"] = make_window(window, shape[-1])
-        axes = {"samples": _sample_axes(len(shape)), "window": ("sample",)}
-        axes = {name: axes[name] for name in (*drawn, *data)}
-        return Staged(data, axes, {}, attributes, drawn)
+            shape = (case.batch, case.length or 0)
+            drawn = {"samples": Drawn(shape, np.dtype(np.complex64), self._samples)}
+            axes = {"samples": SAMPLES.axes[-2:]}
+            return self._with_window(Staged({}, axes, {}, {"seed": self.seed}, drawn), shape[-1])
+        self.check()
+        found = operands.staged(case.input, self._operands, allow_nonfinite=case.allow_nonfinite)
+        return self._with_window(found, found.operands["samples"].shape[-1])
 
     def outline(self, upstream: Workload | None = None) -> Staged:
         """See `Workload.outline`."""
         case = self.case
         if case.input is not None:
-            data = operands.outline(case.input, OPERANDS)
+            found = operands.outline(case.input, self._operands)
         else:
-            data = {"samples": blank((case.batch, case.length or 0), np.complex64)}
-        if case.window is not None:
-            data["window"] = blank(data["samples"].shape[-1:], np.float64)
-        axes = {"samples": _sample_axes(data["samples"].ndim), "window": ("sample",)}
-        return Staged(data, {name: axes[name] for name in data})
+            samples = blank((case.batch, case.length or 0), np.complex64)
+            found = Staged({"samples": samples}, {"samples": SAMPLES.axes[-2:]})
+        return self._with_window(found, found.operands["samples"].shape[-1], values=False)
+
+    def _with_window(self, staged: Staged, length: int, *, values: bool = True) -> Staged:
+        """The same with the window, along the axis that is transformed."""
+        window: Any = self.case.window
+        data, axes = dict(staged.operands), dict(staged.axes)
+        if window is not None:
+            data["window"] = make_window(window, length) if values else blank((length,), float)
+        if "window" in data:
+            axes["window"] = axes["samples"][-1:]
+        return replace(staged, operands=data, axes=axes)
 
     def _samples(self, box: Box) -> Array:
         """Noise, and tones whose phases at the start belong to the transforms, not to the box."""
@@ -234,27 +247,31 @@ class Dft(Workload):
         return transforms.assess_transform(reference, result, precision, backend=device, ran=ran)
 
     def product(self, staged: Staged, result: Array) -> Product:
-        """The transforms; the last axis is frequency in cycles per sample, from 0 to 1."""
-        length = result.shape[-1]
-        leading = staged.axes["samples"][:-1]
-        if self.case.inverse:
-            last = {"sample": Coordinate(np.arange(length), "", "sample number")}
-        else:
-            cycles = np.arange(length) / length
-            name = "frequency (the upper half are the negative ones)"
-            last = {"frequency": Coordinate(cycles, "cycles/sample", name)}
-        title = f"{self.name}: {'inverse ' if self.case.inverse else ''}Fourier transform"
-        return Product("spectrum", result, (*leading, *last), last, title)
+        """The transforms; what stands along the last axis follows from the samples' steps."""
+        case = self.case
+        name, coordinate = spectrum.transformed(staged, inverse=case.inverse, shift=case.shift)
+        gone, *leading = reversed(staged.axes["samples"])
+        kept = {
+            key: one for key, one in staged.coordinates.items() if gone not in one.of(key)
+        }  # fmt: skip
+        title = f"{self.name}: {'inverse ' if case.inverse else ''}Fourier transform"
+        data = spectrum.shifted(result) if case.shift else result
+        return Product(
+            "spectrum", data, (*reversed(leading), name), {**kept, name: coordinate}, title,
+            staged.units.get("samples", ""),
+        )  # fmt: skip
 
     def picture(self, product: Product, axes: Axes) -> None:
         """Mean power of all transforms in dB, frequency 0 in the middle."""
         values = product.data.reshape(-1, product.data.shape[-1])
-        means = power(values).mean(axis=0)
-        where = product.coordinates[product.axes[-1]].values
-        if not self.case.inverse:
-            means, where = np.fft.fftshift(means), np.fft.fftshift(np.fft.fftfreq(len(means)))
+        means, name = power(values).mean(axis=0), product.axes[-1]
+        coordinate = product.coordinates[name]
+        where = coordinate.values
+        if not self.case.inverse and not self.case.shift:
+            means = np.fft.fftshift(means)
+            where = np.fft.fftshift(np.fft.fftfreq(len(means))) * len(means) * where[1:2].sum()
         axes.plot(where, pictures.decibels(means), lw=1)
-        axes.set_xlabel("sample" if self.case.inverse else "frequency (cycles per sample)")
+        axes.set_xlabel(f"{name} ({coordinate.units})" if coordinate.units else name)
         axes.set_ylabel("mean power (dB relative to the largest)")
         axes.grid(alpha=0.3)
 
@@ -263,7 +280,3 @@ def _windowed(given: Mapping[str, Any]) -> Any:
     """Samples times the window, in their type."""
     samples = given["samples"]
     return samples * given["window"] if "window" in given else samples
-
-
-def _sample_axes(rank: int) -> tuple[str, ...]:
-    return OPERANDS[0].axes[-rank:]

@@ -83,6 +83,10 @@ class GemmCase(ProductCase):
         return self
 
 
+AXES = frozenset(("batch", "m", "n"))
+"""Of the result; what stands along k is gone."""
+
+
 @register
 class Gemm(Workload):
     """One product, or a batch of them."""
@@ -125,11 +129,7 @@ class Gemm(Workload):
         case = self.case
         if case.input is not None:
             self.check()
-            data = operands.read_operands(case.input, self.layout)
-            attributes = operands.provenance(case.input, data)
-            if not case.allow_nonfinite:
-                operands.refuse_nonfinite(data, attributes)
-            return Staged(data, self._axes(data), {}, attributes)
+            return operands.staged(case.input, self.layout, allow_nonfinite=case.allow_nonfinite)
         drawn = {
             name: Drawn(wanted.shape, wanted.dtype, partial(self._drawn, index))
             for index, (name, wanted) in enumerate(self.outline().operands.items())
@@ -144,14 +144,12 @@ class Gemm(Workload):
         """See `Workload.outline`."""
         case = self.case
         if case.input is not None:
-            data = operands.outline(case.input, self.layout)
-        else:
-            sizes = {"batch": case.batch, "m": case.m or 0, "n": case.n or 0, "k": case.k or 0}
-            wanted = self.layout[: 3 if case.beta != (0.0, 0.0) else 2]
-            data = {
-                one.name: blank(tuple(sizes[axis] for axis in one.axes), np.complex64)
-                for one in wanted
-            }
+            return operands.outline(case.input, self.layout)
+        sizes = {"batch": case.batch, "m": case.m or 0, "n": case.n or 0, "k": case.k or 0}
+        wanted = self.layout[: 3 if case.beta != (0.0, 0.0) else 2]
+        data = {
+            one.name: blank(tuple(sizes[axis] for axis in one.axes), np.complex64) for one in wanted
+        }
         return Staged(data, self._axes(data))
 
     def _axes(self, data: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
@@ -196,8 +194,11 @@ class Gemm(Workload):
         return accuracy.assess_product(reference, result, precision, backend=device)
 
     def product(self, staged: Staged, result: Array) -> Product:
-        """C with its rows and columns numbered."""
-        return Product("c", result, ("batch", "m", "n"), {}, f"{self.name}: matrix product")
+        """C with what stands along its rows and columns, or their numbers."""
+        found = {
+            name: one for name, one in staged.coordinates.items() if set(one.of(name)[:1]) <= AXES
+        }
+        return Product("c", result, ("batch", "m", "n"), found, f"{self.name}: matrix product")
 
     def picture(self, product: Product, axes: Axes) -> None:
         """|C| of the first product as an image, in blocks where it is larger than the page."""

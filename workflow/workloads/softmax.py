@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -34,7 +35,7 @@ from workflow.workloads.baselines import implementations
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LOGITS = Operand("x", ("axis_0", "axis_1", "row", "column"), real=True)
+LOGITS = Operand("x", ("axis_0", "axis_1", "row", "column"), real=True, free=True)
 OPERATIONS = 5
 """Of an element: maximum, difference, exponential, sum, quotient."""
 CURVES = 8
@@ -60,6 +61,11 @@ class SoftmaxCase(Case):
     scale: float = Field(
         1.0, gt=0, le=1e30, description="Standard deviation of random logits, factor of others."
     )
+    axis: int | str | None = Field(
+        None,
+        description="The axis whose values sum to 1, by its name in `input.axes` or its place in "
+        "the file; the last where not given.",
+    )
     input: SoftmaxInput | WorkloadInput | None = Field(
         None, description="Logits from a file, or from the beam power of another workload."
     )
@@ -69,6 +75,7 @@ class SoftmaxCase(Case):
         # Beam power is scaled too, a file's logits are taken as they are.
         drawn = () if isinstance(self.input, WorkloadInput) else ("scale",)
         operands.sizes_or_input(self, ("rows", "columns"), drawn)
+        operands.axis_of_input(self, SoftmaxInput)
         return self
 
 
@@ -81,8 +88,16 @@ class Softmax(Workload):
     case_type: ClassVar[type[Case]] = SoftmaxCase
     result_like: ClassVar[str] = "x"
     reads: ClassVar[tuple[str, ...]] = ("beamforming",)
-    splits: ClassVar[tuple[str, ...]] = (*LOGITS.axes[:-1], "frequency", "time")
+    splits: ClassVar[tuple[str, ...]] = LOGITS.axes[:-1]
     case: SoftmaxCase
+
+    def split_axes(self, axes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+        """The axes before the last; of beams the polarizations only after the times."""
+        return tuple(sorted(axes["x"][:-1], key=lambda axis: axis == "polarization"))
+
+    @property
+    def _operands(self) -> list[Operand]:
+        return [replace(LOGITS, along=self.case.axis)]
 
     def depends_on(self) -> str | None:
         """The workload whose beam power is taken."""
@@ -92,7 +107,7 @@ class Softmax(Workload):
     def check(self) -> None:
         """Raise InputError where the file does not hold real logits."""
         if isinstance(self.case.input, SoftmaxInput):
-            operands.headers(self.case.input, [LOGITS])
+            operands.headers(self.case.input, self._operands)
 
     def staging(self, upstream: Path | None = None) -> Staged:
         """Operand x (..., columns); float32 when generated."""
@@ -103,12 +118,8 @@ class Softmax(Workload):
             shape = (self.case.rows or 0, self.case.columns or 0)
             drawn = Drawn(shape, np.dtype(np.float32), self._logits)
             return Staged({}, {"x": LOGITS.axes[-2:]}, {}, {"seed": self.seed}, {"x": drawn})
-        data = operands.read_operands(source, [LOGITS])
-        attributes = operands.provenance(source, data)
-        if not self.case.allow_nonfinite:
-            operands.refuse_nonfinite(data, attributes)
-        x = operands.without_leading_ones(data["x"])
-        return Staged({"x": x}, {"x": LOGITS.axes[-x.ndim :]}, {}, attributes)
+        allow = self.case.allow_nonfinite
+        return operands.staged(source, self._operands, allow_nonfinite=allow)
 
     def _logits(self, box: Box) -> Array:
         x = self.rng(*box.offset).standard_normal(box.shape, dtype=np.float32)
@@ -127,9 +138,8 @@ class Softmax(Workload):
             x = blank(tuple(lengths[axis] for axis in axes), np.float64)
             return Staged({"x": x}, {"x": axes}, outline.coordinates)
         if source is not None:
-            x = operands.outline(source, [LOGITS])["x"]
-        else:
-            x = blank((self.case.rows or 0, self.case.columns or 0), np.float32)
+            return operands.outline(source, self._operands)
+        x = blank((self.case.rows or 0, self.case.columns or 0), np.float32)
         return Staged({"x": x}, {"x": LOGITS.axes[-x.ndim :]})
 
     def _stage_beam_power(self, source: WorkloadInput, upstream: Path | None) -> Staged:

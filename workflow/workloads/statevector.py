@@ -147,7 +147,7 @@ class Statevector(Workload):
         data = {
             "state": blank((2**size.qubits,), np.complex128)
             if source is None
-            else operands.outline(source, [STATE])["state"],
+            else operands.outline(source, [STATE]).operands["state"],
             "matrices": blank((size.matrix_entries,), np.complex128),
             "widths": blank((gates,), np.int64, max(size.staged, default=1)),
             "targets": blank((sum(w * count for w, count in size.staged.items()),), np.int64),
@@ -168,11 +168,8 @@ class Statevector(Workload):
                 {"state": random_state(amplitudes, partial(self.rng, 1))},
                 {"seed": self.seed},
             )
-        data = operands.read_operands(source, [STATE])
-        attributes = operands.provenance(source, data)
-        if not self.case.allow_nonfinite:
-            operands.refuse_nonfinite(data, attributes)
-        return data, {}, attributes
+        found = operands.staged(source, [STATE], allow_nonfinite=self.case.allow_nonfinite)
+        return dict(found.operands), {}, dict(found.attributes)
 
     def as_computed(self, staged: Staged, steps: str) -> Staged:
         """With the passes that an implementation fused the gates to.

@@ -56,7 +56,7 @@ ONE_MISTAKE = [
     ({"circuit": "qft"}, "x.circuit: must be a mapping of keys to values, got 'qft'"),
     ({"input": {"file": "a.h5"}}, "x.input.a: missing; it is needed: path of a dataset"),
     ({"input": {"file": "a.h5", "a": 3}}, "x.input.a: must be text or a mapping"),
-    ({"input": {"file": "a.h5", "a": {"real": "/r"}}}, "x.input.a.imag: missing; it is needed"),
+    ({"input": {"file": "a.h5", "a": {"imag": "/i"}}}, "x.input.a.real: missing; it is needed"),
     ({"input": {"file": "a.h5", "a": "/x", "c": "/y"}}, "x.input.c: unknown key; (known: file, "),
     ({"input": {"file": "a.h5", "a": "/x", "select": {"c": [":"]}}}, "x.input.select.c must be on"),
     ({"input": {"file": "a.h5", "a": "/x", "select": {"a": ["x"]}}}, "x.input.select.a.0: must be"),

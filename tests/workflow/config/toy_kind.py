@@ -12,6 +12,7 @@ from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.config.model import Model
 from workflow.data import Shape, Staged, blank
+from workflow.storage.axes import Operand
 from workflow.storage.inputs import describe_operand
 from workflow.workloads import Case, Workload
 
@@ -58,7 +59,7 @@ class Toy(Workload):
 
     def check(self) -> None:
         if isinstance(self.case.input, ToyInput):
-            describe_operand(self.case.input, "a", rank=2, axes=("m", "k"))
+            describe_operand(self.case.input, Operand("a", ("m", "k")))
 
     def outline(self, upstream=None):
         a = blank((self.case.m, self.case.k or 1), np.complex64)

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pytest
 
 from workflow.config.file_input import DatasetRef, FileInput
+from workflow.storage.axes import Operand
 from workflow.storage.chunk_filters import ChunkError, Filter, allowed, decoded_size
 from workflow.storage.inputs import InputError, describe_operand, read_operand
 
@@ -55,7 +56,7 @@ class OneInput(FileInput):
 
 def read(path: Path, **keys: Any) -> npt.NDArray[Any]:
     source = OneInput(file=path, x="/x", **keys)
-    return read_operand(source, "x", rank=2, axes=("a", "b"), real=True)
+    return read_operand(source, Operand("x", ("a", "b"), real=True))
 
 
 def refused(path: Path, **keys: Any) -> str:
@@ -202,7 +203,7 @@ def test_the_storage_of_a_dataset_without_chunks(length: int, path: Path) -> Non
     path.write_bytes(good.replace(struct.pack("<Q", 4000), struct.pack("<Q", length)))
     assert f"has {length} bytes in the file, its shape 4000" in refused(path)
     source = OneInput(file=path, x="/y")
-    assert not read_operand(source, "x", rank=2, axes=("a", "b"), real=True).any()
+    assert not read_operand(source, Operand("x", ("a", "b"), real=True)).any()
 
 
 def test_sources_of_a_virtual_dataset(path: Path, tmp_path: Path) -> None:
@@ -228,7 +229,7 @@ def test_a_filter_that_cannot_be_sized_up(path: Path) -> None:
     with pytest.raises(
         InputError, match=r"has the filter 32013 .*must be one of gzip, shuffle"
     ) as a:
-        describe_operand(source, "x", rank=2, axes=("a", "b"), real=True)
+        describe_operand(source, Operand("x", ("a", "b"), real=True))
     assert str(a.value) == refused(path)
 
 

@@ -21,6 +21,7 @@ import pytest
 
 from tests.covers import examples
 from workflow.config.file_input import DatasetRef, FileInput
+from workflow.storage.axes import Operand
 from workflow.storage.inputs import InputError, describe_operand, read_operand
 
 AXES = ("a", "b", "c")
@@ -45,7 +46,7 @@ def attempt(path: Path, name: Any, **keys: Any) -> str:
     told = []
     for look in (describe_operand, read_operand):
         try:
-            look(source, "x", rank=3, axes=AXES)
+            look(source, Operand("x", AXES))
         except InputError as error:
             told.append(str(error))
     assert all(text.startswith("input.") and len(text) > 20 for text in told), told

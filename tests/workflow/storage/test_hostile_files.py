@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pytest
 
 from workflow.config.file_input import DatasetRef, FileInput
+from workflow.storage.axes import Operand
 from workflow.storage.inputs import (
     InputError,
     describe_operand,
@@ -39,16 +40,16 @@ def path(tmp_path: Path) -> Path:
 
 
 def read(path: Path, name: str = "/x", **keys: Any) -> npt.NDArray[Any]:
-    return read_operand(OneInput(file=path, x=name, **keys), "x", rank=3, axes=AXES)
+    return read_operand(OneInput(file=path, x=name, **keys), Operand("x", AXES))
 
 
 def refused(path: Path, name: str = "/x", **keys: Any) -> str:
     """What both the look at the headers and the reading say."""
     source = OneInput(file=path, x=name, **keys)
     with pytest.raises(InputError) as described:
-        describe_operand(source, "x", rank=3, axes=AXES)
+        describe_operand(source, Operand("x", AXES))
     with pytest.raises(InputError) as told:
-        read_operand(source, "x", rank=3, axes=AXES)
+        read_operand(source, Operand("x", AXES))
     assert str(described.value) == str(told.value)
     return str(told.value)
 
@@ -189,7 +190,7 @@ def test_types_that_are_no_numbers(path: Path, dtype: npt.DTypeLike, found: str)
     if np.dtype(dtype).names is None:
         source = OneInput(file=path, x={"real": "/x", "imag": "/y"})
         with pytest.raises(InputError, match="/x must be real, one of"):
-            describe_operand(source, "x", rank=1, axes=("a",))
+            describe_operand(source, Operand("x", ("a",)))
 
 
 def test_bit_fields_and_times(path: Path) -> None:

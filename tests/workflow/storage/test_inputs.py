@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from input_files import OneInput, compound, parts, put, read, refused
 
+from workflow.storage.axes import Operand
 from workflow.storage.input_operand import COMPONENT_TYPES
 from workflow.storage.inputs import (
     InputError,
@@ -133,7 +134,7 @@ class TestRefusals:
             (np.zeros(3, "f4"), "got float32"),
             (np.zeros(3, "u2"), "got uint16"),
             (np.zeros(3, [("r", "u1"), ("i", "u1")]), "got a compound {r: uint8, i: uint8}"),
-            (np.zeros(3, [("re", "f4"), ("im", "f4")]), "got a compound {re: float32"),
+            (np.zeros(3, [("x", "f4"), ("y", "f4")]), "got a compound {x: float32"),
             (np.zeros(3, [("r", "f4"), ("i", "f8")]), "got a compound {r: float32, i: float64}"),
             ("text", "got text or objects"),
         ],
@@ -169,7 +170,7 @@ class TestRefusals:
         path.write_bytes(content)
         source = OneInput(file=path, x="/x")
         with pytest.raises(InputError, match=r"input\.x: /x of .* cannot be read"):
-            read_operand(source, "x", rank=1, axes=("time",))
+            read_operand(source, Operand("x", ("time",)))
 
 
 def test_reading_headers_does_not_read_data(path):
@@ -177,7 +178,7 @@ def test_reading_headers_does_not_read_data(path):
     with h5py.File(path, "w") as file:
         file.create_dataset("x", (1 << 17, 1 << 20), "c8", chunks=(1, 1 << 20))
     source = OneInput(file=path, x="/x")
-    header = describe_operand(source, "x", rank=2, axes=("ant", "time"))
+    header = describe_operand(source, Operand("x", ("ant", "time")))
     assert header.shape == (1 << 17, 1 << 20)
 
 

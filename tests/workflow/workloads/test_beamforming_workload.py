@@ -93,9 +93,11 @@ def test_coordinates_have_units():
     assert product.coordinates["frequency"].units == "Hz"
     assert np.isclose(product.coordinates["time"].values[1], 1e-6)
     assert product.coordinates["time"].units == "s"
-    assert "l = -0.5 + 0.25 (beam % 5)" in product.coordinates["beam"].long_name
+    assert product.coordinates["l"].of("l") == ("beam",)
+    np.testing.assert_array_equal(product.coordinates["l"].values[:5], [-0.5, -0.25, 0, 0.25, 0.5])
+    assert product.coordinates["antenna_position"].units == "m"
     line = beamforming(**SIZES, array={"geometry": "linear"})
-    assert np.array_equal(line.stage().coordinates["beam"].values, np.linspace(-0.5, 0.5, 25))
+    assert np.array_equal(line.stage().coordinates["l"].values, np.linspace(-0.5, 0.5, 25))
 
 
 @pytest.mark.parametrize(

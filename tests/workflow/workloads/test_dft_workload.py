@@ -52,7 +52,7 @@ def test_inverse_brings_the_samples_back(tmp_path, norm, precision):
     with h5py.File(tmp_path / "s.h5", "w") as file:
         file["x"] = spectra
     source = {"file": tmp_path / "s.h5", "samples": "x"}
-    back = dft(input=source, norm=norm, inverse=True)
+    back = dft(input=source, norm=norm, inverse=True, axis=-1)
     again = computed(back, back.stage(), precision)
     samples = staged.operands["samples"]
     bound = bound_of(precision, 120)
@@ -160,7 +160,7 @@ def test_window_of_a_file_must_fit(tmp_path):
         file["x"] = np.ones((3, 10), complex)
         file["good"], file["bad"] = np.hanning(10), np.hanning(11)
     source = {"file": tmp_path / "w.h5", "samples": "x"}
-    one = dft(input=source | {"window": "good"})
+    one = dft(input=source | {"window": "good"}, axis=-1)
     one.check()
     staged = one.stage()
     bound = bound_of("fp64", 10)
@@ -168,7 +168,7 @@ def test_window_of_a_file_must_fit(tmp_path):
     found = computed(one, staged, "fp64")
     assert np.linalg.norm(found - exact) <= bound * np.linalg.norm(exact)
     with pytest.raises(InputError, match=r"input\.window must have 10 values, .* got 11"):
-        dft(input=source | {"window": "bad"}).check()
+        dft(input=source | {"window": "bad"}, axis=-1).check()
     with pytest.raises(ValidationError, match=r"window must not be given beside input\.window"):
         dft(input=source | {"window": "good"}, window="hann")
 
@@ -178,7 +178,7 @@ def test_hera_delay_transform(real_data):
     path = real_data / "vis" / "hera_zen.2458098.45361.uvh5"
     chosen = [":", 0, ":", 0]
     source = {"file": path, "samples": "Data/visdata", "select": {"samples": chosen}}
-    one = dft(input=source, window="blackmanharris")
+    one = dft(input=source, window="blackmanharris", axis=-1)
     one.check()
     staged = one.stage()
     with h5py.File(path) as file:

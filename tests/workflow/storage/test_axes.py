@@ -1,0 +1,411 @@
+"""Axes in any order: named, transposed, missing, paired; and what stands along them."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+import scipy.fft
+from argand import PRECISIONS
+from argand.device import cpu
+
+from workflow.config.check import check_study
+from workflow.config.loading import load_study
+from workflow.config.mistakes import StudyError
+from workflow.steps.staging import stage
+from workflow.storage.selections import Picked
+from workflow.storage.staged import read_staged
+
+AXES = ("frequency", "polarization", "antenna", "time")
+SHAPE = (3, 2, 5, 7)
+
+
+def complex_normal(rng: np.random.Generator, *shape: int) -> Any:
+    return rng.standard_normal((*shape, 2), dtype=np.float32).view(np.complex64)[..., 0]
+
+
+@pytest.fixture
+def file(tmp_path: Path, rng: np.random.Generator) -> Path:
+    """Voltages, weights, and what stands along their axes."""
+    path = tmp_path / "in.h5"
+    with h5py.File(path, "w") as held:
+        held["volt"] = complex_normal(rng, *SHAPE)
+        held["weights"] = complex_normal(rng, 3, 2, 4, 5)
+        held["freq_hz"] = 1e8 + 1e6 * np.arange(3)
+        held["nameless"] = np.arange(3.0)
+        held["uneven"] = np.array([0, 1, 2, 4, 5, 6, 7.0])
+        held["short"], held["text"] = np.arange(2.0), np.array([b"a", b"b", b"c"])
+        held["positions"] = np.arange(15.0).reshape(5, 3)
+        held["positions"].attrs["units"] = "m"
+    return path
+
+
+def workload(case: dict[str, Any]) -> Any:
+    return load_study({"device": "cpu", "workloads": {"w": case}}).workload("w")
+
+
+def beams(file: Path, **more: Any) -> dict[str, Any]:
+    source = {"file": str(file), "weights": "weights", "samples": "volt", **more}
+    return {"kind": "beamforming", "input": source}
+
+
+def told(case: dict[str, Any]) -> str:
+    with pytest.raises(StudyError) as error:
+        check_study(load_study({"device": "cpu", "workloads": {"w": case}}))
+    (line,) = str(error.value).splitlines()
+    return line.removeprefix("workloads.w.")
+
+
+def in_pieces(monkeypatch: pytest.MonkeyPatch, memory: int) -> list[int]:
+    """A machine of little memory; the list grows by how many pieces a dataset is read in."""
+    found: list[int] = []
+    original = Picked.pieces
+
+    def spy(self: Picked, most: int, chunks: Any) -> Any:
+        pieces = list(original(self, most, chunks))
+        found.append(len(pieces))
+        return iter(pieces)
+
+    monkeypatch.setattr(Picked, "pieces", spy)
+    monkeypatch.setattr("workflow.storage.inputs.machine_memory", lambda: memory)
+    return found
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+@pytest.mark.parametrize("memory", [None, 4_000])
+def test_any_order_is_staged_as_the_operand_has_it(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: Any, memory: int | None
+) -> None:
+    """Also in pieces, where the whole does not fit into memory."""
+    with h5py.File(file, "a") as held:
+        volt = held["volt"][...]
+        chunks = tuple(min(2, SHAPE[place]) for place in order)
+        held.create_dataset("turned", data=volt.transpose(order), chunks=chunks)
+    named = [{"frequency": "channel"}.get(AXES[place], AXES[place]) for place in order]
+    case = beams(file, samples="turned", axes={"samples": named})
+    check_study(load_study({"device": "cpu", "workloads": {"w": case}}))
+    pieces = in_pieces(monkeypatch, memory) if memory else [1]
+    stage(workload(case), [file], tmp_path / "out" / "s.h5", logging.getLogger("test"))
+    found = read_staged(tmp_path / "out" / "s.h5")
+    np.testing.assert_array_equal(found.operands["samples"], volt)
+    assert found.axes["samples"] == AXES
+    assert sum(pieces) >= (1 if memory is None else 4)
+
+
+def test_missing_axes_are_named_and_said(file: Path, tmp_path: Path, caplog: Any) -> None:
+    axes = {"samples": ["time", "antenna"], "weights": ["antenna", "beam"]}
+    with h5py.File(file, "a") as held:
+        held["ta"], held["ab"] = held["volt"][0, 0].T, held["weights"][0, 0].T
+        volt = held["volt"][0, 0]
+    one = workload(beams(file, samples="ta", weights="ab", axes=axes))
+    with caplog.at_level(logging.INFO):
+        stage(one, [file], tmp_path / "s.h5", logging.getLogger("test"))
+    (line,) = caplog.messages
+    assert (
+        "samples frequency 1 x polarization 1 x antenna 5 x time 7 (from time, antenna; "
+        "no frequency, polarization there)"
+    ) in line
+    np.testing.assert_array_equal(read_staged(tmp_path / "s.h5").operands["samples"][0, 0], volt)
+
+
+def test_a_selection_by_name_and_a_dropped_axis_of_any_name(file: Path) -> None:
+    with h5py.File(file, "a") as held:
+        held["more"] = held["volt"][...][:, :, None]
+        volt = held["volt"][...]
+    one = workload(
+        beams(
+            file,
+            samples="more",
+            axes={"samples": ["channel", "polarization", "window", "antenna", "time"]},
+            select={"samples": {"window": 0, "time": "1:6:2"}},
+        )
+    )
+    one.check()
+    np.testing.assert_array_equal(one.stage().operands["samples"], volt[..., 1:6:2])
+
+
+@pytest.mark.parametrize("place", [0, 2, 4])
+@pytest.mark.parametrize("memory", [None, 4_000])
+def test_an_axis_of_both_parts(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: int, memory: int | None
+) -> None:
+    with h5py.File(file, "a") as held:
+        volt = held["volt"][...]
+        pairs = np.stack([volt.real, volt.imag], axis=place)
+        held.create_dataset("iq", data=pairs, chunks=(1,) * 5)
+    named = list(AXES)
+    named.insert(place, "complex")
+    one = workload(beams(file, samples="iq", axes={"samples": named}))
+    pieces = in_pieces(monkeypatch, memory) if memory else [1]
+    stage(one, [file], tmp_path / "out" / "s.h5", logging.getLogger("test"))
+    found = read_staged(tmp_path / "out" / "s.h5").operands["samples"]
+    np.testing.assert_array_equal(found, volt)
+    assert found.dtype == np.complex64
+    assert sum(pieces) >= (1 if memory is None else 4)
+
+
+@pytest.mark.parametrize("fields", [("r", "i"), ("re", "im"), ("real", "imag"), ("Re", "Im")])
+@pytest.mark.parametrize("part", ["f4", ">f8", "i2"])
+def test_compounds_by_the_names_of_their_fields(file: Path, fields: Any, part: str) -> None:
+    data = np.zeros(6, [(name, part) for name in fields])
+    data[fields[0]], data[fields[1]] = np.arange(6), -np.arange(6)
+    with h5py.File(file, "a") as held:
+        held["x"] = data
+    one = workload({"kind": "dft", "input": {"file": str(file), "samples": "x"}})
+    np.testing.assert_array_equal(one.stage().operands["samples"][0], np.arange(6) * (1 - 1j))
+
+
+def test_real_data_have_no_imaginary_part(file: Path) -> None:
+    one = workload({"kind": "dft", "input": {"file": str(file), "samples": {"real": "uneven"}}})
+    one.check()
+    samples = one.stage().operands["samples"]
+    np.testing.assert_array_equal(samples, [[0, 1, 2, 4, 5, 6, 7]])
+    assert samples.dtype == np.complex128
+
+
+def test_coordinates_go_to_the_product_cut_as_the_data(file: Path) -> None:
+    one = workload(
+        beams(
+            file,
+            select={"samples": [[2, 0], ":", ":", "::2"], "weights": [[2, 0], ":", ":", ":"]},
+            coordinates={
+                "channel": "/freq_hz",
+                "time": {"start": 5.0, "step_s": 0.5},
+                "polarization": ["x", "y"],
+                "antenna_position": {"dataset": "positions", "axis": "antenna"},
+            },
+            units={"samples": "V"},
+        )
+    )
+    one.check()
+    staged = one.stage()
+    product = one.product(staged, np.zeros((2, 2, 4, 4), np.complex64))
+    found = product.coordinates
+    np.testing.assert_array_equal(found["frequency"].values, [1.02e8, 1e8])
+    np.testing.assert_array_equal(found["time"].values, [5, 6, 7, 8])
+    assert [found[axis].units for axis in ("frequency", "time")] == ["Hz", "s"]
+    assert found["polarization"].values.tolist() == ["x", "y"]
+    assert found["antenna_position"].of("antenna_position")[0] == "antenna"
+    assert (found["antenna_position"].values.shape, found["antenna_position"].units) == (
+        (5, 3),
+        "m",
+    )
+    assert product.units == "V"
+
+
+def test_a_sample_rate_is_a_time(file: Path) -> None:
+    one = workload(beams(file, sample_rate_hz=4.0))
+    np.testing.assert_array_equal(one.stage().coordinates["time"].values, np.arange(7) / 4)
+
+
+class TestTransforms:
+    def spectrum(self, file: Path, **more: Any) -> tuple[Any, Any]:
+        source = {"file": str(file), "samples": "volt", "axes": list(AXES), **more.pop("more", {})}
+        one = workload({"kind": "dft", "input": source, **more})
+        one.check()
+        staged = one.stage()
+        how = one.argand(staged, PRECISIONS["fp64"], cpu())
+        return one.product(staged, how.compute(how.prepare(staged.operands))), staged
+
+    @pytest.mark.parametrize("shift", [False, True])
+    @pytest.mark.parametrize("axis", [*AXES, 0, -3])
+    def test_the_axis_that_is_named(self, file: Path, axis: Any, shift: bool) -> None:
+        product, _ = self.spectrum(file, axis=axis, shift=shift)
+        place = AXES.index(axis) if isinstance(axis, str) else axis % 4
+        with h5py.File(file) as held:
+            volt = np.moveaxis(held["volt"][...].astype(complex), place, -1)
+        exact = scipy.fft.fft(volt)
+        if shift:
+            exact = scipy.fft.fftshift(exact, axes=-1)
+        scale = np.abs(exact).max()
+        assert np.abs(product.data - exact).max() <= 1e-13 * scale
+        assert product.axes[:-1] == AXES[:place] + AXES[place + 1 :]
+
+    def test_time_becomes_frequency_in_hz(self, file: Path) -> None:
+        more = {"sample_rate_hz": 70.0, "select": {"samples": {"frequency": 0}}}
+        product, _ = self.spectrum(file, axis="time", more=more)
+        assert product.axes == ("polarization", "antenna", "frequency")
+        found = product.coordinates["frequency"]
+        np.testing.assert_allclose(found.values, 10 * np.arange(7), rtol=1e-12)
+        assert found.units == "Hz"
+        product, _ = self.spectrum(file, axis="time", shift=True, more=more)
+        found = product.coordinates["frequency"].values
+        np.testing.assert_allclose(found, 10 * np.arange(-3, 4), rtol=1e-12)
+
+    def test_frequency_becomes_delay_in_s(self, file: Path) -> None:
+        more = {"coordinates": {"frequency": "freq_hz", "time": {"step_s": 2}}}
+        product, _ = self.spectrum(file, axis="frequency", more=more)
+        assert product.axes == ("polarization", "antenna", "time", "delay")
+        delay = product.coordinates["delay"]
+        np.testing.assert_allclose(delay.values, np.arange(3) / 3e6, rtol=1e-12)
+        assert (delay.units, product.coordinates["time"].units) == ("s", "s")
+        assert "frequency" not in product.coordinates
+
+    def test_two_axes_of_one_name_are_told_apart(self, file: Path) -> None:
+        product, _ = self.spectrum(file, axis="time")
+        assert product.axes == (*AXES[:-1], "time_frequency")
+
+    def test_uneven_steps_are_a_mistake(self, file: Path) -> None:
+        case = {
+            "kind": "dft",
+            "axis": "time",
+            "input": {
+                "file": str(file),
+                "samples": "volt",
+                "axes": list(AXES),
+                "coordinates": {"time": {"dataset": "uneven", "units": "s"}},
+            },
+        }
+        assert told(case).startswith(
+            "input.coordinates.time must have equal steps, but entry 3 is at 4, where steps of"
+        )
+
+    def test_nobody_named_it(self, file: Path) -> None:
+        case = {"kind": "dft", "input": {"file": str(file), "samples": "volt"}}
+        assert told(case) == (
+            "input.samples has 4 axes of shape (3, 2, 5, 7), and nothing says which of them is "
+            "transformed; add `axis: -1` to the workload for the last one"
+        )
+        case["input"]["axes"] = list(AXES)
+        assert "add `axis: time` to the workload" in told(case)
+        case["input"]["select"] = {"samples": [0, 0, 0, ":"]}
+        workload(case).check()
+
+
+def test_softmax_over_a_named_axis(file: Path, rng: np.random.Generator) -> None:
+    with h5py.File(file, "a") as held:
+        held["x"] = rng.standard_normal((4, 6, 3))
+        x = held["x"][...]
+    source = {"file": str(file), "x": "x", "axes": ["time", "class", "cell"]}
+    one = workload({"kind": "softmax", "axis": "class", "input": source})
+    staged = one.stage()
+    assert staged.axes["x"] == ("time", "cell", "class")
+    np.testing.assert_array_equal(staged.operands["x"], np.moveaxis(x, 1, -1))
+    assert one.split_axes(staged.axes) == ("time", "cell")
+
+
+def test_matrices_whose_axes_are_turned(file: Path, rng: np.random.Generator) -> None:
+    with h5py.File(file, "a") as held:
+        held["a"], held["b"] = complex_normal(rng, 4, 3, 6), complex_normal(rng, 5, 6, 4)
+        a, b = held["a"][...], held["b"][...]
+    axes = {"a": ["k", "m", "batch"], "b": ["n", "batch", "k"]}
+    source = {"file": str(file), "a": "a", "b": "b", "axes": axes}
+    for op_a in "NT":
+        one = workload({"kind": "gemm", "op_a": op_a, "input": source})
+        one.check()
+        staged = one.stage()
+        wanted = a.transpose(2, 1, 0) if op_a == "N" else a.transpose(2, 0, 1)
+        np.testing.assert_array_equal(staged.operands["a"], wanted)
+        np.testing.assert_array_equal(staged.operands["b"], b.transpose(1, 2, 0))
+
+
+MISTAKES: list[tuple[dict[str, Any], str]] = [
+    ({"axes": {"samples": ["time", "antenna"]}}, "input.axes.samples: /volt has 4 axes of shape"),
+    (
+        {"axes": {"samples": ["frequency", "polarisation", "antenna", "time"]}},
+        "input.axes.samples: must be of ['frequency', 'polarization', 'antenna', 'time'] and "
+        "'complex', got 'polarisation'; did you mean 'polarization'?",
+    ),
+    (
+        {"axes": {"samples": ["channel", "frequency", "antenna", "time"]}},
+        "input.axes.samples: each axis once, got",
+    ),
+    ({"axes": {"samples": ["time", "time", "antenna", "x"]}}, "input.axes.samples: each axis once"),
+    ({"axes": {"sample": ["time"]}}, "input.axes.sample must be one of ['weights', 'samples']"),
+    ({"axes": ["time"]}, "input.axes must be a mapping with any of ['weights', 'samples']"),
+    ({"axes": {"samples": ["a/b", "b", "c", "d"]}}, "input.axes.samples: a name must begin with"),
+    ({"axes": {"samples": ["entry", "b", "c", "d"]}}, "input.axes.samples: a name must begin with"),
+    (
+        {"axes": {"samples": ["complex", "frequency", "antenna", "time"]}},
+        "input.axes.samples: the axis 'complex' holds real and imaginary part and must have length",
+    ),
+    (
+        {"axes": {"samples": ["frequency", "complex", "antenna", "time"]}},
+        "input.samples: /volt must be real, one of",
+    ),
+    ({"select": {"samples": {"time": 0}}}, "input.select.samples: /volt has axes without names"),
+    (
+        {"axes": {"samples": list(AXES)}, "select": {"samples": {"tme": 0}}},
+        "input.select.samples: /volt has the axes ['frequency', 'polarization', 'antenna', 'time']",
+    ),
+    ({"coordinates": {"frequency": "/none"}}, "input.coordinates.frequency: "),
+    (
+        {"coordinates": {"frequency": "/short"}},
+        "input.coordinates.frequency: /short must have 3 va",
+    ),
+    (
+        {"coordinates": {"frequency": "/text"}},
+        "input.coordinates.frequency: /text must hold number",
+    ),
+    ({"coordinates": {"frequency": "/nameless"}}, "input.coordinates.frequency has no unit; give"),
+    ({"coordinates": {"delay": "/freq_hz"}}, "input.coordinates.delay: must be of an axis of the"),
+    ({"coordinates": {"time": {"start": 1}}}, "input.coordinates.time"),
+    ({"coordinates": {"time": {"step_s": 0}}}, "input.coordinates.time"),
+    ({"coordinates": {"time": {"step_s": 1, "units": "s"}}}, "input.coordinates.time"),
+    (
+        {"coordinates": {"time": {"step_s": 1, "stop": 2}}},
+        "input.coordinates.time.stop: unknown ke",
+    ),
+    ({"coordinates": {"polarization": ["x"]}}, "input.coordinates.polarization must have 2 values"),
+    ({"sample_rate_hz": 0}, "input.sample_rate_hz: must be above 0"),
+    (
+        {"sample_rate_hz": 1, "coordinates": {"time": {"step_s": 1}}},
+        "input.sample_rate_hz: input.coordinates.time says it already",
+    ),
+    (
+        {"coordinates": {"frequency": "/freq_hz"}, "select": {"samples": ["::-1", ":", ":", ":"]}},
+        "input.select.samples",
+    ),
+    (
+        {
+            "coordinates": {"frequency": "/freq_hz"},
+            "select": {"samples": [[0, 1, 2], ":", ":", ":"], "weights": [[2, 1, 0], *":::"]},
+        },
+        "input.coordinates.frequency: input.select takes different parts of frequency",
+    ),
+]
+
+
+@pytest.mark.parametrize(("more", "message"), MISTAKES, ids=lambda value: str(value)[:60])
+def test_mistakes_are_said_before_anything_runs(
+    file: Path, more: dict[str, Any], message: str
+) -> None:
+    assert told(beams(file, **more)).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"axis": "tme"}, "axis: must be of ['frequency', 'polarization', 'antenna', 'time'], got"),
+        ({"axis": 4}, "axis: must be within -4 to 3, got 4"),
+        ({"axis": True}, "axis: must be a whole number or text"),
+    ],
+)
+def test_axes_that_are_not_there(file: Path, more: dict[str, Any], message: str) -> None:
+    source = {"file": str(file), "samples": "volt", "axes": list(AXES)}
+    assert told({"kind": "dft", "input": source, **more}).startswith(message)
+
+
+def test_an_axis_of_drawn_data_is_a_mistake() -> None:
+    assert told({"kind": "dft", "length": 8, "axis": 0}).startswith("axis must be given beside an")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_coordinates_that_are_not_finite(file: Path, value: float) -> None:
+    with h5py.File(file, "a") as held:
+        held["freq_hz"][1] = value
+    line = told(beams(file, coordinates={"frequency": "/freq_hz"}))
+    assert line == "input.coordinates.frequency: its values must be finite numbers"
+
+
+def test_a_coordinate_in_another_file_is_not_opened(file: Path, tmp_path: Path) -> None:
+    with h5py.File(file, "a") as held:
+        held["linked"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "/f")
+    line = told(beams(file, coordinates={"frequency": "/linked"}))
+    assert "is a link to" in line
+    assert "input.external: true" in line

@@ -1,0 +1,27 @@
+"""Names that a study gives to axes: they become names in HDF5 and netCDF files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+PAIR = "complex"
+"""The axis of a dataset that holds real and imaginary part."""
+SYNONYMS = {"channel": "frequency"}
+"""What an operand's axis may be called beside its own name."""
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
+_TAKEN = ("entry", "argand_crc32")
+"""Groups of a product file, in which axes have datasets of their names."""
+
+
+def check_names(key: str, names: Iterable[str]) -> None:
+    """Raise ValueError, its text starting with the key, for a name that no axis can have."""
+    names = list(names)
+    for name in names:
+        if not _NAME.fullmatch(name) or name in _TAKEN:
+            raise ValueError(
+                f"{key}: a name must begin with a letter and go on with at most 63 letters, digits "
+                f"and _, and be none of {list(_TAKEN)}, got {name!r}"
+            )
+    if len(set(names)) != len(names):
+        raise ValueError(f"{key}: each axis once, got {names}")

@@ -1,0 +1,62 @@
+"""How a study says what stands along an axis: a dataset, equal steps, or the values themselves."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, StringConstraints, model_validator
+
+from workflow.config.model import Model
+
+STEPS = {"step": "", "step_s": "s", "step_hz": "Hz", "step_m": "m"}
+"""The keys of a step, and the unit that each says."""
+
+
+class RegularCoordinate(Model):
+    """Equal steps from a start; the key of the step, or `units`, has the unit of both."""
+
+    start: float = Field(default=0.0, description="Value of the first entry of the dataset's axis.")
+    step: float | None = Field(default=None, description="Distance of entries in `units`.")
+    step_s: float | None = Field(default=None, description="Distance of entries in s.")
+    step_hz: float | None = Field(default=None, description="Distance of entries in Hz.")
+    step_m: float | None = Field(default=None, description="Distance of entries in m.")
+    units: str | None = Field(default=None, description="The unit, beside `step`.")
+
+    @model_validator(mode="after")
+    def _one_step(self) -> RegularCoordinate:
+        given = [key for key in STEPS if getattr(self, key) is not None]
+        if len(given) != 1 or getattr(self, given[0]) == 0:
+            raise ValueError(f"a coordinate must have one of {list(STEPS)}, and it must not be 0")
+        if given[0] != "step" and self.units is not None:
+            raise ValueError(f"units must not be given beside {given[0]}, which has them")
+        return self
+
+    @property
+    def distance(self) -> tuple[float, str]:
+        """The step and its unit."""
+        key = next(key for key in STEPS if getattr(self, key) is not None)
+        return float(getattr(self, key)), STEPS[key] or self.units or ""
+
+
+class DatasetCoordinate(Model):
+    """Values in a dataset of the input's file, one for each entry of the axis."""
+
+    dataset: str = Field(min_length=1, description="Path of the dataset.")
+    units: str | None = Field(
+        None, description="The unit; the dataset's attribute `units`, or its name's ending `_hz` "
+        "or `_s`, where not given.",
+    )  # fmt: skip
+    axis: str | None = Field(
+        None,
+        description="The axis along which the values stand, where the coordinate has another name: "
+        "l and m of a beam, positions of antennas.",
+    )
+
+
+CoordinateSource = (
+    Annotated[str, StringConstraints(min_length=1)]
+    | RegularCoordinate
+    | DatasetCoordinate
+    | list[float | str]
+)
+"""A dataset's path, equal steps, a dataset with its unit, or the values."""

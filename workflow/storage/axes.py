@@ -1,0 +1,206 @@
+"""From the axes of a dataset to those of an operand: names, order, what is missing."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from workflow.config.axis_names import PAIR, SYNONYMS
+
+Array = npt.NDArray[Any]
+
+
+class AxisError(ValueError):
+    """Axes that an operand cannot have; the text starts with a key of the config."""
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An operand that a file may hold: its name, its axes, and whether it is real.
+
+    An operand that is ``free`` may have axes of other names, at most as many; the last of them is
+    the one that is worked ``along``: the axis of the case, by name or by its place in the file, and
+    the last where there is none. ``named`` says that it must be told apart from several.
+    """
+
+    name: str
+    axes: tuple[str, ...]
+    real: bool = False
+    free: bool = False
+    along: str | int | None = None
+    named: bool = False
+
+
+@dataclass(frozen=True)
+class AxisMap:
+    """How the axes that are kept of a dataset become those of an operand.
+
+    ``given`` and ``lengths`` are their names and lengths in the order of the file, ``order`` says
+    in which one the operand has them; ``axes`` and ``shape`` are the operand's, with the
+    ``missing`` ones of length 1.
+    """
+
+    given: tuple[str, ...]
+    lengths: tuple[int, ...]
+    order: tuple[int, ...]
+    axes: tuple[str, ...]
+    shape: tuple[int, ...]
+    missing: tuple[str, ...]
+
+    def place(self, axis: str) -> int | None:
+        """Which of the kept axes of the file is one of the operand's; None where it is missing."""
+        there = [name for name in self.axes if name not in self.missing]
+        return dict(zip(there, self.order[-len(there) :], strict=True)).get(axis)
+
+    def arranged(self, data: Array) -> Array:
+        """Data with the axes of the file as a contiguous array of the operand's shape."""
+        return np.ascontiguousarray(data.transpose(self.order)).reshape(self.shape)
+
+    def as_in_file(self, data: Array) -> Array:
+        """A view of data of the operand's shape with the axes of the file."""
+        ordered = [self.lengths[place] for place in self.order]
+        return data.reshape(ordered).transpose(np.argsort(self.order))
+
+    def __str__(self) -> str:
+        """What was understood, in words."""
+        shown = " x ".join(f"{a} {n}" for a, n in zip(self.axes, self.shape, strict=True))
+        parts = []
+        if self.order != tuple(range(len(self.order))):
+            parts.append(f"from {', '.join(self.given)}")
+        if self.missing:
+            parts.append(f"no {', '.join(self.missing)} there")
+        return f"{shown} ({'; '.join(parts)})" if parts else shown
+
+
+def pair_axis(names: Sequence[str] | None, shape: Sequence[int], key: str, what: str) -> int | None:
+    """Which axis holds real and imaginary part, by its name; None where none does.
+
+    Raises AxisError for another number of names than axes, and for a pair that is none.
+    """
+    if names is None:
+        return None
+    if len(names) != len(shape):
+        raise AxisError(
+            f"{key}: {what} has {len(shape)} axes of shape {tuple(shape)}, so {len(shape)} names "
+            f"are needed, got {list(names)}"
+        )
+    if PAIR not in names:
+        return None
+    number = list(names).index(PAIR)
+    if shape[number] != 2:
+        raise AxisError(
+            f"{key}: the axis {PAIR!r} holds real and imaginary part and must have length 2, "
+            f"{what} has shape {tuple(shape)}"
+        )
+    return number
+
+
+def map_axes(
+    operand: Operand, names: Sequence[str] | None, lengths: Sequence[int], key: str, what: str
+) -> AxisMap:
+    """The map for the axes that a selection keeps.
+
+    Args:
+        operand: what they become.
+        names: of the axes that are kept, in the order of the file; None where the config has none.
+        lengths: of the same axes.
+        key: of the operand in the config, such as ``input.samples``.
+        what: the dataset and its shape, for messages.
+
+    Raises:
+        AxisError: too many axes, unknown ones, one twice, or none that is said to be worked along.
+    """
+    rank = len(operand.axes)
+    if not 1 <= len(lengths) <= rank:
+        raise AxisError(
+            f"{key} must have at least 1 and at most {rank} axes ({', '.join(operand.axes)}), "
+            f"but {what}"
+        )
+    if 0 in lengths:
+        raise AxisError(f"{key} must have elements, but {what}")
+    if operand.free:
+        return _free(operand, names, lengths, key, what)
+    if names is None:
+        missing = operand.axes[: rank - len(lengths)]
+        given = operand.axes[len(missing) :]
+        return _mapped(given, operand.axes, lengths, missing)
+    given = tuple(SYNONYMS.get(n, n) if n not in operand.axes else n for n in names)
+    where = f"input.axes.{operand.name}"
+    for name in given:
+        if name not in operand.axes:
+            near = difflib.get_close_matches(name, operand.axes, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise AxisError(
+                f"{where}: must be of {list(operand.axes)} and {PAIR!r}, got {name!r}{hint} "
+                "(an index in input.select drops an axis)"
+            )
+        if given.count(name) > 1:
+            raise AxisError(f"{where}: each axis once, got {list(names)}")
+    return _mapped(given, operand.axes, lengths, tuple(a for a in operand.axes if a not in given))
+
+
+def _free(
+    operand: Operand, names: Sequence[str] | None, lengths: Sequence[int], key: str, what: str
+) -> AxisMap:
+    """The axes as they are named, or with the operand's own names, the one worked along last."""
+    count = len(lengths)
+    number = _along(operand, names, lengths, key, what)
+    order = [*(place for place in range(count) if place != number), number]
+    kept = list(order)
+    if names is None:
+        # Leading axes of one entry say nothing, and a file may lack them.
+        while len(kept) > 2 and lengths[kept[0]] == 1:
+            kept = kept[1:]
+        own = dict(zip(kept, operand.axes[-len(kept) :], strict=True))
+        names = [own.get(place, "") for place in range(count)]
+    axes, shape = tuple(names[place] for place in kept), tuple(lengths[place] for place in kept)
+    missing = next(((a,) for a in operand.axes[-2::-1] if a not in axes), ()) * (len(axes) == 1)
+    return AxisMap(
+        tuple(filter(None, names)), tuple(lengths), tuple(order),
+        (*missing, *axes), (1,) * len(missing) + shape, missing,
+    )  # fmt: skip
+
+
+def _along(
+    operand: Operand, names: Sequence[str] | None, lengths: Sequence[int], key: str, what: str
+) -> int:
+    """The place of the axis that is worked along."""
+    count, along = len(lengths), operand.along
+    if isinstance(along, str):
+        if names is None:
+            raise AxisError(f"axis: {along!r} is a name, but {key} has none; give input.axes")
+        if along not in names:
+            near = difflib.get_close_matches(along, names, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise AxisError(f"axis: must be of {list(names)}, got {along!r}{hint}")
+        return list(names).index(along)
+    if along is not None:
+        if not -count <= along < count:
+            raise AxisError(f"axis: must be within {-count} to {count - 1}, got {along}; {what}")
+        return along % count
+    if operand.named and math.prod(lengths) != lengths[-1]:
+        shown = f" ({', '.join(names)})" if names else ""
+        line = f"axis: {names[-1]}" if names else "axis: -1"
+        raise AxisError(
+            f"{key} has {count} axes of shape {tuple(lengths)}{shown}, and nothing says which "
+            f"of them is transformed; add `{line}` to the workload for the last one"
+        )
+    return count - 1
+
+
+def _mapped(
+    given: tuple[str, ...],
+    axes: tuple[str, ...],
+    lengths: Sequence[int],
+    missing: tuple[str, ...],
+) -> AxisMap:
+    there = dict(zip(given, lengths, strict=True))
+    order = tuple(given.index(axis) for axis in axes if axis in there)
+    shape = tuple(there.get(axis, 1) for axis in axes)
+    return AxisMap(given, tuple(lengths), order, axes, shape, missing)

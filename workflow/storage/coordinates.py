@@ -1,0 +1,179 @@
+"""What stands along the axes of a user's operands: read or made, and fitted to what is selected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import h5py
+import numpy as np
+
+from workflow.config.axis_names import SYNONYMS
+from workflow.config.coordinate import DatasetCoordinate, RegularCoordinate
+from workflow.config.file_input import FileInput
+from workflow.data import Array, Coordinate, blank
+from workflow.storage.chunk_filters import ChunkError
+from workflow.storage.chunk_sizes import check_chunks
+from workflow.storage.input_operand import InputError, InputOperand, open_datasets, text_attribute
+from workflow.storage.memory import limited_memory
+
+MOST_CHECKED = 1 << 20
+"""Values of a coordinate that are read before any job starts."""
+MOST_COMPONENTS = 16
+"""Numbers that a coordinate may have at each entry: three of a position."""
+WITH_UNITS = ("frequency", "time")
+"""Axes whose values mean nothing without a unit."""
+ENDINGS = {
+    "_hz": "Hz", "_khz": "kHz", "_mhz": "MHz", "_ghz": "GHz", "_s": "s", "_ms": "ms", "_us": "us",
+    "_ns": "ns", "_m": "m", "_deg": "deg", "_rad": "rad",
+}  # fmt: skip
+"""What a dataset's name may say of its unit."""
+OFF_STEP = 1e-3
+"""Of a step, how far from equal steps an entry may be: at the highest frequency it then is
+wrong by at most pi times as much of itself, 0.3 %."""
+
+
+def coordinates_of(
+    file: h5py.File, source: FileInput, found: Sequence[InputOperand], *, check: bool
+) -> dict[str, Coordinate]:
+    """The coordinates of an input whose operands are in an open file.
+
+    With ``check`` long ones are without their values (`blank`). Raises InputError for an axis that
+    no operand has, another number of values than the file's axis has entries, values that are no
+    finite numbers, that differ between operands, or that have no unit where there must be one.
+    """
+    makers: dict[str, Any] = {SYNONYMS.get(k, k): v for k, v in source.coordinates.items()}
+    made = {name: _of_axis(file, source, found, name, of, check) for name, of in makers.items()}
+    if source.sample_rate_hz is not None:
+        axis = _sampled(found)
+        if axis in made:
+            raise InputError(
+                f"input.sample_rate_hz: input.coordinates.{axis} says it already; give one of them"
+            )
+        step = RegularCoordinate(step_s=1 / source.sample_rate_hz)
+        made[axis] = _of_axis(file, source, found, axis, step, check)
+    return made
+
+
+def _sampled(found: Sequence[InputOperand]) -> str:
+    """The axis that a sample rate is of."""
+    maps = [one.mapped() for one in found]
+    along = [m.axes[-1] for one, m in zip(found, maps, strict=True) if one.operand.named]
+    if along:
+        return along[0]
+    axes = list(dict.fromkeys(axis for m in maps for axis in m.axes if axis not in m.missing))
+    if "time" not in axes:
+        raise InputError(f"input.sample_rate_hz: there is no axis time, the axes are {axes}")
+    return "time"
+
+
+def _of_axis(
+    file: h5py.File, source: FileInput, found: Sequence[InputOperand], name: str, of: Any,
+    check: bool,
+) -> Coordinate:  # fmt: skip
+    key = f"input.coordinates.{name}"
+    axis = (of.axis if isinstance(of, DatasetCoordinate) else None) or name
+    axis = SYNONYMS.get(axis, axis)
+    places = [(one, one.dataset_axis(axis)) for one in found]
+    having = [(one, number) for one, number in places if number is not None]
+    if not having:
+        axes = list(dict.fromkeys(axis for one in found for axis in one.mapped().given))
+        raise InputError(f"{key}: must be of an axis of the operands, {axes}, got {axis!r}")
+    lengths = {one.datasets[0].shape[number] for one, number in having}
+    broadcast = lengths - {1} or lengths
+    if len(broadcast) > 1:
+        raise InputError(f"{key}: the operands have {axis} of lengths {sorted(broadcast)}")
+    length = broadcast.pop()
+    picked = [
+        one.picked.axes[number].indices
+        for one, number in having
+        if one.datasets[0].shape[number] == length
+    ]
+    if any(not np.array_equal(indices, picked[0]) for indices in picked):
+        raise InputError(f"{key}: input.select takes different parts of {axis} for two operands")
+    values, units, long_name = _values(file, source, key, of, length, check)
+    if name in WITH_UNITS and not units:
+        raise InputError(f"{key} has no unit; give it as {{dataset: path, units: Hz}} or step_s")
+    own = () if axis == name and values.ndim == 1 else (axis, f"{name}_component")[: values.ndim]
+    taken = values[picked[0]] if values.strides[0] else blank(
+        (len(picked[0]), *values.shape[1:]), values.dtype
+    )  # fmt: skip
+    if values.dtype.kind in "fiu" and not np.all(np.isfinite(taken)):
+        raise InputError(f"{key}: its values must be finite numbers")
+    return Coordinate(taken, units, long_name or name, own)
+
+
+def _values(
+    file: h5py.File, source: FileInput, key: str, of: Any, length: int, check: bool
+) -> tuple[Array, str, str]:
+    """The values at all entries of the file's axis, their unit and what they are called."""
+    if isinstance(of, RegularCoordinate):
+        step, units = of.distance
+        return of.start + step * np.arange(length), units, ""
+    if isinstance(of, list):
+        if len(of) != length:
+            raise InputError(f"{key} must have {length} values, got {len(of)}")
+        text = any(isinstance(value, str) for value in of)
+        return np.array(list(map(str, of)) if text else of), "", ""
+    where = of if isinstance(of, str) else of.dataset
+    (dataset,) = open_datasets(file, source, [where], key)
+    several = isinstance(of, DatasetCoordinate) and of.axis is not None and dataset.ndim == 2
+    shape: tuple[int, ...] = (length, dataset.shape[1]) if several else (length,)
+    fits = dataset.shape == shape if several else sorted(dataset.shape)[-1:] == [length]
+    if not fits or dataset.size != math.prod(shape) or max(shape[1:], default=1) > MOST_COMPONENTS:
+        raise InputError(
+            f"{key}: {dataset.name} must have {length} values, one for each entry of the axis in "
+            f"the file, got shape {dataset.shape}"
+        )
+    units = (of.units if isinstance(of, DatasetCoordinate) else None) or text_attribute(
+        dataset, "units"
+    )
+    units = units or next((u for end, u in ENDINGS.items() if where.lower().endswith(end)), "")
+    long_name = text_attribute(dataset, "long_name")
+    return _read(dataset, key, check).reshape(shape), units, long_name
+
+
+def _read(dataset: h5py.Dataset, key: str, check: bool) -> Array:
+    """The numbers of a dataset; integers stay integers. Raises InputError."""
+    kind = dataset.dtype
+    if kind.kind not in "fiu" or kind.itemsize > 8 or h5py.check_enum_dtype(kind) is not None:
+        raise InputError(f"{key}: {dataset.name} must hold numbers, got {kind}")
+    wanted = np.dtype(np.float64 if kind.kind == "f" else np.int64)
+    if check and dataset.size > MOST_CHECKED:
+        return blank(dataset.shape, wanted)
+    try:
+        with limited_memory(4 * dataset.size * 8):
+            check_chunks(dataset, [range(n) for n in dataset.shape])
+            return np.asarray(dataset[...], wanted)
+    except ChunkError as error:
+        raise InputError(f"{key}: {error}") from error
+    except MemoryError as error:
+        raise InputError(f"{key}: {dataset.name} takes more memory than its shape says") from error
+
+
+def step_of(coordinate: Coordinate, key: str) -> float:
+    """The step of a coordinate of equal steps; raises InputError where they are not equal."""
+    values = np.asarray(coordinate.values, np.float64)
+    if len(values) > 1 and not values.strides[0]:  # an outline's
+        return 1.0
+    if len(values) < 2:
+        raise InputError(f"{key} has one entry, so its step is unknown; give step_s or step_hz")
+    step = (values[-1] - values[0]) / (len(values) - 1)
+    off = np.abs(values - (values[0] + step * np.arange(len(values))))
+    if step == 0 or off.max() > OFF_STEP * abs(step):
+        where = int(off.argmax())
+        raise InputError(
+            f"{key} must have equal steps, but entry {where} is at {values[where]:.10g}, where "
+            f"steps of {step:.6g} have {values[0] + step * where:.10g}"
+        )
+    return float(step)
+
+
+def fitting(found: Mapping[str, Coordinate], lengths: Mapping[str, int]) -> dict[str, Coordinate]:
+    """The coordinates whose axes an array has in full."""
+    return {
+        name: one
+        for name, one in found.items()
+        if all(n == lengths.get(a, n) for a, n in zip(one.of(name), one.values.shape, strict=True))
+    }
