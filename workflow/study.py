@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from workflow.config.case import PrecisionName, known_precisions
 from workflow.config.file_input import FileInput
 from workflow.config.mistakes import StudyError
 from workflow.config.model import Model
+from workflow.data import Product, Staged
 from workflow.shards import Shard, shards
 from workflow.storage.inputs import files_beside
 from workflow.workloads import KINDS, Case, Workload
@@ -123,9 +124,19 @@ class Study(Settings):
         count = len(self.shards(name))
         return re.escape(name) + (rf"/\d+-of-{count}" if count else "")
 
-    def upstream(self, name: str) -> str | None:
-        """The workload whose product this one reads, if any."""
+    def upstream(self, name: str) -> tuple[str, ...]:
+        """The workloads whose products this one reads."""
         return self.workload(name).depends_on()
+
+    def chain(self, name: str) -> tuple[str, ...]:
+        """`case_json` of all workloads whose products lead to this one, and its own last.
+
+        They must not lead in a circle, as the check of a study makes sure.
+        """
+        found: dict[str, None] = {}
+        for other in self.upstream(name):
+            found |= dict.fromkeys(self.chain(other))
+        return (*found, self.case_json(name))
 
     def input_files(self, name: str) -> tuple[Path, ...]:
         """The user's files that a workload reads, and those that hold parts of these.
@@ -136,9 +147,8 @@ class Study(Settings):
         return tuple(dict.fromkeys(_paths(self._case(name))))
 
     def staged_from(self, name: str) -> list[str]:
-        """The files that a workload is staged from; an upstream workload's product comes last."""
-        upstream = self.upstream(name)
-        products = [f"results/products/{upstream}.h5"] if upstream else []
+        """The files that a workload is staged from; other workloads' products come last."""
+        products = [f"results/products/{other}.h5" for other in self.upstream(name)]
         return [*map(str, self.input_files(name)), *products]
 
     def _case(self, name: str) -> Case:
@@ -163,3 +173,13 @@ def workload_from_json(text: str) -> Workload:
     kind = KINDS[content["case"]["kind"]]
     case = kind.case_type.model_validate_json(json.dumps(content["case"]))
     return kind(content["name"], case, content["seed"])
+
+
+def outlined(chain: Sequence[str]) -> tuple[Workload, Staged]:
+    """The last workload of `Study.chain` and the outline of its operands."""
+    products: dict[str, Product] = {}
+    for text in chain[:-1]:
+        workload = workload_from_json(text)
+        products[workload.name] = workload.product_outline(workload.outline(products))
+    last = workload_from_json(chain[-1])
+    return last, last.outline(products)

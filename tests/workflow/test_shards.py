@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -126,12 +127,12 @@ def test_parts_and_no_others_fit_their_pattern(count: int) -> None:
 class Pipeline:
     """The steps of one workload, in a folder laid out as results are."""
 
-    def __init__(self, folder: Path, workload: Workload) -> None:
+    def __init__(self, folder: Path, workload: Workload, files: Sequence[Path] = ()) -> None:
         self.folder, self.workload = folder, workload
         self.staged = folder / "staged" / "w.h5"
         self.product = folder / "products" / "w.h5"
         self.staged.parent.mkdir(parents=True)
-        stage(workload, [], self.staged, LOG)
+        stage(workload, list(files), self.staged, LOG)
 
     def measure(self, part: str) -> list[Record]:
         """Run and verify."""

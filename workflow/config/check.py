@@ -14,9 +14,11 @@ from pathlib import Path
 from argand.device import DeviceError, resolve
 
 from benchmarks.peers import study_names
+from workflow.config.file_input import products_in
 from workflow.config.file_names import clashing_names, repetitive_names, unusable_inputs
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError, attach, nearest
+from workflow.data import Product, Staged
 from workflow.shards import choose_axis
 from workflow.steps import budget
 from workflow.study import Study
@@ -43,14 +45,18 @@ def check_study(study: Study, *, device_here: bool = True) -> None:
             mistakes.append(str(error))
     dependencies = _wrong_dependencies(study)
     mistakes += [*dependencies, *clashing_names(study), *repetitive_names(study)]
-    for name in study.names:
+    products: dict[str, Product] = {}
+    for name in study.names if dependencies else _in_order(study):
         keys = type(study.workloads[name]).model_fields
         mistakes += _unknown_baselines(name, study.workloads[name].baselines)
+        if not set(study.upstream(name)) <= set(products):
+            continue  # what it reads has a mistake, which is said
         try:
-            study.workload(name).check()
+            study.workload(name).check(products)
             mistakes += unusable_inputs(study, name)
-            if not dependencies:
-                mistakes += _wrong_shards(study, name, keys)
+            outline = study.workload(name).outline(products)
+            mistakes += _wrong_shards(study, name, outline, keys)
+            products[name] = study.workload(name).product_outline(outline)
         except ValueError as error:
             mistakes.append(attach(("workloads", name), str(error), keys))
     if mistakes := mistakes or budget.beyond(study, device):
@@ -69,13 +75,11 @@ def _unknown_baselines(name: str, baselines: str | tuple[str, ...] | None) -> li
     ]
 
 
-def _wrong_shards(study: Study, name: str, known: Iterable[str]) -> list[str]:
+def _wrong_shards(study: Study, name: str, outline: Staged, known: Iterable[str]) -> list[str]:
     """More shards than an axis has entries, or a kind that has no axis to split."""
     case, workload = study.workloads[name], study.workload(name)
     if case.shards == 1:
         return []
-    upstream = study.upstream(name)
-    outline = workload.outline(study.workload(upstream) if upstream else None)
     try:
         choose_axis(workload.split_axes(outline.axes), outline.axis_lengths(), case.shards)
     except ValueError as error:
@@ -83,34 +87,48 @@ def _wrong_shards(study: Study, name: str, known: Iterable[str]) -> list[str]:
     return []
 
 
+def _in_order(study: Study) -> list[str]:
+    """The workloads, each after those whose products it reads."""
+    order = TopologicalSorter({name: study.upstream(name) for name in study.names})
+    return list(order.static_order())
+
+
 def _wrong_dependencies(study: Study) -> list[str]:
     """Products that are read but not made, cannot be read by that kind, or wait for each other."""
-    needs = {name: study.upstream(name) for name in study.names}
-    graph = {name: upstream for name, upstream in needs.items() if upstream is not None}
-    mistakes = [_wrong_upstream(study, name, upstream) for name, upstream in graph.items()]
+    mistakes = []
+    for name in study.names:
+        read = products_in(getattr(study.workloads[name], "input", None))
+        mistakes += [_wrong_upstream(study, name, key, other) for key, other in read.items()]
     if any(mistakes):
         return [text for text in mistakes if text]
     try:
-        TopologicalSorter({name: [upstream] for name, upstream in graph.items()}).prepare()
+        _in_order(study)
     except CycleError as error:
         around = error.args[1]
+        name, other = around[1], around[0]
+        read = products_in(getattr(study.workloads[name], "input", None))
+        key = next(key for key, found in read.items() if found == other)
         return [
-            f"workloads.{around[0]}.input.workload: these read each other's products: "
-            f"{' <- '.join(around)}"
+            f"workloads.{name}.{key}: these read each other's products: "
+            f"{' <- '.join(reversed(around))}"
         ]
     return []
 
 
-def _wrong_upstream(study: Study, name: str, upstream: str) -> str:
-    reads = KINDS[study.workloads[name].kind].reads
+def _wrong_upstream(study: Study, name: str, key: str, upstream: str) -> str:
+    """A mistake where there is no such workload, or none of the kinds that an input is made of."""
+    reads = KINDS[study.workloads[name].kind].reads if key == "input.workload" else None
     choices = [
-        other for other, case in study.workloads.items() if other != name and case.kind in reads
+        other
+        for other, case in study.workloads.items()
+        if other != name and (reads is None or case.kind in reads)
     ]
     if upstream in choices:
         return ""
+    kinds = f" (kind {' or '.join(reads)})" if reads is not None else ""
     return (
-        f"workloads.{name}.input.workload: must be one of {choices} (kind {' or '.join(reads)}), "
-        f"got {upstream!r}{nearest(upstream, choices)}"
+        f"workloads.{name}.{key}: must be one of {choices}{kinds}, got {upstream!r}"
+        f"{nearest(upstream, choices)}"
     )
 
 

@@ -21,11 +21,20 @@ class DatasetSource(Model):
     )
 
 
+class WorkloadInput(Model):
+    """Data of another workload's product."""
+
+    workload: str = Field(description="Name of a workload of this study whose product is read.")
+
+
 DatasetRef = Annotated[
-    Annotated[str, StringConstraints(min_length=1)] | DatasetSource,
-    Field(description="Path of a dataset, or {real: path, imag: path} for separate parts."),
+    Annotated[str, StringConstraints(min_length=1)] | DatasetSource | WorkloadInput,
+    Field(
+        description="Path of a dataset, {real: path, imag: path} for separate parts, or "
+        "{workload: name} for another workload's product."
+    ),
 ]
-"""Where an operand is in a file. A kind's input has one field of this type for each operand."""
+"""Where an operand is. A kind's input has one field of this type for each operand."""
 
 SliceText = Annotated[
     str, StringConstraints(pattern=r"^\s*(-?\d+)?\s*:\s*(-?\d+)?\s*(:\s*\d*\s*)?$")
@@ -39,8 +48,10 @@ Selection = list[SelectionEntry] | dict[str, SelectionEntry]
 class FileInput(Model):
     """Operands in an HDF5 file; each kind adds a `DatasetRef` for each operand it can read."""
 
-    file: Path = Field(
-        description="HDF5 file; a relative path starts at the folder Snakemake runs in."
+    file: Path | None = Field(
+        None,
+        description="HDF5 file; a relative path starts at the folder Snakemake runs in. Needed "
+        "unless all operands are other workloads' products.",
     )
     select: dict[str, Selection] = Field(
         default_factory=dict,
@@ -78,8 +89,21 @@ class FileInput(Model):
         """The operands that this kind reads from a file."""
         return tuple(name for name in cls.model_fields if name not in FileInput.model_fields)
 
+    @property
+    def path(self) -> Path:
+        """The file, which must be given: where an operand is a dataset it is."""
+        if self.file is None:
+            raise ValueError("input.file: missing; operands are datasets of it")
+        return self.file
+
+    def products(self) -> dict[str, str]:
+        """The workload whose product each operand is, of those that are one."""
+        found = {name: getattr(self, name) for name in self.operand_names()}
+        return {n: one.workload for n, one in found.items() if isinstance(one, WorkloadInput)}
+
     @model_validator(mode="after")
     def _is_of_operands(self) -> FileInput:
+        named = [name for name in self.operand_names() if getattr(self, name) is not None]
         for key in ("select", "axes", "units"):
             given = getattr(self, key)
             for name in given if isinstance(given, dict) else ():
@@ -89,9 +113,15 @@ class FileInput(Model):
                     )
                 if getattr(self, name) is None:
                     raise ValueError(f"{key}.{name}: there is no {name} in this input")
-            named = [name for name in self.operand_names() if getattr(self, name) is not None]
             if given is not None and not isinstance(given, dict) and len(named) > 1:
                 raise ValueError(f"{key} must be a mapping with any of {named}, got one for all")
+        datasets = [name for name in named if name not in self.products()]
+        if datasets and self.file is None:
+            raise ValueError(f"file: missing; {datasets[0]} is a dataset of it")
+        if not datasets:
+            for key in ("file", "coordinates", "sample_rate_hz", "external"):
+                if key in self.model_fields_set:
+                    raise ValueError(f"{key} must not be given where no operand is a dataset")
         for name in self.operand_names():
             check_names(f"axes.{name}", self.axes_of(name) or ())
         check_names("coordinates", self.coordinates)
@@ -106,7 +136,9 @@ class FileInput(Model):
         return self.units.get(operand) if isinstance(self.units, dict) else self.units
 
 
-class WorkloadInput(Model):
-    """Operands made from another workload's product."""
-
-    workload: str = Field(description="Name of a workload of this study whose product is read.")
+def products_in(source: FileInput | WorkloadInput | None) -> dict[str, str]:
+    """The workloads whose products an input reads, by the keys of the config that name them."""
+    if isinstance(source, WorkloadInput):
+        return {"input.workload": source.workload}
+    found = source.products() if source is not None else {}
+    return {f"input.{name}.workload": workload for name, workload in found.items()}

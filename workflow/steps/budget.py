@@ -22,7 +22,7 @@ from workflow.steps.pieces import pieces_of, sizes
 from workflow.steps.streaming import HOST_BYTES, exceeds
 from workflow.storage.memory import in_words, machine_memory
 from workflow.storage.run_folder import RESULTS
-from workflow.study import Study, workload_from_json
+from workflow.study import Study, outlined
 from workflow.workloads.base import Workload
 
 _BASE_BYTES = 262 << 20
@@ -89,15 +89,13 @@ def summary(study: Study) -> str:
 
 
 def _sizes_of(study: Study, name: str) -> Sizes:
-    upstream = study.upstream(name)
-    return _sizes(study.case_json(name), upstream and study.case_json(upstream))
+    return _sizes(study.chain(name))
 
 
 @cache
-def _sizes(case: str, upstream: str | None) -> Sizes:
-    """By what `Study.case_json` says: a sweep's cases are looked at once."""
-    workload = workload_from_json(case)
-    outline = workload.outline(workload_from_json(upstream) if upstream else None)
+def _sizes(chain: tuple[str, ...]) -> Sizes:
+    """By what `Study.chain` says: a sweep's cases are looked at once."""
+    workload, outline = outlined(chain)
     precisions = _precisions(workload)
     results = [_result_bytes(workload, outline, precision) for precision in precisions]
     peers = ("fp64", "fp32") if workload.case.baselines != "none" else ()
@@ -175,8 +173,7 @@ def _streams(study: Study, name: str, place: Place) -> bool:
     if place.device.backend == "cuda" and allowed is None:
         return bool(workload.splits)
     memory = min(place.memory, allowed or place.memory)
-    upstream = study.upstream(name)
-    outline = workload.outline(study.workload(upstream) if upstream else None)
+    _, outline = outlined(study.chain(name))
     widest = max(_precisions(workload), key=lambda one: np.dtype(one.output).itemsize)
     return exceeds(workload, outline, widest, memory * len(study.parts(name)))
 

@@ -20,7 +20,7 @@ from workflow.data import MOST_DRAWN_BYTES, Shape
 from workflow.shards import split_part
 from workflow.steps.pieces import pieces_of, sizes
 from workflow.steps.streaming import HOST_BYTES, exceeds
-from workflow.study import Study, workload_from_json
+from workflow.study import Study, outlined
 
 Step = Literal["stage", "run", "verify", "deliver", "gather", "draw"]
 
@@ -93,8 +93,7 @@ def needs(study: Study, name: str, step: Step, *, gpu: bool = False, threads: in
         gpu: whether the run step computes on a GPU.
         threads: of the verify step, which hold blocks beside its data.
     """
-    upstream = study.upstream(name)
-    shape, volume, piece = _sizes(study.case_json(name), upstream and study.case_json(upstream))
+    shape, volume, piece = _sizes(study.chain(name))
     cuda = gpu and step == "run"
     parts = len(study.parts(name)) if step in _OF_A_PART else 1
     volume, flops, moved = (x / parts for x in (volume, shape.flops, shape.bytes_moved))
@@ -159,7 +158,7 @@ def urgency(study: Study, name: str, *, gpu: bool = False) -> int:
     The longer its run, and those of the workloads that read its product, the sooner, so that no
     long one is left when all others are done.
     """
-    readers = [other for other in study.names if study.upstream(other) == name]
+    readers = [other for other in study.names if name in study.upstream(other)]
     runs = [needs(study, each, "run", gpu=gpu).minutes for each in (name, *readers)]
     return min(MOST_URGENT, sum(runs).bit_length() - 1)
 
@@ -169,19 +168,17 @@ def _is_streamed(study: Study, name: str) -> bool:
     allowed = study.workloads[name].device_memory_bytes()
     if allowed is None:
         return False
-    workload, upstream = study.workload(name), study.upstream(name)
-    outline = workload.outline(study.workload(upstream) if upstream else None)
+    workload, outline = outlined(study.chain(name))
     return exceeds(workload, outline, get_precision("fp32"), allowed * len(study.parts(name)))
 
 
 @cache
-def _sizes(case: str, upstream: str | None) -> tuple[Shape, float, float]:
+def _sizes(chain: tuple[str, ...]) -> tuple[Shape, float, float]:
     """The shape, and the bytes of the operands and of one result, in fp64: all, and of a piece.
 
-    By what `Study.case_json` says, so that files are opened, and circuits built, once.
+    By what `Study.chain` says, so that files are opened, and circuits built, once.
     """
-    workload = workload_from_json(case)
-    staged = workload.outline(workload_from_json(upstream) if upstream else None)
+    workload, staged = outlined(chain)
     shape = workload.shape(staged, get_precision("fp64"))
     volume, piece = sizes(workload, staged).volume, pieces_of(workload, staged).bytes
     return shape, float(volume), float(piece)

@@ -7,9 +7,9 @@ and of an array that was filled at once. What is `Stretched` comes in one order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -65,6 +65,15 @@ class Stretched:
                 writer.write(start, values)
             writer.finish()
         return group[name]
+
+    def changed(self, change: Callable[[Array], Array], dtype: np.dtype[Any]) -> Stretched:
+        """What a function makes of each stretch, in its shape."""
+
+        def read() -> Iterator[tuple[int, Array]]:
+            for start, values in self.read():
+                yield start, np.ascontiguousarray(change(values), dtype)
+
+        return replace(self, dtype=dtype, read=read)
 
     def held(self) -> Array:
         """All of it, in memory."""

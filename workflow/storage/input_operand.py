@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from workflow.config.axis_names import PAIR
-from workflow.config.file_input import DatasetSource, FileInput
+from workflow.config.file_input import DatasetSource, FileInput, WorkloadInput
 from workflow.storage.axes import AxisError, AxisMap, Operand, map_axes, pair_axis
 from workflow.storage.chunk_filters import ChunkError
 from workflow.storage.chunk_sizes import check_chunks, check_filters
@@ -211,8 +211,10 @@ def open_datasets(
     return datasets
 
 
-def dataset_paths(where: str | DatasetSource) -> list[str]:
-    """The one dataset of an operand, or those of its real and its imaginary part."""
+def dataset_paths(where: str | DatasetSource | WorkloadInput | None) -> list[str]:
+    """The one dataset of an operand, or those of its real and its imaginary part, if any."""
+    if where is None or isinstance(where, WorkloadInput):
+        return []
     if isinstance(where, str):
         return [where]
     return [where.real] if where.imag is None else [where.real, where.imag]

@@ -56,7 +56,7 @@ def describe_operand(source: FileInput, operand: Operand) -> OperandHeader:
             parts of different shape, a selection that does not fit, too many or unknown axes, none
             to work along, no elements.
     """
-    with _opened(source.file) as file:
+    with _opened(source.path) as file:
         return InputOperand(file, source, operand).header()
 
 
@@ -71,7 +71,7 @@ def read_operand(source: FileInput, operand: Operand) -> Array:
         InputError: also where the data cannot be decoded (a damaged chunk, an unknown filter) or
             take more memory than the machine has, or more than the headers say.
     """
-    with _opened(source.file) as file:
+    with _opened(source.path) as file:
         found = InputOperand(file, source, operand)
         header = found.header()
         needed, there = found.memory(header), machine_memory()
@@ -84,14 +84,14 @@ def read_operand(source: FileInput, operand: Operand) -> Array:
                 return header.map.arranged(found.read(header.dtype, found.picked))
         except MemoryError as error:
             raise InputError(
-                f"{found.key}: {found.name} of {source.file} takes more memory than the "
+                f"{found.key}: {found.name} of {source.path} takes more memory than the "
                 f"{in_words(needed)} of its shape ({error})"
             ) from error
         except WriteError:
             raise
         except OSError as error:
             raise InputError(
-                f"{found.key}: {found.name} of {source.file} cannot be read ({cause_of(error)})"
+                f"{found.key}: {found.name} of {source.path} cannot be read ({cause_of(error)})"
             ) from error
 
 
@@ -99,9 +99,9 @@ def describe_coordinates(
     source: FileInput, operands: Sequence[Operand], *, check: bool = False
 ) -> dict[str, Coordinate]:
     """What stands along the axes of an input's operands; errors as in `coordinates_of`."""
-    if not source.coordinates and source.sample_rate_hz is None:
+    if not operands or (not source.coordinates and source.sample_rate_hz is None):
         return {}
-    with _opened(source.file) as file:
+    with _opened(source.path) as file:
         found = [InputOperand(file, source, operand) for operand in operands]
         return coordinates_of(file, source, found, check=check)
 
@@ -195,9 +195,9 @@ def files_beside(source: FileInput) -> list[Path]:
     """The other files on which an input's operands depend, in their order. Raises InputError."""
     if not source.external:
         return []
-    with _opened(source.file) as file:
+    with _opened(source.path) as file:
         names = [getattr(source, name) for name in source.operand_names()]
-        paths = [path for where in names if where is not None for path in dataset_paths(where)]
+        paths = [path for where in names for path in dataset_paths(where)]
         try:
             files = [found for path in paths for found in files_of(file, path)]
         except DatasetError as error:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +13,9 @@ from argand import Precision
 from pydantic import BaseModel
 
 from workflow.config.file_input import FileInput
-from workflow.data import Staged, blank
+from workflow.data import Coordinate, Product, Staged, blank
 from workflow.storage.axes import Operand as Operand
+from workflow.storage.drawn import Stretched
 from workflow.storage.inputs import (
     InputError,
     OperandHeader,
@@ -23,8 +26,12 @@ from workflow.storage.inputs import (
     read_operand,
     source_checksum,
 )
+from workflow.storage.product_operand import ProductOperand
+from workflow.storage.products import read_outline
 
 Array = npt.NDArray[Any]
+NOTHING: Mapping[str, Any] = {}
+"""No products of other workloads."""
 
 
 def sizes_or_input(case: BaseModel, sizes: Sequence[str], drawn: Sequence[str] = ()) -> None:
@@ -54,48 +61,103 @@ def present(source: FileInput, operands: Sequence[Operand]) -> list[Operand]:
     return [operand for operand in operands if getattr(source, operand.name) is not None]
 
 
-def headers(source: FileInput, operands: Sequence[Operand]) -> dict[str, OperandHeader]:
-    """What the file holds for each operand of the input; raises InputError.
+def headers(
+    source: FileInput, operands: Sequence[Operand], upstream: Mapping[str, Product] = NOTHING
+) -> dict[str, OperandHeader]:
+    """What there is for each operand of the input; raises InputError.
 
-    Looks for mistakes in its coordinates too.
+    Looks for mistakes in its coordinates too. ``upstream`` are the outlines of the products that
+    the input reads.
     """
-    there = present(source, operands)
-    found = {operand.name: describe_operand(source, operand) for operand in there}
-    describe_coordinates(source, there, check=True)
-    return found
+    return {name: one for name, (one, _) in _described(source, operands, upstream, True)[0].items()}
 
 
-def outline(source: FileInput, operands: Sequence[Operand]) -> Staged:
+def outline(
+    source: FileInput, operands: Sequence[Operand], upstream: Mapping[str, Product] = NOTHING
+) -> Staged:
     """`staged` without the values (`blank`); raises InputError."""
-    there = present(source, operands)
-    found = {operand.name: describe_operand(source, operand) for operand in there}
+    found, coordinates = _described(source, operands, upstream, True)
     return Staged(
-        {name: blank(header.shape, header.dtype) for name, header in found.items()},
-        {name: header.map.axes for name, header in found.items()},
-        describe_coordinates(source, there, check=True),
-        units={name: header.units for name, header in found.items() if header.units},
+        {name: blank(header.shape, header.dtype) for name, (header, _) in found.items()},
+        {name: header.map.axes for name, (header, _) in found.items()},
+        coordinates,
+        units={name: header.units for name, (header, _) in found.items() if header.units},
     )
 
 
-def staged(source: FileInput, operands: Sequence[Operand], *, allow_nonfinite: bool) -> Staged:
+def staged(
+    source: FileInput,
+    operands: Sequence[Operand],
+    upstream: Mapping[str, Path] = NOTHING,
+    *,
+    allow_nonfinite: bool,
+) -> Staged:
     """The operands of an input, their axes and what stands along them, and where they come from.
 
-    Raises InputError, also for NaN and Inf unless they are let through.
+    Those of other workloads' product files (``upstream``) are read as they are written. Raises
+    InputError, also for NaN and Inf unless they are let through.
     """
-    there = present(source, operands)
-    found = {operand.name: describe_operand(source, operand) for operand in there}
-    data = {operand.name: read_operand(source, operand) for operand in there}
+    outlines = {name: read_outline(path) for name, path in upstream.items()}
+    found, coordinates = _described(source, operands, outlines, False)
+    products = source.products()
+    data = {
+        operand.name: read_operand(source, operand)
+        for operand in present(source, operands)
+        if operand.name not in products
+    }
+    drawn = {
+        name: one.stretched(upstream[products[name]])
+        for name, (_, one) in found.items()
+        if one is not None
+    }
     attributes = provenance(source, data)
+    attributes["nonfinite"] |= {name: count_stretches(one) for name, one in drawn.items()}
+    if upstream:
+        attributes["products"] = {name: source_checksum(path) for name, path in upstream.items()}
     if not allow_nonfinite:
-        refuse_nonfinite(data, attributes)
-    attributes["axes"] = {name: str(header.map) for name, header in found.items()}
+        refuse_nonfinite({**data, **drawn}, attributes)
+    attributes["axes"] = {name: str(header.map) for name, (header, _) in found.items()}
     return Staged(
         data,
-        {name: header.map.axes for name, header in found.items()},
-        describe_coordinates(source, there),
+        {name: header.map.axes for name, (header, _) in found.items()},
+        coordinates,
         attributes,
-        units={name: header.units for name, header in found.items() if header.units},
+        drawn,
+        {name: header.units for name, (header, _) in found.items() if header.units},
     )
+
+
+def _described(
+    source: FileInput, operands: Sequence[Operand], upstream: Mapping[str, Product], check: bool
+) -> tuple[dict[str, tuple[OperandHeader, ProductOperand | None]], dict[str, Coordinate]]:
+    """Each operand's header, and where it is a product's what that gives; and the coordinates."""
+    products, there = source.products(), present(source, operands)
+    found: dict[str, tuple[OperandHeader, ProductOperand | None]] = {}
+    coordinates = describe_coordinates(
+        source, [one for one in there if one.name not in products], check=check
+    )
+    for operand in there:
+        if operand.name not in products:
+            found[operand.name] = describe_operand(source, operand), None
+            continue
+        one = ProductOperand(operand, upstream[products[operand.name]], source)
+        found[operand.name] = one.header, one
+        for name, carried in one.coordinates().items():
+            known = coordinates.setdefault(name, carried)
+            if known is not carried and _differ(known, carried):
+                raise InputError(
+                    f"input.{operand.name}.workload: its product has other values along {name} "
+                    "than another operand; give input.axes to name that axis otherwise"
+                )
+    return found, coordinates
+
+
+def _differ(one: Coordinate, other: Coordinate) -> bool:
+    """Whether two coordinates contradict each other, as far as their values are known."""
+    known = all(any(each.values.strides) for each in (one, other))
+    if not known or one.values.shape != other.values.shape:  # of one entry, or a mistake of its own
+        return False
+    return one.units != other.units or not np.array_equal(one.values, other.values)
 
 
 def provenance(source: FileInput, operands: Mapping[str, Array]) -> dict[str, Any]:
@@ -104,9 +166,9 @@ def provenance(source: FileInput, operands: Mapping[str, Array]) -> dict[str, An
     Other files that hold some of the values (``external: true``) are listed with theirs.
     """
     beside = {str(path): source_checksum(path) for path in files_beside(source)}
+    file = source.file
     return {
-        "source": str(source.file),
-        "source_sha256": source_checksum(source.file),
+        **({"source": str(file), "source_sha256": source_checksum(file)} if file else {}),
         **({"external_sha256": beside} if beside else {}),
         "nonfinite": count_all(operands),
     }
@@ -118,19 +180,34 @@ def count_all(operands: Mapping[str, Array]) -> dict[str, dict[str, int]]:
     return {name: {"nan": nan, "inf": inf} for name, (nan, inf) in counts.items()}
 
 
-def refuse_nonfinite(operands: Mapping[str, Array], attributes: Mapping[str, Any]) -> None:
+def count_stretches(operand: Stretched) -> dict[str, int]:
+    """Counts of NaN and Inf of what comes in stretches."""
+    counts = [count_all({"x": values})["x"] for _, values in operand.read()]
+    return {key: sum(count[key] for count in counts) for key in ("nan", "inf")}
+
+
+def refuse_nonfinite(
+    operands: Mapping[str, Array | Stretched], attributes: Mapping[str, Any]
+) -> None:
     """Raise InputError with the counts and the first place where an operand is not finite."""
     found = []
     for name, counts in attributes["nonfinite"].items():
         if counts["nan"] or counts["inf"]:
             data = operands[name]
-            first = tuple(map(int, np.unravel_index(np.argmin(np.isfinite(data)), data.shape)))
             found.append(
                 f"input.{name} has {counts['nan']} NaN and {counts['inf']} Inf among "
-                f"{data.size} values, the first at {first}"
+                f"{math.prod(data.shape)} values{_first(data)}"
             )
     if found:
         raise InputError("; ".join(found) + "; allow_nonfinite: true lets them through")
+
+
+def _first(data: Array | Stretched) -> str:
+    """Where the first value is that is not finite, of what is in memory."""
+    if isinstance(data, Stretched):
+        return ""
+    place = tuple(map(int, np.unravel_index(np.argmin(np.isfinite(data)), data.shape)))
+    return f", the first at {place}"
 
 
 def cast(operands: Mapping[str, Array], precision: Precision) -> dict[str, Array]:

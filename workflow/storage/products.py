@@ -139,18 +139,18 @@ def _write(
 
 
 def read_product(
-    path: Path, most: int | None = None, stretch: tuple[str, int, int] | None = None
+    path: Path, most: int | None = None, part: Sequence[slice] | None = None
 ) -> Product:
     """Read a product file, its checksums checked.
 
     With ``most`` no more than so many bytes, but at least one entry, of its first axis that has
-    several; the title then says so. With ``stretch`` the entries of an axis from one to another.
+    several; the title then says so. With ``part`` a range of each axis.
 
     Raises DataError that names the file where it is missing, damaged or not a product.
     """
     with open_written(path, "product") as file:
         try:
-            return _read_data(file["entry"], _values, most, stretch)
+            return _read_data(file["entry"], _values, most, part)
         except (ValueError, TypeError, RuntimeError, UnicodeError) as error:
             # HDF5 reports some damage to a header by other errors than OSError and KeyError.
             if isinstance(error, DataError):
@@ -262,22 +262,18 @@ def _read_data(
     entry: h5py.Group,
     values: Callable[[h5py.Dataset, Sequence[slice]], Array],
     most: int | None = None,
-    stretch: tuple[str, int, int] | None = None,
+    given: Sequence[slice] | None = None,
 ) -> Product:
     group, title = entry["data"], _text(entry["title"][()])
     name = _text(group.attrs["argand_product"])
     axes = tuple(_text(axis) for axis in group.attrs["axes"])
     dataset = group[name]
-    part = [slice(length) for length in dataset.shape]
+    part = [slice(length) for length in dataset.shape] if given is None else list(given)
     if most is not None and dataset.nbytes > most:
         number = next(index for index, length in enumerate(dataset.shape) if length > 1)
         length = dataset.shape[number]
         part[number] = slice(max(1, int(length * most / dataset.nbytes)))
         title += f" (first {part[number].stop} of {length}, {axes[number]})"
-    if stretch is not None:
-        axis, start, stop = stretch
-        number = axes.index(axis)
-        part[number] = slice(start, min(stop, dataset.shape[number]))
     coordinates = {
         axis: _read_coordinate(group[axis], where)
         for axis, where in zip(axes, part, strict=True)

@@ -16,12 +16,17 @@ import numpy as np
 from argand import Device, Precision
 
 from workflow.config.case import Case as Case
-from workflow.data import Array, Implementation, Product, Shape, Staged
+from workflow.config.file_input import products_in
+from workflow.data import Array, Implementation, Product, Shape, Staged, blank
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from workflow.accuracy import Accuracy
+
+
+NOTHING: Mapping[str, Any] = {}
+"""No products of other workloads."""
 
 
 class Workload(ABC):
@@ -53,23 +58,35 @@ class Workload(ABC):
         return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=key))
 
     @abstractmethod
-    def staging(self, upstream: Path | None = None) -> Staged:
-        """The operands: drawn as they are written, or read from a file, or from another's product.
+    def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
+        """The operands: drawn as they are written, or read from a file, or from others' products.
 
-        ``upstream`` is the product file of the workload that ``input.workload`` names.
+        ``upstream`` are the product files of the workloads that `depends_on` names.
         """
 
-    def stage(self, upstream: Path | None = None) -> Staged:
+    def stage(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
         """The same (`staging`) with all operands in memory."""
         return self.staging(upstream).held()
 
     @abstractmethod
-    def outline(self, upstream: Workload | None = None) -> Staged:
+    def outline(self, upstream: Mapping[str, Product] = NOTHING) -> Staged:
         """What `stage` will return, known from the config and the headers of the user's files.
 
-        Its arrays have the shapes and types, but no values and no memory (`blank`); ``upstream`` is
-        the workload whose product is read. Where a size shows only when staged, an upper bound.
+        Its arrays have the shapes and types, but no values and no memory (`blank`); ``upstream``
+        are the outlines of the products that are read (`product_outline`). Where a size shows only
+        when staged, an upper bound.
         """
+
+    def product_outline(self, outline: Staged) -> Product:
+        """The product of what is outlined, without values, at the widest precision."""
+        like = outline.operands[self.result_like] if self.result_like else None
+        real = like is not None and like.dtype.kind == "f"
+        shape = self.result_shape(outline)
+        return self.product(outline, blank(shape, np.float64 if real else np.complex128))
+
+    def result_shape(self, outline: Staged) -> tuple[int, ...]:
+        """The shape of the result for operands of these shapes."""
+        return outline.operands[self.result_like].shape
 
     @abstractmethod
     def shape(self, staged: Staged, precision: Precision) -> Shape:
@@ -104,11 +121,12 @@ class Workload(ABC):
     def picture(self, product: Product, axes: Axes) -> None:
         """Draw the product as people of the field are used to seeing it."""
 
-    def check(self) -> None:
-        """Look for mistakes that only the user's files show, before any job starts.
+    def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
+        """Look for mistakes that only files and others' products show, before any job starts.
 
-        Raises ValueError (an `InputError` where a file is concerned) whose text starts with the key
-        of the config that it is about, such as ``circuit.file``. Reads headers, no data.
+        ``upstream`` is as in `outline`. Raises ValueError (an `InputError` where a file is
+        concerned) whose text starts with the key of the config that it is about, such as
+        ``circuit.file``. Reads headers, no data.
         """
         return None
 
@@ -123,9 +141,9 @@ class Workload(ABC):
         """``splits`` for operands with these axes, whose names may be the study's own."""
         return self.splits
 
-    def depends_on(self) -> str | None:
-        """The workload whose product this one reads, if any."""
-        return None
+    def depends_on(self) -> tuple[str, ...]:
+        """The workloads whose products this one reads."""
+        return tuple(dict.fromkeys(products_in(getattr(self.case, "input", None)).values()))
 
 
 KINDS: dict[str, type[Workload]] = {}

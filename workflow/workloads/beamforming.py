@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -22,7 +23,7 @@ from workflow.storage import operands
 from workflow.storage.drawn import Drawn
 from workflow.storage.operands import Operand
 from workflow.workloads import matrix_product
-from workflow.workloads.base import Case, Workload, register
+from workflow.workloads.base import NOTHING, Case, Workload, register
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,13 +109,13 @@ class Beamforming(Workload):
         case = self.case
         return antennas.beam_directions(case.array.geometry, case.beams or 0, case.extent)
 
-    def check(self) -> None:
+    def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
         """Raise InputError where the file's weights and samples do not fit together."""
         if self.case.input is not None:
-            found = operands.headers(self.case.input, OPERANDS)
+            found = operands.headers(self.case.input, OPERANDS, upstream)
             matrix_product.check_shapes({name: header.shape for name, header in found.items()})
 
-    def staging(self, upstream: Path | None = None) -> Staged:
+    def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
         """Operands weights and samples; complex64 when drawn."""
         axes = {operand.name: operand.axes for operand in OPERANDS}
         case = self.case
@@ -129,36 +130,35 @@ class Beamforming(Workload):
                 name: Drawn(wanted.shape, wanted.dtype, makers[name])
                 for name, wanted in self.outline().operands.items()
             }
-            return Staged({}, axes, self._coordinates(), {"seed": self.seed}, drawn)
-        self.check()
-        return operands.staged(case.input, OPERANDS, allow_nonfinite=case.allow_nonfinite)
+            time = np.arange(case.samples or 0) / case.frequencies.step_hz
+            return Staged({}, axes, self._coordinates(time), {"seed": self.seed}, drawn)
+        return operands.staged(case.input, OPERANDS, upstream, allow_nonfinite=case.allow_nonfinite)
 
-    def outline(self, upstream: Workload | None = None) -> Staged:
+    def outline(self, upstream: Mapping[str, Product] = NOTHING) -> Staged:
         """See `Workload.outline`."""
         case = self.case
         if case.input is not None:
-            return operands.outline(case.input, OPERANDS)
+            return operands.outline(case.input, OPERANDS, upstream)
         axes = {operand.name: operand.axes for operand in OPERANDS}
         outer, elements = (case.channels, case.polarizations), case.antennas or 0
         data = {
             "weights": blank((*outer, case.beams or 0, elements), np.complex64),
             "samples": blank((*outer, elements, case.samples or 0), np.complex64),
         }
-        lengths = {"frequency": case.channels, "beam": case.beams, "time": case.samples}
-        lengths |= {"l": case.beams, "m": case.beams}
-        coordinates = {
-            axis: Coordinate(blank((length or 0,), np.float64)) for axis, length in lengths.items()
-        }
-        coordinates["antenna_position"] = Coordinate(blank((elements, 2), np.float64))
-        return Staged(data, axes, coordinates)
+        time = blank((case.samples or 0,), np.float64)
+        return Staged(data, axes, self._coordinates(time))
 
-    def _coordinates(self) -> dict[str, Coordinate]:
-        case = self.case
-        interval, directions = 1 / case.frequencies.step_hz, self.directions()
+    def result_shape(self, outline: Staged) -> tuple[int, ...]:
+        """(frequency, polarization, beam, time)."""
+        weights, samples = (outline.operands[name].shape for name in NAMES)
+        return gemm_problem(weights, samples).shape
+
+    def _coordinates(self, time: Array) -> dict[str, Coordinate]:
+        directions = self.directions()
         return {
             "frequency": Coordinate(self.frequencies_hz(), "Hz", "centre of the channel"),
-            "time": Coordinate(interval * np.arange(case.samples or 0), "s", "time"),
-            "beam": Coordinate(np.arange(case.beams or 0), "", "beam number"),
+            "time": Coordinate(time, "s", "time"),
+            "beam": Coordinate(np.arange(self.case.beams or 0), "", "beam number"),
             "l": Coordinate(directions[:, 0], "", "direction cosine l (east)", ("beam",)),
             "m": Coordinate(directions[:, 1], "", "direction cosine m (north)", ("beam",)),
             "antenna_position": Coordinate(

@@ -24,7 +24,7 @@ from workflow.storage.drawn import Box, Drawn
 from workflow.storage.inputs import InputError
 from workflow.storage.noise import complex_normal
 from workflow.storage.operands import Operand
-from workflow.workloads.base import Workload, register
+from workflow.workloads.base import NOTHING, Workload, register
 from workflow.workloads.baselines import implementations
 
 if TYPE_CHECKING:
@@ -126,14 +126,14 @@ class Dft(Workload):
     def _operands(self) -> list[Operand]:
         return [replace(SAMPLES, along=self.case.axis), WINDOW]
 
-    def check(self) -> None:
+    def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
         """Raise ValueError for an unknown window or a window that does not fit."""
         if self.case.window is not None:
             make_window(self.case.window, 8)
         if self.case.input is None:
             return
-        found = operands.headers(self.case.input, self._operands)
-        outline = self.outline()
+        found = operands.headers(self.case.input, self._operands, upstream)
+        outline = self.outline(upstream)
         spectrum.transformed(outline, inverse=self.case.inverse, shift=self.case.shift)
         length = found["samples"].shape[-1]
         if "window" in found and found["window"].shape != (length,):
@@ -142,7 +142,7 @@ class Dft(Workload):
                 f"got {found['window'].shape[0]}"
             )
 
-    def staging(self, upstream: Path | None = None) -> Staged:
+    def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
         """Operands samples (..., N) and, where there is one, window (N)."""
         case = self.case
         if case.input is None:
@@ -150,15 +150,17 @@ class Dft(Workload):
             drawn = {"samples": Drawn(shape, np.dtype(np.complex64), self._samples)}
             axes = {"samples": SAMPLES.axes[-2:]}
             return self._with_window(Staged({}, axes, {}, {"seed": self.seed}, drawn), shape[-1])
-        self.check()
-        found = operands.staged(case.input, self._operands, allow_nonfinite=case.allow_nonfinite)
-        return self._with_window(found, found.operands["samples"].shape[-1])
+        allow = case.allow_nonfinite
+        found = operands.staged(case.input, self._operands, upstream, allow_nonfinite=allow)
+        samples = found.drawn.get("samples", found.operands.get("samples"))
+        assert samples is not None  # a key of the input that must be given
+        return self._with_window(found, samples.shape[-1])
 
-    def outline(self, upstream: Workload | None = None) -> Staged:
+    def outline(self, upstream: Mapping[str, Product] = NOTHING) -> Staged:
         """See `Workload.outline`."""
         case = self.case
         if case.input is not None:
-            found = operands.outline(case.input, self._operands)
+            found = operands.outline(case.input, self._operands, upstream)
         else:
             samples = blank((case.batch, case.length or 0), np.complex64)
             found = Staged({"samples": samples}, {"samples": SAMPLES.axes[-2:]})
@@ -170,7 +172,7 @@ class Dft(Workload):
         data, axes = dict(staged.operands), dict(staged.axes)
         if window is not None:
             data["window"] = make_window(window, length) if values else blank((length,), float)
-        if "window" in data:
+        if "window" in data or "window" in axes:
             axes["window"] = axes["samples"][-1:]
         return replace(staged, operands=data, axes=axes)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from argand import Device, GemmProblem, Precision
+from argand import PRECISIONS, Device, GemmProblem, Precision
 from argand.gemm.operands import Op
 from argand.gemm.problem import gemm_problem
 from pydantic import BeforeValidator, Field, model_validator
@@ -24,7 +24,7 @@ from workflow.storage.drawn import Box, Drawn
 from workflow.storage.noise import Init, draw
 from workflow.storage.operands import Operand
 from workflow.workloads import matrix_product
-from workflow.workloads.base import Workload, register
+from workflow.workloads.base import NOTHING, Workload, register
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -117,19 +117,20 @@ class Gemm(Workload):
             "op_b": case.op_b,
         }
 
-    def check(self) -> None:
+    def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
         """Raise InputError or ValueError where the file's matrices do not fit together."""
         if self.case.input is not None:
-            found = operands.headers(self.case.input, self.layout)
+            found = operands.headers(self.case.input, self.layout, upstream)
             shapes = {name: header.shape for name, header in found.items()}
             matrix_product.check_shapes(shapes, **self.scalars)
 
-    def staging(self, upstream: Path | None = None) -> Staged:
+    def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
         """Operands a, b and, where beta is not 0, c; complex64 when generated."""
         case = self.case
         if case.input is not None:
-            self.check()
-            return operands.staged(case.input, self.layout, allow_nonfinite=case.allow_nonfinite)
+            return operands.staged(
+                case.input, self.layout, upstream, allow_nonfinite=case.allow_nonfinite
+            )
         drawn = {
             name: Drawn(wanted.shape, wanted.dtype, partial(self._drawn, index))
             for index, (name, wanted) in enumerate(self.outline().operands.items())
@@ -140,17 +141,21 @@ class Gemm(Workload):
     def _drawn(self, index: int, box: Box) -> Array:
         return draw(self.rng(index, *box.offset), box.shape, self.case.init, self.case.phi)
 
-    def outline(self, upstream: Workload | None = None) -> Staged:
+    def outline(self, upstream: Mapping[str, Product] = NOTHING) -> Staged:
         """See `Workload.outline`."""
         case = self.case
         if case.input is not None:
-            return operands.outline(case.input, self.layout)
+            return operands.outline(case.input, self.layout, upstream)
         sizes = {"batch": case.batch, "m": case.m or 0, "n": case.n or 0, "k": case.k or 0}
         wanted = self.layout[: 3 if case.beta != (0.0, 0.0) else 2]
         data = {
             one.name: blank(tuple(sizes[axis] for axis in one.axes), np.complex64) for one in wanted
         }
         return Staged(data, self._axes(data))
+
+    def result_shape(self, outline: Staged) -> tuple[int, ...]:
+        """(batch, m, n)."""
+        return self._problem(outline, PRECISIONS["fp64"]).shape
 
     def _axes(self, data: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
         return {one.name: one.axes for one in self.layout if one.name in data}

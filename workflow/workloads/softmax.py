@@ -13,6 +13,7 @@ from argand import Device, Precision, softmax
 from pydantic import Field, model_validator
 
 from workflow import accuracy
+from workflow.arrays.beam_power import beam_power, beams_of
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput, WorkloadInput
 from workflow.data import (
@@ -29,7 +30,7 @@ from workflow.storage import operands
 from workflow.storage.drawn import Box, Drawn
 from workflow.storage.inputs import source_checksum
 from workflow.storage.operands import Operand
-from workflow.workloads.base import Workload, register
+from workflow.workloads.base import NOTHING, Workload, register
 from workflow.workloads.baselines import implementations
 
 if TYPE_CHECKING:
@@ -99,63 +100,53 @@ class Softmax(Workload):
     def _operands(self) -> list[Operand]:
         return [replace(LOGITS, along=self.case.axis)]
 
-    def depends_on(self) -> str | None:
-        """The workload whose beam power is taken."""
+    def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
+        """Raise InputError where there are no real logits, or no beams."""
         source = self.case.input
-        return source.workload if isinstance(source, WorkloadInput) else None
+        if isinstance(source, SoftmaxInput):
+            operands.headers(source, self._operands, upstream)
+        elif source is not None:
+            beams_of(upstream[source.workload], source.workload)
 
-    def check(self) -> None:
-        """Raise InputError where the file does not hold real logits."""
-        if isinstance(self.case.input, SoftmaxInput):
-            operands.headers(self.case.input, self._operands)
-
-    def staging(self, upstream: Path | None = None) -> Staged:
+    def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
         """Operand x (..., columns); float32 when generated."""
         source = self.case.input
         if isinstance(source, WorkloadInput):
-            return self._stage_beam_power(source, upstream)
+            return self._stage_beam_power(source, upstream[source.workload])
         if source is None:
             shape = (self.case.rows or 0, self.case.columns or 0)
             drawn = Drawn(shape, np.dtype(np.float32), self._logits)
             return Staged({}, {"x": LOGITS.axes[-2:]}, {}, {"seed": self.seed}, {"x": drawn})
         allow = self.case.allow_nonfinite
-        return operands.staged(source, self._operands, allow_nonfinite=allow)
+        return operands.staged(source, self._operands, upstream, allow_nonfinite=allow)
 
     def _logits(self, box: Box) -> Array:
         x = self.rng(*box.offset).standard_normal(box.shape, dtype=np.float32)
         x *= np.float32(self.case.scale)
         return x
 
-    def outline(self, upstream: Workload | None = None) -> Staged:
+    def outline(self, upstream: Mapping[str, Product] = NOTHING) -> Staged:
         """See `Workload.outline`."""
         source = self.case.input
         if isinstance(source, WorkloadInput):
-            if upstream is None:
-                raise ValueError(f"input.workload: the workload {source.workload!r} is needed")
-            outline = upstream.outline()
-            lengths = outline.axis_lengths()
-            axes = ("frequency", "polarization", "time", "beam")
-            x = blank(tuple(lengths[axis] for axis in axes), np.float64)
-            return Staged({"x": x}, {"x": axes}, outline.coordinates)
+            beams = beams_of(upstream[source.workload], source.workload)
+            x = blank(beams.map.shape, np.float64)
+            return Staged({"x": x}, {"x": beams.map.axes}, beams.coordinates())
         if source is not None:
-            return operands.outline(source, self._operands)
+            return operands.outline(source, self._operands, upstream)
         x = blank((self.case.rows or 0, self.case.columns or 0), np.float32)
         return Staged({"x": x}, {"x": LOGITS.axes[-x.ndim :]})
 
-    def _stage_beam_power(self, source: WorkloadInput, upstream: Path | None) -> Staged:
+    def _stage_beam_power(self, source: WorkloadInput, upstream: Path) -> Staged:
         """x (frequency, polarization, time, beam) from the product of a beamforming workload."""
-        from workflow.arrays.beam_power import beam_power
-
-        if upstream is None:
-            raise ValueError(f"input.workload: the product file of {source.workload!r} is needed")
-        found, product = beam_power(upstream, source.workload, self.case.scale)
+        found = beam_power(upstream, source.workload, self.case.scale)
         attributes = {
             "source": f"beam power of {source.workload}",
             "source_sha256": source_checksum(upstream),
             "mean_power": found.mean,
             "nonfinite": {"x": found.nonfinite},
         }
-        return Staged({}, {"x": found.axes}, product.coordinates, attributes, {"x": found.x})
+        return Staged({}, {"x": found.axes}, found.coordinates, attributes, {"x": found.x})
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
         """5 operations an element; x read and the result written once."""

@@ -29,11 +29,11 @@ from workflow.data import Array, Coordinate, Implementation, Product, Shape, Sta
 from workflow.figures import pictures
 from workflow.passes import Applied, described, in_words, passes_in
 from workflow.storage import operands
-from workflow.storage.drawn import Drawn
+from workflow.storage.drawn import Drawn, Stretched
 from workflow.storage.inputs import InputError, source_checksum
 from workflow.storage.operands import Operand
 from workflow.workloads import matrix_product
-from workflow.workloads.base import Workload, register
+from workflow.workloads.base import NOTHING, Workload, register
 from workflow.workloads.baselines import implementations
 
 if TYPE_CHECKING:
@@ -92,14 +92,14 @@ class Statevector(Workload):
 
         return circuits.circuit_of(self.case.circuit, self.rng())
 
-    def check(self) -> None:
+    def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
         """Raise CircuitError or InputError for a circuit that cannot be evolved or read."""
         from workflow.circuits import qiskit_circuits as circuits
 
         size = self._size()
         if (width := self._width()) is not None:
             circuits.check_matrices(sum(size.staged.values()), width, size.matrix_bytes)
-        self._check_state(size.qubits)
+        self._check_state(size.qubits, upstream)
 
     def _size(self) -> CircuitSize:
         """Told without the circuit's matrices; raises CircuitError."""
@@ -118,21 +118,20 @@ class Statevector(Workload):
             return circuits.gates_of(circuit, MOST_WIDTH)
         return circuits.fuse(circuit, self.case.fuse)
 
-    def _check_state(self, qubits: int) -> None:
+    def _check_state(self, qubits: int, upstream: Mapping[str, Product]) -> None:
         if self.case.input is not None:
-            (length,) = operands.headers(self.case.input, [STATE])["state"].shape
+            (length,) = operands.headers(self.case.input, [STATE], upstream)["state"].shape
             if length != 2**qubits:
                 raise InputError(
                     f"input.state must have {2**qubits} amplitudes for the circuit's {qubits} "
                     f"qubits, got {length}"
                 )
 
-    def staging(self, upstream: Path | None = None) -> Staged:
+    def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
         """Operands state and gates, these as in `fused_gates`."""
         circuit = self.circuit()
         gates = self._gates(circuit)
-        self._check_state(circuit.num_qubits)
-        data, drawn, attributes = self._initial_state(2**circuit.num_qubits)
+        data, drawn, attributes = self._initial_state(2**circuit.num_qubits, upstream)
         if self.case.circuit.file is not None:
             attributes["circuit_sha256"] = source_checksum(self.case.circuit.file)
             attributes["circuit"] = str(self.case.circuit.file)
@@ -140,14 +139,14 @@ class Statevector(Workload):
         data |= fused_gates.as_operands(gates)
         return Staged(data, {"state": STATE.axes, **fused_gates.AXES}, {}, attributes, drawn)
 
-    def outline(self, upstream: Workload | None = None) -> Staged:
+    def outline(self, upstream: Mapping[str, Product] = NOTHING) -> Staged:
         """See `Workload.outline`; of a long circuit, fused gates are an estimate."""
         size, source = self._size(), self.case.input
         gates = sum(size.staged.values())
         data = {
             "state": blank((2**size.qubits,), np.complex128)
             if source is None
-            else operands.outline(source, [STATE]).operands["state"],
+            else operands.outline(source, [STATE], upstream).operands["state"],
             "matrices": blank((size.matrix_entries,), np.complex128),
             "widths": blank((gates,), np.int64, max(size.staged, default=1)),
             "targets": blank((sum(w * count for w, count in size.staged.items()),), np.int64),
@@ -155,8 +154,8 @@ class Statevector(Workload):
         return Staged(data, {"state": STATE.axes, **fused_gates.AXES})
 
     def _initial_state(
-        self, amplitudes: int
-    ) -> tuple[dict[str, Array], dict[str, Drawn], dict[str, Any]]:
+        self, amplitudes: int, upstream: Mapping[str, Path]
+    ) -> tuple[dict[str, Array], dict[str, Drawn | Stretched], dict[str, Any]]:
         """The state as an operand in memory, or as one that is drawn; and the attributes."""
         source = self.case.input
         if source is None and self.case.initial == "zero":
@@ -168,8 +167,9 @@ class Statevector(Workload):
                 {"state": random_state(amplitudes, partial(self.rng, 1))},
                 {"seed": self.seed},
             )
-        found = operands.staged(source, [STATE], allow_nonfinite=self.case.allow_nonfinite)
-        return dict(found.operands), {}, dict(found.attributes)
+        allow = self.case.allow_nonfinite
+        found = operands.staged(source, [STATE], upstream, allow_nonfinite=allow)
+        return dict(found.operands), dict(found.drawn), dict(found.attributes)
 
     def as_computed(self, staged: Staged, steps: str) -> Staged:
         """With the passes that an implementation fused the gates to.
@@ -281,11 +281,13 @@ class Statevector(Workload):
     def product(self, staged: Staged, result: Array) -> Product:
         """The amplitudes of the basis states."""
         qubits = _qubits(staged)
-        numbers = Coordinate(
-            np.arange(2**qubits), "", f"basis state of {qubits} qubits, qubit 0 least significant"
+        shape = (2**qubits,)
+        numbers = np.arange(*shape) if any(result.strides) else blank(shape, np.int64)
+        states = Coordinate(
+            numbers, "", f"basis state of {qubits} qubits, qubit 0 least significant"
         )
         return Product(
-            "amplitude", result, STATE.axes, {STATE.axes[0]: numbers}, f"{self.name}: final state"
+            "amplitude", result, STATE.axes, {STATE.axes[0]: states}, f"{self.name}: final state"
         )
 
     def picture(self, product: Product, axes: Axes) -> None:

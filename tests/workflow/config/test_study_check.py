@@ -36,7 +36,7 @@ class TestCheck:
         check_study(loaded)
         assert loaded.input_files("x") == (path,)
         assert loaded.input_files("y") == ()
-        assert (loaded.upstream("x"), loaded.upstream("y")) == (None, "x")
+        assert (loaded.upstream("x"), loaded.upstream("y")) == ((), ("x",))
 
     def test_files(self, path):
         loaded = study(

@@ -57,19 +57,19 @@ class Toy(Workload):
     reads: ClassVar[tuple[str, ...]] = ("toy",)
     stage = argand = baselines = reference = assess = product = picture = None
 
-    def check(self) -> None:
+    def check(self, upstream=()) -> None:
         if isinstance(self.case.input, ToyInput):
             describe_operand(self.case.input, Operand("a", ("m", "k")))
 
-    def outline(self, upstream=None):
+    def outline(self, upstream=()):
         a = blank((self.case.m, self.case.k or 1), np.complex64)
         return Staged({"a": a}, {"a": ("m", "k")})
 
     def shape(self, staged, precision):
         return Shape(flops=8.0 * staged.operands["a"].size, bytes_moved=0.0)
 
-    def depends_on(self):
-        return self.case.input.workload if isinstance(self.case.input, WorkloadInput) else None
+    def product_outline(self, outline):
+        return None
 
 
 Toy.__abstractmethods__ = frozenset()

@@ -140,7 +140,7 @@ def test_the_check_says_what_a_study_takes(
 def test_the_files_take_what_was_foretold(machine: dict[str, int], tmp_path: Path) -> None:
     study = study_of(x={"kind": "beamforming", "beams": 32, "antennas": 64, "samples": 40_000})
     stage(study.workload("x"), [], tmp_path / "x.h5", logging.getLogger())
-    sizes = budget._sizes(study.case_json("x"), None)
+    sizes = budget._sizes(study.chain("x"))
     assert (tmp_path / "x.h5").stat().st_size == pytest.approx(
         sizes.staged + sizes.coordinates, rel=0.1
     )

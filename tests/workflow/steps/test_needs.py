@@ -13,6 +13,7 @@ from argand import PRECISIONS, get_precision
 from workflow.config.loading import load_study
 from workflow.data import Staged
 from workflow.steps.needs import FIXED, MOST_URGENT, Needs, asked, needs, urgency
+from workflow.study import outlined
 from workflow.workloads import KINDS
 from workflow.workloads.base import Workload
 
@@ -93,10 +94,8 @@ def test_the_outline_of_a_product_is_that_of_its_workload() -> None:
             }
         }
     )
-    one = study.workload("which")
-    assert one.outline(study.workload("beams")).operands["x"].shape == (2, 2, 8, 9)
-    with pytest.raises(ValueError, match=r"input.workload: the workload 'beams' is needed"):
-        one.outline()
+    _, outline = outlined(study.chain("which"))
+    assert outline.operands["x"].shape == (2, 2, 8, 9)
     assert needs(study, "which", "stage").memory_mb > 1000
 
 

@@ -60,8 +60,8 @@ def test_scale_is_the_standard_deviation():
 
 def test_beam_power_of_another_workload(beams):
     one = softmax(input={"workload": "beams"})
-    assert one.depends_on() == "beams"
-    staged = one.stage(beams)
+    assert one.depends_on() == ("beams",)
+    staged = one.stage({"beams": beams})
     assert staged.axes["x"] == ("frequency", "polarization", "time", "beam")
     assert staged.operands["x"].shape == (2, 2, 20, 12)
     with h5py.File(beams) as file:
@@ -84,20 +84,20 @@ def test_beam_power_of_another_workload(beams):
 @pytest.mark.parametrize("most", [1, 1000, 4000, 10_000])
 def test_beam_power_in_stretches_of_the_product(beams, tmp_path, monkeypatch, most):
     """The product of 7680 bytes is read and staged one stretch at a time, with the same values."""
-    from workflow.arrays import beam_power
+    from workflow.storage import product_operand
 
     one = softmax(input={"workload": "beams"})
-    whole = one.stage(beams)
-    monkeypatch.setattr(beam_power, "STRETCH_BYTES", most)
+    whole = one.stage({"beams": beams})
+    monkeypatch.setattr(product_operand, "STRETCH_BYTES", most)
     held = []
-    original = beam_power.read_product
+    original = product_operand.read_product
 
-    def spy(path, stretch):
-        product = original(path, stretch=stretch)
+    def spy(path, part):
+        product = original(path, part=part)
         held.append(product.data.nbytes)
         return product
 
-    monkeypatch.setattr(beam_power, "read_product", spy)
+    monkeypatch.setattr(product_operand, "read_product", spy)
     log = logging.getLogger("test")
     stage(one, [beams], tmp_path / "x.h5", log)
     assert max(held) <= max(most, 384), "a time of all beams takes 384 bytes"
@@ -107,14 +107,14 @@ def test_beam_power_in_stretches_of_the_product(beams, tmp_path, monkeypatch, mo
     assert np.abs(found.operands["x"] / whole.operands["x"] - 1).max() <= 2.0**-23
     assert found.axes == whole.axes
     assert found.attributes["nonfinite"] == whole.attributes["nonfinite"]
-    np.testing.assert_array_equal(found.operands["x"], one.stage(beams).operands["x"])
+    np.testing.assert_array_equal(found.operands["x"], one.stage({"beams": beams}).operands["x"])
 
 
 def test_beam_probabilities_are_drawn_over_time(beams):
     import matplotlib.figure
 
     one = softmax(input={"workload": "beams"})
-    staged = one.stage(beams)
+    staged = one.stage({"beams": beams})
     axes = matplotlib.figure.Figure().subplots()
     one.picture(one.product(staged, computed(one, staged)), axes)
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("time (ms)", "beam number")
@@ -124,12 +124,10 @@ def test_a_product_without_beams_is_refused(tmp_path):
     data = np.ones((2, 3), np.complex64)
     path = write(tmp_path / "c.h5", Product("c", data, ("m", "n"), {}, "t"))
     with pytest.raises(InputError, match=r"must have beams.*axes \['m', 'n'\]"):
-        softmax(input={"workload": "beams"}).stage(path)
-    with pytest.raises(ValueError, match="the product file of 'beams' is needed"):
-        softmax(input={"workload": "beams"}).stage()
+        softmax(input={"workload": "beams"}).stage({"beams": path})
     silent = Product("b", 0 * data, ("time", "beam"), {}, "t")
     with pytest.raises(InputError, match="the mean beam power of 'beams' is 0"):
-        softmax(input={"workload": "beams"}).stage(write(tmp_path / "z.h5", silent))
+        softmax(input={"workload": "beams"}).stage({"beams": write(tmp_path / "z.h5", silent)})
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

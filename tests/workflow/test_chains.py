@@ -1,0 +1,296 @@
+"""Products as operands of other workloads: whole or selected, of any depth, also across shards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+import scipy.fft
+import xarray
+from test_shards import LOG, Pipeline
+
+from workflow.config.check import check_study
+from workflow.config.loading import load_study
+from workflow.config.mistakes import StudyError
+from workflow.data import Coordinate, Product
+from workflow.shards import shards
+from workflow.steps.staging import stage
+from workflow.storage.certificates import CERTIFICATE_KEYS
+from workflow.storage.inputs import InputError
+from workflow.storage.products import read_product, write_product
+from workflow.storage.staged import read_staged
+from workflow.study import outlined
+
+BEAMS = {
+    "kind": "beamforming", "channels": 6, "polarizations": 2, "beams": 4, "antennas": 5,
+    "samples": 16,
+}  # fmt: skip
+CHAIN: dict[str, dict[str, Any]] = {
+    "beams": BEAMS,
+    "spectra": {"kind": "dft", "axis": "time", "input": {"samples": {"workload": "beams"}}},
+    "back": {
+        "kind": "dft", "inverse": True, "axis": "time_frequency",
+        "input": {
+            "samples": {"workload": "spectra"},
+            "select": {"samples": {"polarization": 1, "frequency": "1:5:2", "beam": [3, 0]}},
+        },
+    },
+    "matrices": {
+        "kind": "gemm", "op_b": "C",
+        "input": {
+            "a": {"workload": "back"}, "b": {"workload": "back"},
+            "axes": {"a": ["batch", "m", "k"], "b": ["batch", "n", "k"]},
+        },
+    },
+}  # fmt: skip
+
+
+def study_of(workloads: dict[str, Any]) -> Any:
+    settings = {"device": "cpu", "precisions": ["fp64"], "baselines": "none"}
+    return load_study({**settings, "workloads": workloads})
+
+
+def run(study: Any, folder: Path, count: int = 1) -> dict[str, Product]:
+    """Each workload of a study, after those whose products it reads."""
+    paths: dict[str, Path] = {}
+    for name in study.names:
+        files = [paths[other] for other in study.upstream(name)]
+        pipeline = Pipeline(folder / name, study.workload(name), files)
+        if count > 1:
+            pipeline.sharded(count)
+        else:
+            pipeline.whole()
+        paths[name] = pipeline.product
+    return {name: read_product(path) for name, path in paths.items()}
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_chain_of_four(tmp_path: Path, count: int) -> None:
+    """The inverse of a transform brings the beams back, on their axes and coordinates."""
+    sharded = {name: {**case, "shards": count} for name, case in CHAIN.items()}
+    study = study_of(sharded)
+    check_study(study)
+    found = run(study, tmp_path, count)
+    beams, spectra, back = found["beams"], found["spectra"], found["back"]
+    exact = scipy.fft.fft(beams.data.astype(complex))
+    assert np.abs(spectra.data - exact).max() <= 1e-12 * np.abs(exact).max()
+    assert spectra.axes == ("frequency", "polarization", "beam", "time_frequency")
+    step = 1 / beams.coordinates["time"].values[1] / 16
+    hertz = spectra.coordinates["time_frequency"]
+    np.testing.assert_allclose(hertz.values, step * np.arange(16), rtol=1e-9)
+    assert hertz.units == "Hz"
+    assert back.axes == ("frequency", "beam", "time")
+    wanted = beams.data[1:5:2, 1][:, [3, 0]]
+    assert np.abs(back.data - wanted).max() <= 1e-12 * np.abs(wanted).max()
+    for name, part in (("frequency", slice(1, 5, 2)), ("l", [3, 0]), ("m", [3, 0])):
+        values = beams.coordinates[name].values[part]
+        np.testing.assert_array_equal(back.coordinates[name].values, values)
+    assert back.coordinates["l"].of("l") == ("beam",)
+    np.testing.assert_allclose(
+        back.coordinates["time"].values, beams.coordinates["time"].values, rtol=1e-9
+    )
+    gram = wanted.astype(complex) @ wanted.conj().swapaxes(1, 2)
+    assert np.abs(found["matrices"].data - gram).max() <= 1e-12 * np.abs(gram).max()
+    path = tmp_path / "back" / "products" / "w.h5"
+    with xarray.open_dataset(path) as shown:
+        assert set(shown["spectrum"].coords) >= {"frequency", "beam", "time", "l", "m"}
+        assert shown["frequency"].attrs["units"] == "Hz"
+
+
+def test_sizes_are_known_before_anything_runs(tmp_path: Path) -> None:
+    study = study_of(CHAIN)
+    made = run(study, tmp_path)
+    for name in study.names:
+        workload, outline = outlined(study.chain(name))
+        foretold = workload.product_outline(outline)
+        assert foretold.data.shape == made[name].data.shape
+        assert foretold.axes == made[name].axes
+        assert set(foretold.coordinates) == set(made[name].coordinates)
+    assert len(study.chain("matrices")) == 4
+
+
+@pytest.mark.parametrize("most", [1, 300, 1 << 20])
+def test_stretches_are_the_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator, most: int
+) -> None:
+    """However small they are, with a selection and a transposition."""
+    data = rng.standard_normal((5, 6, 7, 2)).view(complex)[..., 0]
+    path = product_file(tmp_path, data, ("time", "beam", "frequency"))
+    monkeypatch.setattr("workflow.storage.product_operand.STRETCH_BYTES", most)
+    case = {
+        "kind": "dft", "axis": "beam",
+        "input": {
+            "samples": {"workload": "p"},
+            "select": {"samples": ["1::2", [5, 0, 3], ":"]},
+        },
+    }  # fmt: skip
+    one = study_of({"p": BEAMS, "x": case}).workload("x")
+    stage(one, [path], tmp_path / "x.h5", LOG)
+    found = read_staged(tmp_path / "x.h5")
+    assert found.axes["samples"] == ("time", "frequency", "beam")
+    wanted = np.moveaxis(data[1::2][:, [5, 0, 3]], 1, -1)
+    np.testing.assert_array_equal(found.operands["samples"], wanted)
+
+
+def product_file(
+    folder: Path, data: Any, axes: tuple[str, ...], coordinates: dict[str, Coordinate] | None = None
+) -> Path:
+    certificate = dict.fromkeys(CERTIFICATE_KEYS, "") | {"verdict": "verified"}
+    path = folder / "p.h5"
+    product = Product("c", data, axes, coordinates or {}, "t", "V")
+    write_product(path, product, certificate, workload="p", kind="gemm")
+    return path
+
+
+def test_a_file_and_a_product_together(tmp_path: Path, rng: np.random.Generator) -> None:
+    data = rng.standard_normal((3, 4, 2), dtype=np.float32).view(np.complex64)[..., 0]
+    with h5py.File(tmp_path / "w.h5", "w") as file:
+        file["w"] = np.eye(2, 3, dtype=np.complex64)
+    source = {
+        "file": str(tmp_path / "w.h5"), "weights": "w", "samples": {"workload": "p"},
+        "axes": {"samples": ["antenna", "time"]},
+    }  # fmt: skip
+    study = study_of({"p": BEAMS, "x": {"kind": "beamforming", "input": source}})
+    path = product_file(tmp_path, data, ("m", "n"))
+    stage(study.workload("x"), [tmp_path / "w.h5", path], tmp_path / "x.h5", LOG)
+    found = read_staged(tmp_path / "x.h5")
+    np.testing.assert_array_equal(found.operands["samples"], data[None, None])
+    assert len(found.attributes["products"]["p"]) == 64
+    assert found.units == {"samples": "V"}
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_products_with_values_that_are_not_finite(tmp_path: Path, value: float) -> None:
+    data = np.array([[1, value, 2]], complex)
+    path = product_file(tmp_path, data, ("m", "n"))
+    case = {"kind": "dft", "axis": "n", "input": {"samples": {"workload": "p"}}}
+    with pytest.raises(
+        InputError, match=r"input\.samples has . NaN and . Inf among 3 values; allow"
+    ):
+        study_of({"p": BEAMS, "x": case}).workload("x").stage({"p": path})
+    case["allow_nonfinite"] = True
+    staged = study_of({"p": BEAMS, "x": case}).workload("x").stage({"p": path})
+    np.testing.assert_array_equal(staged.operands["samples"], data)
+
+
+SAMPLES = {"workload": "beams"}
+MISTAKES: list[tuple[dict[str, Any], str]] = [
+    (
+        {"kind": "dft", "input": {"samples": SAMPLES}},
+        "input.samples has 4 axes of shape (6, 2, 4, 16) (frequency, polarization, beam, time), "
+        "and nothing says which of them is transformed; add `axis: time` to the workload",
+    ),
+    (
+        {"kind": "dft", "axis": "tme", "input": {"samples": SAMPLES}},
+        "axis: must be of ['frequency'",
+    ),
+    (
+        {"kind": "dft", "axis": "time", "input": {"samples": {"workload": "baems"}}},
+        "input.samples.workload: must be one of ['beams'], got 'baems'; did you mean 'beams'?",
+    ),
+    (
+        {"kind": "dft", "axis": "time", "input": {"samples": {"workload": "x"}}},
+        "input.samples.workload: must be one of ['beams'], got 'x'",
+    ),
+    (
+        {"kind": "gemm", "input": {"a": SAMPLES, "b": SAMPLES}},
+        "input.a must have at least 1 and at most 3 axes (batch, m, k), but the product beams",
+    ),
+    (
+        {
+            "kind": "gemm",
+            "input": {
+                "a": SAMPLES,
+                "b": SAMPLES,
+                "select": {"a": {"polarization": 0}, "b": {"polarization": 0}},
+            },
+        },
+        "input: a (6, 4, 16) and b (6, 4, 16) do not fit",
+    ),
+    (
+        {
+            "kind": "dft",
+            "axis": "time",
+            "input": {"samples": SAMPLES, "select": {"samples": {"time": "0:17"}}},
+        },
+        "input.select.samples: the product beams axis 3 has length 16",
+    ),
+    (
+        {"kind": "softmax", "input": {"x": SAMPLES}},
+        "input.x: must be real, but the product beams is complex",
+    ),
+    (
+        {"kind": "dft", "axis": "time", "input": {"samples": SAMPLES, "file": "x.h5"}},
+        "input.file must not be given where no operand is a dataset",
+    ),
+    (
+        {"kind": "gemm", "input": {"a": SAMPLES, "b": "/b"}},
+        "input.file: missing; b is a dataset of it",
+    ),
+    (
+        {"kind": "dft", "axis": "time", "input": {"samples": SAMPLES}, "shards": 7},
+        "shards: must be at most 6, the longest axis that can be split",
+    ),
+    (
+        {
+            "kind": "statevector",
+            "circuit": {"name": "ghz", "qubits": 3},
+            "input": {"state": SAMPLES, "select": {"state": {"frequency": 0, "beam": 0}}},
+        },
+        "input.state must have at least 1 and at most 1 axes",
+    ),
+]
+
+
+@pytest.mark.parametrize(("case", "message"), MISTAKES, ids=lambda value: str(value)[:50])
+def test_mistakes_are_said_before_anything_runs(case: dict[str, Any], message: str) -> None:
+    with pytest.raises(StudyError) as told:
+        check_study(study_of({"beams": BEAMS, "x": case}))
+    assert str(told.value).removeprefix("workloads.x.").startswith(message), told.value
+
+
+def test_circles_through_operands() -> None:
+    def reads(other: str) -> dict[str, Any]:
+        return {"kind": "dft", "axis": -1, "input": {"samples": {"workload": other}}}
+
+    with pytest.raises(StudyError, match=r"input\.samples\.workload: these read each other's prod"):
+        check_study(study_of({"a": reads("c"), "b": reads("a"), "c": reads("b")}))
+
+
+def test_a_mistake_at_the_beginning_is_said_once() -> None:
+    """What follows from it has no size, and no line of its own."""
+    wrong = {**CHAIN["spectra"], "axis": "nothing"}
+    with pytest.raises(StudyError) as told:
+        check_study(study_of({**CHAIN, "spectra": wrong}))
+    assert [line.split(":")[0] for line in str(told.value).splitlines()] == [
+        "workloads.spectra.axis"
+    ]
+
+
+def test_shards_of_a_chain_need_no_more_than_the_axes_of_the_product() -> None:
+    cases = {**CHAIN, "spectra": {**CHAIN["spectra"], "shards": 6}}
+    study = study_of(cases)
+    check_study(study)
+    workload, outline = outlined(study.chain("spectra"))
+    assert workload.split_axes(outline.axes) == ("frequency", "polarization", "beam")
+    assert len(shards(6)) == len(study.parts("spectra"))
+
+
+def test_the_state_of_one_circuit_begins_another(tmp_path: Path) -> None:
+    qft = {"kind": "statevector", "circuit": {"name": "qft", "qubits": 5}, "initial": "random"}
+    again = {
+        "kind": "statevector",
+        "circuit": {"name": "qft", "qubits": 5},
+        "input": {"state": {"workload": "first"}},
+    }
+    study = study_of({"first": qft, "second": again, "third": {**again, "input": {"state": {
+        "workload": "second"}}}})  # fmt: skip
+    check_study(study)
+    found = run(study, tmp_path)
+    # Two transforms reverse the order of the states but the first: |x> becomes |-x>.
+    staged = study.workload("first").stage().operands["state"]
+    reversed_states = staged[-np.arange(32) % 32]
+    assert np.abs(found["second"].data - reversed_states).max() < 1e-12

@@ -1,0 +1,138 @@
+"""Another workload's product as an operand: selected, its axes mapped, in stretches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from workflow.config.axis_names import SYNONYMS
+from workflow.config.file_input import FileInput
+from workflow.data import Array, Coordinate, Product, blank
+from workflow.storage.axes import AxisError, AxisMap, Operand, map_axes
+from workflow.storage.drawn import Stretched
+from workflow.storage.input_operand import InputError, OperandHeader
+from workflow.storage.products import read_product
+from workflow.storage.selections import Picked, SelectionError, pick
+
+STRETCH_BYTES = 64 << 20
+"""Of a product, in memory at a time; at least one entry of the axis with the smallest."""
+
+
+@dataclass(frozen=True)
+class ProductArray:
+    """A product file's data, of which a box is read at a time, its checksums checked."""
+
+    path: Path
+
+    def __getitem__(self, spans: tuple[slice, ...]) -> Array:
+        """The entries of a range of each axis."""
+        found = read_product(self.path, part=[slice(one.start, one.stop) for one in spans])
+        return found.data[tuple(slice(None, None, one.step) for one in spans)]
+
+
+class ProductOperand:
+    """What a product gives an operand: ``product`` has its axes, shape, coordinates and unit.
+
+    The axes are the operand's by their names in the product, or in ``input.axes``, where the
+    operand has them all; else they are its last ones, in their order. Raises InputError for a
+    selection or axes that do not fit, and for a complex product where the operand is real.
+    """
+
+    def __init__(self, operand: Operand, product: Product, source: FileInput | None = None) -> None:
+        name, self.product = operand.name, product
+        shape, what = product.data.shape, f"the product {product.name}"
+        given = source.axes_of(name) if source is not None else None
+        if given is not None and len(given) != len(shape):
+            raise InputError(
+                f"input.axes.{name}: {what} has the axes {list(product.axes)}, so {len(shape)} "
+                f"names are needed, got {given}"
+            )
+        names = tuple(given or product.axes)
+        try:
+            entries = source.select.get(name) if source is not None else None
+            self.picked: Picked = pick(entries, shape, names)
+            kept = [n for n, axis in zip(names, self.picked.axes, strict=True) if axis.kept]
+            fits = operand.free or given or all(SYNONYMS.get(n, n) in operand.axes for n in kept)
+            shown = f"{what} has {len(kept)} ({', '.join(kept)}) of shape {self.picked.shape}"
+            self.map: AxisMap = map_axes(
+                operand, kept if fits else None, self.picked.shape, f"input.{name}", shown
+            )
+        except AxisError as error:
+            raise InputError(str(error)) from None
+        except SelectionError as error:
+            raise InputError(f"input.select.{name}: {what} {error}") from None
+        if operand.real and product.data.dtype.kind == "c":
+            raise InputError(f"input.{name}: must be real, but {what} is complex")
+        kind = product.data.dtype if operand.real else np.result_type(product.data, np.complex64)
+        units = source.units_of(name) if source is not None else None
+        self.header = OperandHeader(
+            self.map, kind.name, what, product.units if units is None else units
+        )
+        numbers = [number for number, axis in enumerate(self.picked.axes) if axis.kept]
+        self.renamed = {
+            product.axes[number]: axis
+            for axis in self.map.axes
+            if (place := self.map.place(axis)) is not None
+            for number in [numbers[place]]
+        }
+
+    def coordinates(self) -> dict[str, Coordinate]:
+        """What stands along the axes that are kept, cut as the data, with the operand's names."""
+        found = {}
+        for name, one in self.product.coordinates.items():
+            axes = one.of(name)
+            if not set(axes) <= set(self.renamed):
+                continue
+            values = one.values
+            for number, axis in enumerate(axes):
+                indices = self.picked.axes[self.product.axes.index(axis)].indices
+                if values.size and not any(values.strides):
+                    shape = list(values.shape)
+                    shape[number] = len(indices)
+                    values = blank(tuple(shape), values.dtype)
+                else:
+                    values = np.take(values, indices, axis=number)
+            own = tuple(self.renamed[axis] for axis in axes)
+            own_name = self.renamed.get(name, name)
+            plain = own == (own_name,)
+            found[own_name] = Coordinate(values, one.units, one.long_name, () if plain else own)
+        return found
+
+    def stretched(self, path: Path) -> Stretched:
+        """The operand as the product file has it; one stretch is kept: a small one is read once."""
+        wanted = np.dtype(self.header.dtype)
+        axis, step = self._stretches()
+        length, shape = self.map.shape[axis], self.map.shape
+        place = self.map.place(self.map.axes[axis])
+        kept = [number for number, one in enumerate(self.picked.axes) if one.kept]
+
+        @lru_cache(maxsize=1)
+        def read(start: int) -> Array:
+            part = self.picked
+            if place is not None:
+                part = part.stretch(kept[place], start, min(start + step, length))
+            data = part.read(ProductArray(path)).transpose(self.map.order)
+            data = data.reshape(*shape[:axis], -1, *shape[axis + 1 :])
+            return np.ascontiguousarray(data, wanted)
+
+        def stretches() -> Iterator[tuple[int, Array]]:
+            for start in range(0, length, step):
+                yield start, read(start)
+
+        return Stretched(shape, wanted, axis, step, stretches)
+
+    def _stretches(self) -> tuple[int, int]:
+        """The axis, not the last, whose entries are small enough, and a power of two of them."""
+        shape, item = self.map.shape, self.product.data.dtype.itemsize
+        total = int(np.prod(shape, dtype=object)) * item
+        axes: Sequence[int] = range(max(1, len(shape) - 1))
+        entries = {axis: total // shape[axis] for axis in axes}
+        fitting = [axis for axis in axes if entries[axis] <= STRETCH_BYTES]
+        axis = fitting[0] if fitting else min(axes, key=lambda axis: entries[axis])
+        most = max(1, min(shape[axis], STRETCH_BYTES // max(1, entries[axis])))
+        exact = most.bit_length() - 1 if most < shape[axis] else (most - 1).bit_length()
+        return axis, 1 << exact
