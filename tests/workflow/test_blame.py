@@ -205,7 +205,7 @@ def test_no_descriptors_left_is_no_damage(files: tuple[Path, Path]) -> None:
             pass
         with (
             pytest.raises(InputError, match=r"run\.h5 cannot be read \(Too many open files"),
-            inputs._opened(files[1]),
+            inputs.opened(files[1]),
         ):
             pass
 

@@ -13,7 +13,7 @@ from workflow.storage import operands
 from workflow.storage.axes import Operand
 from workflow.storage.drawn import Stretched
 from workflow.storage.inputs import InputError
-from workflow.storage.product_operand import ProductOperand
+from workflow.storage.product_operand import ProductArray, ProductOperand
 from workflow.storage.products import read_outline
 
 BEAMS = Operand("x", ("axis_0", "axis_1", "row", "column"), free=True, along="beam")
@@ -51,7 +51,7 @@ def beam_power(path: Path, name: str, scale: float) -> BeamPower:
     """
     outline = read_outline(path)
     beams, kind = beams_of(outline, name), outline.data.real.dtype
-    voltages = beams.stretched(path)
+    voltages = beams.stretched(ProductArray(path))
     powers = voltages.changed(power, kind)
     mean = math.fsum(float(np.sum(values, dtype=np.float64)) for _, values in powers.read())
     mean /= max(1, outline.data.size)

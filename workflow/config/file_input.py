@@ -5,11 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, StrictInt, StringConstraints, model_validator
+from pydantic import (
+    Field,
+    StrictInt,
+    StringConstraints,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
 from workflow.config.axis_names import check_names
 from workflow.config.coordinate import CoordinateSource
+from workflow.config.formats import FORMATS, HDF5
 from workflow.config.model import Model
+
+FormatName = Annotated[str, WithJsonSchema({"type": "string", "enum": list(FORMATS)})]
+"""A name of FORMATS; editors are told the choices, validators say them."""
 
 
 class DatasetSource(Model):
@@ -53,6 +64,9 @@ class FileInput(Model):
         description="HDF5 file; a relative path starts at the folder Snakemake runs in. Needed "
         "unless all operands are other workloads' products.",
     )
+    format: FormatName = Field(
+        HDF5, description="What the file is; of other formats than HDF5 operands name the arrays."
+    )
     select: dict[str, Selection] = Field(
         default_factory=dict,
         description=(
@@ -83,6 +97,13 @@ class FileInput(Model):
         description="Whether data may lie in other files that this one names: by external links, "
         "virtual datasets, raw storage.",
     )
+
+    @field_validator("format")
+    @classmethod
+    def _format_exists(cls, name: str) -> str:
+        if name not in FORMATS:
+            raise ValueError(f"must be one of {list(FORMATS)}, got {name!r}")
+        return name
 
     @classmethod
     def operand_names(cls) -> tuple[str, ...]:
@@ -122,6 +143,9 @@ class FileInput(Model):
             for key in ("file", "coordinates", "sample_rate_hz", "external"):
                 if key in self.model_fields_set:
                     raise ValueError(f"{key} must not be given where no operand is a dataset")
+        for key in ("coordinates", "sample_rate_hz", "external"):
+            if self.format != HDF5 and key in self.model_fields_set:
+                raise ValueError(f"{key} must not be given beside format: {self.format}")
         for name in self.operand_names():
             check_names(f"axes.{name}", self.axes_of(name) or ())
         check_names("coordinates", self.coordinates)

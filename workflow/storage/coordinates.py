@@ -131,10 +131,10 @@ def _values(
     )
     units = units or next((u for end, u in ENDINGS.items() if where.lower().endswith(end)), "")
     long_name = text_attribute(dataset, "long_name")
-    return _read(dataset, key, check).reshape(shape), units, long_name
+    return read_numbers(dataset, key, check=check).reshape(shape), units, long_name
 
 
-def _read(dataset: h5py.Dataset, key: str, check: bool) -> Array:
+def read_numbers(dataset: h5py.Dataset, key: str, *, check: bool) -> Array:
     """The numbers of a dataset; integers stay integers. Raises InputError."""
     kind = dataset.dtype
     if kind.kind not in "fiu" or kind.itemsize > 8 or h5py.check_enum_dtype(kind) is not None:

@@ -56,7 +56,7 @@ def describe_operand(source: FileInput, operand: Operand) -> OperandHeader:
             parts of different shape, a selection that does not fit, too many or unknown axes, none
             to work along, no elements.
     """
-    with _opened(source.path) as file:
+    with opened(source.path) as file:
         return InputOperand(file, source, operand).header()
 
 
@@ -71,7 +71,7 @@ def read_operand(source: FileInput, operand: Operand) -> Array:
         InputError: also where the data cannot be decoded (a damaged chunk, an unknown filter) or
             take more memory than the machine has, or more than the headers say.
     """
-    with _opened(source.path) as file:
+    with opened(source.path) as file:
         found = InputOperand(file, source, operand)
         header = found.header()
         needed, there = found.memory(header), machine_memory()
@@ -101,7 +101,7 @@ def describe_coordinates(
     """What stands along the axes of an input's operands; errors as in `coordinates_of`."""
     if not operands or (not source.coordinates and source.sample_rate_hz is None):
         return {}
-    with _opened(source.path) as file:
+    with opened(source.path) as file:
         found = [InputOperand(file, source, operand) for operand in operands]
         return coordinates_of(file, source, found, check=check)
 
@@ -163,7 +163,7 @@ def source_checksum(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[h5py.File]:
+def opened(path: Path) -> Iterator[h5py.File]:
     """The user's file, with the compression filters of hdf5plugin at hand."""
     import hdf5plugin  # noqa: F401
 
@@ -195,7 +195,7 @@ def files_beside(source: FileInput) -> list[Path]:
     """The other files on which an input's operands depend, in their order. Raises InputError."""
     if not source.external:
         return []
-    with _opened(source.path) as file:
+    with opened(source.path) as file:
         names = [getattr(source, name) for name in source.operand_names()]
         paths = [path for where in names for path in dataset_paths(where)]
         try:

@@ -13,7 +13,9 @@ from argand import Precision
 from pydantic import BaseModel
 
 from workflow.config.file_input import FileInput
+from workflow.config.formats import HDF5
 from workflow.data import Coordinate, Product, Staged, blank
+from workflow.readers import FileArray, reader_of
 from workflow.storage.axes import Operand as Operand
 from workflow.storage.drawn import Stretched
 from workflow.storage.inputs import (
@@ -26,7 +28,7 @@ from workflow.storage.inputs import (
     read_operand,
     source_checksum,
 )
-from workflow.storage.product_operand import ProductOperand
+from workflow.storage.product_operand import ProductArray, ProductOperand
 from workflow.storage.products import read_outline
 
 Array = npt.NDArray[Any]
@@ -103,10 +105,14 @@ def staged(
     data = {
         operand.name: read_operand(source, operand)
         for operand in present(source, operands)
-        if operand.name not in products
+        if found[operand.name][1] is None
     }
     drawn = {
-        name: one.stretched(upstream[products[name]])
+        name: one.stretched(
+            ProductArray(upstream[products[name]])
+            if name in products
+            else FileArray(reader_of(source.format, source.path), getattr(source, name))
+        )
         for name, (_, one) in found.items()
         if one is not None
     }
@@ -130,24 +136,28 @@ def staged(
 def _described(
     source: FileInput, operands: Sequence[Operand], upstream: Mapping[str, Product], check: bool
 ) -> tuple[dict[str, tuple[OperandHeader, ProductOperand | None]], dict[str, Coordinate]]:
-    """Each operand's header, and where it is a product's what that gives; and the coordinates."""
+    """Each operand's header, and of products and readers what they give; and the coordinates."""
     products, there = source.products(), present(source, operands)
     found: dict[str, tuple[OperandHeader, ProductOperand | None]] = {}
-    coordinates = describe_coordinates(
-        source, [one for one in there if one.name not in products], check=check
-    )
+    plain = [one for one in there if one.name not in products and source.format == HDF5]
+    coordinates = describe_coordinates(source, plain, check=check)
     for operand in there:
-        if operand.name not in products:
+        if operand in plain:
             found[operand.name] = describe_operand(source, operand), None
             continue
-        one = ProductOperand(operand, upstream[products[operand.name]], source)
+        if operand.name in products:
+            one = ProductOperand(operand, upstream[products[operand.name]], source)
+        else:
+            reader = reader_of(source.format, source.path)
+            name = reader.known(getattr(source, operand.name), f"input.{operand.name}")
+            one = ProductOperand(operand, reader.outline(name), source, f"{name} of {source.path}")
         found[operand.name] = one.header, one
         for name, carried in one.coordinates().items():
             known = coordinates.setdefault(name, carried)
             if known is not carried and _differ(known, carried):
                 raise InputError(
-                    f"input.{operand.name}.workload: its product has other values along {name} "
-                    "than another operand; give input.axes to name that axis otherwise"
+                    f"input.{operand.name}: it has other values along {name} than another operand; "
+                    "give input.axes to name that axis otherwise"
                 )
     return found, coordinates
 

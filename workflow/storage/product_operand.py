@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -42,9 +43,15 @@ class ProductOperand:
     selection or axes that do not fit, and for a complex product where the operand is real.
     """
 
-    def __init__(self, operand: Operand, product: Product, source: FileInput | None = None) -> None:
+    def __init__(
+        self,
+        operand: Operand,
+        product: Product,
+        source: FileInput | None = None,
+        what: str = "",
+    ) -> None:
         name, self.product = operand.name, product
-        shape, what = product.data.shape, f"the product {product.name}"
+        shape, what = product.data.shape, what or f"the product {product.name}"
         given = source.axes_of(name) if source is not None else None
         if given is not None and len(given) != len(shape):
             raise InputError(
@@ -102,8 +109,11 @@ class ProductOperand:
             found[own_name] = Coordinate(values, one.units, one.long_name, () if plain else own)
         return found
 
-    def stretched(self, path: Path) -> Stretched:
-        """The operand as the product file has it; one stretch is kept: a small one is read once."""
+    def stretched(self, array: Any) -> Stretched:
+        """The operand as an array has it: a `ProductArray`, or one of a reader's.
+
+        One stretch is kept, so that a small one is read once.
+        """
         wanted = np.dtype(self.header.dtype)
         axis, step = self._stretches()
         length, shape = self.map.shape[axis], self.map.shape
@@ -115,7 +125,7 @@ class ProductOperand:
             part = self.picked
             if place is not None:
                 part = part.stretch(kept[place], start, min(start + step, length))
-            data = part.read(ProductArray(path)).transpose(self.map.order)
+            data = part.read(array).transpose(self.map.order)
             data = data.reshape(*shape[:axis], -1, *shape[axis + 1 :])
             return np.ascontiguousarray(data, wanted)
 

@@ -1,0 +1,13 @@
+"""Formats of a user's file, by the names that a study gives them."""
+
+from __future__ import annotations
+
+HDF5 = "hdf5"
+FORMATS = {
+    HDF5: "datasets by their paths",
+    "uvh5": "visibilities of an interferometer",
+    "guppi": "voltages of a GUPPI file, by the package baseband",
+    "dada": "voltages of a DADA file, by the package baseband",
+    "vdif": "voltages of a VDIF file, by the package baseband",
+}
+"""What each holds; all but HDF5 have a reader in `workflow.readers`."""

@@ -1,0 +1,22 @@
+"""Readers of formats: arrays of a user's file with axes, coordinates and units.
+
+To add one, add a file beside this one with a `Reader`, a row to `READERS` and one to
+`workflow.config.formats.FORMATS`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from workflow.readers.base import FileArray as FileArray
+from workflow.readers.base import Reader as Reader
+from workflow.readers.visibilities import Uvh5
+from workflow.readers.voltages import Dada, Guppi, Vdif
+
+READERS: dict[str, type[Reader]] = {"uvh5": Uvh5, "guppi": Guppi, "dada": Dada, "vdif": Vdif}
+"""By the format of an input."""
+
+
+def reader_of(name: str, path: Path) -> Reader:
+    """The reader of a file in a format."""
+    return READERS[name](path)

@@ -1,0 +1,174 @@
+"""UVH5: the visibilities of an interferometer, as pyuvdata writes them (UVH5 memo, version 1.2).
+
+It is HDF5 with its meaning in ``/Header``, so it needs no package. Baselines and times are one axis
+there; where each baseline has each time once they become two, the one that is slower in the file
+first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import h5py
+import numpy as np
+
+from workflow.data import Array, Coordinate, Product, blank
+from workflow.readers.base import Reader
+from workflow.storage.chunk_filters import ChunkError
+from workflow.storage.chunk_sizes import check_chunks, check_filters
+from workflow.storage.coordinates import read_numbers
+from workflow.storage.input_operand import COMPONENT_TYPES, InputError, complex_fields
+from workflow.storage.inputs import opened
+from workflow.storage.links import DatasetError, find_dataset
+from workflow.storage.memory import limited_memory, machine_memory
+
+POLARIZATIONS = {
+    1: "I", 2: "Q", 3: "U", 4: "V", -1: "rr", -2: "ll", -3: "rl", -4: "lr", -5: "xx", -6: "yy",
+    -7: "xy", -8: "yx",
+}  # fmt: skip
+"""AIPS memo 117, as the UVH5 memo has them."""
+SECONDS_OF_DAY = 86400.0
+DATA = "Data/visdata"
+_COPIES = 16
+"""Of a header's values, while rows are sorted by times and baselines."""
+
+
+class Uvh5(Reader):
+    """``visibilities`` (time, baseline, frequency, polarization), or the first two turned."""
+
+    names: ClassVar[tuple[str, ...]] = ("visibilities",)
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        with opened(path) as file:
+            data = self._dataset(file, DATA)
+            if data.ndim not in (3, 4) or (data.ndim == 4 and data.shape[1] != 1):
+                raise InputError(
+                    f"input.file: {path}: {DATA} must be (baseline-time, frequency, polarization), "
+                    f"with an axis of 1 after the first or not, got shape {data.shape}"
+                )
+            self.shape, self.dtype = (data.shape[0], *data.shape[-2:]), _complex(data)
+            read = {name: self._header(file, name) for name in ("ant_1_array", "ant_2_array",
+                    "time_array", "freq_array", "polarization_array")}  # fmt: skip
+            self.units = _text(file, "Header/vis_units")
+        self.first, self.second, self.time = (
+            self._fitting(read, name, self.shape[0])
+            for name in ("ant_1_array", "ant_2_array", "time_array")
+        )
+        self.frequency = self._fitting(read, "freq_array", self.shape[1])
+        self.polarization = self._fitting(read, "polarization_array", self.shape[2])
+
+    @cached_property
+    def rows(self) -> Array:
+        """(times, baselines), or turned, of the row in the file; the slower axis first."""
+        pairs, baseline = np.unique(
+            np.stack([self.first, self.second], 1), axis=0, return_inverse=True
+        )
+        times, time = np.unique(self.time, return_inverse=True)
+        count = len(self.time)
+        place = time * len(pairs) + baseline.reshape(-1)
+        if len(times) * len(pairs) != count or len(np.unique(place)) != count:
+            raise InputError(
+                f"input.file: {self.path}: each baseline must have each time once, but {count} "
+                f"rows have {len(times)} times and {len(pairs)} baselines; without format: uvh5 "
+                f"they are the dataset {DATA}"
+            )
+        rows = np.argsort(place).reshape(len(times), len(pairs))
+        return rows if self.by_time else rows.T
+
+    @property
+    def by_time(self) -> bool:
+        """Whether the baselines of a time lie beside each other, not the times of a baseline."""
+        return len(self.time) < 2 or bool(self.time[0] == self.time[1])
+
+    def outline(self, name: str) -> Product:
+        """See `Reader.outline`."""
+        slow = ("time", "baseline") if self.by_time else ("baseline", "time")
+        rows = self.rows
+        at = rows if self.by_time else rows.T
+        times, one = self.time[at[:, 0]], at[0]
+        named = [POLARIZATIONS.get(int(code), str(code)) for code in self.polarization]
+        since = f"time since the Julian date {times[0]:.9f}"
+        coordinates = {
+            "time": Coordinate(SECONDS_OF_DAY * (times - times[0]), "s", since),
+            "frequency": Coordinate(self.frequency, "Hz", "frequency"),
+            "polarization": Coordinate(np.array(named), "", "polarization"),
+            "antenna_1": Coordinate(self.first[one], "", "number of the antenna", ("baseline",)),
+            "antenna_2": Coordinate(self.second[one], "", "number of the antenna", ("baseline",)),
+        }
+        data = blank((*rows.shape, *self.shape[1:]), self.dtype)
+        axes = (*slow, "frequency", "polarization")
+        return Product(name, data, axes, coordinates, "visibilities", self.units)
+
+    def read(self, name: str, part: Sequence[slice]) -> Array:
+        """See `Reader.read`."""
+        rows = self.rows[part[0], part[1]]
+        first, last = int(rows.min()), int(rows.max()) + 1
+        with opened(self.path) as file:
+            data = self._dataset(file, DATA)
+            inner = [slice(0, 1)] * (data.ndim - 3)
+            box = [range(first, last), *(range(one.start, one.stop) for one in inner)]
+            box += [range(n)[one] for n, one in zip(self.shape[1:], part[2:], strict=True)]
+            size = int(np.prod([len(span) for span in box], dtype=object))
+            try:
+                with limited_memory(4 * size * 16):
+                    check_chunks(data, box)
+                    raw = data[tuple(slice(span.start, span.stop) for span in box)]
+            except (ChunkError, MemoryError) as error:
+                raise InputError(f"input.file: {self.path}: {DATA}: {error}") from error
+        fields = complex_fields(raw.dtype)
+        values = np.empty(raw.shape, self.dtype)
+        values.real = raw.real if fields is None else raw[fields[0]]
+        values.imag = raw.imag if fields is None else raw[fields[1]]
+        values = values.reshape(last - first, *values.shape[-2:])
+        return np.asarray(values[rows - first])
+
+    def _dataset(self, file: h5py.File, path: str) -> h5py.Dataset:
+        try:
+            found = find_dataset(file, path)
+            check_filters(found)
+        except (DatasetError, ChunkError) as error:
+            raise InputError(f"input.file: {self.path} is not UVH5: {error}") from error
+        return found
+
+    def _header(self, file: h5py.File, name: str) -> Array:
+        dataset = self._dataset(file, f"Header/{name}")
+        if dataset.size > max(self.shape) or _COPIES * 8 * dataset.size > machine_memory():
+            raise InputError(
+                f"input.file: {self.path}: Header/{name} of shape {dataset.shape} is longer than "
+                "the data or than memory"
+            )
+        return read_numbers(dataset, f"input.file: {self.path}", check=False).reshape(-1)
+
+    def _fitting(self, read: dict[str, Array], name: str, length: int) -> Array:
+        values = read[name]
+        if len(values) != length or not np.all(np.isfinite(values)):
+            raise InputError(
+                f"input.file: {self.path}: Header/{name} must have {length} finite values for data "
+                f"of shape {self.shape}, got {len(values)}"
+            )
+        return values
+
+
+def _complex(dataset: h5py.Dataset) -> np.dtype[Any]:
+    """The type that visibilities are read as; raises InputError where they are not complex."""
+    dtype, fields = dataset.dtype, complex_fields(dataset.dtype)
+    part = dtype[fields[0]].name if fields else ""
+    if fields and part in COMPONENT_TYPES and dtype[fields[1]] == dtype[fields[0]]:
+        return np.dtype(np.complex128 if part in ("float64", "int32") else np.complex64)
+    if dtype.kind == "c" and dtype.itemsize in (8, 16):
+        return np.dtype(f"c{dtype.itemsize}")
+    raise InputError(f"input.file: {dataset.name} must be complex, got {dtype}")
+
+
+def _text(file: h5py.File, path: str) -> str:
+    """A header's short text; empty where it has none."""
+    try:
+        value = find_dataset(file, path)[()]
+    except DatasetError:
+        return ""
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
+    return text if len(text) <= 64 else ""

@@ -1,0 +1,89 @@
+"""Voltages of GUPPI, DADA and VDIF files, by the package baseband.
+
+It is under the GPL, so nothing here depends on it: it is imported where a study names such a format
+and the user has installed it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from workflow.data import Array, Coordinate, Product, blank
+from workflow.readers.base import Reader
+from workflow.storage.files import is_file
+from workflow.storage.input_operand import InputError
+
+AXES = {"nchan": "frequency", "channel": "frequency", "npol": "polarization", "nthread": "thread"}
+"""baseband's names of the axes of a sample; others keep theirs."""
+
+
+class Voltages(Reader):
+    """``voltages`` (time, ...), real ones with an imaginary part of zero."""
+
+    names: ClassVar[tuple[str, ...]] = ("voltages",)
+    module: ClassVar[str]
+    """Of baseband."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        if not is_file(path):
+            raise InputError(f"input.file: there is no file {path} (looked in {Path.cwd()})")
+        try:
+            self._package = importlib.import_module(f"baseband.{self.module}")
+        except ImportError as error:
+            raise InputError(
+                f"input.format: {self.module} needs the package baseband ({error}); install it "
+                "beside Argand: pip install baseband"
+            ) from error
+
+    def outline(self, name: str) -> Product:
+        """See `Reader.outline`."""
+        with self._opened() as stream:
+            shape = tuple(int(n) for n in stream.shape)
+            rate = float(stream.sample_rate.to_value("Hz"))
+            fields = getattr(stream.sample_shape, "_fields", ())
+        named = [AXES.get(field, field) for field in fields]
+        if len(named) != len(shape) - 1:
+            named = [f"axis_{number}" for number in range(1, len(shape))]
+        time = Coordinate(np.arange(shape[0]) / rate, "s", "time since the first sample")
+        data = blank(shape, np.complex64)
+        return Product(name, data, ("time", *named), {"time": time}, "voltages")
+
+    def read(self, name: str, part: Sequence[slice]) -> Array:
+        """See `Reader.read`."""
+        with self._opened() as stream:
+            stream.seek(part[0].start)
+            found = np.asarray(stream.read(part[0].stop - part[0].start))
+        return np.asarray(found[(slice(None), *part[1:])], np.complex64)
+
+    def _opened(self) -> Any:
+        """A stream of samples, none of its axes of length 1 left out."""
+        try:
+            return self._package.open(str(self.path), "rs", squeeze=False)
+        except (OSError, ValueError, KeyError, AssertionError, EOFError, TypeError) as error:
+            raise InputError(
+                f"input.file: {self.path} cannot be read as {self.module} ({error})"
+            ) from error
+
+
+class Guppi(Voltages):
+    """Green Bank's raw files."""
+
+    module: ClassVar[str] = "guppi"
+
+
+class Dada(Voltages):
+    """PSRDADA's files."""
+
+    module: ClassVar[str] = "dada"
+
+
+class Vdif(Voltages):
+    """VLBI Data Interchange Format."""
+
+    module: ClassVar[str] = "vdif"
