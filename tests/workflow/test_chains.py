@@ -92,6 +92,12 @@ def test_a_chain_of_four(tmp_path: Path, count: int) -> None:
     np.testing.assert_allclose(
         back.coordinates["time"].values, beams.coordinates["time"].values, rtol=1e-9
     )
+    named = found["matrices"].coordinates
+    for axis in "mn":  # their beams, and the directions of these
+        np.testing.assert_array_equal(named[axis].values, [3, 0])
+        for name in "lm":
+            values = beams.coordinates[name].values[[3, 0]]
+            np.testing.assert_array_equal(named[f"{axis}_{name}"].values, values)
     gram = wanted.astype(complex) @ wanted.conj().swapaxes(1, 2)
     assert np.abs(found["matrices"].data - gram).max() <= 1e-12 * np.abs(gram).max()
     path = tmp_path / "back" / "products" / "w.h5"

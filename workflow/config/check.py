@@ -21,6 +21,7 @@ from workflow.config.mistakes import StudyError, attach, nearest
 from workflow.data import Product, Staged
 from workflow.shards import choose_axis
 from workflow.steps import budget
+from workflow.storage.products import check_product
 from workflow.study import Study
 from workflow.workloads import KINDS
 
@@ -56,7 +57,9 @@ def check_study(study: Study, *, device_here: bool = True) -> None:
             mistakes += unusable_inputs(study, name)
             outline = study.workload(name).outline(products)
             mistakes += _wrong_shards(study, name, outline, keys)
-            products[name] = study.workload(name).product_outline(outline)
+            product = study.workload(name).product_outline(outline)
+            check_product(product)
+            products[name] = product
         except ValueError as error:
             mistakes.append(attach(("workloads", name), str(error), keys))
     if mistakes := mistakes or budget.beyond(study, device):

@@ -44,8 +44,13 @@ def understood(staged: Staged) -> str:
     ]
     for name, one in staged.coordinates.items():
         first, last = one.values.flat[0], one.values.flat[-1]
-        parts += [f"{name} {first} to {last} {one.units}".rstrip()] if one.values.ndim == 1 else []
+        if one.values.ndim == 1:
+            parts.append(f"{name} {_short(first)} to {_short(last)} {one.units}".rstrip())
     return "; ".join(parts)
+
+
+def _short(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _sizes(axes: tuple[str, ...], shape: tuple[int, ...]) -> str:

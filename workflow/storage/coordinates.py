@@ -95,6 +95,11 @@ def _of_axis(
     values, units, long_name = _values(file, source, key, of, length, check)
     if name in WITH_UNITS and not units:
         raise InputError(f"{key} has no unit; give it as {{dataset: path, units: Hz}} or step_s")
+    axes = [each for one in found for each in one.mapped().axes]
+    if axis != name and name in axes:
+        raise InputError(
+            f"{key}: {name!r} is an axis of its own; it stands along {axis} by no name"
+        )
     own = () if axis == name and values.ndim == 1 else (axis, f"{name}_component")[: values.ndim]
     taken = values[picked[0]] if values.strides[0] else blank(
         (len(picked[0]), *values.shape[1:]), values.dtype

@@ -88,7 +88,10 @@ class ProductOperand:
         }
 
     def coordinates(self) -> dict[str, Coordinate]:
-        """What stands along the axes that are kept, cut as the data, with the operand's names."""
+        """What stands along the axes that are kept, cut as the data, with the operand's names.
+
+        l of beams that have become rows m is ``m_l``.
+        """
         found = {}
         for name, one in self.product.coordinates.items():
             axes = one.of(name)
@@ -104,9 +107,12 @@ class ProductOperand:
                 else:
                     values = np.take(values, indices, axis=number)
             own = tuple(self.renamed[axis] for axis in axes)
-            own_name = self.renamed.get(name, name)
-            plain = own == (own_name,)
-            found[own_name] = Coordinate(values, one.units, one.long_name, () if plain else own)
+            if name in self.renamed:
+                found[self.renamed[name]] = Coordinate(values, one.units, one.long_name)
+            else:
+                # On an axis of another name, which two operands may have, so has the coordinate.
+                own_name = name if own == axes else f"{own[0]}_{name}"
+                found[own_name] = Coordinate(values, one.units, one.long_name, own)
         return found
 
     def stretched(self, array: Any) -> Stretched:

@@ -121,7 +121,7 @@ def _write(
     workload: str,
     kind: str,
 ) -> None:
-    _check(product)
+    check_product(product)
     check_certificate(certificate)
     attributes = {"workload": workload, "kind": kind, "NX_class": "NXroot", "default": "entry"}
     with create(path, "product", attributes) as file:
@@ -164,7 +164,8 @@ def read_outline(path: Path) -> Product:
         return _read_data(file["entry"], lambda dataset, part: without_values(dataset))
 
 
-def _check(product: Product) -> None:
+def check_product(product: Product) -> None:
+    """Raise ValueError where axes, data and coordinates do not fit together."""
     data, axes = product.data, product.axes
     if len(axes) != data.ndim or len(set(axes)) != len(axes):
         raise ValueError(
@@ -177,6 +178,8 @@ def _check(product: Product) -> None:
         expected = tuple(lengths.get(one, n) for one, n in zip(found.of(name), shape, strict=False))
         if len(found.of(name)) != len(shape) or shape != expected:
             raise ValueError(f"product.coordinates.{name} must have shape {expected}, got {shape}")
+        if name in axes and found.of(name) != (name,):
+            raise ValueError(f"product.coordinates.{name} must stand along {name}, an axis")
         if not found.axes and name not in axes:
             raise ValueError(f"product.coordinates must be of {list(axes)}, got {[name]}")
     if product.name in {*axes, *product.coordinates}:
@@ -284,7 +287,7 @@ def _read_data(
         coordinates[beside] = _read_beside(group[beside], stretches)
     units = _text(dataset.attrs.get("units", ""))
     product = Product(name, values(dataset, part), axes, coordinates, title, units)
-    _check(product)
+    check_product(product)
     return product
 
 

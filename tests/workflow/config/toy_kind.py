@@ -11,7 +11,7 @@ from workflow.config.file_input import DatasetRef, FileInput, WorkloadInput
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.config.model import Model
-from workflow.data import Shape, Staged, blank
+from workflow.data import Product, Shape, Staged, blank
 from workflow.storage.axes import Operand
 from workflow.storage.inputs import describe_operand
 from workflow.workloads import Case, Workload
@@ -69,7 +69,7 @@ class Toy(Workload):
         return Shape(flops=8.0 * staged.operands["a"].size, bytes_moved=0.0)
 
     def product_outline(self, outline):
-        return None
+        return Product("c", outline.operands["a"], ("m", "k"), {}, "toy")
 
 
 Toy.__abstractmethods__ = frozenset()

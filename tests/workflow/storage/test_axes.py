@@ -352,6 +352,10 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
         "input.coordinates.time.stop: unknown ke",
     ),
     ({"coordinates": {"polarization": ["x"]}}, "input.coordinates.polarization must have 2 values"),
+    (
+        {"coordinates": {"time": {"dataset": "/positions", "axis": "antenna", "units": "s"}}},
+        "input.coordinates.time: 'time' is an axis of its own",
+    ),
     ({"sample_rate_hz": 0}, "input.sample_rate_hz: must be above 0"),
     (
         {"sample_rate_hz": 1, "coordinates": {"time": {"step_s": 1}}},
@@ -389,6 +393,12 @@ def test_mistakes_are_said_before_anything_runs(
 def test_axes_that_are_not_there(file: Path, more: dict[str, Any], message: str) -> None:
     source = {"file": str(file), "samples": "volt", "axes": list(AXES)}
     assert told({"kind": "dft", "input": source, **more}).startswith(message)
+
+
+def test_an_axis_of_the_name_of_the_answer(file: Path) -> None:
+    source = {"file": str(file), "samples": "volt", "axes": ["spectrum", "b", "c", "d"]}
+    case = {"kind": "dft", "axis": "d", "input": source}
+    assert "product.name must differ from its axes, got 'spectrum'" in told(case)
 
 
 def test_an_axis_of_drawn_data_is_a_mistake() -> None:
