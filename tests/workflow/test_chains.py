@@ -300,3 +300,14 @@ def test_the_state_of_one_circuit_begins_another(tmp_path: Path) -> None:
     staged = study.workload("first").stage().operands["state"]
     reversed_states = staged[-np.arange(32) % 32]
     assert np.abs(found["second"].data - reversed_states).max() < 1e-12
+
+
+def test_a_file_that_changed_since_the_check(tmp_path: Path) -> None:
+    path = tmp_path / "w.h5"
+    source = {"file": str(path), "weights": "w", "samples": {"workload": "p"}}
+    one = study_of({"p": BEAMS, "x": {"kind": "beamforming", "input": source}}).workload("x")
+    product = product_file(tmp_path, np.ones((3, 4), complex), ("antenna", "time"))
+    with h5py.File(path, "w") as file:
+        file["w"] = np.ones((2, 5), complex)
+    with pytest.raises(InputError, match=r"weights \(1, 1, 2, 5\) and samples .* do not fit"):
+        stage(one, [path, product], tmp_path / "x.h5", LOG)

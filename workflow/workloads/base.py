@@ -18,6 +18,7 @@ from argand import Device, Precision
 from workflow.config.case import Case as Case
 from workflow.config.file_input import products_in
 from workflow.data import Array, Implementation, Product, Shape, Staged, blank
+from workflow.storage.products import read_outline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,6 +130,10 @@ class Workload(ABC):
         ``circuit.file``. Reads headers, no data.
         """
         return None
+
+    def check_again(self, upstream: Mapping[str, Path]) -> None:
+        """`check` by the product files themselves: files may have changed since the first one."""
+        self.check({name: read_outline(path) for name, path in upstream.items()})
 
     def as_computed(self, staged: Staged, steps: str) -> Staged:
         """The operands with what an implementation made of them (`Implementation.steps`).

@@ -132,6 +132,7 @@ class Beamforming(Workload):
             }
             time = np.arange(case.samples or 0) / case.frequencies.step_hz
             return Staged({}, axes, self._coordinates(time), {"seed": self.seed}, drawn)
+        self.check_again(upstream)
         return operands.staged(case.input, OPERANDS, upstream, allow_nonfinite=case.allow_nonfinite)
 
     def outline(self, upstream: Mapping[str, Product] = NOTHING) -> Staged:

@@ -150,6 +150,7 @@ class Dft(Workload):
             drawn = {"samples": Drawn(shape, np.dtype(np.complex64), self._samples)}
             axes = {"samples": SAMPLES.axes[-2:]}
             return self._with_window(Staged({}, axes, {}, {"seed": self.seed}, drawn), shape[-1])
+        self.check_again(upstream)
         allow = case.allow_nonfinite
         found = operands.staged(case.input, self._operands, upstream, allow_nonfinite=allow)
         samples = found.drawn.get("samples", found.operands.get("samples"))

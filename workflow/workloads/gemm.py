@@ -128,6 +128,7 @@ class Gemm(Workload):
         """Operands a, b and, where beta is not 0, c; complex64 when generated."""
         case = self.case
         if case.input is not None:
+            self.check_again(upstream)
             return operands.staged(
                 case.input, self.layout, upstream, allow_nonfinite=case.allow_nonfinite
             )

@@ -32,6 +32,7 @@ from workflow.storage import operands
 from workflow.storage.drawn import Drawn, Stretched
 from workflow.storage.inputs import InputError, source_checksum
 from workflow.storage.operands import Operand
+from workflow.storage.products import read_outline
 from workflow.workloads import matrix_product
 from workflow.workloads.base import NOTHING, Workload, register
 from workflow.workloads.baselines import implementations
@@ -131,6 +132,8 @@ class Statevector(Workload):
         """Operands state and gates, these as in `fused_gates`."""
         circuit = self.circuit()
         gates = self._gates(circuit)
+        outlines = {name: read_outline(path) for name, path in upstream.items()}
+        self._check_state(circuit.num_qubits, outlines)
         data, drawn, attributes = self._initial_state(2**circuit.num_qubits, upstream)
         if self.case.circuit.file is not None:
             attributes["circuit_sha256"] = source_checksum(self.case.circuit.file)
