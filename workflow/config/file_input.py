@@ -28,7 +28,9 @@ class DatasetSource(Model):
 
     real: str = Field(min_length=1, description="Path of the dataset with the real part.")
     imag: str | None = Field(
-        None, min_length=1, description="Path of the dataset with the imaginary part; zero without."
+        default=None,
+        min_length=1,
+        description="Path of the dataset with the imaginary part; zero without.",
     )
 
 
@@ -60,12 +62,13 @@ class FileInput(Model):
     """Operands in an HDF5 file; each kind adds a `DatasetRef` for each operand it can read."""
 
     file: Path | None = Field(
-        None,
+        default=None,
         description="HDF5 file; a relative path starts at the folder Snakemake runs in. Needed "
         "unless all operands are other workloads' products.",
     )
     format: FormatName = Field(
-        HDF5, description="What the file is; of other formats than HDF5 operands name the arrays."
+        default=HDF5,
+        description="What the file is; of other formats than HDF5 operands name the arrays.",
     )
     select: dict[str, Selection] = Field(
         default_factory=dict,
@@ -76,7 +79,7 @@ class FileInput(Model):
         ),
     )
     axes: dict[str, list[str]] | list[str] | None = Field(
-        None,
+        default=None,
         description="For each operand, the names of its dataset's axes as they lie in the file, in "
         "any order; a list alone where there is one operand. `complex` is an axis of two entries, "
         "real and imaginary part.",
@@ -85,15 +88,17 @@ class FileInput(Model):
         default_factory=dict, description="For each axis, where its values come from."
     )
     sample_rate_hz: float | None = Field(
-        None, gt=0, description="Samples a second along the axis `time`, or the one transformed."
+        default=None,
+        gt=0,
+        description="Samples a second along the axis `time`, or the one transformed.",
     )
     units: dict[str, str] | str | None = Field(
-        None,
+        default=None,
         description="For each operand, the unit of its values, such as V; text alone where there "
         "is one operand. The dataset's attribute `units` where not given.",
     )
     external: bool = Field(
-        False,
+        default=False,
         description="Whether data may lie in other files that this one names: by external links, "
         "virtual datasets, raw storage.",
     )
