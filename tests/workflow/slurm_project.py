@@ -20,7 +20,19 @@ WHY_NOT = mini_slurm.missing() or (
     "" if find_spec("snakemake_executor_plugin_slurm") else "envs/slurm.txt is not installed"
 )
 """Why nothing can run through Slurm here; empty where it can."""
-CLOCK = ("time", "tflops", "gbytes", "limit", "speedup", "end_to_end", "iterations", "energy")
+CLOCK = (
+    "time",
+    "tflops",
+    "gbytes",
+    "limit",
+    "speedup",
+    "end_to_end",
+    "iterations",
+    "energy",
+    "settled",
+    "load",
+    "clock",
+)
 
 
 class Project:

@@ -51,6 +51,12 @@ class Result:
     time_us_p20: float | None = None
     time_us_p50: float | None = None
     time_us_p80: float | None = None
+    time_us_low: float | None = None
+    time_us_high: float | None = None
+    settled: bool | None = None
+    load: float | None = None
+    clock_mhz: float | None = None
+    throttling: str = ""
     end_to_end_us: float | None = None
     predicted_us: float | None = None
     energy_j: float | None = None
@@ -176,11 +182,12 @@ class RunWriter:
             del group["data"]
             raise
 
-    def amend(self, result: Result, **attributes: float | str) -> None:
-        """Change attributes of a result that was added."""
+    def amend(self, result: Result, **attributes: float | str | None) -> None:
+        """Change attributes of a result that was added; None is left out."""
         group = self._results[f"{result.implementation}/{result.precision}"]
         for key, value in attributes.items():
-            group.attrs[key] = value
+            if value is not None:
+                group.attrs[key] = value
 
 
 @contextlib.contextmanager

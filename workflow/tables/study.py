@@ -37,15 +37,15 @@ OURS = "argand"
 """The implementation that is not a peer."""
 
 MEASURED = (
-    "iterations", "time_us_p20", "time_us_p50", "time_us_p80", "end_to_end_us",
-    "predicted_us", "tflops",
-    "gbytes_per_s", "limit_fraction", "speedup", "energy_j",
+    "iterations", "time_us_p20", "time_us_p50", "time_us_p80", "time_us_low", "time_us_high",
+    "settled", "end_to_end_us", "predicted_us", "tflops",
+    "gbytes_per_s", "limit_fraction", "speedup", "energy_j", "load", "clock_mhz",
 )  # fmt: skip
 """The columns that only a verified result may fill."""
 
 UNITS = {
-    "time_us_p20": "us", "time_us_p50": "us", "time_us_p80": "us", "end_to_end_us": "us",
-    "predicted_us": "us",
+    "time_us_p20": "us", "time_us_p50": "us", "time_us_p80": "us", "time_us_low": "us",
+    "time_us_high": "us", "end_to_end_us": "us", "predicted_us": "us", "clock_mhz": "MHz",
     "tflops": "Tflop/s", "gbytes_per_s": "GB/s", "energy_j": "J",
 }  # fmt: skip
 """Units of the columns that have one; the others are counts and ratios."""
@@ -276,7 +276,7 @@ def _column(group: h5py.Group, name: str, kind: str, values: list[Any]) -> h5py.
     if kind.startswith("str"):
         data = np.array([value or "" for value in values], dtype=object)
         return group.create_dataset(name, data=data, dtype=h5py.string_dtype())
-    if kind.startswith("bool"):
+    if kind == "bool":
         return group.create_dataset(name, data=np.array(values, np.uint8))
     numbers = [np.nan if value is None else float(value) for value in values]
     return group.create_dataset(name, data=np.array(numbers, np.float64))
