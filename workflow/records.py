@@ -23,6 +23,7 @@ class Record:
         implementation: ``argand``, or the peer's name.
         algorithm: what ran for it, such as ``3 x cgemm``; of our products on a GPU's tensor cores
             also the kernels: family, tile and stages, how each operand came to them.
+        backend: what computed it, ``cpu`` or ``cuda``.
         shards: of a workload that was computed in shards, how many; see `workflow.steps.combining`
             for what its times and errors then are.
         shard: which of them, such as ``02-of-16``, in the row of one shard.
@@ -71,6 +72,7 @@ class Record:
     precision: str
     algorithm: str
     device: str
+    backend: str = ""
     batch: int | None = None
     m: int | None = None
     n: int | None = None

@@ -17,7 +17,7 @@ from workflow.spread import spread_of
 Call = Callable[[], object]
 Clock = Callable[[], float]
 
-_BATCH_SECONDS = 5e-3
+_BATCH_SECONDS = 1e-2
 """Of a batch on a CPU, about. A scheduler gives others a core for a few milliseconds at a time, so
 a batch of short calls holds one that nothing interrupted."""
 _MOST_OF_A_BATCH = 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
@@ -56,10 +57,11 @@ def measure_in_turn(
 ) -> list[Timing]:
     """Time computations in turn, a batch of each in every round, until all of them have settled.
 
-    So a clock that drifts, or a program that comes and goes, is in the times of all of them. A
-    round follows another until each computation has ``repeats`` batches and an interval that is
-    narrow (`workflow.spread`), or until all together have taken ``seconds`` each; then there are at
-    least `FEWEST` rounds, as many as an interval takes.
+    So a clock that drifts, or a program that comes and goes, is in the times of all of them. The
+    order changes from round to round. A round follows another until each computation has
+    ``repeats`` batches and an interval that is narrow (`workflow.spread`), or until all together
+    have taken ``seconds`` each; then there are at least `FEWEST` rounds, as many as an interval
+    takes.
 
     Args:
         tasks: of each computation the same call over different copies of its inputs, used in turn,
@@ -104,9 +106,13 @@ def _rounds(
     observe: Callable[[], object],
 ) -> None:  # fmt: skip
     count = len(samplers)
+    order = list(samplers)
+    shuffle = random.Random(count).shuffle
     while True:
-        for sampler in samplers:
+        for sampler in order:
             sampler.sample()
+        # In one order, times would keep step with what comes back as often as a round does.
+        shuffle(order)
         observe()
         done = min(len(sampler.seconds) for sampler in samplers)
         spent = sum(sampler.spent for sampler in samplers)

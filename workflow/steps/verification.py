@@ -152,6 +152,7 @@ def _record(
         "precision": result.precision,
         "algorithm": result.algorithm,
         "device": result.device,
+        "backend": result.backend,
         "shard": str(shard or ""),
         "tolerance": workload.case.tolerance,
         "kernel_digest": result.kernel_digest,

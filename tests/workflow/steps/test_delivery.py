@@ -1,0 +1,153 @@
+"""Which precision `auto` delivers, from times of a simulated machine, idle and under load."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+
+import pytest
+from argand.device import cpu
+
+from workflow.config.loading import load_study
+from workflow.records import Record
+from workflow.steps.delivery import CLEARLY, DeliveryError, choose, clearly_faster
+from workflow.timing import measure_in_turn
+from workflow.workloads.base import Workload
+
+ERRORS = {"fp64": 1e-16, "fp32": 1e-7, "3xtf32": 2e-7, "3xfp16": 2e-7, "tf32": 3e-4, "bf16": 3e-3}
+
+
+def workload(**keys: object) -> Workload:
+    case = {"kind": "gemm", "m": 2, "n": 2, "k": 2, **keys}
+    return load_study({"workloads": {"w": case}}).workload("w")
+
+
+def record(
+    precision: str,
+    time: float,
+    width: float = 0.02,
+    *,
+    backend: str = "cuda",
+    verified: bool = True,
+) -> Record:
+    error = ERRORS[precision]
+    return Record(
+        workload="w", kind="gemm", implementation="argand", precision=precision, algorithm="x",
+        device="d", backend=backend, rel_frobenius=error, error_limit=error, time_us_p50=time,
+        time_us_low=time * (1 - width / 2), time_us_high=time * (1 + width / 2),
+        verdict="verified" if verified else "suspect", verified=verified,
+        reason="" if verified else "suspect",
+    )  # fmt: skip
+
+
+def test_the_fastest_within_the_tolerance() -> None:
+    found = [record("fp64", 9), record("fp32", 6), record("3xfp16", 3), record("tf32", 1)]
+    assert choose(workload(), found).precision == "3xfp16"
+    assert choose(workload(tolerance=1e-2), found).precision == "tf32"
+    assert choose(workload(tolerance=1e-12), found).precision == "fp64"
+    assert choose(workload(), [*found[:2], record("3xfp16", 3, verified=False)]).precision == "fp32"
+
+
+def test_of_equal_times_the_more_accurate() -> None:
+    """Where intervals overlap, and where they do not but a machine under load would let them."""
+    assert (
+        choose(workload(), [record("3xfp16", 4, 0.3), record("fp32", 5, 0.3)]).precision == "fp32"
+    )
+    assert choose(workload(), [record("fp32", 5.0), record("3xfp16", 4.5)]).precision == "fp32"
+    assert choose(workload(), [record("3xfp16", 5.0), record("3xtf32", 5.0)]).precision == "3xtf32"
+
+
+def test_two_steps_that_are_each_too_small_may_be_one() -> None:
+    found = [record("fp64", 1.2), record("fp32", 1.0), record("3xfp16", 0.9)]
+    assert 1.2 / 1.0 < CLEARLY <= 1.2 / 0.9
+    assert choose(workload(), found).precision == "3xfp16"
+
+
+def test_on_the_cpu_no_model_is_a_product() -> None:
+    found = [record("fp32", 6, backend="cpu"), record("3xtf32", 1, backend="cpu")]
+    assert choose(workload(), found).precision == "fp32"
+    assert choose(workload(precision="3xtf32"), found).precision == "3xtf32"  # by its name
+    with pytest.raises(DeliveryError, match="auto takes fp64 and fp32 alone"):
+        choose(workload(), found[1:])
+
+
+def test_streamed_results_have_no_interval() -> None:
+    fast, slow = (
+        Record(
+            workload="w", kind="gemm", implementation="argand", precision="fp32", algorithm="x",
+            device="d", time_us_p50=time,
+        )
+        for time in (1.0, 2.0)
+    )  # fmt: skip
+    assert clearly_faster(fast, slow)
+    assert not clearly_faster(slow, fast)
+
+
+Takes = Callable[[float], float]
+
+
+def idle(rng: random.Random) -> Takes:
+    """A call takes one percent more or less."""
+    return lambda seconds: seconds * rng.uniform(0.99, 1.01)
+
+
+def burner(rng: random.Random) -> Takes:
+    """Another program has the cores half of the time, four milliseconds at a time.
+
+    The state, ours or the other's, goes on from call to call.
+    """
+    left = [rng.uniform(0, 0.004)]
+
+    def takes(seconds: float) -> float:
+        passed, wanted = 0.0, seconds * rng.uniform(0.97, 1.1)
+        while wanted > left[0]:
+            wanted -= left[0]
+            passed += left[0] + rng.uniform(0.003, 0.005)
+            left[0] = rng.uniform(0.003, 0.005)
+        left[0] -= wanted
+        return passed + wanted
+
+    return takes
+
+
+def slowing(rng: random.Random) -> Takes:
+    """A clock that loses a third while all is timed."""
+    done = [0.0]
+
+    def takes(seconds: float) -> float:
+        done[0] += seconds
+        return seconds * rng.uniform(0.98, 1.02) * (1 + min(done[0], 1.0) / 2)
+
+    return takes
+
+
+def delivered(times: Mapping[str, float], takes: Takes) -> str:
+    """What `auto` takes where the precisions' calls take so long on a machine."""
+    now = [0.0]
+
+    def call(seconds: float) -> Callable[[], None]:
+        def made() -> None:
+            now[0] += takes(seconds)
+
+        return made
+
+    tasks = [[call(seconds)] for seconds in times.values()]
+    found = measure_in_turn(tasks, cpu(), clock=lambda: now[0])
+    records = []
+    for precision, timing in zip(times, found, strict=True):
+        low, high = timing.time_us_low, timing.time_us_high
+        assert low is not None
+        assert high is not None
+        width = (high - low) / timing.time_us_p50
+        records.append(record(precision, timing.time_us_p50, width, backend="cpu"))
+    return choose(workload(), records).precision
+
+
+@pytest.mark.parametrize("seconds", [2e-5, 1e-3, 6e-3, 4e-2])
+@pytest.mark.parametrize(("ratio", "wanted"), [(2.0, "fp32"), (1.7, "fp32"), (1.0, "fp64")])
+def test_ten_runs_idle_and_under_load_deliver_the_same(
+    seconds: float, ratio: float, wanted: str
+) -> None:
+    times = {"fp64": seconds * ratio, "fp32": seconds, "3xtf32": 3 * seconds, "bf16": seconds / 9}
+    machines = [make(random.Random(n)) for make in (idle, burner, slowing) for n in range(10)]
+    assert [delivered(times, takes) for takes in machines] == [wanted] * 30
