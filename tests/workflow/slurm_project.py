@@ -71,7 +71,7 @@ class Project:
         """Start the study through Slurm, by the profile as it is but for waits and cores."""
         return self.start(
             "--workflow-profile", str(self.root / "profiles" / "slurm"),
-            "--set-threads", "run=1", "calibrate=1", "growth_of_errors=1",
+            "--set-threads", "run=1", "growth_of_errors=1",
             "verify=1", "verify_shard=1",
             "--slurm-init-seconds-before-status-checks", "8", *flags,
         )  # fmt: skip

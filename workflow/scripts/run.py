@@ -6,6 +6,8 @@ rest_blas()  # before anything imports NumPy: one implementation is timed right 
 
 from pathlib import Path  # noqa: E402
 
+from argand.runtime.ceilings import measure_ceilings  # noqa: E402
+
 from workflow.shards import split_part  # noqa: E402
 from workflow.steps.execute import execute  # noqa: E402
 from workflow.steps.job_device import asked_gpus, job_device  # noqa: E402
@@ -24,5 +26,6 @@ with job_log(snakemake.log[0]) as log:
             device,
             log,
             split_part(part)[1],
+            measure_ceilings,
         )
     log.info("%s", summary)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from logging import Logger
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from argand import Device, DeviceError, get_precision, launched
+from argand.runtime.ceilings import Ceilings
 from argand.runtime.kernel_digest import kernel_digest
 
 from workflow.data import Implementation, Staged
@@ -35,6 +36,7 @@ def execute(
     device: Device,
     log: Logger,
     shard: Shard | None = None,
+    ceilings: Callable[[Device], Ceilings] | None = None,
 ) -> str:
     """Compute and time a workload, or one shard, at each of its precisions, and its baselines.
 
@@ -42,10 +44,15 @@ def execute(
 
     Returns a summary of one line.
 
+    ``ceilings`` measures what the device can do, right before and right after the workload, because
+    times are compared with what was possible while they were taken; the better of both are written
+    beside the results.
+
     What a device cannot do (a precision newer than it, more memory than it has) is recorded with
     its reason and the rest goes on; any other error ends the job.
     """
     attributes = {"backend": device.backend, "device": device.name}
+    before = ceilings(device) if ceilings else None
     with (
         open_staged(staged_path, workload.splits, shard) as file,
         write_run(run_path, workload.name, attributes) as writer,
@@ -56,6 +63,11 @@ def execute(
         started = time.perf_counter()
         found = job.timed([job.attempt(one) for one in implementations])
         computing = time.perf_counter() - started
+        if ceilings and before:
+            free(device)
+            able = before.best(ceilings(device))
+            writer.add_ceilings(able)
+            log.info("%s: copies %.0f GB/s", device, able.copy_gbytes_per_s)
     for result in found:
         log.info("%s", _line(result))
     log.info("computing took %.2f s", computing)
