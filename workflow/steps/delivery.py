@@ -68,6 +68,10 @@ def choose(workload: Workload, records: list[Record]) -> Record:
 def clearly_faster(record: Record, other: Record) -> bool:
     """Whether a median is shorter by `CLEARLY`, and the intervals of both do not overlap.
 
+    Other programs make calls longer and never shorter. So where a time is unsettled the lower ends
+    of both intervals speak for them: medians would differ from run to run, and overlap where on an
+    idle machine they are far apart.
+
     A median without an interval, of a result that was streamed, counts as one of no width.
     """
     mine, its = record.time_us_p50, other.time_us_p50
@@ -75,6 +79,9 @@ def clearly_faster(record: Record, other: Record) -> bool:
         return False
     above = mine if record.time_us_high is None else record.time_us_high
     below = its if other.time_us_low is None else other.time_us_low
+    if record.settled is False or other.settled is False:
+        own = mine if record.time_us_low is None else record.time_us_low
+        return CLEARLY * own <= below
     return above < below and CLEARLY * mine <= its
 
 
