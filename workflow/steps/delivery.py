@@ -8,6 +8,7 @@ from logging import Logger
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from argand import PRECISIONS
 
 from workflow.config.case import Case
@@ -25,12 +26,11 @@ class DeliveryError(RuntimeError):
     """No result is good enough to be delivered."""
 
 
-CLEARLY = 1.25
-"""Times as fast as a more accurate precision a result must be to be taken in its place.
-
-Precisions of one computation are as fast as each other or nearly twice as fast, seldom between: a
-machine under load that shifts a median by a few percent does not change what is chosen.
-"""
+CLEARLY = 1.1
+"""Times as fast as a more accurate precision a result must be to be taken in its place: about as
+much as a settled time may be off."""
+_SHORT_US = 500.0
+"""Calls up to this long fill a batch, of which the shortest counts."""
 
 
 def choose(workload: Workload, records: list[Record]) -> Record:
@@ -68,9 +68,10 @@ def choose(workload: Workload, records: list[Record]) -> Record:
 def clearly_faster(record: Record, other: Record) -> bool:
     """Whether a median is shorter by `CLEARLY`, and the intervals of both do not overlap.
 
-    Other programs make calls longer and never shorter. So where a time is unsettled the lower ends
-    of both intervals speak for them: medians would differ from run to run, and overlap where on an
-    idle machine they are far apart.
+    An unsettled time of the CPU says more of the load than of the precision: by it the choice would
+    differ from run to run. There fp32, which moves half the bytes of fp64, counts as faster. But
+    short calls fit between interruptions, and a GPU is not delayed by other programs of the host:
+    of their unsettled times the lower ends of both intervals are compared.
 
     A median without an interval, of a result that was streamed, counts as one of no width.
     """
@@ -80,9 +81,15 @@ def clearly_faster(record: Record, other: Record) -> bool:
     above = mine if record.time_us_high is None else record.time_us_high
     below = its if other.time_us_low is None else other.time_us_low
     if record.settled is False or other.settled is False:
+        if record.backend == "cpu" and max(mine, its) > _SHORT_US:
+            return _bytes(record) < _bytes(other)
         own = mine if record.time_us_low is None else record.time_us_low
         return CLEARLY * own <= below
     return above < below and CLEARLY * mine <= its
+
+
+def _bytes(record: Record) -> int:
+    return np.dtype(PRECISIONS[record.precision].output).itemsize
 
 
 def _roundoff(record: Record) -> tuple[float, int]:

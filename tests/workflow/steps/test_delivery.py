@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -55,7 +56,7 @@ def test_the_fastest_within_the_tolerance() -> None:
 def test_of_equal_times_the_more_accurate() -> None:
     """Where intervals overlap, and where they do not but a machine under load would let them."""
     assert choose(workload(), [record("3xfp16", 4.9), record("fp32", 5.0)]).precision == "fp32"
-    assert choose(workload(), [record("fp32", 5.0), record("3xfp16", 4.5)]).precision == "fp32"
+    assert choose(workload(), [record("fp32", 5.0), record("3xfp16", 4.6)]).precision == "fp32"
     assert choose(workload(), [record("3xfp16", 5.0), record("3xtf32", 5.0)]).precision == "3xtf32"
 
 
@@ -64,12 +65,16 @@ def test_unsettled_times_are_compared_by_their_lower_ends() -> None:
     slow = replace(record("fp64", 3), time_us_low=2.4, time_us_high=8.8, settled=False)
     fast = replace(record("fp32", 1.5), time_us_low=1.2, time_us_high=2.8, settled=False)
     assert choose(workload(), [slow, fast]).precision == "fp32"
-    assert choose(workload(), [slow, replace(fast, time_us_low=2.2)]).precision == "fp64"
+    near = replace(fast, time_us_low=2.3)
+    assert choose(workload(), [slow, near]).precision == "fp64"
+    # Of long calls on the CPU, where load may have made them so, fp32 counts as faster.
+    found = [replace(one, backend="cpu", time_us_p50=9e3) for one in (slow, near)]
+    assert choose(workload(), found).precision == "fp32"
 
 
 def test_two_steps_that_are_each_too_small_may_be_one() -> None:
-    found = [record("fp64", 1.2), record("fp32", 1.0), record("3xfp16", 0.9)]
-    assert 1.2 / 1.0 < CLEARLY <= 1.2 / 0.9
+    found = [record("fp64", 1.08), record("fp32", 1.0), record("3xfp16", 0.95)]
+    assert 1.08 / 1.0 < CLEARLY <= 1.08 / 0.95
     assert choose(workload(), found).precision == "3xfp16"
 
 
@@ -156,8 +161,15 @@ def delivered(times: Mapping[str, float], takes: Takes) -> str:
     return choose(workload(), records).precision
 
 
-@pytest.mark.parametrize("seconds", [2e-5, 1e-3, 6e-3, 4e-2])
-@pytest.mark.parametrize(("ratio", "wanted"), [(2.0, "fp32"), (1.7, "fp32"), (1.0, "fp64")])
+@pytest.mark.parametrize(
+    ("seconds", "ratio", "wanted"),
+    [
+        *itertools.product((2e-5, 1e-3, 6e-3, 4e-2), (2.0, 1.5), ("fp32",)),
+        # As fast as each other are calls that take Python's time alone, which is short.
+        (2e-5, 1.0, "fp64"),
+        (1e-4, 1.0, "fp64"),
+    ],
+)
 def test_ten_runs_idle_and_under_load_deliver_the_same(
     seconds: float, ratio: float, wanted: str
 ) -> None:
