@@ -23,12 +23,19 @@ class Record:
         implementation: ``argand``, or the peer's name.
         algorithm: what ran for it, such as ``3 x cgemm``; of our products on a GPU's tensor cores
             also the kernels: family, tile and stages, how each operand came to them.
+        backend: what computed it, ``cpu`` or ``cuda``.
         shards: of a workload that was computed in shards, how many; see `workflow.steps.combining`
             for what its times and errors then are.
         shard: which of them, such as ``02-of-16``, in the row of one shard.
         chunks: of a result whose data streamed through the device, in how many chunks. Its time is
             then that of all chunks' computations, each timed once.
-        time_us_p20, time_us_p50, time_us_p80: the whole call in device memory, quantiles.
+        iterations: batches that were timed; of each the shortest call counts.
+        time_us_p20, time_us_p50, time_us_p80: the whole call in device memory, quantiles over the
+            batches.
+        time_us_low, time_us_high: what the median lies between, at a confidence of 0.95
+            (`workflow.spread`); of a workload in shards the sums of theirs.
+        settled: whether that interval is at most a tenth of the median wide; None where each chunk
+            of a streamed result was timed once.
         end_to_end_us: the same with the operands' transfers to the device and the result's back,
             and reading and writing files.
         predicted_us: what `argand.gates.costs` predicted of the median, for our gates and circuits.
@@ -37,6 +44,9 @@ class Record:
         limit_fraction: time at the device's measured ceilings over the median time.
         speedup: the best baseline's median time over this one's; see `workflow.tables.study`.
         energy_j: of one call, where the device can tell.
+        load: CPU cores that other programs kept busy meanwhile, on average.
+        clock_mhz: the device's clock meanwhile, a median; None where nothing tells.
+        throttling: what held a GPU's clock down; empty where nothing did.
         rel_frobenius: ||X^ - X||_F / ||X||_F; where the reference is sampled an estimate of the
             whole result's.
         error_limit: what it is at most, at a confidence of 1 - 1e-9.
@@ -62,6 +72,7 @@ class Record:
     precision: str
     algorithm: str
     device: str
+    backend: str = ""
     batch: int | None = None
     m: int | None = None
     n: int | None = None
@@ -75,6 +86,9 @@ class Record:
     time_us_p20: float | None = None
     time_us_p50: float | None = None
     time_us_p80: float | None = None
+    time_us_low: float | None = None
+    time_us_high: float | None = None
+    settled: bool | None = None
     end_to_end_us: float | None = None
     predicted_us: float | None = None
     tflops: float | None = None
@@ -82,6 +96,9 @@ class Record:
     limit_fraction: float | None = None
     speedup: float | None = None
     energy_j: float | None = None
+    load: float | None = None
+    clock_mhz: float | None = None
+    throttling: str = ""
     rel_frobenius: float | None = None
     error_limit: float | None = None
     componentwise_re: float | None = None
@@ -145,7 +162,7 @@ class BenchmarkRecord(Record):
         real_tflops: cuBLAS's real product m = n = k = 8192 of the same operand type, run for the
             same time right after.
         fraction_of_real: ``tflops`` times the products of a precision's split over ``real_tflops``.
-        clock_mhz, power_w, temperature_c: medians while the row ran; None where NVML cannot tell.
+        power_w, temperature_c: medians while the row ran; None where NVML cannot tell.
     """
 
     input: str = ""
@@ -155,7 +172,6 @@ class BenchmarkRecord(Record):
     back_to_back_us: float | None = None
     real_tflops: float | None = None
     fraction_of_real: float | None = None
-    clock_mhz: float | None = None
     power_w: float | None = None
     temperature_c: float | None = None
 

@@ -71,8 +71,7 @@ def _part(name: str) -> dict[str, str]:
 
 
 def _verify(part: str, damaged: str) -> Job:
-    reads = {**_part(part), "ceilings": "results/records/ceilings.json"}
-    return Job("verify", part, reads, {"records": "records.jsonl"}, damaged)
+    return Job("verify", part, _part(part), {"records": "records.jsonl"}, damaged)
 
 
 def _deliver(part: str, damaged: str) -> Job:
@@ -115,7 +114,6 @@ JOBS: dict[str, tuple[Job, ...]] = {
         _tabulate("results/records/product.jsonl"),
         _deliver("product", "results/records/product.jsonl"),
     ),
-    "ceilings": (_verify("product", "results/records/ceilings.json"),),
     "growth": (_tabulate("results/records/growth.json"),),
     "inputs": (_stage("product", "in.h5", "in.h5"),),
 }

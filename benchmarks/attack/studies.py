@@ -29,7 +29,10 @@ workloads:
   beams: {kind: beamforming, precision: fp32, beams: 4, antennas: 5, samples: 12, shards: 2}
   likely: {kind: softmax, precision: fp64, input: {workload: beams}}
 """
-CLOCK = ("time", "tflops", "gbytes", "limit", "speedup", "end_to_end", "iterations", "energy")
+CLOCK = (
+    "time", "tflops", "gbytes", "limit", "speedup", "end_to_end", "iterations", "energy", "settled",
+    "load", "clock",
+)  # fmt: skip
 """How the columns begin that a clock decides."""
 _OF_FILES = (
     "timestamp",

@@ -16,7 +16,8 @@ from typing import Any
 from argand import Device
 from argand.runtime.ceilings import real_product
 
-from workflow.timing import NvmlAbsentError, measure, nvml_device
+from workflow.nvml import NvmlAbsentError, nvml_device
+from workflow.timing import measure
 
 _PERIOD_S = 0.01
 """Between two samples: forty in the usual region."""

@@ -221,7 +221,8 @@ def _row(
         workload=work.name, kind=work.operation, implementation=candidate.name,
         precision=candidate.precision.name,
         algorithm=", ".join(part for part in (candidate.algorithm, chosen) if part),
-        device=device.name, kernel_digest=digest, versions=versions(), timestamp=timestamp(),
+        device=device.name, backend=device.backend, kernel_digest=digest, versions=versions(),
+        timestamp=timestamp(),
         input=candidate.input, output=candidate.output, predicted_us=candidate.predicted_us,
         **work.sizes, **found,
     )  # fmt: skip

@@ -13,7 +13,7 @@ from argand import Device, Precision, get_precision
 from benchmarks.planted.cases import cases_of, small_references
 from benchmarks.planted.errors import SCALED, STEPS, Array, places, planted, rows_of, scaled
 from workflow.accuracy import Accuracy
-from workflow.steps.execute import download, upload
+from workflow.steps.resident import download, upload
 from workflow.workloads import Staged, Workload
 
 UNPROVEN = "not provable"

@@ -34,7 +34,7 @@ QUICK = ["--repeats", "3", "--seconds", "0.01", "--sustain", "0", "--device", "c
 PLAIN = [*QUICK, "--inputs", "complex64", "--peers", "numpy"]
 COLUMNS = (
     *Record.columns_in_order(), "input", "output", "host_us", "held", "back_to_back_us",
-    "real_tflops", "fraction_of_real", "clock_mhz", "power_w", "temperature_c",
+    "real_tflops", "fraction_of_real", "power_w", "temperature_c",
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from argand.device import cpu
 
 from benchmarks.harness import conditions
 from benchmarks.harness.conditions import Conditions, RealRates, monitor, nvml_monitor
-from workflow.timing import NvmlAbsentError
+from workflow.nvml import NvmlAbsentError
 
 
 class NVMLError(Exception):

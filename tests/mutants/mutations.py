@@ -82,6 +82,8 @@ KERNELS = _in(
      "return np.conj(_along(work, 1)", "return (_along(work, 1)", ("dft_three_kernel",)),
     ("gates: controls act where they are 0", "gates/cpu.py",
      "slice(1, 2) if axis in", "slice(0, 1) if axis in", ("gates",)),
+    ("gates: controls of a diagonal act where they are 0", "gates/cpu.py",
+     "slice(1, 2) if control", "slice(0, 1) if control", ("gates",)),
     ("gates: targets in the wrong order", "gates/cpu.py",
      "for target in reversed(form.targets)]", "for target in form.targets]", ("gates",)),
     ("gates: an early return for a diagonal target", "gates/canonical.py",

@@ -20,7 +20,19 @@ WHY_NOT = mini_slurm.missing() or (
     "" if find_spec("snakemake_executor_plugin_slurm") else "envs/slurm.txt is not installed"
 )
 """Why nothing can run through Slurm here; empty where it can."""
-CLOCK = ("time", "tflops", "gbytes", "limit", "speedup", "end_to_end", "iterations", "energy")
+CLOCK = (
+    "time",
+    "tflops",
+    "gbytes",
+    "limit",
+    "speedup",
+    "end_to_end",
+    "iterations",
+    "energy",
+    "settled",
+    "load",
+    "clock",
+)
 
 
 class Project:
@@ -59,7 +71,7 @@ class Project:
         """Start the study through Slurm, by the profile as it is but for waits and cores."""
         return self.start(
             "--workflow-profile", str(self.root / "profiles" / "slurm"),
-            "--set-threads", "run=1", "calibrate=1", "growth_of_errors=1",
+            "--set-threads", "run=1", "growth_of_errors=1",
             "verify=1", "verify_shard=1",
             "--slurm-init-seconds-before-status-checks", "8", *flags,
         )  # fmt: skip

@@ -99,6 +99,32 @@ def test_blas_is_held_to_the_thread_that_calls_it(when: str, tmp_path: Path, roo
     assert ended.stdout.split() == ["1"], ended.stderr
 
 
+RESTING = """
+import os
+from workflow.threads import rest_blas
+rest_blas()
+import time
+import numpy as np
+x = np.ones((500, 500))
+x @ x
+before = time.process_time()
+time.sleep(0.02)
+print(os.environ["OPENBLAS_THREAD_TIMEOUT"], time.process_time() - before < 0.01)
+"""
+
+
+def test_threads_of_blas_rest_after_a_product(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the processor time of 20 ms of sleep: threads that wait actively take as much each."""
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
+    monkeypatch.delenv("OPENBLAS_THREAD_TIMEOUT", raising=False)
+    ended = run_python(RESTING, tmp_path, root)
+    assert ended.stdout.split() == ["4", "True"], ended.stderr
+    monkeypatch.setenv("OPENBLAS_THREAD_TIMEOUT", "26")  # what a user has set stays
+    assert run_python(RESTING, tmp_path, root).stdout.split()[0] == "26"
+
+
 class UnknownBlas:
     """What threadpoolctl answers of libraries that it does not know."""
 

@@ -13,7 +13,7 @@ from workflow.tables.readable import PERFORMANCE, Column, markdown_table
 
 _FIELDS = fields(BenchmarkRecord)
 _NUMBERS = {field.name for field in _FIELDS if "float" in field.type or "int" in field.type}
-_HIDDEN = ("verified", "algorithm", "device")
+_HIDDEN = ("verified", "algorithm", "device", "load", "clock_mhz", "throttling")
 
 Row = Mapping[str, Any]
 Rows = list[dict[str, Any]]
@@ -37,6 +37,8 @@ def read_rows(path: Path) -> Rows:
         if "worst_bound" not in text:
             row["bound"] = None
         row["verified"] = str(row["verified"] or "").capitalize()
+        if row["settled"] is not None:
+            row["settled"] = row["settled"].lower() == "true"
         row["verdict"] = None if is_verified(row) else row["verdict"] or NOT_VERIFIED
         found.append(row)
     return found

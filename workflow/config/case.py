@@ -43,7 +43,7 @@ class Case(Model):
 
     ``precisions`` is what is measured, ``precision`` what the product uses: a name, or ``auto`` for
     the fastest one that verified within ``tolerance``: the relative Frobenius error against fp64,
-    or what it is at most where the reference is sampled.
+    or what it is at most where the reference is sampled (`workflow.steps.delivery.choose`).
     """
 
     kind: str = Field(description="What is computed; it decides which other keys there are.")
@@ -54,7 +54,7 @@ class Case(Model):
         "auto", description="What the product uses: a precision, or auto."
     )
     tolerance: float = Field(
-        1e-2, gt=0, description="Largest relative Frobenius error of the whole result for `auto`."
+        1e-5, gt=0, description="Largest relative Frobenius error of the whole result for `auto`."
     )
     rounding: dict[str, list[str] | str] = Field(
         default_factory=dict,

@@ -11,9 +11,11 @@ from collections.abc import Iterable
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+from argand import PRECISIONS
 from argand.device import DeviceError, resolve
 
 from benchmarks.peers import study_names
+from workflow.config.case import Case
 from workflow.config.file_input import products_in
 from workflow.config.file_names import clashing_names, repetitive_names, unusable_inputs
 from workflow.config.loading import load_study
@@ -50,6 +52,8 @@ def check_study(study: Study, *, device_here: bool = True) -> None:
     for name in study.names if dependencies else _in_order(study):
         keys = type(study.workloads[name]).model_fields
         mistakes += _unknown_baselines(name, study.workloads[name].baselines)
+        if device is not None and device.backend == "cpu":
+            mistakes += _only_models(name, study.workloads[name])
         if not set(study.upstream(name)) <= set(products):
             continue  # what it reads has a mistake, which is said
         try:
@@ -75,6 +79,18 @@ def _unknown_baselines(name: str, baselines: str | tuple[str, ...] | None) -> li
         f"{nearest(peer, known)}"
         for peer in named
         if peer not in known
+    ]
+
+
+def _only_models(name: str, case: Case) -> list[str]:
+    """Of a workload on the CPU: auto has nothing to take (`workflow.steps.delivery.choose`)."""
+    measured = case.precisions or ()
+    if case.precision != "auto" or any(PRECISIONS[one].exact_operands for one in measured):
+        return []
+    own = [one for one, row in PRECISIONS.items() if row.exact_operands]
+    return [
+        f"workloads.{name}.precisions: must have one of {own} for precision: auto on the CPU, "
+        f"where the others are models of a GPU's, got {list(measured)}"
     ]
 
 

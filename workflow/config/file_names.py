@@ -22,7 +22,7 @@ _OF_PART = (
     "runs/{}.h5", "records/{}.jsonl", "products/{}.h5", "logs/run/{}.log", "logs/verify/{}.log",
     "logs/deliver/{}.log",
 )  # fmt: skip
-_OF_STUDY = ("records/ceilings.json", "records/growth.json")
+_OF_STUDY = ("records/growth.json",)
 """Files of the study itself in folders that have files named after workloads."""
 _MISREAD = re.compile(r"[{}<>]")
 """Snakemake puts something else in the place of ``{name}`` and ``<name>`` in any path."""

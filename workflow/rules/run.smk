@@ -9,29 +9,6 @@ else:
     TIMING_THREADS = timing_threads(workflow.cores, GPUS)
 
 
-rule calibrate:
-    """The ceilings of the device: copy bandwidth, real matrix rate per operand type."""
-    output:
-        ceilings="results/records/ceilings.json",
-    log:
-        "results/logs/calibrate.log",
-    priority: 100  # every verification waits for it
-    conda:
-        "../../envs/environment.yaml"
-    threads: TIMING_THREADS
-    resources:
-        **asks(),
-        gpu=GPU_PER_JOB,
-    params:
-        device=study.device,
-        code=code_digest("calibrate"),
-        kernel_digest=kernel_digest("ceilings"),
-    message:
-        "calibrate: what this device can do"
-    script:
-        "../scripts/calibrate.py"
-
-
 rule run:
     """Every precision and baseline of a part, one after another in one process, timed."""
     input:

@@ -14,7 +14,6 @@ rule verify:
     input:
         staged=staged_of_part,
         run=rules.run.output.run,
-        ceilings=rules.calibrate.output.ceilings,
     output:
         records="results/records/{part}.jsonl",
     log:

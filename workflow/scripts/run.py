@@ -1,12 +1,18 @@
 """Run one workload: every precision and baseline, timed, into a run file."""
 
-from pathlib import Path
+from workflow.threads import rest_blas
 
-from workflow.shards import split_part
-from workflow.steps.execute import execute
-from workflow.steps.job_device import asked_gpus, job_device
-from workflow.steps.joblog import job_log
-from workflow.study import workload_from_json
+rest_blas()  # before anything imports NumPy: one implementation is timed right after another
+
+from pathlib import Path  # noqa: E402
+
+from argand.runtime.ceilings import measure_ceilings  # noqa: E402
+
+from workflow.shards import split_part  # noqa: E402
+from workflow.steps.execute import execute  # noqa: E402
+from workflow.steps.job_device import asked_gpus, job_device  # noqa: E402
+from workflow.steps.joblog import job_log  # noqa: E402
+from workflow.study import workload_from_json  # noqa: E402
 
 with job_log(snakemake.log[0]) as log:
     workload = workload_from_json(snakemake.params.case)
@@ -20,5 +26,6 @@ with job_log(snakemake.log[0]) as log:
             device,
             log,
             split_part(part)[1],
+            measure_ceilings,
         )
     log.info("%s", summary)

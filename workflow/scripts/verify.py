@@ -9,9 +9,9 @@ from pathlib import Path  # noqa: E402
 from workflow.processes import keep_freed_memory  # noqa: E402
 from workflow.records import write_records  # noqa: E402
 from workflow.shards import split_part  # noqa: E402
-from workflow.steps.ceilings_file import read_ceilings  # noqa: E402
 from workflow.steps.joblog import job_log  # noqa: E402
 from workflow.steps.verification import verify  # noqa: E402
+from workflow.storage.datasets import read_ceilings  # noqa: E402
 from workflow.study import workload_from_json  # noqa: E402
 
 keep_freed_memory()
@@ -20,7 +20,7 @@ with job_log(snakemake.log[0]) as log:
         workload_from_json(snakemake.params.case),
         Path(snakemake.input.staged),
         Path(snakemake.input.run),
-        read_ceilings(Path(snakemake.input.ceilings)),
+        read_ceilings(Path(snakemake.input.run)),
         log,
         split_part(snakemake.wildcards.part)[1],
         snakemake.threads,

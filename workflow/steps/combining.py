@@ -5,7 +5,8 @@ Each shard was timed and judged by itself, maybe on another device. Of the whole
 - times and energy are sums: what one device would take for all shards one after another, not the
   time that passed while several computed at once. Rates are the whole work over that time, so they
   compare with those of a workload that is not split. Quantiles of sums are not sums of quantiles:
-  only the sum of the medians is told.
+  only the sum of the medians is told, with the sums of its lower and upper ends.
+- the load is the highest and the clock the lowest of all shards.
 - errors and the verdict are those of the worst shard (`workflow.accuracy.worst_of`).
 """
 
@@ -23,10 +24,11 @@ from workflow.accuracy import worst_of
 from workflow.data import Staged
 from workflow.records import Record
 from workflow.shards import Shard
+from workflow.spread import narrow
 from workflow.storage.staged import read_staged_shape
 from workflow.workloads.base import Workload
 
-_SUMS = ("time_us_p50", "end_to_end_us", "energy_j", "chunks")
+_SUMS = ("time_us_p50", "time_us_low", "time_us_high", "end_to_end_us", "energy_j", "chunks")
 _SAME = ("versions", "device", "algorithm", "kernel_digest")
 
 
@@ -89,6 +91,12 @@ def _whole(workload: Workload, staged: Staged, shards: list[Record]) -> Record:
         iterations=_together(min, shards, "iterations"),
         time_us_p20=None,
         time_us_p80=None,
+        settled=None
+        if values["time_us_p50"] is None or shards[0].settled is None
+        else narrow(values["time_us_p50"], values["time_us_low"], values["time_us_high"]),
+        load=_together(max, shards, "load"),
+        clock_mhz=_together(min, shards, "clock_mhz"),
+        throttling="; ".join(dict.fromkeys(r.throttling for r in shards if r.throttling)),
         timestamp=max(record.timestamp for record in shards),
     )
 

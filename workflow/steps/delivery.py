@@ -8,6 +8,9 @@ from logging import Logger
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from argand import PRECISIONS
+
 from workflow.config.case import Case
 from workflow.data import Array, Staged
 from workflow.records import Record
@@ -23,13 +26,25 @@ class DeliveryError(RuntimeError):
     """No result is good enough to be delivered."""
 
 
+CLEARLY = 1.1
+"""Times as fast as a more accurate precision a result must be to be taken in its place: about as
+much as a settled time may be off."""
+_SHORT_US = 500.0
+"""Calls up to this long fill a batch, of which the shortest counts."""
+
+
 def choose(workload: Workload, records: list[Record]) -> Record:
     """The record whose result becomes the product.
 
     With ``precision: auto`` the fastest of ours that verified, with an error of at most the
-    workload's tolerance. Otherwise ours at the precision asked for, if it verified, or if only its
-    bound is too wide and the workload allows that. Raises DeliveryError, with what there is, where
-    there is none.
+    workload's tolerance: from the most accurate on, a less accurate one is taken where it is
+    clearly faster (`clearly_faster`). On the CPU it is one that the CPU has itself, fp64 or fp32:
+    the others are models of a GPU's and compute more than fp32 does.
+
+    Otherwise ours at the precision asked for, if it verified, or if only its bound is too wide and
+    the workload allows that.
+
+    Raises DeliveryError, with what there is, where there is none.
     """
     case = workload.case
     ours = [record for record in records if record.implementation == "argand"]
@@ -42,19 +57,67 @@ def choose(workload: Workload, records: list[Record]) -> Record:
             f"{workload.name}: precision {case.precision} within tolerance {case.tolerance:g} "
             f"is not to be had ({found or 'nothing was computed'}){_hint(case, ours)}"
         )
-    return min(good, key=lambda record: record.time_us_p50 or 0.0)
+    first, *others = sorted(good, key=_roundoff)
+    chosen = first
+    for record in others:
+        if clearly_faster(record, chosen):
+            chosen = record
+    return chosen
+
+
+def clearly_faster(record: Record, other: Record) -> bool:
+    """Whether a median is shorter by `CLEARLY`, and the intervals of both do not overlap.
+
+    An unsettled time of the CPU says more of the load than of the precision: by it the choice would
+    differ from run to run. There fp32, which moves half the bytes of fp64, counts as faster. But
+    short calls fit between interruptions, and a GPU is not delayed by other programs of the host:
+    of their unsettled times the lower ends of both intervals are compared.
+
+    A median without an interval, of a result that was streamed, counts as one of no width.
+    """
+    mine, its = record.time_us_p50, other.time_us_p50
+    if mine is None or its is None:
+        return False
+    above = mine if record.time_us_high is None else record.time_us_high
+    below = its if other.time_us_low is None else other.time_us_low
+    if record.settled is False or other.settled is False:
+        if record.backend == "cpu" and max(mine, its) > _SHORT_US:
+            return _bytes(record) < _bytes(other)
+        own = mine if record.time_us_low is None else record.time_us_low
+        return CLEARLY * own <= below
+    return above < below and CLEARLY * mine <= its
+
+
+def _bytes(record: Record) -> int:
+    return np.dtype(PRECISIONS[record.precision].output).itemsize
+
+
+def _roundoff(record: Record) -> tuple[float, int]:
+    """What orders precisions from the most accurate on: their roundoff, then the table's order."""
+    return PRECISIONS[record.precision].u, list(PRECISIONS).index(record.precision)
+
+
+def _emulated(record: Record) -> bool:
+    return record.backend == "cpu" and not PRECISIONS[record.precision].exact_operands
 
 
 def _fits(case: Case, record: Record) -> bool:
     if record.rel_frobenius is None or record.error_limit is None:
         return False
     if case.precision == "auto":
+        if _emulated(record):
+            return False
         return record.verified and record.error_limit <= case.tolerance
     return record.verified or (case.allow_unproven and record.verdict == "unproven")
 
 
 def _hint(case: Case, ours: list[Record]) -> str:
-    """What to do where only a bound is too wide."""
+    """What to do where only a bound is too wide, or all that fits is a model."""
+    if case.precision == "auto" and any(record.verified and _emulated(record) for record in ours):
+        return (
+            ". On the CPU auto takes fp64 and fp32 alone, the others being models of a GPU's: "
+            "measure one of them too, or name the precision"
+        )
     if not any(record.verdict == "unproven" for record in ours):
         return ""
     explicit = "" if case.precision != "auto" else "name a precision and "

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from logging import Logger
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from argand import Device, DeviceError, get_precision, launched
+from argand.runtime.ceilings import Ceilings
 from argand.runtime.kernel_digest import kernel_digest
 
-from workflow.data import Array, Implementation, Staged
+from workflow.data import Implementation, Staged
+from workflow.samplers import Timing
 from workflow.shards import Shard
+from workflow.steps.in_turn import Ready, times_in_turn
+from workflow.steps.resident import download, free, upload
 from workflow.steps.streaming import exceeds, limited_device_memory, memory_for, stream_result
 from workflow.storage.datasets import Result, RunWriter, write_run
 from workflow.storage.memory import machine_memory
 from workflow.storage.staged import StagedFile, open_staged
-from workflow.timing import REPEATS, Timing, measure, rotations, with_allocations
+from workflow.surroundings import Surroundings
+from workflow.timing import with_allocations
 from workflow.versions import timestamp, versions
 from workflow.workloads.base import Workload
 
@@ -32,6 +36,7 @@ def execute(
     device: Device,
     log: Logger,
     shard: Shard | None = None,
+    ceilings: Callable[[Device], Ceilings] | None = None,
 ) -> str:
     """Compute and time a workload, or one shard, at each of its precisions, and its baselines.
 
@@ -39,23 +44,32 @@ def execute(
 
     Returns a summary of one line.
 
+    ``ceilings`` measures what the device can do, right before and right after the workload, because
+    times are compared with what was possible while they were taken; the better of both are written
+    beside the results.
+
     What a device cannot do (a precision newer than it, more memory than it has) is recorded with
     its reason and the rest goes on; any other error ends the job.
     """
     attributes = {"backend": device.backend, "device": device.name}
-    found: list[Result] = []
-    computing = 0.0
+    before = ceilings(device) if ceilings else None
     with (
         open_staged(staged_path, workload.split_axes, shard) as file,
         write_run(run_path, workload.name, attributes) as writer,
         limited_device_memory(workload, device),
     ):
         job = _Job(workload, _Operands(file), device, writer, log)
-        for implementation in job.implementations():
-            started = time.perf_counter()
-            found.append(job.attempt(implementation))
-            computing += time.perf_counter() - started
-            log.info("%s", _line(found[-1]))
+        implementations = job.implementations()
+        started = time.perf_counter()
+        found = job.timed([job.attempt(one) for one in implementations])
+        computing = time.perf_counter() - started
+        if ceilings and before:
+            free(device)
+            able = before.best(ceilings(device))
+            writer.add_ceilings(able)
+            log.info("%s: copies %.0f GB/s", device, able.copy_gbytes_per_s)
+    for result in found:
+        log.info("%s", _line(result))
     log.info("computing took %.2f s", computing)
     return _summary(found)
 
@@ -103,33 +117,55 @@ class _Job:
         ]
         return [*ours, *self.workload.baselines(given, self.device)]
 
-    def attempt(self, one: Implementation) -> Result:
-        """Compute, time and write one result; it is returned without its data."""
+    @property
+    def _room(self) -> int:
+        """Bytes of the device, and of the host, that a result and all around it may take."""
+        return min(memory_for(self.workload, self.device), machine_memory())
+
+    def attempt(self, one: Implementation) -> tuple[Result, Ready | None]:
+        """Compute and write one result; it is returned without its data.
+
+        The second is None where it is not to be timed with the others: it could not be computed, is
+        empty, or was streamed, which times it.
+        """
         blank = blank_result(self.workload, one, self.device)
         needed = one.precision.min_sm
         if self.device.arch is not None and self.device.arch.sm < needed:
-            return self._unable(blank, f"needs compute capability {needed / 10}")
-        memory = memory_for(self.workload, self.device)
-        room = min(memory, machine_memory())
-        if not exceeds(self.workload, self.operands.file.outline, one.precision, room):
+            return self._unable(blank, f"needs compute capability {needed / 10}"), None
+        if not exceeds(self.workload, self.operands.file.outline, one.precision, self._room):
             try:
-                device = replace(self.device, memory_bytes=memory)
+                staged = self.operands.whole()
                 with launched() as names:
-                    result = _timed(
-                        blank, one, self.operands.whole(), device, self.operands.read_us
+                    result, ready = _computed(
+                        blank, one, staged, self.device, self.operands.read_us
                     )
                 result = replace(result, algorithm=_with_kernels(one, names))
-                _write(self.writer, result)
-                return replace(result, data=None)  # so that two results are never in memory
+                return _written(self.writer, result), ready
             except DeviceError as error:
-                return self._unable(blank, f"{type(error).__name__}: {error}")
+                return self._unable(blank, f"{type(error).__name__}: {error}"), None
             except MemoryError as error:
                 if not self.workload.splits:
-                    return self._unable(blank, f"{type(error).__name__}: {error}")
+                    return self._unable(blank, f"{type(error).__name__}: {error}"), None
                 self.log.warning(
                     "out of memory with all of it on the device: in chunks (%s)", error
                 )
-        return self._streamed(blank, one, memory)
+        return self._streamed(blank, one, memory_for(self.workload, self.device)), None
+
+    def timed(self, found: Sequence[tuple[Result, Ready | None]]) -> list[Result]:
+        """The results with the times of those that are ready, measured in turn and written."""
+        ready = [one for _, one in found if one is not None]
+        if not ready:
+            return [result for result, _ in found]
+        device = replace(self.device, memory_bytes=self._room)
+        free(self.device)
+        measured = iter(times_in_turn(ready, self.operands.whole().operands, device, self.log))
+        results = []
+        for result, one in found:
+            if one is not None:
+                result = _with_times(result, *next(measured))
+                self.writer.amend(result, **{name: getattr(result, name) for name in _TIMES})
+            results.append(result)
+        return results
 
     def _streamed(self, blank: Result, one: Implementation, memory: int) -> Result:
         self.writer.add(blank)
@@ -177,85 +213,60 @@ def blank_result(workload: Workload, implementation: Implementation, device: Dev
     )
 
 
-def _timed(
+def _computed(
     blank: Result, implementation: Implementation, staged: Staged, device: Device, read_us: float
-) -> Result:
+) -> tuple[Result, Ready | None]:
+    """The result, and what is left to be timed; nothing of an empty one."""
     operands = implementation.prepare(staged.operands)
     started = time.perf_counter()
     resident = upload(operands, device)
     upload_us = 1e6 * (time.perf_counter() - started)
     first, allocated = with_allocations(partial(implementation.compute, resident), device)
     if not first.size:
-        return replace(blank, data=download(first), reason="empty result: nothing to time")
+        return replace(blank, data=download(first), reason="empty result: nothing to time"), None
     del first
-    timing = _time(implementation, operands, resident, device, allocated)
     started = time.perf_counter()
     data = download(implementation.compute(resident))
     computed_us = 1e6 * (time.perf_counter() - started)
+    end_to_end = read_us + upload_us + computed_us
+    return replace(blank, data=data, end_to_end_us=end_to_end), Ready(implementation, allocated)
+
+
+def _with_times(result: Result, timing: Timing, around: Surroundings) -> Result:
     return replace(
-        blank,
-        data=data,
+        result,
         time_us_p20=timing.time_us_p20,
         time_us_p50=timing.time_us_p50,
         time_us_p80=timing.time_us_p80,
+        time_us_low=timing.time_us_low,
+        time_us_high=timing.time_us_high,
+        settled=timing.settled,
         iterations=timing.iterations,
         energy_j=timing.energy_j,
-        end_to_end_us=read_us + upload_us + computed_us,
+        load=around.load,
+        clock_mhz=around.clock_mhz,
+        throttling=around.throttling,
     )
 
 
-def _time(
-    implementation: Implementation,
-    operands: Mapping[str, Array],
-    resident: Mapping[str, Any],
-    device: Device,
-    allocated: int | None,
-) -> Timing:
-    """Time over as many copies of the inputs as it takes to leave the cache.
-
-    On a GPU the clock is the card's, as in the benchmarks: what Python takes to make a short call
-    would hide what the kernels of two libraries differ in.
-    """
-    size = sum(value.nbytes for value in operands.values() if _moves(value))
-    wanted = rotations(device, size, allocated)
-    if device.backend == "cpu":
-        wanted = min(wanted, REPEATS)  # no more are called; a GPU's energy takes further calls
-    copies = [resident, *(upload(operands, device, copy=True) for _ in range(wanted - 1))]
-    calls = [partial(implementation.compute, inputs) for inputs in copies]
-    return measure(calls, device, held=True)
+_TIMES = (
+    "time_us_p20", "time_us_p50", "time_us_p80", "time_us_low", "time_us_high", "settled",
+    "iterations", "energy_j", "load", "clock_mhz", "throttling",
+)  # fmt: skip
+"""The attributes of a result that are known when all are computed."""
 
 
-def _moves(value: Any) -> bool:
-    """Whether an operand is data; integers describe the computation and stay with the host."""
-    return isinstance(value, np.ndarray) and value.dtype.kind in "fc"
-
-
-def upload(
-    operands: Mapping[str, Array], device: Device, *, copy: bool = False
-) -> Mapping[str, Any]:
-    """The operands in the device's memory; a copy of them where ``copy`` is set."""
-    if device.backend == "cpu":
-        return {k: v.copy() if copy and _moves(v) else v for k, v in operands.items()}
-    import cupy
-
-    with cupy.cuda.Device(device.index):
-        moved = {k: cupy.array(v) if _moves(v) else v for k, v in operands.items()}
-        cupy.cuda.get_current_stream().synchronize()
-    return moved
-
-
-def download(result: Any) -> Array:
-    """A result in the host's memory, finished."""
-    return np.asarray(result.get() if hasattr(result, "get") else result)
-
-
-def _write(writer: RunWriter, result: Result) -> None:
-    """Write a result and add the time that took to its end-to-end time."""
+def _written(writer: RunWriter, result: Result) -> Result:
+    """The result without its data, which are written; that is in its end-to-end time."""
     started = time.perf_counter()
     writer.add(result)
     written_us = 1e6 * (time.perf_counter() - started)
-    if result.end_to_end_us is not None:
-        writer.amend(result, end_to_end_us=result.end_to_end_us + written_us)
+    result = replace(result, data=None)  # so that two results are never in memory
+    if result.end_to_end_us is None:
+        return result
+    end_to_end_us = result.end_to_end_us + written_us
+    writer.amend(result, end_to_end_us=end_to_end_us)
+    return replace(result, end_to_end_us=end_to_end_us)
 
 
 def _line(result: Result) -> str:
@@ -263,7 +274,8 @@ def _line(result: Result) -> str:
     if result.time_us_p50 is None:
         return f"{what}: {result.reason}"
     predicted = f", predicted {result.predicted_us:.1f} us" if result.predicted_us else ""
-    return f"{what}: {result.time_us_p50:.1f} us, median of {result.iterations}{predicted}"
+    known = "" if result.settled in (True, None) else ", unsettled"
+    return f"{what}: {result.time_us_p50:.1f} us, median of {result.iterations}{known}{predicted}"
 
 
 def _summary(results: list[Result]) -> str:

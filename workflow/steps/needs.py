@@ -80,7 +80,7 @@ class Needs:
 
 
 FIXED = Needs(2 * _BASE_MB + _CUDA_MB, 30)
-"""Of the jobs that no workload sizes: ceilings (1.1 GiB on a CPU), growth of errors (80 MiB)."""
+"""Of the job that no workload sizes: growth of errors (80 MiB)."""
 
 
 def needs(study: Study, name: str, step: Step, *, gpu: bool = False, threads: int = 1) -> Needs:

@@ -17,6 +17,7 @@ from typing import Any
 import h5py
 import numpy as np
 import numpy.typing as npt
+from argand.runtime.ceilings import Ceilings
 
 from workflow.data import Array, blank
 from workflow.storage.chunks import read_chunked, write_chunked
@@ -51,6 +52,12 @@ class Result:
     time_us_p20: float | None = None
     time_us_p50: float | None = None
     time_us_p80: float | None = None
+    time_us_low: float | None = None
+    time_us_high: float | None = None
+    settled: bool | None = None
+    load: float | None = None
+    clock_mhz: float | None = None
+    throttling: str = ""
     end_to_end_us: float | None = None
     predicted_us: float | None = None
     energy_j: float | None = None
@@ -193,11 +200,16 @@ class RunWriter:
             del group["data"]
             raise
 
-    def amend(self, result: Result, **attributes: float | str) -> None:
-        """Change attributes of a result that was added."""
+    def add_ceilings(self, ceilings: Ceilings) -> None:
+        """Write what the device could do while the results were timed."""
+        self._results.attrs["ceilings"] = ceilings.to_json()
+
+    def amend(self, result: Result, **attributes: float | str | None) -> None:
+        """Change attributes of a result that was added; None is left out."""
         group = self._results[f"{result.implementation}/{result.precision}"]
         for key, value in attributes.items():
-            group.attrs[key] = value
+            if value is not None:
+                group.attrs[key] = value
 
 
 @contextlib.contextmanager
@@ -251,6 +263,15 @@ def open_run(path: Path) -> Iterator[RunFile]:
     """Open a run file. Raises DataError, also for damage that shows within the block."""
     with open_written(path, "run") as file:
         yield RunFile(file)
+
+
+def read_ceilings(path: Path) -> Ceilings:
+    """The ceilings of a run file. Raises DataError where it has none or is damaged."""
+    with open_written(path, "run") as file:
+        text = file["results"].attrs.get("ceilings")
+    if text is None:
+        raise DataError(f"{path}: holds no ceilings; delete it and run again")
+    return Ceilings.from_json(str(text))
 
 
 def read_result(path: Path, implementation: str, precision: str) -> Result:

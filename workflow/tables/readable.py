@@ -37,6 +37,10 @@ def _error(value: Any) -> str:
     return number(value, scientific=True)
 
 
+def _settled(value: Any) -> str:
+    return "–" if value else "unsettled"
+
+
 def _percent(value: Any) -> str:
     return number(100 * value)
 
@@ -52,7 +56,7 @@ class Column:
 
     def show(self, row: Row) -> str:
         """What stands in the cell; a dash for what does not apply."""
-        value = row[self.field]
+        value = row.get(self.field)  # recordings of earlier versions lack newer columns
         return "–" if value is None or value == "" else self.write(value)
 
 
@@ -81,6 +85,9 @@ PERFORMANCE = (
     _number("shards", "shards"),
     _number("chunks", "chunks"),
     _number("time_us_p50", "time (µs)"),
+    _number("time_us_low", "from (µs)"),
+    _number("time_us_high", "to (µs)"),
+    Column("settled", "settled", _settled),
     _number("predicted_us", "predicted (µs)"),
     _number("tflops", "TFLOP/s"),
     _number("gbytes_per_s", "GB/s"),
@@ -88,6 +95,9 @@ PERFORMANCE = (
     _number("speedup", "speedup (×)"),
     *_BOUND,
     *_VERDICT,
+    _number("load", "load (cores)"),
+    _number("clock_mhz", "clock (MHz)"),
+    Column("throttling", "throttled by"),
     Column("algorithm", "algorithm"),
     Column("device", "device"),
 )
@@ -142,10 +152,15 @@ def _cell(text: str) -> str:
     return " ".join(text.splitlines())
 
 
-def html_page(title: str, sections: Sequence[Section]) -> str:
-    """One page that needs nothing else: a search box, and tables that sort by a click."""
+def html_page(title: str, sections: Sequence[Section], banner: str = "") -> str:
+    """One page that needs nothing else: a search box, and tables that sort by a click.
+
+    A ``banner`` stands above the tables.
+    """
     template = TEMPLATE.read_text(encoding="utf-8")
     body = "".join(_section(*section) for section in sections)
+    if banner:
+        body = f'<p class="banner" role="note">{html.escape(banner)}</p>{body}'
     return template.replace("@TITLE@", html.escape(title)).replace("@SECTIONS@", body)
 
 
@@ -167,7 +182,7 @@ def _section(heading: str, note: str, columns: Sequence[Column], rows: Sequence[
 def _html_row(columns: Sequence[Column], row: Row) -> str:
     failed = ' class="failed"' if row.get("verified") is False else ""
     cells = "".join(
-        f"<td{_class(c)} data-value={_attribute(row[c.field])}>{html.escape(c.show(row))}</td>"
+        f"<td{_class(c)} data-value={_attribute(row.get(c.field))}>{html.escape(c.show(row))}</td>"
         for c in columns
     )
     return f"<tr{failed}>{cells}</tr>"

@@ -19,6 +19,7 @@ from argand import PRECISIONS, get_precision
 from argand.precision import PEER_CLASSES
 
 from workflow.records import Record
+from workflow.spread import CONFIDENCE, WIDEST
 from workflow.storage.datasets import create
 from workflow.storage.files import atomic_text
 from workflow.tables.readable import (
@@ -29,6 +30,7 @@ from workflow.tables.readable import (
     html_page,
     markdown_table,
 )
+from workflow.tables.unsettled import unsettled_banner
 
 if TYPE_CHECKING:
     from workflow.accuracy.grading import GrowthRow
@@ -37,15 +39,15 @@ OURS = "argand"
 """The implementation that is not a peer."""
 
 MEASURED = (
-    "iterations", "time_us_p20", "time_us_p50", "time_us_p80", "end_to_end_us",
-    "predicted_us", "tflops",
-    "gbytes_per_s", "limit_fraction", "speedup", "energy_j",
+    "iterations", "time_us_p20", "time_us_p50", "time_us_p80", "time_us_low", "time_us_high",
+    "settled", "end_to_end_us", "predicted_us", "tflops",
+    "gbytes_per_s", "limit_fraction", "speedup", "energy_j", "load", "clock_mhz",
 )  # fmt: skip
 """The columns that only a verified result may fill."""
 
 UNITS = {
-    "time_us_p20": "us", "time_us_p50": "us", "time_us_p80": "us", "end_to_end_us": "us",
-    "predicted_us": "us",
+    "time_us_p20": "us", "time_us_p50": "us", "time_us_p80": "us", "time_us_low": "us",
+    "time_us_high": "us", "end_to_end_us": "us", "predicted_us": "us", "clock_mhz": "MHz",
     "tflops": "Tflop/s", "gbytes_per_s": "GB/s", "energy_j": "J",
 }  # fmt: skip
 """Units of the columns that have one; the others are counts and ratios."""
@@ -53,11 +55,15 @@ UNITS = {
 PERFORMANCE_TEXT = (
     "One row for each implementation and precision of each workload. A result that did not verify "
     "keeps its row and its reason but no numbers. Time is the median of the whole call in device "
-    "memory. TFLOP/s counts nominal operations (8 batch m n k for a complex product), GB/s each "
-    "operand read once and each result written once. The limit is the time that the device's own "
-    "measured ceilings allow. Speedup is the time of the fastest verified peer of the same "
-    "precision class, on the same workload and device, over this row's; where the class has no "
-    "peer, the peers of the next more accurate class that has one count (classes, most accurate "
+    "memory, over batches of each of which the shortest call counts; ours and the peers of a "
+    f"workload take turns. It lies between from and to at a confidence of {CONFIDENCE:.0%}; where "
+    f"they are more than {WIDEST:.0%} of it apart, it is unsettled. Load is how many cores other "
+    "programs kept busy meanwhile. TFLOP/s counts nominal operations (8 batch m n k for a complex "
+    "product), GB/s each operand read once and each result written once. The limit is the time "
+    "that the device's own ceilings allow, measured in the job that timed the row, right before "
+    "and after. Speedup is the time of the fastest verified peer of the same precision class, on "
+    "the same workload and device, over this row's; where the class has no peer, the peers of the "
+    "next more accurate class that has one count (classes, most accurate "
     f"first: {', '.join(PEER_CLASSES)}). Of a workload in shards, time is the sum of their "
     "medians, which is what one device would take for all of them, and the error is that of the "
     "worst; tables/shards.md has each. Of a result that was streamed through the device in chunks, "
@@ -150,8 +156,11 @@ def write_performance(
     rows = [asdict(record) for record in completed]
     _write_csv(csv_path, rows, Record.columns_in_order())
     table = markdown_table(PERFORMANCE, rows)
-    atomic_text(markdown, f"# Performance\n\n{PERFORMANCE_TEXT}\n\n{table}")
-    atomic_text(html, html_page("Performance", [("", PERFORMANCE_TEXT, PERFORMANCE, rows)]))
+    banner = unsettled_banner(completed)
+    noted = f"**{banner}**\n\n" if banner else ""
+    atomic_text(markdown, f"# Performance\n\n{noted}{PERFORMANCE_TEXT}\n\n{table}")
+    sections = [("", PERFORMANCE_TEXT, PERFORMANCE, rows)]
+    atomic_text(html, html_page("Performance", sections, banner))
     _write_hdf5(hdf5, rows)
 
 
@@ -276,7 +285,7 @@ def _column(group: h5py.Group, name: str, kind: str, values: list[Any]) -> h5py.
     if kind.startswith("str"):
         data = np.array([value or "" for value in values], dtype=object)
         return group.create_dataset(name, data=data, dtype=h5py.string_dtype())
-    if kind.startswith("bool"):
+    if kind == "bool":
         return group.create_dataset(name, data=np.array(values, np.uint8))
     numbers = [np.nan if value is None else float(value) for value in values]
     return group.create_dataset(name, data=np.array(numbers, np.float64))

@@ -71,6 +71,11 @@ class GateForm:
         return np.asarray(np.argmax(self.matrix != 0, axis=1))
 
     @property
+    def diagonal(self) -> bool:
+        """Whether the matrix is monomial and no entry lies beside its diagonal."""
+        return self.monomial and bool(np.all(np.diagonal(self.matrix)))
+
+    @property
     def factors(self) -> Array:
         """Each row's entry, of a monomial matrix."""
         return np.asarray(self.matrix[np.arange(len(self.matrix)), self.columns_of_rows])

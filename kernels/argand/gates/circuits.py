@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from argand.device import Device, cpu, gpu, is_cuda_array
+from argand.gates import cpu as numpy_gates
 from argand.gates.api import prepared_gate, qubits_of, state_precision
 from argand.gates.canonical import GateForm, gate_form
 from argand.gates.costs import GateCosts
@@ -236,7 +237,10 @@ def prepared_gates(
     state: Any, forms: Sequence[GateForm], precision: Precision
 ) -> Callable[[Any], None]:
     """A call that applies gates in order to any state like this one; see `gates.prepared_gate`."""
-    calls = [prepared_gate(state, form, precision) for form in forms if not form.is_identity]
+    forms = [form for form in forms if not form.is_identity]
+    if not is_cuda_array(state):
+        return partial(numpy_gates.apply_gates, forms=forms, precision=precision)
+    calls = [prepared_gate(state, form, precision) for form in forms]
 
     def apply(to: Any) -> None:
         for call in calls:

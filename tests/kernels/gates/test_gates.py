@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, apply_gate
+from argand.gates.api import apply_form
 from argand.gates.canonical import gate_form
+from argand.gates.cpu import apply_gates
 from argand.gates.plan import CUDA_CORE_WIDTH
 
 from tests.kernels.gates.gate_cases import dense_gate, gate_bound, random_state, random_unitary
@@ -132,6 +134,39 @@ def test_permutations_and_phases_cost_no_products(rng: np.random.Generator, prec
     np.testing.assert_allclose(found, wanted, rtol=4 * PRECISIONS[precision].u)
     moved = apply_gate(state.copy(), SWAP, (6, 1), precision=precision)
     np.testing.assert_array_equal(moved, dense_gate(state, SWAP, (6, 1)))
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp64"])
+@pytest.mark.parametrize(
+    ("targets", "controls"),
+    [((0,), ()), ((10, 9), ()), ((9, 2), ()), ((1, 0), (10,)), ((10, 4), (0,)), ((8, 3), (7, 9))],
+)
+def test_a_diagonal_multiplies_what_it_acts_upon(
+    rng: np.random.Generator, precision: str, targets: tuple[int, ...], controls: tuple[int, ...]
+) -> None:
+    """With targets and controls below, among and above the qubits whose factors are repeated."""
+    matrix = np.diag(np.exp(2j * np.pi * rng.random(2 ** len(targets))))
+    state = random_state(rng, 11).astype(PRECISIONS[precision].output)
+    wanted = dense_gate(state, matrix, targets, controls)
+    found = apply_gate(state.copy(), matrix, targets, controls=controls, precision=precision)
+    np.testing.assert_allclose(found, wanted, rtol=4 * PRECISIONS[precision].u)
+
+
+def test_gates_that_share_memory_are_those_that_do_not(rng: np.random.Generator) -> None:
+    """To the bit: products, permutations and diagonals, on all and on half of the state."""
+    gates = [
+        (random_unitary(rng, 3), (5, 0, 2), ()),
+        (SWAP, (6, 1), (3,)),
+        (np.diag(np.exp(1j * rng.random(4))), (4, 0), ()),
+        (random_unitary(rng, 2), (1, 6), (0,)),
+    ]
+    forms = [gate_form(7, *gate) for gate in gates]
+    found = random_state(rng, 7).astype(np.complex64)
+    wanted = found.copy()
+    apply_gates(found, forms, PRECISIONS["3xfp16"])
+    for form in forms:
+        apply_form(wanted, form, PRECISIONS["3xfp16"])
+    np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.parametrize(

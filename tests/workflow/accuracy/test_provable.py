@@ -161,7 +161,7 @@ def test_repeating_data_are_coherent_and_random_ones_are_not() -> None:
     assert coherence(random[:, :0], random.T[:0]) == 1
 
 
-def record(precision: str, verdict: str, limit: float = 1e-3, time: float = 1.0) -> Record:
+def record(precision: str, verdict: str, limit: float = 1e-6, time: float = 1.0) -> Record:
     return Record(
         workload="w", kind="gemm", implementation="argand", precision=precision, algorithm="x",
         device="d", rel_frobenius=limit / 2, error_limit=limit, verdict=verdict,

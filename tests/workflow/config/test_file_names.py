@@ -56,7 +56,6 @@ def told(study: dict[str, Any]) -> list[str]:
         ({"a": 1, "A": 1}, "staged/"),
         ({"a": 1, "A.H5": 2}, "runs/a.h5"),
         ({"growth.json": 2}, "records/growth.json of the study"),
-        ({"Ceilings.json": 2}, "records/ceilings.json of the study"),
     ],
 )
 def test_results_in_each_others_way(names: dict[str, int], path: str) -> None:

@@ -50,6 +50,16 @@ class TestCheck:
         assert name.startswith("workloads.name.input.a: ")
         assert rank.startswith("workloads.rank.input.a must have at least 1 and at most 2 axes")
 
+    def test_auto_has_something_to_take_on_the_cpu(self):
+        case = {"kind": "gemm", "m": 2, "n": 2, "k": 2}
+        given = {"device": "cpu", "precisions": ["tf32"], "workloads": {"x": case}}
+        assert self.told(load_study(given)) == [
+            "workloads.x.precisions: must have one of ['fp64', 'fp32'] for precision: auto on the "
+            "CPU, where the others are models of a GPU's, got ['tf32']"
+        ]
+        check_study(load_study({**given, "workloads": {"x": {**case, "precision": "tf32"}}}))
+        check_study(load_study({**given, "precisions": ["tf32", "fp32"]}))
+
     def test_an_unknown_upstream(self):
         loaded = study(beams={}, x={"input": {"workload": "baems"}})
         assert self.told(loaded) == [

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 from fake_gpus import MACHINE
-from shared_runs import MEASURED, QUICK, TABLES
+from shared_runs import QUICK, TABLES
 
 pytestmark = pytest.mark.slow
 
@@ -114,6 +114,10 @@ def overlapping(spans: list[tuple[str, str, str, str]]) -> list[tuple[str, str]]
     ]
 
 
+TWO_JOBS = tuple(f"results/runs/product-k{k}.h5" for k in (10, 11))
+"""Targets that take a job on a GPU each."""
+
+
 @pytest.fixture
 def machine(root: Path, tmp_path: Path) -> Machine:
     return Machine(root, tmp_path)
@@ -123,7 +127,7 @@ def test_gpu_jobs_run_together_each_with_its_own_device(machine: Machine) -> Non
     done = machine.run(TABLES)
     assert done.returncode == 0, done.stderr
     spans = machine.spans()
-    names = ["calibrate", "grade", *(f"run product-k{k}" for k in (10, 11, 12))]
+    names = ["grade", *(f"run product-k{k}" for k in (10, 11, 12))]
     assert sorted(span[0] for span in spans) == names
     together = overlapping(spans)
     assert together, "nothing ran at the same time"
@@ -136,7 +140,7 @@ def test_gpu_jobs_run_together_each_with_its_own_device(machine: Machine) -> Non
 
 def test_snakemake_looks_for_jobs_only_when_one_has_ended(machine: Machine) -> None:
     (machine.folder / "sitecustomize.py").write_text(MACHINE + QUICK + TIMERS)
-    done = machine.run(*MEASURED)
+    done = machine.run(*TWO_JOBS)
     assert done.returncode == 0, done.stderr
     assert not (machine.folder / "timers").exists()
 
@@ -150,7 +154,7 @@ def test_snakemake_looks_for_jobs_only_when_one_has_ended(machine: Machine) -> N
 def test_on_one_gpu_they_run_one_after_another(
     machine: Machine, flags: tuple[str, ...], environ: dict[str, str]
 ) -> None:
-    done = machine.run(*MEASURED, *flags, **environ)
+    done = machine.run(*TWO_JOBS, *flags, **environ)
     assert done.returncode == 0, done.stderr
     spans = machine.spans()
     assert len(spans) == 2
@@ -161,14 +165,14 @@ def test_on_one_gpu_they_run_one_after_another(
 
 
 def test_a_run_that_is_killed_holds_no_device(machine: Machine) -> None:
-    with machine.start(*MEASURED) as process:
+    with machine.start(*TWO_JOBS) as process:
         deadline = time.monotonic() + 60
         while len(machine.leases()) < 2 and time.monotonic() < deadline:
             time.sleep(0.05)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
     assert [line["event"] for line in machine.leases()] == ["taken", "taken"]
-    done = machine.run(*MEASURED)
+    done = machine.run(*TWO_JOBS)
     assert done.returncode == 0, done.stderr
     again = [line for line in machine.leases()[2:] if line["event"] == "taken"]
     assert {line["gpus"][0]["uuid"] for line in again} == {"GPU-0000", "GPU-1000"}
@@ -185,7 +189,7 @@ def test_a_device_that_is_lost_fails_its_job_alone(machine: Machine) -> None:
     )
     assert re.search(rf"\] +run +product-k11 .* FAILED +{named}", done.stderr), done.stderr
     assert {line["job"] for line in machine.leases() if line["event"] == "given back"} == {
-        "calibrate", "grade", *(f"run product-k{k}" for k in (10, 11, 12)),
+        "grade", *(f"run product-k{k}" for k in (10, 11, 12)),
     }  # fmt: skip
     products = machine.folder / "results" / "products"
     assert sorted(path.name for path in products.iterdir()) == ["product-k10.h5", "product-k12.h5"]

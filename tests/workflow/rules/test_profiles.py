@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-GPU_RULES = {"calibrate", "run", "growth_of_errors"}
+GPU_RULES = {"run", "growth_of_errors"}
 THREADED = {"verify", "verify_shard"}
 
 

@@ -1,4 +1,4 @@
-"""Records, growth and ceilings: a flipped bit is an error or changes nothing, a cut is an error."""
+"""Records and growth: a flipped bit is an error or changes nothing, a cut is an error."""
 
 from __future__ import annotations
 
@@ -10,18 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from argand.runtime.ceilings import Ceilings
 
 from workflow.accuracy.grading import K_VALUES, GrowthRow, read_growth, write_growth
 from workflow.records import Record, read_records, write_records
-from workflow.steps.ceilings_file import read_ceilings, write_ceilings
 
 RECORD = Record(
     workload="w", kind="gemm", implementation="argand", precision="fp32", algorithm="3 x cgemm",
     device="a processor", m=2, time_us_p50=1.5, rel_frobenius=1e-7, verified=True,
 )  # fmt: skip
 GROWTH = GrowthRow("fp32", "re", K_VALUES, (1e-7,) * 6, (1.0e20,) * 6, 0.25, 0.1, "A")
-CEILINGS = Ceilings("a processor", 20.5, {"fp32": 0.5, "fp64": 1e-5})
 
 KINDS: dict[str, tuple[Callable[[Path], None], Callable[[Path], Any], Any]] = {
     "records": (
@@ -30,7 +27,6 @@ KINDS: dict[str, tuple[Callable[[Path], None], Callable[[Path], Any], Any]] = {
         [RECORD, replace(RECORD, precision="tf32")],
     ),
     "growth": (lambda path: write_growth(path, [GROWTH]), read_growth, [GROWTH]),
-    "ceilings": (lambda path: write_ceilings(path, CEILINGS), read_ceilings, CEILINGS),
 }
 
 
@@ -108,8 +104,6 @@ def test_files_of_earlier_versions(path: Path) -> None:
     assert "of an earlier version" in refused(read_records, path)
     path.write_text("[]")
     assert "of an earlier version" in refused(read_growth, path)
-    path.write_text(CEILINGS.to_json())
-    assert "of an earlier version" in refused(read_ceilings, path)
 
 
 def test_others_read_them_as_json(path: Path) -> None:
@@ -120,10 +114,6 @@ def test_others_read_them_as_json(path: Path) -> None:
     assert re.fullmatch("[0-9a-f]{64}", last["sha256"])
     write_growth(path, [GROWTH])
     assert json.loads(path.read_text())["growth"][0]["grade"] == "A"
-    write_ceilings(path, CEILINGS)
-    assert json.loads(path.read_text())["copy_gbytes_per_s"] == 20.5
-    # So that a study's may be kept as a recording.
-    assert Ceilings.from_json(path.read_text()) == CEILINGS
 
 
 def test_values_that_json_has_not(path: Path) -> None:
