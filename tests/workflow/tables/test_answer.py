@@ -1,0 +1,86 @@
+"""The answer of a study: which row, which peer, which words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_tables import record
+
+from workflow.figures.answer import draw_answer
+from workflow.tables.answer import ANSWER, Answer, answer_rows, answers
+from workflow.tables.readable import markdown_table
+
+SETTLED = {"time_us_low": 99.0, "time_us_high": 101.0}
+PEER = {"time_us_low": 198.0, "time_us_high": 202.0}
+
+
+def answer(*records: Any, precision: str | None = "fp32", failure: str = "") -> Answer:
+    delivered = {} if precision is None else {"w": precision}
+    (found,) = answers(list(records), delivered, {"w": failure} if failure else {})
+    return found
+
+
+def test_the_delivered_precision_against_the_best_peer() -> None:
+    found = answer(
+        record("argand", "fp64", 300.0),
+        record("argand", "fp32", 100.0, ratio=8.0, **SETTLED),
+        record("numpy", "fp32", 400.0),
+        record("cublas", "fp32", 200.0, **PEER),
+    )
+    assert (found.precision, found.peer, found.speedup) == ("fp32", "cublas fp32", 2.0)
+    assert (found.speedup_low, found.speedup_high) == (198 / 101, 202 / 99)
+    assert found.verdict == (
+        "verified, error 8.00 times below its bound; 2.00 times as fast as cublas at fp32"
+    )
+
+
+@pytest.mark.parametrize(
+    ("ours", "peer", "words"),
+    [
+        ({"time": 100.0}, {"time": 102.0}, "as fast as numpy at fp32"),
+        ({"time": 100.0}, {"time": 50.0}, "2.00 times slower than numpy at fp32"),
+        (
+            {"time": 100.0, "time_us_low": 60.0, "time_us_high": 140.0},
+            {"time": 120.0, "time_us_low": 110.0, "time_us_high": 130.0},
+            "as fast as numpy at fp32",
+        ),
+    ],
+)
+def test_words_for_speed(ours: dict[str, Any], peer: dict[str, Any], words: str) -> None:
+    found = answer(record("argand", "fp32", **ours), record("numpy", "fp32", **peer))
+    assert found.verdict.endswith(words)
+
+
+def test_without_a_peer_or_an_error() -> None:
+    found = answer(record("argand", "fp32", rel_frobenius=0.0))
+    assert found.verdict == "verified, equal to fp64; no peer to compare with"
+    assert answer_rows([found])[0]["interval"] is None
+
+
+def test_an_unproven_answer_says_so() -> None:
+    found = answer(record("argand", "fp32", verified=False, verdict="unproven", reason="bound 3"))
+    assert found.verdict.startswith("unproven: bound 3; ")
+    assert not found.verified
+
+
+def test_a_workload_without_a_product_says_why() -> None:
+    found = answer(record(), precision=None, failure="no precision is within 1e-12")
+    assert found.verdict == "no product: no precision is within 1e-12"
+    table = markdown_table(ANSWER, answer_rows([found]))
+    assert "no precision is within 1e-12" in table
+
+
+def test_the_figure_has_a_line_for_each_answer(tmp_path: Path) -> None:
+    some = [
+        Answer("one", "gemm", "fp32", 1.0, 2.0, 1.9, 2.1),
+        Answer("two", "dft", "3xfp16", 1.0, 0.5),
+        Answer("three", "dft", verdict="no product: nothing was computed"),
+    ]
+    path = tmp_path / "answer.svg"
+    draw_answer(path, some)
+    first = path.read_bytes()
+    draw_answer(path, some)
+    assert path.read_bytes() == first
+    draw_answer(path, [])

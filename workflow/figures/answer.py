@@ -1,0 +1,51 @@
+"""The first figure of a study: how fast each answer is against the best peer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from workflow.figures.style import COLOURS, new_axes, save
+from workflow.tables.answer import Answer
+from workflow.tables.readable import number
+
+
+def draw_answer(path: Path, answers: Sequence[Answer]) -> None:
+    """Write the figure as SVG, atomically."""
+    save(path, lambda: answer_figure(answers))
+
+
+def answer_figure(answers: Sequence[Answer]) -> Figure:
+    """Speedup over the best peer with its interval, one line a workload, coloured by precision."""
+    shown = [(answer, answer.speedup) for answer in answers if answer.speedup is not None]
+    figure, axes = new_axes(7.6, 1.2 + 0.32 * max(1, len(shown)))
+    for place, (answer, speedup) in enumerate(shown):
+        colour = COLOURS[answer.precision]
+        if answer.speedup_low is not None and answer.speedup_high is not None:
+            ends = (answer.speedup_low, answer.speedup_high)
+            axes.plot(ends, (place, place), "-", color=colour, linewidth=3, alpha=0.45)
+        axes.plot(speedup, place, "o", color=colour, markersize=8)
+    axes.axvline(1, color="#777777", linewidth=1, zorder=0)
+    axes.set_xscale("log")
+    axes.set_yticks(range(len(shown)), [answer.workload for answer, _ in shown])
+    axes.set_ylim(max(1, len(shown)) - 0.5, -0.5)
+    axes.set_xlabel("times as fast as the best peer of the same class")
+    low, high = axes.get_xlim()
+    ticks = [x for x in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if low <= x <= high] or [1]
+    axes.set_xticks(ticks)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(float(value))))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.grid(axis="x")
+    used = dict.fromkeys(answer.precision for answer, _ in shown)
+    keys = [
+        Line2D([], [], marker="o", linestyle="none", color=COLOURS[name], label=name)
+        for name in COLOURS
+        if name in used
+    ]
+    if keys:
+        axes.legend(handles=keys, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
+    return figure

@@ -1,0 +1,155 @@
+"""The answer of a study: one row a workload, of the precision that was delivered.
+
+It says how fast that is against the best peer, how far from fp64, and both in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from workflow.records import Record
+from workflow.tables.readable import Column, number
+from workflow.tables.study import best_baseline
+
+SAME = 0.03
+"""A ratio of times that is nearer to 1 than this is called the same."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a study answers for one workload.
+
+    Attributes:
+        workload, kind: of the study.
+        precision: of the product; empty where nothing is delivered.
+        time_us: median of the whole call, in microseconds.
+        speedup: the best peer's time over it, with the interval of both medians; None where there
+            is no peer.
+        peer: the implementation and precision compared with.
+        error, bound: relative Frobenius error against fp64, and what it is held to.
+        verdict: all of it in words, or why there is no answer.
+        verified: whether the product was proved.
+    """
+
+    workload: str
+    kind: str
+    precision: str = ""
+    time_us: float | None = None
+    speedup: float | None = None
+    speedup_low: float | None = None
+    speedup_high: float | None = None
+    peer: str = ""
+    error: float | None = None
+    bound: float | None = None
+    verdict: str = ""
+    verified: bool = False
+
+
+def answers(
+    records: Sequence[Record], delivered: Mapping[str, str], failures: Mapping[str, str]
+) -> list[Answer]:
+    """A row for each workload, in the order of the records, those without any last.
+
+    Args:
+        records: of every workload.
+        delivered: the precision of each product, by workload.
+        failures: why the others have none, by workload.
+    """
+    kinds = {record.workload: record.kind for record in records}
+    names = dict.fromkeys([*kinds, *delivered, *failures])
+    return [
+        _answer(records, name, kinds.get(name, ""), delivered.get(name), failures.get(name, ""))
+        for name in names
+    ]
+
+
+def _answer(
+    records: Sequence[Record], name: str, kind: str, precision: str | None, failure: str
+) -> Answer:
+    ours = [
+        record for record in records
+        if (record.workload, record.implementation, record.precision) == (name, "argand", precision)
+    ]  # fmt: skip
+    if not ours:
+        return Answer(name, kind, verdict=f"no product: {failure or 'nothing was computed'}")
+    record = ours[0]
+    peer = best_baseline(record, records)
+    speedup, low, high = (None, None, None) if peer is None else _ratio(peer, record)
+    return Answer(
+        name, kind, record.precision, record.time_us_p50, speedup, low, high,
+        "" if peer is None else f"{peer.implementation} {peer.precision}",
+        record.rel_frobenius, record.bound,
+        f"{_proof(record)}; {_speed(speedup, low, high, peer)}", record.verified,
+    )  # fmt: skip
+
+
+def _ratio(peer: Record, record: Record) -> tuple[float | None, float | None, float | None]:
+    """The peer's time over ours, and its interval where both times have one."""
+    its, own = peer.time_us_p50, record.time_us_p50
+    if not its or not own:
+        return None, None, None
+    ends = (peer.time_us_low, peer.time_us_high, record.time_us_low, record.time_us_high)
+    if any(not end for end in ends):
+        return its / own, None, None
+    below, above, least, most = (float(end or 0) for end in ends)
+    return its / own, below / most, above / least
+
+
+def _proof(record: Record) -> str:
+    if not record.verified:
+        return f"{record.verdict or 'not verified'}: {record.reason}"
+    if record.rel_frobenius == 0:
+        return "verified, equal to fp64"
+    if record.ratio:
+        return f"verified, error {number(record.ratio)} times below its bound"
+    return "verified"
+
+
+def _speed(
+    speedup: float | None, low: float | None, high: float | None, peer: Record | None
+) -> str:
+    if speedup is None or peer is None:
+        return "no peer to compare with"
+    who = f"{peer.implementation} at {peer.precision}"
+    inside = low is not None and high is not None and low < 1 < high
+    if abs(speedup - 1) < SAME or inside:
+        return f"as fast as {who}"
+    if speedup > 1:
+        return f"{number(speedup)} times as fast as {who}"
+    return f"{number(1 / speedup)} times slower than {who}"
+
+
+def _interval(row: Mapping[str, Any]) -> str | None:
+    low, high = row["speedup_low"], row["speedup_high"]
+    return None if low is None or high is None else f"{number(low)} to {number(high)}"
+
+
+def answer_rows(found: Sequence[Answer]) -> list[dict[str, Any]]:
+    """The rows of the table, with the interval of the speedup as text."""
+    rows = [asdict(answer) for answer in found]
+    return [row | {"interval": _interval(row)} for row in rows]
+
+
+def _scientific(value: Any) -> str:
+    return number(value, scientific=True)
+
+
+ANSWER = (
+    Column("workload", "workload"),
+    Column("kind", "kind"),
+    Column("precision", "precision"),
+    Column("time_us", "time (µs)", number, numeric=True),
+    Column("speedup", "speedup (×)", number, numeric=True),
+    Column("interval", "between (×)"),
+    Column("peer", "over"),
+    Column("error", "error", _scientific, numeric=True),
+    Column("bound", "bound", _scientific, numeric=True),
+    Column("verdict", "in words"),
+)
+ANSWER_TEXT = (
+    "One row for each workload: the precision of its product, the median time of the whole call, "
+    "how many times as fast as the best peer of the same class that is, and between what, how far "
+    "the result is from fp64 and what that error is held to."
+)
