@@ -16,11 +16,11 @@ ATTACK ?=
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
 
-run: setup check ## the study (STUDY=path.yaml CORES=8 or PROFILE=profiles/slurm) to products, tables, figures and results/report.html
+run: setup check ## the study (STUDY=path.yaml CORES=8 or PROFILE=profiles/slurm) to products, tables, figures and results/answer.html
 	$(SNAKEMAKE)
 	@rm -f results/report.html
 	@$(SNAKEMAKE) --quiet all --report results/report.html
-	@echo "Done: open results/report.html, or read results/tables/performance.md"
+	@echo "Done: open results/answer.html, which begins with the answer, or results/report.html"
 
 check: setup ## the study's mistakes, if it has any, without running it
 	@.venv/bin/python -m workflow.config.check $(if $(EXECUTOR),--elsewhere) $(or $(STUDY),config/config.yaml)

@@ -135,6 +135,7 @@ include: "workflow/rules/tabulate.smk"
 # They read records and tables alone and take a second: a cluster's submit host does them itself.
 localrules:
     all,
+    answer,
     combine,
     tabulate,
     tabulate_shards,
@@ -144,6 +145,7 @@ localrules:
 rule all:
     default_target: True
     input:
+        rules.answer.output,
         rules.tabulate.output,
         rules.draw_study.output,
         rules.tabulate_shards.output if SHARDED else [],

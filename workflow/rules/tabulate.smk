@@ -94,3 +94,31 @@ rule draw_study:
         "draw     the whole study"
     script:
         "../scripts/draw_study.py"
+
+
+rule answer:
+    """The page that begins with the answer: a row a workload, figures, all rows."""
+    input:
+        records=expand(RECORDS, workload=WORKLOADS),
+        limits=rules.draw_study.output.limits,
+        products=expand(rules.draw.output.product, workload=WORKLOADS),
+    output:
+        page="results/answer.html",
+        markdown="results/answer.md",
+        figure=report(
+            "results/figures/answer.svg",
+            caption="../report/answer.rst",
+            category="Answer",
+            labels={"figure": "times as fast as the best peer"},
+        ),
+    log:
+        "results/logs/answer.log",
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        cases=[study.case_json(name) for name in WORKLOADS],
+        code=code_digest("answer"),
+    message:
+        "answer   results/answer.html"
+    script:
+        "../scripts/answer.py"

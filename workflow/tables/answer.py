@@ -138,15 +138,15 @@ def _scientific(value: Any) -> str:
 
 ANSWER = (
     Column("workload", "workload"),
-    Column("kind", "kind"),
     Column("precision", "precision"),
+    Column("verdict", "in words", words=True),
     Column("time_us", "time (µs)", number, numeric=True),
     Column("speedup", "speedup (×)", number, numeric=True),
     Column("interval", "between (×)"),
     Column("peer", "over"),
     Column("error", "error", _scientific, numeric=True),
     Column("bound", "bound", _scientific, numeric=True),
-    Column("verdict", "in words"),
+    Column("kind", "kind"),
 )
 ANSWER_TEXT = (
     "One row for each workload: the precision of its product, the median time of the whole call, "

@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any
 
 Row = Mapping[str, Any]
-Section = tuple[str, str, Sequence["Column"], Sequence[Row]]
-"""Heading, explanation, columns and rows."""
+Section = (
+    tuple[str, str, Sequence["Column"], Sequence[Row]]
+    | tuple[str, str, Sequence["Column"], Sequence[Row], str]
+)
+"""Heading, explanation, columns and rows; and HTML that stands below the table."""
 TEMPLATE = Path(__file__).parents[1] / "report" / "table.html"
 
 
@@ -47,12 +50,16 @@ def _percent(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """One column: the field it shows, its heading with the unit, and how a value is written."""
+    """One column: the field it shows, its heading with the unit, and how a value is written.
+
+    ``words`` says that it holds a sentence, which a page breaks into lines.
+    """
 
     field: str
     heading: str
     write: Callable[[Any], str] = _text
     numeric: bool = False
+    words: bool = False
 
     def show(self, row: Row) -> str:
         """What stands in the cell; a dash for what does not apply."""
@@ -164,7 +171,9 @@ def html_page(title: str, sections: Sequence[Section], banner: str = "") -> str:
     return template.replace("@TITLE@", html.escape(title)).replace("@SECTIONS@", body)
 
 
-def _section(heading: str, note: str, columns: Sequence[Column], rows: Sequence[Row]) -> str:
+def _section(
+    heading: str, note: str, columns: Sequence[Column], rows: Sequence[Row], below: str = ""
+) -> str:
     columns = used(columns, rows)
     head = "".join(
         f'<th scope="col" aria-sort="none"{_class(c)}><button type="button">'
@@ -172,10 +181,11 @@ def _section(heading: str, note: str, columns: Sequence[Column], rows: Sequence[
         for c in columns
     )
     title = f"<h2>{html.escape(heading)}</h2>" if heading else ""
+    body = "".join(_html_row(columns, row) for row in rows)
     return (
         f"<section>{title}<p>{html.escape(note)}</p>"
         f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(_html_row(columns, row) for row in rows)}</tbody></table></div></section>"
+        f"<tbody>{body}</tbody></table></div>{below}</section>"
     )
 
 
@@ -189,7 +199,8 @@ def _html_row(columns: Sequence[Column], row: Row) -> str:
 
 
 def _class(column: Column) -> str:
-    return ' class="number"' if column.numeric else ""
+    kind = "number" if column.numeric else "words" if column.words else ""
+    return f' class="{kind}"' if kind else ""
 
 
 def _attribute(value: Any) -> str:

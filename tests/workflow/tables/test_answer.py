@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from test_tables import record
 
 from workflow.figures.answer import draw_answer
 from workflow.tables.answer import ANSWER, Answer, answer_rows, answers
+from workflow.tables.answer_page import Shown, write_answer
 from workflow.tables.readable import markdown_table
 
 SETTLED = {"time_us_low": 99.0, "time_us_high": 101.0}
@@ -84,3 +86,24 @@ def test_the_figure_has_a_line_for_each_answer(tmp_path: Path) -> None:
     draw_answer(path, some)
     assert path.read_bytes() == first
     draw_answer(path, [])
+
+
+def test_the_page_begins_with_the_answers_and_needs_no_other_file(tmp_path: Path) -> None:
+    records = [record("argand", "fp32", 100.0), record("numpy", "fp32", 300.0)]
+    found = answers(records, {"w": "fp32"}, {"<lost>": "no <precision>"})
+    figure = tmp_path / "figure.svg"
+    draw_answer(figure, found)
+    page, markdown = tmp_path / "answer.html", tmp_path / "answer.md"
+    first = Shown("Speed", "what one sees", figure)
+    others = [Shown("A & B", "<product>", figure)]
+    write_answer(found, records, first, others, page=page, markdown=markdown)
+    text = page.read_text()
+    parts = ("3.00 times as fast as numpy", "what one sees", "All rows")
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+    assert text.count("data:image/svg+xml;base64,") == 2
+    assert not re.findall(r'(?:src|href)="(?!data:)', text)
+    assert "<lost>" not in text
+    assert "<product>" not in text
+    assert "A &amp; B" in text
+    assert "1 of 2 answers and 2 of 2 results verified, on d." in markdown.read_text()

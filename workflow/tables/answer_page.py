@@ -1,0 +1,75 @@
+"""The page of a study that begins with the answer: one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import NamedTuple
+
+from workflow.records import Record
+from workflow.storage.files import atomic_text
+from workflow.tables.answer import ANSWER, ANSWER_TEXT, Answer, answer_rows
+from workflow.tables.readable import PERFORMANCE, html_page, markdown_table
+from workflow.tables.study import PERFORMANCE_TEXT, complete, ordered
+from workflow.tables.unsettled import unsettled_banner
+
+
+class Shown(NamedTuple):
+    """A figure of the page: its heading, what one sees in it, and its SVG file."""
+
+    heading: str
+    caption: str
+    path: Path
+
+
+def write_answer(
+    answers: Sequence[Answer],
+    records: Sequence[Record],
+    first: Shown,
+    others: Sequence[Shown],
+    *,
+    page: Path,
+    markdown: Path,
+) -> None:
+    """Write the answers as a page with figures and all rows, and as Markdown, each atomically.
+
+    ``first`` stands below the answers, ``others`` below the table of all rows.
+    """
+    rows, completed = answer_rows(answers), ordered(complete(records))
+    banner, about = unsettled_banner(completed), _about(answers, completed)
+    noted = f"**{banner}**\n\n" if banner else ""
+    atomic_text(
+        markdown, f"# Answers\n\n{about}\n\n{noted}{ANSWER_TEXT}\n\n{markdown_table(ANSWER, rows)}"
+    )
+    sections = [
+        ("Answers", f"{about} {ANSWER_TEXT}", ANSWER, rows, _figure(first)),
+        (
+            "All rows", PERFORMANCE_TEXT, PERFORMANCE, [asdict(row) for row in completed],
+            "".join(map(_figure, others)),
+        ),
+    ]  # fmt: skip
+    atomic_text(page, html_page("What this study answers", sections, banner))
+
+
+def _about(answers: Sequence[Answer], records: Sequence[Record]) -> str:
+    """Where it was computed, and how much of it was proved."""
+    devices = ", ".join(dict.fromkeys(record.device for record in records if record.device))
+    proved = sum(answer.verified for answer in answers)
+    rows = sum(record.verified for record in records)
+    return (
+        f"{proved} of {len(answers)} answers and {rows} of {len(records)} results verified"
+        f"{f', on {devices}' if devices else ''}."
+    )
+
+
+def _figure(shown: Shown) -> str:
+    """The figure as an image: identifiers of one SVG are then not those of another."""
+    data = base64.b64encode(shown.path.read_bytes()).decode("ascii")
+    heading, caption = html.escape(shown.heading), html.escape(shown.caption)
+    return (
+        f'<figure><h2>{heading}</h2><img alt="{heading}" src="data:image/svg+xml;base64,{data}">'
+        f"<figcaption>{caption}</figcaption></figure>"
+    )
