@@ -7,27 +7,33 @@ PROFILE ?=
 EXECUTOR = $(if $(PROFILE),$(shell sed -nE 's/^executor: *([a-z0-9-]+).*/\1/p' $(PROFILE)/config.yaml))
 SNAKEMAKE = .venv/bin/snakemake $(if $(PROFILE),--workflow-profile $(PROFILE),--cores $(CORES)) \
   $(if $(STUDY),--config study=$(STUDY))
+# Of what is there, also after a run that failed.
+REPORT = rm -f results/report.html; $(SNAKEMAKE) reported --quiet all --report results/report.html
 # One worker more than there are cores, because one of them waits for Slurm most of the time.
 PYTEST_FLAGS ?= -n $(shell expr $$(nproc) + 1) --dist worksteal
 ATTACK ?=
+A ?=
+B ?=
+COMPARE ?=
 
-.PHONY: help run check report test test-all lint example bench attack lock setup setup-dev clean
+.PHONY: help run check report compare test test-all lint example bench attack lock setup setup-dev clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
 
 run: setup check ## the study (STUDY=path.yaml CORES=8 or PROFILE=profiles/slurm) to products, tables, figures and results/answer.html
-	$(SNAKEMAKE)
-	@rm -f results/report.html
-	@$(SNAKEMAKE) --quiet all --report results/report.html
-	@echo "Done: open results/answer.html, which begins with the answer, or results/report.html"
+	@$(SNAKEMAKE); status=$$?; $(REPORT); \
+	test $$status = 0 || { echo "Not all of it: results/tables/performance.md says what failed"; exit $$status; }; \
+	echo "Done: open results/answer.html, which begins with the answer, or results/report.html"
 
-check: setup ## the study's mistakes, if it has any, without running it
+check: setup ## the study's mistakes, all at once, or what each step will need of disk, memory and time; runs nothing
 	@.venv/bin/python -m workflow.config.check $(if $(EXECUTOR),--elsewhere) $(or $(STUDY),config/config.yaml)
 
 report: setup ## results/report.html again, from what a run left
-	@rm -f results/report.html
-	$(SNAKEMAKE) --quiet all --report results/report.html
+	$(REPORT)
+
+compare: setup ## what changed from A to B (A=results-before B=results COMPARE="--margin 10"); fails where B is slower or less accurate
+	@.venv/bin/python -m workflow.compare $(COMPARE) -- '$(A)' '$(B)'
 
 test: lint ## linters and the short run of the tests: minutes
 	.venv/bin/python -m pytest $(PYTEST_FLAGS)
@@ -62,4 +68,4 @@ setup-dev:
 	@PYTHON=$(PYTHON) envs/setup.sh dev
 
 clean: ## remove results and caches, keep .venv
-	rm -rf results .snakemake .mypy_cache .pytest_cache .ruff_cache
+	rm -rf results comparison .snakemake .mypy_cache .pytest_cache .ruff_cache

@@ -21,7 +21,7 @@ share_packages(ROOT)
 from argand import DeviceError
 from argand.runtime.kernel_digest import kernel_digest
 from benchmarks.peers import study_modules
-from workflow.config.check import check_study
+from workflow.config.check import checked_study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.shards import split_part
@@ -30,6 +30,7 @@ from workflow.steps.gpu_devices import study_gpus, tell_jobs
 from workflow.steps.needs import asked, timing_threads, urgency
 from workflow.steps.progress import attach
 from workflow.storage import run_folder
+from workflow.unfinished import Unfinished
 from workflow.workloads import KINDS
 
 # Jobs run on this machine, or a cluster's scheduler places them. Such a job starts Snakemake again,
@@ -63,9 +64,10 @@ if not IS_MODULE:
 path = Path(str(next(filter(None, named), DEFAULT_STUDY)))
 given = {} if IS_MODULE and "workloads" in overrides and not any(named) else path
 try:
-    study = load_study(given, overrides=overrides)
     if IS_MAIN:
-        check_study(study, device_here=RUNS_HERE)
+        study = checked_study(given, overrides, device_here=RUNS_HERE)
+    else:
+        study = load_study(given, overrides)
 except StudyError as error:
     raise WorkflowError(str(error)) from None
 
@@ -106,7 +108,7 @@ wildcard_constraints:
 
 
 if IS_MAIN:
-    attach(logger, dry_run=workflow.output_settings.dryrun)
+    progress = attach(logger, dry_run=workflow.output_settings.dryrun)
 
 
 onstart:
@@ -140,6 +142,8 @@ localrules:
     tabulate,
     tabulate_shards,
     draw_study,
+    draw_growth,
+    reported,
 
 
 rule all:
@@ -147,8 +151,61 @@ rule all:
     input:
         rules.answer.output,
         rules.tabulate.output,
+        rules.manifest.output,
         rules.draw_study.output,
+        rules.draw_growth.output if study.grade else [],
         rules.tabulate_shards.output if SHARDED else [],
         expand(PRODUCT, workload=WORKLOADS),
         expand(rules.deliver.output.product, part=PARTS),  # also those that shards are joined from
         expand(rules.draw.output, workload=WORKLOADS),
+
+
+REPORTED = [
+    *[rules.tabulate.output[name] for name in ("performance_html", "accuracy_html")],
+    *rules.draw_study.output,
+    *(rules.draw_growth.output if study.grade else []),
+    *expand(rules.draw.output, workload=WORKLOADS),
+]
+
+
+rule reported:
+    """What `snakemake --report` can show after a run that failed too: what is there."""
+    input:
+        [path for path in REPORTED if Path(path).is_file()],
+
+
+onerror:
+    # Snakemake starts no job of which one input is missing: what sums up the study is written here,
+    # without the workloads that failed.
+    made = {str(path) for job in workflow.dag.jobs for path in job.output}
+    if set(rules.tabulate.output) & made:
+        unmade = {
+            str(path): job.wildcards_dict.get("part")
+            or job.wildcards_dict.get("workload", "")
+            for job in workflow.dag.needrun_jobs()
+            for path in job.output
+        }
+        tables = dict(rules.tabulate.output.items())
+        if SHARDED:
+            tables |= dict(rules.tabulate_shards.output.items())
+        summed = {
+            *rules.tabulate.output,
+            *rules.draw_study.output,
+            *(rules.tabulate_shards.output if SHARDED else []),
+        }
+        for job in workflow.dag.jobs:  # so that the same command makes them again
+            if summed & set(map(str, job.output)):
+                workflow.persistence.started(job)
+        graded = rules.growth_of_errors.output.growth if study.grade else ""
+        try:
+            # What the manifest lists is written anew.
+            for path in rules.manifest.output:
+                Path(path).unlink(missing_ok=True)
+            Unfinished(study, unmade, progress.failures).write(
+                lambda part: RECORDS.format(workload=part),
+                tables,
+                rules.draw_study.output.limits,
+                graded,
+            )
+        except (OSError, ValueError) as error:
+            logger.error(f"no tables of what is done: {error}")

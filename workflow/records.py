@@ -64,6 +64,8 @@ class Record:
             where nothing ran.
         verified: whether the verdict is ``verified``; ``reason`` says why not.
         reference: ``full`` or ``sampled``, with ``reference_rows`` rows.
+        seed: the study's, which random operands and sampled rows come from.
+        source_sha256: of the user's files that operands were read from; empty where none were.
     """
 
     workload: str
@@ -119,6 +121,8 @@ class Record:
     reason: str = ""
     reference: str = ""
     reference_rows: int | None = None
+    seed: int | None = None
+    source_sha256: str = ""
     kernel_digest: str = ""
     versions: str = ""
     timestamp: str = ""

@@ -31,6 +31,11 @@ LONGEST_NAME = 200
 """In characters, the values of sweeps included: a file system takes 255 bytes, and temporary names,
 endings and Snakemake's marks need some of them."""
 
+_DELIVERY = ("precision", "tolerance", "allow_unproven")
+"""Keys of a workload that choose among its results."""
+_COMPUTATION = ("precisions", "rounding", "kernels", "baselines", "shards", "device_memory")
+"""Keys that say how results are computed from the same operands."""
+
 _NO_MARKUP = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&'`"}
 """JSON has these characters within strings alone, where such an escape means the same."""
 
@@ -59,7 +64,11 @@ class Settings(Model):
     keep_runs: bool = Field(
         False, description="Whether the results of every precision and peer are kept."
     )
-
+    grade: bool = Field(
+        False,
+        description="Whether the growth of errors with k is measured and graded too, at every "
+        "precision; once for a device and its kernels.",
+    )
     most_hours: float = Field(
         24.0,
         gt=0,
@@ -101,7 +110,11 @@ class Study(Settings):
 
     def staged_json(self, name: str) -> str:
         """`case_json` without what the operands do not depend on: how they are computed."""
-        return self._json(name, {"shards", "device_memory"})
+        return self._json(name, {*_DELIVERY, *_COMPUTATION})
+
+    def run_json(self, name: str) -> str:
+        """`case_json` without what is decided when results are there: which one is delivered."""
+        return self._json(name, set(_DELIVERY))
 
     def _json(self, name: str, left_out: set[str]) -> str:
         case = self._case(name).model_dump(mode="json", exclude_unset=True, exclude=left_out)
@@ -109,6 +122,15 @@ class Study(Settings):
             {"name": name, "seed": self.seed, "case": case}, sort_keys=True, separators=(",", ":")
         )
         return line.translate(_NO_MARKUP)
+
+    def as_read(self) -> str:
+        """The whole study in one line of JSON, sweeps expanded: a config that reads the same."""
+        cases = {
+            name: case.model_dump(mode="json", exclude_unset=True)
+            for name, case in self.workloads.items()
+        }
+        settings = self.model_dump(mode="json", exclude={"workloads"})
+        return json.dumps({**settings, "workloads": cases}).translate(_NO_MARKUP)
 
     def shards(self, name: str) -> tuple[Shard, ...]:
         """The shards of a workload; none where it is computed whole."""

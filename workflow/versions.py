@@ -21,7 +21,21 @@ def versions() -> str:
             found.append(f"{package} {metadata.version(package)}")
         except metadata.PackageNotFoundError:
             continue
+    found += [f"driver {driver}" for driver in _driver()]
     return "; ".join(found)
+
+
+def _driver() -> list[str]:
+    """The version of NVIDIA's driver, where NVML is installed and a driver answers."""
+    try:
+        import pynvml
+    except ImportError:
+        return []
+    try:
+        pynvml.nvmlInit()
+        return [str(pynvml.nvmlSystemGetDriverVersion())]
+    except pynvml.NVMLError:
+        return []
 
 
 def timestamp() -> str:

@@ -22,6 +22,7 @@ from benchmarks.attack.isolation import end_group
 STUDY = """
 device: cpu
 precisions: [fp64, fp32]
+grade: true
 baselines: none
 keep_runs: true
 workloads:

@@ -5,6 +5,7 @@ Tests that only read a shared run get its folder, those that change it a copy of
 
 from __future__ import annotations
 
+import csv
 import fcntl
 import os
 import shutil
@@ -18,6 +19,7 @@ import pytest
 TINY = """
 device: cpu
 precisions: [fp64, fp32, 3xtf32]
+grade: true
 workloads:
   product: {kind: gemm, m: 8, n: 9, k: 10}
   spectrum: {kind: dft, length: 12, batch: 3, precision: fp64}
@@ -39,6 +41,13 @@ elif ".grade." in " ".join(sys.orig_argv):
     grading.K_VALUES = grading.K_VALUES[:2]
 """
 """For ``sitecustomize``: what is measured of the device takes no time."""
+
+
+def failed(table: Path) -> list[str]:
+    """The workloads that a performance table has no results of, because a run failed."""
+    with table.open() as file:
+        rows = list(csv.DictReader(file))
+    return list(dict.fromkeys(row["workload"] for row in rows if row["verdict"] == "failed"))
 
 
 def run_study(root: Path, folder: Path, *flags: str) -> subprocess.CompletedProcess[str]:

@@ -18,6 +18,7 @@ NEVER = {
     "storage": {"arrays", "circuits", *ABOVE_KINDS},
     "arrays": {"accuracy", "circuits", "config", *ABOVE_KINDS},
     "circuits": {"accuracy", "arrays", *ABOVE_KINDS},
+    "compare": {"accuracy", "arrays", "circuits", "config", "schemas", "steps", "workloads"},
     "tables": {"arrays", "circuits", "config", "figures", "schemas", "steps", "workloads"},
     "figures": {"arrays", "circuits", "config", "schemas", "steps", "workloads"},
     "workloads": {"tables", "schemas", "steps"},

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import Any
 
 from argand import PRECISIONS
 from argand.device import DeviceError, resolve
@@ -20,6 +21,7 @@ from workflow.config.file_input import products_in
 from workflow.config.file_names import clashing_names, repetitive_names, unusable_inputs
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError, attach, nearest
+from workflow.config.needs_table import needs_table
 from workflow.data import Product, Staged
 from workflow.shards import choose_axis
 from workflow.steps import budget
@@ -68,6 +70,37 @@ def check_study(study: Study, *, device_here: bool = True) -> None:
             mistakes.append(attach(("workloads", name), str(error), keys))
     if mistakes := mistakes or budget.beyond(study, device):
         raise StudyError(mistakes)
+
+
+def checked_study(
+    config: Mapping[str, Any] | Path,
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    device_here: bool = True,
+) -> Study:
+    """A study that `load_study` reads and `check_study` finds nothing wrong with.
+
+    Raises StudyError with the mistakes of both: where some workloads are wrong in the config, the
+    files of the others are looked at all the same.
+    """
+    try:
+        study = load_study(config, overrides)
+    except StudyError as error:
+        raise StudyError([*error.mistakes, *_beside(error.rest, device_here)]) from None
+    check_study(study, device_here=device_here)
+    return study
+
+
+def _beside(rest: Study | None, device_here: bool) -> list[str]:
+    """The mistakes outside the config of those workloads that read no other's product."""
+    if rest is None:
+        return []
+    alone = {name: case for name, case in rest.workloads.items() if not rest.upstream(name)}
+    try:
+        check_study(rest.model_copy(update={"workloads": alone}), device_here=device_here)
+    except StudyError as error:
+        return error.mistakes
+    return []
 
 
 def _unknown_baselines(name: str, baselines: str | tuple[str, ...] | None) -> list[str]:
@@ -161,14 +194,23 @@ def main() -> None:
         "--elsewhere", action="store_true", help="other machines compute: this one needs no GPU"
     )
     given = parser.parse_args()
+    wrong = []
     for path in given.studies:
         try:
-            study = load_study(path)
-            check_study(study, device_here=not given.elsewhere)
+            study = checked_study(path, device_here=not given.elsewhere)
         except StudyError as error:
-            sys.exit(f"{path}:\n{error}")
+            wrong.append(f"{path}:\n{error}")
+            continue
         needed = budget.summary(study)
-        print(f"{path}: {len(study.names)} workloads ({', '.join(study.names)}), {needed}")
+        print(f"{path}: {len(study.names)} workloads ({', '.join(study.names)}), {needed}\n")
+        print(needs_table(study, gpu=_on_gpu(study, elsewhere=given.elsewhere)))
+    if wrong:
+        sys.exit("\n".join(wrong))
+
+
+def _on_gpu(study: Study, *, elsewhere: bool) -> bool:
+    """Whether runs compute on a GPU, as far as can be told here."""
+    return study.device != "cpu" if elsewhere else resolve(study.device).backend == "cuda"
 
 
 if __name__ == "__main__":

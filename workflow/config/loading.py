@@ -37,7 +37,7 @@ def load_study(
     workloads = raw.pop("workloads", None)
     settings = _parsed(Settings, raw, (), mistakes, extra=("workloads",))
     cases = _cases(workloads, mistakes)
-    if settings is None or mistakes:
+    if settings is None:
         raise StudyError(mistakes)
     completed = {name: _complete(case, settings) for name, case in cases.items()}
     for name, case in completed.items():
@@ -47,9 +47,10 @@ def load_study(
                 f"workloads.{name}.precision: must be auto or one of the workload's precisions "
                 f"{list(case.precisions)}, got {case.precision!r}"
             )
+    study = Study(**settings.model_dump(), workloads=completed)
     if mistakes:
-        raise StudyError(mistakes)
-    return Study(**settings.model_dump(), workloads=completed)
+        raise StudyError(mistakes, study if completed else None)
+    return study
 
 
 def _complete(case: Case, settings: Settings) -> Case:

@@ -25,7 +25,9 @@ class StudyError(ValueError):
     A config's own text may hold line breaks and a terminal's control sequences; they are escaped.
     """
 
-    def __init__(self, mistakes: Sequence[str]) -> None:
+    def __init__(self, mistakes: Sequence[str], rest: Any = None) -> None:
+        """``rest`` is the study without the workloads that are wrong, where there is one."""
+        self.rest = rest
         self.mistakes = list(dict.fromkeys(map(_printable, mistakes)))
         super().__init__("\n".join(self.mistakes))
 

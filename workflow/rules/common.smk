@@ -10,6 +10,10 @@ def case_of_part(wildcards):
     return study.case_json(whole(wildcards))
 
 
+def run_of_part(wildcards):
+    return study.run_json(whole(wildcards))
+
+
 def staged_of_part(wildcards):
     return rules.stage.output.staged.format(workload=whole(wildcards))
 

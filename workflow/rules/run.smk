@@ -25,7 +25,7 @@ rule run:
         **asks("run"),
         gpu=GPU_PER_JOB,
     params:
-        case=case_of_part,
+        case=run_of_part,
         device=study.device,
         code=code_of_workload("run"),
         kernel_digest=lambda wildcards: kernel_digest(
@@ -38,7 +38,7 @@ rule run:
 
 
 rule growth_of_errors:
-    """How the error grows with k at each precision, graded."""
+    """How the error grows with k at each precision, graded: of the kernels, whatever the study."""
     output:
         growth="results/records/growth.json",
     log:
@@ -51,8 +51,6 @@ rule growth_of_errors:
         gpu=GPU_PER_JOB,
     params:
         device=study.device,
-        precisions=list(study.precisions),
-        seed=study.seed,
         code=code_digest("grade"),
         kernel_digest=kernel_digest("gemm"),
     message:

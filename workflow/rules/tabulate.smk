@@ -2,7 +2,7 @@ rule tabulate:
     """The tables, from the records of every workload."""
     input:
         records=expand(RECORDS, workload=WORKLOADS),
-        growth=rules.growth_of_errors.output.growth,
+        growth=rules.growth_of_errors.output.growth if study.grade else [],
     output:
         performance_csv="results/tables/performance.csv",
         performance_md="results/tables/performance.md",
@@ -67,17 +67,10 @@ rule draw:
 
 
 rule draw_study:
-    """How errors grow with k, and how near to the device's limits everything came."""
+    """How near to the device's limits everything came."""
     input:
         records=expand(RECORDS, workload=WORKLOADS),
-        growth=rules.growth_of_errors.output.growth,
     output:
-        growth=report(
-            "results/figures/growth.svg",
-            caption="../report/growth.rst",
-            category="Accuracy",
-            labels={"figure": "growth of the error with k"},
-        ),
         limits=report(
             "results/figures/limits.svg",
             caption="../report/limits.rst",
@@ -122,3 +115,57 @@ rule answer:
         "answer   results/answer.html"
     script:
         "../scripts/answer.py"
+
+
+rule draw_growth:
+    """How errors grow with k; of a study with `grade: true`, or asked for by name."""
+    input:
+        growth=rules.growth_of_errors.output.growth,
+    output:
+        growth=report(
+            "results/figures/growth.svg",
+            caption="../report/growth.rst",
+            category="Accuracy",
+            labels={"figure": "growth of the error with k"},
+        ),
+    log:
+        "results/logs/draw_growth.log",
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        code=code_digest("draw_growth"),
+    message:
+        "draw     growth of the error with k"
+    script:
+        "../scripts/draw_growth.py"
+
+
+rule manifest:
+    """What was run, where, from which code and data, with the SHA-256 of each file that came of it."""
+    input:
+        records=expand(RECORDS, workload=WORKLOADS),
+        results=[
+            *rules.tabulate.output,
+            *(rules.tabulate_shards.output if SHARDED else []),
+            *expand(PRODUCT, workload=WORKLOADS),
+            *expand(rules.deliver.output.product, part=SHARDS),
+        ],
+    output:
+        manifest="results/manifest.json",
+        study="results/study.yaml",
+    log:
+        "results/logs/manifest.log",
+    conda:
+        "../../envs/environment.yaml"
+    resources:
+        **asks(),
+    params:
+        study=study.as_read(),
+        inputs=sorted(
+            {str(path) for name in WORKLOADS for path in study.input_files(name)}
+        ),
+        code=code_digest("manifest"),
+    message:
+        "manifest of the results"
+    script:
+        "../scripts/manifest.py"

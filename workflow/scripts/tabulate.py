@@ -10,7 +10,8 @@ from workflow.tables.study import write_accuracy, write_performance
 
 with job_log(snakemake.log[0]) as log:
     records = list(chain.from_iterable(read_records(Path(p)) for p in snakemake.input.records))
-    growth = read_growth(Path(snakemake.input.growth))
+    graded = snakemake.input.get("growth")
+    growth = read_growth(Path(graded)) if graded else []
     out = {name: Path(path) for name, path in snakemake.output.items()}
     write_performance(
         records,

@@ -84,8 +84,16 @@ def beyond(study: Study, device: Device | None) -> list[str]:
 
 
 def summary(study: Study) -> str:
-    """What a study takes of the disk, in words."""
-    return f"{in_words(_disk_bytes(study, {n: _sizes_of(study, n) for n in study.names}))} of disk"
+    """What a study takes of the disk and what is free there, in words."""
+    needed = _disk_bytes(study, {name: _sizes_of(study, name) for name in study.names})
+    return f"{in_words(needed)} of disk in {RESULTS}/, {in_words(_room(study))} free"
+
+
+def disk_of(study: Study, name: str) -> dict[str, int]:
+    """Bytes of the files that the steps of a workload write, by the step's name."""
+    one = _sizes_of(study, name)
+    return {"stage": one.staged + one.coordinates, "run": one.run,
+            "deliver": one.product + one.coordinates}  # fmt: skip
 
 
 def _sizes_of(study: Study, name: str) -> Sizes:

@@ -93,8 +93,19 @@ def needs(study: Study, name: str, step: Step, *, gpu: bool = False, threads: in
         gpu: whether the run step computes on a GPU.
         threads: of the verify step, which hold blocks beside its data.
     """
+    memory, seconds = estimate(study, name, step, gpu=gpu, threads=threads)
+    cuda = _CUDA_MB if gpu and step == "run" else 0
+    return Needs(int(_BASE_MB + cuda + memory / 1e6), _BASE_MINUTES + int(_MARGIN * seconds / 60))
+
+
+def estimate(
+    study: Study, name: str, step: Step, *, gpu: bool = False, threads: int = 1
+) -> tuple[float, float]:
+    """Bytes of memory that a step's data take, and seconds of its work at the slowest rates.
+
+    Without what every job takes, and without room to spare; arguments as of `needs`.
+    """
     shape, volume, piece = _sizes(study.chain(name))
-    cuda = gpu and step == "run"
     parts = len(study.parts(name)) if step in _OF_A_PART else 1
     volume, flops, moved = (x / parts for x in (volume, shape.flops, shape.bytes_moved))
     held = min(volume, piece) if step in _IN_PIECES else volume
@@ -108,7 +119,6 @@ def needs(study: Study, name: str, step: Step, *, gpu: bool = False, threads: in
         copies += min(_COPIES_OF_A_THREAD * threads / processes, _MOST_OF_THREADS)
         copies *= processes
     taken = HOST_BYTES if step == "run" and _is_streamed(study, name) else copies * held
-    memory = _BASE_MB + _CUDA_MB * cuda + taken / 1e6
     implementations = len(study.workloads[name].precisions or ()) + _PEERS
     seconds = volume / _FILE_RATE
     if step == "run":
@@ -118,7 +128,7 @@ def needs(study: Study, name: str, step: Step, *, gpu: bool = False, threads: in
     elif step == "verify":
         reference = min(flops, FLOP_BUDGET * max(1, volume / piece)) / _RATES["cpu"][0]
         seconds += reference + implementations * volume / _FILE_RATE
-    return Needs(int(memory), _BASE_MINUTES + int(_MARGIN * seconds / 60))
+    return float(taken), seconds
 
 
 def asked(study: Study, step: Step | None = None, *, gpu: bool = False) -> dict[str, Any]:

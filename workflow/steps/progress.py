@@ -11,8 +11,20 @@ from typing import Any, Self, TextIO
 
 
 @dataclass(frozen=True)
+class Failure:
+    """A job that failed: its rule, the workload or shard it was of (empty for the study's), why."""
+
+    step: str
+    part: str
+    reason: str
+    log: str
+
+
+@dataclass(frozen=True)
 class _Job:
     title: str
+    rule: str
+    part: str
     log: Path | None
     before: int | None
     """When the log was written by an earlier job, if it was."""
@@ -37,6 +49,7 @@ class Progress(logging.Handler):
         """Jobs that failed as parts of one job of a scheduler's, and where that job's log is."""
         self._done = 0
         self._total = 0
+        self.failures: list[Failure] = []
 
     def emit(self, record: logging.LogRecord) -> None:
         """Handle one of Snakemake's log events."""
@@ -72,7 +85,11 @@ class Progress(logging.Handler):
         if self._dry_run:
             self._print(f"would do  {title}\n")
             return
-        self._running[fields["jobid"]] = _Job(title, log, _written(log), time.monotonic())
+        rule = str(fields.get("rule_name") or "")
+        wildcards = fields.get("wildcards") or {}
+        part = str(wildcards.get("part") or wildcards.get("workload") or "")
+        job = _Job(title, rule, part, log, _written(log), time.monotonic())
+        self._running[fields["jobid"]] = job
         self._status()
 
     def _failed(self, job_id: int, why: str) -> None:
@@ -93,7 +110,11 @@ class Progress(logging.Handler):
         seconds = time.monotonic() - job.started
         parts = [time.strftime("%H:%M:%S"), counter, f"{job.title:<34}", f"{seconds:6.1f} s"]
         said = last_line(job.log) if _written(job.log) != job.before else ""
-        parts += [part for part in (verdict, said or " ".join(why.split())[:300]) if part]
+        reason = said or " ".join(why.split())[:300]
+        if verdict:
+            told = reason or "ended, or was killed, without an error in its log"
+            self.failures.append(Failure(job.rule, job.part, told, str(job.log or "")))
+        parts += [part for part in (verdict, reason) if part]
         if verdict and job.log and (said or not why):
             parts.append(f"(see {job.log})")
         self._print("  ".join(parts) + "\n")
@@ -160,8 +181,10 @@ def last_line(log: Path | None) -> str:
     return lines[-1].strip() if lines else ""
 
 
-def attach(logger: logging.Logger, *, dry_run: bool) -> None:
-    """Let a logger of Snakemake's show `Progress` and no line twice."""
+def attach(logger: logging.Logger, *, dry_run: bool) -> Progress:
+    """Let a logger of Snakemake's show `Progress`, which is returned, and no line twice."""
     for handler in logger.handlers:
         handler.addFilter(lambda record: not Progress.is_noise(record))
-    logger.addHandler(Progress(dry_run=dry_run))
+    progress = Progress(dry_run=dry_run)
+    logger.addHandler(progress)
+    return progress

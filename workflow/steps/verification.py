@@ -155,6 +155,8 @@ def _record(
         "backend": result.backend,
         "shard": str(shard or ""),
         "tolerance": workload.case.tolerance,
+        "seed": workload.seed,
+        "source_sha256": _sources(workload, outline),
         "kernel_digest": result.kernel_digest,
         "versions": result.versions,
         "timestamp": result.timestamp,
@@ -163,6 +165,16 @@ def _record(
     if not accuracies:
         return Record(**common, verified=False, reason=result.reason)
     return Record(**common, **_speed(result, shape, ceilings), **asdict(worst_of(accuracies)))
+
+
+def _sources(workload: Workload, outline: Staged) -> str:
+    """SHA-256 of each of the user's files that the workload was staged from."""
+    found = outline.attributes
+    if workload.depends_on():  # a product differs with every run: it says when it was
+        return ""
+    names = ("source_sha256", "circuit_sha256")
+    own = [found[name] for name in names if found.get(name)]
+    return "; ".join(map(str, [*own, *found.get("external_sha256", {}).values()]))
 
 
 def _sizes(shape: Shape) -> dict[str, Any]:

@@ -127,6 +127,12 @@ ACCURACY = (
     Column("reference", "reference"),
     _number("reference_rows", "reference rows"),
 )
+FAILED = (
+    Column("workload", "workload"),
+    Column("step", "step"),
+    Column("reason", "reason"),
+    Column("log", "log"),
+)
 GROWTH = (
     Column("precision", "precision"),
     Column("part", "part"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,9 +24,11 @@ from workflow.storage.datasets import create
 from workflow.storage.files import atomic_text
 from workflow.tables.readable import (
     ACCURACY,
+    FAILED,
     GROWTH,
     PERFORMANCE,
     Column,
+    Section,
     html_page,
     markdown_table,
 )
@@ -68,6 +70,10 @@ PERFORMANCE_TEXT = (
     "medians, which is what one device would take for all of them, and the error is that of the "
     "worst; tables/shards.md has each. Of a result that was streamed through the device in chunks, "
     "it is the time of their computations alone, each taken once."
+)
+FAILED_TEXT = (
+    "The last run did not finish. These steps failed, or were not reached because others did; the "
+    "same command does them again. Rows of workloads without results have the verdict failed."
 )
 SHARDS_TEXT = (
     "One row for each shard, implementation and precision of the workloads that were split, as "
@@ -146,20 +152,34 @@ def pareto(records: Iterable[Record]) -> list[Record]:
 
 
 def write_performance(
-    records: Sequence[Record], *, csv_path: Path, markdown: Path, hdf5: Path, html: Path
+    records: Sequence[Record],
+    *,
+    csv_path: Path,
+    markdown: Path,
+    hdf5: Path,
+    html: Path,
+    failed: Sequence[Mapping[str, Any]] = (),
 ) -> None:
     """Write the performance table in its four forms, each atomically.
 
-    ``records`` are those of all workloads as they were verified; `complete` is applied here.
+    ``records`` are those of all workloads as they were verified; `complete` is applied here. What
+    ``failed`` (rows of `readable.FAILED`) comes first in the forms for people.
     """
     completed = ordered(complete(records))
     rows = [asdict(record) for record in completed]
     _write_csv(csv_path, rows, Record.columns_in_order())
-    table = markdown_table(PERFORMANCE, rows)
     banner = unsettled_banner(completed)
     noted = f"**{banner}**\n\n" if banner else ""
-    atomic_text(markdown, f"# Performance\n\n{noted}{PERFORMANCE_TEXT}\n\n{table}")
-    sections = [("", PERFORMANCE_TEXT, PERFORMANCE, rows)]
+    table = f"{PERFORMANCE_TEXT}\n\n{markdown_table(PERFORMANCE, rows)}"
+    sections: list[Section] = [("", PERFORMANCE_TEXT, PERFORMANCE, rows)]
+    if failed:
+        told = f"## Failed\n\n{FAILED_TEXT}\n\n{markdown_table(FAILED, failed)}"
+        table = f"{told}\n## Results\n\n{table}"
+        sections = [
+            ("Failed", FAILED_TEXT, FAILED, failed),
+            ("Results", PERFORMANCE_TEXT, PERFORMANCE, rows),
+        ]
+    atomic_text(markdown, f"# Performance\n\n{noted}{table}")
     atomic_text(html, html_page("Performance", sections, banner))
     _write_hdf5(hdf5, rows)
 

@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 from toy_kind import Toy, study
 
-from workflow.config.check import check_study, main
+from workflow.config.check import check_study, checked_study, main
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
+from workflow.config.needs_table import needs_table
 from workflow.storage.inputs import InputError
 from workflow.workloads import KINDS
 
@@ -102,7 +103,44 @@ class TestCheck:
             main()
         monkeypatch.setattr("sys.argv", ["study", "--elsewhere", str(path)])
         main()
-        assert capsys.readouterr().out == f"{path}: 1 workloads (x), 896 bytes of disk\n"
+        said = capsys.readouterr().out.splitlines()
+        assert said[0].startswith(f"{path}: 1 workloads (x), 896 bytes of disk in results/, ")
+        assert said[0].endswith(" free")
+        head, _, *rows = said[2:7]
+        assert head == "| workload | step | jobs | disk | memory of a job | time of a job |"
+        assert rows[1].startswith("| x | run | 1 | ")
+
+    def test_a_sweep_of_many_cases_has_a_table_of_its_largest(self):
+        many = study(**{f"x{number}": {} for number in range(60)})
+        lines = needs_table(many, gpu=False).splitlines()
+        assert len(lines) == 2 + 40 * 5 + 2
+        assert lines[-1] == "and 20 workloads with smaller files"
+
+    def test_mistakes_of_the_config_and_of_files_are_told_at_once(self, tmp_path, monkeypatch):
+        path = tmp_path / "study.yaml"
+        path.write_text(
+            "device: cpu\nworkloads:\n  wrong: {kind: gemm, mm: 3}\n"
+            "  absent: {kind: gemm, input: {file: absent.h5, a: a, b: b}}\n"
+            "  late: {kind: dft, length: 4, batch: 2, precisions: [fp32], precision: fp64}\n"
+            "  reads: {kind: softmax, input: {workload: wrong}}\n"
+        )
+        with pytest.raises(StudyError) as told:
+            checked_study(path)
+        text = "\n".join(told.value.mistakes)
+        assert "workloads.wrong.mm: unknown key" in text
+        assert "workloads.absent.input.file: there is no file" in text
+        assert "workloads.late.precision: must be auto or one of" in text
+        assert "workloads.reads" not in text, "what it reads is wrong, and that is said"
+
+    def test_mistakes_of_all_studies_are_told(self, tmp_path, monkeypatch):
+        paths = []
+        for number in range(2):
+            paths.append(tmp_path / f"{number}.yaml")
+            paths[-1].write_text("workloads: {x: {kind: none}}\n")
+        monkeypatch.setattr("sys.argv", ["check", *map(str, paths)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert all(f"{path}:\n" in str(ended.value) for path in paths)
 
     def test_input_error_is_a_value_error(self):
         assert issubclass(InputError, ValueError)

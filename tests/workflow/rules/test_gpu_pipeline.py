@@ -25,6 +25,7 @@ pytestmark = pytest.mark.slow
 
 STUDY = """
 precisions: [fp64, fp32]
+grade: true
 workloads:
   product: {kind: gemm, m: 8, n: 9, k: [10, 11, 12]}
 """

@@ -18,9 +18,12 @@ from pathlib import Path
 import psutil
 import pytest
 from rule_jobs import running_job
-from shared_runs import TABLES, TINY, measured_as
+from shared_runs import TABLES, TINY, failed, measured_as
 
 from tests.covers import EXHAUSTIVE
+from workflow.config.loading import load_study
+from workflow.storage.checked_json import read_object
+from workflow.storage.files import sha256_of
 
 pytestmark = pytest.mark.slow
 
@@ -101,6 +104,25 @@ def test_a_run_leaves_what_it_promises(finished: Project) -> None:
     }
     assert all(row["verified"] == "true" for row in finished.rows())
     assert all(float(row["time_us_p50"]) > 0 for row in finished.rows())
+
+
+def test_the_manifest_is_of_these_results(finished: Project) -> None:
+    results = finished.folder / "results"
+    manifest = read_object(results / "manifest.json")
+    assert manifest["seed"] == 20260101
+    assert manifest["inputs"] == {}
+    assert manifest["computed_with"]["devices"] == [finished.rows()[0]["device"]]
+    listed = manifest["files"]
+    for name in ("products/product.h5", "tables/performance.csv", "records/spectrum.jsonl"):
+        assert listed[f"results/{name}"] == sha256_of(results / name)
+    assert {path for path in listed if "products/" in path} == {
+        "results/products/product.h5",
+        "results/products/spectrum.h5",
+    }
+    again, study = load_study(results / "study.yaml"), load_study(finished.study)
+    assert again.names == study.names
+    assert again.as_read() == study.as_read()
+    assert all(again.case_json(name) == study.case_json(name) for name in study.names)
 
 
 def test_one_line_for_each_step(finished: Project) -> None:
@@ -193,7 +215,7 @@ def test_a_job_that_is_ended_fails_alone_and_the_same_command_completes(
             staged.unlink()  # so that staging has something to do again
         said = end_job(measured, rule, number)
         assert re.search(rf"\] +{rule} +\w+ .* FAILED ", said), said
-        assert not (measured.folder / "results" / "tables" / "performance.csv").exists()
+        assert failed(measured.folder / TABLES)
     measured.complete()
     assert results_of(measured) == results_of(finished)
     assert not list((measured.folder / "results").rglob("*.part"))

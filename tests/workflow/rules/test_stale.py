@@ -17,6 +17,7 @@ pytestmark = pytest.mark.slow
 PRODUCT = """
 device: cpu
 precisions: [fp32]
+grade: true
 baselines: none
 keep_runs: true
 workloads:
@@ -69,6 +70,35 @@ def test_an_edited_module_of_the_workflow(root: Path, tmp_path: Path) -> None:
     of_storage = after("storage/drawn.py")
     assert {"stage product", "run product", "verify product", "deliver product"} <= of_storage
     assert after("steps/joblog.py") == set()
+
+
+def test_an_edited_study(root: Path, tmp_path: Path) -> None:
+    """A choice of the result times nothing again, a precision stages nothing, a size everything."""
+    study = PRODUCT.replace("grade: true\n", "")
+    study += "  other: {kind: dft, length: 12, batch: 3, precision: fp32}\n"
+    project = Project(root, tmp_path, dict(os.environ), study, QUICK)
+    project.finish(project.start("--cores", "2"))
+
+    def after(found: str, edited: str) -> set[str]:
+        (tmp_path / "study.yaml").write_text(study.replace(found, edited))
+        return planned(project)
+
+    assert planned(project) == set()
+    tolerant = after("k: 10}", "k: 10, tolerance: 1.0e-3}")
+    assert {"verify product", "deliver product"} <= tolerant
+    assert not tolerant & {"stage product", "run product"}
+    named = after("k: 10}", "k: 10, precision: fp32}")
+    assert "deliver product" in named
+    assert not named & {"stage product", "run product"}
+    wider = after("k: 10}", "k: 10, precisions: [fp32, tf32]}")
+    assert {"run product", "verify product", "deliver product"} <= wider
+    assert "stage product" not in wider
+    larger = after("k: 10}", "k: 11}")
+    assert {"stage product", "run product", "verify product", "deliver product"} <= larger
+    for found in (tolerant, named, wider, larger):
+        assert not any(step.endswith(" other") for step in found)
+    assert after("grade", "grade") == set()
+    assert after("device: cpu", "device: cpu\ngrade: true") & {"grade growth"}
 
 
 def test_other_files_that_an_input_names(root: Path, tmp_path: Path) -> None:

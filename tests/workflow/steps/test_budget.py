@@ -134,7 +134,12 @@ def test_the_check_says_what_a_study_takes(
     Path("study.yaml").write_text(text)
     monkeypatch.setattr("sys.argv", ["check", "study.yaml"])
     main()
-    assert capsys.readouterr().out == "study.yaml: 1 workloads (x), 3.5 MiB of disk\n"
+    first, _, *table = capsys.readouterr().out.splitlines()
+    assert first == "study.yaml: 1 workloads (x), 3.5 MiB of disk in results/, 1 GiB free"
+    stage, run, _, deliver, _ = table[2:7]
+    assert stage.startswith("| x | stage | 1 | 1 MiB | ")
+    assert run.startswith("| x | run | 1 | 2 MiB | ")
+    assert deliver.startswith("| x | deliver | 1 | 512 KiB | ")
 
 
 def test_the_files_take_what_was_foretold(machine: dict[str, int], tmp_path: Path) -> None:

@@ -81,7 +81,9 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 EDITS = {
-    "workflow/accuracy/bounds.py": {"verify", "combine", "grade", "tabulate", "draw_study"},
+    "workflow/accuracy/bounds.py": {
+        "verify", "combine", "grade", "tabulate", "draw_study", "draw_growth",
+    },
     "workflow/steps/verification.py": {"verify"},
     "workflow/storage/inputs.py": {
         "stage", "run", "verify", "combine", "deliver", "gather", "draw",
@@ -95,7 +97,7 @@ EDITS = {
     "workflow/timing.py": {"run"},
     "workflow/steps/joblog.py": set(),
     "benchmarks/peers/numpy_matmul.py": {"run"},
-    "benchmarks/peers/_registry.py": {"run", "draw", "draw_study"},
+    "benchmarks/peers/_registry.py": {"run", "draw", "draw_study", "draw_growth"},
     "benchmarks/peers/triton_planar.py": set(),
 }  # fmt: skip
 """The steps of a gemm workload, and of the study, that an edit concerns; others may follow."""

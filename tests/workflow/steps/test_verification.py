@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
+import h5py
+import numpy as np
 import pytest
 from argand.device import cpu
 from argand.runtime.ceilings import Ceilings, operand_formats
@@ -104,3 +107,21 @@ def test_records_are_the_same_for_any_number_of_threads(tmp_path: Path, root: Pa
         alone, *others = [(tmp_path / f"{name}-{n}.jsonl").read_text() for n in (1, 2, 5)]
         assert others == [alone, alone]
         assert alone.count('"verified": true') == 3
+
+
+def test_a_record_says_what_its_operands_came_from(tmp_path: Path) -> None:
+    """The seed, and the SHA-256 of the user's file: what two runs must share to be compared."""
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        file["a"] = file["b"] = np.eye(4, dtype=np.complex64)
+    (tmp_path / "study.yaml").write_text(
+        "seed: 7\nprecisions: [fp32]\nbaselines: none\n"
+        f"workloads: {{product: {{kind: gemm, input: {{file: {tmp_path}/in.h5, a: a, b: b}}}}}}\n"
+    )
+    workload = load_study(tmp_path / "study.yaml").workload("product")
+    staged, run = tmp_path / "staged.h5", tmp_path / "run.h5"
+    stage(workload, [tmp_path / "in.h5"], staged, LOG)
+    execute(workload, staged, run, replace(cpu(), cache_bytes=0), LOG)
+    ceilings = Ceilings(cpu().name, 10.0, dict.fromkeys(operand_formats(), 0.1))
+    (record,) = verify(workload, staged, run, ceilings, LOG)
+    assert record.seed == 7
+    assert record.source_sha256 == sha256((tmp_path / "in.h5").read_bytes()).hexdigest()

@@ -1,0 +1,60 @@
+"""The manifest of results, and the study beside it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from workflow import manifest as module
+from workflow.config.loading import load_study
+from workflow.manifest import write_manifest
+from workflow.records import Record
+from workflow.storage.checked_json import read_object
+from workflow.storage.files import sha256_of
+
+
+def record(**more: str) -> Record:
+    known = {"workload": "w", "kind": "gemm", "implementation": "argand", "precision": "fp32"}
+    return Record(**{**known, "algorithm": "a", "device": "d", "seed": 7, **more})
+
+
+def test_what_it_says(tmp_path: Path) -> None:
+    given, product = tmp_path / "in.h5", tmp_path / "w.h5"
+    given.write_bytes(b"in")
+    product.write_bytes(b"out")
+    path, study = tmp_path / "manifest.json", tmp_path / "study.yaml"
+    rows = [record(timestamp=f"2026-11-2{day}T00:00:00Z") for day in (3, 1, 2)]
+    write_manifest(path, study, {"seed": 7}, rows, [given], [product])
+    found = read_object(path)
+    assert found["seed"] == 7
+    assert found["computed"] == ["2026-11-21T00:00:00Z", "2026-11-23T00:00:00Z"]
+    assert found["inputs"] == {str(given): sha256_of(given)}
+    assert found["files"] == {str(file): sha256_of(file) for file in (product, study)}
+    assert found["machine"]["cores"] > 0
+    assert "numpy" in found["versions"]
+    assert len(found["code"]["commit"] or 40 * "0") == 40
+
+
+def test_a_file_that_is_not_there_is_an_error_that_names_it(tmp_path: Path) -> None:
+    absent = tmp_path / "absent.h5"
+    with pytest.raises(FileNotFoundError, match="absent"):
+        write_manifest(tmp_path / "m.json", tmp_path / "s.yaml", {}, [], [absent], [])
+    assert not (tmp_path / "m.json").exists()
+
+
+def test_outside_of_git_there_is_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    assert module._code() == {"commit": None, "changed": None}
+
+
+def test_names_that_mean_something_in_yaml_read_back(tmp_path: Path) -> None:
+    """Names and texts such as no, 1e5 and !!python stay text."""
+    case = {"kind": "gemm", "m": [2, 3], "n": 2, "k": 2}
+    study = load_study({"workloads": {"no": case, "1e5": case, "0": case}, "device": "cpu"})
+    content = json.loads(study.as_read())
+    write_manifest(tmp_path / "m.json", tmp_path / "study.yaml", content, [], [], [])
+    again = load_study(tmp_path / "study.yaml")
+    assert again.names == study.names
+    assert [again.case_json(n) for n in again.names] == [study.case_json(n) for n in study.names]

@@ -1,0 +1,89 @@
+"""``python -m workflow.compare A B``: what changed from one run to another."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from workflow.compare.ratios import Ratio
+from workflow.compare.reading import TableError, printable, read_rows
+from workflow.compare.verdicts import FACTORS, Margins, compare
+from workflow.compare.writing import summary, write_csv, write_markdown
+from workflow.figures.comparison import draw_comparison
+
+REGRESSION, MISTAKE = 1, 2
+
+
+def main() -> int:
+    """Compare two results folders or performance tables row by row.
+
+    Returns 0, 1 where ours became slower or less accurate or no longer verifies, and 2 for what
+    cannot be compared: files that are missing or damaged, runs with nothing in common.
+    """
+    given = _parser().parse_args()
+    margins = Margins(given.margin / 100, given.error_margin / 100, frozenset(given.across))
+    try:
+        before, after = read_rows(given.a), read_rows(given.b)
+        rows = compare(before, after, margins)
+        given.out.mkdir(parents=True, exist_ok=True)
+        write_markdown(given.out / "comparison.md", rows, (str(given.a), str(given.b)), margins)
+        write_csv(given.out / "comparison.csv", rows)
+        draw_comparison(given.out / "comparison.svg", rows, margins)
+        if not any(row.is_compared for row in rows):
+            reasons = dict.fromkeys(row.reason or row.verdict for row in rows)
+            some = "; ".join(list(reasons)[:3])
+            raise ValueError(f"{given.a}, {given.b}: no row of one compares with the other: {some}")
+    except (TableError, ValueError, OSError) as error:
+        print(f"compare: {printable(str(error))}", file=sys.stderr)
+        return MISTAKE
+    for row in rows:
+        if row.regression:
+            name = " ".join(part for part in row.key if part)
+            print(printable(f"{name}: {row.verdict}{_ratio(row.time)}"))
+    print(f"{printable(summary(rows))} See {given.out}/comparison.md")
+    return REGRESSION if any(row.regression for row in rows) else 0
+
+
+def _ratio(time: Ratio | None) -> str:
+    return f", {time.value:.3g} of the time" if time else ""
+
+
+def _named(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("must name a results folder or a performance.csv, got ''")
+    return Path(text)
+
+
+def _percent(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 1000:
+        raise ValueError(text)
+    return value
+
+
+def _factors(text: str) -> list[str]:
+    found = [name.strip() for name in text.split(",") if name.strip()]
+    if set(found) - set(FACTORS):
+        raise argparse.ArgumentTypeError(f"must be of {', '.join(FACTORS)}, got {text!r}")
+    return found
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m workflow.compare", description=main.__doc__)
+    parser.add_argument("a", metavar="A", type=_named, help="results folder or performance.csv")
+    parser.add_argument("b", metavar="B", type=_named, help="the later one")
+    parser.add_argument("--out", type=Path, default=Path("comparison"), help="folder to write to")
+    parser.add_argument(
+        "--margin", type=_percent, default=5.0, help="percent of the time that do not count"
+    )
+    parser.add_argument("--error-margin", type=_percent, default=25.0, help="percent of the error")
+    parser.add_argument(
+        "--across", type=_factors, default=[], metavar="FACTORS",
+        help=f"compare although these differ, with commas between them: {', '.join(FACTORS)}",
+    )  # fmt: skip
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,168 @@
+"""What two rows say together: faster, slower, more or less accurate, or not comparable and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from workflow.compare.ratios import Ratio, time_ratio
+from workflow.compare.reading import Key, Row
+
+OURS = "argand"
+"""The implementation whose regressions count; the others show what else has changed."""
+NOT_COMPARABLE = "not comparable"
+UNKNOWN_TIMES = "times not comparable"
+_LEAST_ERROR = 2.0**-53
+"""Errors below the unit roundoff of fp64 are those of the reference as much."""
+_VERSIONS = {
+    "numpy": "", "scipy": "", "driver": "", "cupy-cuda12x": "", "cupy-cuda13x": "",
+    "torch": "torch", "triton": "triton",
+}  # fmt: skip
+"""Packages whose version changes a time or an error, and the one implementation that uses it."""
+FACTORS = ("device", "size", "seed", "input", "versions")
+"""What must be equal in two rows that are compared."""
+
+
+@dataclass(frozen=True)
+class Margins:
+    """What a ratio must leave behind before it counts, and the factors that may differ.
+
+    ``time`` and ``error`` are fractions: 0.05 for 5 %.
+    """
+
+    time: float = 0.05
+    error: float = 0.25
+    across: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One row of the comparison; ratios are after over before, below 1 is better.
+
+    ``regression`` says whether ours became slower or less accurate, or no longer verifies.
+    """
+
+    key: Key
+    verdict: str
+    reason: str = ""
+    time: Ratio | None = None
+    error_ratio: float | None = None
+    before: Row | None = None
+    after: Row | None = None
+    regression: bool = False
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether the rows could be held against each other."""
+        return not self.verdict.startswith((NOT_COMPARABLE, "only in"))
+
+
+def compare(
+    before: Mapping[Key, Row], after: Mapping[Key, Row], margins: Margins
+) -> list[Compared]:
+    """Every row of either run, in the order of the first; what only the second has comes last."""
+    keys = dict.fromkeys(chain(before, after))
+    return [_compared(key, before.get(key), after.get(key), margins) for key in keys]
+
+
+def _compared(key: Key, before: Row | None, after: Row | None, margins: Margins) -> Compared:
+    if before is None or after is None:
+        return Compared(key, f"only in {'B' if before is None else 'A'}", "", None, None, before,
+                        after)  # fmt: skip
+    if reason := _differing(before, after, margins.across):
+        return Compared(key, NOT_COMPARABLE, reason, None, None, before, after)
+    if not (before.verified and after.verified):
+        return _unverified(key, before, after)
+    speed, time = _speed(key, before, after, margins)
+    accuracy, error = _accuracy(before, after, margins)
+    words = [word for word in (speed, accuracy) if word not in ("", "same")]
+    verdict = ", ".join(words) or "same"
+    return Compared(
+        key, verdict, _lacking(time, before, after), time, error, before, after,
+        key[1] == OURS and bool({"slower", "less accurate"} & {speed, accuracy}),
+    )  # fmt: skip
+
+
+def _differing(before: Row, after: Row, across: frozenset[str]) -> str:
+    """The factors that differ, with both values; empty where none does.
+
+    What one of the two does not tell, such as a table of an earlier version that has no seed, is
+    taken to be equal.
+    """
+    found = []
+    for name, value in before.factors.items():
+        other = after.factors[name]
+        if name not in across and value and other and value != other:
+            found.append(f"{name} {value} / {other}")
+    if "versions" not in across:
+        found += _other_versions(before, after)
+    return "; ".join(found)
+
+
+def _other_versions(before: Row, after: Row) -> list[str]:
+    if not (before.versions and after.versions):
+        return []
+    found = []
+    for package, user in _VERSIONS.items():
+        values = [row.versions.get(package, "none") for row in (before, after)]
+        if values[0] != values[1] and user in ("", before.implementation):
+            found.append(f"{package} {values[0]} / {values[1]}")
+    return found
+
+
+def _unverified(key: Key, before: Row, after: Row) -> Compared:
+    """At least one of the two results is none."""
+    if before.verified:
+        lost, why = "no longer verified", after.reason
+        return Compared(key, lost, why, None, None, before, after, key[1] == OURS)
+    if after.verified:
+        return Compared(key, "now verified", before.reason, None, None, before, after)
+    why = f"verified in neither: {after.reason}"
+    return Compared(key, NOT_COMPARABLE, why, None, None, before, after)
+
+
+def _speed(key: Key, before: Row, after: Row, margins: Margins) -> tuple[str, Ratio | None]:
+    """The verdict on the times; empty where neither has one."""
+    if before.times is None and after.times is None:
+        return "", None
+    if before.times is None or after.times is None:
+        return UNKNOWN_TIMES, None
+    ratio = time_ratio(before.times, after.times, key)
+    if ratio.low is None or ratio.high is None:
+        return UNKNOWN_TIMES, ratio
+    most = 1 + margins.time
+    if ratio.low > most:
+        return "slower", ratio
+    if ratio.high < 1 / most:
+        return "faster", ratio
+    inside = ratio.low >= 1 / most and ratio.high <= most
+    return ("same" if inside else "unsettled"), ratio
+
+
+def _accuracy(before: Row, after: Row, margins: Margins) -> tuple[str, float | None]:
+    if before.error is None or after.error is None:
+        return "", None
+    ratio = max(after.error, _LEAST_ERROR) / max(before.error, _LEAST_ERROR)
+    most = 1 + margins.error
+    if ratio > most:
+        return "less accurate", ratio
+    return ("more accurate" if ratio < 1 / most else "same"), ratio
+
+
+def _lacking(time: Ratio | None, before: Row, after: Row) -> str:
+    """Why the times have no verdict."""
+    if time is not None:
+        return "no spread of the times is recorded" if time.low is None else ""
+    if before.times is not None or after.times is not None:
+        lacking = [name for name, row in (("A", before), ("B", after)) if row.times is None]
+        return f"no time in {' and '.join(lacking)}"
+    return ""
+
+
+def peers_ratio(rows: Sequence[Compared]) -> float | None:
+    """The median ratio of the peers' times, None without any: what the machine alone changed."""
+    found = sorted(
+        row.time.value for row in rows if row.key[1] != OURS and row.time and row.is_compared
+    )
+    return found[len(found) // 2] if found else None

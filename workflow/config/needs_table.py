@@ -1,0 +1,66 @@
+"""What each step of a study will need of disk, memory and time, as one table before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from workflow.steps.budget import disk_of
+from workflow.steps.needs import Step, estimate
+from workflow.storage.memory import in_words
+from workflow.study import Study
+from workflow.tables.readable import Column, markdown_table
+
+_BASE_BYTES = 262 << 20
+"""A job's libraries before its data, by benchmarks.pipeline.job_memory."""
+_JOB_SECONDS = 3.0
+"""A job's start, on a machine that has run one before."""
+_MOST = 40
+"""Workloads in the table, those with the largest files: a sweep has thousands."""
+_STEPS: tuple[Step, ...] = ("stage", "run", "verify", "deliver", "draw")
+
+
+def _time(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+_COLUMNS = (
+    Column("workload", "workload"),
+    Column("step", "step"),
+    Column("jobs", "jobs", numeric=True),
+    Column("disk", "disk", write=in_words, numeric=True),
+    Column("memory", "memory of a job", write=in_words, numeric=True),
+    Column("seconds", "time of a job", write=_time, numeric=True),
+)
+
+
+def needs_table(study: Study, *, gpu: bool) -> str:
+    """A row for each step of each workload, in Markdown.
+
+    Disk is exact but for compression, and a run's goes when its product is delivered; memory is the
+    libraries of a job and its data; time is that of a slow machine, so it is rather too long.
+    """
+    disk = {name: disk_of(study, name) for name in study.names}
+    by_size = sorted(disk, key=lambda name: -sum(disk[name].values()))
+    shown = [name for name in study.names if name in set(by_size[:_MOST])]
+    rows = [row for name in shown for row in _rows(study, name, disk[name], gpu=gpu)]
+    more = f"\nand {len(disk) - _MOST} workloads with smaller files\n" if len(disk) > _MOST else ""
+    return markdown_table(_COLUMNS, rows) + more
+
+
+def _rows(
+    study: Study, name: str, disk: Mapping[str, int], *, gpu: bool
+) -> Iterator[dict[str, Any]]:
+    parts = len(study.parts(name))
+    for step in _STEPS:
+        memory, seconds = estimate(study, name, step, gpu=gpu)
+        yield {
+            "workload": name,
+            "step": step,
+            "jobs": parts if step in ("run", "verify", "deliver") else 1,
+            "disk": disk.get(step),
+            "memory": int(_BASE_BYTES + memory),
+            "seconds": _JOB_SECONDS + seconds,
+        }

@@ -1,0 +1,91 @@
+"""The manifest of results: what was run, from which code and data, where, and what came of it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from argand.device import available_cores, devices
+
+from workflow.records import Record
+from workflow.storage.checked_json import write_object
+from workflow.storage.files import atomic_text, sha256_of
+from workflow.storage.memory import machine_memory
+from workflow.versions import timestamp, versions
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def write_manifest(
+    path: Path,
+    study_path: Path,
+    study: Mapping[str, Any],
+    records: Iterable[Record],
+    inputs: Iterable[Path],
+    files: Iterable[Path],
+) -> dict[str, Any]:
+    """Write the manifest and, beside it, the study as it was read; returns the manifest.
+
+    Args:
+        path: the manifest: JSON with its own SHA-256 under ``sha256``.
+        study_path: the study, as YAML that runs again.
+        study: keys and values of the config, those of the command line in their place.
+        records: of all workloads, for devices, versions and times of what was computed.
+        inputs: the user's files that the study reads.
+        files: the results, each to be listed with its SHA-256.
+
+    Raises OSError where a file cannot be read or written.
+    """
+    rows = list(records)
+    text = yaml.safe_dump(dict(study), sort_keys=False, allow_unicode=True, width=100)
+    atomic_text(study_path, text)
+    content: dict[str, Any] = {
+        "study": str(study_path),
+        "seed": next((row.seed for row in rows), None),
+        "written": timestamp(),
+        "computed": [choose((row.timestamp for row in rows), default="") for choose in (min, max)],
+        "code": _code(),
+        "versions": versions(),
+        "machine": {
+            "system": platform.platform(),
+            "cores": available_cores(),
+            "memory_bytes": machine_memory(),
+            "devices": [device.name for device in devices()],
+        },
+        "computed_with": {
+            "devices": sorted({row.device for row in rows}),
+            "versions": sorted({row.versions for row in rows}),
+            "kernel_digests": sorted({row.kernel_digest for row in rows} - {""}),
+        },
+        "inputs": {str(file): sha256_of(file) for file in sorted(set(inputs))},
+        "files": {str(file): sha256_of(file) for file in sorted({*files, study_path})},
+    }
+    write_object(path, content)
+    return content
+
+
+def _code() -> dict[str, Any]:
+    """The commit of this repository, and whether files differ from it; None where git has none.
+
+    A copy of ours within somebody's repository is not at that one's commit.
+    """
+    top = _git("rev-parse", "--show-toplevel")
+    if top is None or Path(top).resolve() != ROOT:
+        return {"commit": None, "changed": None}
+    return {"commit": _git("rev-parse", "HEAD"), "changed": bool(_git("status", "--porcelain"))}
+
+
+def _git(*words: str) -> str | None:
+    """What git says of the repository; None without one."""
+    environ = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
+    command = ["git", "-C", str(ROOT), *words]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, env=environ, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

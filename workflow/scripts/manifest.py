@@ -1,0 +1,21 @@
+"""Write the manifest of the results, and the study as it was read."""
+
+import json
+from itertools import chain
+from pathlib import Path
+
+from workflow.manifest import write_manifest
+from workflow.records import read_records
+from workflow.steps.joblog import job_log
+
+with job_log(snakemake.log[0]) as log:
+    records = chain.from_iterable(read_records(Path(path)) for path in snakemake.input.records)
+    written = write_manifest(
+        Path(snakemake.output.manifest),
+        Path(snakemake.output.study),
+        json.loads(snakemake.params.study),
+        records,
+        [Path(path) for path in snakemake.params.inputs],
+        [Path(path) for path in chain(snakemake.input.records, snakemake.input.results)],
+    )
+    log.info("%d inputs, %d files", len(written["inputs"]), len(written["files"]))

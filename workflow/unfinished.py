@@ -1,0 +1,123 @@
+"""What a run that failed leaves: tables of the workloads that are done, and why the others are not.
+
+Snakemake keeps going where a job fails, but never starts a job of which one input is missing, and
+the tables need the records of every workload. So the end of a failed run writes them from what
+there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+
+from workflow.accuracy.grading import read_growth
+from workflow.figures.study import draw_limits
+from workflow.records import Record, read_records
+from workflow.shards import split_part
+from workflow.steps.progress import Failure
+from workflow.study import Study
+from workflow.tables.study import OURS, write_accuracy, write_performance, write_shards
+
+FAILED = "failed"
+"""The verdict in the rows of a workload that has no records."""
+
+
+class Unfinished:
+    """A study whose run has failed.
+
+    Args:
+        study: what was run.
+        unmade: the files of the jobs that should have been done and were not, each with the
+            workload or shard that it is of; what lies under their names is of an earlier run.
+        failures: the jobs that failed.
+    """
+
+    def __init__(
+        self, study: Study, unmade: Mapping[str, str], failures: Sequence[Failure]
+    ) -> None:
+        self._study, self._unmade, self._failures = study, unmade, failures
+
+    def write(
+        self,
+        records: Callable[[str], str],
+        tables: Mapping[str, str],
+        limits: str,
+        growth: str = "",
+    ) -> None:
+        """Write the tables and the figure of the study from the records that there are.
+
+        Args:
+            records: the file of the records of a workload or shard.
+            tables: of the rules tabulate and tabulate_shards, by their names there.
+            limits: the figure of the rule draw_study.
+            growth: the records of a study that grades.
+        """
+        found = list(chain.from_iterable(self._rows(name, records) for name in self._study.names))
+        write_performance(
+            found,
+            csv_path=Path(tables["performance_csv"]),
+            markdown=Path(tables["performance_md"]),
+            hdf5=Path(tables["performance_h5"]),
+            html=Path(tables["performance_html"]),
+            failed=self.failed(),
+        )
+        write_accuracy(
+            found,
+            read_growth(Path(growth)) if self._is_made(growth) else [],
+            csv_path=Path(tables["accuracy_csv"]),
+            markdown=Path(tables["accuracy_md"]),
+            html=Path(tables["accuracy_html"]),
+        )
+        if "csv" in tables:
+            parts = [part for name in self._study.names for part in self._study.parts(name)]
+            made = filter(self._is_made, map(records, parts))
+            rows = chain.from_iterable(read_records(Path(path)) for path in made)
+            shards = [record for record in rows if record.shard]
+            write_shards(shards, csv_path=Path(tables["csv"]), markdown=Path(tables["markdown"]))
+        draw_limits(Path(limits), found)
+
+    def failed(self) -> list[dict[str, object]]:
+        """A row for each job that failed, and for each workload that was not reached."""
+        rows: list[dict[str, object]] = [
+            {
+                "workload": one.part or "the study",
+                "step": one.step,
+                "reason": one.reason,
+                "log": one.log,
+            }
+            for one in self._failures
+        ]
+        told = {split_part(one.part)[0] for one in self._failures}
+        waiting = {split_part(part)[0] for part in self._unmade.values()} - told
+        rows += [
+            {"workload": name, "step": "", "reason": self._why(name), "log": ""}
+            for name in self._study.names
+            if name in waiting
+        ]
+        return [row | {"verified": False} for row in rows]
+
+    def _rows(self, name: str, records: Callable[[str], str]) -> Iterator[Record]:
+        """The records of a workload; where it has none, a row for each precision says why."""
+        path = records(name)
+        if self._is_made(path):
+            yield from read_records(Path(path))
+            return
+        case = self._study.workloads[name]
+        for precision in case.precisions or ():
+            yield Record(
+                workload=name, kind=case.kind, implementation=OURS, precision=precision,
+                algorithm="", device="", verdict=FAILED, reason=self._why(name),
+            )  # fmt: skip
+
+    def _why(self, name: str) -> str:
+        for one in self._failures:
+            if split_part(one.part)[0] == name:
+                return f"{one.step}: {one.reason} (see {one.log})"
+        lacking = [file for file in self._study.staged_from(name) if file in self._unmade]
+        if lacking:
+            return f"reads {', '.join(lacking)}, not made"
+        return "not reached: the run ended before"
+
+    def _is_made(self, path: str) -> bool:
+        return bool(path) and path not in self._unmade and Path(path).is_file()
