@@ -85,6 +85,7 @@ def write_operands(path: Path, case: Any) -> None:
                 writer.finish()
             last = ("beam", "antenna") if name == "weights" else ("antenna", "time")
             group[name].attrs["axes"] = [*axes, *last]
+            group[name].attrs["units"] = ""
         file.create_group("coordinates")
 
 
