@@ -60,7 +60,7 @@ class Terms:
 
 def terms_of(x: Array, op: str, precision: Precision, side: Side) -> Terms:
     """Return the terms of op(x) as left (a) or right (b) operand; at fp64 and fp32 perhaps x."""
-    x = _oriented(x, op).astype(precision.output, copy=False)
+    x = oriented(x, op).astype(precision.output, copy=False)
     if precision.exact_operands:
         return Terms([_for_blas(x)], None)
     if not precision.scaled:
@@ -110,7 +110,8 @@ def gemm(
     return target
 
 
-def _oriented(x: Array, op: str) -> Array:
+def oriented(x: Array, op: str) -> Array:
+    """Return op(x): x, its transpose, or its conjugate transpose, over the last two axes."""
     if op == "N":
         return x
     x = np.swapaxes(x, -1, -2)

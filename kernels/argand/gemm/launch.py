@@ -42,7 +42,7 @@ from argand.runtime.workspace import zeroed_workspace
 
 @dataclass(frozen=True)
 class OperandForm:
-    """What a launch is prepared for: an operand's layout, at any address.
+    """The layout of an operand that a launch is prepared for, at any address.
 
     ``layout`` has the rows of op(A), or the columns of op(B) as rows, by k; None for planes.
     ``half`` says that it holds pairs of 16 bits, ``conjugated`` that it is yet to be conjugated,

@@ -1,4 +1,4 @@
-"""What a launch of the wgmma family makes of its plan: epilogue, blocks, division of tiles."""
+"""Epilogue, blocks and tile division that a launch of the wgmma family derives from its plan."""
 
 from __future__ import annotations
 

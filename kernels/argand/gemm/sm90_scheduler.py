@@ -161,7 +161,7 @@ class OwnPlanes:
 
 @dataclass(frozen=True)
 class Workspace:
-    """What a call has in memory: ``planes_bytes`` of ``planes``, then partial tiles.
+    """The workspace of a call: ``planes_bytes`` of ``planes``, then partial tiles.
 
     Partial tiles may take ``partials_capacity`` bytes.
     """

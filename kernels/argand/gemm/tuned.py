@@ -19,7 +19,7 @@ from argand.precision import PRECISIONS, Precision
 from argand.runtime.tuned_plans import TunedPlans, step
 
 Question = tuple[Precision, GemmSizes, OperandTraits, OperandTraits]
-"""What a plan is chosen for: precision, sizes, and the traits of A and B."""
+"""The key of a tuned plan: precision, sizes, and the traits of A and B."""
 
 
 def key(precision: Precision, sizes: GemmSizes, a: OperandTraits, b: OperandTraits) -> str:

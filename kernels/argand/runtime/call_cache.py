@@ -24,7 +24,7 @@ It returns NotImplemented, and does nothing, where it does not serve these opera
 Extent = tuple[int, int]
 """The first byte that an array touches and one past the last, from its address."""
 Form = tuple[Any, ...]
-"""What operands that the same launches serve have in common; the device is last."""
+"""The traits by which operands share launches: layout, type, alignment; the device is last."""
 
 ALIGNMENT = 31
 """Low bits of an address that a plan may depend on."""
@@ -41,7 +41,7 @@ class NoFormError(TypeError):
 
 
 class _Call(NamedTuple):
-    """What later calls of a form need.
+    """A kept call: how to run it again, and the checks that each repetition makes.
 
     ``extents`` are those of the operands that the result must not overlap, each with the operand's
     index and whether it may be the result; ``result_extent`` is None where callers give no result.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argand.gemm.cpu import oriented
 from argand.gemm.modular.cpu import product
 from argand.gemm.modular.moduli import MODULAR_PRECISIONS, fewest_moduli, moduli
 from argand.gemm.operands import Op, as_operand, on_gpu
@@ -81,18 +82,13 @@ def _array(x: Any) -> Array:
 
 
 def _products(problem: GemmProblem, a: Array, b: Array, count: int, *, check: bool) -> Array:
-    a, b = _oriented(a, problem.op_a), _oriented(b, problem.op_b)
+    a, b = oriented(a, problem.op_a), oriented(b, problem.op_b)
     a = np.broadcast_to(a, (*problem.batch_shape, problem.m, problem.k))
     b = np.broadcast_to(b, (*problem.batch_shape, problem.k, problem.n))
     out = np.empty(problem.shape, a.dtype)
     for index in np.ndindex(problem.batch_shape):
         out[index] = product(a[index], b[index], moduli(count), check=check)
     return out
-
-
-def _oriented(x: Array, op: Op) -> Array:
-    x = x if op == "N" else np.swapaxes(x, -1, -2)
-    return np.conj(x) if op == "C" else x
 
 
 def _times(x: Array, factor: complex) -> Array:

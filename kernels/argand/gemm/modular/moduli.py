@@ -65,7 +65,7 @@ class Moduli:
 
     @cached_property
     def rows(self) -> tuple[Modulus, ...]:
-        """What each modulus needs."""
+        """The constants of each modulus, the largest modulus first."""
         return tuple(self._row(p) for p in MODULI[: self.count])
 
     def _row(self, p: int) -> Modulus:

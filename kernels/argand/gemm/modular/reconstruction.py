@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argand.gemm.modular.moduli import Moduli
+from argand.gemm.modular.scaling import bit_length
 
 Array = npt.NDArray[Any]
 _LIMBS, _LIMB_BITS = 4, 32
@@ -86,7 +87,7 @@ def rounded(
     bits, least = _FORMATS[dtype]
     kept, shift = _leading(high, low)
     exponent = exponent + shift
-    drop = np.maximum(_bit_length(kept) - bits, least - exponent)
+    drop = np.maximum(bit_length(kept) - bits, least - exponent)
     drop = np.clip(drop, 0, _KEPT_BITS + 1).astype(np.uint64)
     whole = kept >> drop
     rest = kept - (whole << drop)
@@ -100,18 +101,10 @@ def rounded(
 
 def _leading(high: Array, low: Array) -> tuple[Array, Array]:
     """The leading bits, the last one set where any below them is, and their exponent."""
-    length = np.where(high > 0, 64 + _bit_length(high), _bit_length(low))
+    length = np.where(high > 0, 64 + bit_length(high), bit_length(low))
     shift = np.maximum(length - _KEPT_BITS, 0)
     by = shift.astype(np.uint64)
     above = np.where(shift > 0, high << (np.uint64(64) - np.maximum(by, np.uint64(1))), 0)
     kept = (low >> by) | above.astype(np.uint64)
     lost = low & ((np.uint64(1) << by) - np.uint64(1))
     return kept | (lost > 0), shift
-
-
-def _bit_length(x: Array) -> Array:
-    """Of unsigned 64-bit integers, as int64."""
-    found = np.frexp(x.astype(np.float64))[1].astype(np.int64)
-    # A conversion that rounded up to a power of two.
-    over = (found > 0) & ((x >> np.maximum(found - 1, 0).astype(np.uint64)) == 0)
-    return np.asarray(found - over)

@@ -83,8 +83,14 @@ def largest_scaling(sums: Array, limit: int) -> Array:
     # the other side is an integer multiple of as many powers of 4 or less.
     h = (_LIMIT_BITS - limit.bit_length()) // 2
     normal = np.uint64(limit << 2 * h if h >= 0 else limit >> -2 * h)
-    bits = np.frexp(sums.astype(np.float64))[1].astype(np.int64)
-    bits -= (sums >> (bits - 1).astype(np.uint64)) == 0  # the conversion rounded up
-    up = (_LIMIT_BITS - bits) // 2
+    up = (_LIMIT_BITS - bit_length(sums)) // 2
     up -= (sums << (2 * up).astype(np.uint64)) > normal
-    return up + -h if h < 0 else up - h
+    return np.asarray(up - h)
+
+
+def bit_length(x: Array) -> Array:
+    """Return the number of bits of unsigned 64-bit integers, as int64; 0 for 0."""
+    found = np.frexp(x.astype(np.float64))[1].astype(np.int64)
+    # The conversion may have rounded up to a power of two.
+    over = (found > 0) & ((x >> np.maximum(found - 1, 0).astype(np.uint64)) == 0)
+    return np.asarray(found - over)
