@@ -5,12 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from argand.device import Arch
 from argand.runtime import tuned_plans
 
+from tests.kernels.compiled import ARCHS
 from tests.kernels.gemm.tuning_cases import card
 from tests.kernels.runtime.graph_cases import no_call_remembered
 
 __all__ = ["no_call_remembered"]
+
+
+@pytest.fixture(params=ARCHS, scope="module")
+def arch(request: pytest.FixtureRequest) -> Arch:
+    """Each architecture that this run compiles kernels for."""
+    return ARCHS[request.param]
 
 
 @pytest.fixture

@@ -28,12 +28,6 @@ from tests.kernels.compiled import (
 )
 from tests.kernels.precisions import TENSOR
 
-
-@pytest.fixture(params=ARCHS, scope="module")
-def arch(request: pytest.FixtureRequest) -> Arch:
-    return ARCHS[request.param]
-
-
 DENSE = (2, 64, 97, 127, 163, 251, 331, 383, 457, 509, 719)
 PRODUCTS = ((16, 16), (40, 25), (32, 32))
 CONVOLVED = (

@@ -49,11 +49,6 @@ def plans(precision: str, arch: Arch) -> Iterator[GatePlan]:
                         yield plan
 
 
-@pytest.fixture(params=ARCHS, scope="module")
-def arch(request: pytest.FixtureRequest) -> Arch:
-    return ARCHS[request.param]
-
-
 def kernels() -> Iterator[Candidate]:
     """Every plan, and those with roles without them.
 

@@ -42,11 +42,6 @@ from tests.kernels.compiled import (
 from tests.kernels.precisions import SINGLE_HALF, TENSOR
 
 
-@pytest.fixture(params=ARCHS, scope="module")
-def arch(request: pytest.FixtureRequest) -> Arch:
-    return ARCHS[request.param]
-
-
 def test_both_ends_of_the_families_are_compiled_for() -> None:
     assert set(SHORT) <= set(ARCHS)
 

@@ -27,12 +27,6 @@ from tests.kernels.compiled import (
     to_compile,
 )
 
-
-@pytest.fixture(params=ARCHS, scope="module")
-def arch(request: pytest.FixtureRequest) -> Arch:
-    return ARCHS[request.param]
-
-
 SOFTMAX_COLUMNS = (17, 1000, 65_536, 1 << 20)
 SOFTMAX_KINDS = {
     "fp64": [("fp64", "fp64"), ("complex128", "fp64")],
