@@ -5,7 +5,7 @@ from pathlib import Path
 
 from workflow.figures.answer import draw_answer
 from workflow.records import read_records
-from workflow.steps.delivery import DeliveryError, choose
+from workflow.steps.delivery import choices
 from workflow.steps.joblog import job_log
 from workflow.study import workload_from_json
 from workflow.tables.answer import answers
@@ -22,14 +22,8 @@ LIMITS = (
 
 with job_log(snakemake.log[0]) as log:
     records = list(chain.from_iterable(read_records(Path(p)) for p in snakemake.input.records))
-    delivered, failures = {}, {}
-    for text in snakemake.params.cases:
-        workload = workload_from_json(text)
-        own = [record for record in records if record.workload == workload.name]
-        try:
-            delivered[workload.name] = choose(workload, own).precision
-        except DeliveryError as error:
-            failures[workload.name] = str(error)
+    workloads = [workload_from_json(text) for text in snakemake.params.cases]
+    delivered, failures = choices(workloads, records)
     found = answers(records, delivered, failures)
     figure = Path(snakemake.output.figure)
     draw_answer(figure, found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from logging import Logger
 from pathlib import Path
@@ -63,6 +63,21 @@ def choose(workload: Workload, records: list[Record]) -> Record:
         if clearly_faster(record, chosen):
             chosen = record
     return chosen
+
+
+def choices(
+    workloads: Sequence[Workload], records: Sequence[Record]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The precision of each workload's product, and for those without one the reason."""
+    delivered: dict[str, str] = {}
+    failures: dict[str, str] = {}
+    for workload in workloads:
+        own = [record for record in records if record.workload == workload.name]
+        try:
+            delivered[workload.name] = choose(workload, own).precision
+        except DeliveryError as error:
+            failures[workload.name] = str(error)
+    return delivered, failures
 
 
 def clearly_faster(record: Record, other: Record) -> bool:
