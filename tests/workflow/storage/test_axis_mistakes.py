@@ -1,0 +1,133 @@
+"""Mistakes with axes and coordinates: each is told before anything runs, with what is allowed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from axis_cases import AXES, beams, told, write_input
+
+
+@pytest.fixture
+def file(tmp_path: Path, rng: np.random.Generator) -> Path:
+    return write_input(tmp_path, rng)
+
+
+MISTAKES: list[tuple[dict[str, Any], str]] = [
+    ({"axes": {"samples": ["time", "antenna"]}}, "input.axes.samples: /volt has 4 axes of shape"),
+    (
+        {"axes": {"samples": ["frequency", "polarisation", "antenna", "time"]}},
+        "input.axes.samples: must be of ['frequency', 'polarization', 'antenna', 'time'] and "
+        "'complex', got 'polarisation'; did you mean 'polarization'?",
+    ),
+    (
+        {"axes": {"samples": ["channel", "frequency", "antenna", "time"]}},
+        "input.axes.samples: each axis once, got",
+    ),
+    ({"axes": {"samples": ["time", "time", "antenna", "x"]}}, "input.axes.samples: each axis once"),
+    ({"axes": {"sample": ["time"]}}, "input.axes.sample must be one of ['weights', 'samples']"),
+    ({"axes": ["time"]}, "input.axes must be a mapping with any of ['weights', 'samples']"),
+    ({"axes": {"samples": ["a/b", "b", "c", "d"]}}, "input.axes.samples: a name must begin with"),
+    ({"axes": {"samples": ["entry", "b", "c", "d"]}}, "input.axes.samples: a name must begin with"),
+    (
+        {"axes": {"samples": ["complex", "frequency", "antenna", "time"]}},
+        "input.axes.samples: the axis 'complex' holds real and imaginary part and must have length",
+    ),
+    (
+        {"axes": {"samples": ["frequency", "complex", "antenna", "time"]}},
+        "input.samples: /volt must be real, one of",
+    ),
+    ({"select": {"samples": {"time": 0}}}, "input.select.samples: /volt has axes without names"),
+    (
+        {"axes": {"samples": list(AXES)}, "select": {"samples": {"tme": 0}}},
+        "input.select.samples: /volt has the axes ['frequency', 'polarization', 'antenna', 'time']",
+    ),
+    ({"coordinates": {"frequency": "/none"}}, "input.coordinates.frequency: "),
+    (
+        {"coordinates": {"frequency": "/short"}},
+        "input.coordinates.frequency: /short must have 3 va",
+    ),
+    (
+        {"coordinates": {"frequency": "/text"}},
+        "input.coordinates.frequency: /text must hold number",
+    ),
+    ({"coordinates": {"frequency": "/nameless"}}, "input.coordinates.frequency has no unit; give"),
+    ({"coordinates": {"delay": "/freq_hz"}}, "input.coordinates.delay: must be of an axis of the"),
+    ({"coordinates": {"time": {"start": 1}}}, "input.coordinates.time"),
+    ({"coordinates": {"time": {"step_s": 0}}}, "input.coordinates.time"),
+    ({"coordinates": {"time": {"step_s": 1, "units": "s"}}}, "input.coordinates.time"),
+    (
+        {"coordinates": {"time": {"step_s": 1, "stop": 2}}},
+        "input.coordinates.time.stop: unknown ke",
+    ),
+    ({"coordinates": {"polarization": ["x"]}}, "input.coordinates.polarization must have 2 values"),
+    (
+        {"coordinates": {"time": {"dataset": "/positions", "axis": "antenna", "units": "s"}}},
+        "input.coordinates.time: 'time' is an axis of its own",
+    ),
+    ({"sample_rate_hz": 0}, "input.sample_rate_hz: must be above 0"),
+    (
+        {"sample_rate_hz": 1, "coordinates": {"time": {"step_s": 1}}},
+        "input.sample_rate_hz: input.coordinates.time says it already",
+    ),
+    (
+        {"coordinates": {"frequency": "/freq_hz"}, "select": {"samples": ["::-1", ":", ":", ":"]}},
+        "input.select.samples",
+    ),
+    (
+        {
+            "coordinates": {"frequency": "/freq_hz"},
+            "select": {"samples": [[0, 1, 2], ":", ":", ":"], "weights": [[2, 1, 0], *":::"]},
+        },
+        "input.coordinates.frequency: input.select takes different parts of frequency",
+    ),
+]
+
+
+@pytest.mark.parametrize(("more", "message"), MISTAKES, ids=lambda value: str(value)[:60])
+def test_mistakes_are_said_before_anything_runs(
+    file: Path, more: dict[str, Any], message: str
+) -> None:
+    assert told(beams(file, **more)).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"axis": "tme"}, "axis: must be of ['frequency', 'polarization', 'antenna', 'time'], got"),
+        ({"axis": 4}, "axis: must be within -4 to 3, got 4"),
+        ({"axis": True}, "axis: must be a whole number or text"),
+    ],
+)
+def test_axes_that_are_not_there(file: Path, more: dict[str, Any], message: str) -> None:
+    source = {"file": str(file), "samples": "volt", "axes": list(AXES)}
+    assert told({"kind": "dft", "input": source, **more}).startswith(message)
+
+
+def test_an_axis_of_the_name_of_the_answer(file: Path) -> None:
+    source = {"file": str(file), "samples": "volt", "axes": ["spectrum", "b", "c", "d"]}
+    case = {"kind": "dft", "axis": "d", "input": source}
+    assert "product.name must differ from its axes, got 'spectrum'" in told(case)
+
+
+def test_an_axis_of_drawn_data_is_a_mistake() -> None:
+    assert told({"kind": "dft", "length": 8, "axis": 0}).startswith("axis must be given beside an")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_coordinates_that_are_not_finite(file: Path, value: float) -> None:
+    with h5py.File(file, "a") as held:
+        held["freq_hz"][1] = value
+    line = told(beams(file, coordinates={"frequency": "/freq_hz"}))
+    assert line == "input.coordinates.frequency: its values must be finite numbers"
+
+
+def test_a_coordinate_in_another_file_is_not_opened(file: Path, tmp_path: Path) -> None:
+    with h5py.File(file, "a") as held:
+        held["linked"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "/f")
+    line = told(beams(file, coordinates={"frequency": "/linked"}))
+    assert "is a link to" in line
+    assert "input.external: true" in line
