@@ -14,7 +14,7 @@ from argand.device import cpu
 from workflow.config.loading import load_study
 from workflow.records import Record
 from workflow.spread import WIDEST
-from workflow.steps.delivery import CLEARLY, DeliveryError, choose, clearly_faster
+from workflow.steps.delivery import CLEARLY, DeliveryError, choices, choose, clearly_faster
 from workflow.timing import measure_in_turn
 from workflow.workloads.base import Workload
 
@@ -51,6 +51,15 @@ def test_the_fastest_within_the_tolerance() -> None:
     assert choose(workload(tolerance=1e-2), found).precision == "tf32"
     assert choose(workload(tolerance=1e-12), found).precision == "fp64"
     assert choose(workload(), [*found[:2], record("3xfp16", 3, verified=False)]).precision == "fp32"
+
+
+def test_of_a_study_the_products_and_the_reasons_for_none() -> None:
+    found = [record("fp32", 6), record("3xfp16", 3), record("bf16", 1)]
+    one, other = workload(), workload(tolerance=1e-12)
+    assert choices([one], found) == ({"w": "3xfp16"}, {})
+    delivered, failures = choices([other], found)
+    assert delivered == {}
+    assert "is not to be had" in failures["w"]
 
 
 def test_of_equal_times_the_more_accurate() -> None:
