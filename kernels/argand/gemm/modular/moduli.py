@@ -23,6 +23,8 @@ MODULAR_PRECISIONS: Mapping[str, int] = MappingProxyType(
 """The names of the precisions of exact integers, and how many moduli each takes."""
 QUANTUM_BITS = 15
 """Bits of the integers that stand for magnitudes in the norm of a line (`scaling.squared_norm`)."""
+NORM_BLOCK = 256
+"""Numbers along k whose magnitudes are counted in one unit."""
 _MARGIN_BITS = 11
 """Norms stay below the largest by 2^-11 of it, so that no result comes near half the range: a
 quotient of few bits then tells which multiple of the product of all moduli to subtract."""
@@ -94,9 +96,10 @@ class Moduli:
         square = self.largest_squared_norm(k)
         if not square:
             return float("inf")
-        # The norm in use exceeds the true one by one unit for each of 2 k components, and is at
-        # least half of 2^QUANTUM_BITS units.
-        over = 1 + sqrt(2 * k) * 2.0 ** (1 - QUANTUM_BITS)
+        # The squared norm in use counts one unit too many for each of 2 k components, and one
+        # squared unit for each block that is rounded up. The norm is at least half of
+        # 2^QUANTUM_BITS units.
+        over = 1 + (sqrt(2 * k) + sqrt(-(-k // NORM_BLOCK))) * 2.0 ** (1 - QUANTUM_BITS)
         lost = sqrt(2 * k) * over / sqrt(square)
         return 2 * lost + lost * lost
 

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argand.gemm.modular.moduli import QUANTUM_BITS, Moduli
+from argand.gemm.modular.moduli import NORM_BLOCK, QUANTUM_BITS, Moduli
 
 Array = npt.NDArray[Any]
-_CHUNK = 1 << 18
-"""Components worked on at a time."""
+_NO_UNIT = -(1 << 20)
+"""The exponent of the unit of a block of zeros: below that of any other."""
+_CHUNK = 1 << 17
+"""Complex numbers worked on at a time."""
 _LONGEST = 1 << 31
 """k below which a sum of squares fits 63 bits."""
 _LIMIT_BITS = 62
@@ -25,13 +27,17 @@ _LIMIT_BITS = 62
 def squared_norms(x: Array) -> tuple[Array, Array]:
     """Upper bounds on the squared 2-norms of lines, as integers, and their units' exponents.
 
+    A line is taken in blocks of `NORM_BLOCK` along k, so that a GPU finds each sum from registers.
+    In a block a magnitude |v| counts as floor(|v| 2^-u) + 1 units 2^u, where the block's largest
+    one counts at least 2^(QUANTUM_BITS - 1); a block of zeros counts nothing. The sums of blocks
+    are brought to the largest unit of the line, each rounded up, and added.
+
     Args:
         x: (lines, k), complex64 or complex128, finite.
 
     Returns:
         uint64 sums S and int64 exponents E, (lines,): the norm of a line is at most
-        2^E sqrt(S). A magnitude |v| counts as floor(|v| 2^-E) + 1 units, and the largest one of
-        the line as at least 2^(QUANTUM_BITS - 1).
+        2^E sqrt(S). A line of zeros has S = 0.
 
     Raises:
         ValueError: k of 2^31 or more.
@@ -39,17 +45,30 @@ def squared_norms(x: Array) -> tuple[Array, Array]:
     lines, k = x.shape
     if k >= _LONGEST:
         raise ValueError(f"k must be below {_LONGEST}, got {k}")
-    sums, units = np.zeros(lines, np.uint64), np.zeros(lines, np.int64)
-    step = max(1, _CHUNK // max(1, 2 * k))
-    for start in range(0, lines, step):
-        rows = slice(start, start + step)
-        parts = np.abs(np.stack([x[rows].real, x[rows].imag], axis=1).astype(np.float64))
-        largest = parts.max(axis=(1, 2), initial=0)
-        units[rows] = np.frexp(largest)[1].astype(np.int64) - QUANTUM_BITS
-        scaled = np.ldexp(parts, -units[rows, None, None].astype(np.int32))
-        quanta = np.floor(scaled, out=scaled).astype(np.uint64) + np.uint64(1)
-        sums[rows] = np.square(quanta, out=quanta).sum(axis=(1, 2))
-    return sums, units
+    blocks = -(-k // NORM_BLOCK)
+    sums, units = np.zeros((blocks, lines), np.uint64), np.full((blocks, lines), _NO_UNIT)
+    for block in range(blocks):
+        of_block = x[:, block * NORM_BLOCK : (block + 1) * NORM_BLOCK]
+        step = max(1, _CHUNK // NORM_BLOCK)
+        for start in range(0, lines, step):
+            rows = slice(start, start + step)
+            sums[block, rows], units[block, rows] = _block_norms(of_block[rows])
+    largest = units.max(axis=0, initial=_NO_UNIT)
+    # Squares count in squared units. A sum of a block has 40 bits at most, so a shift by 62
+    # leaves only what is rounded up.
+    by = np.minimum(2 * (largest - units), 62).astype(np.uint64)
+    rounded_up = (sums >> by) + ((sums & ((np.uint64(1) << by) - np.uint64(1))) > 0)
+    return rounded_up.sum(axis=0, dtype=np.uint64), largest
+
+
+def _block_norms(x: Array) -> tuple[Array, Array]:
+    parts = np.abs(np.stack([x.real, x.imag], axis=1).astype(np.float64))
+    largest = parts.max(axis=(1, 2), initial=0)
+    units = np.frexp(largest)[1].astype(np.int64) - QUANTUM_BITS
+    scaled = np.ldexp(parts, -units[:, None, None].astype(np.int32))
+    quanta = np.floor(scaled, out=scaled).astype(np.uint64) + np.uint64(1)
+    sums = np.square(quanta, out=quanta).sum(axis=(1, 2))
+    return np.where(largest > 0, sums, np.uint64(0)), np.where(largest > 0, units, _NO_UNIT)
 
 
 def exponents(x: Array, moduli: Moduli) -> Array:
@@ -72,9 +91,7 @@ def exponents(x: Array, moduli: Moduli) -> Array:
     if not limit:
         raise ValueError(f"k = {k} is too long for {moduli.count} moduli")
     sums, units = squared_norms(x)
-    found = largest_scaling(sums, limit) - units
-    found[~x.any(axis=1)] = 0
-    return found
+    return np.where(sums > 0, largest_scaling(np.maximum(sums, 1), limit) - units, 0)
 
 
 def largest_scaling(sums: Array, limit: int) -> Array:
