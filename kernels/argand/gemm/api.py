@@ -74,11 +74,17 @@ def gemm(
         TypeError: some operands on a GPU and others not.
     """
     if tolerance is not None or precision in MODULAR_PRECISIONS:
-        _check_modular(precision, tolerance, rounding, output, kernels)
+        _check_modular(precision, tolerance, rounding, output)
+        key = None
+        if _on_cuda(a):
+            options = (alpha, beta, op_a, op_b, precision, tolerance, check, kernels)
+            key, found = _repeated((a, b, c), out, options)
+            if found is not None:
+                return found
         return modular_gemm(
             a, b, c, alpha=alpha, beta=beta, op_a=op_a, op_b=op_b,
             precision=None if precision is None else str(precision), tolerance=tolerance,
-            check=check, out=out,
+            check=check, out=out, kernels=kernels, key=key,
         )  # fmt: skip
     if check:
         raise ValueError(
@@ -89,10 +95,8 @@ def gemm(
         precision = "fp32"
     key = None
     if _on_cuda(a):
-        calls = _cuda_calls()
         options = (alpha, beta, op_a, op_b, precision, rounding, output, kernels)
-        key = calls.key((a, b, c, out), options)
-        found = None if key is None else calls.repeat(key, (a, b, c), out)
+        key, found = _repeated((a, b, c), out, options)
         if found is not None:
             return found
     given = (a, b, c)
@@ -131,6 +135,13 @@ def gemm(
     return out
 
 
+def _repeated(operands: tuple[Any, ...], out: Any, options: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Return a call's key, and its result where one of its form was kept."""
+    calls = _cuda_calls()
+    key = calls.key((*operands, out), options)
+    return key, None if key is None else calls.repeat(key, operands, out)
+
+
 def _check_modular(precision: object, tolerance: float | None, *others: object) -> None:
     """Raise ValueError for arguments that do not go with exact integers."""
     if tolerance is not None and precision is not None:
@@ -139,7 +150,7 @@ def _check_modular(precision: object, tolerance: float | None, *others: object) 
         raise ValueError(f"tolerance must be above 0, got {tolerance}")
     if any(x is not None for x in others):
         what = f"precision {precision}" if tolerance is None else "a tolerance"
-        raise ValueError(f"{what} takes no rounding, output or kernels, got {list(others)}")
+        raise ValueError(f"{what} takes no rounding and no output, got {list(others)}")
 
 
 def _taken(x: Any, name: str) -> Any:

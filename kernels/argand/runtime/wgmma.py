@@ -1,4 +1,4 @@
-"""The wgmma instruction as device functions, generated for a format and a width."""
+"""The wgmma instructions as device functions, generated for a format and a width."""
 
 from __future__ import annotations
 
@@ -42,5 +42,26 @@ def wgmma_function(
         f'{transposes};\\n}}\\n"\n'
         f"                 : {outputs}\n"
         f'                 : {inputs}, "l"(columns), "r"(keep), "n"(sign));\n'
+        "}\n"
+    )
+
+
+def wgmma_s8_function(n: int) -> str:
+    """Return the device function ``wgmma_s8(sums, rows, columns)``: sums += rows columns^T in s32.
+
+    sums are 64 x n over the warpgroup; both operands are in shared memory, given by descriptors.
+    """
+    registers = n // 2
+    sums = ", ".join(f"%{i}" for i in range(registers))
+    outputs = ", ".join(f'"+r"(sums[{i}])' for i in range(registers))
+    return (
+        f"__device__ __forceinline__ void wgmma_s8(int (&sums)[{registers}], uint64 rows,\n"
+        "                                         uint64 columns) {\n"
+        '    asm volatile("{\\n.reg .pred p;\\n"\n'
+        f'                 "setp.ne.b32 p, %{registers + 2}, 0;\\n"\n'
+        f'                 "wgmma.mma_async.sync.aligned.m64n{n}k32.s32.s8.s8 "\n'
+        f'                 "{{{sums}}}, %{registers}, %{registers + 1}, p;\\n}}\\n"\n'
+        f"                 : {outputs}\n"
+        '                 : "l"(rows), "l"(columns), "r"(1));\n'
         "}\n"
     )

@@ -28,6 +28,12 @@ __device__ __forceinline__ void wgmma_fence_operand(float (&x)[Count]) {
     for (int i = 0; i < Count; ++i) asm volatile("" : "+f"(x[i])::"memory");
 }
 
+template <int Count>
+__device__ __forceinline__ void wgmma_fence_operand(int (&x)[Count]) {
+#pragma unroll
+    for (int i = 0; i < Count; ++i) asm volatile("" : "+r"(x[i])::"memory");
+}
+
 template <int Registers>
 __device__ __forceinline__ void warpgroup_reg_dealloc() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));

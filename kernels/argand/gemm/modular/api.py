@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argand.device import cpu
 from argand.gemm.cpu import oriented
+from argand.gemm.families import Family, require_family
 from argand.gemm.modular.cpu import product
 from argand.gemm.modular.moduli import MODULAR_PRECISIONS, fewest_moduli, moduli
+from argand.gemm.modular.reconstruction import times
 from argand.gemm.operands import Op, as_operand, on_gpu
 from argand.gemm.packed import Packed
 from argand.gemm.pairs import Pairs
@@ -17,6 +20,7 @@ from argand.gemm.problem import GemmProblem, gemm_problem
 from argand.runtime.checks import check_out
 
 Array = npt.NDArray[Any]
+Key = tuple[Any, ...]
 _ROUNDOFF = {np.dtype(np.complex64): 2.0**-24, np.dtype(np.complex128): 2.0**-53}
 
 
@@ -33,52 +37,74 @@ def modular_gemm(
     tolerance: float | None,
     check: bool,
     out: Any,
-) -> Array:
+    kernels: Family | None = None,
+    key: Key | None = None,
+) -> Any:
     """alpha op(a) op(b) + beta c from the exact product of integers; arguments as of `argand.gemm`.
 
     The result has the operands' type: complex128 where one of them needs it, else complex64. Real
     and imaginary parts of what alpha and beta multiply are rounded after each operation, in the
-    result's type.
+    result's type. ``key`` is what the call cache of a GPU's products keeps the call under.
 
     Raises:
         ValueError: as `argand.gemm` does; a tolerance that no number of moduli proves; k too long
-            for the moduli; packed operands or arrays on a GPU, which these precisions do not take.
+            for the moduli; packed operands; ``check`` of arrays on a GPU.
+        DeviceError: kernels that the device does not have.
+        TypeError: some operands on a GPU and others not.
         WrongProductError: the check failed.
     """
     for name, x in (("a", a), ("b", b), ("c", c), ("out", out)):
-        if isinstance(x, Packed) or (x is not None and on_gpu(x)):
+        if isinstance(x, Packed):
             raise ValueError(
-                f"{precision or 'a tolerance'} takes NumPy arrays and Pairs of them, "
-                f"got {type(x).__name__} for {name}"
+                f"{precision or 'a tolerance'} takes arrays and Pairs of them, got a packed {name}"
             )
     left, right, addend = (None if x is None else _array(x) for x in (a, b, c))
     assert left is not None
     assert right is not None
+    given = [x for x in (left, right, addend, out) if x is not None]
+    on_cards = {on_gpu(x) for x in given}
+    if len(on_cards) > 1:
+        raise TypeError("a, b, c and out must all be NumPy arrays or all be CuPy arrays")
     problem = gemm_problem(
         left.shape, right.shape, None if addend is None else addend.shape,
         alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision="fp64",
     )  # fmt: skip
-    dtype = np.result_type(left, right, np.complex64)
+    dtype = np.result_type(left.dtype, right.dtype, np.complex64)
     count = (
         MODULAR_PRECISIONS[precision]
         if precision is not None
         else fewest_moduli(problem.k, tolerance or 0.0, _ROUNDOFF[dtype])
     )
     check_out(out, problem.shape, str(dtype))
-    found = _products(problem, left.astype(dtype), right.astype(dtype), count, check=check)
+    if beta == 0:
+        addend = None
+    left, right, addend = (
+        None if x is None else x.astype(dtype, copy=False) for x in (left, right, addend)
+    )
+    if on_cards == {True}:
+        if check:
+            raise ValueError("check takes NumPy arrays, got arrays on a GPU")
+        from argand.gemm.modular.gpu import modular_product
+
+        own = left is a and right is b and (addend is None or addend is c)
+        return modular_product(
+            problem, left, right, addend, out, count, kernels, key if own else None
+        )
+    require_family(kernels, cpu())
+    found = _products(problem, left, right, count, check=check)
     if alpha != 1:
-        found = _times(found, alpha)
-    if beta != 0 and addend is not None:
-        found = found + _times(addend.astype(dtype), beta)
+        found = times(found, alpha)
+    if addend is not None:
+        found = found + times(addend, beta)
     if out is None:
         return found
     out[...] = found
-    return np.asarray(out)
+    return out
 
 
-def _array(x: Any) -> Array:
+def _array(x: Any) -> Any:
     x = as_operand(x)
-    return np.asarray(x.to_complex64() if isinstance(x, Pairs) else x)
+    return x.to_complex64() if isinstance(x, Pairs) else x
 
 
 def _products(problem: GemmProblem, a: Array, b: Array, count: int, *, check: bool) -> Array:
@@ -88,14 +114,4 @@ def _products(problem: GemmProblem, a: Array, b: Array, count: int, *, check: bo
     out = np.empty(problem.shape, a.dtype)
     for index in np.ndindex(problem.batch_shape):
         out[index] = product(a[index], b[index], moduli(count), check=check)
-    return out
-
-
-def _times(x: Array, factor: complex) -> Array:
-    """x times a complex number, each product and sum rounded for itself on every machine."""
-    kind = x.real.dtype.type
-    real, imag = kind(complex(factor).real), kind(complex(factor).imag)
-    out = np.empty_like(x)
-    out.real = np.subtract(x.real * real, x.imag * imag)
-    out.imag = np.add(x.real * imag, x.imag * real)
     return out

@@ -96,13 +96,20 @@ def exponents(x: Array, moduli: Moduli) -> Array:
 
 def largest_scaling(sums: Array, limit: int) -> Array:
     """For each sum S of at least 1 the largest t, of either sign, with S 4^t <= limit."""
-    # limit 4^h has 61 or 62 bits; it is rounded down where h is negative, which loses nothing:
-    # the other side is an integer multiple of as many powers of 4 or less.
-    h = (_LIMIT_BITS - limit.bit_length()) // 2
-    normal = np.uint64(limit << 2 * h if h >= 0 else limit >> -2 * h)
+    normal, h = normal_limit(limit)
     up = (_LIMIT_BITS - bit_length(sums)) // 2
-    up -= (sums << (2 * up).astype(np.uint64)) > normal
+    up -= (sums << (2 * up).astype(np.uint64)) > np.uint64(normal)
     return np.asarray(up - h)
+
+
+def normal_limit(limit: int) -> tuple[int, int]:
+    """A limit times 4^h, of 61 or 62 bits, and h.
+
+    It is rounded down where h is negative, which loses nothing: what it is compared with is an
+    integer multiple of as many powers of 4 or less.
+    """
+    h = (_LIMIT_BITS - limit.bit_length()) // 2
+    return (limit << 2 * h if h >= 0 else limit >> -2 * h), h
 
 
 def bit_length(x: Array) -> Array:

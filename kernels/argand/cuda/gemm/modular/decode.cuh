@@ -1,0 +1,251 @@
+// Results from residues: C' / P as a fixed-point fraction by the Chinese remainder theorem, times P
+// in fp64, and rounded once. Where the fraction does not decide the rounding, which is rare, the
+// integer C' is found and rounded exactly (reconstruction.cuh). So every result is C' 2^-(e + f),
+// rounded to nearest, ties to even, on every machine.
+//
+// `kDecodeModuli`, `kProductHigh`, `kProductLow`, `kProductTail` and `kFractionError` are generated
+// (argand/gemm/modular/constants.py), which also derives how far off the fraction may be.
+#pragma once
+#include "device/cp_async.cuh"
+#include "reconstruction.cuh"
+
+struct DecodeArguments {
+    const signed char* residues;  // (batches, 2 kModuli, m, n), in B's stored order of columns
+    const int *a_exponents, *b_exponents;
+    const void* c;
+    void* out;
+    int64 c_stride_m, c_stride_n, c_stride_batch;
+    int64 out_stride_m, out_stride_n, out_stride_batch;
+    int m, n, batches;          // of the result; residues have n rounded up to kColumnBlock
+    int a_lines, b_lines;       // exponents of a product; 0 where products share the operand
+    int first_column;           // of B's exponents, C and out, where residues are of a panel
+    int scaled, has_c;          // whether alpha is not 1; whether C is added
+    int pairs;                  // whether neighbouring columns of out can be stored as one vector
+    double alpha_re, alpha_im, beta_re, beta_im;
+};
+
+constexpr int kDecodeRows = 8;  // rows of a warp; the next one comes while one is decoded
+// Bytes of shared memory of a warp: the residues of two rows of a block of columns.
+constexpr int kDecodeRowBytes = 2 * kModuli * kColumnBlock;
+
+// Fixed-point digits of sum S_p w_p / p modulo 1: 32 bits, then 19 bits each with carries kept.
+template <typename T>
+constexpr int kLimbs = sizeof(T) == 4 ? 3 : 4;
+
+// A 32-bit integer as fp64, without a conversion instruction.
+__device__ __forceinline__ double to_double(uint32 x) {
+    return __hiloint2double(0x43300000, int(x ^ 0x80000000u)) - 4503601774854144.0;
+}
+
+// C' from its fraction's limbs, scaled by 2^-exponent and rounded. Sets `certain` to false where
+// the error of the fraction may change the rounding.
+__device__ __forceinline__ float round_fraction(const uint32 (&limbs)[3], double scale, float,
+                                                bool& certain) {
+    const double high = __fma_rn(to_double(limbs[0]), 524288.0, to_double(limbs[1]));
+    const double value = __fma_rn(to_double(limbs[2]), kProductTail, high * kProductHigh);
+    const double error = __fma_rn(fabs(value), 0x1p-50, kFractionError);
+    const float upper = __double2float_rn((value + error) * scale);
+    const float lower = __double2float_rn((value - error) * scale);
+    certain = certain && upper == lower;
+    return upper + 0.0f;  // not -0
+}
+
+__device__ __forceinline__ double round_fraction(const uint32 (&limbs)[4], double scale, double,
+                                                 bool& certain) {
+    const double high = __fma_rn(to_double(limbs[0]), 524288.0, to_double(limbs[1]));
+    const double low = __fma_rn(to_double(limbs[2]), 524288.0, to_double(limbs[3]));
+    // Not fused with the sums below: `rest` holds what this product loses.
+    const double value = __dmul_rn(high, kProductHigh);
+    const double rest = __fma_rn(high, kProductHigh, -value) +
+                        __fma_rn(high, kProductLow, low * kProductTail);
+    const double upper = value + (rest + kFractionError), lower = value + (rest - kFractionError);
+    const double result = upper * scale;
+    // A subnormal result was rounded twice.
+    certain = certain && upper == lower && fabs(result) >= 0x1p-1022;
+    return result;
+}
+
+// A byte of a word with its sign, by one permutation: selectors from 8 on repeat a sign.
+template <int which>
+__device__ __forceinline__ int signed_byte(uint32 word) {
+    constexpr uint32 kSelector = 0x8880u + which * 0x1111u;
+    int found;
+    asm("prmt.b32 %0, %1, 0, %2;" : "=r"(found) : "r"(word), "n"(kSelector));
+    return found;
+}
+
+// The limbs of both parts of C' / P for byte `which` of the residues in these words.
+template <typename T, int which>
+__device__ __forceinline__ void add_residues(const uint32 (&words)[2 * kModuli],
+                                             uint32 (&re)[kLimbs<T>], uint32 (&im)[kLimbs<T>]) {
+#pragma unroll
+    for (int p = 0; p < kModuli; ++p) {
+        const int plus = signed_byte<which>(words[2 * p]);
+        const int minus = signed_byte<which>(words[2 * p + 1]);
+#pragma unroll
+        for (int limb = 0; limb < kLimbs<T>; ++limb) {
+            re[limb] += uint32(plus + minus) * kDecodeModuli[p].real[limb];
+            im[limb] += uint32(plus - minus) * kDecodeModuli[p].imag[limb];
+        }
+    }
+}
+
+__device__ __forceinline__ float2 multiply(float2 x, double re, double im) {
+    const float a = float(re), b = float(im);
+    return {__fsub_rn(__fmul_rn(x.x, a), __fmul_rn(x.y, b)),
+            __fadd_rn(__fmul_rn(x.x, b), __fmul_rn(x.y, a))};
+}
+__device__ __forceinline__ double2 multiply(double2 x, double re, double im) {
+    return {__dsub_rn(__dmul_rn(x.x, re), __dmul_rn(x.y, im)),
+            __dadd_rn(__dmul_rn(x.x, im), __dmul_rn(x.y, re))};
+}
+__device__ __forceinline__ float2 add(float2 x, float2 y) {
+    return {__fadd_rn(x.x, y.x), __fadd_rn(x.y, y.y)};
+}
+__device__ __forceinline__ double2 add(double2 x, double2 y) {
+    return {__dadd_rn(x.x, y.x), __dadd_rn(x.y, y.y)};
+}
+
+// Stores a lane's four results of a row, those of complex64 in pairs where they are neighbours.
+__device__ __forceinline__ void store_results(const DecodeArguments& args,
+                                              const float2 (&results)[4], const int (&columns)[4],
+                                              float2* out) {
+#pragma unroll
+    for (int i = 0; i < 4; i += 2) {
+        if (args.pairs && columns[i + 1] < args.n) {
+            __stcs(reinterpret_cast<float4*>(out + columns[i]),
+                   float4{results[i].x, results[i].y, results[i + 1].x, results[i + 1].y});
+            continue;
+        }
+#pragma unroll
+        for (int j = i; j < i + 2; ++j) {
+            if (columns[j] < args.n) __stcs(out + columns[j] * args.out_stride_n, results[j]);
+        }
+    }
+}
+__device__ __forceinline__ void store_results(const DecodeArguments& args,
+                                              const double2 (&results)[4],
+                                              const int (&columns)[4], double2* out) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        if (columns[i] < args.n) __stcs(out + columns[i] * args.out_stride_n, results[i]);
+    }
+}
+
+// Largest magnitude of an exponent whose power of two scales without a second rounding.
+constexpr int kPlainExponent = 900;
+
+// One element of C', scaled by 2^-(a_exponent + b_exponent) and rounded, and whether that is
+// certain.
+template <typename T, int which>
+__device__ __forceinline__ Complex<T> decode_element(const uint32 (&words)[2 * kModuli],
+                                                     int a_exponent, int b_exponent,
+                                                     bool& certain) {
+    uint32 re[kLimbs<T>] = {}, im[kLimbs<T>] = {};
+    add_residues<T, which>(words, re, im);
+    const bool finite = a_exponent != kNotFinite && b_exponent != kNotFinite;
+    const int exponent = finite ? -(a_exponent + b_exponent) : 0;
+    certain = abs(exponent) <= kPlainExponent;
+    const double scale = power_of_two(0.0, certain ? exponent : 0);
+    Complex<T> result = {round_fraction(re, scale, T(), certain),
+                         round_fraction(im, scale, T(), certain)};
+    if (!finite) {
+        result.x = result.y = T(not_a_number());
+        certain = true;
+    }
+    return result;
+}
+
+// A warp decodes 128 columns of kDecodeRows rows.
+template <typename T>
+__device__ __forceinline__ void decode(const DecodeArguments& args) {
+    const int lane = threadIdx.x % kWarp;
+    const int column_blocks = (args.n + kColumnBlock - 1) / kColumnBlock;
+    const int row_groups = (args.m + kDecodeRows - 1) / kDecodeRows;
+    uint32 index = blockIdx.x * (blockDim.x / kWarp) + threadIdx.x / kWarp;
+    const int block = index % column_blocks;
+    index /= column_blocks;
+    const int first_row = index % row_groups * kDecodeRows;
+    const int batch = index / row_groups;
+    if (batch >= args.batches) return;
+    const int64 pitch = int64(column_blocks) * kColumnBlock, plane = args.m * pitch;
+    int columns[4], b_exponents[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        columns[i] = block * kColumnBlock +
+                     (sizeof(T) == 4 ? 64 * (i / 2) + 2 * lane + i % 2 : 32 * i + lane);
+        b_exponents[i] = columns[i] < args.n ? args.b_exponents[int64(batch) * args.b_lines +
+                                                                args.first_column + columns[i]]
+                                             : kNotFinite;
+    }
+    extern __shared__ __align__(16) unsigned char memory[];
+    unsigned char* const rows = memory + threadIdx.x / kWarp * 2 * kDecodeRowBytes;
+    const signed char* first_source =
+        args.residues + int64(batch) * 2 * kModuli * plane + block * kColumnBlock;
+    // A lane copies 16 bytes of every fourth plane.
+    const auto copy_row = [&](int row) {
+        if (row < min(first_row + kDecodeRows, args.m)) {
+#pragma unroll
+            for (int i = 0; i < (2 * kModuli + 3) / 4; ++i) {
+                const int p = 4 * i + lane / 8;
+                if (p < 2 * kModuli) {
+                    cp_async_16(shared_address(rows + (row - first_row) % 2 * kDecodeRowBytes +
+                                               p * kColumnBlock + lane % 8 * 16),
+                                first_source + p * plane + row * pitch + lane % 8 * 16);
+                }
+            }
+        }
+        cp_async_commit();
+    };
+    copy_row(first_row);
+#pragma unroll 1
+    for (int row = first_row; row < min(first_row + kDecodeRows, args.m); ++row) {
+        __syncwarp();  // the row before has been read
+        copy_row(row + 1);
+        cp_async_wait<1>();
+        __syncwarp();
+        const signed char* source = first_source + row * pitch + 4 * lane;
+        uint32 words[2 * kModuli];
+#pragma unroll
+        for (int i = 0; i < 2 * kModuli; ++i) {
+            words[i] = *reinterpret_cast<const uint32*>(
+                rows + (row - first_row) % 2 * kDecodeRowBytes + i * kColumnBlock + 4 * lane);
+        }
+        const int a_exponent = args.a_exponents[int64(batch) * args.a_lines + row];
+        bool certain[4];
+        Complex<T> results[4] = {
+            decode_element<T, 0>(words, a_exponent, b_exponents[0], certain[0]),
+            decode_element<T, 1>(words, a_exponent, b_exponents[1], certain[1]),
+            decode_element<T, 2>(words, a_exponent, b_exponents[2], certain[2]),
+            decode_element<T, 3>(words, a_exponent, b_exponents[3], certain[3])};
+        // One branch for all four, so that their arithmetic can overlap.
+        if (!(certain[0] && certain[1] && certain[2] && certain[3])) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                if (certain[i]) continue;
+                const int exponent = -(a_exponent + b_exponents[i]);
+                results[i].x = exact_part<T>(source + i, plane, false, exponent);
+                results[i].y = exact_part<T>(source + i, plane, true, exponent);
+            }
+        }
+        if (args.scaled) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                results[i] = multiply(results[i], args.alpha_re, args.alpha_im);
+            }
+        }
+        if (args.has_c) {
+            const Complex<T>* c = static_cast<const Complex<T>*>(args.c) +
+                                  batch * args.c_stride_batch + row * args.c_stride_m;
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                if (columns[i] >= args.n) continue;
+                const Complex<T> addend = c[(args.first_column + columns[i]) * args.c_stride_n];
+                results[i] = add(results[i], multiply(addend, args.beta_re, args.beta_im));
+            }
+        }
+        Complex<T>* out = static_cast<Complex<T>*>(args.out) + batch * args.out_stride_batch +
+                          row * args.out_stride_m + args.first_column * args.out_stride_n;
+        store_results(args, results, columns, out);
+    }
+}

@@ -1,0 +1,275 @@
+// Operands as residues: lines are scaled by a power of two, rounded to Gaussian integers, and
+// re + s im and re - s im modulo each p stored as int8, in a plane each. Along k byte 8 l + i of a
+// block of 256 holds number l + 32 i, in A and B alike, so that a thread stores 8 bytes of numbers
+// that it read a warp apart.
+//
+// `kEncodeModuli` and `kModuli` are generated (argand/gemm/modular/constants.py).
+#pragma once
+#include "device/cp_async.cuh"
+#include "norms.cuh"
+
+constexpr int kEncodeBlock = 256, kEncodeNumbers = 8;
+
+struct EncodeArguments {
+    const void* x;
+    signed char* planes;   // (batches, 2 kModuli, stored lines, pitch)
+    int* exponents;        // (batches, lines); those of whole lines are found here
+    uint64 limit;          // for them, as in ExponentArguments
+    int64 line_stride, k_stride, batch_stride;
+    int lines, stored_lines, k, k_blocks, batches;
+    int first_line;  // of the exponents and of x, where planes hold a panel of lines
+    int exponent_lines;
+    int limit_shift;
+    int conjugate;
+};
+
+// Digits to base 256 from -128 to 127, as bytes.
+__device__ __forceinline__ uint32 signed_digits(int x) {
+    return (uint32(x) + 0x00808080u) ^ 0x00808080u;
+}
+__device__ __forceinline__ uint64 signed_digits(long long x) {
+    return (uint64(x) + 0x0080808080808080ull) ^ 0x0080808080808080ull;
+}
+
+// x 2^exponent to the nearest integer, ties to even, as digits in words, the least first.
+template <int words>
+struct Digits {
+    uint32 word[words];
+};
+
+__device__ __forceinline__ Digits<1> digits_of(float x, const PowerOfTwo<float>& scale) {
+    return {{signed_digits(__float2int_rn(scale(x)))}};
+}
+__device__ __forceinline__ Digits<2> digits_of(double x, const PowerOfTwo<double>& scale) {
+    const uint64 digits = signed_digits(__double2ll_rn(scale(x)));
+    return {{uint32(digits), uint32(digits >> 32)}};
+}
+
+// Stores the residues of eight numbers in every plane. T is the type in which they are scaled: fp32
+// where their integers fit 32 bits.
+template <typename T, typename Source>
+__device__ __forceinline__ void encode_numbers(const Complex<Source> (&x)[kEncodeNumbers],
+                                               int exponent, bool conjugate, signed char* target,
+                                               int64 plane_bytes) {
+    constexpr int kWords = sizeof(T) / 4;
+    const PowerOfTwo<T> scale(exponent);
+    Digits<kWords> re[kEncodeNumbers], im[kEncodeNumbers];
+#pragma unroll
+    for (int i = 0; i < kEncodeNumbers; ++i) {
+        re[i] = digits_of(T(x[i].x), scale);
+        im[i] = digits_of(T(conjugate ? -x[i].y : x[i].y), scale);
+    }
+#pragma unroll
+    for (int p = 0; p < kModuli; ++p) {
+        const EncodeModulus& modulus = kEncodeModuli[p];
+        uint32 plus[kEncodeNumbers], minus[kEncodeNumbers];
+#pragma unroll
+        for (int i = 0; i < kEncodeNumbers; ++i) {
+            uint32 real = modulus.offset;
+#pragma unroll
+            for (int w = 0; w < kWords; ++w) {
+                real = dot_bytes(re[i].word[w], modulus.real[w], real);
+            }
+            uint32 sum = real, difference = real;
+#pragma unroll
+            for (int w = 0; w < kWords; ++w) {
+                sum = dot_bytes(im[i].word[w], modulus.turned[w], sum);
+                difference = dot_bytes(im[i].word[w], modulus.negated[w], difference);
+            }
+            plus[i] = residue_of(sum, modulus);
+            minus[i] = residue_of(difference, modulus);
+        }
+        *reinterpret_cast<uint2*>(target) = {pack_bytes(plus[0], plus[1], plus[2], plus[3]),
+                                             pack_bytes(plus[4], plus[5], plus[6], plus[7])};
+        target += plane_bytes;
+        *reinterpret_cast<uint2*>(target) = {pack_bytes(minus[0], minus[1], minus[2], minus[3]),
+                                             pack_bytes(minus[4], minus[5], minus[6], minus[7])};
+        target += plane_bytes;
+    }
+}
+
+// The bytes of a lane in a block of a stored line of the first plane.
+template <typename Arguments>
+__device__ __forceinline__ signed char* encode_target(const Arguments& args, int batch, int row,
+                                                      int block, int lane) {
+    const int64 pitch = int64(args.k_blocks) * kEncodeBlock;
+    return args.planes + (int64(batch) * 2 * kModuli * args.stored_lines + row) * pitch +
+           block * kEncodeBlock + lane * kEncodeNumbers;
+}
+
+// The exponent of a line, kNotFinite for one that is not stored as numbers but as zeros.
+__device__ __forceinline__ int line_exponent(const EncodeArguments& args, int batch, int line) {
+    if (line >= args.lines) return kNotFinite;
+    return args.exponents[int64(batch) * args.exponent_lines + args.first_line + line];
+}
+
+// Operands whose k is contiguous: a warp a block of a line.
+template <typename T, typename Source, bool permuted, typename Result>
+__device__ __forceinline__ void encode_along_k(const EncodeArguments& args) {
+    const int lane = threadIdx.x % kWarp;
+    uint32 index = blockIdx.x * (blockDim.x / kWarp) + threadIdx.x / kWarp;
+    const int block = index % args.k_blocks;
+    index /= args.k_blocks;
+    const int line = index % args.stored_lines, batch = index / args.stored_lines;
+    if (batch >= args.batches) return;
+    const int exponent = line_exponent(args, batch, line);
+    const Complex<Source>* source = static_cast<const Complex<Source>*>(args.x) +
+                                    batch * args.batch_stride +
+                                    (args.first_line + line) * args.line_stride;
+    Complex<Source> x[kEncodeNumbers];
+#pragma unroll
+    for (int i = 0; i < kEncodeNumbers; ++i) {
+        const int k = block * kEncodeBlock + lane + i * kWarp;
+        x[i] = Complex<Source>{};
+        if (exponent != kNotFinite && k < args.k) x[i] = source[k * args.k_stride];
+    }
+    const int row = permuted ? stored_row<Result>(line) : line;
+    encode_numbers<T, Source>(x, exponent == kNotFinite ? 0 : exponent, args.conjugate,
+                              encode_target(args, batch, row, block, lane),
+                              args.stored_lines * (int64(args.k_blocks) * kEncodeBlock));
+}
+
+// Operands whose lines are contiguous: a CTA reads a block of 128 bytes of lines and transposes it
+// through shared memory.
+template <typename T, typename Source, bool permuted, typename Result>
+__device__ __forceinline__ void encode_across_lines(const EncodeArguments& args) {
+    constexpr int kLines = 128 / sizeof(Complex<Source>);
+    constexpr int kWarps = 8, kRows = kWarp / kLines;  // numbers along k that a warp reads at once
+    constexpr int kLoads = kEncodeBlock / (kWarps * kRows);
+    __shared__ Complex<Source> tile[kLines][kEncodeBlock + 1];
+    const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+    // CTAs take eight neighbours along lines, then the blocks along k, so that both what is read
+    // and what is written at a time fills pages of memory.
+    constexpr int kGroup = 8;
+    const int line_groups = (args.stored_lines + kGroup * kLines - 1) / (kGroup * kLines);
+    uint32 index = blockIdx.x;
+    int first_line = index % kGroup;
+    index /= kGroup;
+    const int block = index % args.k_blocks;
+    index /= args.k_blocks;
+    first_line = (index % line_groups * kGroup + first_line) * kLines;
+    const int batch = index / line_groups;
+    if (first_line >= args.stored_lines) return;
+    const int read_line = first_line + lane % kLines;
+    const Complex<Source>* source = static_cast<const Complex<Source>*>(args.x) +
+                                    batch * args.batch_stride +
+                                    (args.first_line + read_line) * args.line_stride;
+    Complex<Source> loaded[kLoads];
+#pragma unroll
+    for (int i = 0; i < kLoads; ++i) {
+        const int k = block * kEncodeBlock + (warp + kWarps * i) * kRows + lane / kLines;
+        loaded[i] = Complex<Source>{};
+        if (read_line < args.lines && k < args.k) loaded[i] = source[k * args.k_stride];
+    }
+#pragma unroll
+    for (int i = 0; i < kLoads; ++i) {
+        tile[lane % kLines][(warp + kWarps * i) * kRows + lane / kLines] = loaded[i];
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (int i = warp; i < kLines; i += kWarps) {
+        const int line = first_line + i;
+        if (line >= args.stored_lines) break;
+        const int exponent = line_exponent(args, batch, line);
+        Complex<Source> x[kEncodeNumbers];
+#pragma unroll
+        for (int j = 0; j < kEncodeNumbers; ++j) {
+            x[j] = Complex<Source>{};
+            if (exponent != kNotFinite) x[j] = tile[i][lane + j * kWarp];
+        }
+        const int row = permuted ? stored_row<Result>(line) : line;
+        encode_numbers<T, Source>(x, exponent == kNotFinite ? 0 : exponent, args.conjugate,
+                                  encode_target(args, batch, row, block, lane),
+                                  args.stored_lines * (int64(args.k_blocks) * kEncodeBlock));
+    }
+}
+
+// Copies a line to shared memory, with zeros up to whole blocks; lines that are not `stored` are
+// zeros.
+template <typename Source>
+__device__ __forceinline__ void copy_line(const EncodeArguments& args, unsigned char* target,
+                                          uint32 number) {
+    const int line = number % args.stored_lines, batch = number / args.stored_lines;
+    const bool stored = batch < args.batches && line < args.lines;
+    const char* source = static_cast<const char*>(args.x);
+    if (stored) {
+        source += (batch * args.batch_stride + (args.first_line + line) * args.line_stride) *
+                  int64(sizeof(Complex<Source>));
+    }
+    const int bytes = stored ? args.k * int(sizeof(Complex<Source>)) : 0;
+    const int end = args.k_blocks * kEncodeBlock * int(sizeof(Complex<Source>));
+    for (int at = threadIdx.x * 16; at < end; at += blockDim.x * 16) {
+        const int valid = max(0, min(16, bytes - at));
+        cp_async<16>(target + at, valid ? source + at : source, valid);
+    }
+}
+
+// The exponent of a line in shared memory. All threads of a CTA; `norms` holds its blocks' norms.
+template <typename Source>
+__device__ __forceinline__ int shared_line_exponent(const EncodeArguments& args,
+                                                    const Complex<Source>* numbers,
+                                                    uint64* norms) {
+    const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, warps = blockDim.x / kWarp;
+    for (int block = warp; block < args.k_blocks; block += warps) {
+        const int first = block * kEncodeBlock + lane;
+        Complex<Source> x[kNormNumbers];
+#pragma unroll
+        for (int i = 0; i < kNormNumbers; ++i) x[i] = numbers[first + i * kWarp];
+        const uint64 norm =
+            warp_norm<Source>(x, count_below(first, kWarp, kNormNumbers, args.k));
+        if (lane == 0) norms[block] = norm;
+    }
+    __syncthreads();
+    uint64 largest = 0, sum = 0;
+    for (int block = lane; block < args.k_blocks; block += kWarp) {
+        largest = max(largest, norms[block]);
+    }
+    largest = warp_max(largest);
+    for (int block = lane; block < args.k_blocks; block += kWarp) {
+        sum += in_unit_of(largest, norms[block]);
+    }
+    return exponent_within(largest, warp_sum(sum), args.limit, args.limit_shift);
+}
+
+// Operands whose lines are contiguous along k, aligned to 16 bytes, and fit shared memory. A CTA
+// takes one line after another, and reads each once, for its exponent and its residues; with two
+// `buffers` the next line comes while one is encoded.
+template <typename T, typename Source, bool permuted, typename Result, int buffers>
+__device__ __forceinline__ void encode_whole_lines(const EncodeArguments& args) {
+    extern __shared__ __align__(16) unsigned char memory[];
+    const int line_bytes = args.k_blocks * kEncodeBlock * int(sizeof(Complex<Source>));
+    uint64* const norms = reinterpret_cast<uint64*>(memory + buffers * line_bytes);
+    const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, warps = blockDim.x / kWarp;
+    const uint32 end = args.batches * args.stored_lines;
+    if constexpr (buffers == 2) copy_line<Source>(args, memory, blockIdx.x);
+    cp_async_commit();
+    int buffer = 0;
+    for (uint32 number = blockIdx.x; number < end; number += gridDim.x) {
+        const uint32 next = buffers == 2 ? number + gridDim.x : number;
+        unsigned char* const current = memory + buffer * line_bytes;
+        if constexpr (buffers == 2) buffer ^= 1;
+        if (next < end) copy_line<Source>(args, memory + buffer * line_bytes, next);
+        cp_async_commit();
+        cp_async_wait<buffers - 1>();
+        __syncthreads();
+        const Complex<Source>* numbers = reinterpret_cast<const Complex<Source>*>(current);
+        const int exponent = shared_line_exponent<Source>(args, numbers, norms);
+        const int line = number % args.stored_lines, batch = number / args.stored_lines;
+        if (threadIdx.x == 0 && line < args.lines) {
+            args.exponents[int64(batch) * args.exponent_lines + args.first_line + line] = exponent;
+        }
+        const int row = permuted ? stored_row<Result>(line) : line;
+        for (int block = warp; block < args.k_blocks; block += warps) {
+            Complex<Source> x[kEncodeNumbers];
+#pragma unroll
+            for (int i = 0; i < kEncodeNumbers; ++i) {
+                x[i] = Complex<Source>{};
+                if (exponent != kNotFinite) x[i] = numbers[block * kEncodeBlock + lane + i * kWarp];
+            }
+            encode_numbers<T, Source>(x, exponent == kNotFinite ? 0 : exponent, args.conjugate,
+                                      encode_target(args, batch, row, block, lane),
+                                      args.stored_lines * (int64(args.k_blocks) * kEncodeBlock));
+        }
+        __syncthreads();  // the next line may be copied over this one
+    }
+}

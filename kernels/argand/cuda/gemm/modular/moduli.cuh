@@ -1,0 +1,124 @@
+// Arithmetic modulo the moduli of exact products, without divisions: a number is brought to
+// 2^23 + z as fp32 bits by dot products of bytes or halves, one fused multiply-add finds the
+// quotient z / p, one integer multiply-add the residue. argand/gemm/modular/constants.py makes the
+// constants, and proves their ranges.
+#pragma once
+#include "device/types.cuh"
+
+using uint64 = unsigned long long;
+
+// How an operand's integers become residues. Digits are signed bytes to base 256; each constant
+// holds one byte for a digit, the least first.
+struct EncodeModulus {
+    uint32 real[2];     // 256^j mod p
+    uint32 turned[2];   // s 256^j mod p, where s^2 = -1
+    uint32 negated[2];  // -s 256^j mod p
+    uint32 offset;      // bits of 2^23, plus a multiple of p that keeps z positive
+    uint32 minus_p;
+    float reciprocal, correction;  // the quotient is z reciprocal + correction, as 2^23 + q
+};
+
+// How sums of products become residues.
+struct ReduceModulus {
+    uint32 weights;  // bytes 1 and 2^16 mod p: of the sum's halves
+    uint32 offset;   // bits of 2^23, plus what makes the sum's bias 0 modulo p and z positive
+    uint32 minus_p;
+    float reciprocal;
+};
+
+// How residues of C' become C' itself: `rest` are the words of P / p, the least first; `real` and `imag` take the sum and the difference
+// of two residues to the part, times the inverse of P / p.
+struct ExactModulus {
+    uint32 rest[4];
+    int p, real, imag;
+};
+
+// A line that holds NaN or infinity has this exponent.
+constexpr int kNotFinite = 0x7fffffff;
+
+// d + the dot product of four signed bytes.
+__device__ __forceinline__ uint32 dot_bytes(uint32 a, uint32 b, uint32 d) {
+    return uint32(__dp4a(int(a), int(b), int(d)));
+}
+
+// d + the dot product of the unsigned halves of a and the first two signed bytes of b.
+__device__ __forceinline__ uint32 dot_halves(uint32 a, uint32 b, uint32 d) {
+    uint32 found;
+    asm("dp2a.lo.u32.s32 %0, %1, %2, %3;" : "=r"(found) : "r"(a), "r"(b), "r"(d));
+    return found;
+}
+
+// Of z = bits - bits of 2^23: the residue modulo p nearest to 0, in the low byte.
+__device__ __forceinline__ uint32 residue_of(uint32 bits, const EncodeModulus& modulus) {
+    const float quotient =
+        __fmaf_rn(__uint_as_float(bits), modulus.reciprocal, modulus.correction);
+    return __float_as_uint(quotient) * modulus.minus_p + bits;
+}
+
+// The residue of an accumulator, which holds kSumBias plus the sum, in the low byte.
+__device__ __forceinline__ uint32 residue_of(uint32 accumulator, const ReduceModulus& modulus) {
+    const uint32 bits = dot_halves(accumulator, modulus.weights, modulus.offset);
+    const float z = __uint_as_float(bits) - 8388608.0f;
+    const float quotient = __fmaf_rn(z, modulus.reciprocal, 8388608.0f);
+    return __float_as_uint(quotient) * modulus.minus_p + bits;
+}
+
+// The low bytes of four words.
+__device__ __forceinline__ uint32 pack_bytes(uint32 a, uint32 b, uint32 c, uint32 d) {
+    return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
+}
+
+// 2^exponent, of a normal number.
+__device__ __forceinline__ float power_of_two(float, int exponent) {
+    return __int_as_float((exponent + 127) << 23);
+}
+__device__ __forceinline__ double power_of_two(double, int exponent) {
+    return __hiloint2double((exponent + 1023) << 20, 0);
+}
+
+template <typename T>
+constexpr int kMaxExponent = sizeof(T) == 4 ? 127 : 1023;
+
+// 2^exponent in two factors, so that both are normal numbers. A product with it loses bits only
+// where it is subnormal.
+template <typename T>
+struct PowerOfTwo {
+    T first, second;
+
+    __device__ __forceinline__ explicit PowerOfTwo(int exponent) {
+        const int part = max(1 - kMaxExponent<T>, min(exponent, kMaxExponent<T>));
+        first = power_of_two(T(), part);
+        second = power_of_two(T(), max(1 - kMaxExponent<T>, min(exponent - part, kMaxExponent<T>)));
+    }
+    __device__ __forceinline__ T operator()(T x) const { return x * first * second; }
+};
+
+template <typename T>
+struct ComplexOf;
+template <>
+struct ComplexOf<float> {
+    using Type = float2;
+};
+template <>
+struct ComplexOf<double> {
+    using Type = double2;
+};
+template <typename T>
+using Complex = typename ComplexOf<T>::Type;
+
+// The row in which column `column` of B is stored, in blocks of kColumnBlock. So a thread of the
+// mainloop owns 16 neighbouring bytes of residues, and lanes that decode own neighbouring columns
+// of C.
+constexpr int kColumnBlock = 128;
+
+template <typename T>
+__device__ __forceinline__ int stored_row(int column) {
+    const int inside = column % kColumnBlock;
+    // Byte 4 l + i of a block of residues belongs to column 64 (i / 2) + 2 l + i % 2 of complex64,
+    // and to column 32 i + l of complex128.
+    const int byte = sizeof(T) == 4 ? 4 * (inside % 64 / 2) + inside / 64 * 2 + inside % 2
+                                    : 4 * (inside % 32) + inside / 32;
+    // Byte 16 c + 2 j + e of 64 is accumulator column 8 j + 2 c + e.
+    const int in_half = byte % 64;
+    return column - inside + byte / 64 * 64 + in_half % 16 / 2 * 8 + in_half / 16 * 2 + in_half % 2;
+}

@@ -1,0 +1,216 @@
+// The exponents by which lines of an operand are scaled: rows of op(A), columns of op(B). A first
+// kernel counts the magnitudes of each block of 256 numbers along k in units of the block's own
+// largest one; a second adds the blocks of a line and finds its exponent. All sums are of integers,
+// so no order of summation changes a bit (argand/gemm/modular/scaling.py is the model).
+#pragma once
+#include "moduli.cuh"
+
+constexpr int kNormBlock = 256, kQuantumBits = 15;
+// A block's sum has 40 bits. Above it stand the exponent of its unit, and whether the block holds
+// NaN or infinity. A block of zeros is 0.
+constexpr int kUnitShift = 40, kUnitBias = 4096;
+constexpr uint64 kBlockNotFinite = 1ull << 63;
+
+struct NormArguments {
+    const void* x;
+    uint64* norms;  // (batches, blocks of k, lines)
+    int64 line_stride, k_stride, batch_stride;
+    int lines, k, k_blocks, batches;
+};
+
+struct ExponentArguments {
+    const uint64* norms;  // (batches, blocks of k, lines)
+    int* exponents;       // (batches, lines)
+    uint64 limit;         // the largest squared norm times 4^limit_shift, of 61 or 62 bits
+    int limit_shift;
+    int lines, k_blocks, batches;
+};
+
+// Magnitudes as integers that compare alike.
+__device__ __forceinline__ uint32 magnitude_bits(float x) { return __float_as_uint(fabsf(x)); }
+__device__ __forceinline__ uint64 magnitude_bits(double x) {
+    return __double_as_longlong(fabs(x));
+}
+
+__device__ __forceinline__ uint32 warp_max(uint32 x) { return __reduce_max_sync(~0u, x); }
+__device__ __forceinline__ uint64 warp_max(uint64 x) {
+    const uint32 high = __reduce_max_sync(~0u, uint32(x >> 32));
+    return uint64(high) << 32 | __reduce_max_sync(~0u, uint32(x >> 32) == high ? uint32(x) : 0u);
+}
+
+// The sum of numbers of at most 54 bits: their halves are added as 32-bit numbers.
+__device__ __forceinline__ uint64 warp_sum(uint64 x) {
+    const uint32 low = __reduce_add_sync(~0u, uint32(x) & 0x7ffffffu);
+    return (uint64(__reduce_add_sync(~0u, uint32(x >> 27))) << 27) + low;
+}
+
+__device__ __forceinline__ bool is_finite_magnitude(uint32 bits) { return bits < 0x7f800000u; }
+__device__ __forceinline__ bool is_finite_magnitude(uint64 bits) {
+    return bits < 0x7ff0000000000000ull;
+}
+
+// e, where a magnitude above 0 lies in [2^(e - 1), 2^e).
+__device__ __forceinline__ int exponent_of(uint32 bits) {
+    return bits >> 23 ? int(bits >> 23) - 126 : 32 - __clz(bits) - 149;
+}
+__device__ __forceinline__ int exponent_of(uint64 bits) {
+    return bits >> 52 ? int(bits >> 52) - 1022 : 64 - __clzll(bits) - 1074;
+}
+
+// floor(x) + 1 for x in [0, 2^15].
+__device__ __forceinline__ uint32 next_integer(float x) {
+    return __float_as_uint(__fadd_rd(x, 8388608.0f)) - 0x4affffffu;
+}
+__device__ __forceinline__ uint32 next_integer(double x) {
+    return uint32(__double2loint(__dadd_rd(x, 4503599627370496.0))) + 1;
+}
+
+// The sum of squares of a thread's numbers in units of 2^unit; those from `valid` on do not count.
+template <typename T, int count>
+__device__ __forceinline__ uint64 squares(const Complex<T> (&x)[count], int unit, int valid) {
+    const PowerOfTwo<T> scale(-unit);
+    uint64 sum = 0;
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+        const uint32 re = next_integer(scale(fabs(x[i].x)));
+        const uint32 im = next_integer(scale(fabs(x[i].y)));
+        if (i < valid) sum += uint64(re) * re + uint64(im) * im;
+    }
+    return sum;
+}
+
+template <typename Bits>
+__device__ __forceinline__ uint64 block_norm(Bits largest, uint64 sum) {
+    if (!is_finite_magnitude(largest)) return kBlockNotFinite;
+    if (largest == 0) return 0;
+    return sum | uint64(exponent_of(largest) - kQuantumBits + kUnitBias) << kUnitShift;
+}
+
+// How many of `count` numbers, from `first` on and `step` apart, lie below `end`.
+__device__ __forceinline__ int count_below(int first, int step, int count, int end) {
+    return max(0, min(count, (end - first + step - 1) / step));
+}
+
+constexpr int kNormNumbers = kNormBlock / kWarp;
+
+// The norm of a block that a warp holds: lane l has numbers l, l + 32, ..., of which the first
+// `valid` count.
+template <typename T>
+__device__ __forceinline__ uint64 warp_norm(const Complex<T> (&x)[kNormNumbers], int valid) {
+    decltype(magnitude_bits(T())) largest = 0;
+#pragma unroll
+    for (int i = 0; i < kNormNumbers; ++i) {
+        largest = max(largest, max(magnitude_bits(x[i].x), magnitude_bits(x[i].y)));
+    }
+    largest = warp_max(largest);
+    return block_norm(
+        largest, warp_sum(squares<T>(x, exponent_of(largest) - kQuantumBits, valid)));
+}
+
+// Operands whose k is contiguous: a warp a block of a line.
+template <typename T>
+__device__ __forceinline__ void norms_along_k(const NormArguments& args) {
+    const int lane = threadIdx.x % kWarp;
+    uint32 index = blockIdx.x * (blockDim.x / kWarp) + threadIdx.x / kWarp;
+    const int block = index % args.k_blocks;
+    index /= args.k_blocks;
+    const int line = index % args.lines, batch = index / args.lines;
+    if (batch >= args.batches) return;
+    const Complex<T>* source = static_cast<const Complex<T>*>(args.x) +
+                               batch * args.batch_stride + line * args.line_stride;
+    const int first = block * kNormBlock + lane;
+    const int valid = count_below(first, kWarp, kNormNumbers, args.k);
+    Complex<T> x[kNormNumbers];
+#pragma unroll
+    for (int i = 0; i < kNormNumbers; ++i) {
+        x[i] = Complex<T>{};
+        if (i < valid) x[i] = source[(first + i * kWarp) * args.k_stride];
+    }
+    const uint64 norm = warp_norm<T>(x, valid);
+    if (lane == 0) {
+        args.norms[(int64(batch) * args.k_blocks + block) * args.lines + line] = norm;
+    }
+}
+
+// Operands whose lines are contiguous: a CTA of 512 threads a block of 256 bytes of lines.
+template <typename T>
+constexpr int kNormLines = 256 / sizeof(Complex<T>);
+
+template <typename T>
+__device__ __forceinline__ void norms_across_lines(const NormArguments& args) {
+    using Bits = decltype(magnitude_bits(T()));
+    constexpr int kLines = kNormLines<T>, kGroups = 512 / kLines, kNumbers = kNormBlock / kGroups;
+    // Padded by one, so that warps read columns without bank conflicts.
+    __shared__ Bits largest_of[kGroups][kLines + 1], largest_of_line[kLines];
+    __shared__ uint64 sum_of[kGroups][kLines + 1];
+    const int inside = threadIdx.x % kLines, group = threadIdx.x / kLines;
+    const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+    const int line_blocks = (args.lines + kLines - 1) / kLines;
+    uint32 index = blockIdx.x;
+    const int first_line = index % line_blocks * kLines, line = first_line + inside;
+    index /= line_blocks;
+    const int block = index % args.k_blocks, batch = index / args.k_blocks;
+    const Complex<T>* source = static_cast<const Complex<T>*>(args.x) +
+                               batch * args.batch_stride + line * args.line_stride;
+    const int first = block * kNormBlock + group;
+    const int valid = line < args.lines ? count_below(first, kGroups, kNumbers, args.k) : 0;
+    Complex<T> x[kNumbers];
+    Bits largest = 0;
+#pragma unroll
+    for (int i = 0; i < kNumbers; ++i) {
+        x[i] = Complex<T>{};
+        if (i < valid) x[i] = source[(first + i * kGroups) * args.k_stride];
+        largest = max(largest, max(magnitude_bits(x[i].x), magnitude_bits(x[i].y)));
+    }
+    largest_of[group][inside] = largest;
+    __syncthreads();
+    for (int i = warp; i < kLines; i += 512 / kWarp) {
+        const Bits found = warp_max(lane < kGroups ? largest_of[lane][i] : Bits(0));
+        if (lane == 0) largest_of_line[i] = found;
+    }
+    __syncthreads();
+    const int unit = exponent_of(largest_of_line[inside]) - kQuantumBits;
+    sum_of[group][inside] = squares<T>(x, unit, valid);
+    __syncthreads();
+    for (int i = warp; i < kLines; i += 512 / kWarp) {
+        const uint64 sum = warp_sum(lane < kGroups ? sum_of[lane][i] : 0);
+        if (lane == 0 && first_line + i < args.lines) {
+            args.norms[(int64(batch) * args.k_blocks + block) * args.lines + first_line + i] =
+                block_norm(largest_of_line[i], sum);
+        }
+    }
+}
+
+// A block's sum of squares in the unit of its line, rounded up.
+__device__ __forceinline__ uint64 in_unit_of(uint64 largest, uint64 norm) {
+    const uint64 sum = norm & ((1ull << kUnitShift) - 1);
+    const int by = min(2 * (int(largest >> kUnitShift) - int(norm >> kUnitShift)), 62);
+    return (sum >> by) + ((sum & ((1ull << by) - 1)) != 0);
+}
+
+// The largest exponent of a line within the limit. `largest` is the largest of its blocks' norms,
+// in which the unit decides, `sum` that of all in its unit.
+__device__ __forceinline__ int exponent_within(uint64 largest, uint64 sum, uint64 limit,
+                                               int limit_shift) {
+    if (largest >= kBlockNotFinite) return kNotFinite;
+    if (largest == 0) return 0;
+    int up = (62 - (64 - __clzll(sum))) >> 1;
+    up -= (sum << 2 * up) > limit;
+    return up - limit_shift - (int(largest >> kUnitShift) - kUnitBias);
+}
+
+// One thread a line.
+__device__ __forceinline__ void line_exponents(const ExponentArguments& args) {
+    const uint32 index = blockIdx.x * blockDim.x + threadIdx.x;
+    const int line = index % args.lines, batch = index / args.lines;
+    if (batch >= args.batches) return;
+    const uint64* norms = args.norms + int64(batch) * args.k_blocks * args.lines + line;
+    uint64 largest = 0, sum = 0;
+    for (int block = 0; block < args.k_blocks; ++block) {
+        largest = max(largest, norms[int64(block) * args.lines]);
+    }
+    for (int block = 0; block < args.k_blocks; ++block) {
+        sum += in_unit_of(largest, norms[int64(block) * args.lines]);
+    }
+    args.exponents[index] = exponent_within(largest, sum, args.limit, args.limit_shift);
+}

@@ -1,0 +1,109 @@
+// Plan and arguments of the kernels that multiply residues, and the order of their tiles. A plane
+// is a real product modulo one p: C+ = A+ B+ or C- = A- B-. Every kernel computes tiles of
+// block_m x block_n of all planes, sums exactly in s32, and stores residues as int8.
+// argand/gemm/modular/product_plan.py generates the plan as a template argument.
+#pragma once
+#include "moduli.cuh"
+
+struct ResiduePlan {
+    int warpgroup_rows;  // wgmma: of a consumer warpgroup, 64 or 128; two of them make a tile
+    int block_m, block_n, stages;
+
+    constexpr int a_bytes() const { return block_m * 128; }
+    constexpr int stage_bytes() const { return (block_m + block_n) * 128; }
+};
+
+constexpr int kTileK = 128;  // k of a stage, in bytes of a row
+// Accumulators begin at this bias, which keeps sums positive. It lies away from carries into high
+// bits, because accumulators that toggle fewer bits take less power.
+constexpr uint32 kSumBias = 0x40180000u;
+// K-tiles after which sums are reduced modulo p and go on: 65536 products of two residues of at
+// most 125 stay within the bias.
+constexpr int kReducedTiles = 65536 / kTileK;
+constexpr int kRasterRows = 2048;  // rows of C that are rasterized together
+
+struct ResidueArguments {
+    const signed char *a, *b;  // planes of A and B; wgmma reads them by tensor maps
+    signed char* residues;     // (batches, planes, m, n)
+    int m, n;                  // n is a multiple of kColumnBlock
+    int k_tiles;
+    int planes;                // of one product: two for each modulus
+    int a_batched, b_batched;  // 0 where all products of the batch share the operand
+    uint32 tiles_m, tiles_n;
+    uint32 tiles;  // of all planes of all products
+};
+
+struct ResidueTile {
+    int batch, plane, m0, n0;
+};
+
+// Tile number `index`: plane after plane, in groups of rows, whose tiles run column by column, the
+// columns of every other group backwards, so that tiles in flight share rows of A and B in L2.
+template <ResiduePlan plan>
+__device__ __forceinline__ ResidueTile residue_tile_at(const ResidueArguments& args,
+                                                       uint32 index) {
+    constexpr uint32 kGroup = kRasterRows / plan.block_m;
+    const uint32 each = args.tiles_m * args.tiles_n;
+    const uint32 plane = index / each, tile = index % each;
+    const uint32 group = tile / (kGroup * args.tiles_n), inside = tile % (kGroup * args.tiles_n);
+    const uint32 height = min(args.tiles_m - group * kGroup, kGroup);
+    uint32 column = inside / height;
+    const uint32 row = group * kGroup + inside % height;
+    if (group % 2) column = args.tiles_n - 1 - column;
+    return {int(plane / args.planes), int(plane % args.planes), int(row) * plan.block_m,
+            int(column) * plan.block_n};
+}
+
+// The modulus of a plane. `kReduceModuli` is generated.
+__device__ __forceinline__ const ReduceModulus& modulus_of(int plane) {
+    return kReduceModuli[plane / 2];
+}
+
+template <int count>
+__device__ __forceinline__ void set_bias(int (&sums)[count]) {
+#pragma unroll
+    for (int i = 0; i < count; ++i) sums[i] = int(kSumBias);
+}
+
+// Reduces sums modulo p, so that further products can be added.
+template <int count>
+__device__ __forceinline__ void reduce_sums(int (&sums)[count], const ReduceModulus& modulus) {
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+        sums[i] = int(kSumBias) + (int(residue_of(uint32(sums[i]), modulus) << 24) >> 24);
+    }
+}
+
+// Stores the residues of 16 rows of a warp, whose accumulators lie as those of m16n8 MMAs do: lane
+// l holds columns 2 (l % 4) and the next of each 8, of rows l / 4 and l / 4 + 8. B is stored so that
+// they become 16 neighbouring bytes of every 64.
+template <int registers>
+__device__ __forceinline__ void store_residues(const ResidueArguments& args,
+                                               const ReduceModulus& modulus,
+                                               const int (&sums)[registers],
+                                               const ResidueTile& tile, int row, int column) {
+    const int lane = threadIdx.x % kWarp;
+    row += lane / 4;
+    const int64 first = (int64(tile.batch) * args.planes + tile.plane) * args.m;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        if (row + 8 * half >= args.m) continue;
+        signed char* target = args.residues + (first + row + 8 * half) * args.n + lane % 4 * 16;
+#pragma unroll
+        for (int group = 0; group < registers / 32; ++group) {
+            uint32 words[4];
+#pragma unroll
+            for (int w = 0; w < 4; ++w) {
+                const int i = 32 * group + 8 * w + 2 * half;
+                words[w] = pack_bytes(residue_of(uint32(sums[i]), modulus),
+                                      residue_of(uint32(sums[i + 1]), modulus),
+                                      residue_of(uint32(sums[i + 4]), modulus),
+                                      residue_of(uint32(sums[i + 5]), modulus));
+            }
+            const int at = column + 64 * group;
+            if (at < args.n) {
+                *reinterpret_cast<uint4*>(target + at) = {words[0], words[1], words[2], words[3]};
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+// Products of residues by mma.sync (sm_80 and newer): a CTA of eight warps computes a tile of one
+// plane, each warp 32 x 64 of it. Rows of 128 bytes along k are copied by cp.async into a ring of
+// stages, their pieces of 16 bytes exchanged so that ldmatrix has no bank conflicts.
+#pragma once
+#include "device/cp_async.cuh"
+#include "product_plan.cuh"
+
+constexpr int kPieces = kTileK / 16, kWarpRows = 32, kWarpColumns = 64;
+
+__device__ __forceinline__ void mma_s8(int (&d)[4], const uint32 (&a)[4], uint32 b0, uint32 b1) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+__device__ __forceinline__ void load_matrices(uint32 (&x)[4], uint32 address) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                 : "r"(address)
+                 : "memory");
+}
+
+__device__ __forceinline__ uint32 piece_address(uint32 tile, int row, int piece) {
+    return tile + row * kTileK + (piece ^ row % kPieces) * 16;
+}
+
+// Copies rows of a plane from byte `k` on; rows from `end` on become zeros.
+template <int rows, int threads>
+__device__ __forceinline__ void copy_rows(unsigned char* tile, const signed char* plane, int first,
+                                          int end, int64 pitch, int k) {
+#pragma unroll
+    for (int i = 0; i < rows * kPieces / threads; ++i) {
+        const int index = threadIdx.x + i * threads, row = index / kPieces, piece = index % kPieces;
+        const bool valid = first + row < end;
+        cp_async<16>(tile + row * kTileK + (piece ^ row % kPieces) * 16,
+                     plane + (valid ? first + row : 0) * pitch + k + piece * 16, valid ? 16 : 0);
+    }
+}
+
+template <ResiduePlan plan>
+__device__ __forceinline__ void residue_product_mma(const ResidueArguments& args) {
+    constexpr int kWarpsM = plan.block_m / kWarpRows, kWarpsN = plan.block_n / kWarpColumns;
+    constexpr int kThreads = kWarp * kWarpsM * kWarpsN;
+    extern __shared__ __align__(128) unsigned char stages[];
+    const ResidueTile tile = residue_tile_at<plan>(args, blockIdx.x);
+    const int64 pitch = int64(args.k_tiles) * kTileK;
+    const signed char* a =
+        args.a + ((args.a_batched ? int64(tile.batch) * args.planes : 0) + tile.plane) * args.m *
+                     pitch;
+    const signed char* b =
+        args.b + ((args.b_batched ? int64(tile.batch) * args.planes : 0) + tile.plane) * args.n *
+                     pitch;
+    const auto copy_stage = [&](int k_tile) {
+        if (k_tile < args.k_tiles) {
+            unsigned char* stage = stages + k_tile % plan.stages * plan.stage_bytes();
+            copy_rows<plan.block_m, kThreads>(stage, a, tile.m0, args.m, pitch, k_tile * kTileK);
+            copy_rows<plan.block_n, kThreads>(stage + plan.a_bytes(), b, tile.n0, args.n, pitch,
+                                              k_tile * kTileK);
+        }
+        cp_async_commit();
+    };
+    const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+    const int row0 = warp % kWarpsM * kWarpRows, column0 = warp / kWarpsM * kWarpColumns;
+    const ReduceModulus modulus = modulus_of(tile.plane);
+    int sums[2][kWarpColumns / 2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) set_bias(sums[i]);
+#pragma unroll
+    for (int i = 0; i < plan.stages - 1; ++i) copy_stage(i);
+#pragma unroll 1
+    for (int k_tile = 0; k_tile < args.k_tiles; ++k_tile) {
+        cp_async_wait<plan.stages - 2>();
+        __syncthreads();
+        copy_stage(k_tile + plan.stages - 1);
+        const uint32 a_tile =
+            shared_address(stages + k_tile % plan.stages * plan.stage_bytes());
+        const uint32 b_tile = a_tile + plan.a_bytes();
+#pragma unroll
+        for (int step = 0; step < kTileK / 32; ++step) {
+            uint32 rows[2][4];
+#pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                load_matrices(rows[i], piece_address(a_tile, row0 + 16 * i + lane % 16,
+                                                     2 * step + lane / 16));
+            }
+#pragma unroll
+            for (int pair = 0; pair < kWarpColumns / 16; ++pair) {
+                uint32 columns[4];
+                load_matrices(columns,
+                              piece_address(b_tile,
+                                            column0 + 16 * pair + lane % 8 + lane / 16 * 8,
+                                            2 * step + lane / 8 % 2));
+#pragma unroll
+                for (int i = 0; i < 2; ++i) {
+#pragma unroll
+                    for (int j = 0; j < 2; ++j) {
+                        mma_s8(reinterpret_cast<int(&)[4]>(sums[i][8 * pair + 4 * j]), rows[i],
+                               columns[2 * j], columns[2 * j + 1]);
+                    }
+                }
+            }
+        }
+        if (k_tile % kReducedTiles == kReducedTiles - 1) {
+#pragma unroll
+            for (int i = 0; i < 2; ++i) reduce_sums(sums[i], modulus);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        store_residues(args, modulus, sums[i], tile, tile.m0 + row0 + 16 * i, tile.n0 + column0);
+    }
+}

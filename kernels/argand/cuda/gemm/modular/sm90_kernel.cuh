@@ -1,0 +1,155 @@
+// Products of residues on Hopper's tensor cores (sm_90a): s8 wgmma, a persistent grid over the
+// tiles of all planes. One producer thread fills a ring of stages by TMA; two consumer warpgroups
+// multiply, each warpgroup_rows of a tile, and reduce their sums to residues in the epilogue.
+//
+// `wgmma_s8(sums, rows descriptor, columns descriptor)` is generated (argand/runtime/wgmma.py).
+#pragma once
+#include "device/tma.cuh"
+#include "device/warpgroup.cuh"
+#include "product_plan.cuh"
+
+constexpr int kConsumers = 2, kWarpgroupThreads = 4 * kWarp;
+
+// The position of a producer or a consumer in the ring: tiles of A and B, then mbarriers.
+template <ResiduePlan plan>
+struct StageRing {
+    uint32 base;
+    int stage = 0;
+    uint32 parity;
+
+    __device__ __forceinline__ StageRing(uint32 base, uint32 parity) : base(base), parity(parity) {}
+    __device__ __forceinline__ uint32 a_tile() const { return base + stage * plan.stage_bytes(); }
+    __device__ __forceinline__ uint32 b_tile() const { return a_tile() + plan.a_bytes(); }
+    __device__ __forceinline__ uint32 full() const {
+        return base + plan.stages * plan.stage_bytes() + 8 * stage;
+    }
+    __device__ __forceinline__ uint32 empty() const { return full() + 8 * plan.stages; }
+    __device__ __forceinline__ void advance() {
+        if (++stage == plan.stages) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+};
+
+template <ResiduePlan plan>
+__device__ __forceinline__ void produce_stages(const TensorMap& a_map, const TensorMap& b_map,
+                                               const ResidueArguments& args, uint32 base) {
+    StageRing<plan> ring(base, 1);
+    for (uint32 index = blockIdx.x; index < args.tiles; index += gridDim.x) {
+        const ResidueTile tile = residue_tile_at<plan>(args, index);
+        const int a_plane = (args.a_batched ? tile.batch * args.planes : 0) + tile.plane;
+        const int b_plane = (args.b_batched ? tile.batch * args.planes : 0) + tile.plane;
+        for (int k_tile = 0; k_tile < args.k_tiles; ++k_tile) {
+            mbarrier_wait(ring.empty(), ring.parity);
+            mbarrier_arrive_expect_tx(ring.full(), plan.stage_bytes());
+            tma_load(ring.a_tile(), a_map, ring.full(), k_tile * kTileK, tile.m0, a_plane);
+            tma_load(ring.b_tile(), b_map, ring.full(), k_tile * kTileK, tile.n0, b_plane);
+            ring.advance();
+        }
+    }
+}
+
+// The sums of a consumer warpgroup: slabs of 64 rows. They are named arrays, because registers
+// cannot be indexed.
+template <ResiduePlan plan>
+struct Slabs {
+    static constexpr bool kTwo = plan.warpgroup_rows == 128;
+    int first[plan.block_n / 2], second[kTwo ? plan.block_n / 2 : 1];
+
+    template <typename Visit>
+    __device__ __forceinline__ void each(const Visit& visit) {
+        visit(first, 0);
+        if constexpr (kTwo) visit(second, 1);
+    }
+};
+
+// Adds the products of so many k-tiles to the sums of a consumer warpgroup, and releases their
+// stages.
+template <ResiduePlan plan>
+__device__ __forceinline__ void add_products(Slabs<plan>& sums, StageRing<plan>& ring, int k_tiles,
+                                             int consumer, int lane) {
+    // Only the low word of a descriptor holds the address.
+    constexpr uint64 kHigh = make_matrix_descriptor<kTileK>(0) >> 32 << 32;
+    uint32 previous = 0;  // the `empty` mbarrier of the last stage, whose MMAs still run
+#pragma unroll 1
+    for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
+        mbarrier_wait(ring.full(), ring.parity);
+        const uint32 a = uint32(
+            make_matrix_descriptor<kTileK>(ring.a_tile() + consumer * plan.warpgroup_rows * kTileK));
+        const uint32 b = uint32(make_matrix_descriptor<kTileK>(ring.b_tile()));
+        wgmma_fence();
+#pragma unroll
+        for (int step = 0; step < kTileK / 32; ++step) {
+            sums.each([&](auto& slab, int number) {
+                wgmma_s8(slab, kHigh | a + 2 * step + number * (64 * kTileK >> 4),
+                         kHigh | b + 2 * step);
+            });
+        }
+        wgmma_commit();
+        wgmma_wait<1>();
+        if (k_tile > 0 && lane == 0) mbarrier_arrive(previous);
+        previous = ring.empty();
+        ring.advance();
+    }
+    wgmma_wait<0>();
+    if (lane == 0) mbarrier_arrive(previous);
+    sums.each([](auto& slab, int) { wgmma_fence_operand(slab); });
+}
+
+template <ResiduePlan plan>
+__device__ __forceinline__ void consume_stages(const ResidueArguments& args, uint32 base,
+                                               int consumer) {
+    const int warp = threadIdx.x / kWarp % 4, lane = threadIdx.x % kWarp;
+    Slabs<plan> sums;
+    StageRing<plan> ring(base, 0);
+    for (uint32 index = blockIdx.x; index < args.tiles; index += gridDim.x) {
+        sums.each([](auto& slab, int) { set_bias(slab); });
+        int rest = args.k_tiles;
+        for (;;) {
+            add_products<plan>(sums, ring, min(rest, kReducedTiles), consumer, lane);
+            rest -= kReducedTiles;
+            if (rest <= 0) break;
+            const ReduceModulus& modulus =
+                modulus_of(index / (args.tiles_m * args.tiles_n) % args.planes);
+            sums.each([&](auto& slab, int) { reduce_sums(slab, modulus); });
+        }
+        const ResidueTile tile = residue_tile_at<plan>(args, index);
+        const ReduceModulus modulus = modulus_of(tile.plane);
+        const int row = tile.m0 + consumer * plan.warpgroup_rows + warp * 16;
+        sums.each([&](auto& slab, int number) {
+            store_residues(args, modulus, slab, tile, row + 64 * number, tile.n0);
+        });
+    }
+}
+
+template <ResiduePlan plan>
+__device__ __forceinline__ void residue_product_wgmma(const TensorMap& a_map,
+                                                      const TensorMap& b_map,
+                                                      const ResidueArguments& args) {
+    extern __shared__ unsigned char memory[];
+    // Swizzles repeat every 1024 bytes; dynamic shared memory is aligned to 16.
+    const uint32 base = (shared_address(memory) + 1023u) & ~1023u;
+    if (threadIdx.x == 0) {
+        StageRing<plan> ring(base, 0);
+        for (int i = 0; i < plan.stages; ++i) {
+            mbarrier_init(ring.full(), 1);
+            mbarrier_init(ring.empty(), 4 * kConsumers);  // one arrival a warp
+            ring.advance();
+        }
+        mbarrier_init_fence();
+        prefetch_tensor_map(a_map);
+        prefetch_tensor_map(b_map);
+    }
+    __syncthreads();
+    // The shuffle makes the role warp-uniform for the compiler: setmaxnreg needs whole warpgroups
+    // on one branch.
+    const int role = __shfl_sync(0xffffffffu, int(threadIdx.x / kWarpgroupThreads), 0);
+    if (role == kConsumers) {
+        warpgroup_reg_dealloc<24>();
+        if (threadIdx.x % kWarpgroupThreads == 0) produce_stages<plan>(a_map, b_map, args, base);
+    } else {
+        warpgroup_reg_alloc<240>();
+        consume_stages<plan>(args, base, role);
+    }
+}

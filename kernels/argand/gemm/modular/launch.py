@@ -1,0 +1,185 @@
+"""Exact products on a GPU, prepared for operands of one form: norms, residues, product, results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import cupy
+
+from argand.device import Device
+from argand.gemm.modular.operand_launch import OperandLaunch, Step, bound
+from argand.gemm.modular.pieces import ModularProblem, Piece, choose_plan, pieces_of
+from argand.gemm.modular.product_plan import (
+    COLUMN_BLOCK,
+    DECODE_ARGUMENTS,
+    DECODE_KERNEL,
+    DECODE_ROWS,
+    PRODUCT_ARGUMENTS,
+    PRODUCT_KERNEL,
+    TILE_K,
+    WARPS,
+    ResiduePlan,
+    decode_bytes,
+    decode_kernel_source,
+    product_source,
+)
+from argand.runtime import compiler as nvrtc
+from argand.runtime import kernel_trace as launches
+from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype
+from argand.runtime.graph import LaunchSequence
+from argand.runtime.kernel import ArgumentUpdate, BoundKernel
+from argand.runtime.tensor_map import TensorMap, tensor_map
+
+_FREE_BYTES = 1 << 31
+"""Workspace that a call may take in any case; a larger one takes no more than its operands do."""
+
+
+class ModularLaunch:
+    """The launches of one problem. ``nbytes`` is the workspace of a call.
+
+    Raises ValueError where k is too long for the moduli, PlanError where the device has no kernels.
+    """
+
+    def __init__(self, problem: ModularProblem, device: Device) -> None:
+        self._problem, self._device = problem, device
+        self.nbytes = 0
+        self._operands = tuple(
+            OperandLaunch(problem, x, base, device, self._reserve, permuted=permuted)
+            for x, base, permuted in (
+                (problem.a, BaseAddress.ROWS, False), (problem.b, BaseAddress.COLUMNS, True),
+            )
+        )  # fmt: skip
+        steps = list(self._steps())
+        #: The kernels of a call, one after the other.
+        self.kernels = [step.kernel for step in steps]
+        self._addresses = [(step.members, step.maps) for step in steps]
+        self._launches = LaunchSequence(self.kernels, self._updates)
+
+    def _updates(self, addresses: Sequence[int]) -> list[ArgumentUpdate]:
+        return [
+            kernel.argument_update(members, maps, addresses)
+            for kernel, (members, maps) in zip(self.kernels, self._addresses, strict=True)
+        ]
+
+    def __call__(self, a: int, b: int, c: int, out: int) -> None:
+        """Launch on these addresses; c is not read where beta is 0."""
+        if launches.watching:
+            launches.note(self.name)
+        stream = cupy.cuda.get_current_stream().ptr
+        # Freed after the launches, it is reused in the stream's order.
+        memory = cupy.cuda.alloc(self.nbytes)
+        self._launches((a, b, c, out, memory.ptr, 0, 0, 0), stream)
+
+    def _reserve(self, nbytes: int) -> Address:
+        found = Address(BaseAddress.MEMORY, self.nbytes)
+        self.nbytes += -(-nbytes // 256) * 256
+        return found
+
+    def _steps(self) -> Iterator[Step]:
+        problem, (a, b) = self._problem, self._operands
+        pieces = pieces_of(problem, max(_FREE_BYTES, problem.nbytes))
+        plans = [choose_plan(problem, piece, self._device) for piece in pieces]
+        #: The launch's name in records.
+        self.name = f"{problem.count} moduli, {plans[0].name()}"
+        of_a, of_b, of_c = problem.plane_bytes()
+        a_products = pieces[0].products if problem.a.batch_stride else 1
+        b_products = pieces[0].products if problem.b.batch_stride else 1
+        a_planes = self._reserve(of_a * a_products)
+        b_planes = self._reserve(of_b * b_products * pieces[0].padded)
+        residues = self._reserve(of_c * pieces[0].products * pieces[0].padded)
+        yield from a.norms()
+        yield from b.norms()
+        for number, (piece, plan) in enumerate(zip(pieces, plans, strict=True)):
+            first, count = piece.first_product, piece.products
+            if number == 0 or (problem.a.batch_stride and piece.first_column == 0):
+                yield a.encode(first, count, 0, problem.a.rows, problem.a.rows, a_planes)
+            if number == 0 or problem.b.batch_stride or piece.columns < problem.b.rows:
+                yield b.encode(
+                    first, count, piece.first_column, piece.columns, piece.padded, b_planes
+                )
+            yield self._product(plan, piece, a_planes, b_planes, residues)
+            yield self._decode(piece, residues)
+
+    def _product(
+        self, plan: ResiduePlan, piece: Piece, a: Address, b: Address, residues: Address
+    ) -> Step:
+        problem = self._problem
+        rows, planes = problem.a.rows, 2 * problem.count
+        tiles_m, tiles_n = -(-rows // plan.block_m), -(-piece.padded // plan.block_n)
+        tiles = tiles_m * tiles_n * planes * piece.products
+        values = {
+            "a": 0, "b": 0, "residues": 0, "m": rows, "n": piece.padded,
+            "k_tiles": problem.pitch // TILE_K, "planes": planes,
+            "a_batched": problem.a.batch_stride != 0, "b_batched": problem.b.batch_stride != 0,
+            "tiles_m": tiles_m, "tiles_n": tiles_n, "tiles": tiles,
+        }  # fmt: skip
+        wgmma = plan.family == "wgmma"
+        kernel = nvrtc.load(
+            product_source(plan), self._device.target, f"modular_{PRODUCT_KERNEL}",
+            plan.shared_bytes,
+        )  # fmt: skip
+        maps = [
+            _PlaneMap(problem.pitch, lines, planes * (piece.products if batched else 1), box)
+            for lines, batched, box in (
+                (rows, problem.a.batch_stride, plan.block_m),
+                (piece.padded, problem.b.batch_stride, plan.block_n),
+            )
+        ]
+        launch = BoundKernel(
+            kernel, min(tiles, self._device.sm_count) if wgmma else tiles, plan.threads,
+            Arguments(arguments_dtype(PRODUCT_ARGUMENTS), values),
+            maps=maps if wgmma else (), shared_bytes=plan.shared_bytes,
+        )  # fmt: skip
+        return Step(launch, {"a": a, "b": b, "residues": residues}, (a, b) if wgmma else ())
+
+    def _decode(self, piece: Piece, residues: Address) -> Step:
+        problem, out, (a, b) = self._problem, self._problem.out, self._operands
+        c = out if problem.c is None else problem.c
+        warps = -(-out.rows // DECODE_ROWS) * (piece.padded // COLUMN_BLOCK) * piece.products
+        kernel = bound(
+            self._device, decode_kernel_source(problem.dtype, problem.count), DECODE_KERNEL,
+            -(-warps // WARPS), 32 * WARPS, DECODE_ARGUMENTS,
+            {
+                "c_stride_m": c.row_stride, "c_stride_n": c.column_stride,
+                "c_stride_batch": c.batch_stride, "out_stride_m": out.row_stride,
+                "out_stride_n": out.column_stride, "out_stride_batch": out.batch_stride,
+                "m": out.rows, "n": piece.columns, "batches": piece.products,
+                "a_lines": a.lines, "b_lines": b.lines, "first_column": piece.first_column,
+                "scaled": problem.alpha != 1, "has_c": problem.c is not None,
+                "pairs": problem.dtype == "complex64" and out.in_pairs(along_columns=True),
+                "alpha_re": problem.alpha.real, "alpha_im": problem.alpha.imag,
+                "beta_re": problem.beta.real, "beta_im": problem.beta.imag,
+            },
+            decode_bytes(problem.count),
+        )  # fmt: skip
+        first = piece.first_product
+        return Step(kernel, {
+            "residues": residues, "a_exponents": a.exponents_of(first),
+            "b_exponents": b.exponents_of(first),
+            "c": Address(BaseAddress.C, first * c.batch_stride * c.item),
+            "out": Address(BaseAddress.OUT, first * out.batch_stride * out.item),
+        })  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _PlaneMap:
+    """Makes the tensor map of planes of so many lines of ``pitch`` bytes."""
+
+    pitch: int
+    lines: int
+    planes: int
+    box: int
+
+    def __call__(self, address: int) -> TensorMap:
+        return tensor_map(
+            address, 1, (self.pitch, self.lines, self.planes),
+            (self.pitch, self.pitch * self.lines), (TILE_K, self.box, 1), TILE_K,
+        )  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def prepared(problem: ModularProblem, device: Device) -> ModularLaunch:
+    """Return the launches of a problem on a device, made once."""
+    return ModularLaunch(problem, device)

@@ -1,0 +1,197 @@
+"""Launches that turn an operand of an exact product into residues: norms, exponents, planes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from argand.device import Device
+from argand.gemm.modular.moduli import moduli
+from argand.gemm.modular.pieces import ModularProblem
+from argand.gemm.modular.product_plan import (
+    ENCODE_ARGUMENTS,
+    ENCODE_BLOCK,
+    ENCODE_KERNEL,
+    ENCODE_THREADS,
+    EXPONENT_ARGUMENTS,
+    EXPONENT_KERNEL,
+    NORM_ARGUMENTS,
+    NORM_KERNELS,
+    WARPS,
+    Reading,
+    encode_kernel_source,
+    norm_lines,
+    norm_source,
+    norm_threads,
+    whole_line_bytes,
+)
+from argand.gemm.modular.scaling import normal_limit
+from argand.runtime import compiler as nvrtc
+from argand.runtime.arguments import Address, Arguments, BaseAddress, Fields, arguments_dtype
+from argand.runtime.kernel import BoundKernel
+from argand.runtime.layout import Layout, is_k_major
+
+_EXPONENT_THREADS = 128
+_ENCODE_LINE_BYTES = 128
+"""Bytes of lines that a CTA reads which encodes across lines."""
+_LINES_GROUP = 8
+"""Neighbouring CTAs across lines that are launched one after another, as in encode.cuh."""
+_ALIGNMENT = 16
+_RESERVED_BYTES = 1024
+"""Shared memory of each CTA that the system takes."""
+_MOST_RESIDENT = 3
+"""CTAs of whole lines on a multiprocessor; fewer, of more threads, where lines are long."""
+
+
+class Step(NamedTuple):
+    """A kernel of a call, and the addresses in its arguments and of its tensor maps."""
+
+    kernel: BoundKernel
+    members: dict[str, Address]
+    maps: tuple[Address, ...] = ()
+
+
+def bound(
+    device: Device,
+    source: str,
+    name: str,
+    blocks: int,
+    threads: int,
+    fields: Fields,
+    values: dict[str, int | float],
+    shared_bytes: int = 0,
+) -> BoundKernel:
+    """Return a launch whose addresses are yet to be set."""
+    pointers = {field: 0 for kind, field in fields if kind.endswith("*")}
+    kernel = nvrtc.load(source, device.target, f"modular_{name}", shared_bytes)
+    arguments = Arguments(arguments_dtype(fields), pointers | values)
+    return BoundKernel(kernel, blocks, threads, arguments, shared_bytes=shared_bytes)
+
+
+class OperandLaunch:
+    """The launches for one operand.
+
+    ``exponents`` are those of its lines, in workspace from ``reserve``. Lines that a CTA can hold
+    are read once, by the launch that encodes them; else launches before it find the exponents.
+    """
+
+    def __init__(
+        self,
+        problem: ModularProblem,
+        x: Layout,
+        base: BaseAddress,
+        device: Device,
+        reserve: Callable[[int], Address],
+        *,
+        permuted: bool,
+    ) -> None:
+        self._problem, self._x, self._base, self._device = problem, x, base, device
+        self._permuted = permuted
+        self._batches = problem.batch if x.batch_stride else 1
+        #: Exponents of a product; 0 where products share the operand.
+        self.lines = x.rows if x.batch_stride else 0
+        self.exponents = reserve(4 * self._batches * x.rows)
+        squared = moduli(problem.count).largest_squared_norm(x.columns)
+        if not squared:
+            raise ValueError(f"k = {x.columns} is too long for {problem.count} moduli")
+        self._limit = dict(zip(("limit", "limit_shift"), normal_limit(squared), strict=True))
+        self._buffers = self._shared_bytes = 0
+        self._resident = 1
+        self._reading = self._find_reading()
+        self._k_blocks = problem.pitch // ENCODE_BLOCK
+        self._norms: Address | None = None
+        if self._reading != "whole lines":
+            self._norms = reserve(8 * self._batches * x.rows * self._k_blocks)
+
+    def _find_reading(self) -> Reading:
+        x = self._x
+        if not is_k_major(x):
+            return "across lines"
+        strides = (x.row_stride * x.item, x.batch_stride * x.item)
+        aligned = x.aligned >= _ALIGNMENT and not any(stride % _ALIGNMENT for stride in strides)
+        self._hold_lines(self._device.require_arch().shared_bytes)
+        whole = x.column_stride == 1 and aligned and self._buffers and x.row_stride >= 0
+        return "whole lines" if whole else "along k"
+
+    def _hold_lines(self, capacity: int) -> None:
+        """Choose how many CTAs of a multiprocessor hold lines, and how many lines each.
+
+        Three CTAs of one line are faster than one CTA of two, which waits at its barriers.
+        """
+        for resident in range(_MOST_RESIDENT, 0, -1):
+            for buffers in (2, 1):
+                nbytes = whole_line_bytes(self._x.item, self._problem.pitch, buffers)
+                if resident * (nbytes + _RESERVED_BYTES) <= capacity + _RESERVED_BYTES:
+                    self._resident, self._buffers, self._shared_bytes = resident, buffers, nbytes
+                    return
+
+    def _strides(self) -> dict[str, int | float]:
+        x = self._x
+        return {
+            "line_stride": x.row_stride, "k_stride": x.column_stride,
+            "batch_stride": x.batch_stride, "k": x.columns, "k_blocks": self._k_blocks,
+        }  # fmt: skip
+
+    def norms(self) -> list[Step]:
+        """Return the launches that find the exponents before anything is encoded."""
+        if self._norms is None:
+            return []
+        x, along_k = self._x, self._reading == "along k"
+        source = norm_source(self._problem.dtype, along_k=along_k)
+        work, lines = self._batches * self._k_blocks, norm_lines(x.item)
+        blocks = -(-work * x.rows // WARPS) if along_k else work * -(-x.rows // lines)
+        sizes = {"lines": x.rows, "batches": self._batches}
+        norms = bound(
+            self._device, source, NORM_KERNELS[along_k], blocks,
+            norm_threads(along_k=along_k), NORM_ARGUMENTS, self._strides() | sizes,
+        )  # fmt: skip
+        exponents = bound(
+            self._device, source, EXPONENT_KERNEL,
+            -(-self._batches * x.rows // _EXPONENT_THREADS), _EXPONENT_THREADS,
+            EXPONENT_ARGUMENTS, sizes | self._limit | {"k_blocks": self._k_blocks},
+        )  # fmt: skip
+        return [
+            Step(norms, {"x": Address(self._base), "norms": self._norms}),
+            Step(exponents, {"norms": self._norms, "exponents": self.exponents}),
+        ]
+
+    def encode(
+        self, product: int, products: int, line: int, lines: int, stored: int, planes: Address
+    ) -> Step:
+        """Return the launch that stores the planes of some products and lines of each.
+
+        ``stored`` lines of a plane are written, those from ``lines`` on with zeros. Where products
+        share the operand it is encoded once.
+        """
+        x, problem, reading = self._x, self._problem, self._reading
+        product, products = (product, products) if x.batch_stride else (0, 1)
+        work = products * self._k_blocks
+        across = _ENCODE_LINE_BYTES // x.item * _LINES_GROUP
+        whole = reading == "whole lines"
+        threads = ENCODE_THREADS // self._resident if whole else 32 * WARPS
+        blocks = {
+            "whole lines": min(products * stored, self._resident * self._device.sm_count),
+            "along k": -(-work * stored // WARPS),
+            "across lines": work * -(-stored // across) * _LINES_GROUP,
+        }[reading]
+        source = encode_kernel_source(
+            problem.dtype, problem.count, reading, permuted=self._permuted,
+            buffers=max(1, self._buffers), threads=threads,
+        )  # fmt: skip
+        kernel = bound(
+            self._device, source, ENCODE_KERNEL, blocks, threads, ENCODE_ARGUMENTS,
+            self._strides() | self._limit | {
+                "lines": lines, "stored_lines": stored, "batches": products, "first_line": line,
+                "exponent_lines": x.rows,
+                "conjugate": problem.conjugate_b if self._permuted else problem.conjugate_a,
+            },
+            self._shared_bytes if whole else 0,
+        )  # fmt: skip
+        return Step(kernel, {
+            "x": Address(self._base, product * x.batch_stride * x.item), "planes": planes,
+            "exponents": self.exponents_of(product),
+        })  # fmt: skip
+
+    def exponents_of(self, product: int) -> Address:
+        """Return where the exponents of a product's lines begin."""
+        return Address(self.exponents.base, self.exponents.offset + 4 * product * self.lines)

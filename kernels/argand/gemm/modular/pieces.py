@@ -1,0 +1,107 @@
+"""A problem of exact products, and the pieces in which a GPU computes it.
+
+Nothing here needs a GPU or CuPy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from argand.device import Device
+from argand.gemm.families import Family
+from argand.gemm.modular.product_plan import COLUMN_BLOCK, ENCODE_BLOCK, ResiduePlan, plans_of
+from argand.runtime.layout import Layout
+
+_PANEL = 768
+"""Wide panels have a multiple of so many columns: whole tiles of every plan."""
+_TILE_COST = {(128, 256): 1.03, (256, 192): 1.0, (128, 128): 1.3, (64, 64): 2.0}
+"""Time of a tile for each element of it, relative to the largest."""
+
+
+@dataclass(frozen=True)
+class ModularProblem:
+    """What a call computes, for arrays of these layouts at any address.
+
+    ``a`` has the rows of op(A) by k, ``b`` the columns of op(B) as rows by k; a batch stride of 0
+    shares the operand. ``c`` is None where beta is 0. ``count`` is that of moduli.
+    """
+
+    dtype: str
+    count: int
+    batch: int
+    a: Layout
+    b: Layout
+    c: Layout | None
+    out: Layout
+    conjugate_a: bool
+    conjugate_b: bool
+    alpha: complex
+    beta: complex
+    family: Family | None = None
+
+    @property
+    def pitch(self) -> int:
+        """Bytes of a line of planes: k, rounded up."""
+        return -(-self.a.columns // ENCODE_BLOCK) * ENCODE_BLOCK
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the operands and the result."""
+        lines = sum(x.rows * (self.batch if x.batch_stride else 1) for x in (self.a, self.b))
+        return self.a.item * (lines * self.a.columns + self.batch * self.out.rows * self.b.rows)
+
+    def plane_bytes(self) -> tuple[int, int, int]:
+        """Bytes of all planes of A, of a column of B, and of a column of the residues."""
+        planes = 2 * self.count
+        return planes * self.a.rows * self.pitch, planes * self.pitch, planes * self.a.rows
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Products of a batch and columns of them that are computed at a time."""
+
+    first_product: int
+    products: int
+    first_column: int
+    columns: int
+
+    @property
+    def padded(self) -> int:
+        """Columns of the residues."""
+        return -(-self.columns // COLUMN_BLOCK) * COLUMN_BLOCK
+
+
+def pieces_of(problem: ModularProblem, limit: int) -> list[Piece]:
+    """Cut a problem so that its planes and residues take at most ``limit`` bytes.
+
+    A piece has whole products, or where one is too large a panel of its columns: at least
+    `COLUMN_BLOCK`, whatever the limit.
+    """
+    of_a, of_b, of_c = problem.plane_bytes()
+    columns = problem.b.rows
+    padded = -(-columns // COLUMN_BLOCK) * COLUMN_BLOCK
+    a_batched, b_batched = bool(problem.a.batch_stride), bool(problem.b.batch_stride)
+    shared = of_a * (not a_batched) + of_b * padded * (not b_batched)
+    each = of_a * a_batched + of_b * padded * b_batched + of_c * padded
+    products = min(problem.batch, max(1, (limit - shared) // each))
+    step = columns
+    if products == 1 and shared + each > limit:
+        most = (limit - of_a) // (of_b + of_c)
+        unit = _PANEL if most >= 2 * _PANEL else COLUMN_BLOCK
+        step = max(unit, most // unit * unit)
+    return [
+        Piece(first, min(products, problem.batch - first), start, min(step, columns - start))
+        for first in range(0, problem.batch, products)
+        for start in range(0, columns, step)
+    ]
+
+
+def choose_plan(problem: ModularProblem, piece: Piece, device: Device) -> ResiduePlan:
+    """Return the plan of the least time: whole waves of its tiles over the multiprocessors."""
+
+    def time(plan: ResiduePlan) -> float:
+        tiles = -(-problem.a.rows // plan.block_m) * -(-piece.padded // plan.block_n)
+        waves = -(-tiles * 2 * problem.count * piece.products // device.sm_count)
+        return waves * plan.block_m * plan.block_n * _TILE_COST[plan.block_m, plan.block_n]
+
+    return min(plans_of(device.require_arch(), problem.family), key=time)

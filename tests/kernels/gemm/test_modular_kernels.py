@@ -1,0 +1,114 @@
+"""The kernels of exact products without a GPU: they compile, and their constants prove right."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from argand.device import Arch
+from argand.gemm.modular.constants import (
+    LARGEST_RESIDUE,
+    SUM_BIAS,
+    encode_modulus,
+    fraction_constants,
+    reduce_modulus,
+)
+from argand.gemm.modular.moduli import FEWEST, MODULI, MOST, moduli
+from argand.gemm.modular.product_plan import every_source, plans_of
+
+from tests.covers import EXHAUSTIVE
+from tests.kernels.compiled import assert_clean
+
+COUNTS = range(FEWEST, MOST + 1)
+Array = np.ndarray[Any, Any]
+
+
+@pytest.mark.slow
+def test_every_kernel_compiles(arch: Arch) -> None:
+    families = {plan.family for plan in plans_of(arch)} | {"mma.sync"}
+    plans = tuple(plan for family in families for plan in plans_of(arch, family))
+    for source, name in every_source(plans, COUNTS if EXHAUSTIVE else range(7, 18, 9)):
+        assert_clean(source, arch.target, name)
+
+
+def fp32(bits: Array) -> Array:
+    return bits.astype(np.uint32).view(np.float32).astype(np.float64)
+
+
+def fused(x: Array, factor: float, addend: float) -> Array:
+    """A multiply-add rounded once to fp32: fp64 holds these exactly before."""
+    return (x * factor + addend).astype(np.float32).view(np.uint32).astype(np.int64)
+
+
+def low_byte(quotient: Array, bits: Array, p: int) -> Array:
+    return ((bits - quotient * p) & 0xFF).astype(np.uint8).view(np.int8).astype(np.int64)
+
+
+@pytest.mark.parametrize("p", MODULI)
+@pytest.mark.parametrize("digits", [4, 8])
+def test_integers_become_residues(rng: np.random.Generator, p: int, digits: int) -> None:
+    row, bits = encode_modulus(p, digits), 8 * digits - 2
+    values = [0, 1, -1, 2**bits - 1, -(2**bits), 127, -128, p // 2, -p // 2]
+    values += rng.integers(-(2**bits), 2**bits, 3000).tolist()
+    x, y = (np.array(v, dtype=object) for v in (values, values[::-1]))
+    sums = np.full(len(values), row.offset, np.int64)
+    for sign in (1, -1):
+        found = sums.copy()
+        for part, weights in ((x, row.real), (y, tuple(sign * w for w in row.turned))):
+            for j, weight in enumerate(weights):
+                found += (digit(part, j, digits) * weight).astype(np.int64)
+        quotient = fused(fp32(found), row.reciprocal, row.correction)
+        got = low_byte(quotient, found, p)
+        s = moduli(MOST).rows[MODULI.index(p)].root
+        assert np.abs(got).max() <= LARGEST_RESIDUE
+        assert not ((x + sign * s * y - got) % p).any()
+
+
+def digit(x: Array, place: int, count: int) -> Array:
+    """Signed digit of x to base 256; the last one holds what is left."""
+    shifted = x + sum(128 << 8 * j for j in range(count - 1))
+    found = shifted >> 8 * place
+    return found if place == count - 1 else found % 256 - 128
+
+
+@pytest.mark.parametrize("p", MODULI)
+def test_sums_become_residues(rng: np.random.Generator, p: int) -> None:
+    row, most = reduce_modulus(p), 65536 * LARGEST_RESIDUE**2
+    assert most < SUM_BIAS
+    assert SUM_BIAS + most < 2**32
+    sums = np.concatenate([
+        [0, 1, -1, most, -most, p // 2, -p // 2], np.arange(-3 * p, 3 * p),
+        rng.integers(-most, most, 20000),
+    ])  # fmt: skip
+    accumulator = sums + SUM_BIAS
+    bits = row.offset + (accumulator & 0xFFFF) + (accumulator >> 16) * row.high
+    z = fp32(bits) - 2.0**23
+    got = low_byte(fused(z, row.reciprocal, 2.0**23), bits, p)
+    assert np.abs(got).max() <= LARGEST_RESIDUE
+    assert not ((sums - got) % p).any()
+
+
+@pytest.mark.parametrize("limbs", [3, 4])
+@pytest.mark.parametrize("count", COUNTS)
+def test_fractions_are_as_close_as_promised(
+    rng: np.random.Generator, count: int, limbs: int
+) -> None:
+    whole, found = moduli(count), fraction_constants(count, limbs)
+    widths = (32, 19, 19, 19)[:limbs]
+    for _ in range(60):
+        x = int(rng.integers(1 << 62)) * int(rng.integers(1 << 62)) % whole.product
+        x = (x - whole.product // 2) >> int(rng.integers(0, 60))
+        digits = [0] * limbs
+        for row, weights in zip(whole.rows, found.real, strict=True):
+            residue = (x + row.p // 2) % row.p - row.p // 2
+            # Real x: both residues are x, so their sum is twice that.
+            digits = [d + 2 * residue * w for d, w in zip(digits, weights, strict=True)]
+        assert all(abs(d) < 2**31 for d in digits[1:])
+        places = [sum(widths[: i + 1]) for i in range(limbs)]
+        fraction = sum(Fraction(d, 1 << place) for d, place in zip(digits, places, strict=True))
+        fraction -= round(fraction)
+        assert abs(fraction * whole.product - x) <= found.error
+    high, low = Fraction(found.high), Fraction(found.low)
+    assert abs((high + low) * 2**51 - whole.product) <= Fraction(whole.product) / 2**100
