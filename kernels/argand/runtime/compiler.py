@@ -250,20 +250,16 @@ def load(source: str, target: str, kernel: str, shared_bytes: int = 0) -> Any:
     return _load(source, target, kernel, shared_bytes, cupy.cuda.Device().id)
 
 
-_asked_for: dict[int, int] = {}
-"""Dynamic shared memory that each loaded kernel may take, by its handle."""
-
-
 @lru_cache(maxsize=512)
 def _load(source: str, target: str, kernel: str, shared_bytes: int, device: int) -> Any:
     import cupy
 
     function = _module(source, target, device).get_function(kernel)
-    # More than 48 KB, static memory included, has to be asked for. Launches of one kernel may differ
-    # in it, so what was asked for is never lowered.
-    if shared_bytes > _asked_for.get(function.ptr, 0):
-        cupy.cuda.driver.funcSetAttribute(function.ptr, _DYNAMIC_SHARED_BYTES, shared_bytes)
-        _asked_for[function.ptr] = shared_bytes
+    # More than 48 KB, static memory included, has to be asked for. Launches of one kernel may
+    # differ in it, so what was asked for is never lowered.
+    driver = cupy.cuda.driver
+    if shared_bytes > driver.funcGetAttribute(_DYNAMIC_SHARED_BYTES, function.ptr):
+        driver.funcSetAttribute(function.ptr, _DYNAMIC_SHARED_BYTES, shared_bytes)
     return function
 
 
