@@ -16,10 +16,10 @@ from argand.gemm.modular.product_plan import (
     DECODE_ARGUMENTS,
     DECODE_KERNEL,
     DECODE_ROWS,
+    DECODE_WARPS,
     PRODUCT_ARGUMENTS,
     PRODUCT_KERNEL,
     TILE_K,
-    WARPS,
     ResiduePlan,
     decode_bytes,
     decode_kernel_source,
@@ -140,7 +140,7 @@ class ModularLaunch:
         warps = -(-out.rows // DECODE_ROWS) * (piece.padded // COLUMN_BLOCK) * piece.products
         kernel = bound(
             self._device, decode_kernel_source(problem.dtype, problem.count), DECODE_KERNEL,
-            -(-warps // WARPS), 32 * WARPS, DECODE_ARGUMENTS,
+            -(-warps // DECODE_WARPS), 32 * DECODE_WARPS, DECODE_ARGUMENTS,
             {
                 "c_stride_m": c.row_stride, "c_stride_n": c.column_stride,
                 "c_stride_batch": c.batch_stride, "out_stride_m": out.row_stride,

@@ -32,7 +32,8 @@ DECODE_ROWS = 8
 ENCODE_THREADS = 768
 """Threads of a multiprocessor that encode."""
 WARPS = 8
-"""Warps of a CTA of the kernels along k, and of those that encode and decode."""
+"""Warps of a CTA of the kernels that find norms and encode."""
+DECODE_WARPS = 4
 Reading = Literal["whole lines", "along k", "across lines"]
 """How an operand is encoded: lines held in shared memory, by blocks along k, or transposed."""
 _ALIGNMENT = 1024
@@ -138,7 +139,7 @@ ITEM = {"complex64": 8, "complex128": 16}
 
 def decode_bytes(count: int) -> int:
     """Shared memory of a CTA that decodes: two rows of residues a warp."""
-    return WARPS * 2 * 2 * count * COLUMN_BLOCK
+    return DECODE_WARPS * 2 * 2 * count * COLUMN_BLOCK
 
 
 def real_type(dtype: str) -> str:
@@ -242,11 +243,11 @@ def decode_kernel_source(dtype: str, count: int) -> str:
         f"{size_check('DecodeArguments', DECODE_ARGUMENTS)}"
         + _kernel(
             f"modular_{DECODE_KERNEL}",
-            32 * WARPS,
+            32 * DECODE_WARPS,
             "DecodeArguments",
             f"decode<{real_type(dtype)}>(args)",
             # Few moduli leave registers for more warps, which hide the latency of loads.
-            resident=3 if dtype == "complex64" and count <= INT32_MODULI else 2,
+            resident=6 if dtype == "complex64" and count <= INT32_MODULI else 4,
         )
     )
 
