@@ -88,7 +88,8 @@ def pieces_of(problem: ModularProblem, limit: int) -> list[Piece]:
     if products == 1 and shared + each > limit:
         most = (limit - of_a) // (of_b + of_c)
         unit = _PANEL if most >= 2 * _PANEL else COLUMN_BLOCK
-        step = max(unit, most // unit * unit)
+        panels = -(-columns // max(unit, most // unit * unit))
+        step = -(-columns // (panels * unit)) * unit
     return [
         Piece(first, min(products, problem.batch - first), start, min(step, columns - start))
         for first in range(0, problem.batch, products)
