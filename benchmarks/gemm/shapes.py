@@ -58,6 +58,12 @@ _BATCHED = (
 _SMALL = tuple(Shape(side, side, side) for side in (256, 512, 1024, 2048))
 # More tiles than multiprocessors: else a long k is split, and the sums of each slice are short.
 _GROWTH = tuple(Shape(2112, 2048, k) for k in (64, 256, 1024, 4096, 8192, 16384))
+# For exact products, whose planes take memory: from sizes that fill no card to many panels.
+_EXACT = (
+    *(Shape(side, side, side) for side in (1024, 2048, 4096, 8192, 16384)),
+    Shape(3456, 4096, 4096),
+    Shape(1024, 1024, 1024, batch=64),
+)
 SUITES: Mapping[str, tuple[Shape, ...]] = MappingProxyType(
     {
         "gemm": (*_LARGE, *_BATCHED, *_SMALL),
@@ -65,7 +71,8 @@ SUITES: Mapping[str, tuple[Shape, ...]] = MappingProxyType(
         "gemm-batched": _BATCHED,
         "gemm-small": _SMALL,
         "gemm-growth": _GROWTH,
+        "gemm-exact": _EXACT,
     }
 )
 """What ``--suite`` may name: large, batched thin to square, and small products, or all of them; and
-those that show how errors grow with k."""
+those that show how errors grow with k, and those of exact products (`benchmarks.exact`)."""
