@@ -10,11 +10,8 @@ from argand.gemm.modular.moduli import moduli
 from argand.gemm.modular.pieces import ModularProblem
 from argand.gemm.modular.product_plan import (
     ENCODE_ARGUMENTS,
-    ENCODE_BLOCK,
     ENCODE_KERNEL,
     ENCODE_THREADS,
-    EXPONENT_ARGUMENTS,
-    EXPONENT_KERNEL,
     NORM_ARGUMENTS,
     NORM_KERNELS,
     WARPS,
@@ -31,7 +28,6 @@ from argand.runtime.arguments import Address, Arguments, BaseAddress, Fields, ar
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout, is_k_major
 
-_EXPONENT_THREADS = 128
 _ENCODE_LINE_BYTES = 128
 """Bytes of lines that a CTA reads which encodes across lines."""
 _LINES_GROUP = 8
@@ -39,8 +35,6 @@ _LINES_GROUP = 8
 _ALIGNMENT = 16
 _RESERVED_BYTES = 1024
 """Shared memory of each CTA that the system takes."""
-_MOST_RESIDENT = 3
-"""CTAs of whole lines on a multiprocessor; fewer, of more threads, where lines are long."""
 
 
 class Step(NamedTuple):
@@ -95,10 +89,10 @@ class OperandLaunch:
         if not squared:
             raise ValueError(f"k = {x.columns} is too long for {problem.count} moduli")
         self._limit = dict(zip(("limit", "limit_shift"), normal_limit(squared), strict=True))
+        self._k_blocks = problem.k_blocks
         self._buffers = self._shared_bytes = 0
         self._resident = 1
         self._reading = self._find_reading()
-        self._k_blocks = problem.pitch // ENCODE_BLOCK
         self._norms: Address | None = None
         if self._reading != "whole lines":
             self._norms = reserve(8 * self._batches * x.rows * self._k_blocks)
@@ -116,11 +110,13 @@ class OperandLaunch:
     def _hold_lines(self, capacity: int) -> None:
         """Choose how many CTAs of a multiprocessor hold lines, and how many lines each.
 
-        Three CTAs of one line are faster than one CTA of two, which waits at its barriers.
+        A warp takes a block of a line at a time, so short lines have fewer warps and more CTAs.
+        Several CTAs of one line are faster than one CTA of two, which waits at its barriers.
         """
-        for resident in range(_MOST_RESIDENT, 0, -1):
+        short = min(WARPS, self._k_blocks)
+        for resident in range(ENCODE_THREADS // (32 * short), 0, -1):
             for buffers in (2, 1):
-                nbytes = whole_line_bytes(self._x.item, self._problem.pitch, buffers)
+                nbytes = whole_line_bytes(self._x.item, self._k_blocks, buffers)
                 if resident * (nbytes + _RESERVED_BYTES) <= capacity + _RESERVED_BYTES:
                     self._resident, self._buffers, self._shared_bytes = resident, buffers, nbytes
                     return
@@ -133,7 +129,7 @@ class OperandLaunch:
         }  # fmt: skip
 
     def norms(self) -> list[Step]:
-        """Return the launches that find the exponents before anything is encoded."""
+        """Return the launch that finds the norms of blocks, where it is one of its own."""
         if self._norms is None:
             return []
         x, along_k = self._x, self._reading == "along k"
@@ -145,15 +141,7 @@ class OperandLaunch:
             self._device, source, NORM_KERNELS[along_k], blocks,
             norm_threads(along_k=along_k), NORM_ARGUMENTS, self._strides() | sizes,
         )  # fmt: skip
-        exponents = bound(
-            self._device, source, EXPONENT_KERNEL,
-            -(-self._batches * x.rows // _EXPONENT_THREADS), _EXPONENT_THREADS,
-            EXPONENT_ARGUMENTS, sizes | self._limit | {"k_blocks": self._k_blocks},
-        )  # fmt: skip
-        return [
-            Step(norms, {"x": Address(self._base), "norms": self._norms}),
-            Step(exponents, {"norms": self._norms, "exponents": self.exponents}),
-        ]
+        return [Step(norms, {"x": Address(self._base), "norms": self._norms})]
 
     def encode(
         self, product: int, products: int, line: int, lines: int, stored: int, planes: Address
@@ -168,7 +156,7 @@ class OperandLaunch:
         work = products * self._k_blocks
         across = _ENCODE_LINE_BYTES // x.item * _LINES_GROUP
         whole = reading == "whole lines"
-        threads = ENCODE_THREADS // self._resident if whole else 32 * WARPS
+        threads = ENCODE_THREADS // self._resident // 32 * 32 if whole else 32 * WARPS
         blocks = {
             "whole lines": min(products * stored, self._resident * self._device.sm_count),
             "along k": -(-work * stored // WARPS),
@@ -182,15 +170,20 @@ class OperandLaunch:
             self._device, source, ENCODE_KERNEL, blocks, threads, ENCODE_ARGUMENTS,
             self._strides() | self._limit | {
                 "lines": lines, "stored_lines": stored, "batches": products, "first_line": line,
+                "pitch": problem.pitch,
                 "exponent_lines": x.rows,
                 "conjugate": problem.conjugate_b if self._permuted else problem.conjugate_a,
             },
             self._shared_bytes if whole else 0,
         )  # fmt: skip
-        return Step(kernel, {
+        members = {
             "x": Address(self._base, product * x.batch_stride * x.item), "planes": planes,
             "exponents": self.exponents_of(product),
-        })  # fmt: skip
+        }  # fmt: skip
+        if self._norms is not None:
+            base, offset = self._norms
+            members["norms"] = Address(base, offset + 8 * product * self.lines * self._k_blocks)
+        return Step(kernel, members)
 
     def exponents_of(self, product: int) -> Address:
         """Return where the exponents of a product's lines begin."""

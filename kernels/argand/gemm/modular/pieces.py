@@ -9,7 +9,13 @@ from dataclasses import dataclass
 
 from argand.device import Device
 from argand.gemm.families import Family
-from argand.gemm.modular.product_plan import COLUMN_BLOCK, ENCODE_BLOCK, ResiduePlan, plans_of
+from argand.gemm.modular.product_plan import (
+    COLUMN_BLOCK,
+    ENCODE_BLOCK,
+    TILE_K,
+    ResiduePlan,
+    plans_of,
+)
 from argand.runtime.layout import Layout
 
 _PANEL = 768
@@ -41,8 +47,13 @@ class ModularProblem:
 
     @property
     def pitch(self) -> int:
-        """Bytes of a line of planes: k, rounded up."""
-        return -(-self.a.columns // ENCODE_BLOCK) * ENCODE_BLOCK
+        """Bytes of a line of planes: k, rounded up to whole stages of the mainloop."""
+        return -(-self.a.columns // TILE_K) * TILE_K
+
+    @property
+    def k_blocks(self) -> int:
+        """Blocks of k that are encoded, the last one maybe a half."""
+        return -(-self.a.columns // ENCODE_BLOCK)
 
     @property
     def nbytes(self) -> int:

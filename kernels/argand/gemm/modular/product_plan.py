@@ -24,7 +24,7 @@ from argand.runtime.wgmma import wgmma_s8_function
 TILE_K = 128
 """k of a stage, which is also the bytes of a row."""
 ENCODE_BLOCK = 256
-"""k of planes is a multiple of this."""
+"""k that a warp encodes at a time."""
 COLUMN_BLOCK = 128
 """n of residues is a multiple of this."""
 DECODE_ROWS = 8
@@ -104,15 +104,14 @@ NORM_ARGUMENTS: Fields = (
     ("int64", "batch_stride"), ("int", "lines"), ("int", "k"), ("int", "k_blocks"),
     ("int", "batches"),
 )  # fmt: skip
-EXPONENT_ARGUMENTS: Fields = (
-    ("const uint64*", "norms"), ("int*", "exponents"), ("int64", "limit"), ("int", "limit_shift"),
-    ("int", "lines"), ("int", "k_blocks"), ("int", "batches"),
-)  # fmt: skip
 ENCODE_ARGUMENTS: Fields = (
-    ("const void*", "x"), ("signed char*", "planes"), ("int*", "exponents"), ("int64", "limit"),
-    ("int64", "line_stride"), ("int64", "k_stride"), ("int64", "batch_stride"), ("int", "lines"),
-    ("int", "stored_lines"), ("int", "k"), ("int", "k_blocks"), ("int", "batches"),
-    ("int", "first_line"), ("int", "exponent_lines"), ("int", "limit_shift"), ("int", "conjugate"),
+    ("const void*", "x"), ("signed char*", "planes"), ("int*", "exponents"),
+    ("const uint64*", "norms"), ("int64", "limit"), ("int64", "line_stride"),
+    ("int64", "k_stride"), ("int64", "batch_stride"),
+    *(("int", name) for name in (
+        "lines", "stored_lines", "k", "k_blocks", "pitch", "batches", "first_line",
+        "exponent_lines", "limit_shift", "conjugate",
+    )),
 )  # fmt: skip
 PRODUCT_ARGUMENTS: Fields = (
     ("const signed char*", "a"), ("const signed char*", "b"), ("signed char*", "residues"),
@@ -129,7 +128,6 @@ DECODE_ARGUMENTS: Fields = (
     *(("double", name) for name in ("alpha_re", "alpha_im", "beta_re", "beta_im")),
 )  # fmt: skip
 NORM_KERNELS = {True: "norms_along_k", False: "norms_across_lines"}
-EXPONENT_KERNEL = "line_exponents"
 ENCODE_KERNEL, PRODUCT_KERNEL, DECODE_KERNEL = "encode", "residue_product", "decode"
 
 
@@ -157,9 +155,9 @@ def norm_threads(*, along_k: bool) -> int:
     return 32 * WARPS if along_k else 512
 
 
-def whole_line_bytes(item: int, k: int, buffers: int) -> int:
-    """Shared memory of a CTA that holds lines of k numbers, and the norms of a line's blocks."""
-    return buffers * k * item + k // ENCODE_BLOCK * 8
+def whole_line_bytes(item: int, k_blocks: int, buffers: int) -> int:
+    """Shared memory of a CTA that holds lines of so many blocks, and the norms of a line's."""
+    return k_blocks * (buffers * ENCODE_BLOCK * item + 8)
 
 
 def norm_source(dtype: str, *, along_k: bool) -> str:
@@ -169,9 +167,7 @@ def norm_source(dtype: str, *, along_k: bool) -> str:
     return (
         '#include "gemm/modular/norms.cuh"\n'
         f"{size_check('NormArguments', NORM_ARGUMENTS)}"
-        f"{size_check('ExponentArguments', EXPONENT_ARGUMENTS)}"
         + _kernel(f"modular_{name}", threads, "NormArguments", f"{name}<{real}>(args)")
-        + _kernel(f"modular_{EXPONENT_KERNEL}", 128, "ExponentArguments", "line_exponents(args)")
     )
 
 
@@ -267,8 +263,7 @@ def every_source(plans: tuple[ResiduePlan, ...], counts: range) -> Iterator[tupl
         yield product_source(plan), f"modular_{PRODUCT_KERNEL}"
     for dtype in ("complex64", "complex128"):
         for along_k in (True, False):
-            for name in (NORM_KERNELS[along_k], EXPONENT_KERNEL):
-                yield norm_source(dtype, along_k=along_k), f"modular_{name}"
+            yield norm_source(dtype, along_k=along_k), f"modular_{NORM_KERNELS[along_k]}"
         for count in counts:
             for reading in get_args(Reading):
                 for permuted in (True, False):

@@ -1,7 +1,8 @@
 // Operands as residues: lines are scaled by a power of two, rounded to Gaussian integers, and
 // re + s im and re - s im modulo each p stored as int8, in a plane each. Along k byte 8 l + i of a
 // block of 256 holds number l + 32 i, in A and B alike, so that a thread stores 8 bytes of numbers
-// that it read a warp apart.
+// that it read a warp apart. The last block may be half a one, of which byte 4 l + i holds number
+// l + 32 i.
 //
 // `kEncodeModuli` and `kModuli` are generated (argand/gemm/modular/constants.py).
 #pragma once
@@ -13,10 +14,11 @@ constexpr int kEncodeBlock = 256, kEncodeNumbers = 8;
 struct EncodeArguments {
     const void* x;
     signed char* planes;   // (batches, 2 kModuli, stored lines, pitch)
-    int* exponents;        // (batches, lines); those of whole lines are found here
-    uint64 limit;          // for them, as in ExponentArguments
+    int* exponents;        // (batches, lines), which are found here
+    const uint64* norms;   // (batches, blocks of k, lines); of whole lines they are found here too
+    uint64 limit;          // the largest squared norm times 4^limit_shift, of 61 or 62 bits
     int64 line_stride, k_stride, batch_stride;
-    int lines, stored_lines, k, k_blocks, batches;
+    int lines, stored_lines, k, k_blocks, pitch, batches;
     int first_line;  // of the exponents and of x, where planes hold a panel of lines
     int exponent_lines;
     int limit_shift;
@@ -45,12 +47,23 @@ __device__ __forceinline__ Digits<2> digits_of(double x, const PowerOfTwo<double
     return {{uint32(digits), uint32(digits >> 32)}};
 }
 
+// Stores a lane's residues of a block, or of half a one.
+__device__ __forceinline__ void store_residues(signed char* target,
+                                               const uint32 (&x)[kEncodeNumbers], bool half) {
+    const uint32 low = pack_bytes(x[0], x[1], x[2], x[3]);
+    if (half) {
+        *reinterpret_cast<uint32*>(target) = low;
+    } else {
+        *reinterpret_cast<uint2*>(target) = {low, pack_bytes(x[4], x[5], x[6], x[7])};
+    }
+}
+
 // Stores the residues of eight numbers in every plane. T is the type in which they are scaled: fp32
 // where their integers fit 32 bits.
 template <typename T, typename Source>
 __device__ __forceinline__ void encode_numbers(const Complex<Source> (&x)[kEncodeNumbers],
                                                int exponent, bool conjugate, signed char* target,
-                                               int64 plane_bytes) {
+                                               int64 plane_bytes, bool half) {
     constexpr int kWords = sizeof(T) / 4;
     const PowerOfTwo<T> scale(exponent);
     Digits<kWords> re[kEncodeNumbers], im[kEncodeNumbers];
@@ -79,28 +92,37 @@ __device__ __forceinline__ void encode_numbers(const Complex<Source> (&x)[kEncod
             plus[i] = residue_of(sum, modulus);
             minus[i] = residue_of(difference, modulus);
         }
-        *reinterpret_cast<uint2*>(target) = {pack_bytes(plus[0], plus[1], plus[2], plus[3]),
-                                             pack_bytes(plus[4], plus[5], plus[6], plus[7])};
+        store_residues(target, plus, half);
         target += plane_bytes;
-        *reinterpret_cast<uint2*>(target) = {pack_bytes(minus[0], minus[1], minus[2], minus[3]),
-                                             pack_bytes(minus[4], minus[5], minus[6], minus[7])};
+        store_residues(target, minus, half);
         target += plane_bytes;
     }
 }
 
-// The bytes of a lane in a block of a stored line of the first plane.
-template <typename Arguments>
-__device__ __forceinline__ signed char* encode_target(const Arguments& args, int batch, int row,
-                                                      int block, int lane) {
-    const int64 pitch = int64(args.k_blocks) * kEncodeBlock;
-    return args.planes + (int64(batch) * 2 * kModuli * args.stored_lines + row) * pitch +
-           block * kEncodeBlock + lane * kEncodeNumbers;
+// Encodes a block of a stored line, whose numbers a lane holds.
+template <typename T, typename Source>
+__device__ __forceinline__ void encode_block(const EncodeArguments& args,
+                                             const Complex<Source> (&x)[kEncodeNumbers],
+                                             int exponent, int batch, int row, int block) {
+    const bool half = (block + 1) * kEncodeBlock > args.pitch;
+    const int lane = threadIdx.x % kWarp;
+    signed char* target = args.planes +
+                          (int64(batch) * 2 * kModuli * args.stored_lines + row) * args.pitch +
+                          block * kEncodeBlock + lane * (half ? 4 : kEncodeNumbers);
+    encode_numbers<T, Source>(x, exponent == kNotFinite ? 0 : exponent, args.conjugate, target,
+                              int64(args.stored_lines) * args.pitch, half);
 }
 
-// The exponent of a line, kNotFinite for one that is not stored as numbers but as zeros.
-__device__ __forceinline__ int line_exponent(const EncodeArguments& args, int batch, int line) {
+// The exponent of a line from its blocks' norms, which the warp of the first block also stores;
+// kNotFinite for one that is not stored as numbers but as zeros.
+__device__ __forceinline__ int line_exponent(const EncodeArguments& args, int batch, int line,
+                                             int block) {
     if (line >= args.lines) return kNotFinite;
-    return args.exponents[int64(batch) * args.exponent_lines + args.first_line + line];
+    const int64 lines = args.exponent_lines, number = args.first_line + line;
+    const int exponent = warp_exponent(args.norms + batch * args.k_blocks * lines + number,
+                                       args.k_blocks, lines, args.limit, args.limit_shift);
+    if (block == 0 && threadIdx.x % kWarp == 0) args.exponents[batch * lines + number] = exponent;
+    return exponent;
 }
 
 // Operands whose k is contiguous: a warp a block of a line.
@@ -112,7 +134,7 @@ __device__ __forceinline__ void encode_along_k(const EncodeArguments& args) {
     index /= args.k_blocks;
     const int line = index % args.stored_lines, batch = index / args.stored_lines;
     if (batch >= args.batches) return;
-    const int exponent = line_exponent(args, batch, line);
+    const int exponent = line_exponent(args, batch, line, block);
     const Complex<Source>* source = static_cast<const Complex<Source>*>(args.x) +
                                     batch * args.batch_stride +
                                     (args.first_line + line) * args.line_stride;
@@ -124,9 +146,7 @@ __device__ __forceinline__ void encode_along_k(const EncodeArguments& args) {
         if (exponent != kNotFinite && k < args.k) x[i] = source[k * args.k_stride];
     }
     const int row = permuted ? stored_row<Result>(line) : line;
-    encode_numbers<T, Source>(x, exponent == kNotFinite ? 0 : exponent, args.conjugate,
-                              encode_target(args, batch, row, block, lane),
-                              args.stored_lines * (int64(args.k_blocks) * kEncodeBlock));
+    encode_block<T, Source>(args, x, exponent, batch, row, block);
 }
 
 // Operands whose lines are contiguous: a CTA reads a block of 128 bytes of lines and transposes it
@@ -170,7 +190,7 @@ __device__ __forceinline__ void encode_across_lines(const EncodeArguments& args)
     for (int i = warp; i < kLines; i += kWarps) {
         const int line = first_line + i;
         if (line >= args.stored_lines) break;
-        const int exponent = line_exponent(args, batch, line);
+        const int exponent = line_exponent(args, batch, line, block);
         Complex<Source> x[kEncodeNumbers];
 #pragma unroll
         for (int j = 0; j < kEncodeNumbers; ++j) {
@@ -178,9 +198,7 @@ __device__ __forceinline__ void encode_across_lines(const EncodeArguments& args)
             if (exponent != kNotFinite) x[j] = tile[i][lane + j * kWarp];
         }
         const int row = permuted ? stored_row<Result>(line) : line;
-        encode_numbers<T, Source>(x, exponent == kNotFinite ? 0 : exponent, args.conjugate,
-                                  encode_target(args, batch, row, block, lane),
-                                  args.stored_lines * (int64(args.k_blocks) * kEncodeBlock));
+        encode_block<T, Source>(args, x, exponent, batch, row, block);
     }
 }
 
@@ -220,15 +238,7 @@ __device__ __forceinline__ int shared_line_exponent(const EncodeArguments& args,
         if (lane == 0) norms[block] = norm;
     }
     __syncthreads();
-    uint64 largest = 0, sum = 0;
-    for (int block = lane; block < args.k_blocks; block += kWarp) {
-        largest = max(largest, norms[block]);
-    }
-    largest = warp_max(largest);
-    for (int block = lane; block < args.k_blocks; block += kWarp) {
-        sum += in_unit_of(largest, norms[block]);
-    }
-    return exponent_within(largest, warp_sum(sum), args.limit, args.limit_shift);
+    return warp_exponent(norms, args.k_blocks, 1, args.limit, args.limit_shift);
 }
 
 // Operands whose lines are contiguous along k, aligned to 16 bytes, and fit shared memory. A CTA
@@ -266,9 +276,7 @@ __device__ __forceinline__ void encode_whole_lines(const EncodeArguments& args) 
                 x[i] = Complex<Source>{};
                 if (exponent != kNotFinite) x[i] = numbers[block * kEncodeBlock + lane + i * kWarp];
             }
-            encode_numbers<T, Source>(x, exponent == kNotFinite ? 0 : exponent, args.conjugate,
-                                      encode_target(args, batch, row, block, lane),
-                                      args.stored_lines * (int64(args.k_blocks) * kEncodeBlock));
+            encode_block<T, Source>(args, x, exponent, batch, row, block);
         }
         __syncthreads();  // the next line may be copied over this one
     }

@@ -1,7 +1,8 @@
-// The exponents by which lines of an operand are scaled: rows of op(A), columns of op(B). A first
-// kernel counts the magnitudes of each block of 256 numbers along k in units of the block's own
-// largest one; a second adds the blocks of a line and finds its exponent. All sums are of integers,
-// so no order of summation changes a bit (argand/gemm/modular/scaling.py is the model).
+// The exponents by which lines of an operand are scaled: rows of op(A), columns of op(B). The
+// magnitudes of each block of 256 numbers along k are counted in units of the block's own largest
+// one; the sums of a line's blocks give its exponent, which the kernel that encodes finds. All sums
+// are of integers, so no order of summation changes a bit (argand/gemm/modular/scaling.py is the
+// model).
 #pragma once
 #include "moduli.cuh"
 
@@ -16,14 +17,6 @@ struct NormArguments {
     uint64* norms;  // (batches, blocks of k, lines)
     int64 line_stride, k_stride, batch_stride;
     int lines, k, k_blocks, batches;
-};
-
-struct ExponentArguments {
-    const uint64* norms;  // (batches, blocks of k, lines)
-    int* exponents;       // (batches, lines)
-    uint64 limit;         // the largest squared norm times 4^limit_shift, of 61 or 62 bits
-    int limit_shift;
-    int lines, k_blocks, batches;
 };
 
 // Magnitudes as integers that compare alike.
@@ -199,18 +192,13 @@ __device__ __forceinline__ int exponent_within(uint64 largest, uint64 sum, uint6
     return up - limit_shift - (int(largest >> kUnitShift) - kUnitBias);
 }
 
-// One thread a line.
-__device__ __forceinline__ void line_exponents(const ExponentArguments& args) {
-    const uint32 index = blockIdx.x * blockDim.x + threadIdx.x;
-    const int line = index % args.lines, batch = index / args.lines;
-    if (batch >= args.batches) return;
-    const uint64* norms = args.norms + int64(batch) * args.k_blocks * args.lines + line;
+// The same of a line whose blocks' norms lie `stride` apart. A warp, whose lanes all return it.
+__device__ __forceinline__ int warp_exponent(const uint64* norms, int count, int64 stride,
+                                             uint64 limit, int limit_shift) {
+    const int lane = threadIdx.x % kWarp;
     uint64 largest = 0, sum = 0;
-    for (int block = 0; block < args.k_blocks; ++block) {
-        largest = max(largest, norms[int64(block) * args.lines]);
-    }
-    for (int block = 0; block < args.k_blocks; ++block) {
-        sum += in_unit_of(largest, norms[int64(block) * args.lines]);
-    }
-    args.exponents[index] = exponent_within(largest, sum, args.limit, args.limit_shift);
+    for (int i = lane; i < count; i += kWarp) largest = max(largest, norms[i * stride]);
+    largest = warp_max(largest);
+    for (int i = lane; i < count; i += kWarp) sum += in_unit_of(largest, norms[i * stride]);
+    return exponent_within(largest, warp_sum(sum), limit, limit_shift);
 }
