@@ -32,6 +32,8 @@ from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import ArgumentUpdate, BoundKernel
 from argand.runtime.tensor_map import TensorMap, tensor_map
 
+_DECODING_WARPS = 16
+"""Warps of a multiprocessor that decode at a time."""
 _FREE_BYTES = 1 << 31
 """Workspace that a call may take in any case; a larger one takes no more than its operands do."""
 
@@ -137,7 +139,11 @@ class ModularLaunch:
     def _decode(self, piece: Piece, residues: Address) -> Step:
         problem, out, (a, b) = self._problem, self._problem.out, self._operands
         c = out if problem.c is None else problem.c
-        warps = -(-out.rows // DECODE_ROWS) * (piece.padded // COLUMN_BLOCK) * piece.products
+        columns = piece.padded // COLUMN_BLOCK * piece.products
+        # Few rows a warp where the result is small, so that it fills the card twice.
+        resident = 2 * _DECODING_WARPS * self._device.sm_count
+        warp_rows = min(DECODE_ROWS, -(-out.rows * columns // resident))
+        warps = -(-out.rows // warp_rows) * columns
         kernel = bound(
             self._device, decode_kernel_source(problem.dtype, problem.count), DECODE_KERNEL,
             -(-warps // DECODE_WARPS), 32 * DECODE_WARPS, DECODE_ARGUMENTS,
@@ -147,7 +153,8 @@ class ModularLaunch:
                 "out_stride_n": out.column_stride, "out_stride_batch": out.batch_stride,
                 "m": out.rows, "n": piece.columns, "batches": piece.products,
                 "a_lines": a.lines, "b_lines": b.lines, "first_column": piece.first_column,
-                "scaled": problem.alpha != 1, "has_c": problem.c is not None,
+                "warp_rows": warp_rows, "scaled": problem.alpha != 1,
+                "has_c": problem.c is not None,
                 "pairs": problem.dtype == "complex64" and out.in_pairs(along_columns=True),
                 "alpha_re": problem.alpha.real, "alpha_im": problem.alpha.imag,
                 "beta_re": problem.beta.real, "beta_im": problem.beta.imag,

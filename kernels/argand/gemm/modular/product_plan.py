@@ -28,7 +28,7 @@ ENCODE_BLOCK = 256
 COLUMN_BLOCK = 128
 """n of residues is a multiple of this."""
 DECODE_ROWS = 8
-"""Rows that a warp decodes."""
+"""Most rows that a warp decodes."""
 ENCODE_THREADS = 768
 """Threads of a multiprocessor that encode."""
 WARPS = 8
@@ -123,7 +123,8 @@ DECODE_ARGUMENTS: Fields = (
     ("const int*", "b_exponents"), ("const void*", "c"), ("void*", "out"),
     *(("int64", f"{x}_stride_{axis}") for x in ("c", "out") for axis in ("m", "n", "batch")),
     *(("int", name) for name in (
-        "m", "n", "batches", "a_lines", "b_lines", "first_column", "scaled", "has_c", "pairs",
+        "m", "n", "batches", "a_lines", "b_lines", "first_column", "scaled", "has_c", "warp_rows",
+        "pairs",
     )),
     *(("double", name) for name in ("alpha_re", "alpha_im", "beta_re", "beta_im")),
 )  # fmt: skip
@@ -243,7 +244,7 @@ def decode_kernel_source(dtype: str, count: int) -> str:
             "DecodeArguments",
             f"decode<{real_type(dtype)}>(args)",
             # Few moduli leave registers for more warps, which hide the latency of loads.
-            resident=6 if dtype == "complex64" and count <= INT32_MODULI else 4,
+            resident=5 if dtype == "complex64" and count <= INT32_MODULI else 4,
         )
     )
 

@@ -20,11 +20,11 @@ struct DecodeArguments {
     int a_lines, b_lines;       // exponents of a product; 0 where products share the operand
     int first_column;           // of B's exponents, C and out, where residues are of a panel
     int scaled, has_c;          // whether alpha is not 1; whether C is added
+    int warp_rows;              // rows of a warp; the next one comes while one is decoded
     int pairs;                  // whether neighbouring columns of out can be stored as one vector
     double alpha_re, alpha_im, beta_re, beta_im;
 };
 
-constexpr int kDecodeRows = 8;  // rows of a warp; the next one comes while one is decoded
 // Bytes of shared memory of a warp: the residues of two rows of a block of columns.
 constexpr int kDecodeRowBytes = 2 * kModuli * kColumnBlock;
 
@@ -156,16 +156,16 @@ __device__ __forceinline__ Complex<T> decode_element(const uint32 (&words)[2 * k
     return result;
 }
 
-// A warp decodes 128 columns of kDecodeRows rows.
+// A warp decodes 128 columns of warp_rows rows.
 template <typename T>
 __device__ __forceinline__ void decode(const DecodeArguments& args) {
     const int lane = threadIdx.x % kWarp;
     const int column_blocks = (args.n + kColumnBlock - 1) / kColumnBlock;
-    const int row_groups = (args.m + kDecodeRows - 1) / kDecodeRows;
+    const int row_groups = (args.m + args.warp_rows - 1) / args.warp_rows;
     uint32 index = blockIdx.x * (blockDim.x / kWarp) + threadIdx.x / kWarp;
     const int block = index % column_blocks;
     index /= column_blocks;
-    const int first_row = index % row_groups * kDecodeRows;
+    const int first_row = index % row_groups * args.warp_rows;
     const int batch = index / row_groups;
     if (batch >= args.batches) return;
     const int64 pitch = int64(column_blocks) * kColumnBlock, plane = args.m * pitch;
@@ -183,8 +183,9 @@ __device__ __forceinline__ void decode(const DecodeArguments& args) {
     const signed char* first_source =
         args.residues + int64(batch) * 2 * kModuli * plane + block * kColumnBlock;
     // A lane copies 16 bytes of every fourth plane.
+    const int end_row = min(first_row + args.warp_rows, args.m);
     const auto copy_row = [&](int row) {
-        if (row < min(first_row + kDecodeRows, args.m)) {
+        if (row < end_row) {
 #pragma unroll
             for (int i = 0; i < (2 * kModuli + 3) / 4; ++i) {
                 const int p = 4 * i + lane / 8;
@@ -199,7 +200,7 @@ __device__ __forceinline__ void decode(const DecodeArguments& args) {
     };
     copy_row(first_row);
 #pragma unroll 1
-    for (int row = first_row; row < min(first_row + kDecodeRows, args.m); ++row) {
+    for (int row = first_row; row < end_row; ++row) {
         __syncwarp();  // the row before has been read
         copy_row(row + 1);
         cp_async_wait<1>();

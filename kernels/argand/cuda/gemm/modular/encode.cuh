@@ -156,6 +156,7 @@ __device__ __forceinline__ void encode_across_lines(const EncodeArguments& args)
     constexpr int kLines = 128 / sizeof(Complex<Source>);
     constexpr int kWarps = 8, kRows = kWarp / kLines;  // numbers along k that a warp reads at once
     constexpr int kLoads = kEncodeBlock / (kWarps * kRows);
+    static_assert(kLines == kWarps || kLines == 2 * kWarps, "a warp encodes one line or two");
     __shared__ Complex<Source> tile[kLines][kEncodeBlock + 1];
     const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
     // CTAs take eight neighbours along lines, then the blocks along k, so that both what is read
@@ -181,21 +182,27 @@ __device__ __forceinline__ void encode_across_lines(const EncodeArguments& args)
         loaded[i] = Complex<Source>{};
         if (read_line < args.lines && k < args.k) loaded[i] = source[k * args.k_stride];
     }
+    // While the loads are under way.
+    int exponents[kLines / kWarps];
+#pragma unroll
+    for (int i = 0; i < kLines / kWarps; ++i) {
+        exponents[i] = line_exponent(args, batch, first_line + warp + i * kWarps, block);
+    }
 #pragma unroll
     for (int i = 0; i < kLoads; ++i) {
         tile[lane % kLines][(warp + kWarps * i) * kRows + lane / kLines] = loaded[i];
     }
     __syncthreads();
 #pragma unroll 1
-    for (int i = warp; i < kLines; i += kWarps) {
-        const int line = first_line + i;
+    for (int i = 0; i < kLines / kWarps; ++i) {
+        const int inside = warp + i * kWarps, line = first_line + inside;
         if (line >= args.stored_lines) break;
-        const int exponent = line_exponent(args, batch, line, block);
+        const int exponent = i == 0 ? exponents[0] : exponents[kLines / kWarps - 1];
         Complex<Source> x[kEncodeNumbers];
 #pragma unroll
         for (int j = 0; j < kEncodeNumbers; ++j) {
             x[j] = Complex<Source>{};
-            if (exponent != kNotFinite) x[j] = tile[i][lane + j * kWarp];
+            if (exponent != kNotFinite) x[j] = tile[inside][lane + j * kWarp];
         }
         const int row = permuted ? stored_row<Result>(line) : line;
         encode_block<T, Source>(args, x, exponent, batch, row, block);

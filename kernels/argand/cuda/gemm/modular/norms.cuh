@@ -196,9 +196,12 @@ __device__ __forceinline__ int exponent_within(uint64 largest, uint64 sum, uint6
 __device__ __forceinline__ int warp_exponent(const uint64* norms, int count, int64 stride,
                                              uint64 limit, int limit_shift) {
     const int lane = threadIdx.x % kWarp;
-    uint64 largest = 0, sum = 0;
-    for (int i = lane; i < count; i += kWarp) largest = max(largest, norms[i * stride]);
+    // Most lines have no more blocks than a warp has lanes: their norms are read once.
+    const uint64 own = lane < count ? norms[lane * stride] : 0;
+    uint64 largest = own;
+    for (int i = lane + kWarp; i < count; i += kWarp) largest = max(largest, norms[i * stride]);
     largest = warp_max(largest);
-    for (int i = lane; i < count; i += kWarp) sum += in_unit_of(largest, norms[i * stride]);
+    uint64 sum = in_unit_of(largest, own);
+    for (int i = lane + kWarp; i < count; i += kWarp) sum += in_unit_of(largest, norms[i * stride]);
     return exponent_within(largest, warp_sum(sum), limit, limit_shift);
 }
