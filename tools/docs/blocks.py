@@ -15,6 +15,7 @@ from pathlib import Path
 from tools.docs.attack_tables import attack_table, exceedances_table, planted_table
 from tools.docs.code_tables import devices_table, precisions_table
 from tools.docs.cpu_tables import ratios_table
+from tools.docs.exact_tables import EXACT_TABLES
 from tools.docs.gate_tables import GATE_TABLES
 from tools.docs.growth_table import growth_table, segments_table
 from tools.docs.host_tables import host_times_table
@@ -58,6 +59,7 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "h200-study-leases": leases_table,
     "h200-study-steps": steps_table,
     **PRODUCT_TABLES,
+    **EXACT_TABLES,
     **SOFTMAX_TABLES,
     **TRANSFORM_TABLES,
     **GATE_TABLES,

@@ -47,12 +47,13 @@ def gemm(
         alpha, beta: complex scalars.
         op_a, op_b: ``N`` as it is, ``T`` transposed, ``C`` conjugated and transposed.
         precision: a name of ``PRECISIONS`` or a row of it, by default fp32; or ``6xint8`` to
-            ``17xint8``, which multiply integers exactly modulo so many numbers: NumPy arrays are
+            ``17xint8``, which multiply integers exactly modulo so many numbers: operands are
             rounded once, the result once, in between nothing is (docs/kernels/modular.md).
         tolerance: in place of a precision: the fewest moduli whose bound proves that every
             element is within tolerance |a_i| |b_j|, the 2-norms of its row and column.
-        check: at a number of moduli or a tolerance: prove the product, before it is rounded, by
-            A'(B' x) = C' x modulo a prime; a wrong element escapes with probability 2^-31.
+        check: at a number of moduli or a tolerance, of NumPy arrays: prove the product, before it
+            is rounded, by A'(B' x) = C' x modulo a prime; a wrong element escapes with probability
+            2^-31.
         rounding: how the terms of tf32 and 3xtf32 are rounded: one name for all, or one for each.
         output: the type of the result; at fp16 and bf16 also ``complex-half``, the fp32 sums
             rounded once to nearest, ties to even (what is too large becomes an infinity).

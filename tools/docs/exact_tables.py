@@ -1,0 +1,76 @@
+"""The tables of exact products, from what `benchmarks.exact` wrote under docs/data/."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tools.docs.recorded import plain_rows
+from workflow.tables.readable import Column, markdown_table, number
+
+SUITE, DRAWN = "h200-exact.csv", "h200-exact-drawn.csv"
+"""What `benchmarks.exact` wrote of its suite, and of shapes drawn at random."""
+_SIZES = ("batch", "m", "n", "k")
+
+
+def _number(text: str) -> str:
+    return number(float(text))
+
+
+_COLUMNS = (
+    Column("shape", "m x n x k"),
+    Column("operands", "operands"),
+    Column("precision", "precision"),
+    Column("idle_ms", "after idle (ms)", _number, numeric=True),
+    Column("idle_tflops", "TFLOP/s", _number, numeric=True),
+    Column("row_ms", "in a row (ms)", _number, numeric=True),
+    Column("row_tflops", "TFLOP/s", _number, numeric=True),
+    Column("times_cublas", "× cuBLAS", _number, numeric=True),
+    Column("error_normal", "error", _number, numeric=True),
+    Column("error_spread", "error, spread", _number, numeric=True),
+)
+
+
+def _shape(row: dict[str, str]) -> str:
+    batch, *sizes = (row[name] for name in _SIZES)
+    shape = "x".join(sizes)
+    return shape if batch == "1" else f"{batch} x ({shape})"
+
+
+def exact_table(name: str) -> Callable[[Path], str]:
+    """Every row of a file that is within its bound, cuBLAS's first."""
+
+    def table(data: Path) -> str:
+        rows = [row | {"shape": _shape(row)} for row in plain_rows(data / name)]
+        return markdown_table(_COLUMNS, [row for row in rows if row["within_bound"] == "True"])
+
+    return table
+
+
+def exact_summary(data: Path) -> str:
+    """A line for each shape: TFLOP/s in a row of calls, and times cuBLAS at the same type."""
+    rows = plain_rows(data / SUITE)
+    precisions = list(dict.fromkeys(
+        row["precision"] for row in rows if row["implementation"] == "argand"
+    ))  # fmt: skip
+    columns = [Column("shape", "m x n x k")]
+    columns += [Column(name, name, numeric=True) for name in precisions]
+    shapes = dict.fromkeys(_shape(row) for row in rows)
+    return markdown_table(columns, [_line(rows, shape) for shape in shapes])
+
+
+def _line(rows: Sequence[dict[str, str]], shape: str) -> dict[str, str]:
+    line = {"shape": shape}
+    for row in rows:
+        if _shape(row) == shape and row["implementation"] == "argand":
+            rate, ratio = float(row["row_tflops"]), float(row["times_cublas"])
+            line[row["precision"]] = f"{number(rate)} ({ratio:.2f} ×)"
+    return line
+
+
+EXACT_TABLES: dict[str, Callable[[Path], str]] = {
+    "h200-exact": exact_summary,
+    "h200-exact-rows": exact_table(SUITE),
+    "h200-exact-drawn": exact_table(DRAWN),
+}
+"""By the names that pages call them."""
