@@ -77,6 +77,7 @@ FP64 = Format("fp64", 53, -1022, (2 - 2.0**-52) * 2.0**1023, 8, (1, 1, 70))
 FP32 = Format("fp32", 24, -126, (2 - 2.0**-23) * 2.0**127, 4, (0, 0, 68))
 TF32 = Format("tf32", 11, -126, (2 - 2.0**-10) * 2.0**127, 4, (0, 0, 77), "tf32", 0.5e-6)
 FP16 = Format("fp16", 11, -14, 65504.0, 2, (2, 0, 68), "f16", 0.34e-6)
+INT8 = Format("int8", 8, 0, 127.0, 1, (3, 10, 72), "s8")
 BF16 = Format("bf16", 8, -126, (2 - 2.0**-7) * 2.0**127, 2, (14, 0, 68), "bf16", 0.34e-6)
 
 
@@ -89,6 +90,9 @@ class Precision:
     term of B) that are multiplied, in the order in which they are added. ``scaled`` says that rows
     of A and columns of B are multiplied by powers of two before rounding (exactly undone after).
     Such a line keeps `full_range` of its values at `u`; smaller ones are off by `scaled_floor`.
+
+    ``moduli`` is 0, or the number of moduli of a product by exact integers
+    (`argand.gemm.modular`): its lines are rounded to integers, and sums are not rounded at all.
     """
 
     name: str
@@ -101,6 +105,7 @@ class Precision:
     peer_class: PeerClass
     min_sm: int
     summary: str
+    moduli: int = 0
 
     def __hash__(self) -> int:
         """By name: rows are looked up at every call, and few differ in more."""
@@ -238,18 +243,55 @@ _ROWS = (
 )  # fmt: skip
 
 PRECISIONS: Mapping[str, Precision] = MappingProxyType({row.name: row for row in _ROWS})
-"""Every precision by name, from the most to the least accurate operand type."""
+"""Every precision that all operations have, by name, from the most to the least accurate operand
+type."""
+
+
+def _exact(moduli: int) -> Precision:
+    """The row of products by exact integers modulo so many numbers.
+
+    The type and the peers are those whose errors it has: cuBLAS's fp32 errs more than 7 moduli, its
+    fp64 more than 15 (docs/tables/products-exact.md).
+    """
+    wide = moduli > 8
+    return Precision(
+        f"{moduli}xint8", INT8, FP64 if wide else FP32, "complex128" if wide else "complex64",
+        ("nearest_even",), ((0, 0),), False,
+        "fp64" if moduli >= 15 else "fp32" if moduli >= 7 else "tf32", 80,
+        f"operands rounded to integers, multiplied exactly modulo {moduli} numbers", moduli,
+    )  # fmt: skip
+
+
+EXACT_PRECISIONS: Mapping[str, Precision] = MappingProxyType(
+    {row.name: row for row in map(_exact, range(6, 18))}
+)
+"""The precisions of products alone, by exact integers, from the fewest to the most moduli."""
 
 
 def get_precision(
-    precision: str | Precision, rounding: Sequence[str] | str | None = None
+    precision: str | Precision,
+    rounding: Sequence[str] | str | None = None,
+    *,
+    exact: bool = False,
 ) -> Precision:
     """The row for a name (or the row itself), with its rounding replaced where one is given.
 
-    Raises ValueError with the choices for an unknown name.
+    ``exact`` says that those of `EXACT_PRECISIONS` will do, as in products. Raises ValueError with
+    the choices for an unknown name.
     """
     if isinstance(precision, str):
-        if precision not in PRECISIONS:
-            raise ValueError(f"precision must be one of {list(PRECISIONS)}, got {precision!r}")
-        precision = PRECISIONS[precision]
+        rows = {**PRECISIONS, **EXACT_PRECISIONS} if exact else PRECISIONS
+        if precision not in rows:
+            raise ValueError(f"precision must be one of {list(rows)}, got {precision!r}")
+        precision = rows[precision]
+    if precision.moduli and not exact:
+        raise ValueError(f"{precision.name} is for products (argand.gemm): use {list(PRECISIONS)}")
     return precision.with_rounding(rounding)
+
+
+def any_precision(name: str, rounding: Sequence[str] | str | None = None) -> Precision:
+    """The row of any name, with its rounding replaced where one is given.
+
+    Raises ValueError with the choices for an unknown name.
+    """
+    return get_precision(name, rounding, exact=True)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from argand import Precision
+from argand.gemm.modular.moduli import moduli
 from argand.precision import FP64, Format
 from argand.rounding import LARGEST_SHIFT
 
@@ -49,12 +50,17 @@ def accumulator_roundoff(precision: Precision) -> float:
 
 
 def operand_roundoff(precision: Precision) -> float:
-    """v, the relative error of an operand's terms; none at fp64, which holds every input."""
-    return 0.0 if precision.operand is FP64 else precision.u
+    """v, the relative error of an operand's terms; none at fp64, which holds every input.
+
+    Exact integers are off by a part of their line's norm (`underflow`), not of themselves.
+    """
+    return 0.0 if precision.operand is FP64 or precision.moduli else precision.u
 
 
 def kept_size(precision: Precision) -> float:
     """Sum of |a_p| |b_q| over the products kept, relative to |a| |b|: a little over 1."""
+    if precision.moduli:
+        return 1.0
     sizes = [1.0]
     for roundoff in precision.term_roundoffs:
         sizes.append(sizes[-1] * roundoff)
@@ -66,8 +72,11 @@ def kept_size(precision: Precision) -> float:
 
 
 def on_tensor_cores(precision: Precision, backend: str) -> bool:
-    """Whether products at a precision are summed by tensor cores, which truncate."""
-    return backend == "cuda" and not precision.exact_operands
+    """Whether products at a precision are summed by tensor cores, which truncate.
+
+    Those of exact integers are not: int8 is summed exactly.
+    """
+    return backend == "cuda" and not precision.exact_operands and not precision.moduli
 
 
 def accumulation_error(precision: Precision, k: int, backend: str) -> float:
@@ -89,6 +98,8 @@ def accumulation_error(precision: Precision, k: int, backend: str) -> float:
     ``PROMOTED_EVERY`` steps of k: a product suffers its own slice's truncations, and `promotions`.
     """
     u, count = accumulator_roundoff(precision), len(precision.products)
+    if precision.moduli:  # the result is rounded once
+        return u if k else 0.0
     if not on_tensor_cores(precision, backend):
         return gamma(2 * k + count - 1, u) if k else 0.0
     plain = gamma(count * truncations(k), 2 * u)
@@ -113,6 +124,8 @@ def sum_error(precision: Precision, k: int, backend: str) -> float:
     norms of all slices add up to at most sqrt(slices) ||a||_2 (Cauchy-Schwarz).
     """
     u, count = accumulator_roundoff(precision), len(precision.products)
+    if precision.moduli:
+        return u
     if not on_tensor_cores(precision, backend):
         return gamma(4 * k + count, u)
     each = math.sqrt(2) * 2 * u
@@ -196,7 +209,8 @@ class Underflow:
     """What is lost below a format's range: absolute terms that no relative bound covers.
 
     ``operand`` is the largest absolute error of one real part of an operand, ``of_largest`` the
-    same relative to the largest component of its row of A or column of B (scaled precisions), and
+    same relative to the largest component of its row of A or column of B (scaled precisions and
+    exact integers), and
     ``result`` that of one operation on results.
     """
 
@@ -205,8 +219,8 @@ class Underflow:
     result: float
 
 
-def underflow(precision: Precision, backend: str) -> Underflow:
-    """The underflow terms of a precision.
+def underflow(precision: Precision, backend: str, k: int = 1) -> Underflow:
+    """The underflow terms of a precision, for lines of k numbers.
 
     An operand below the smallest normal number of its format is off by at most one subnormal
     spacing. A GPU may flush to zero instead, which loses less than the smallest normal number.
@@ -231,12 +245,18 @@ def underflow(precision: Precision, backend: str) -> Underflow:
     2^-11 |r| or by 2^-25, so lo.lo adds at most w 2^-25 (|a| + |b|) + 2^-50. Together with the
     operands' own (1 + v) 2^-25 (|a| + |b|) + 2^-50 that is less than twice 2^-25 (|a| + |b|) +
     2^-50: who sums these terms up takes them twice.
+
+    Exact integers: a component moves by at most `Moduli.component_loss` of its line's 2-norm, which
+    is at most sqrt(2 k) of its largest component.
     """
 
     def smallest(kind: Format) -> float:
         return 2.0**kind.min_exponent if backend == "cuda" else kind.smallest_subnormal
 
     result = smallest(precision.accumulator)
+    if precision.moduli:
+        loss = moduli(precision.moduli).component_loss(k) * math.sqrt(2 * k) if k else 0.0
+        return Underflow(result, loss, result)
     if not precision.scaled:
         return Underflow(smallest(precision.operand), 0.0, result)
     unscaled = precision.operand.smallest_subnormal / 2 * 2.0**-LARGEST_SHIFT

@@ -264,7 +264,7 @@ def _lost(
     operations may lose ``result``. The factor 2 covers the operands' own rounding, (1 + v) < 2, and
     the terms' products that are not kept (`bounds.underflow`).
     """
-    terms = bounds.underflow(precision, backend)
+    terms = bounds.underflow(precision, backend, reference.k)
     k, products = reference.k, len(precision.products)
     operations = terms.result * 4 * (1 + abs(reference.beta))
     if not k:

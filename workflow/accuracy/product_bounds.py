@@ -48,7 +48,7 @@ def relative_bounds(
     if not size:  # nothing to compute, or all of it cancels and no relative error can be proved
         return Bounds(math.inf, math.inf) if magnitude else Bounds(0.0, 0.0)
     worst = math.sqrt(2) * ((coefficient + scalars) * magnitude + _lost(reference, precision,
-        backend, bounds.underflow(precision, backend).of_largest))  # fmt: skip
+        backend, bounds.underflow(precision, backend, reference.k).of_largest))  # fmt: skip
 
     u = bounds.accumulator_roundoff(precision)
     coherence = reference.coherence if reference.k else 1.0

@@ -26,6 +26,8 @@ from typing import NamedTuple
 
 import numpy as np
 from argand import Precision
+from argand.gemm.modular.moduli import moduli
+from argand.gemm.modular.residues import integers
 from argand.rounding import scale_exponents, split
 
 from workflow.accuracy import bounds
@@ -106,11 +108,25 @@ class Sides:
 def operand_terms(x: Array, precision: Precision, axis: int) -> list[Array]:
     """The terms of an operand as the kernel has them, in complex128, scaling undone."""
     x = x.astype(precision.output, copy=False)
+    if precision.moduli:
+        return [_as_integers(x, precision, axis)]
     if not precision.scaled:
         return [term.astype(complex) for term in split(x, precision)]
     exponents = scale_exponents(x, axis, precision.operand)
     undo = np.ldexp(1.0, -exponents)
     return [term * undo for term in split(x, precision, exponents)]
+
+
+def _as_integers(x: Array, precision: Precision, axis: int) -> Array:
+    """An operand after its lines along ``axis`` were rounded to integers, scaling undone."""
+    turned = np.moveaxis(x, axis, -1)
+    found = integers(turned.reshape(-1, turned.shape[-1]), moduli(precision.moduli))
+    undo = -found.exponents.astype(np.int32)[:, None]
+    rounded = np.empty(found.real.shape, complex)
+    rounded.real, rounded.imag = (
+        np.ldexp(part.astype(np.float64), undo) for part in (found.real, found.imag)
+    )
+    return np.moveaxis(rounded.reshape(turned.shape), -1, axis)
 
 
 class Inspected(NamedTuple):
@@ -161,7 +177,9 @@ def _allowed(sides: Sides, a: Array, b: Array, exact: Array) -> Array:
     reference, precision = sides.reference, sides.precision
     k, u = reference.k, bounds.accumulator_roundoff(precision)
     count = len(precision.products)
-    if bounds.on_tensor_cores(precision, sides.backend):
+    if precision.moduli:
+        relative = u  # exact sums, rounded once
+    elif bounds.on_tensor_cores(precision, sides.backend):
         relative = bounds.gamma(count * bounds.truncations(k), 2 * u)
     else:
         relative = bounds.gamma(4 * k + count, u)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from argand import PRECISIONS
+from argand.precision import any_precision
 
 from workflow.storage.checked_json import read_object
 from workflow.storage.files import is_file, sha256_of
@@ -165,8 +165,7 @@ def _row(cells: Mapping[str, str]) -> Row:
     """One row; raises ValueError for a cell that no measurement writes."""
     if cells["verified"] not in ("true", "false"):
         raise ValueError(f"verified must be true or false, got {cells['verified']!r}")
-    if cells["precision"] not in PRECISIONS:
-        raise ValueError(f"precision must be one of {list(PRECISIONS)}, got {cells['precision']!r}")
+    any_precision(cells["precision"])
     verified = cells["verified"] == "true"
     sizes = " ".join(f"{name}={cells[name]}" for name in SIZES if cells.get(name))
     row = Row(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal
 
-from argand import PRECISIONS, get_precision
+from argand import PRECISIONS
+from argand.precision import EXACT_PRECISIONS, any_precision
 from pydantic import (
     Field,
     StringConstraints,
@@ -24,15 +26,19 @@ MemorySize = Annotated[
 ]
 """A size of memory: a number, a space and a binary unit."""
 
-PrecisionName = Annotated[str, WithJsonSchema({"type": "string", "enum": list(PRECISIONS)})]
-"""A name of PRECISIONS; editors are told the choices, validators say them."""
+PRODUCT_PRECISIONS = (*PRECISIONS, *EXACT_PRECISIONS)
+"""The precisions of workloads that are matrix products."""
+PrecisionName = Annotated[str, WithJsonSchema({"type": "string", "enum": list(PRODUCT_PRECISIONS)})]
+"""A name of a precision; editors are told the choices, validators say those of the kind."""
 
 
-def known_precisions(names: tuple[str, ...]) -> tuple[str, ...]:
+def known_precisions(
+    names: tuple[str, ...], allowed: Sequence[str] = tuple(PRECISIONS)
+) -> tuple[str, ...]:
     """The names themselves; raises ValueError with the choices for an unknown or repeated one."""
     for name in names:
-        if name not in PRECISIONS:
-            raise ValueError(f"must be one of {list(PRECISIONS)}, got {name!r}")
+        if name not in allowed:
+            raise ValueError(f"must be one of {list(allowed)}, got {name!r}")
     if len(set(names)) != len(names):
         raise ValueError(f"each precision once, got {list(names)}")
     return names
@@ -44,7 +50,10 @@ class Case(Model):
     ``precisions`` is what is measured, ``precision`` what the product uses: a name, or ``auto`` for
     the fastest one that verified within ``tolerance``: the relative Frobenius error against fp64,
     or what it is at most where the reference is sampled (`workflow.steps.delivery.choose`).
+    ``precision_names`` are those that the kind has.
     """
+
+    precision_names: ClassVar[tuple[str, ...]] = tuple(PRECISIONS)
 
     kind: str = Field(description="What is computed; it decides which other keys there are.")
     precisions: tuple[PrecisionName, ...] | None = Field(
@@ -101,19 +110,19 @@ class Case(Model):
     @field_validator("precisions")
     @classmethod
     def _precisions_exist(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        return names and known_precisions(names)
+        return names and known_precisions(names, cls.precision_names)
 
     @field_validator("precision")
     @classmethod
     def _precision_exists(cls, name: str) -> str:
-        if name != "auto" and name not in PRECISIONS:
-            raise ValueError(f"must be one of {['auto', *PRECISIONS]}, got {name!r}")
+        if name != "auto" and name not in cls.precision_names:
+            raise ValueError(f"must be one of {['auto', *cls.precision_names]}, got {name!r}")
         return name
 
     @field_validator("rounding")
     @classmethod
     def _rounding_exists(cls, rounding: dict[str, list[str] | str]) -> dict[str, list[str] | str]:
         for name, modes in rounding.items():
-            known_precisions((name,))
-            get_precision(name, modes)
+            known_precisions((name,), cls.precision_names)
+            any_precision(name, modes)
         return rounding

@@ -14,6 +14,7 @@ from typing import Any
 
 from argand import PRECISIONS
 from argand.device import DeviceError, resolve
+from argand.precision import any_precision
 
 from benchmarks.peers import study_names
 from workflow.config.case import Case
@@ -118,7 +119,7 @@ def _unknown_baselines(name: str, baselines: str | tuple[str, ...] | None) -> li
 def _only_models(name: str, case: Case) -> list[str]:
     """Of a workload on the CPU: auto has nothing to take (`workflow.steps.delivery.choose`)."""
     measured = case.precisions or ()
-    if case.precision != "auto" or any(PRECISIONS[one].exact_operands for one in measured):
+    if case.precision != "auto" or any(any_precision(one).exact_operands for one in measured):
         return []
     own = [one for one, row in PRECISIONS.items() if row.exact_operands]
     return [

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from argand import get_precision
+from typing import ClassVar
+
 from argand.gemm.families import Family, check_family
+from argand.precision import any_precision
 from pydantic import Field, field_validator
 
-from workflow.config.case import Case, known_precisions
+from workflow.config.case import PRODUCT_PRECISIONS, Case, known_precisions
 
 
 class ProductCase(Case):
-    """A case whose results are products of `argand.gemm`."""
+    """A case whose results are products of `argand.gemm`, which also has exact integers."""
 
+    precision_names: ClassVar[tuple[str, ...]] = PRODUCT_PRECISIONS
     kernels: dict[str, Family] = Field(
         default_factory=dict,
         description="Family of a GPU's kernels, by precision; the fastest where none is given.",
@@ -21,6 +24,6 @@ class ProductCase(Case):
     @classmethod
     def _kernels_exist(cls, kernels: dict[str, Family]) -> dict[str, Family]:
         for name, family in kernels.items():
-            known_precisions((name,))
-            check_family(family, get_precision(name))
+            known_precisions((name,), cls.precision_names)
+            check_family(family, any_precision(name))
         return kernels

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from argand import PRECISIONS
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection, QuadMesh
@@ -224,7 +223,7 @@ def _legends(
 ) -> None:
     """One legend beside the axes: precisions by colour, implementations by shape."""
     found = {record.precision for record in shown}
-    colours = {name: Patch(facecolor=COLOURS[name]) for name in PRECISIONS if name in found}
+    colours = {name: Patch(facecolor=COLOURS[name]) for name in COLOURS if name in found}
     implementations = {record.implementation for record in shown}
     shapes = {name: key for name, key in keys.items() if name in implementations}
     entries: dict[str, Artist] = {**colours, **shapes, **more}

@@ -12,6 +12,7 @@ from typing import Any
 
 import matplotlib as mpl
 from argand import PRECISIONS
+from argand.precision import EXACT_PRECISIONS
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -24,7 +25,11 @@ from workflow.storage.run_folder import result_path
 _PALETTE = (
     "#000000", "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442",
 )  # fmt: skip
-COLOURS = dict(zip(PRECISIONS, _PALETTE, strict=False))
+_EXACT_COLOURS = ("#004D40", "#00897B", "#4DB6AC")
+"""Shades of one colour for exact integers, whose names tell them apart."""
+COLOURS = dict(zip(PRECISIONS, _PALETTE, strict=False)) | {
+    name: _EXACT_COLOURS[place % len(_EXACT_COLOURS)] for place, name in enumerate(EXACT_PRECISIONS)
+}
 """The colour of every precision."""
 STYLE: Any = {
     "svg.hashsalt": "argand",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from argand import PRECISIONS
+from argand.precision import EXACT_PRECISIONS
 from pydantic import BaseModel, WithJsonSchema
 from pydantic.fields import FieldInfo
 
@@ -156,7 +157,8 @@ def _allowed(field: FieldInfo) -> str:
 def _listed(choices: Sequence[str]) -> list[str]:
     """Choices as the table has them: precisions by a link, because the README lists them."""
     linked = [_PRECISIONS_LINK] if set(PRECISIONS) <= set(choices) else []
-    shown = [f"`{choice}`" for choice in choices if not linked or choice not in PRECISIONS]
+    every = {*PRECISIONS, *EXACT_PRECISIONS}
+    shown = [f"`{choice}`" for choice in choices if not linked or choice not in every]
     return linked + shown
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from argand import Precision, get_precision
 from argand.device import Device, available_cores
+from argand.precision import any_precision
 
 from workflow.config.file_input import FileInput
 from workflow.data import Staged
@@ -121,11 +122,11 @@ def _sizes(chain: tuple[str, ...]) -> Sizes:
 
 
 def _precisions(workload: Workload) -> list[Precision]:
-    return [get_precision(name) for name in workload.case.precisions or ("fp64",)]
+    return [any_precision(name) for name in workload.case.precisions or ("fp64",)]
 
 
 def _chosen(workload: Workload, outline: Staged) -> int:
-    return _result_bytes(workload, outline, get_precision(workload.case.precision))
+    return _result_bytes(workload, outline, any_precision(workload.case.precision))
 
 
 def _result_bytes(workload: Workload, outline: Staged, precision: Precision) -> int:

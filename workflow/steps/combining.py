@@ -18,7 +18,7 @@ from logging import Logger
 from pathlib import Path
 from typing import Any
 
-from argand import get_precision
+from argand.precision import any_precision
 
 from workflow.accuracy import worst_of
 from workflow.data import Staged
@@ -72,7 +72,7 @@ def _said(keys: Iterable[tuple[str, str]]) -> str:
 
 
 def _whole(workload: Workload, staged: Staged, shards: list[Record]) -> Record:
-    shape = workload.shape(staged, get_precision(shards[0].precision))
+    shape = workload.shape(staged, any_precision(shards[0].precision))
     values: dict[str, Any] = asdict(worst_of({f"shard {one.shard}": one for one in shards}))
     values |= {name: _together(sum, shards, name) for name in _SUMS}
     values |= {name: "; ".join(dict.fromkeys(getattr(r, name) for r in shards)) for name in _SAME}

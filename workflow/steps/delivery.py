@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 from argand import PRECISIONS
+from argand.gemm.modular.moduli import moduli
+from argand.precision import any_precision
 
 from workflow.config.case import Case
 from workflow.data import Array, Staged
@@ -104,16 +106,19 @@ def clearly_faster(record: Record, other: Record) -> bool:
 
 
 def _bytes(record: Record) -> int:
-    return np.dtype(PRECISIONS[record.precision].output).itemsize
+    return np.dtype(any_precision(record.precision).output).itemsize
 
 
 def _roundoff(record: Record) -> tuple[float, int]:
     """What orders precisions from the most accurate on: their roundoff, then the table's order."""
-    return PRECISIONS[record.precision].u, list(PRECISIONS).index(record.precision)
+    row = any_precision(record.precision)
+    if row.moduli:  # what rounding moves a component by, relative to its line's norm
+        return moduli(row.moduli).component_loss(1), len(PRECISIONS)
+    return row.u, list(PRECISIONS).index(row.name)
 
 
 def _emulated(record: Record) -> bool:
-    return record.backend == "cpu" and not PRECISIONS[record.precision].exact_operands
+    return record.backend == "cpu" and not any_precision(record.precision).exact_operands
 
 
 def _fits(case: Case, record: Record) -> bool:

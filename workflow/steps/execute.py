@@ -10,7 +10,8 @@ from logging import Logger
 from pathlib import Path
 from typing import Any
 
-from argand import Device, DeviceError, get_precision, launched
+from argand import Device, DeviceError, launched
+from argand.precision import any_precision
 from argand.runtime.ceilings import Ceilings
 from argand.runtime.kernel_digest import kernel_digest
 
@@ -77,7 +78,7 @@ def execute(
 def precisions_of(workload: Workload) -> list[Any]:
     """The precisions that a workload measures, with the rounding its case asks for."""
     case = workload.case
-    return [get_precision(name, case.rounding.get(name)) for name in case.precisions]
+    return [any_precision(name, case.rounding.get(name)) for name in case.precisions]
 
 
 class _Operands:

@@ -11,7 +11,8 @@ from logging import Logger
 from pathlib import Path
 from typing import Any
 
-from argand import Precision, get_precision
+from argand import Precision
+from argand.precision import any_precision
 from argand.runtime.ceilings import Ceilings
 
 from workflow.accuracy import Accuracy, worst_of
@@ -132,7 +133,7 @@ def _judge_piece(workload: Workload, operands: Staged, run: RunFile, piece: Piec
 
 def precision_of(result: Result) -> Precision:
     """The precision of a result, with the rounding that it had."""
-    return get_precision(result.precision, result.rounding.split(","))
+    return any_precision(result.precision, result.rounding.split(","))
 
 
 def _record(
@@ -188,9 +189,10 @@ def _speed(result: Result, shape: Shape, ceilings: Ceilings) -> dict[str, Any]:
     if not result.time_us_p50:
         return {}
     seconds = 1e-6 * result.time_us_p50
-    precision = get_precision(result.precision)
+    precision = any_precision(result.precision)
     limit = None
-    if ceilings.device == result.device:  # jobs of one study may run on GPUs of several models
+    # Jobs of one study may run on GPUs of several models. No rate of int8 is measured.
+    if ceilings.device == result.device and not precision.moduli:
         limit = ceilings.limit_time_s(shape.flops, shape.bytes_moved, precision)
     return {
         "time_us_p20": result.time_us_p20,

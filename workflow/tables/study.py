@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import h5py
 import numpy as np
-from argand import PRECISIONS, get_precision
-from argand.precision import PEER_CLASSES
+from argand import PRECISIONS
+from argand.precision import EXACT_PRECISIONS, PEER_CLASSES, any_precision
 
 from workflow.records import Record
 from workflow.spread import CONFIDENCE, WIDEST
@@ -127,7 +127,7 @@ def ordered(records: Iterable[Record]) -> list[Record]:
     """Workloads in the order given, ours before the peers, precisions from fp64 down."""
     rows = list(records)
     workloads = list(dict.fromkeys(record.workload for record in rows))
-    precisions = list(PRECISIONS)
+    precisions = [*PRECISIONS, *reversed(EXACT_PRECISIONS)]
 
     def place(record: Record) -> tuple[int, bool, str, int]:
         peer = record.implementation != OURS
@@ -246,7 +246,7 @@ def _speedup(record: Record, records: Sequence[Record]) -> float | None:
 
 def best_baseline(record: Record, records: Sequence[Record]) -> Record | None:
     """The peer that `complete` compares a record with, or None where there is none."""
-    level = PEER_CLASSES.index(get_precision(record.precision).peer_class)
+    level = PEER_CLASSES.index(any_precision(record.precision).peer_class)
     peers = [
         peer
         for peer in records
@@ -256,7 +256,7 @@ def best_baseline(record: Record, records: Sequence[Record]) -> Record | None:
         and peer.time_us_p50 is not None
     ]
     for peer_class in reversed(PEER_CLASSES[: level + 1]):
-        same = [peer for peer in peers if get_precision(peer.precision).peer_class == peer_class]
+        same = [peer for peer in peers if any_precision(peer.precision).peer_class == peer_class]
         if same:
             return min(same, key=lambda peer: peer.time_us_p50 or 0.0)
     return None

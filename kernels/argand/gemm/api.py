@@ -74,6 +74,8 @@ def gemm(
         WrongProductError: ``check`` found a wrong product (`argand.gemm.modular.proof`).
         TypeError: some operands on a GPU and others not.
     """
+    if isinstance(precision, Precision) and precision.moduli:
+        precision = precision.name
     if tolerance is not None or precision in MODULAR_PRECISIONS:
         _check_modular(precision, tolerance, rounding, output)
         key = None

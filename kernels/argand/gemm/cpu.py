@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from argand.gemm.modular.moduli import EXACT_ALGORITHM
 from argand.precision import Precision
 from argand.rounding import (
     LARGEST_SHIFT,
@@ -36,6 +37,8 @@ _K_AXIS = {"a": -1, "b": -2}
 
 def gemm_algorithm(precision: Precision) -> str:
     """Return the BLAS routine that `gemm` runs for a precision, for records."""
+    if precision.moduli:
+        return EXACT_ALGORITHM
     routine = "zgemm" if precision.output == "complex128" else "cgemm"
     return routine if len(precision.products) == 1 else f"{len(precision.products)} x {routine}"
 

@@ -13,6 +13,7 @@ from argand.gemm import cublas as cuda_cublas
 from argand.gemm.calls import CALLS, empty, run_of
 from argand.gemm.families import Family, require_family
 from argand.gemm.launch import PLAN_OVERRIDE, OperandForm, prepare
+from argand.gemm.modular.moduli import EXACT_ALGORITHM
 from argand.gemm.operands import Op, Side
 from argand.gemm.pack_launch import PackLaunch, PackSource, Planes, planes_for
 from argand.gemm.pairs import Pairs, to_pairs
@@ -27,6 +28,8 @@ from argand.runtime.workspace import zeroed_workspace
 
 def gemm_algorithm(precision: Precision) -> str:
     """Return how `gemm` computes at a precision, for records; `argand.launched` names kernels."""
+    if precision.moduli:
+        return EXACT_ALGORITHM
     if precision.exact_operands:
         return cuda_cublas.algorithm(precision.name)
     products = "" if len(precision.products) == 1 else f" ({len(precision.products)} products)"

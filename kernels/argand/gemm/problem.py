@@ -115,7 +115,7 @@ def gemm_problem(
         raise ValueError(
             f"leading axes of a {a_shape[:-2]} and b {b_shape[:-2]} do not broadcast"
         ) from None
-    row = get_precision(precision, rounding)
+    row = get_precision(precision, rounding, exact=True)
     problem = GemmProblem(
         batch_shape, m, n, k, op_a, op_b, complex(alpha), complex(beta), row,
         row.output if output is None else output, a_format, b_format, kernels,

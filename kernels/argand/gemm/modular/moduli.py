@@ -14,13 +14,16 @@ from functools import cache, cached_property
 from math import isqrt, prod, sqrt
 from types import MappingProxyType
 
+from argand.precision import EXACT_PRECISIONS
+
 MODULI = (241, 233, 229, 221, 205, 197, 193, 181, 173, 157, 149, 137, 113, 109, 101, 97, 89)
-FEWEST, MOST = 6, len(MODULI)
-"""How many moduli a precision may take."""
 MODULAR_PRECISIONS: Mapping[str, int] = MappingProxyType(
-    {f"{count}xint8": count for count in range(FEWEST, MOST + 1)}
+    {name: row.moduli for name, row in EXACT_PRECISIONS.items()}
 )
 """The names of the precisions of exact integers, and how many moduli each takes."""
+FEWEST, MOST = min(MODULAR_PRECISIONS.values()), max(MODULAR_PRECISIONS.values())
+EXACT_ALGORITHM = "integers, two real products a modulus"
+"""How such products are computed, for records."""
 QUANTUM_BITS = 15
 """Bits of the integers that stand for magnitudes in the norm of a line (`scaling.squared_norm`)."""
 NORM_BLOCK = 256
@@ -86,6 +89,20 @@ class Moduli:
         below = isqrt(self.product // 2) ** 2 > k // 2 + 1 and square > 0
         return square - (square >> _MARGIN_BITS - 1) if below else 0
 
+    def component_loss(self, k: int) -> float:
+        """What rounding to integers moves a component by at most, relative to its line's norm.
+
+        Infinite where k is too long.
+        """
+        square = self.largest_squared_norm(k)
+        if not square:
+            return float("inf")
+        # The squared norm in use counts one unit too many for each of 2 k components, and one
+        # squared unit for each block that is rounded up. The norm is at least half of
+        # 2^QUANTUM_BITS units. The factor is at least half of the largest that is allowed.
+        over = 1 + (sqrt(2 * k) + sqrt(-(-k // NORM_BLOCK))) * 2.0 ** (1 - QUANTUM_BITS)
+        return over / sqrt(square)
+
     def relative_truncation(self, k: int) -> float:
         """Proven bound on a result's error, before it is rounded to its type.
 
@@ -93,14 +110,7 @@ class Moduli:
         components of both are rounded to integers, after a factor that is at least half of the
         largest that `largest_squared_norm` allows. Infinite where k is too long.
         """
-        square = self.largest_squared_norm(k)
-        if not square:
-            return float("inf")
-        # The squared norm in use counts one unit too many for each of 2 k components, and one
-        # squared unit for each block that is rounded up. The norm is at least half of
-        # 2^QUANTUM_BITS units.
-        over = 1 + (sqrt(2 * k) + sqrt(-(-k // NORM_BLOCK))) * 2.0 ** (1 - QUANTUM_BITS)
-        lost = sqrt(2 * k) * over / sqrt(square)
+        lost = sqrt(2 * k) * self.component_loss(k)
         return 2 * lost + lost * lost
 
 

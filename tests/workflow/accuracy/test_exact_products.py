@@ -1,0 +1,80 @@
+"""Products by exact integers are verified like all others, by bounds of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import PRECISIONS, Precision, gemm, get_precision
+from argand.precision import EXACT_PRECISIONS, any_precision
+from workflow.accuracy import assess_product, bounds, product_reference
+
+from tests.covers import examples
+
+Array = np.ndarray[Any, Any]
+SHAPES = ((60, 70, 300), (30, 20, 7), (40, 50, 64))
+
+
+def operands(
+    rng: np.random.Generator, row: Precision, shape: tuple[int, int, int], spread: float
+) -> list[Array]:
+    m, n, k = shape
+    return [
+        (
+            (rng.standard_normal(size) + 1j * rng.standard_normal(size))
+            * np.exp(spread * rng.standard_normal(size))
+        ).astype(row.output)
+        for size in ((m, k), (k, n), (m, n))
+    ]
+
+
+@pytest.mark.parametrize("name", EXACT_PRECISIONS)
+def test_right_results_are_verified(rng: np.random.Generator, name: str) -> None:
+    row = any_precision(name)
+    for shape in SHAPES[: examples(3)]:
+        for alpha, beta in ((1, 0), (1 - 2j, 0.5j)):
+            a, b, c = operands(rng, row, shape, spread=float(rng.choice([0.0, 2.0])))
+            c = c if beta else None
+            reference = product_reference(a, b, c, alpha=alpha, beta=beta, seed=3)
+            result = gemm(a, b, c, alpha=alpha, beta=beta, precision=row)
+            for backend in ("cpu", "cuda"):
+                found = assess_product(reference, result, row, backend=backend)
+                assert found.verified, found.reason
+                assert found.rel_frobenius is not None
+                assert found.bound is not None
+                assert found.rel_frobenius <= found.bound <= 10 * found.rel_frobenius + 1e-14
+
+
+@pytest.mark.parametrize("name", ["6xint8", "8xint8", "10xint8", "16xint8"])
+def test_one_wrong_element_is_seen(rng: np.random.Generator, name: str) -> None:
+    """Of three times what the whole result may be off by, so also of one wrong residue."""
+    row = any_precision(name)
+    a, b, _ = operands(rng, row, SHAPES[0], spread=0.0)
+    reference = product_reference(a, b, seed=3)
+    result = gemm(a, b, precision=row)
+    bound = assess_product(reference, result, row, backend="cpu").bound
+    assert bound is not None
+    result[5, 7] += 3 * bound * np.linalg.norm(result)
+    assert not assess_product(reference, result, row, backend="cpu").verified
+
+
+@pytest.mark.parametrize("name", EXACT_PRECISIONS)
+def test_more_moduli_lose_less(name: str) -> None:
+    row = any_precision(name)
+    assert bounds.underflow(row, "cpu", 4096).of_largest > 0
+    assert bounds.accumulation_error(row, 4096, "cuda") == bounds.accumulator_roundoff(row)
+    if row.moduli > 6:
+        fewer = any_precision(f"{row.moduli - 1}xint8")
+        assert (
+            bounds.underflow(row, "cpu", 4096).of_largest
+            < bounds.underflow(fewer, "cpu", 4096).of_largest / 5
+        )
+
+
+def test_other_operations_refuse_them() -> None:
+    with pytest.raises(ValueError, match="precision must be one of"):
+        get_precision("7xint8")
+    with pytest.raises(ValueError, match=r"7xint8 is for products \(argand.gemm\)"):
+        get_precision(EXACT_PRECISIONS["7xint8"])
+    assert not set(EXACT_PRECISIONS) & set(PRECISIONS)
