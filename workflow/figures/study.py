@@ -21,7 +21,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, PercentFormatter
 
 from benchmarks.peers import study_names
 from workflow.data import Product
-from workflow.figures.style import COLOURS, marker_key, new_axes, save
+from workflow.figures.style import COLOURS, colour_of, colours_of, marker_key, new_axes, save
 from workflow.records import Record
 from workflow.tables.study import OURS, ordered, pareto
 
@@ -80,7 +80,7 @@ def pareto_figure(workload: str, records: Sequence[Record]) -> Figure:
         axes.plot(
             *place[id(record)],
             markers[record.implementation],
-            color=COLOURS[record.precision],
+            color=colour_of(record.precision),
             markersize=8.5,
             markeredgecolor="white",
             markeredgewidth=0.6,
@@ -143,7 +143,7 @@ def limits_figure(records: Sequence[Record]) -> Figure:
         for record in own:
             axes.barh(
                 position, 100 * (record.limit_fraction or 0.0), 0.9,
-                color=COLOURS[record.precision], edgecolor="white", linewidth=0.0,
+                color=colour_of(record.precision), edgecolor="white", linewidth=0.0,
                 hatch=hatches[record.implementation],
             )  # fmt: skip
             position += 1
@@ -223,7 +223,7 @@ def _legends(
 ) -> None:
     """One legend beside the axes: precisions by colour, implementations by shape."""
     found = {record.precision for record in shown}
-    colours = {name: Patch(facecolor=COLOURS[name]) for name in COLOURS if name in found}
+    colours = {name: Patch(facecolor=colour) for name, colour in colours_of(found).items()}
     implementations = {record.implementation for record in shown}
     shapes = {name: key for name, key in keys.items() if name in implementations}
     entries: dict[str, Artist] = {**colours, **shapes, **more}
