@@ -11,10 +11,12 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import pytest
+
+from workflow import records
 
 TINY = """
 device: cpu
@@ -48,6 +50,12 @@ def failed(table: Path) -> list[str]:
     with table.open() as file:
         rows = list(csv.DictReader(file))
     return list(dict.fromkeys(row["workload"] for row in rows if row["verdict"] == "failed"))
+
+
+def repeatable(rows: Iterable[Mapping[str, str]]) -> list[dict[str, str]]:
+    """Rows of a table without the columns in which two runs of the same work may differ."""
+    differ = (*records.MEASURED, "timestamp")
+    return [{key: value for key, value in row.items() if key not in differ} for row in rows]
 
 
 def run_study(root: Path, folder: Path, *flags: str) -> subprocess.CompletedProcess[str]:

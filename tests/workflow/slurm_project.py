@@ -15,24 +15,12 @@ from typing import Any
 
 import mini_slurm
 import psutil
+from shared_runs import repeatable
 
 WHY_NOT = mini_slurm.missing() or (
     "" if find_spec("snakemake_executor_plugin_slurm") else "envs/slurm.txt is not installed"
 )
 """Why nothing can run through Slurm here; empty where it can."""
-CLOCK = (
-    "time",
-    "tflops",
-    "gbytes",
-    "limit",
-    "speedup",
-    "end_to_end",
-    "iterations",
-    "energy",
-    "settled",
-    "load",
-    "clock",
-)
 
 
 class Project:
@@ -96,13 +84,9 @@ class Project:
                     left.kill()
 
     def rows(self) -> list[dict[str, str]]:
-        """The table of results without what a clock says."""
+        """The table of results without what was measured."""
         with (self.results / "tables" / "performance.csv").open() as file:
-            rows = list(csv.DictReader(file))
-        return [
-            {key: value for key, value in row.items() if not key.startswith((*CLOCK, "timestamp"))}
-            for row in rows
-        ]
+            return repeatable(csv.DictReader(file))
 
     def seen(self) -> list[dict[str, Any]]:
         """What each GPU job said when it asked a stand-in for its device."""

@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 from rule_jobs import running_job
-from shared_runs import TABLES, TINY, failed, measured_as
+from shared_runs import TABLES, TINY, failed, measured_as, repeatable
 
 from tests.covers import EXHAUSTIVE
 from workflow.config.loading import load_study
@@ -184,15 +184,8 @@ def test_killed_and_started_again(measured: Project, finished: Project) -> None:
 
 
 def results_of(project: Project) -> list[dict[str, str]]:
-    """The rows of the table without what a clock says."""
-    timed = (
-        "time", "tflops", "gbytes", "limit", "speedup", "end_to_end", "iterations", "energy",
-        "settled", "load", "clock",
-    )  # fmt: skip
-    return [
-        {key: value for key, value in row.items() if not key.startswith((*timed, "timestamp"))}
-        for row in project.rows()
-    ]
+    """The rows of the table without what was measured."""
+    return repeatable(project.rows())
 
 
 def end_job(project: Project, rule: str, number: signal.Signals) -> str:

@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rule_jobs import running_job
-from shared_runs import TABLES, made_once, measured_as, session_folder
-from slurm_project import CLOCK
+from shared_runs import TABLES, made_once, measured_as, repeatable, session_folder
 
 from tests.covers import EXHAUSTIVE
 from workflow.storage.datasets import DataError
@@ -71,12 +70,8 @@ class Project:
             return list(csv.DictReader(file))
 
     def judged(self) -> list[dict[str, str]]:
-        """The tables but for what a clock says."""
-        return [
-            {key: value for key, value in row.items() if not key.startswith(CLOCK)}
-            for name in ("performance", "shards")
-            for row in self.table(name)
-        ]
+        """The tables but for what was measured."""
+        return repeatable(row for name in ("performance", "shards") for row in self.table(name))
 
 
 def finished(root: Path, factory: pytest.TempPathFactory, measured: Path, shards: int) -> Project:
