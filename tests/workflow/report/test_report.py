@@ -6,14 +6,15 @@ import shutil
 from pathlib import Path
 
 import pytest
-from selenium import webdriver
-from selenium.webdriver.common.by import By
-from selenium.webdriver.support.wait import WebDriverWait
 from shared_runs import finish_with_report, made_once, session_folder
 
 from tests.covers import EXHAUSTIVE
 from workflow.records import Record
 from workflow.tables.study import write_performance
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+By = pytest.importorskip("selenium.webdriver.common.by").By
+WebDriverWait = pytest.importorskip("selenium.webdriver.support.wait").WebDriverWait
 
 CHROMIUM = Path("/usr/bin/chromium")
 CHROMEDRIVER = Path("/usr/bin/chromedriver")

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import h5py
-import hdf5plugin
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -23,6 +22,7 @@ from workflow.storage.axes import Operand
 from workflow.storage.chunk_filters import ChunkError, Filter, allowed, decoded_size
 from workflow.storage.inputs import InputError, describe_operand, read_operand
 
+hdf5plugin = pytest.importorskip("hdf5plugin", reason="hdf5plugin is not installed")
 SHAPE, CHUNKS = (37, 50), (8, 20)
 SIZE = 8 * 20 * 4
 VALUES = np.arange(37 * 50).reshape(SHAPE)
