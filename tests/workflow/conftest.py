@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from argand import Device, devices
-from shared_runs import TINY, finish_with_report, made_once, session_folder
+from shared_runs import QUICK, TINY, finish_with_report, made_once, session_folder
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
@@ -28,6 +29,19 @@ def kept_bytecode(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             environ.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
             folder = session_folder(tmp_path_factory) / "bytecode"
             environ.setenv("PYTHONPYCACHEPREFIX", str(folder))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Lets `QUICK` begin the processes that tests start, where they have no ``sitecustomize``."""
+
+    def make(folder: Path) -> None:
+        (folder / "sitecustomize.py").write_text(QUICK)
+
+    folder = made_once(session_folder(tmp_path_factory) / "quick-jobs", make)
+    with pytest.MonkeyPatch.context() as environ:
+        environ.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
         yield
 
 

@@ -8,13 +8,13 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from rule_jobs import running_job
 from shared_runs import TABLES, made_once, measured_as, repeatable, session_folder
+from snakemake_forks import run_snakemake, snakemake_command
 
 from tests.covers import EXHAUSTIVE
 from workflow.storage.datasets import DataError
@@ -46,21 +46,26 @@ class Project:
         more = f", shards: {shards}" if shards > 1 else ""
         (folder / "study.yaml").write_text(STUDY.format(more=more))
 
-    def start(self, *flags: str) -> subprocess.Popen[str]:
-        command = [
-            sys.executable, "-m", "snakemake", "--snakefile", str(self.root / "Snakefile"),
-            "--cores", "2", "--config", f"study={self.folder / 'study.yaml'}",
-            "--directory", str(self.folder), *self.targets, *flags,
+    def flags(self) -> list[str]:
+        return [
+            "--snakefile", str(self.root / "Snakefile"), "--cores", "2",
+            "--config", f"study={self.folder / 'study.yaml'}", "--directory", str(self.folder),
+            *self.targets,
         ]  # fmt: skip
-        return subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        )
 
-    def run(self, *flags: str) -> str:
-        with self.start(*flags) as process:
-            said = process.communicate()[1]
-        assert process.returncode == 0, said
-        return said
+    def run(self) -> str:
+        done = run_snakemake(self.flags(), self.folder)
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    def run_and_kill(self, rule: str) -> None:
+        """Run until a job of a rule is there, kill it, and wait for Snakemake."""
+        with subprocess.Popen(
+            snakemake_command(*self.flags()), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as process:
+            os.kill(running_job(self.folder, rule), signal.SIGKILL)
+        assert process.returncode == 1
+        assert not (self.results / "products" / "beams.h5").exists()
 
     def product(self, name: str) -> np.ndarray:
         return np.asarray(read_product(self.results / "products" / f"{name}.h5").data)
@@ -75,11 +80,17 @@ class Project:
 
 
 def finished(root: Path, factory: pytest.TempPathFactory, measured: Path, shards: int) -> Project:
-    """A finished run in so many shards, made once, to read."""
+    """A finished run in so many shards, made once, to read.
+
+    In the short run that in shards is one of which a job was killed: others see it undisturbed.
+    """
 
     def make(folder: Path) -> None:
         measured_as(folder, measured)
-        Project(root, folder, shards).run()
+        project = Project(root, folder, shards)
+        if shards > 1 and not EXHAUSTIVE:
+            project.run_and_kill("run")
+        project.run()
 
     made_once(session_folder(factory) / f"beams-{shards}", make)
     return Project(root, session_folder(factory) / f"beams-{shards}", shards)
@@ -126,6 +137,7 @@ def test_products_of_the_whole_and_a_row_for_it(sharded: Project, whole: Project
     assert float(rows["beams", "fp32"]["time_us_p50"]) == pytest.approx(times)
     assert not (whole.results / "tables" / "shards.csv").exists()
     assert not list((sharded.results / "runs").rglob("*.h5"))
+    assert not list(sharded.results.rglob("*.part"))
 
 
 def test_nothing_is_done_twice(sharded: Project) -> None:
@@ -146,7 +158,8 @@ def test_a_source_that_is_lost_is_an_error_and_made_again(
     assert sharded.judged() == undisturbed
 
 
-@pytest.mark.parametrize("rule", ["run", "verify"] if EXHAUSTIVE else ["run"])
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("rule", ["run", "verify"])
 def test_a_killed_job_of_a_shard(
     rule: str,
     root: Path,
@@ -158,11 +171,7 @@ def test_a_killed_job_of_a_shard(
     (tmp_path / "killed").mkdir()
     project = Project(root, tmp_path / "killed", 3)
     measured_as(project.folder, tiny_run)
-    with project.start() as process:
-        os.kill(running_job(project.folder, rule), signal.SIGKILL)
-        process.communicate()
-    assert process.returncode == 1
-    assert not (project.results / "products" / "beams.h5").exists()
+    project.run_and_kill(rule)
     project.run()
     assert_same(project, whole)
     assert project.judged() == undisturbed
