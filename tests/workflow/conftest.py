@@ -11,6 +11,8 @@ import pytest
 from argand import Device, devices
 from shared_runs import QUICK, TINY, finish_with_report, made_once, session_folder
 
+from workflow import samplers, timing
+
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def device(request: pytest.FixtureRequest) -> Device:
@@ -42,6 +44,16 @@ def quick_jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     folder = made_once(session_folder(tmp_path_factory) / "quick-jobs", make)
     with pytest.MonkeyPatch.context() as environ:
         environ.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_measuring() -> Iterator[None]:
+    """The same in this process, for all modules of these tests; that of the clock is elsewhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(timing, "REPEATS", 1)
+        patch.setattr(timing, "SECONDS", 1e-9)
+        patch.setattr(samplers, "_MOST_OF_A_BATCH", 1)
         yield
 
 

@@ -62,8 +62,7 @@ def test_every_ring(operation: Operation) -> None:
         assert_clean(softmax_source(form, plan), ARCH.target, kernel_name(form, plan))
 
 
-@pytest.mark.parametrize("kind", ["fp32", "fp16"])
-@pytest.mark.parametrize("blocks", [1, 33])
+@pytest.mark.parametrize(("kind", "blocks"), [("fp32", 1), ("fp16", 33)])
 def test_a_ring(kind: str, blocks: int) -> None:
     form = form_of("softmax", kind, kind, edges=True)
     plan = ring(form, ARCH, 256, blocks, 12_000 * blocks, write_threads=128)

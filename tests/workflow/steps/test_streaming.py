@@ -225,7 +225,7 @@ print(next(line.split()[1] for line in status.splitlines() if line.startswith("V
 
 def test_host_memory_does_not_grow_with_the_data(tmp_path: Path, root: Path) -> None:
     peaks = []
-    for rows in (5_000, 50_000):  # 20 and 200 MB
+    for rows in (5_000, 25_000):  # 20 and 100 MB
         x = np.zeros((rows, 1000), np.float32)
         staged = Staged({"x": x}, {"x": ("row", "column")})
         write_staged(tmp_path / "staged.h5", staged, workload="w", kind="softmax")
