@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+import sysconfig
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -24,12 +27,23 @@ def device(request: pytest.FixtureRequest) -> Device:
 def kept_bytecode(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keeps what jobs compile of Python for the session, where none may lie beside the sources.
 
-    Hundreds of jobs import the same packages, and each would compile them.
+    Hundreds of jobs import the same packages, and each would compile them. What is installed has
+    been compiled: Python looks for that in the same folder.
     """
+
+    def make(folder: Path) -> None:
+        installed = {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}
+        for cache in chain.from_iterable(Path(path).rglob("__pycache__") for path in installed):
+            own = folder.joinpath(*cache.parent.parts[1:])
+            own.mkdir(parents=True, exist_ok=True)
+            for compiled in cache.glob("*.pyc"):
+                with contextlib.suppress(FileExistsError):  # one folder may be within another
+                    (own / compiled.name).symlink_to(compiled)
+
     with pytest.MonkeyPatch.context() as environ:
         if sys.dont_write_bytecode:
             environ.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
-            folder = session_folder(tmp_path_factory) / "bytecode"
+            folder = made_once(session_folder(tmp_path_factory) / "bytecode", make)
             environ.setenv("PYTHONPYCACHEPREFIX", str(folder))
         yield
 
