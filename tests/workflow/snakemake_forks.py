@@ -67,7 +67,9 @@ def _end(server: subprocess.Popen[str]) -> None:
 
 def _serve() -> None:
     """Fork for each request, and answer with the fork's status when it has ended."""
-    for name in ("h5py", "numpy", "pydantic", "snakemake.cli", "yaml"):
+    installed = ("snakemake.cli", "snakemake.report.html_reporter", "nbformat", "smart_open",
+                 "h5py", "numpy", "pydantic", "yaml")  # fmt: skip
+    for name in installed:
         importlib.import_module(name)
     own = str(Path(__file__).parent)
     sys.path[:] = [path for path in sys.path if path != own]

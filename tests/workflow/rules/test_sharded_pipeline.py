@@ -31,6 +31,7 @@ workloads:
     {{kind: beamforming, channels: 5, beams: 4, antennas: 6, samples: 30, precision: fp32{more}}}
   chance: {{kind: softmax, input: {{workload: beams}}, precision: 3xtf32}}
 """
+SHARDS = 2
 
 
 class Project:
@@ -106,9 +107,9 @@ def sharded(
     root: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, tiny_run: Path
 ) -> Project:
     """A copy of its own for each test."""
-    original = finished(root, tmp_path_factory, tiny_run, 3)
+    original = finished(root, tmp_path_factory, tiny_run, SHARDS)
     shutil.copytree(original.folder, tmp_path / "sharded")
-    return Project(root, tmp_path / "sharded", 3)
+    return Project(root, tmp_path / "sharded", SHARDS)
 
 
 @pytest.fixture
@@ -127,12 +128,12 @@ def test_products_of_the_whole_and_a_row_for_it(sharded: Project, whole: Project
     rows = {(row["workload"], row["precision"]): row for row in sharded.table("performance")}
     others = {(row["workload"], row["precision"]): row for row in whole.table("performance")}
     assert rows.keys() == others.keys()
-    assert rows["beams", "fp32"]["shards"] == "3"
+    assert rows["beams", "fp32"]["shards"] == str(SHARDS)
     assert others["beams", "fp32"]["shards"] == ""
     for key in ("batch", "m", "n", "k", "verified", "kernel_digest", "reference_rows"):
         assert rows["beams", "fp32"][key] == others["beams", "fp32"][key]
     each = [row for row in sharded.table("shards") if row["precision"] == "fp32"]
-    assert [row["shard"] for row in each] == ["1-of-3", "2-of-3", "3-of-3"]
+    assert [row["shard"] for row in each] == ["1-of-2", "2-of-2"]
     times = sum(float(row["time_us_p50"]) for row in each)
     assert float(rows["beams", "fp32"]["time_us_p50"]) == pytest.approx(times)
     assert not (whole.results / "tables" / "shards.csv").exists()
@@ -148,9 +149,9 @@ def test_nothing_is_done_twice(sharded: Project) -> None:
 def test_a_source_that_is_lost_is_an_error_and_made_again(
     sharded: Project, whole: Project, undisturbed: list[dict[str, str]]
 ) -> None:
-    lost = sharded.results / "products" / "beams" / "2-of-3.h5"
+    lost = sharded.results / "products" / "beams" / "2-of-2.h5"
     lost.unlink()
-    with pytest.raises(DataError, match=r"beams\.h5: its source .*2-of-3\.h5 is missing"):
+    with pytest.raises(DataError, match=r"beams\.h5: its source .*2-of-2\.h5 is missing"):
         sharded.product("beams")
     sharded.run()
     assert lost.is_file()
@@ -169,7 +170,7 @@ def test_a_killed_job_of_a_shard(
     tiny_run: Path,
 ) -> None:
     (tmp_path / "killed").mkdir()
-    project = Project(root, tmp_path / "killed", 3)
+    project = Project(root, tmp_path / "killed", SHARDS)
     measured_as(project.folder, tiny_run)
     project.run_and_kill(rule)
     project.run()
@@ -181,11 +182,11 @@ def test_a_killed_job_of_a_shard(
 @pytest.mark.exhaustive
 def test_another_number_of_shards_stages_nothing_again(sharded: Project, whole: Project) -> None:
     staged = (sharded.results / "staged" / "beams.h5").stat().st_mtime_ns
-    other = Project(sharded.root, sharded.folder, 2)
+    other = Project(sharded.root, sharded.folder, 3)
     other.run()
     assert (sharded.results / "staged" / "beams.h5").stat().st_mtime_ns == staged
     assert_same(other, whole)
-    assert json.loads((other.results / "records/beams/2-of-2.jsonl").read_text().splitlines()[0])
+    assert json.loads((other.results / "records/beams/2-of-3.jsonl").read_text().splitlines()[0])
     if EXHAUSTIVE:
         other = Project(sharded.root, sharded.folder, 1)
         other.run()
