@@ -12,7 +12,6 @@ from itertools import chain
 from pathlib import Path
 
 from workflow.accuracy.grading import read_growth
-from workflow.figures.study import draw_limits
 from workflow.records import Record, read_records
 from workflow.shards import split_part
 from workflow.steps.progress import Failure
@@ -75,6 +74,9 @@ class Unfinished:
             rows = chain.from_iterable(read_records(Path(path)) for path in made)
             shards = [record for record in rows if record.shard]
             write_shards(shards, csv_path=Path(tables["csv"]), markdown=Path(tables["markdown"]))
+        # Every run imports this module, few fail, and Matplotlib takes longest to import of all.
+        from workflow.figures.study import draw_limits
+
         draw_limits(Path(limits), found)
 
     def failed(self) -> list[dict[str, object]]:
