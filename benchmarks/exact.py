@@ -20,6 +20,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -120,8 +121,7 @@ def measured(
             errors[kind], excess = references[kind].errors(out, precision)
             within = within and excess <= 1
         a, b = operands["normal"]
-        idle, row = _times(lambda a=a, b=b, p=precision: gemm(a, b, precision=p, out=out),
-                           arguments)  # fmt: skip
+        idle, row = _times(partial(gemm, a, b, precision=precision, out=out), arguments)
         base = base or row
         yield {
             "batch": shape.batch, "m": shape.m, "n": shape.n, "k": shape.k, "operands": dtype,

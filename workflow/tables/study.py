@@ -125,7 +125,7 @@ def ordered(records: Iterable[Record]) -> list[Record]:
     """Workloads in the order given, ours before the peers, precisions from fp64 down."""
     rows = list(records)
     workloads = list(dict.fromkeys(record.workload for record in rows))
-    precisions = [*PRECISIONS, *reversed(EXACT_PRECISIONS)]
+    precisions = [*PRECISIONS, *reversed(list(EXACT_PRECISIONS))]
 
     def place(record: Record) -> tuple[int, bool, str, int]:
         peer = record.implementation != OURS

@@ -80,8 +80,8 @@ def gemm(
         _check_modular(precision, tolerance, rounding, output)
         key = None
         if _on_cuda(a):
-            options = (alpha, beta, op_a, op_b, precision, tolerance, check, kernels)
-            key, found = _repeated((a, b, c), out, options)
+            of_exact = (alpha, beta, op_a, op_b, precision, tolerance, check, kernels)
+            key, found = _repeated((a, b, c), out, of_exact)
             if found is not None:
                 return found
         return modular_gemm(

@@ -58,9 +58,7 @@ def modular_gemm(
             raise ValueError(
                 f"{precision or 'a tolerance'} takes arrays and Pairs of them, got a packed {name}"
             )
-    left, right, addend = (None if x is None else _array(x) for x in (a, b, c))
-    assert left is not None
-    assert right is not None
+    left, right, addend = _array(a), _array(b), None if c is None else _array(c)
     given = [x for x in (left, right, addend, out) if x is not None]
     on_cards = {on_gpu(x) for x in given}
     if len(on_cards) > 1:
@@ -78,9 +76,8 @@ def modular_gemm(
     check_out(out, problem.shape, str(dtype))
     if beta == 0:
         addend = None
-    left, right, addend = (
-        None if x is None else x.astype(dtype, copy=False) for x in (left, right, addend)
-    )
+    left, right = (x.astype(dtype, copy=False) for x in (left, right))
+    addend = None if addend is None else addend.astype(dtype, copy=False)
     if on_cards == {True}:
         if check:
             raise ValueError("check takes NumPy arrays, got arrays on a GPU")

@@ -9,7 +9,8 @@ import cupy
 from argand.device import gpu
 from argand.gemm.calls import CALLS, run_of
 from argand.gemm.families import Family, require_family
-from argand.gemm.modular.launch import ModularProblem, prepared
+from argand.gemm.modular.launch import prepared
+from argand.gemm.modular.pieces import ModularProblem
 from argand.gemm.modular.reconstruction import times
 from argand.gemm.problem import GemmProblem
 from argand.runtime.call_cache import Key
@@ -77,16 +78,17 @@ def _solve(
     in_place = all(x.array.data.ptr == y.data.ptr for x, y in given)
     left = left.transposed if problem.op_a != "N" else left
     right = right.transposed if problem.op_b == "N" else right
-    conjugate = [problem.op_a == "C", problem.op_b == "C"]
+    flip_left, flip_right = problem.op_a == "C", problem.op_b == "C"
     # C^T = B^T A^T, whose rows are contiguous.
     swapped = abs(result.row_stride) < abs(result.column_stride)
     if swapped:
-        left, right, result, conjugate = right, left, result.transposed, conjugate[::-1]
+        left, right, result = right, left, result.transposed
+        flip_left, flip_right = flip_right, flip_left
         addend = None if addend is None else addend.transposed
     prepared_launch = prepared(
         ModularProblem(
             str(a.dtype), count, problem.batch, left.layout, right.layout,
-            None if addend is None else addend.layout, result.layout, *conjugate,
+            None if addend is None else addend.layout, result.layout, flip_left, flip_right,
             complex(problem.alpha), complex(problem.beta), family,
         ),
         gpu(cupy.cuda.Device().id),
