@@ -52,7 +52,7 @@ def solve(
             of such products: at fp32 and below they are complex64, which takes a well-conditioned
             matrix, as do fewer moduli.
         block: columns that LAPACK or cuSOLVER factors at a time, and the least depth of the
-            products; by default 256 on the CPU and 512 on a GPU.
+            products; by default all at fp64 and fp32, else 256 on the CPU and 512 on a GPU.
         details: return a `Solution` with x, its backward error and the steps of refinement.
 
     Returns:

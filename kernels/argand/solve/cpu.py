@@ -24,4 +24,5 @@ class CpuLibrary:
     def solve_triangular(self, t: Any, b: Any, *, unit_lower: bool) -> None:
         """Overwrite b by the solution of t x = b (BLAS's trsm)."""
         trsm = getattr(blas, f"{PREFIX[str(t.dtype)]}trsm")
-        b[...] = trsm(1, t, b, lower=unit_lower, diag=unit_lower)
+        # The transpose of the whole matrix is column-major, so SciPy does not copy it.
+        b[...] = trsm(1, t.T, b, trans_a=1, lower=not unit_lower, diag=unit_lower)

@@ -18,9 +18,9 @@ UNIT_ROUNDOFF: Mapping[str, float] = MappingProxyType(
 )
 """By a result's type."""
 BLOCK: Mapping[Backend, int] = MappingProxyType({"cpu": 256, "cuda": 512})
-"""Columns of a panel by default. On a GPU the least depth at which exact products gain: an update
-of C by k columns at 15 moduli moves 92 bytes of each element of C, whatever k, so shallow ones take
-longer than zgemm does (docs/kernels/solve.md)."""
+"""Columns of a panel by default, at precisions whose products the library does not have. On a GPU
+the least depth at which exact products gain: an update of C at 15 moduli moves 92 bytes of each of
+its elements, however deep, so shallow ones take longer than zgemm does (docs/kernels/solve.md)."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,16 @@ def solve_problem(
     dtype = str(np.result_type(type_a, type_b, np.complex64))
     if dtype not in UNIT_ROUNDOFF:
         raise TypeError(f"a and b must fit complex128, got {type_a} and {type_b}")
-    block = BLOCK[backend] if block is None else block
-    if block < 1:
+    if block is not None and block < 1:
         raise ValueError(f"block must be positive, got {block}")
     if precision is None:
         precision = "fp64" if backend == "cpu" else default_precision(n, dtype)
-    working = dtype if precision in MODULAR_PRECISIONS else get_precision(precision).output
+    modular = precision in MODULAR_PRECISIONS
+    working = dtype if modular else get_precision(precision).output
+    if block is None:
+        # LAPACK's and cuSOLVER's own updates are fp64 and fp32: they factor the whole matrix.
+        librarys = not modular and get_precision(precision).exact_operands
+        block = max(n, 1) if librarys else BLOCK[backend]
     return SolveProblem(n, math.prod(shape_b[1:]), dtype, working, precision, block)
 
 

@@ -11,7 +11,7 @@ from argand import Pairs, pack, pairs, solve
 from argand.solve import lu
 from argand.solve.cpu import CpuLibrary
 from argand.solve.lu import Factorization, order_of
-from argand.solve.problem import default_precision
+from argand.solve.problem import default_precision, solve_problem
 from argand.solve.refine import Solution
 
 from tests.kernels.solve.systems import SYSTEMS, U, backward_error, bound, normal, system
@@ -241,3 +241,16 @@ def test_default_moduli() -> None:
     for n in (0, 1, 100, 4096, 65536, 140_000):
         assert default_precision(n, "complex128") == "15xint8"
         assert default_precision(n, "complex64") == "7xint8"
+
+
+def test_default_blocks() -> None:
+    """The library factors all where its own products are of the precision."""
+    for backend, precision, block in (
+        ("cpu", None, 3000), ("cuda", "fp32", 3000), ("cpu", "15xint8", 256), ("cuda", None, 512),
+        ("cuda", "3xtf32", 512),
+    ):  # fmt: skip
+        operand = (3000, 3000), np.dtype(complex)
+        right = (3000,), np.dtype(complex)
+        found = solve_problem(operand, right, backend, precision=precision, block=None)
+        assert found.block == block
+    assert solve_problem(operand, right, "cuda", precision=None, block=7).block == 7
