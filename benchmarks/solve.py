@@ -1,7 +1,7 @@
 """Dense complex systems: ours, and LAPACK's or cuSOLVER's LU, in one run.
 
     python -m benchmarks.solve --n 4096 16384 32768 --csv out.csv
-    python -m benchmarks.solve --n 32768 --precisions 15xint8 12xint8 --blocks 256 512 1024
+    python -m benchmarks.solve --n 32768 --precisions 15xint8 12xint8 --blocks 512 --panels 64 512
     python -m benchmarks.solve --n 32768 --parts
 
 Times are those of whole calls that leave A as it is: copy, factorization, solution, and for ours
@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from benchmarks.solve_parts import parts_of
 from workflow.timing import measure
 from workflow.versions import timestamp, versions
 
+_Setting = tuple[str, int, int]
 _DEFAULT = "default"
 _ROWS = 1024
 """Rows that are drawn, and residuals that are computed, at a time."""
@@ -45,7 +47,7 @@ class SolveRow:
 
     Attributes:
         n, columns: A is (n, n), b (n, columns), both normal.
-        block: columns of a panel of ours.
+        block, panel: of ours, as in `argand.solve`.
         tflops: 8/3 n^3 + 8 n^2 columns over the median time.
         speedup: the peer's median time over this one's.
         backward_error: the largest of ||b - A x|| / (||A|| ||x|| + ||b||), maximum norms.
@@ -58,6 +60,7 @@ class SolveRow:
     implementation: str
     precision: str
     block: int | None
+    panel: int | None
     input: str
     device: str
     backend: str
@@ -86,6 +89,7 @@ class _Solver:
     implementation: str
     precision: str
     block: int | None
+    panel: int | None
     prepare: Callable[[Any, Any], tuple[Any, Any]]
     call: Callable[[Any, Any], Any]
     steps: Callable[[Any, Any], int | None]
@@ -99,9 +103,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     for n in arguments.n:
         a, b = _system(n, arguments.columns, arguments.input, arguments.seed, device)
         if arguments.parts:
-            for precision, block in _settings(arguments, n, device):
-                parts = parts_of(a, b, device, precision=precision, block=block)
-                print(f"{n:6} {precision} {block}: {parts}", flush=True)
+            for precision, block, panel in _settings(arguments, n, device):
+                parts = parts_of(a, b, device, precision=precision, block=block, panel=panel)
+                print(f"{n:6} {precision} block {block} panel {panel}: {parts}", flush=True)
             continue
         peer: float | None = None
         for solver in _solvers(arguments, n, device):
@@ -121,7 +125,8 @@ def _parser() -> argparse.ArgumentParser:
     found.add_argument(
         "--precisions", nargs="+", default=[_DEFAULT], help="of the products, as of argand.solve"
     )
-    found.add_argument("--blocks", type=int, nargs="+", help="columns of a panel")
+    found.add_argument("--blocks", type=int, nargs="+", help="least depths of products")
+    found.add_argument("--panels", type=int, nargs="+", help="columns of panels")
     found.add_argument("--no-peer", action="store_true", help="ours alone")
     found.add_argument("--parts", action="store_true", help="what a call of ours spends where")
     found.add_argument("--repeats", type=int, default=5, help="calls to time")
@@ -135,37 +140,40 @@ def _parser() -> argparse.ArgumentParser:
     return found
 
 
-def _settings(arguments: argparse.Namespace, n: int, device: Device) -> Iterator[tuple[str, int]]:
-    """Precision and block of each run of ours, by name and number."""
+def _settings(arguments: argparse.Namespace, n: int, device: Device) -> Iterator[_Setting]:
+    """Precision, block and panel of each run of ours, by name and numbers."""
     kind = np.dtype(arguments.input)
-    for name in arguments.precisions:
-        for block in arguments.blocks or [None]:
-            problem = solve_problem(
-                ((n, n), kind), ((n, arguments.columns), kind), device.backend,
-                precision=None if name == _DEFAULT else name, block=block,
-            )  # fmt: skip
-            yield problem.precision, problem.block
+    for name, block, panel in product(
+        arguments.precisions, arguments.blocks or [None], arguments.panels or [None]
+    ):
+        problem = solve_problem(
+            ((n, n), kind), ((n, arguments.columns), kind), device.backend,
+            precision=None if name == _DEFAULT else name, block=block, panel=panel,
+        )  # fmt: skip
+        yield problem.precision, problem.block, problem.panel
 
 
 def _solvers(arguments: argparse.Namespace, n: int, device: Device) -> Iterator[_Solver]:
     if not arguments.no_peer:
         yield _lapack(arguments.input) if device.backend == "cpu" else _cusolver(arguments.input)
-    for precision, block in _settings(arguments, n, device):
-        yield _ours(precision, block)
+    for setting in _settings(arguments, n, device):
+        yield _ours(*setting)
 
 
-def _ours(precision: str, block: int) -> _Solver:
-    call = partial(solve, precision=precision, block=block)
+def _ours(precision: str, block: int, panel: int) -> _Solver:
+    call = partial(solve, precision=precision, block=block, panel=panel)
     return _Solver(
-        "argand", precision, block, lambda a, b: (a, b), call,
+        "argand", precision, block, panel, lambda a, b: (a, b), call,
         lambda a, b: call(a, b, details=True).steps,
     )  # fmt: skip
 
 
 def _lapack(dtype: str) -> _Solver:
     return _Solver(
-        "lapack", "fp32" if dtype == "complex64" else "fp64", None, lambda a, b: (a, b),
-        np.linalg.solve, lambda *_: None,
+        "lapack", "fp32" if dtype == "complex64" else "fp64", None, None,
+        lambda a, b: (a, b),
+        np.linalg.solve,
+        lambda *_: None,
     )  # fmt: skip
 
 
@@ -174,7 +182,7 @@ def _cusolver(dtype: str) -> _Solver:
     from cupyx.scipy.linalg import lu_factor, lu_solve
 
     return _Solver(
-        "cusolver", "fp32" if dtype == "complex64" else "fp64", None,
+        "cusolver", "fp32" if dtype == "complex64" else "fp64", None, None,
         lambda a, b: (cupy.asfortranarray(a), cupy.asfortranarray(b)),
         lambda a, b: lu_solve(lu_factor(a, check_finite=False), b, check_finite=False),
         lambda *_: None,
@@ -215,10 +223,11 @@ def _measured(
     flops = 8 / 3 * n**3 + 8 * n**2 * columns
     accepted = (4 * math.sqrt(n) + 1) * UNIT_ROUNDOFF[arguments.input]
     return SolveRow(
-        n, columns, solver.implementation, solver.precision, solver.block, arguments.input,
-        device.name, device.backend, timing.time_us_p20, timing.time_us_p50, timing.time_us_p80,
-        timing.iterations, flops / timing.time_us_p50 / 1e6,
-        peer / timing.time_us_p50 if peer else None, error, steps, error <= accepted,
+        n, columns, solver.implementation, solver.precision, solver.block, solver.panel,
+        arguments.input, device.name, device.backend,
+        timing.time_us_p20, timing.time_us_p50, timing.time_us_p80, timing.iterations,
+        flops / timing.time_us_p50 / 1e6, peer / timing.time_us_p50 if peer else None,
+        error, steps, error <= accepted,
         conditions.clock_mhz, conditions.power_w, conditions.temperature_c, arguments.seed,
         kernel_digest("solve") if ours else "", versions(), timestamp(),
     )  # fmt: skip
@@ -238,7 +247,7 @@ def backward_error(a: Any, x: Any, b: Any) -> float:
 def _line(row: SolveRow) -> str:
     faster = "" if row.speedup is None else f" x {row.speedup:.2f}"
     steps = "" if row.steps is None else f", {row.steps} steps"
-    block = "" if row.block is None else f" block {row.block}"
+    block = "" if row.block is None else f" block {row.block} panel {row.panel}"
     verdict = "" if row.verified else "  NOT ACCURATE"
     return (
         f"{row.n:6} x {row.columns} {row.input:10} {row.implementation:9} {row.precision:8}{block} "

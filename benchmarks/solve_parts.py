@@ -64,7 +64,7 @@ def _seconds(arrays: Any, before: Any, after: Any) -> float:
     return 1e-3 * float(arrays.cuda.get_elapsed_time(before, after))
 
 
-def parts_of(a: Any, b: Any, device: Device, *, precision: str, block: int) -> str:
+def parts_of(a: Any, b: Any, device: Device, *, precision: str, block: int, panel: int) -> str:
     """Seconds of one factorization and solution, after one that warms up: the whole and its parts.
 
     The rest of the factorization is products, exchanges of rows, and what the GPU waits for the
@@ -82,7 +82,7 @@ def parts_of(a: Any, b: Any, device: Device, *, precision: str, block: int) -> s
         spans["factorization"], spans["solution"] = [], []
         lu = arrays.array(a, order="C")
         with _Timed(arrays, spans["factorization"]):
-            factors = Factorization(lu, timed, precision=precision, block=block)
+            factors = Factorization(lu, timed, precision=precision, block=block, panel=panel)
         spans |= {name: list(found) for name, found in timed.spans.items()}
         with _Timed(arrays, spans["solution"]):
             factors.solve(b)

@@ -72,6 +72,7 @@ def test_kernel_pages_name_files_that_are_there(root: Path) -> None:
         root,
         package,
         *(package / name for name in ("gemm", "softmax", "dft", "gates", "solve")),
+        *(package / name for name in ("gemm/modular", "cuda/gemm/modular")),
     ]
     named = sorted((root / "docs" / "kernels").glob("*.md"))
     assert named

@@ -22,12 +22,12 @@ from argand.solve.scaling import scaled, times_power
 @overload
 def solve(
     a: Any, b: Any, *, precision: str | None = ..., block: int | None = ...,
-    details: Literal[False] = ...,
+    panel: int | None = ..., details: Literal[False] = ...,
 ) -> Any: ...  # fmt: skip
 @overload
 def solve(
     a: Any, b: Any, *, precision: str | None = ..., block: int | None = ...,
-    details: Literal[True],
+    panel: int | None = ..., details: Literal[True],
 ) -> Solution: ...  # fmt: skip
 def solve(
     a: Any,
@@ -35,6 +35,7 @@ def solve(
     *,
     precision: str | None = None,
     block: int | None = None,
+    panel: int | None = None,
     details: bool = False,
 ) -> Any:
     """Solve A x = b to the backward error of LAPACK's zgesv.
@@ -51,8 +52,10 @@ def solve(
             less accurate, 15 moduli for complex128 and 7 for complex64. The factors have the type
             of such products: at fp32 and below they are complex64, which takes a well-conditioned
             matrix, as do fewer moduli.
-        block: columns that LAPACK or cuSOLVER factors at a time, and the least depth of the
-            products; by default all at fp64 and fp32, else 256 on the CPU and 512 on a GPU.
+        block: least depth of products at ``precision``; shallower ones are fp64, or fp32 where the
+            factors are complex64. By default n at fp64 and fp32, else 256 on the CPU and 512 on a
+            GPU.
+        panel: columns that LAPACK or cuSOLVER factors at a time; by default ``block``.
         details: return a `Solution` with x, its backward error and the steps of refinement.
 
     Returns:
@@ -64,7 +67,8 @@ def solve(
     elements, or with a norm near the limits of its type) comes on top.
 
     Raises:
-        ValueError: shapes that do not fit, NaN or infinity, an unknown precision, a block below 1.
+        ValueError: shapes that do not fit, NaN or infinity, an unknown precision, a block or panel
+            below 1.
         TypeError: operands that are no numbers, or of which one alone is on a GPU.
         DeviceError: the device does not have the kernels.
         numpy.linalg.LinAlgError: a column without a pivot, or a backward error that stays above
@@ -75,7 +79,7 @@ def solve(
         raise TypeError("a and b must both be NumPy arrays or both be CuPy arrays")
     problem = solve_problem(
         (left.shape, left.dtype), (right.shape, right.dtype), "cuda" if on_gpu(left) else "cpu",
-        precision=precision, block=block,
+        precision=precision, block=block, panel=panel,
     )  # fmt: skip
     library, on_device = _library(left)
     with on_device:
@@ -112,7 +116,7 @@ def _solved(problem: SolveProblem, a: Any, b: Any, library: Library) -> Solution
     b, b_exponent, _ = scaled(b, "b", working, arrays)
     factors = Factorization(
         arrays.array(a, working, order="C"), library,
-        precision=problem.precision, block=problem.block,
+        precision=problem.precision, block=problem.block, panel=problem.panel,
     )  # fmt: skip
     found = refined(a, b, factors, norm=norm, unit_roundoff=problem.unit_roundoff, arrays=arrays)
     x = found.x

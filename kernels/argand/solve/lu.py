@@ -28,27 +28,32 @@ import numpy.typing as npt
 from argand.gemm.api import gemm
 from argand.solve.library import Library, Pivots
 
+_PRECISIONS = {"complex64": "fp32", "complex128": "fp64"}
 Order = npt.NDArray[np.int64]
 
 
 class Factorization:
     """The factors of A, whose row ``order[i]`` is row i of L U.
 
-    Both products of the factors' blocks and the triangular systems of more than ``block`` rows are
-    computed by `argand.gemm` at ``precision``; panels and smaller systems by the library.
+    Updates are products of `argand.gemm`, also those of triangular systems of more than ``block``
+    rows; panels and smaller systems are the library's.
 
     Args:
         lu: A (n, n), row-major, complex64 or complex128; overwritten by the factors.
         library: LAPACK and BLAS of the array's backend.
-        precision: of the products; their results have the array's type.
-        block: columns of a panel.
+        precision: of products at least ``block`` deep, whose results have the array's type;
+            shallower ones are computed in that type.
+        block: least depth of those products.
+        panel: columns that the library factors at a time.
 
     Raises numpy.linalg.LinAlgError where a column has no pivot other than 0.
     """
 
-    def __init__(self, lu: Any, library: Library, *, precision: str, block: int) -> None:
+    def __init__(
+        self, lu: Any, library: Library, *, precision: str, block: int, panel: int
+    ) -> None:
         self._lu, self._library, self._arrays = lu, library, library.arrays
-        self._precision, self._block = precision, block
+        self._precision, self._block, self._panel = precision, block, panel
         self.order = self._columns(0, len(lu))
 
     def solve(self, b: Any) -> Any:
@@ -60,8 +65,8 @@ class Factorization:
 
     def _columns(self, first: int, last: int) -> Order:
         """Factor these columns from row ``first`` on; return the order of those rows."""
-        if last - first <= self._block:
-            return self._panel(first, last)
+        if last - first <= self._panel:
+            return self._factor_panel(first, last)
         lu, middle = self._lu, self._middle(first, last)
         order = self._columns(first, middle)
         self._permute(first, order, slice(middle, last))
@@ -74,7 +79,7 @@ class Factorization:
         order[middle - first :] = order[middle - first :][below]
         return order
 
-    def _panel(self, first: int, last: int) -> Order:
+    def _factor_panel(self, first: int, last: int) -> Order:
         pivots, without = self._library.factor_panel(self._lu[first:, first:last])
         if without:
             raise np.linalg.LinAlgError(
@@ -85,18 +90,20 @@ class Factorization:
 
     def _middle(self, first: int, last: int) -> int:
         """Half of the panels to the left, at least one."""
-        return first + -(-(last - first) // (2 * self._block)) * self._block
+        return first + -(-(last - first) // (2 * self._panel)) * self._panel
 
     def _permute(self, first: int, order: Order, columns: slice) -> None:
         """Bring rows from ``first`` on into this order; only those that move are touched."""
         (moved,) = np.nonzero(order != np.arange(len(order)))
+        if not moved.size:
+            return
         rows = self._lu[first:, columns]
         to, source = (self._arrays.asarray(x) for x in (moved, order[moved]))
         rows[to] = rows[source]
 
     def _solve_lower(self, first: int, last: int, b: Any) -> None:
         """Overwrite b by the solution of L x = b for the diagonal block of these rows."""
-        if last - first <= self._block:
+        if last - first <= max(self._block, self._panel):
             self._library.solve_triangular(self._lu[first:last, first:last], b, unit_lower=True)
             return
         middle = self._middle(first, last)
@@ -109,7 +116,9 @@ class Factorization:
         """Compute c -= a b, blocks of the matrix; a lies in the rows of c."""
         # By their bounds in memory a and c overlap, which would cost a copy of c, the larger one.
         a = self._arrays.ascontiguousarray(a)
-        gemm(a, b, c, alpha=-1, beta=1, precision=self._precision, out=c)
+        shallow = a.shape[1] < self._block
+        precision = _PRECISIONS[str(c.dtype)] if shallow else self._precision
+        gemm(a, b, c, alpha=-1, beta=1, precision=precision, out=c)
 
 
 def order_of(pivots: Pivots, rows: int) -> Order:

@@ -18,9 +18,10 @@ UNIT_ROUNDOFF: Mapping[str, float] = MappingProxyType(
 )
 """By a result's type."""
 BLOCK: Mapping[Backend, int] = MappingProxyType({"cpu": 256, "cuda": 512})
-"""Columns of a panel by default, at precisions whose products the library does not have. On a GPU
-the least depth at which exact products gain: an update of C at 15 moduli moves 92 bytes of each of
-its elements, however deep, so shallow ones take longer than zgemm does (docs/kernels/solve.md)."""
+"""Least depth of products by default, at precisions that the library does not have, and columns
+of a panel. On a GPU the least depth at which exact products gain: an update of C at 15 moduli moves
+92 bytes of each of its elements, however deep, so shallow ones take longer than zgemm does
+(docs/kernels/solve.md)."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ class SolveProblem:
         dtype: of the result: complex128 where an operand needs it, else complex64.
         working: type of the factorization: that of the products at this precision.
         precision: of the products that update the matrix.
-        block: columns of a panel, and the least depth of those products.
+        block: the least depth of those products.
+        panel: columns that the library factors at a time.
     """
 
     n: int
@@ -40,6 +42,7 @@ class SolveProblem:
     working: str
     precision: str
     block: int
+    panel: int
 
     @property
     def unit_roundoff(self) -> float:
@@ -53,12 +56,13 @@ def solve_problem(
     backend: Backend,
     *,
     precision: str | None,
-    block: int | None,
+    block: int | None = None,
+    panel: int | None = None,
 ) -> SolveProblem:
     """Pose a system from the shapes and types of its operands; arguments as of `argand.solve`.
 
     Raises:
-        ValueError: shapes that do not fit, an unknown precision, a block that is not positive.
+        ValueError: shapes that do not fit, an unknown precision, a block or panel below 1.
         TypeError: operands that neither complex64 nor complex128 holds.
     """
     (shape_a, type_a), (shape_b, type_b) = a, b
@@ -72,8 +76,9 @@ def solve_problem(
     dtype = str(np.result_type(type_a, type_b, np.complex64))
     if dtype not in UNIT_ROUNDOFF:
         raise TypeError(f"a and b must fit complex128, got {type_a} and {type_b}")
-    if block is not None and block < 1:
-        raise ValueError(f"block must be positive, got {block}")
+    for what, width in (("block", block), ("panel", panel)):
+        if width is not None and width < 1:
+            raise ValueError(f"{what} must be positive, got {width}")
     if precision is None:
         precision = "fp64" if backend == "cpu" else default_precision(n, dtype)
     modular = precision in MODULAR_PRECISIONS
@@ -82,7 +87,7 @@ def solve_problem(
         # LAPACK's and cuSOLVER's own updates are fp64 and fp32: they factor the whole matrix.
         librarys = not modular and get_precision(precision).exact_operands
         block = max(n, 1) if librarys else BLOCK[backend]
-    return SolveProblem(n, math.prod(shape_b[1:]), dtype, working, precision, block)
+    return SolveProblem(n, math.prod(shape_b[1:]), dtype, working, precision, block, panel or block)
 
 
 def default_precision(n: int, dtype: str) -> str:

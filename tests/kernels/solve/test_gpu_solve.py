@@ -53,6 +53,7 @@ def test_blocks_and_precisions(
     n = 40 if block == 1 else 520
     a, b = normal(rng, n, n) + 3 * n**0.5 * np.eye(n), normal(rng, n, 5)
     solved(cp, a, b, block=block, precision=precision)
+    solved(cp, a, b, block=block, precision=precision, panel=max(1, block // 4))
 
 
 def test_updates_run_the_kernels_of_exact_products(cp: Any, rng: np.random.Generator) -> None:

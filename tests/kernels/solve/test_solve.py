@@ -78,13 +78,13 @@ def test_complex64(rng: np.random.Generator, n: int, precision: str | None) -> N
 
 
 @pytest.mark.parametrize("kind", ["normal", "rows of many scales", "reversed rows"])
-@pytest.mark.parametrize("block", [1, 3, 16, 64, 1000])
-def test_factors(rng: np.random.Generator, block: int, kind: str) -> None:
+@pytest.mark.parametrize("panel", [1, 3, 16, 64, 1000])
+def test_factors(rng: np.random.Generator, panel: int, kind: str) -> None:
     """L U is A with its rows in the order, within the bound of a product of n terms."""
     n = 50
     a = system(kind, n, rng)
     factors = a.astype(complex)
-    order = Factorization(factors, CpuLibrary(), precision="fp64", block=block).order
+    order = Factorization(factors, CpuLibrary(), precision="fp64", block=16, panel=panel).order
     assert sorted(order) == list(range(n))
     lower, upper = np.tril(factors, -1) + np.eye(n), np.triu(factors)
     # The pivot has the largest |Re| + |Im| of its column.
@@ -93,23 +93,28 @@ def test_factors(rng: np.random.Generator, block: int, kind: str) -> None:
     assert (np.abs(lower @ upper - a[order]) <= allowed).all()
 
 
-def test_updates_are_products_as_deep_as_blocks(
-    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("panel", "depths"), [(None, {16, 32, 48}), (4, {4, 8, 12, 24, 48})])
+def test_updates_are_products(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, panel: int | None, depths: set[int]
 ) -> None:
-    """All flops but those of panels and of triangular systems of one block are products."""
-    n, block, gemm, flops = 96, 16, lu.gemm, []
+    """All flops but those of panels and of triangular systems of one block are products.
+
+    Those as deep as a block have the precision that was asked for.
+    """
+    n, block, gemm, seen = 96, 16, lu.gemm, []
 
     def watched(a: Any, b: Any, c: Any, **options: Any) -> Any:
-        assert a.shape[1] >= block
-        assert options["precision"] == "14xint8"
+        assert options["precision"] == ("14xint8" if a.shape[1] >= block else "fp64")
         assert options["out"] is c
-        flops.append(8 * a.shape[0] * a.shape[1] * b.shape[1])
+        seen.append((a.shape[1], 8 * a.shape[0] * a.shape[1] * b.shape[1]))
         return gemm(a, b, c, **options)
 
     monkeypatch.setattr(lu, "gemm", watched)
-    solve(normal(rng, n, n), normal(rng, n), precision="14xint8", block=block)
-    blocks = n // block
-    assert sum(flops) == 8 * block**3 * sum(i * i for i in range(blocks))
+    solve(normal(rng, n, n), normal(rng, n), precision="14xint8", block=block, panel=panel)
+    assert {depth for depth, _ in seen} == depths
+    if panel is None:
+        blocks = n // block
+        assert sum(flops for _, flops in seen) == 8 * block**3 * sum(i * i for i in range(blocks))
 
 
 def test_order_of_exchanges() -> None:
@@ -227,6 +232,8 @@ def test_what_is_refused() -> None:
             solve(a, b)
     with pytest.raises(ValueError, match="block must be positive, got 0"):
         solve(eye, ones, block=0)
+    with pytest.raises(ValueError, match="panel must be positive, got -1"):
+        solve(eye, ones, panel=-1)
     with pytest.raises(ValueError, match="precision"):
         solve(eye, ones, precision="5xint8")
     with pytest.raises(ValueError, match="a must be an array or Pairs, got a packed operand"):
@@ -251,6 +258,7 @@ def test_default_blocks() -> None:
     ):  # fmt: skip
         operand = (3000, 3000), np.dtype(complex)
         right = (3000,), np.dtype(complex)
-        found = solve_problem(operand, right, backend, precision=precision, block=None)
-        assert found.block == block
-    assert solve_problem(operand, right, "cuda", precision=None, block=7).block == 7
+        found = solve_problem(operand, right, backend, precision=precision)
+        assert (found.block, found.panel) == (block, block)
+    found = solve_problem(operand, right, "cuda", precision=None, block=7, panel=3)
+    assert (found.block, found.panel) == (7, 3)
