@@ -7,8 +7,8 @@
 Times are those of whole calls that leave A as it is: copy, factorization, solution, and for ours
 refinement. The peer is numpy.linalg.solve (zgesv) on the CPU, and on a GPU cuSOLVER's getrf and
 getrs through cupyx, on a column-major A. The backward error of every x is computed alike, in fp64.
-``--parts`` times panels and triangular systems of one call of ours by events; the rest of the call
-is products, exchanges of rows, and the host.
+``--parts`` times panels, triangular systems, products and exchanges of rows of one factorization of
+ours, on a GPU by events.
 """
 
 from __future__ import annotations

@@ -1,74 +1,92 @@
-"""What a factorization of ours spends in panels and in triangular systems."""
+"""What a factorization of ours spends in panels, triangular systems, products and exchanges."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from argand import Device
 from argand.solve.cpu import CpuLibrary
 from argand.solve.library import Library, Pivots
-from argand.solve.lu import Factorization
+from argand.solve.lu import Factorization, Order
 
 from benchmarks.harness.measuring import array_module
 
-Span = Callable[[], float]
+PARTS = ("panels", "triangular", "products", "exchanges", "factorization", "solution")
+
+
+class _Spans:
+    """Seconds of blocks by name; on a GPU between two events, asked for when it is done."""
+
+    def __init__(self, arrays: Any) -> None:
+        self._arrays = arrays
+        self._found: dict[str, list[Callable[[], float]]] = {name: [] for name in PARTS}
+
+    def timed(self, name: str, call: Callable[[], Any]) -> Any:
+        """What the call returns; its span is added to those of the name."""
+        before = self._mark()
+        result = call()
+        after = self._mark()
+        self._found[name].append(lambda: self._seconds(before, after))
+        return result
+
+    def _mark(self) -> Any:
+        """The time now, or an event that is recorded now."""
+        if not hasattr(self._arrays, "cuda"):
+            return time.perf_counter()
+        event = self._arrays.cuda.Event()
+        event.record()
+        return event
+
+    def _seconds(self, before: Any, after: Any) -> float:
+        if not hasattr(self._arrays, "cuda"):
+            return float(after - before)
+        after.synchronize()
+        return 1e-3 * float(self._arrays.cuda.get_elapsed_time(before, after))
+
+    def __str__(self) -> str:
+        sums = {name: sum(span() for span in found) for name, found in self._found.items()}
+        return ", ".join(f"{name} {seconds:.4f} s" for name, seconds in sums.items())
 
 
 class _TimedLibrary:
-    """A library whose calls are timed, by events on a GPU."""
+    """A library whose calls are timed."""
 
-    def __init__(self, library: Library) -> None:
-        self._library, self.arrays = library, library.arrays
-        self.spans: dict[str, list[Span]] = {"panels": [], "triangular": []}
+    def __init__(self, library: Library, spans: _Spans) -> None:
+        self._library, self._spans, self.arrays = library, spans, library.arrays
 
     def factor_panel(self, x: Any) -> tuple[Pivots, int]:
         """See `argand.solve.library.Library`."""
-        with _Timed(self.arrays, self.spans["panels"]):
-            return self._library.factor_panel(x)
+        pivots, without = self._spans.timed("panels", partial(self._library.factor_panel, x))
+        return pivots, without
 
     def solve_triangular(self, t: Any, b: Any, *, unit_lower: bool) -> None:
         """See `argand.solve.library.Library`."""
-        with _Timed(self.arrays, self.spans["triangular"]):
-            self._library.solve_triangular(t, b, unit_lower=unit_lower)
+        solve = partial(self._library.solve_triangular, t, b, unit_lower=unit_lower)
+        self._spans.timed("triangular", solve)
 
 
-class _Timed:
-    """Appends what a block takes, in seconds, to a list; to be asked for when the GPU is done."""
+class _TimedFactorization(Factorization):
+    """A factorization whose products and exchanges are timed."""
 
-    def __init__(self, arrays: Any, spans: list[Span]) -> None:
-        self._arrays, self._spans = arrays, spans
+    def __init__(self, lu: Any, library: Library, spans: _Spans, **options: Any) -> None:
+        self._spans = spans
+        super().__init__(lu, _TimedLibrary(library, spans), **options)
 
-    def __enter__(self) -> None:
-        self._before = _mark(self._arrays)
+    def _permute(self, first: int, order: Order, columns: slice) -> None:
+        self._spans.timed("exchanges", partial(super()._permute, first, order, columns))
 
-    def __exit__(self, *_: object) -> None:
-        before, after, arrays = self._before, _mark(self._arrays), self._arrays
-        self._spans.append(lambda: _seconds(arrays, before, after))
-
-
-def _mark(arrays: Any) -> Any:
-    """The time now, or an event that is recorded now."""
-    if not hasattr(arrays, "cuda"):
-        return time.perf_counter()
-    event = arrays.cuda.Event()
-    event.record()
-    return event
-
-
-def _seconds(arrays: Any, before: Any, after: Any) -> float:
-    if not hasattr(arrays, "cuda"):
-        return float(after - before)
-    after.synchronize()
-    return 1e-3 * float(arrays.cuda.get_elapsed_time(before, after))
+    def _subtract(self, a: Any, b: Any, c: Any) -> None:
+        self._spans.timed("products", partial(super()._subtract, a, b, c))
 
 
 def parts_of(a: Any, b: Any, device: Device, *, precision: str, block: int, panel: int) -> str:
-    """Seconds of one factorization and solution, after one that warms up: the whole and its parts.
+    """Seconds of one factorization and solution and of their parts, after one that warms up.
 
-    The rest of the factorization is products, exchanges of rows, and what the GPU waits for the
-    host.
+    Triangular systems are those of both. What the factorization takes beside its parts, the GPU
+    waits for the host.
     """
     arrays = array_module(device)
     library: Library = CpuLibrary()
@@ -76,17 +94,13 @@ def parts_of(a: Any, b: Any, device: Device, *, precision: str, block: int, pane
         from argand.solve.gpu import GpuLibrary
 
         library = GpuLibrary()
+    options: dict[str, Any] = {"precision": precision, "block": block, "panel": panel}
     line = ""
     for _ in range(2):
-        timed, spans = _TimedLibrary(library), dict[str, list[Span]]()
-        spans["factorization"], spans["solution"] = [], []
+        spans = _Spans(arrays)
         lu = arrays.array(a, order="C")
-        with _Timed(arrays, spans["factorization"]):
-            factors = Factorization(lu, timed, precision=precision, block=block, panel=panel)
-        spans |= {name: list(found) for name, found in timed.spans.items()}
-        with _Timed(arrays, spans["solution"]):
-            factors.solve(b)
-        line = ", ".join(
-            f"{name} {sum(span() for span in found):.4f} s" for name, found in spans.items()
-        )
+        factor = partial(_TimedFactorization, lu, library, spans, **options)
+        factors = spans.timed("factorization", factor)
+        spans.timed("solution", partial(factors.solve, b))
+        line = str(spans)
     return line
