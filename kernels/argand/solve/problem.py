@@ -81,12 +81,11 @@ def solve_problem(
             raise ValueError(f"{what} must be positive, got {width}")
     if precision is None:
         precision = "fp64" if backend == "cpu" else default_precision(n, dtype)
-    modular = precision in MODULAR_PRECISIONS
-    working = dtype if modular else get_precision(precision).output
+    row = get_precision(precision, exact=True)
     if block is None:
         # LAPACK's and cuSOLVER's own updates are fp64 and fp32: they factor the whole matrix.
-        librarys = not modular and get_precision(precision).exact_operands
-        block = max(n, 1) if librarys else BLOCK[backend]
+        block = max(n, 1) if row.exact_operands else BLOCK[backend]
+    working = dtype if row.moduli else row.output
     return SolveProblem(n, math.prod(shape_b[1:]), dtype, working, precision, block, panel or block)
 
 
