@@ -68,7 +68,12 @@ def test_links_lead_somewhere(root: Path) -> None:
 
 def test_kernel_pages_name_files_that_are_there(root: Path) -> None:
     package = root / "kernels" / "argand"
-    folders = [root, package, *(package / name for name in ("gemm", "softmax", "dft", "gates"))]
+    folders = [
+        root,
+        package,
+        *(package / name for name in ("gemm", "softmax", "dft", "gates", "solve")),
+        *(package / name for name in ("gemm/modular", "cuda/gemm/modular")),
+    ]
     named = sorted((root / "docs" / "kernels").glob("*.md"))
     assert named
     missing = {page.name: missing_files(page, folders) for page in named}

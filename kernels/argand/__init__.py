@@ -19,6 +19,8 @@ from argand.runtime.kernel_trace import launched
 from argand.softmax.api import log_softmax, logsumexp, softmax
 from argand.softmax.problem import SoftmaxProblem
 from argand.softmax.tune import tune_softmax
+from argand.solve.api import solve
+from argand.solve.refine import Solution
 
 __version__ = "0.1.0"
 
@@ -36,6 +38,7 @@ __all__ = [
     "Pairs",
     "Precision",
     "SoftmaxProblem",
+    "Solution",
     "apply_gate",
     "devices",
     "dft",
@@ -51,6 +54,7 @@ __all__ = [
     "plan_circuit",
     "run_circuit",
     "softmax",
+    "solve",
     "to_pairs",
     "tune",
     "tune_dft",

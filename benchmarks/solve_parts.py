@@ -1,0 +1,106 @@
+"""What a factorization of ours spends in panels, triangular systems, products and exchanges."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from argand import Device
+from argand.solve.cpu import CpuLibrary
+from argand.solve.library import Library, Pivots
+from argand.solve.lu import Factorization, Order
+
+from benchmarks.harness.measuring import array_module
+
+PARTS = ("panels", "triangular", "products", "exchanges", "factorization", "solution")
+
+
+class _Spans:
+    """Seconds of blocks by name; on a GPU between two events, asked for when it is done."""
+
+    def __init__(self, arrays: Any) -> None:
+        self._arrays = arrays
+        self._found: dict[str, list[Callable[[], float]]] = {name: [] for name in PARTS}
+
+    def timed(self, name: str, call: Callable[[], Any]) -> Any:
+        """What the call returns; its span is added to those of the name."""
+        before = self._mark()
+        result = call()
+        after = self._mark()
+        self._found[name].append(lambda: self._seconds(before, after))
+        return result
+
+    def _mark(self) -> Any:
+        """The time now, or an event that is recorded now."""
+        if not hasattr(self._arrays, "cuda"):
+            return time.perf_counter()
+        event = self._arrays.cuda.Event()
+        event.record()
+        return event
+
+    def _seconds(self, before: Any, after: Any) -> float:
+        if not hasattr(self._arrays, "cuda"):
+            return float(after - before)
+        after.synchronize()
+        return 1e-3 * float(self._arrays.cuda.get_elapsed_time(before, after))
+
+    def __str__(self) -> str:
+        sums = {name: sum(span() for span in found) for name, found in self._found.items()}
+        return ", ".join(f"{name} {seconds:.4f} s" for name, seconds in sums.items())
+
+
+class _TimedLibrary:
+    """A library whose calls are timed."""
+
+    def __init__(self, library: Library, spans: _Spans) -> None:
+        self._library, self._spans, self.arrays = library, spans, library.arrays
+
+    def factor_panel(self, x: Any) -> tuple[Pivots, int]:
+        """See `argand.solve.library.Library`."""
+        pivots, without = self._spans.timed("panels", partial(self._library.factor_panel, x))
+        return pivots, without
+
+    def solve_triangular(self, t: Any, b: Any, *, unit_lower: bool) -> None:
+        """See `argand.solve.library.Library`."""
+        solve = partial(self._library.solve_triangular, t, b, unit_lower=unit_lower)
+        self._spans.timed("triangular", solve)
+
+
+class _TimedFactorization(Factorization):
+    """A factorization whose products and exchanges are timed."""
+
+    def __init__(self, lu: Any, library: Library, spans: _Spans, **options: Any) -> None:
+        self._spans = spans
+        super().__init__(lu, _TimedLibrary(library, spans), **options)
+
+    def _permute(self, first: int, order: Order, columns: slice) -> None:
+        self._spans.timed("exchanges", partial(super()._permute, first, order, columns))
+
+    def _subtract(self, a: Any, b: Any, c: Any) -> None:
+        self._spans.timed("products", partial(super()._subtract, a, b, c))
+
+
+def parts_of(a: Any, b: Any, device: Device, *, precision: str, block: int, panel: int) -> str:
+    """Seconds of one factorization and solution and of their parts, after one that warms up.
+
+    Triangular systems are those of both. What the factorization takes beside its parts, the GPU
+    waits for the host.
+    """
+    arrays = array_module(device)
+    library: Library = CpuLibrary()
+    if device.backend == "cuda":
+        from argand.solve.gpu import GpuLibrary
+
+        library = GpuLibrary()
+    options: dict[str, Any] = {"precision": precision, "block": block, "panel": panel}
+    line = ""
+    for _ in range(2):
+        spans = _Spans(arrays)
+        lu = arrays.array(a, order="C")
+        factor = partial(_TimedFactorization, lu, library, spans, **options)
+        factors = spans.timed("factorization", factor)
+        spans.timed("solution", partial(factors.solve, b))
+        line = str(spans)
+    return line

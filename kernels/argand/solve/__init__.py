@@ -1,0 +1,1 @@
+"""Dense complex systems: LU factorization by exact products, refined in fp64."""

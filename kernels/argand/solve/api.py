@@ -1,0 +1,125 @@
+"""`solve`, the public solver of dense complex systems. The operands decide where it computes."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from argand.gemm.operands import as_operand, on_gpu
+from argand.gemm.packed import Packed
+from argand.gemm.pairs import Pairs
+from argand.solve.cpu import CpuLibrary
+from argand.solve.library import Library
+from argand.solve.lu import Factorization
+from argand.solve.problem import SolveProblem, solve_problem
+from argand.solve.refine import Solution, refined
+from argand.solve.scaling import scaled, times_power
+
+
+@overload
+def solve(
+    a: Any, b: Any, *, precision: str | None = ..., block: int | None = ...,
+    panel: int | None = ..., details: Literal[False] = ...,
+) -> Any: ...  # fmt: skip
+@overload
+def solve(
+    a: Any, b: Any, *, precision: str | None = ..., block: int | None = ...,
+    panel: int | None = ..., details: Literal[True],
+) -> Solution: ...  # fmt: skip
+def solve(
+    a: Any,
+    b: Any,
+    *,
+    precision: str | None = None,
+    block: int | None = None,
+    panel: int | None = None,
+    details: bool = False,
+) -> Any:
+    """Solve A x = b to the backward error of LAPACK's zgesv.
+
+    A is factored as L U with partial pivoting; the updates of the matrix, most of the work, are
+    products at ``precision``, and x is refined in fp64 (docs/kernels/solve.md).
+
+    Args:
+        a: (n, n), finite; NumPy arrays are solved on the CPU, CuPy arrays on their GPU. Real and
+            integer arrays count as complex ones.
+        b: (n,) or (n, r), finite, on the same device.
+        precision: of the products: a name of ``PRECISIONS`` or a number of moduli as ``15xint8``,
+            as of `argand.gemm`. By default fp64 on the CPU; on a GPU exact products that are no
+            less accurate, 15 moduli for complex128 and 7 for complex64. The factors have the type
+            of such products: at fp32 and below they are complex64, which takes a well-conditioned
+            matrix, as do fewer moduli.
+        block: least depth of products at ``precision``; shallower ones are fp64, or fp32 where the
+            factors are complex64. By default n at fp64 and fp32, else 256 on the CPU and 512 on a
+            GPU.
+        panel: columns that LAPACK or cuSOLVER factors at a time; by default ``block``.
+        details: return a `Solution` with x, its backward error and the steps of refinement.
+
+    Returns:
+        x with b's shape, complex128 where an operand needs it, else complex64.
+
+    Memory of a GPU besides the operands, at most: the factors, a quarter of them again, and the
+    planes of a product of half the matrix by half the matrix, three quarters or 2 GiB: twice the
+    bytes of an (n, n) in the factors' type. An operand that is copied (real, with gaps between its
+    elements, or with a norm near the limits of its type) comes on top.
+
+    Raises:
+        ValueError: shapes that do not fit, NaN or infinity, an unknown precision, a block or panel
+            below 1.
+        TypeError: operands that are no numbers, or of which one alone is on a GPU.
+        DeviceError: the device does not have the kernels.
+        numpy.linalg.LinAlgError: a column without a pivot, or a backward error that stays above
+            4 sqrt(n) unit roundoffs after 5 steps of refinement.
+    """
+    left, right = _array(a, "a"), _array(b, "b")
+    if on_gpu(left) != on_gpu(right):
+        raise TypeError("a and b must both be NumPy arrays or both be CuPy arrays")
+    problem = solve_problem(
+        (left.shape, left.dtype), (right.shape, right.dtype), "cuda" if on_gpu(left) else "cpu",
+        precision=precision, block=block, panel=panel,
+    )  # fmt: skip
+    library, on_device = _library(left)
+    with on_device:
+        found = _solved(problem, left, right, library)
+    return found if details else found.x
+
+
+def _array(x: Any, name: str) -> Any:
+    if isinstance(x, Packed):
+        raise ValueError(f"{name} must be an array or Pairs, got a packed operand")
+    x = as_operand(x)
+    return x.to_complex64() if isinstance(x, Pairs) else x
+
+
+def _library(x: Any) -> tuple[Library, AbstractContextManager[Any]]:
+    """The library of an array's backend, and a context in which its device is the current one."""
+    if not on_gpu(x):
+        return CpuLibrary(), nullcontext()
+    from argand.runtime.layout import device_of
+    from argand.solve.gpu import GpuLibrary
+
+    return GpuLibrary(), device_of(x)
+
+
+def _solved(problem: SolveProblem, a: Any, b: Any, library: Library) -> Solution:
+    arrays, working = library.arrays, problem.working
+    shape, dtype = b.shape, problem.dtype
+    if problem.n == 0 or problem.columns == 0:
+        return Solution(arrays.empty(shape, dtype), 0.0, 0)
+    a, b = a.astype(dtype, copy=False), b.reshape(problem.n, -1).astype(dtype, copy=False)
+    if not (a.flags.c_contiguous or a.flags.f_contiguous):
+        a = arrays.ascontiguousarray(a)  # once, not in every residual
+    a, a_exponent, norm = scaled(a, "a", working, arrays)
+    b, b_exponent, _ = scaled(b, "b", working, arrays)
+    factors = Factorization(
+        arrays.array(a, working, order="C"), library,
+        precision=problem.precision, block=problem.block, panel=problem.panel,
+    )  # fmt: skip
+    found = refined(a, b, factors, norm=norm, unit_roundoff=problem.unit_roundoff, arrays=arrays)
+    x = found.x
+    if a_exponent != b_exponent:
+        x = times_power(x, b_exponent - a_exponent)
+    return replace(found, x=arrays.ascontiguousarray(x, np.dtype(dtype)).reshape(shape))

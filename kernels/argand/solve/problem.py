@@ -1,0 +1,105 @@
+"""A system of equations as one value: types, precision and block width of its factorization."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from argand.device import Backend
+from argand.gemm.modular.moduli import MODULAR_PRECISIONS, moduli
+from argand.precision import get_precision
+
+UNIT_ROUNDOFF: Mapping[str, float] = MappingProxyType(
+    {"complex64": 2.0**-24, "complex128": 2.0**-53}
+)
+"""By a result's type."""
+BLOCK: Mapping[Backend, int] = MappingProxyType({"cpu": 256, "cuda": 512})
+"""Least depth of products by default, at precisions that the library does not have, and columns
+of a panel. On a GPU the least depth at which exact products gain: an update of C at 15 moduli moves
+92 bytes of each of its elements, however deep, so shallow ones take longer than zgemm does
+(docs/kernels/solve.md)."""
+
+
+@dataclass(frozen=True)
+class SolveProblem:
+    """A x = b for A of n x n and ``columns`` right-hand sides.
+
+    Attributes:
+        dtype: of the result: complex128 where an operand needs it, else complex64.
+        working: type of the factorization: that of the products at this precision.
+        precision: of the products that update the matrix.
+        block: the least depth of those products.
+        panel: columns that the library factors at a time.
+    """
+
+    n: int
+    columns: int
+    dtype: str
+    working: str
+    precision: str
+    block: int
+    panel: int
+
+    @property
+    def unit_roundoff(self) -> float:
+        """Of the result's type."""
+        return UNIT_ROUNDOFF[self.dtype]
+
+
+def solve_problem(
+    a: tuple[tuple[int, ...], np.dtype[np.generic]],
+    b: tuple[tuple[int, ...], np.dtype[np.generic]],
+    backend: Backend,
+    *,
+    precision: str | None,
+    block: int | None = None,
+    panel: int | None = None,
+) -> SolveProblem:
+    """Pose a system from the shapes and types of its operands; arguments as of `argand.solve`.
+
+    Raises:
+        ValueError: shapes that do not fit, an unknown precision, a block or panel below 1.
+        TypeError: operands that neither complex64 nor complex128 holds.
+    """
+    (shape_a, type_a), (shape_b, type_b) = a, b
+    if len(shape_a) != 2 or shape_a[0] != shape_a[1]:
+        raise ValueError(f"a must be a square matrix, got shape {shape_a}")
+    n = shape_a[0]
+    if len(shape_b) not in (1, 2) or shape_b[0] != n:
+        raise ValueError(f"b must have shape ({n},) or ({n}, r), got {shape_b}")
+    if any(kind.kind not in "biufc" for kind in (type_a, type_b)):
+        raise TypeError(f"a and b must be numbers, got {type_a} and {type_b}")
+    dtype = str(np.result_type(type_a, type_b, np.complex64))
+    if dtype not in UNIT_ROUNDOFF:
+        raise TypeError(f"a and b must fit complex128, got {type_a} and {type_b}")
+    for what, width in (("block", block), ("panel", panel)):
+        if width is not None and width < 1:
+            raise ValueError(f"{what} must be positive, got {width}")
+    if precision is None:
+        precision = "fp64" if backend == "cpu" else default_precision(n, dtype)
+    row = get_precision(precision, exact=True)
+    if block is None:
+        # LAPACK's and cuSOLVER's own updates are fp64 and fp32: they factor the whole matrix.
+        block = max(n, 1) if row.exact_operands else BLOCK[backend]
+    working = dtype if row.moduli else row.output
+    return SolveProblem(n, math.prod(shape_b[1:]), dtype, working, precision, block, panel or block)
+
+
+def default_precision(n: int, dtype: str) -> str:
+    """Return the fewest moduli whose products are no less accurate than BLAS's in this type.
+
+    A sum of n products in floating point errs by sqrt(n) u, relative to the norms of its row and
+    column, where rounding errors are independent (Higham and Mary, SIAM J. Sci. Comput. 41, 2019).
+    The proven bound of the products must not be larger: 15 moduli for complex128, 7 for complex64,
+    whatever n.
+    """
+    n = max(n, 1)
+    allowed = math.sqrt(n) * UNIT_ROUNDOFF[dtype]
+    return next(
+        name for name, count in MODULAR_PRECISIONS.items()
+        if moduli(count).relative_truncation(n) <= allowed
+    )  # fmt: skip

@@ -1,0 +1,65 @@
+"""Norms of operands, and powers of two that keep them away from the limits of their type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+_VALUES = 1 << 26
+"""Elements whose magnitudes are held at a time."""
+
+
+def norm(x: Any, arrays: Any) -> float:
+    """Return the largest sum of magnitudes along a row of x (n, m), in fp64: NaN where x has NaN.
+
+    n and m are at least 1, ``arrays`` is NumPy or CuPy. Infinite also where finite sums overflow.
+    """
+    sums = [arrays.abs(block).sum(axis=1, dtype=np.float64).max() for block in blocks_of(x)]
+    return float(arrays.stack(sums).max())
+
+
+def blocks_of(x: Any) -> list[Any]:
+    """Return views of consecutive rows of x (n, m) with at most so many elements each."""
+    step = max(1, _VALUES // max(1, x.shape[1]))
+    return [x[start : start + step] for start in range(0, len(x), step)]
+
+
+def scaled(x: Any, name: str, working: str, arrays: Any) -> tuple[Any, int, float]:
+    """Return x 2^-e, e, and the norm of x 2^-e.
+
+    x itself with e = 0 where its norm is 0 or lies so near 1 that neither the factors nor what they
+    solve for leave the range of the type ``working``: within a quarter of its exponents.
+
+    Args:
+        x: (n, m), complex, n and m at least 1.
+        name: what messages call x.
+        working: complex64 or complex128.
+        arrays: NumPy or CuPy.
+
+    Raises ValueError where x is not finite.
+    """
+    limit = int(np.finfo(working).maxexp) // 4
+    with np.errstate(over="ignore", invalid="ignore"):
+        size = norm(x, arrays)
+    if size == 0 or 2.0**-limit <= size <= 2.0**limit:
+        return x, 0, size
+    largest = float(np.max([_largest(block, arrays) for block in blocks_of(x)]))
+    if not np.isfinite(largest):
+        raise ValueError(f"{name} must be finite, got NaN or infinity in it")
+    exponent = int(np.frexp(largest)[1])
+    x = times_power(x, -exponent)
+    return x, exponent, norm(x, arrays)
+
+
+def times_power(x: Any, exponent: int) -> Any:
+    """Return x 2^exponent, exact but where the result is subnormal or leaves the type's range."""
+    # One power may leave the range that the result stays in; both factors are normal numbers.
+    half = exponent // 2
+    return x * np.complex128(2.0**half) * np.complex128(2.0 ** (exponent - half))
+
+
+def _largest(x: Any, arrays: Any) -> float:
+    """The largest magnitude of a real or imaginary part; NaN where there is one."""
+    parts = [arrays.abs(part).max() for part in (x.real, x.imag)]
+    return float(arrays.stack(parts).max())

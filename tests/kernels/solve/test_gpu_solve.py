@@ -1,0 +1,102 @@
+"""The solver on a GPU: sizes of one panel and of many, every kind of matrix, both types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import launched, solve
+
+from tests.kernels.solve.systems import SYSTEMS, backward_error, bound, normal, system
+
+pytestmark = pytest.mark.gpu
+SIZES = (1, 5, 100, 700, 2100)
+TYPES = ("complex64", "complex128")
+
+
+def solved(cp: Any, a: Any, b: Any, **options: Any) -> Any:
+    """Solve on the GPU, against the bound; operands stay as they are."""
+    left, right = cp.asarray(a), cp.asarray(b)
+    found = solve(left, right, **options, details=True)
+    assert isinstance(found.x, cp.ndarray)
+    assert found.x.shape == b.shape
+    assert found.steps <= 5
+    assert backward_error(a, found.x.get(), b) <= bound(len(a), str(found.x.dtype))
+    np.testing.assert_array_equal(left.get(), a)
+    np.testing.assert_array_equal(right.get(), b)
+    return found
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("n", SIZES)
+def test_sizes(cp: Any, rng: np.random.Generator, n: int, dtype: str) -> None:
+    a = normal(rng, n, n).astype(dtype)
+    for b in (normal(rng, n), normal(rng, n, 1), normal(rng, n, 3)):
+        found = solved(cp, a, b.astype(dtype))
+        assert found.x.dtype == dtype
+
+
+@pytest.mark.parametrize("kind", SYSTEMS)
+def test_kinds(cp: Any, rng: np.random.Generator, kind: str) -> None:
+    n = 300
+    a, b = system(kind, n, rng), normal(rng, n, 2)
+    solved(cp, a.astype(complex), b, block=64)
+    solved(cp, a.astype(complex), b, block=64, precision="14xint8")
+
+
+@pytest.mark.parametrize("block", [1, 17, 64, 256, 4096])
+@pytest.mark.parametrize("precision", ["15xint8", "10xint8", "fp64", "fp32", "3xtf32"])
+def test_blocks_and_precisions(
+    cp: Any, rng: np.random.Generator, block: int, precision: str
+) -> None:
+    n = 40 if block == 1 else 520
+    a, b = normal(rng, n, n) + 3 * n**0.5 * np.eye(n), normal(rng, n, 5)
+    solved(cp, a, b, block=block, precision=precision)
+    solved(cp, a, b, block=block, precision=precision, panel=max(1, block // 4))
+
+
+def test_updates_run_the_kernels_of_exact_products(cp: Any, rng: np.random.Generator) -> None:
+    a, b = normal(rng, 1100, 1100), normal(rng, 1100)
+    with launched() as names:
+        solved(cp, a, b)
+    assert names
+    assert all(name.startswith("15 moduli, ") for name in names)
+
+
+def test_the_same_bits_twice(cp: Any, rng: np.random.Generator) -> None:
+    a, b = (cp.asarray(normal(rng, *shape)) for shape in ((700, 700), (700, 2)))
+    first, again = (solve(a, b, block=128).get() for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+
+
+def test_layouts(cp: Any, rng: np.random.Generator) -> None:
+    n = 150
+    a, b = normal(rng, n, n), normal(rng, n, 3)
+    expected = solve(cp.asarray(a), cp.asarray(b), block=32).get()
+    for left in (cp.asfortranarray(cp.asarray(a)), cp.asarray(np.repeat(a, 2, axis=1))[:, ::2]):
+        found = solve(left, cp.asfortranarray(cp.asarray(b)), block=32).get()
+        assert backward_error(a, found, b) <= bound(n, "complex128")
+        allowed = 4 * np.linalg.cond(a, np.inf) * bound(n, "complex128")
+        assert np.abs(found - expected).max() <= allowed * np.abs(expected).max()
+    real = solve(cp.asarray(a.real), cp.asarray(b.real))
+    assert real.dtype == np.complex128
+    assert backward_error(a.real, real.get(), b.real) <= bound(n, "complex128")
+
+
+def test_what_is_refused(cp: Any, rng: np.random.Generator) -> None:
+    eye, ones = cp.eye(40), cp.ones(40)
+    with pytest.raises(TypeError, match="both be NumPy arrays or both be CuPy arrays"):
+        solve(eye, np.ones(40))
+    for matrix, column in ((cp.zeros((40, 40)), 0), (cp.ones((40, 40)), 1),
+                           (cp.kron(cp.ones((2, 2)), cp.eye(20)), 20)):  # fmt: skip
+        with pytest.raises(np.linalg.LinAlgError, match=f"column {column} is 0"):
+            solve(matrix, ones, block=16)
+    for value in (np.nan, np.inf):
+        matrix = cp.eye(40, dtype=complex)
+        matrix[7, 3] = value
+        with pytest.raises(ValueError, match="a must be finite"):
+            solve(matrix, ones)
+        with pytest.raises(ValueError, match="b must be finite"):
+            solve(eye, matrix[7])
+    assert solve(cp.ones((0, 0)), cp.ones((0, 2))).shape == (0, 2)
