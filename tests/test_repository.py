@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -58,3 +59,18 @@ def test_no_registry_is_named(root: Path) -> None:
     for name in filter(None, listed):
         text = (root / name).read_text(errors="ignore") if (root / name).is_file() else ""
         assert not [host for host in hosts if host in text], name
+
+
+def test_every_package_and_header_is_installed(root: Path) -> None:
+    """An import that works in the repository works after ``pip install`` too."""
+    setup = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]
+    folders = {name: root / folder for name, folder in setup["package-dir"].items()}
+    found = {
+        ".".join((name, *path.parent.relative_to(folder).parts))
+        for name, folder in folders.items()
+        for path in folder.rglob("__init__.py")
+    }
+    assert found == set(setup["packages"])
+    kernels = folders["argand"]
+    held = {path for glob in setup["package-data"]["argand"] for path in kernels.glob(glob)}
+    assert set(kernels.rglob("*.cuh")) <= held

@@ -16,16 +16,16 @@ _IMPORT = re.compile(r"^\s*from argand\.(\w+)[. ]", re.MULTILINE)
 def kernel_digest(operation: str) -> str:
     """Return sixteen hexadecimal digits that change with an operation's code; needs no GPU.
 
-    It covers the package ``argand/<operation>``, the packages that it imports, the modules beside
+    It covers the package ``argand/<operation>`` with those in it, the packages that it imports, the modules beside
     packages, and ``cuda/<package>`` of each with all headers, so that a result can be traced to its
     code and Snakemake knows what to run again. An operation without a package covers all of them.
     """
     texts = {path.name: path.read_text(encoding="utf-8") for path in PACKAGE.glob("*.py")}
     for package in _packages(operation):
-        for path in sorted((PACKAGE / package).glob("*.py")):
-            texts[f"{package}/{path.name}"] = path.read_text(encoding="utf-8")
-        for path in sorted((compiler.SOURCES / package).glob("*.cuh")):
-            source = f'#include "{package}/{path.name}"'
+        for path in sorted((PACKAGE / package).rglob("*.py")):
+            texts[path.relative_to(PACKAGE).as_posix()] = path.read_text(encoding="utf-8")
+        for path in sorted((compiler.SOURCES / package).rglob("*.cuh")):
+            source = f'#include "{path.relative_to(compiler.SOURCES).as_posix()}"'
             texts |= {
                 f"cuda/{name}": text
                 for name, text in compiler.with_headers(source, compiler.SOURCES).items()
@@ -43,6 +43,6 @@ def _packages(operation: str) -> list[str]:
         if package in found:
             continue
         found.add(package)
-        for path in (PACKAGE / package).glob("*.py"):
+        for path in (PACKAGE / package).rglob("*.py"):
             waiting += _IMPORT.findall(path.read_text(encoding="utf-8"))
     return sorted(found & set(every))

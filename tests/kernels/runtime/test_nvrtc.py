@@ -137,7 +137,9 @@ def test_the_bytes_that_were_checked_are_loaded(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     attributes: list[tuple[int, int, int]] = []
-    driver = SimpleNamespace(funcSetAttribute=lambda *given: attributes.append(given))
+    driver = SimpleNamespace(
+        funcSetAttribute=lambda *given: attributes.append(given), funcGetAttribute=lambda *_: 0
+    )
     cuda = SimpleNamespace(driver=driver, Device=lambda: SimpleNamespace(id=0))
     monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
     monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
@@ -295,4 +297,9 @@ def test_the_digest_of_an_operation_follows_its_code(
     last = {name: kernel_digest(name) for name in before}
     kernel_digest.cache_clear()
     assert {name for name in before if last[name] != after[name]} == {"gates", "other"}
+    within = sources / "gemm" / "modular" / "encode.cuh"  # of a package in a package
+    within.write_text(within.read_text() + "// edited\n")
+    edited = {name: kernel_digest(name) for name in before}
+    kernel_digest.cache_clear()
+    assert {name for name in before if edited[name] != last[name]} == {"gates", "gemm", "other"}
     assert all(len(digest) == 16 for digest in before.values())
