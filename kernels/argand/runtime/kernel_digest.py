@@ -16,9 +16,10 @@ _IMPORT = re.compile(r"^\s*from argand\.(\w+)[. ]", re.MULTILINE)
 def kernel_digest(operation: str) -> str:
     """Return sixteen hexadecimal digits that change with an operation's code; needs no GPU.
 
-    It covers the package ``argand/<operation>`` with those in it, the packages that it imports, the modules beside
-    packages, and ``cuda/<package>`` of each with all headers, so that a result can be traced to its
-    code and Snakemake knows what to run again. An operation without a package covers all of them.
+    It covers the package ``argand/<operation>`` with those in it, the packages that it imports, the
+    modules beside packages, and ``cuda/<package>`` of each with all headers, so that a result can
+    be traced to its code and Snakemake knows what to run again. An operation without a package
+    covers all of them.
     """
     texts = {path.name: path.read_text(encoding="utf-8") for path in PACKAGE.glob("*.py")}
     for package in _packages(operation):
