@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS
 from argand.device import Device, available_cores, resolve
+from argand.precision import any_precision
 
 from benchmarks.harness.samples import on_host
 from workflow.storage.files import atomic_text
@@ -128,8 +128,9 @@ class Task:
 def run(task: Task) -> tuple[list[Row], dict[str, list[float]], list[str]]:
     """The rows of some cases, all ratios of bound to error, and what was exceeded."""
     device = resolve(task.device)
-    rows = {name: Row(task.kind, name, device.name) for name in PRECISIONS}
-    ratios: dict[str, list[float]] = {name: [] for name in PRECISIONS}
+    names = KINDS[task.kind].case_type.precision_names
+    rows = {name: Row(task.kind, name, device.name) for name in names}
+    ratios: dict[str, list[float]] = {name: [] for name in names}
     said = []
     for number in task.numbers:
         rng = np.random.default_rng([task.seed, number, *task.kind.encode()])
@@ -137,7 +138,7 @@ def run(task: Task) -> tuple[list[Row], dict[str, list[float]], list[str]]:
         staged = workload.stage()
         reference = workload.reference(staged)
         for name, row in rows.items():
-            one = workload.argand(staged, PRECISIONS[name], device)
+            one = workload.argand(staged, any_precision(name), device)
             result = _computed(one, staged, device)
             found = workload.assess(
                 workload.as_computed(staged, one.steps), reference, result, one.precision,
@@ -208,8 +209,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parts = list(pool.map(run, tasks))
             for _, _, said in parts:
                 print(*said, sep="\n", end="\n" if said else "")
-            rows += merged(parts)
-            for row in rows[-len(PRECISIONS) :]:
+            found = merged(parts)
+            rows += found
+            for row in found:
                 print(
                     f"{row.kind:12} {row.precision:7} {row.cases} cases, {row.exceeded} exceeded, "
                     f"{row.unproven} unproven, largest error / bound {row.largest:.2f}, "

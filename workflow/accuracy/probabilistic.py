@@ -110,10 +110,8 @@ def accumulation_errors(precision: Precision, k: int, backend: str, coherence: f
     ``coherence`` says by how much roundings to nearest exceed independent ones on the data at hand.
     """
     u, count = accumulator_roundoff(precision), len(precision.products)
-    if not k:
+    if not k or precision.moduli:  # sums of integers are exact
         return Sums(0.0, 0.0)
-    if precision.moduli:  # exact sums, rounded once
-        return Sums(0.0, u)
     if not on_tensor_cores(precision, backend):
         return Sums(0.0, coherence * u * math.sqrt(2 * k + count))
     if count == 1:

@@ -55,7 +55,10 @@ def relative_bounds(
     summed = accumulation_errors(precision, reference.k, backend, coherence)
     exact = accumulation_errors(PRECISIONS["fp64"], reference.k, "cpu", coherence)
     elements = 2.0 * math.prod(reference.shape)
-    scaled = bounds.scaling_roundings(reference.alpha, reference.beta) * size
+    # The result of exact integers is rounded once, the sums are not.
+    scaled = (
+        bounds.scaling_roundings(reference.alpha, reference.beta) + bool(precision.moduli)
+    ) * size
     if reference.beta:
         scaled += bounds.ADDEND_ROUNDINGS * whole.addend
     ends = (u + 2.0**-FP64.significand) * scaled

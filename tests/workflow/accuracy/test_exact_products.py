@@ -46,6 +46,20 @@ def test_right_results_are_verified(rng: np.random.Generator, name: str) -> None
                 assert found.rel_frobenius <= found.bound <= 10 * found.rel_frobenius + 1e-14
 
 
+def test_the_rounding_of_a_sum_that_one_late_term_decides(rng: np.random.Generator) -> None:
+    """Sums before the last term are small and say nothing of what the result is rounded by."""
+    row, k = any_precision("8xint8"), 400
+    for _ in range(20):
+        a, b = (rng.integers(-1, 2, (2, k)).astype(np.float64) for _ in range(2))
+        for x in (a, b):
+            x[:, -1] = rng.integers(2**19, 2**20, 2)
+        left, right = ((x[0] + 1j * x[1]).astype(row.output) for x in (a, b))
+        reference = product_reference(left[None], right[:, None], seed=3)
+        result = gemm(left[None], right[:, None], precision=row)
+        found = assess_product(reference, result, row, backend="cpu")
+        assert found.verified, found.reason
+
+
 @pytest.mark.parametrize("name", ["6xint8", "8xint8", "10xint8", "16xint8"])
 def test_one_wrong_element_is_seen(rng: np.random.Generator, name: str) -> None:
     """Of three times what the whole result may be off by, so also of one wrong residue."""
