@@ -30,7 +30,7 @@ from workflow.steps.gpu_devices import study_gpus, tell_jobs
 from workflow.steps.needs import asked, timing_threads, urgency
 from workflow.steps.progress import attach
 from workflow.storage import run_folder
-from workflow.unfinished import Unfinished
+from workflow.unfinished import Files, Unfinished
 from workflow.workloads import KINDS
 
 # Jobs run on this machine, or a cluster's scheduler places them. Such a job starts Snakemake again,
@@ -162,6 +162,7 @@ rule all:
 
 REPORTED = [
     *[rules.tabulate.output[name] for name in ("performance_html", "accuracy_html")],
+    rules.answer.output.figure,
     *rules.draw_study.output,
     *(rules.draw_growth.output if study.grade else []),
     *expand(rules.draw.output, workload=WORKLOADS),
@@ -176,7 +177,8 @@ rule reported:
 
 onerror:
     # Snakemake starts no job of which one input is missing: what sums up the study is written here,
-    # without the workloads that failed.
+    # without the workloads that failed. It calls the handlers of a module only where the outer workflow
+    # does (docs/pipeline.md).
     made = {str(path) for job in workflow.dag.jobs for path in job.output}
     if set(rules.tabulate.output) & made:
         unmade = {
@@ -188,24 +190,24 @@ onerror:
         tables = dict(rules.tabulate.output.items())
         if SHARDED:
             tables |= dict(rules.tabulate_shards.output.items())
-        summed = {
-            *rules.tabulate.output,
-            *rules.draw_study.output,
-            *(rules.tabulate_shards.output if SHARDED else []),
-        }
+        summed = {*tables.values(), *rules.draw_study.output, *rules.answer.output}
         for job in workflow.dag.jobs:  # so that the same command makes them again
             if summed & set(map(str, job.output)):
                 workflow.persistence.started(job)
-        graded = rules.growth_of_errors.output.growth if study.grade else ""
         try:
             # What the manifest lists is written anew.
             for path in rules.manifest.output:
                 Path(path).unlink(missing_ok=True)
-            Unfinished(study, unmade, progress.failures).write(
-                lambda part: RECORDS.format(workload=part),
-                tables,
-                rules.draw_study.output.limits,
-                graded,
+            files = Files(
+                records=rules.combine.output.records.replace("{workload}", "{}"),
+                product=rules.gather.output.product.replace("{workload}", "{}"),
+                picture=rules.draw.output.product.replace("{workload}", "{}"),
+                tables=tables,
+                limits=rules.draw_study.output.limits,
+                answer=dict(rules.answer.output.items()),
+                growth=rules.growth_of_errors.output.growth if study.grade else "",
+                logs=str(Path(rules.tabulate.log[0]).parent),
             )
+            Unfinished(study, files, unmade, progress.failures).write()
         except (OSError, ValueError) as error:
             logger.error(f"no tables of what is done: {error}")

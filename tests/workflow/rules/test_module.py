@@ -35,6 +35,14 @@ rule count:
 
 rule whole:
     input: rules.argand_all.input
+
+rule other:
+    output: "other.txt"
+    log: "logs/other.log"
+    shell: "exit 3"
+
+onerror:
+    argand.onerror()
 """
 STUDY = """
   device: cpu
@@ -91,3 +99,23 @@ def test_a_study_of_its_own_file(outer: Path) -> None:
     done = snakemake(outer, "--dry-run")
     assert done.returncode == 1
     assert "precisions: must be one of" in done.stdout + done.stderr
+
+
+def test_a_workload_that_fails_costs_only_itself(outer: Path) -> None:
+    """Snakemake calls a module's handler where the outer workflow does: tables and answer."""
+    text = (
+        (outer / "outer.yaml").read_text().replace("samples: 30", "samples: 30, tolerance: 1.0e-9")
+    )
+    (outer / "outer.yaml").write_text(text)
+    done = snakemake(outer, "--keep-going", "whole", "other.txt")
+    assert done.returncode == 1
+    results = outer / "night" / "results"
+    assert (results / "products" / "product.h5").is_file()
+    assert not (results / "products" / "beams.h5").exists()
+    answer = (results / "answer.md").read_text()
+    assert "| product | fp32 | verified" in answer
+    assert "no product: argand_deliver_shard: DeliveryError: beams" in answer
+    assert "reads night/results/products/beams.h5, not made" in answer
+    assert "night/results/logs/deliver/beams/1-of-2.log" in answer
+    assert "the study |" not in answer.partition("## Failed")[2]  # of the outer rule
+    assert "## Failed" in (results / "tables" / "performance.md").read_text()
