@@ -22,6 +22,7 @@ from argand import DeviceError
 from argand.runtime.kernel_digest import kernel_digest
 from benchmarks.peers import study_modules
 from workflow.config.check import checked_study
+from workflow.config.file_names import folder_of, named_folder
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.shards import split_part
@@ -40,8 +41,39 @@ IS_MAIN = workflow.is_main_process
 ON_CLUSTER = not IS_MAIN or workflow.nodes is not None
 RUNS_HERE = not ON_CLUSTER and not workflow.output_settings.dryrun
 
+# A study replaces the default one: no configfile directive, which merges. It is named by --config
+# study=PATH, because Snakemake itself opens a --configfile first and, where the file says so, runs the
+# Python in it (YTE); so that is only for a study that one trusts.
+# A module is given a config by the workflow that takes it: the same keys, or the study itself.
+overrides = dict(config if IS_MODULE else workflow.config_settings.config)
+named, out = [overrides.pop("study", None)], overrides.pop("out", None)
+if not IS_MODULE:
+    named += reversed(workflow.overwrite_configfiles or [])
+path = Path(str(next(filter(None, named), DEFAULT_STUDY)))
+given = {} if IS_MODULE and "workloads" in overrides and not any(named) else path
+# Each study has a folder of its own, results/<name of its file>, or the one that --config out=PATH names.
+# What a module makes has the prefix that the outer workflow gives it.
+try:
+    if IS_MODULE:
+        folder = Path(str(out or workflow.pathvars.get("results")))
+    else:
+        folder = named_folder(str(out)) if out else folder_of(path)
+    if IS_MAIN:
+        study = checked_study(given, overrides, device_here=RUNS_HERE, folder=folder)
+    else:
+        study = load_study(given, overrides, folder=folder)
+except StudyError as error:
+    raise WorkflowError(str(error)) from None
+
+
+pathvars:
+    results=str(folder),
+
+
+RESULTS = str(workflow.modifier.modify_path(str(folder)))
+run_folder.use_folder(Path(RESULTS))
 if IS_MAIN:
-    run_folder.name_run()
+    run_folder.name_run("" if IS_MODULE else None)
 else:
     try:  # a job may have waited in a queue while its run was killed and another one began
         run_folder.check_run()
@@ -51,29 +83,12 @@ else:
 
 envvars:
     run_folder.RUN,
+    run_folder.FOLDER,
 
-
-# A study replaces the default one: no configfile directive, which merges. It is named by --config
-# study=PATH, because Snakemake itself opens a --configfile first and, where the file says so, runs the
-# Python in it (YTE); so that is only for a study that one trusts.
-# A module is given a config by the workflow that takes it: the same keys, or the study itself.
-overrides = dict(config if IS_MODULE else workflow.config_settings.config)
-named = [overrides.pop("study", None)]
-if not IS_MODULE:
-    named += reversed(workflow.overwrite_configfiles or [])
-path = Path(str(next(filter(None, named), DEFAULT_STUDY)))
-given = {} if IS_MODULE and "workloads" in overrides and not any(named) else path
-try:
-    if IS_MAIN:
-        study = checked_study(given, overrides, device_here=RUNS_HERE)
-    else:
-        study = load_study(given, overrides)
-except StudyError as error:
-    raise WorkflowError(str(error)) from None
 
 WORKLOADS = study.names
-RECORDS = "results/records/{workload}.jsonl"  # of the whole workload, sharded or not
-PRODUCT = "results/products/{workload}.h5"
+RECORDS = "<results>/records/{workload}.jsonl"  # of the whole workload, sharded or not
+PRODUCT = "<results>/products/{workload}.h5"
 SHARDED = [name for name in WORKLOADS if study.shards(name)]
 PARTS = [part for name in WORKLOADS for part in study.parts(name)]
 SHARDS = [part for name in SHARDED for part in study.parts(name)]
@@ -116,6 +131,8 @@ onstart:
     # lock, which the profile turns off, nobody has to remove it after a kill.
     try:
         run_folder.hold_folder()
+        if not IS_MODULE:
+            run_folder.claim_folder(path)
         run_folder.remove_leftovers()
     except run_folder.FolderHeldError as error:
         raise WorkflowError(str(error)) from None

@@ -54,7 +54,7 @@ def run_study(root: Path, folder: Path, *flags: str) -> subprocess.CompletedProc
     """Run the repository's Snakefile on ``study.yaml`` of a folder, there, on two cores."""
     command = [
         sys.executable, "-m", "snakemake", "--snakefile", str(root / "Snakefile"), "--cores", "2",
-        "--config", "study=study.yaml", "--directory", ".", *flags,
+        "--config", "study=study.yaml", "out=results", "--directory", ".", *flags,
     ]  # fmt: skip
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
 

@@ -56,7 +56,7 @@ class Project:
     def start(self, *flags: str) -> subprocess.Popen[bytes]:
         command = [
             sys.executable, "-m", "snakemake", "--snakefile", str(self.root / "Snakefile"),
-            "--config", "study=study.yaml", "--directory", ".", *flags,
+            "--config", "study=study.yaml", "out=results", "--directory", ".", *flags,
         ]  # fmt: skip
         with (self.folder / "said").open("wb") as said:
             self.started.append(

@@ -13,12 +13,16 @@ from workflow.config.mistakes import StudyError, messages, nearest, show
 from workflow.config.model import Model
 from workflow.config.study_file import read_study_file
 from workflow.config.sweeps import MOST_CASES, expand
+from workflow.storage.run_folder import RESULTS
 from workflow.study import LONGEST_NAME, NAME, Settings, Study
 from workflow.workloads import KINDS, Case
 
 
 def load_study(
-    config: Mapping[str, Any] | Path, overrides: Mapping[str, Any] | None = None
+    config: Mapping[str, Any] | Path,
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    folder: Path = RESULTS,
 ) -> Study:
     """Read and check a config, expand its sweeps and fill in its defaults.
 
@@ -47,7 +51,7 @@ def load_study(
                 f"workloads.{name}.precision: must be auto or one of the workload's precisions "
                 f"{list(case.precisions)}, got {case.precision!r}"
             )
-    study = Study(**settings.model_dump(), workloads=completed)
+    study = Study(**settings.model_dump(), workloads=completed, folder=folder)
     if mistakes:
         raise StudyError(mistakes, study if completed else None)
     return study

@@ -3,9 +3,9 @@ rule stage:
     input:
         files=lambda wildcards: study.staged_from(wildcards.workload),
     output:
-        staged="results/staged/{workload}.h5",
+        staged="<results>/staged/{workload}.h5",
     log:
-        "results/logs/stage/{workload}.log",
+        "<results>/logs/stage/{workload}.log",
     priority: urgency_of_part
     conda:
         "../../envs/environment.yaml"

@@ -10,4 +10,4 @@ from workflow.steps.joblog import job_log
 with job_log(snakemake.log[0]) as log:
     records = chain.from_iterable(read_records(Path(path)) for path in snakemake.input.records)
     draw_limits(Path(snakemake.output.limits), list(records))
-    log.info("results/figures")
+    log.info("%s", snakemake.output.limits)

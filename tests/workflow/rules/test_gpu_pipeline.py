@@ -66,7 +66,8 @@ class Machine:
         """Start Snakemake on eight cores."""
         command = [
             sys.executable, "-m", "snakemake", "--snakefile", str(self.root / "Snakefile"),
-            "--cores", "8", "--config", "study=study.yaml", "--directory", ".", *flags,
+            "--cores", "8", "--config", "study=study.yaml", "out=results", "--directory", ".",
+            *flags,
         ]  # fmt: skip
         given = ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID")
         inherited = {name: value for name, value in os.environ.items() if name not in given}

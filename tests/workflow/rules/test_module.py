@@ -41,6 +41,9 @@ rule other:
     log: "logs/other.log"
     shell: "exit 3"
 
+onstart:
+    argand.onstart()
+
 onerror:
     argand.onerror()
 """
@@ -77,6 +80,7 @@ def test_a_study_in_the_config_of_another_workflow(outer: Path) -> None:
     product = read_product(outer / "night" / "results" / "products" / "product.h5")
     assert product.data.shape[-2:] == (8, 9)
     assert (outer / "logs" / "own-product.log").is_file()
+    assert (outer / "night" / "results" / ".lock").is_file()
     assert not (outer / "results").exists()
 
 
@@ -99,6 +103,17 @@ def test_a_study_of_its_own_file(outer: Path) -> None:
     done = snakemake(outer, "--dry-run")
     assert done.returncode == 1
     assert "precisions: must be one of" in done.stdout + done.stderr
+
+
+def test_results_elsewhere(outer: Path) -> None:
+    text = (outer / "outer.yaml").read_text().replace("night:", "night:\n  out: of/tonight")
+    (outer / "outer.yaml").write_text(text)
+    done = snakemake(outer, "--dry-run", "whole")
+    assert done.returncode == 0, done.stderr
+    made = re.findall(r"Missing output files: (.*?)(?:; Input|$)", done.stdout, re.MULTILINE)
+    names = [name for line in made for name in line.split(", ")]
+    assert len(names) > 20
+    assert all(name.startswith("night/of/tonight/") for name in names)
 
 
 def test_a_workload_that_fails_costs_only_itself(outer: Path) -> None:

@@ -50,7 +50,7 @@ class Project:
     def start(self, *flags: str) -> subprocess.Popen[str]:
         command = [
             sys.executable, "-m", "snakemake", "--snakefile", str(self.root / "Snakefile"),
-            "--cores", "2", "--config", f"study={self.folder / 'study.yaml'}",
+            "--cores", "2", "--config", f"study={self.folder / 'study.yaml'}", "out=results",
             "--directory", str(self.folder), *self.targets, *flags,
         ]  # fmt: skip
         return subprocess.Popen(
