@@ -8,8 +8,9 @@ OUT ?= results/$(basename $(notdir $(FILE)))
 PROFILE ?=
 # A profile for a cluster names the executor that submits jobs, and how many at once.
 EXECUTOR = $(if $(PROFILE),$(shell sed -nE 's/^executor: *([a-z0-9-]+).*/\1/p' $(PROFILE)/config.yaml))
-SNAKEMAKE = .venv/bin/snakemake $(if $(PROFILE),--workflow-profile $(PROFILE),--cores $(CORES)) \
-  --config study=$(FILE) out=$(OUT)
+# What follows --config up to the next option would be a key of it.
+SNAKEMAKE = .venv/bin/snakemake --config study=$(FILE) out=$(OUT) \
+  $(if $(PROFILE),--workflow-profile $(PROFILE),--cores $(CORES))
 # Of what is there, also after a run that failed.
 REPORT = rm -f $(OUT)/report.html; $(SNAKEMAKE) reported --quiet all --report $(OUT)/report.html
 # One worker more than there are cores, because one of them waits for Slurm most of the time.

@@ -89,6 +89,7 @@ envvars:
 WORKLOADS = study.names
 RECORDS = "<results>/records/{workload}.jsonl"  # of the whole workload, sharded or not
 PRODUCT = "<results>/products/{workload}.h5"
+SWEEPS = list(study.sweeps)
 SHARDED = [name for name in WORKLOADS if study.shards(name)]
 PARTS = [part for name in WORKLOADS for part in study.parts(name)]
 SHARDS = [part for name in SHARDED for part in study.parts(name)]
@@ -159,6 +160,7 @@ localrules:
     tabulate,
     tabulate_shards,
     draw_study,
+    draw_sweep,
     draw_growth,
     reported,
 
@@ -170,6 +172,7 @@ rule all:
         rules.tabulate.output,
         rules.manifest.output,
         rules.draw_study.output,
+        expand(rules.draw_sweep.output, sweep=SWEEPS),
         rules.draw_growth.output if study.grade else [],
         rules.tabulate_shards.output if SHARDED else [],
         expand(PRODUCT, workload=WORKLOADS),
@@ -177,10 +180,13 @@ rule all:
         expand(rules.draw.output, workload=WORKLOADS),
 
 
+DRAWN = [Path(path) for path in expand(rules.draw.output, workload=WORKLOADS)]
 REPORTED = [
     *[rules.tabulate.output[name] for name in ("performance_html", "accuracy_html")],
-    rules.answer.output.figure,
+    # Snakemake shows all that a figure is made from, so this one only where the products are drawn.
+    *([rules.answer.output.figure] if all(map(Path.is_file, DRAWN)) else []),
     *rules.draw_study.output,
+    *expand(rules.draw_sweep.output, sweep=SWEEPS),
     *(rules.draw_growth.output if study.grade else []),
     *expand(rules.draw.output, workload=WORKLOADS),
 ]
@@ -207,7 +213,13 @@ onerror:
         tables = dict(rules.tabulate.output.items())
         if SHARDED:
             tables |= dict(rules.tabulate_shards.output.items())
-        summed = {*tables.values(), *rules.draw_study.output, *rules.answer.output}
+        curves = expand(rules.draw_sweep.output.curves, sweep=SWEEPS)
+        summed = {
+            *tables.values(),
+            *rules.draw_study.output,
+            *curves,
+            *rules.answer.output,
+        }
         for job in workflow.dag.jobs:  # so that the same command makes them again
             if summed & set(map(str, job.output)):
                 workflow.persistence.started(job)
@@ -221,6 +233,8 @@ onerror:
                 picture=rules.draw.output.product.replace("{workload}", "{}"),
                 tables=tables,
                 limits=rules.draw_study.output.limits,
+                accuracy=rules.draw_study.output.accuracy,
+                sweeps=dict(zip(SWEEPS, curves)),
                 answer=dict(rules.answer.output.items()),
                 growth=rules.growth_of_errors.output.growth if study.grade else "",
                 logs=str(Path(rules.tabulate.log[0]).parent),

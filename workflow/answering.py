@@ -18,10 +18,31 @@ SPEEDS = (
     "How many times as fast as the best peer of its class each answer is; the bar is the interval "
     "of both medians, the colour the precision. Right of 1 is faster."
 )
-LIMITS = (
-    "What fraction of the device's own limit each verified result reached. The limit is the "
-    "shortest time that the measured ceilings allow, by operations or by bytes."
+SWEPT = (
+    "Time above, error below, against what was swept; a curve for each implementation and "
+    "precision, dashed ones are peers. The pale bar through a time is the interval of its median, "
+    "the dotted curve the bound of our error."
 )
+ACCURACY = (
+    "How far each of our results is from fp64 (dot), and what that error is held to (bar at the "
+    "end of its line); the pale bar is the worst case."
+)
+LIMITS = (
+    "What fraction of the device's own limit each verified result reached: filled dots are ours, "
+    "open markers peers. The limit is the shortest time that the measured ceilings allow, by "
+    "operations or by bytes; beyond 100% data stayed in a cache, or a library has a cheaper "
+    "algorithm than the nominal count."
+)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The figures below the answer: of the study, of its sweeps and of its products, by name."""
+
+    limits: Path
+    accuracy: Path
+    sweeps: Mapping[str, Path]
+    products: Mapping[str, Path]
 
 
 @dataclass(frozen=True)
@@ -36,8 +57,7 @@ class AnswerFiles:
 def write_answers(
     workloads: Sequence[Workload],
     records: Sequence[Record],
-    limits: Path,
-    pictures: Mapping[str, Path],
+    drawn: Drawn,
     files: AnswerFiles,
     *,
     lacking: Mapping[str, str] | None = None,
@@ -48,8 +68,7 @@ def write_answers(
     Args:
         workloads: of the study, in its order.
         records: of all of them.
-        limits: the figure of the limits.
-        pictures: the drawn products, by workload; those of a run that failed may be fewer.
+        drawn: the figures; of a run that failed those that there are.
         files: what is written.
         lacking: by workload why it has no product, whatever its records say.
         failed: the jobs that failed, rows of `workflow.tables.readable.FAILED`.
@@ -59,21 +78,27 @@ def write_answers(
     delivered = {name: found for name, found in delivered.items() if name not in failures}
     found = answers(records, delivered, failures)
     draw_answer(files.figure, found)
-    drawn = [
-        Shown(
-            f"{name} at {delivered[name]}",
-            "The product as people of its field are used to seeing it. The numbers, with axes, "
-            f"units and a certificate, are in products/{name}.h5 beside this page.",
-            path,
-        )
-        for name, path in pictures.items()
-        if name in delivered
+    seen = {workload.name: workload.seen for workload in workloads}
+    others = [
+        *(Shown(f"{name}, swept", SWEPT, path) for name, path in drawn.sweeps.items()),
+        Shown("Errors and their bounds", ACCURACY, drawn.accuracy),
+        Shown("Limits", LIMITS, drawn.limits),
+        *(
+            Shown(
+                f"{name} at {delivered[name]}",
+                f"{seen[name]} The numbers, with axes, units and a certificate, are in "
+                f"products/{name}.h5 beside this page.",
+                path,
+            )
+            for name, path in drawn.products.items()
+            if name in delivered
+        ),
     ]
     write_answer(
         found,
         records,
         Shown("Times as fast as the best peer", SPEEDS, files.figure),
-        [Shown("Limits", LIMITS, limits), *drawn],
+        others,
         page=files.page,
         markdown=files.markdown,
         failed=failed,

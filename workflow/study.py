@@ -87,11 +87,14 @@ class Settings(Model):
 class Study(Settings):
     """A whole study. Every case has its precisions and baselines filled in.
 
-    ``folder`` is where its results go, from the folder that it runs in: no key of a config.
+    ``folder`` is where its results go, from the folder that it runs in, and ``sweeps`` has, by the
+    name of a workload that is swept, the cases that it makes and the values of each: no keys of a
+    config.
     """
 
     workloads: dict[str, InstanceOf[Case]]
     folder: Path = RESULTS
+    sweeps: dict[str, dict[str, dict[str, Any]]] = Field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -134,8 +137,12 @@ class Study(Settings):
             name: case.model_dump(mode="json", exclude_unset=True)
             for name, case in self.workloads.items()
         }
-        settings = self.model_dump(mode="json", exclude={"workloads", "folder"})
+        settings = self.model_dump(mode="json", exclude={"workloads", "folder", "sweeps"})
         return json.dumps({**settings, "workloads": cases}).translate(_NO_MARKUP)
+
+    def sweep_json(self, name: str) -> str:
+        """The cases of a swept workload and their values, in one line."""
+        return json.dumps(self.sweeps[name]).translate(_NO_MARKUP)
 
     def shards(self, name: str) -> tuple[Shard, ...]:
         """The shards of a workload; none where it is computed whole."""

@@ -13,8 +13,10 @@ from itertools import chain
 from pathlib import Path
 
 from workflow.accuracy.grading import read_growth
-from workflow.answering import AnswerFiles, write_answers
+from workflow.answering import AnswerFiles, Drawn, write_answers
+from workflow.figures.accuracy import draw_accuracy
 from workflow.figures.study import draw_limits
+from workflow.figures.sweeps import draw_sweep
 from workflow.records import Record, read_records
 from workflow.shards import split_part
 from workflow.steps.progress import Failure
@@ -32,7 +34,8 @@ class Files:
     Attributes:
         records, product, picture: of one workload or shard; a name takes the place of ``{}``.
         tables: of the rules tabulate and tabulate_shards, by their names there.
-        limits: the figure of the rule draw_study.
+        limits, accuracy: the figures of the rule draw_study.
+        sweeps: the figures of the rule draw_sweep, by the name of the swept workload.
         answer: of the rule answer, by their names there.
         growth: the records of a study that grades; empty of another.
         logs: the folder of the jobs' logs.
@@ -43,6 +46,8 @@ class Files:
     picture: str
     tables: Mapping[str, str]
     limits: str
+    accuracy: str
+    sweeps: Mapping[str, str]
     answer: Mapping[str, str]
     growth: str
     logs: str
@@ -70,7 +75,7 @@ class Unfinished:
         self._failures = [one for one in failures if self._is_own(one)]
 
     def write(self) -> None:
-        """Write tables, the figure of the limits and the answer from the records that there are."""
+        """Write tables, figures of the study and the answer from the records that there are."""
         files, tables = self._files, self._files.tables
         found = list(chain.from_iterable(map(self._rows, self._study.names)))
         failed = self.failed()
@@ -96,12 +101,19 @@ class Unfinished:
             shards = [record for record in rows if record.shard]
             write_shards(shards, csv_path=Path(tables["csv"]), markdown=Path(tables["markdown"]))
         draw_limits(Path(files.limits), found)
-        drawn = {name: files.picture.format(name) for name in self._study.names}
+        draw_accuracy(Path(files.accuracy), found)
+        for name, path in files.sweeps.items():
+            draw_sweep(Path(path), name, found, self._study.sweeps[name])
+        products = {name: files.picture.format(name) for name in self._study.names}
         write_answers(
             [self._study.workload(name) for name in self._study.names],
             found,
-            Path(files.limits),
-            {name: Path(path) for name, path in drawn.items() if self._is_made(path)},
+            Drawn(
+                limits=Path(files.limits),
+                accuracy=Path(files.accuracy),
+                sweeps={name: Path(path) for name, path in files.sweeps.items()},
+                products={n: Path(path) for n, path in products.items() if self._is_made(path)},
+            ),
             AnswerFiles(**{name: Path(path) for name, path in files.answer.items()}),
             lacking={
                 name: self._why(name)

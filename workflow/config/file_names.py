@@ -98,6 +98,12 @@ def clashing_names(study: Study) -> list[str]:
                 folders.setdefault(above.casefold(), (path, name))
                 if above.casefold() in files:
                     clash(path, name, *files[above.casefold()])
+    known: dict[str, str] = {}
+    for name in study.sweeps:
+        other = known.setdefault(name.casefold(), name)
+        if other != name:
+            path = f"figures/sweeps/{name}.svg"
+            clash(path, name, f"figures/sweeps/{other}.svg", other)
     return list(mistakes.values())
 
 

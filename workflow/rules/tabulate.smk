@@ -59,6 +59,7 @@ rule draw:
         **asks("draw"),
     params:
         case=lambda wildcards: study.case_json(wildcards.workload),
+        seen=lambda wildcards: study.workload(wildcards.workload).seen,
         code=code_of_workload("draw"),
     message:
         "draw     {wildcards.workload}"
@@ -66,8 +67,36 @@ rule draw:
         "../scripts/draw.py"
 
 
+rule draw_sweep:
+    """Time and error of a swept workload against what was swept."""
+    input:
+        records=lambda wildcards: expand(
+            RECORDS, workload=study.sweeps[wildcards.sweep]
+        ),
+    output:
+        curves=report(
+            "<results>/figures/sweeps/{sweep}.svg",
+            caption="../report/sweep.rst",
+            category="Sweeps",
+            labels={"workload": "{sweep}"},
+        ),
+    log:
+        "<results>/logs/sweeps/{sweep}.log",
+    wildcard_constraints:
+        sweep=one_of(SWEEPS),
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        points=lambda wildcards: study.sweep_json(wildcards.sweep),
+        code=code_digest("draw_sweep"),
+    message:
+        "draw     {wildcards.sweep}, swept"
+    script:
+        "../scripts/draw_sweep.py"
+
+
 rule draw_study:
-    """How near to the device's limits everything came."""
+    """How near to the device's limits everything came, and to fp64, with the bounds of each error."""
     input:
         records=expand(RECORDS, workload=WORKLOADS),
     output:
@@ -76,6 +105,12 @@ rule draw_study:
             caption="../report/limits.rst",
             category="Limits",
             labels={"figure": "fraction of the limit"},
+        ),
+        accuracy=report(
+            "<results>/figures/accuracy.svg",
+            caption="../report/bounds.rst",
+            category="Accuracy",
+            labels={"figure": "errors and their bounds"},
         ),
     log:
         "<results>/logs/draw_study.log",
@@ -94,6 +129,8 @@ rule answer:
     input:
         records=expand(RECORDS, workload=WORKLOADS),
         limits=rules.draw_study.output.limits,
+        accuracy=rules.draw_study.output.accuracy,
+        sweeps=expand(rules.draw_sweep.output.curves, sweep=SWEEPS),
         products=expand(rules.draw.output.product, workload=WORKLOADS),
     output:
         page="<results>/answer.html",
@@ -110,6 +147,7 @@ rule answer:
         "../../envs/environment.yaml"
     params:
         cases=[study.case_json(name) for name in WORKLOADS],
+        sweeps=SWEEPS,
         code=code_digest("answer"),
     message:
         f"answer   {RESULTS}/answer.html"

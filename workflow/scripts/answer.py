@@ -3,7 +3,7 @@
 from itertools import chain
 from pathlib import Path
 
-from workflow.answering import AnswerFiles, write_answers
+from workflow.answering import AnswerFiles, Drawn, write_answers
 from workflow.records import read_records
 from workflow.steps.joblog import job_log
 from workflow.study import workload_from_json
@@ -11,12 +11,16 @@ from workflow.study import workload_from_json
 with job_log(snakemake.log[0]) as log:
     workloads = [workload_from_json(text) for text in snakemake.params.cases]
     names = [workload.name for workload in workloads]
-    pictures = zip(names, map(Path, snakemake.input.products), strict=True)
+    drawn = Drawn(
+        limits=Path(snakemake.input.limits),
+        accuracy=Path(snakemake.input.accuracy),
+        sweeps=dict(zip(snakemake.params.sweeps, map(Path, snakemake.input.sweeps), strict=True)),
+        products=dict(zip(names, map(Path, snakemake.input.products), strict=True)),
+    )
     found = write_answers(
         workloads,
         list(chain.from_iterable(read_records(Path(p)) for p in snakemake.input.records)),
-        Path(snakemake.input.limits),
-        dict(pictures),
+        drawn,
         AnswerFiles(**{name: Path(path) for name, path in snakemake.output.items()}),
     )
     log.info("%d answers: %s", len(found), snakemake.output.page)

@@ -88,6 +88,11 @@ class Beamforming(Workload):
 
     kind: ClassVar[str] = "beamforming"
     operation: ClassVar[str] = "gemm"
+    seen: ClassVar[str] = (
+        "Mean power of each beam over all channels, polarizations and times, in dB below the "
+        "strongest: a map over the direction cosines of a grid, circles at the sources of a "
+        "simulation, or a line over the beams. A source is a peak as wide as the array resolves."
+    )
     case_type: ClassVar[type[Case]] = BeamformingCase
     splits: ClassVar[tuple[str, ...]] = ("frequency", "time")
     case: BeamformingCase

@@ -55,6 +55,7 @@ STUDY = """
     product: {kind: gemm, m: 8, n: 9, k: 10}
     beams: {kind: beamforming, channels: 2, beams: 4, antennas: 6, samples: 30, shards: 2}
     chance: {kind: softmax, input: {workload: beams}}
+    swept: {kind: dft, length: [12, 16], batch: 3}
 """
 
 
@@ -88,7 +89,10 @@ def test_everything_of_the_module_has_the_prefix(outer: Path) -> None:
     done = snakemake(outer, "--dry-run", "whole")
     assert done.returncode == 0, done.stderr
     said = done.stdout + done.stderr
-    for name in ("products/chance.h5", "products/beams/2-of-2.h5", "tables/performance.csv"):
+    for name in (
+        "products/chance.h5", "products/beams/2-of-2.h5", "tables/performance.csv",
+        "figures/sweeps/swept.svg",
+    ):  # fmt: skip
         assert f"night/results/{name}" in said
     made = re.findall(r"Missing output files: (.*?)(?:; Input|$)", said, re.MULTILINE)
     names = [name for line in made for name in line.split(", ")]
@@ -127,6 +131,7 @@ def test_a_workload_that_fails_costs_only_itself(outer: Path) -> None:
     results = outer / "night" / "results"
     assert (results / "products" / "product.h5").is_file()
     assert not (results / "products" / "beams.h5").exists()
+    assert (results / "figures" / "sweeps" / "swept.svg").stat().st_size > 1000
     answer = (results / "answer.md").read_text()
     assert "| product | fp32 | verified" in answer
     assert "no product: argand_deliver_shard: DeliveryError: beams" in answer
