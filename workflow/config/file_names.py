@@ -17,11 +17,13 @@ from workflow.study import Study
 _OF_WORKLOAD = (
     "staged/{}.h5", "records/{}.jsonl", "products/{}.h5", "figures/pareto/{}.svg",
     "figures/products/{}.svg", "logs/stage/{}.log", "logs/draw/{}.log",
+    "benchmarks/stage/{}.tsv",
 )  # fmt: skip
 _OF_SHARDED = ("logs/combine/{}.log", "logs/gather/{}.log")
 _OF_PART = (
     "runs/{}.h5", "records/{}.jsonl", "products/{}.h5", "logs/run/{}.log", "logs/verify/{}.log",
-    "logs/deliver/{}.log",
+    "logs/deliver/{}.log", "benchmarks/run/{}.tsv", "benchmarks/verify/{}.tsv",
+    "benchmarks/deliver/{}.tsv",
 )  # fmt: skip
 _OF_STUDY = ("records/growth.json",)
 """Files of the study itself in folders that have files named after workloads."""

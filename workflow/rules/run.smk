@@ -17,6 +17,8 @@ rule run:
         run=KEPT("<results>/runs/{part}.h5"),
     log:
         "<results>/logs/run/{part}.log",
+    benchmark:
+        "<results>/benchmarks/run/{part}.tsv"
     priority: urgency_of_part
     conda:
         "../../envs/environment.yaml"

@@ -6,6 +6,8 @@ rule stage:
         staged="<results>/staged/{workload}.h5",
     log:
         "<results>/logs/stage/{workload}.log",
+    benchmark:
+        "<results>/benchmarks/stage/{workload}.tsv"
     priority: urgency_of_part
     conda:
         "../../envs/environment.yaml"

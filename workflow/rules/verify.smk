@@ -18,6 +18,8 @@ rule verify:
         records="<results>/records/{part}.jsonl",
     log:
         "<results>/logs/verify/{part}.log",
+    benchmark:
+        "<results>/benchmarks/verify/{part}.tsv"
     wildcard_constraints:
         part=one_of(set(WORKLOADS) - set(SHARDED)),
     priority: 10 * GPU_PER_JOB  # the results of a run are large, and gone once this is done

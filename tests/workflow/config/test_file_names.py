@@ -22,9 +22,9 @@ from workflow.config.mistakes import StudyError
 
 SETTINGS = {"device": "cpu", "precisions": ["fp32"], "baselines": "none"}
 NAMES = [
-    "a", "A", "b", "a.h5", "A.H5", "a.h5.h5", "a.jsonl", "a.log", "a.svg", "ceilings", "growth",
-    "ceilings.json", "growth.json", "Growth.JSON", "a.", "a..h5", "0", "1e5", "true", "results",
-    "01-of-02", "a-", "all", "x" * 19, "x" * 20, "yx" * 10, "ab" * 20,
+    "a", "A", "b", "a.h5", "A.H5", "a.h5.h5", "a.jsonl", "a.log", "a.svg", "a.tsv", "ceilings",
+    "growth", "ceilings.json", "growth.json", "Growth.JSON", "a.", "a..h5", "0", "1e5", "true",
+    "results", "01-of-02", "a-", "all", "x" * 19, "x" * 20, "yx" * 10, "ab" * 20,
     "x" * 40 + "y", "abcdefghijk" * 18,
 ]  # fmt: skip
 
@@ -54,6 +54,7 @@ def told(study: dict[str, Any]) -> list[str]:
         ({"a": 2, "a.h5": 2}, "products/a.h5"),
         ({"a": 1, "a.jsonl": 2}, "records/a.jsonl"),
         ({"a": 1, "a.log": 2}, "logs/"),
+        ({"a": 1, "a.tsv": 2}, "benchmarks/run/a.tsv"),
         ({"a": 1, "A": 1}, "staged/"),
         ({"a": 1, "A.H5": 2}, "runs/a.h5"),
         ({"growth.json": 2}, "records/growth.json of the study"),
