@@ -31,7 +31,6 @@ from workflow.steps.gpu_devices import study_gpus, tell_jobs
 from workflow.steps.needs import asked, timing_threads, urgency
 from workflow.steps.progress import attach
 from workflow.storage import run_folder
-from workflow.unfinished import Files, Unfinished
 from workflow.workloads import KINDS
 
 # Jobs run on this machine, or a cluster's scheduler places them. Such a job starts Snakemake again,
@@ -202,6 +201,9 @@ onerror:
     # Snakemake starts no job of which one input is missing: what sums up the study is written here,
     # without the workloads that failed. It calls the handlers of a module only where the outer workflow
     # does (docs/pipeline.md).
+    # Imported here: few runs fail, and Matplotlib takes long to import.
+    from workflow.unfinished import Files, Unfinished
+
     made = {str(path) for job in workflow.dag.jobs for path in job.output}
     if set(rules.tabulate.output) & made:
         unmade = {
