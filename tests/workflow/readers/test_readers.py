@@ -245,7 +245,13 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
         {"samples": {"real": "x"}},
         "input.samples: must be one of ['visibilities', 'covariance'] of the file",
     ),
-    ({"coordinates": {"time": {"step_s": 1}}}, "input.coordinates must not be given beside format"),
+    ({"coordinates": {"time": {"step_s": 1}}}, "input.coordinates.time: the file says it already"),
+    (
+        {"coordinates": {"time": "Header/time"}},
+        "input.coordinates.time must be equal steps or value",
+    ),
+    ({"coordinates": {"azimuth": {"step": 1}}}, "input.coordinates.azimuth: must be of an axis of"),
+    ({"sample_rate_hz": 3.0}, "input.sample_rate_hz must not be given beside format: uvh5"),
     ({"external": True}, "input.external must not be given beside format: uvh5"),
     ({"file": "/nowhere.uvh5"}, "input.file: there is no file /nowhere.uvh5"),
     ({"select": {"samples": {"time": 9}}}, "input.select.samples: visibilities of "),
@@ -342,6 +348,23 @@ def test_voltages_by_a_stand_in_of_baseband(
     np.testing.assert_array_equal(staged.operands["samples"], Stream.data[2:6, 0].T)
     assert staged.axes["samples"] == ("frequency", "time")
     np.testing.assert_array_equal(staged.coordinates["time"].values, np.arange(2, 6) / 4)
+
+    steps = {"start": 1e9, "step_hz": 1e6}
+    given["input"]["coordinates"] = {"frequency": steps, "polarization": ["x", "y"]}
+    given["input"]["select"] = {"samples": {"polarization": 0, "frequency": "1:3"}}
+    study = study_of(given)
+    check_study(study)
+    found = study.workload("w").stage().coordinates["frequency"]
+    np.testing.assert_array_equal(found.values, [1.001e9, 1.002e9])
+    assert found.units == "Hz"
+    for wrong, message in (
+        ({"frequency": [1.0, 2.0]}, "input.coordinates.frequency must have 3 values, got 2"),
+        ({"frequency": [1.0, 2.0, 3.0]}, "input.coordinates.frequency has no unit"),
+        ({"time": {"step_s": 1.0}}, "input.coordinates.time: the file says it already"),
+    ):
+        given["input"]["coordinates"] = wrong
+        assert told(given).startswith(message)
+    del given["input"]["coordinates"]
 
     def damaged(*_: Any, **__: Any) -> Any:
         raise ValueError("no header")
