@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from workflow.config.axis_names import SYNONYMS
+from workflow.config.coordinate import DatasetCoordinate
 from workflow.config.file_input import FileInput
 from workflow.data import Array, Coordinate, Product, blank
 from workflow.storage.axes import AxisError, AxisMap, Operand, map_axes
@@ -39,6 +40,10 @@ def with_given(product: Product, source: FileInput, operand: str) -> Product:
         axis, key = product.axes[names.index(name)], f"input.coordinates.{name}"
         if axis in found:
             raise InputError(f"{key}: the file says it already; leave it out")
+        if isinstance(of, str | DatasetCoordinate):
+            raise InputError(
+                f"{key} must be equal steps or values: {source.format} has no datasets"
+            )
         length = product.data.shape[names.index(name)]
         values, units = given_values(key, of, length)
         if SYNONYMS.get(name, name) in WITH_UNITS and not units:
