@@ -236,7 +236,7 @@ def test_pairs_of_antennas_that_are_missing(
 
 
 MISTAKES: list[tuple[dict[str, Any], str]] = [
-    ({"format": "uvh6"}, "input.format: must be one of ['hdf5', 'uvh5', 'guppi', 'dada', 'vdif'],"),
+    ({"format": "uvh6"}, "input.format: must be one of ['hdf5', 'uvh5', 'guppi', 'dada', 'vdif', "),
     (
         {"samples": "visdata"},
         "input.samples: must be one of ['visibilities', 'covariance'] of the file",
