@@ -4,15 +4,16 @@ CORES ?= all
 STUDY ?=
 FILE = $(or $(STUDY),config/config.yaml)
 # Each study has a folder of its own; OUT names another one.
-OUT ?= results/$(basename $(notdir $(FILE)))
+OUT ?=
+FOLDER = $(or $(OUT),results/$(basename $(notdir $(FILE))))
 PROFILE ?=
 # A profile for a cluster names the executor that submits jobs, and how many at once.
 EXECUTOR = $(if $(PROFILE),$(shell sed -nE 's/^executor: *([a-z0-9-]+).*/\1/p' $(PROFILE)/config.yaml))
 # What follows --config up to the next option would be a key of it.
-SNAKEMAKE = .venv/bin/snakemake --config study=$(FILE) out=$(OUT) \
+SNAKEMAKE = .venv/bin/snakemake --config study=$(FILE) out=$(FOLDER) \
   $(if $(PROFILE),--workflow-profile $(PROFILE),--cores $(CORES))
 # Of what is there, also after a run that failed.
-REPORT = rm -f $(OUT)/report.html; $(SNAKEMAKE) reported --quiet all --report $(OUT)/report.html
+REPORT = rm -f $(FOLDER)/report.html; $(SNAKEMAKE) reported --quiet all --report $(FOLDER)/report.html
 # One worker more than there are cores, because one of them waits for Slurm most of the time.
 PYTEST_FLAGS ?= -n $(shell expr $$(nproc) + 1) --dist worksteal
 ATTACK ?=
@@ -27,11 +28,11 @@ help: ## this list
 
 run: setup check ## the study (STUDY=path.yaml CORES=8 or PROFILE=profiles/slurm) to products, tables, figures in results/<study> (OUT=path)
 	@$(SNAKEMAKE); status=$$?; $(REPORT); \
-	test $$status = 0 || { echo "Not all of it: $(OUT)/answer.html says what failed"; exit $$status; }; \
-	echo "Done: open $(OUT)/answer.html, which begins with the answer, or $(OUT)/report.html"
+	test $$status = 0 || { echo "Not all of it: $(FOLDER)/answer.html says what failed"; exit $$status; }; \
+	echo "Done: open $(FOLDER)/answer.html, which begins with the answer, or $(FOLDER)/report.html"
 
 check: setup ## the study's mistakes, all at once, or what each step will need of disk, memory and time; runs nothing
-	@.venv/bin/python -m workflow.config.check $(if $(EXECUTOR),--elsewhere) --out $(OUT) $(FILE)
+	@.venv/bin/python -m workflow.config.check $(if $(EXECUTOR),--elsewhere) --out $(FOLDER) $(FILE)
 
 report: setup ## the report of a study again, from what a run left
 	$(REPORT)
