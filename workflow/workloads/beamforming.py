@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -15,6 +14,7 @@ from pydantic import Field, model_validator
 from workflow import accuracy
 from workflow.arrays import antennas
 from workflow.arrays.plane_waves import Wave, received, steering_weights
+from workflow.arrays.steering import steered
 from workflow.config.antenna_array import AntennaArray, Frequencies, Source
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.product_case import ProductCase
@@ -22,7 +22,6 @@ from workflow.data import Array, Coordinate, Implementation, Product, Shape, Sta
 from workflow.figures import pictures
 from workflow.storage import operands
 from workflow.storage.drawn import Drawn
-from workflow.storage.input_operand import InputError
 from workflow.storage.operands import Operand
 from workflow.workloads import matrix_product
 from workflow.workloads.base import NOTHING, Case, Workload, register
@@ -166,38 +165,8 @@ class Beamforming(Workload):
         return self._steered(staged, held=True) if case.steered else staged
 
     def _steered(self, staged: Staged, *, held: bool) -> Staged:
-        """The samples with weights toward the grid, or their outline.
-
-        Raises InputError where what the samples stand along does not say where antennas are.
-        """
-        there = staged.coordinates
-        wanted = {"frequency": "frequency", "east": "antenna", "north": "antenna"}
-        lacking = [
-            name for name, axis in wanted.items()
-            if name not in there or there[name].of(name) != (axis,)
-        ]  # fmt: skip
-        if lacking:
-            raise InputError(
-                f"input.weights: missing; beams are steered by frequency, east and north of the "
-                f"antennas, but the samples have no {' and no '.join(lacking)}, only "
-                f"{sorted(there)}"
-            )
-        place = np.stack([there["east"].values, there["north"].values], axis=-1)
-        shape = (len(there["frequency"].values), 1, self.case.beams or 0, len(place))
-        make = steering_weights(there["frequency"].values, place, self.directions())
-        kept = {n: one for n, one in there.items() if "antenna" not in one.of(n)}
-        position = Coordinate(place, "m", "east and north of an antenna", ("antenna", "east_north"))
-        weights = Drawn(shape, np.dtype(np.complex64), make)
-        return replace(
-            staged,
-            operands={
-                **({} if held else {"weights": blank(shape, np.complex64)}),
-                **staged.operands,
-            },
-            drawn={**({"weights": weights} if held else {}), **staged.drawn},
-            axes={"weights": OPERANDS[0].axes, **staged.axes},
-            coordinates={**kept, **self._directions(), "antenna_position": position},
-        )
+        """The samples with weights toward the grid, or their outline."""
+        return steered(staged, self.directions(), self._directions(), OPERANDS[0].axes, held=held)
 
     def outline(self, upstream: Mapping[str, Product] = NOTHING) -> Staged:
         """See `Workload.outline`."""
