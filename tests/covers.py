@@ -42,13 +42,18 @@ def cover(
     rows: Sequence[T],
     features: Callable[[T], Mapping[str, Hashable]] = fields_of,
     strength: int = 2,
+    once: Callable[[T], Mapping[str, Hashable]] = lambda row: {},
 ) -> list[T]:
     """The rows, in their order, that hold every combination of features that any row holds.
 
-    A combination is that of ``strength`` features. Greedy: each row chosen holds the most that
-    are not held yet, the first of equals; so the cover is small, though not the smallest.
+    A combination is that of ``strength`` features; those of ``once`` are held, each by itself.
+    Greedy: each row chosen holds the most that are not held yet, the first of equals; so the cover
+    is small, though not the smallest.
     """
-    held = [set(combinations(sorted(features(row).items(), key=_name), strength)) for row in rows]
+    held: list[set[Any]] = [
+        {*combinations(sorted(features(row).items(), key=_name), strength), *once(row).items()}
+        for row in rows
+    ]
     missing = set().union(*held)
     heap = [(-len(parts), index) for index, parts in enumerate(held)]
     heapify(heap)
@@ -70,9 +75,10 @@ def covered(
     rows: Iterable[T],
     features: Callable[[T], Mapping[str, Hashable]] = fields_of,
     strength: int = 2,
+    once: Callable[[T], Mapping[str, Hashable]] = lambda row: {},
 ) -> list[T]:
     """All rows in the exhaustive run, else their `cover`."""
-    return list(rows) if EXHAUSTIVE else cover(list(rows), features, strength)
+    return list(rows) if EXHAUSTIVE else cover(list(rows), features, strength, once)
 
 
 def examples(count: int) -> int:

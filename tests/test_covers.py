@@ -88,6 +88,7 @@ def test_a_marked_test_runs_for_a_cover_or_for_all(
         "def test_again(): pass\n"
     )
     monkeypatch.setenv("ARGAND_TESTS", word)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     command = [
         sys.executable, "-m", "pytest", "-q", "-c", str(root / "pyproject.toml"),
         f"--rootdir={tmp_path}", "-p", "tests.conftest", "-p", "no:cacheprovider",

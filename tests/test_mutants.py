@@ -25,7 +25,8 @@ UNSEEN = Mutation("of equals the first", "code_of_it.py", "a > b", "a >= b", ("t
 
 
 @pytest.fixture
-def tree(tmp_path: Path, root: Path) -> Path:
+def tree(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # they take longer than the tests
     (tmp_path / "code_of_it.py").write_text(CODE)
     (tmp_path / "test_it.py").write_text(TESTS)
     (tmp_path / "tests").mkdir()

@@ -145,6 +145,13 @@ class Record:
             raise ValueError(f"incomplete record: {error}") from None
 
 
+MEASURED = (
+    "iterations", "time_us_p20", "time_us_p50", "time_us_p80", "time_us_low", "time_us_high",
+    "settled", "end_to_end_us", "tflops", "gbytes_per_s", "limit_fraction", "speedup", "energy_j",
+    "load", "clock_mhz", "throttling",
+)  # fmt: skip
+"""The columns that clocks and sensors decide. Two runs of the same work differ in no others, but in
+their ``timestamp``."""
 NOT_RUN = "not run: "
 """How the reason of a benchmark's row begins that was left out for want of something."""
 

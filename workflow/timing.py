@@ -28,8 +28,8 @@ def measure(
     calls: Sequence[Call],
     device: Device,
     *,
-    repeats: int = REPEATS,
-    seconds: float = SECONDS,
+    repeats: int | None = None,
+    seconds: float | None = None,
     warmup: int = 1,
     sustain: float = 0.0,
     max_seconds: float = 60.0,
@@ -46,8 +46,8 @@ def measure_in_turn(
     tasks: Sequence[Sequence[Call]],
     device: Device,
     *,
-    repeats: int = REPEATS,
-    seconds: float = SECONDS,
+    repeats: int | None = None,
+    seconds: float | None = None,
     warmup: int = 1,
     sustain: float = 0.0,
     max_seconds: float = 60.0,
@@ -70,8 +70,9 @@ def measure_in_turn(
             takes).
         device: where they run. On a GPU the clock is CUDA events around each call, without waiting
             in between, and no batch is shortest of several; on the CPU it is ``clock``.
-        repeats: rounds that are enough where the times have settled.
-        seconds: for each computation, after which the rounds end in any case.
+        repeats: rounds that are enough where the times have settled; `REPEATS` where not given.
+        seconds: for each computation, after which the rounds end in any case; `SECONDS` where not
+            given.
         warmup: calls before the clock starts (compilation, first touches, clocks).
         sustain: seconds of further calls before the clock starts, after which a card that throttles
             has done so; where they are enough for it, the energy is theirs.
@@ -85,6 +86,8 @@ def measure_in_turn(
 
     Raises ValueError where there is nothing to call or a limit is not positive.
     """
+    repeats = REPEATS if repeats is None else repeats
+    seconds = SECONDS if seconds is None else seconds
     if not tasks or not all(tasks):
         raise ValueError("calls must hold at least one, got none")
     for name, value in (("repeats", repeats), ("seconds", seconds), ("max_seconds", max_seconds)):

@@ -18,6 +18,7 @@ import h5py
 import numpy as np
 
 from benchmarks.attack.isolation import end_group
+from workflow.records import MEASURED
 
 STUDY = """
 device: cpu
@@ -30,11 +31,6 @@ workloads:
   beams: {kind: beamforming, precision: fp32, beams: 4, antennas: 5, samples: 12, shards: 2}
   likely: {kind: softmax, precision: fp64, input: {workload: beams}}
 """
-CLOCK = (
-    "time", "tflops", "gbytes", "limit", "speedup", "end_to_end", "iterations", "energy", "settled",
-    "load", "clock",
-)  # fmt: skip
-"""How the columns begin that a clock decides."""
 _OF_FILES = (
     "timestamp",
     "file_time",
@@ -177,5 +173,5 @@ def _without_clock(row: Any) -> dict[str, Any]:
     return {
         key: value
         for key, value in row.items()
-        if not key.rpartition("/")[2].startswith((*CLOCK, *_OF_FILES))
+        if not key.rpartition("/")[2].startswith((*MEASURED, *_OF_FILES))
     }

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import pytest
@@ -31,33 +32,57 @@ LAYOUTS = [(True, False), (False, True), (True, True), (False, False)]
 class Candidate:
     """A plan to compile at a precision and for an architecture.
 
-    ``more`` is what else the source is made of, or what the plan was found by. ``unpaired`` names
-    fields of the plan whose values need no pairing with others, such as a length.
+    ``more`` is what else the source is made of, or what the plan was found by, ``traits`` what
+    follows from the plan. ``ignored`` names fields of the plan that a cover need not hold, such as
+    a length, and ``sizes`` those of which it holds each value, with any others.
     """
 
     precision: str
     arch: Arch
     plan: Any
     more: Any = None
-    unpaired: frozenset[str] = field(default=frozenset(), compare=False)
+    traits: tuple[tuple[str, Hashable], ...] = ()
+    ignored: frozenset[str] = field(default=frozenset(), compare=False)
+    sizes: frozenset[str] = field(default=frozenset(), compare=False)
 
-    def features(self) -> Mapping[str, Hashable]:
-        """By what a cover chooses."""
+    def paired(self) -> Mapping[str, Hashable]:
+        """Of what a cover holds every two values."""
         found = dict(fields_of(self.plan))
         found |= {f"more {name}": value for name, value in fields_of(self.more or {}).items()}
         found |= {"precision": self.precision, "arch": self.arch, "type": type(self.plan)}
-        return {name: value for name, value in found.items() if name not in self.unpaired}
+        found |= dict(self.traits)
+        apart = self.ignored | self.sizes
+        return {name: value for name, value in found.items() if name not in apart}
+
+    def single(self) -> Mapping[str, Hashable]:
+        """Of what a cover holds every value."""
+        return {name: getattr(self.plan, name) for name in self.sizes}
 
 
-Compiled = dict[tuple[str, Arch], list[Candidate]]
+class Kernels:
+    """The kernels of an operation: all candidates, each once, or one cover of them.
 
+    Args:
+        candidates: yields them; they are asked for by the first test that compiles some.
+    """
 
-def to_compile(candidates: Iterable[Candidate]) -> Compiled:
-    """By precision and architecture the candidates, each once: all, or one cover of them all."""
-    chosen: Compiled = defaultdict(list)
-    for candidate in covered(dict.fromkeys(candidates), Candidate.features):
-        chosen[candidate.precision, candidate.arch].append(candidate)
-    return chosen
+    def __init__(self, candidates: Callable[[], Iterable[Candidate]]) -> None:
+        self._candidates = candidates
+
+    @cached_property
+    def _chosen(self) -> dict[tuple[str, Arch], list[Candidate]]:
+        chosen = defaultdict(list)
+        every = dict.fromkeys(self._candidates())
+        for one in covered(every, Candidate.paired, once=Candidate.single):
+            chosen[one.precision, one.arch].append(one)
+        return chosen
+
+    def of(self, precision: str, arch: Arch) -> list[Candidate]:
+        """Those of a precision and an architecture, at least one; none where it is refused."""
+        if refused(precision, arch):
+            return []
+        assert self._chosen[precision, arch]
+        return self._chosen[precision, arch]
 
 
 def offered(
@@ -79,6 +104,7 @@ def refused(name: str, arch: Arch) -> bool:
 
 
 def assert_clean(source: str, target: str, kernel: str) -> None:
+    """Compile without spills, stack and warnings."""
     compiled = compile_cubin(source, target)
     resources = compiled.resources[kernel]
     assert (resources.spill_stores, resources.spill_loads, resources.stack) == (0, 0, 0)

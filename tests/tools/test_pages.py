@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Mapping
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 from tools.docs.pages import COMMAND, DATA, ROOT, generated
 
-GENERATED = generated()
-PAGES = [path for path in GENERATED if path.suffix == ".md"]
+
+@pytest.fixture(scope="module")
+def files() -> Mapping[Path, str]:
+    return generated()
 
 
-@pytest.mark.parametrize("path", GENERATED, ids=lambda path: str(path.relative_to(ROOT)))
-def test_generated_files_are_in_step(path: Path) -> None:
-    wanted = GENERATED[path].splitlines(keepends=True)
-    found = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    diff = "".join(difflib.unified_diff(found, wanted, f"{path.name} now", "generated"))
+def test_generated_files_are_in_step(files: Mapping[Path, str]) -> None:
+    diffs = [
+        difflib.unified_diff(
+            path.read_text(encoding="utf-8").splitlines(keepends=True),
+            wanted.splitlines(keepends=True), f"{path.relative_to(ROOT)} now", "generated",
+        )
+        for path, wanted in files.items()
+    ]  # fmt: skip
+    diff = "".join(chain.from_iterable(diffs))
     assert not diff, f"run {COMMAND}\n{diff}"
 
 
-def test_every_record_is_on_a_page() -> None:
-    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+def test_every_record_is_on_a_page(files: Mapping[Path, str]) -> None:
+    pages = [path for path in files if path.suffix == ".md"]
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
     assert [path.name for path in sorted(DATA.iterdir()) if path.name not in text] == []
 
 

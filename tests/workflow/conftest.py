@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
+import sysconfig
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
 from argand import Device, devices
-from shared_runs import TINY, finish_with_report, made_once, session_folder
+from shared_runs import QUICK, TINY, finish_with_report, made_once, session_folder
+
+from workflow import samplers, timing
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
@@ -21,13 +27,47 @@ def device(request: pytest.FixtureRequest) -> Device:
 def kept_bytecode(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keeps what jobs compile of Python for the session, where none may lie beside the sources.
 
-    Hundreds of jobs import the same packages, and each would compile them.
+    Hundreds of jobs import the same packages, and each would compile them. What is installed has
+    been compiled: Python looks for that in the same folder.
     """
+
+    def make(folder: Path) -> None:
+        installed = {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}
+        for cache in chain.from_iterable(Path(path).rglob("__pycache__") for path in installed):
+            own = folder.joinpath(*cache.parent.parts[1:])
+            own.mkdir(parents=True, exist_ok=True)
+            for compiled in cache.glob("*.pyc"):
+                with contextlib.suppress(FileExistsError):  # one folder may be within another
+                    (own / compiled.name).symlink_to(compiled)
+
     with pytest.MonkeyPatch.context() as environ:
         if sys.dont_write_bytecode:
             environ.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
-            folder = session_folder(tmp_path_factory) / "bytecode"
+            folder = made_once(session_folder(tmp_path_factory) / "bytecode", make)
             environ.setenv("PYTHONPYCACHEPREFIX", str(folder))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Lets `QUICK` begin the processes that tests start, where they have no ``sitecustomize``."""
+
+    def make(folder: Path) -> None:
+        (folder / "sitecustomize.py").write_text(QUICK)
+
+    folder = made_once(session_folder(tmp_path_factory) / "quick-jobs", make)
+    with pytest.MonkeyPatch.context() as environ:
+        environ.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_measuring() -> Iterator[None]:
+    """The same in this process, for all modules of these tests; that of the clock is elsewhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(timing, "REPEATS", 1)
+        patch.setattr(timing, "SECONDS", 1e-9)
+        patch.setattr(samplers, "_MOST_OF_A_BATCH", 1)
         yield
 
 

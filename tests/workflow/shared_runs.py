@@ -10,11 +10,13 @@ import fcntl
 import os
 import shutil
 import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import pytest
+from snakemake_forks import run_snakemake
+
+from workflow import records
 
 TINY = """
 device: cpu
@@ -32,6 +34,8 @@ QUICK = """
 import sys
 if ".run." in " ".join(sys.orig_argv):
     from argand.runtime import ceilings
+    from workflow import samplers, timing
+    timing.REPEATS, timing.SECONDS, samplers._MOST_OF_A_BATCH = 1, 1e-9, 1
     formats = ceilings.operand_formats()
     ceilings.measure_ceilings = lambda device: ceilings.Ceilings(
         device.name, 10.0, dict.fromkeys(formats, 0.1)
@@ -40,7 +44,8 @@ elif ".grade." in " ".join(sys.orig_argv):
     from workflow.accuracy import grading
     grading.K_VALUES = grading.K_VALUES[:2]
 """
-"""For ``sitecustomize``: what is measured of the device takes no time."""
+"""For ``sitecustomize``, of all jobs that tests start: what is measured takes no time. Times are
+then of a few calls."""
 
 
 def failed(table: Path) -> list[str]:
@@ -50,13 +55,18 @@ def failed(table: Path) -> list[str]:
     return list(dict.fromkeys(row["workload"] for row in rows if row["verdict"] == "failed"))
 
 
+def repeatable(rows: Iterable[Mapping[str, str]]) -> list[dict[str, str]]:
+    """Rows of a table without the columns in which two runs of the same work may differ."""
+    differ = (*records.MEASURED, "timestamp")
+    return [{key: value for key, value in row.items() if key not in differ} for row in rows]
+
+
 def run_study(root: Path, folder: Path, *flags: str) -> subprocess.CompletedProcess[str]:
     """Run the repository's Snakefile on ``study.yaml`` of a folder, there, on two cores."""
-    command = [
-        sys.executable, "-m", "snakemake", "--snakefile", str(root / "Snakefile"), "--cores", "2",
-        "--config", "study=study.yaml", "out=results", "--directory", ".", *flags,
-    ]  # fmt: skip
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    return run_snakemake(
+        ["--snakefile", str(root / "Snakefile"), "--cores", "2", "--config", "study=study.yaml",
+         "out=results", "--directory", ".", *flags], folder,
+    )  # fmt: skip
 
 
 def finish_with_report(root: Path, folder: Path) -> None:

@@ -8,31 +8,19 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import mini_slurm
 import psutil
+from shared_runs import repeatable
+from snakemake_forks import run_snakemake, snakemake_command
 
 WHY_NOT = mini_slurm.missing() or (
     "" if find_spec("snakemake_executor_plugin_slurm") else "envs/slurm.txt is not installed"
 )
 """Why nothing can run through Slurm here; empty where it can."""
-CLOCK = (
-    "time",
-    "tflops",
-    "gbytes",
-    "limit",
-    "speedup",
-    "end_to_end",
-    "iterations",
-    "energy",
-    "settled",
-    "load",
-    "clock",
-)
 
 
 class Project:
@@ -53,11 +41,27 @@ class Project:
             (folder / "sitecustomize.py").write_text(machine)
         (folder / "study.yaml").write_text(study)
 
+    def flags(self, *flags: str) -> list[str]:
+        snakefile = str(self.root / "Snakefile")
+        return [
+            "--snakefile",
+            snakefile,
+            "--config",
+            "study=study.yaml",
+            "out=results",
+            "--directory",
+            ".",
+            *flags,
+        ]
+
+    def run(self, *flags: str, status: int = 0) -> str:
+        """Run Snakemake on two cores of this machine to its end: what it said."""
+        done = run_snakemake(self.flags("--cores", "2", *flags), self.folder, self.environ)
+        assert done.returncode == status, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
     def start(self, *flags: str) -> subprocess.Popen[bytes]:
-        command = [
-            sys.executable, "-m", "snakemake", "--snakefile", str(self.root / "Snakefile"),
-            "--config", "study=study.yaml", "out=results", "--directory", ".", *flags,
-        ]  # fmt: skip
+        command = snakemake_command(*self.flags(*flags))
         with (self.folder / "said").open("wb") as said:
             self.started.append(
                 subprocess.Popen(
@@ -96,13 +100,9 @@ class Project:
                     left.kill()
 
     def rows(self) -> list[dict[str, str]]:
-        """The table of results without what a clock says."""
+        """The table of results without what was measured."""
         with (self.results / "tables" / "performance.csv").open() as file:
-            rows = list(csv.DictReader(file))
-        return [
-            {key: value for key, value in row.items() if not key.startswith((*CLOCK, "timestamp"))}
-            for row in rows
-        ]
+            return repeatable(csv.DictReader(file))
 
     def seen(self) -> list[dict[str, Any]]:
         """What each GPU job said when it asked a stand-in for its device."""

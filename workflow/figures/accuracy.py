@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from workflow.figures.marks import EXACT, above_zero, legends
-from workflow.figures.style import COLOURS, new_axes, save
+from workflow.figures.style import colour_of, new_axes, save
 from workflow.records import Record
 from workflow.tables.study import OURS, ordered
 
@@ -39,7 +39,7 @@ def accuracy_figure(records: Sequence[Record]) -> Figure:
         own = [record for record in shown if record.workload == workload]
         for index, record in enumerate(own):
             y = place + _APART * (index - (len(own) - 1) / 2)
-            colour = COLOURS[record.precision]
+            colour = colour_of(record.precision)
             (error,) = above_zero([record.rel_frobenius or 0.0])
             exact = exact or error == EXACT
             if record.worst_bound:

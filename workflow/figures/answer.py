@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from workflow.figures.style import COLOURS, new_axes, save
+from workflow.figures.style import colour_of, colours_of, new_axes, save
 from workflow.tables.answer import Answer
 from workflow.tables.readable import number
 
@@ -24,7 +24,7 @@ def answer_figure(answers: Sequence[Answer]) -> Figure:
     shown = [(answer, answer.speedup) for answer in answers if answer.speedup is not None]
     figure, axes = new_axes(7.6, 1.2 + 0.32 * max(1, len(shown)))
     for place, (answer, speedup) in enumerate(shown):
-        colour = COLOURS[answer.precision]
+        colour = colour_of(answer.precision)
         if answer.speedup_low is not None and answer.speedup_high is not None:
             ends = (answer.speedup_low, answer.speedup_high)
             axes.plot(ends, (place, place), "-", color=colour, linewidth=3, alpha=0.45)
@@ -42,9 +42,8 @@ def answer_figure(answers: Sequence[Answer]) -> Figure:
     axes.grid(axis="x")
     used = dict.fromkeys(answer.precision for answer, _ in shown)
     keys = [
-        Line2D([], [], marker="o", linestyle="none", color=COLOURS[name], label=name)
-        for name in COLOURS
-        if name in used
+        Line2D([], [], marker="o", linestyle="none", color=colour, label=name)
+        for name, colour in colours_of(used).items()
     ]
     if keys:
         axes.legend(handles=keys, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)

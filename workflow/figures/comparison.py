@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from workflow.compare.verdicts import OURS, Compared, Margins
-from workflow.figures.style import COLOURS, save
+from workflow.figures.style import colour_of, colours_of, save
 
 _MOST = 60
 """Rows that are drawn, those that changed most: a page is no longer."""
@@ -46,7 +46,7 @@ def comparison_figure(rows: Sequence[Compared], margins: Margins) -> Figure:
     times.set_xlabel(f"time B / A\n({hidden} rows not drawn)" if hidden else "time B / A")
     errors.set_xlabel("error B / A")
     found = {row.key[2] for row in shown}
-    entries: dict[str, Artist] = {n: Patch(facecolor=c) for n, c in COLOURS.items() if n in found}
+    entries: dict[str, Artist] = {n: Patch(facecolor=c) for n, c in colours_of(found).items()}
     entries |= {"ours": _key("#777777"), "peer": _key("white"), "regression": _ring_key()}
     figure.legend(list(entries.values()), list(entries), loc="outside right upper", frameon=False)
     return figure
@@ -54,7 +54,7 @@ def comparison_figure(rows: Sequence[Compared], margins: Margins) -> Figure:
 
 def _draw_row(times: Axes, errors: Axes, place: int, row: Compared) -> None:
     """One row: a filled marker is ours, a ring round it a regression."""
-    colour = COLOURS[row.key[2]]
+    colour = colour_of(row.key[2])
     fill = colour if row.key[1] == OURS else "white"
     points = [(times, row.time and row.time.value), (errors, row.error_ratio)]
     if row.time and row.time.low and row.time.high:

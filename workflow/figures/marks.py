@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from benchmarks.peers import study_names
-from workflow.figures.style import COLOURS
+from workflow.figures.style import colours_of
 from workflow.records import Record
 from workflow.tables.study import OURS
 
@@ -48,7 +48,7 @@ def legends(
 ) -> None:
     """One legend beside the axes: precisions by colour, implementations by shape."""
     found = {record.precision for record in shown}
-    colours = {name: Patch(facecolor=COLOURS[name]) for name in COLOURS if name in found}
+    colours = {name: Patch(facecolor=colour) for name, colour in colours_of(found).items()}
     implementations = {record.implementation for record in shown}
     shapes = {name: key for name, key in keys.items() if name in implementations}
     entries: dict[str, Artist] = {**colours, **shapes, **more}

@@ -26,7 +26,7 @@ from workflow.figures.marks import (
     markers_of,
     plain_ticks,
 )
-from workflow.figures.style import COLOURS, marker_key, new_axes, save
+from workflow.figures.style import COLOURS, colour_of, marker_key, new_axes, save
 from workflow.records import Record
 from workflow.tables.study import OURS, ordered, pareto
 
@@ -81,7 +81,7 @@ def pareto_figure(workload: str, records: Sequence[Record]) -> Figure:
         axes.plot(
             *place[id(record)],
             markers[record.implementation],
-            color=COLOURS[record.precision],
+            color=colour_of(record.precision),
             markersize=8.5,
             markeredgecolor="white",
             markeredgewidth=0.6,
@@ -143,8 +143,8 @@ def limits_figure(records: Sequence[Record]) -> Figure:
             ours = record.implementation == OURS
             axes.plot(
                 100 * (record.limit_fraction or 0.0), place + (-0.12 if ours else 0.12),
-                markers[record.implementation], color=COLOURS[record.precision], markersize=7,
-                markerfacecolor=COLOURS[record.precision] if ours else "white",
+                markers[record.implementation], color=colour_of(record.precision), markersize=7,
+                markerfacecolor=colour_of(record.precision) if ours else "white",
             )  # fmt: skip
     axes.axvline(100, color="#555555", linewidth=1, linestyle="--")
     axes.set_yticks(range(len(workloads)), workloads)

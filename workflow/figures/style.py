@@ -6,14 +6,16 @@ colour stands for one precision in every figure.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from argand import PRECISIONS
 from argand.precision import EXACT_PRECISIONS
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -25,12 +27,33 @@ from workflow.storage.run_folder import result_path
 _PALETTE = (
     "#000000", "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442",
 )  # fmt: skip
-_EXACT_COLOURS = ("#004D40", "#00897B", "#4DB6AC")
-"""Shades of one colour for exact integers, whose names tell them apart."""
-COLOURS = dict(zip(PRECISIONS, _PALETTE, strict=False)) | {
-    name: _EXACT_COLOURS[place % len(_EXACT_COLOURS)] for place, name in enumerate(EXACT_PRECISIONS)
-}
-"""The colour of every precision."""
+_FEW_MODULI, _MANY_MODULI = "#F0E442", "#4A4500"
+COLOURS = dict(zip(PRECISIONS, _PALETTE, strict=False))
+"""The colour of every precision that all operations have."""
+
+
+def colours_of(names: Iterable[str]) -> dict[str, str]:
+    """The colours of precisions, in the order of legends.
+
+    Exact integers have shades of the palette's yellow, darker with the number of moduli.
+    """
+    found = set(names)
+    counts = [row.moduli for row in EXACT_PRECISIONS.values()]
+    most, least = max(counts), min(counts)
+    first, last = (np.array(to_rgb(x)) for x in (_FEW_MODULI, _MANY_MODULI))
+    colours = {name: colour for name, colour in COLOURS.items() if name in found}
+    for name, row in EXACT_PRECISIONS.items():
+        if name in found:
+            share = (row.moduli - least) / (most - least)
+            colours[name] = to_hex(first + share * (last - first))
+    return colours
+
+
+def colour_of(name: str) -> str:
+    """The colour of a precision."""
+    return colours_of([name])[name]
+
+
 STYLE: Any = {
     "svg.hashsalt": "argand",
     "svg.fonttype": "path",

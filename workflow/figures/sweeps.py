@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from workflow.figures.marks import above_zero, legends, mark_exact, markers_of, plain_ticks
-from workflow.figures.style import COLOURS, marker_key, save
+from workflow.figures.style import colour_of, marker_key, save
 from workflow.records import Record
 from workflow.tables.study import OURS, ordered
 
@@ -84,7 +84,7 @@ def _draw(times: Axes, errors: Axes, records: Sequence[Record], cases: Mapping[s
     verified = [record for record in records if record.verified]
     for (who, precision), group in itertools.groupby(sorted(verified, key=curve), curve):
         own = sorted(group, key=place)
-        colour, ours = COLOURS[precision], who == OURS
+        colour, ours = colour_of(precision), who == OURS
         look: dict[str, Any] = {
             "color": colour, "marker": markers[who], "markersize": 5,
             "markerfacecolor": colour if ours else "white",

@@ -18,7 +18,7 @@ import numpy as np
 from argand import PRECISIONS
 from argand.precision import EXACT_PRECISIONS, PEER_CLASSES, any_precision
 
-from workflow.records import Record
+from workflow.records import MEASURED, Record
 from workflow.spread import CONFIDENCE, WIDEST
 from workflow.storage.datasets import create
 from workflow.storage.files import atomic_text
@@ -40,11 +40,7 @@ if TYPE_CHECKING:
 OURS = "argand"
 """The implementation that is not a peer."""
 
-MEASURED = (
-    "iterations", "time_us_p20", "time_us_p50", "time_us_p80", "time_us_low", "time_us_high",
-    "settled", "end_to_end_us", "predicted_us", "tflops",
-    "gbytes_per_s", "limit_fraction", "speedup", "energy_j", "load", "clock_mhz",
-)  # fmt: skip
+OF_VERIFIED = (*MEASURED, "predicted_us")
 """The columns that only a verified result may fill."""
 
 UNITS = {
@@ -111,7 +107,9 @@ def complete(records: Sequence[Record]) -> list[Record]:
 
     Raises ValueError for a record that did not verify and does not say why.
     """
-    blank: dict[str, Any] = dict.fromkeys(MEASURED)
+    blank: dict[str, Any] = {
+        field.name: field.default for field in fields(Record) if field.name in OF_VERIFIED
+    }
     found = []
     for record in records:
         if not record.verified:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, replace
-from functools import lru_cache
 
 import pytest
 from argand import PRECISIONS
@@ -20,11 +19,10 @@ from argand.runtime.plan import PlanError
 from tests.kernels.compiled import (
     ARCHS,
     Candidate,
-    Compiled,
+    Kernels,
     assert_clean,
     offered,
     refused,
-    to_compile,
 )
 from tests.kernels.precisions import TENSOR
 
@@ -69,22 +67,17 @@ def kernels_of(precision: str, arch: Arch, method: Method, *, wide: bool) -> Ite
                 one.name for one in fields(plan) if not isinstance(getattr(plan, one.name), bool)
             }
             by = (("method", method.kind), ("place", place))
-            yield Candidate(precision, arch, plan, by, frozenset(sizes))
+            yield Candidate(precision, arch, plan, by, ignored=frozenset(sizes))
 
 
-@lru_cache
-def chosen_kernels() -> Compiled:
-    return to_compile(kernels())
+KERNELS = Kernels(kernels)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", TENSOR)
 def test_every_transform(arch: Arch, precision: str) -> None:
-    if refused(precision, arch):
-        return
-    row, chosen = PRECISIONS[precision], chosen_kernels()[precision, arch]
-    assert chosen
-    for plan in dict.fromkeys(candidate.plan for candidate in chosen):
+    row = PRECISIONS[precision]
+    for plan in dict.fromkeys(candidate.plan for candidate in KERNELS.of(precision, arch)):
         check_dft_plan(plan, row, arch)
         for name in kernel_names(plan, row):
             assert_clean(dft_source(plan, row), arch.target, name)

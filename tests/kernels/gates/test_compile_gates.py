@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache
 
 import pytest
 from argand import PRECISIONS
@@ -24,14 +23,14 @@ from argand.runtime.plan import PlanError
 from tests.kernels.compiled import (
     ARCHS,
     Candidate,
-    Compiled,
+    Kernels,
     assert_clean,
     offered,
     refused,
-    to_compile,
 )
 
 MANY = 1 << 20
+SIZES = frozenset({"stages", "blocks"})
 
 
 def plans(precision: str, arch: Arch) -> Iterator[GatePlan]:
@@ -57,24 +56,19 @@ def kernels() -> Iterator[Candidate]:
     for precision, arch in offered(PRECISIONS):
         for plan in plans(precision, arch):
             if plan.kind in ("mma", "wgmma") or precision in ("fp32", "fp64"):
-                yield Candidate(precision, arch, plan)
+                yield Candidate(precision, arch, plan, sizes=SIZES)
             if plan.warp_specialized:
-                yield Candidate(precision, arch, replace(plan, warp_specialized=False))
+                unspecialized = replace(plan, warp_specialized=False)
+                yield Candidate(precision, arch, unspecialized, sizes=SIZES)
 
 
-@lru_cache
-def chosen_kernels() -> Compiled:
-    return to_compile(kernels())
+KERNELS = Kernels(kernels)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_every_gate(arch: Arch, precision: str) -> None:
-    if refused(precision, arch):
-        return
-    chosen = chosen_kernels()[precision, arch]
-    assert chosen
-    for plan in (candidate.plan for candidate in chosen):
+    for plan in (candidate.plan for candidate in KERNELS.of(precision, arch)):
         check_gate_plan(plan, arch)
         assert_clean(gate_source(plan), arch.target, kernel_name(plan))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache
 from itertools import product
 
 import pytest
@@ -33,17 +32,20 @@ from tests.kernels.compiled import (
     LAYOUTS,
     SHORT,
     Candidate,
-    Compiled,
+    Kernels,
     assert_clean,
     offered,
     refused,
-    to_compile,
 )
 from tests.kernels.precisions import SINGLE_HALF, TENSOR
 
 
 def test_both_ends_of_the_families_are_compiled_for() -> None:
     assert set(SHORT) <= set(ARCHS)
+
+
+TILE_SIZES = frozenset({"block_k", "stages", "promotion_interval", "warps_m", "warps_n", "warps_k"})
+RING_SIZES = frozenset({"stages", "depth"})
 
 
 # The largest tile takes the most registers, so it alone is compiled in every layout, and kernels
@@ -59,22 +61,17 @@ def gemm_tiles() -> Iterator[Candidate]:
             plans += [
                 replace(plan, finds_absmax=True, stages=2) for plan in plans if plan.vector == 2
             ]
-        yield from (Candidate(precision, arch, plan) for plan in plans)
+        yield from (Candidate(precision, arch, plan, sizes=TILE_SIZES) for plan in plans)
 
 
-@lru_cache
-def chosen_tiles() -> Compiled:
-    return to_compile(gemm_tiles())
+TILES = Kernels(gemm_tiles)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", TENSOR)
 def test_every_gemm_tile(arch: Arch, precision: str) -> None:
-    if refused(precision, arch):
-        return
-    row, chosen = PRECISIONS[precision], chosen_tiles()[precision, arch]
-    assert chosen
-    for candidate in chosen:
+    row = PRECISIONS[precision]
+    for candidate in TILES.of(precision, arch):
         check_plan(candidate.plan, row, arch)
         source, name = gemm_source(row, candidate.plan), kernel_name(row, candidate.plan)
         assert_clean(source, arch.target, name)
@@ -148,21 +145,19 @@ def wgmma_tiles() -> Iterator[Candidate]:
             if largest or tile not in seen:
                 every = epilogues(precision, plan)
                 for one in every if largest else every[:2]:
-                    yield Candidate(precision, ARCHS[TARGET], one)
+                    yield Candidate(precision, ARCHS[TARGET], one, sizes=RING_SIZES)
             seen.add(tile)
 
 
-@lru_cache
-def chosen_wgmma_tiles() -> Compiled:
-    return to_compile(wgmma_tiles())
+WGMMA_TILES = Kernels(wgmma_tiles)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", TENSOR)
 def test_every_wgmma_tile(precision: str) -> None:
-    row, chosen = PRECISIONS[precision], chosen_wgmma_tiles()[precision, ARCHS[TARGET]]
-    assert chosen
-    for plan in (candidate.plan for candidate in chosen):
+    row = PRECISIONS[precision]
+    for candidate in WGMMA_TILES.of(precision, ARCHS[TARGET]):
+        plan = candidate.plan
         assert_clean(wgmma_source(row, plan), TARGET, wgmma_kernel_name(row, plan))
 
 
@@ -178,6 +173,7 @@ def test_every_storage_of_an_operand_is_compiled() -> None:
         assert {plan.prescaled for plan in wgmma_plans(name)} == {False, PRECISIONS[name].scaled}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("precision", TENSOR)
 def test_the_wgmma_plan_of_a_large_gemm(precision: str) -> None:
     row, left, right = PRECISIONS[precision], OperandTraits(), OperandTraits(k_major=False)
@@ -216,16 +212,13 @@ def packings() -> Iterator[Candidate]:
                 yield Candidate(precision, ARCHS[TARGET], one, other)
 
 
-@lru_cache
-def chosen_packings() -> Compiled:
-    return to_compile(packings())
+PACKINGS = Kernels(packings)
 
 
 @pytest.mark.parametrize("precision", TENSOR)
 def test_every_packing(precision: str) -> None:
-    row, chosen = PRECISIONS[precision], chosen_packings()[precision, ARCHS[TARGET]]
-    assert chosen
-    for candidate in chosen:
+    row = PRECISIONS[precision]
+    for candidate in PACKINGS.of(precision, ARCHS[TARGET]):
         plans = [candidate.plan, *filter(None, [candidate.more])]
         assert_clean(pack_source(row, plans), TARGET, pack_kernel_name(row, plans))
 

@@ -197,7 +197,7 @@ def test_on_a_gpu_the_clock_is_the_devices(gpu: Device) -> None:
 
     x, out = cupy.ones(1 << 28, cupy.uint8), cupy.empty(1 << 28, cupy.uint8)
     timing = measure([lambda: cupy.copyto(out, x)], gpu)
-    assert timing.iterations == 20
+    assert timing.iterations >= 20
     # Reading and writing 2^28 bytes at a rate between 0.1 and 20 TB/s.
     assert 2 * 2**28 / 20e12 < 1e-6 * timing.time_us_p50 < 2 * 2**28 / 0.1e12
 
@@ -230,7 +230,7 @@ def test_a_held_stream_leaves_the_host_out(gpu: Device) -> None:
 
     found = measure([slow_to_make], gpu, repeats=30, held=True)
     assert found.held
-    assert found.iterations == 30  # more than are held at once
+    assert found.iterations >= 30
     assert found.time_us_p50 < 1000
     assert found.host_us is not None
     assert found.host_us > 4000
@@ -244,4 +244,5 @@ def test_a_call_that_waits_for_the_device_is_timed_without(gpu: Device) -> None:
 
     x = cupy.ones(1 << 10, cupy.float32)
     found = measure([lambda: float(x.sum())], gpu, repeats=5, held=True)
-    assert (found.held, found.iterations) == (False, 10)
+    assert not found.held
+    assert found.iterations >= FEWEST

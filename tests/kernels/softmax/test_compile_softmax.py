@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache
 from itertools import product
 
 import pytest
@@ -20,14 +19,16 @@ from argand.softmax.source import softmax_source
 from tests.kernels.compiled import (
     ARCHS,
     Candidate,
-    Compiled,
+    Kernels,
     assert_clean,
     offered,
-    refused,
-    to_compile,
 )
 
 SOFTMAX_COLUMNS = (17, 1000, 65_536, 1 << 20)
+SIZES = frozenset(
+    {"row_threads", "block_threads", "values", "blocks", "cluster", "slice_columns",
+     "load_stages", "epilogue_stages"}
+)  # fmt: skip
 SOFTMAX_KINDS = {
     "fp64": [("fp64", "fp64"), ("complex128", "fp64")],
     "fp32": [
@@ -54,22 +55,17 @@ def kernels() -> Iterator[Candidate]:
     for precision, arch in offered(PRECISIONS):
         for form, columns in product(softmax_forms(precision), SOFTMAX_COLUMNS):
             plan = plan_softmax(form, arch, rows=10_000, columns=columns, sm_count=132)
-            yield Candidate(precision, arch, plan, form)
+            traits = (("warps", plan.row_threads > 32), ("blocks share a row", plan.cluster > 1))
+            yield Candidate(precision, arch, plan, form, traits, sizes=SIZES)
 
 
-@lru_cache
-def chosen_kernels() -> Compiled:
-    return to_compile(kernels())
+KERNELS = Kernels(kernels)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_every_softmax(arch: Arch, precision: str) -> None:
-    if refused(precision, arch):
-        return
-    chosen = chosen_kernels()[precision, arch]
-    assert chosen
-    for candidate in chosen:
+    for candidate in KERNELS.of(precision, arch):
         form, plan = candidate.more, candidate.plan
         check_softmax_plan(plan, form, arch)
         assert_clean(softmax_source(form, plan), arch.target, softmax_name(form, plan))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache
 from itertools import product
 
 import pytest
@@ -20,9 +19,10 @@ from argand.softmax.plan import (
 )
 from argand.softmax.source import kernel_name, softmax_source
 
-from tests.kernels.compiled import ARCHS, Candidate, Compiled, assert_clean, to_compile
+from tests.kernels.compiled import ARCHS, Candidate, Kernels, assert_clean
 
 ARCH = ARCHS["sm_90a"]
+SIZES = frozenset({"row_threads", "block_threads", "values", "cluster", "slice_columns"})
 PAIRS = [
     ("fp32", "fp32"), ("fp16", "fp16"), ("bf16", "bf16"), ("fp16", "fp32"), ("fp32", "bf16")
 ]  # fmt: skip
@@ -47,25 +47,22 @@ def rings() -> Iterator[Candidate]:
         ]
         assert plans
         for plan in {p.row_threads: p for p in sorted(plans, key=lambda p: p.values)}.values():
-            yield Candidate("fp32", ARCH, plan, form)
+            yield Candidate("fp32", ARCH, plan, form, sizes=SIZES)
 
 
-@lru_cache
-def chosen_rings() -> Compiled:
-    return to_compile(rings())
+RINGS = Kernels(rings)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_every_ring(operation: Operation) -> None:
-    chosen = [one for one in chosen_rings()["fp32", ARCH] if one.more.operation == operation]
+    chosen = [one for one in RINGS.of("fp32", ARCH) if one.more.operation == operation]
     assert chosen
     for form, plan in ((one.more, one.plan) for one in chosen):
         assert_clean(softmax_source(form, plan), ARCH.target, kernel_name(form, plan))
 
 
-@pytest.mark.parametrize("kind", ["fp32", "fp16"])
-@pytest.mark.parametrize("blocks", [1, 33])
+@pytest.mark.parametrize(("kind", "blocks"), [("fp32", 1), ("fp16", 33)])
 def test_a_ring(kind: str, blocks: int) -> None:
     form = form_of("softmax", kind, kind, edges=True)
     plan = ring(form, ARCH, 256, blocks, 12_000 * blocks, write_threads=128)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, Precision, gemm, get_precision
 from argand.precision import EXACT_PRECISIONS, any_precision
-from workflow.accuracy import assess_product, bounds, product_reference
 
 from tests.covers import examples
+from workflow.accuracy import assess_product, bounds, product_reference
 
 Array = np.ndarray[Any, Any]
 SHAPES = ((60, 70, 300), (30, 20, 7), (40, 50, 64))

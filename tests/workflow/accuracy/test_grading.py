@@ -61,7 +61,7 @@ def three_multiplications(a, b, precision):
     return (ar @ br - ai @ bi) + 1j * (both - ar @ br - ai @ bi)
 
 
-@pytest.mark.parametrize("name", ["fp64", "fp32", "tf32", "bf16"])
+@pytest.mark.parametrize("name", ["fp32", "bf16"])
 def test_three_multiplications_lose_the_imaginary_part(name):
     re, im = grade_product(three_multiplications, PRECISIONS[name], backend="cpu")
     assert re.grade == "A"

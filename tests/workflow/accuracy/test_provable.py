@@ -10,6 +10,7 @@ import pytest
 from argand import PRECISIONS
 from argand.device import cpu
 
+from tests.covers import EXHAUSTIVE
 from workflow.accuracy import assess_product, product_reference
 from workflow.accuracy.coherence import coherence
 from workflow.accuracy.judgement import PROVABLE
@@ -50,7 +51,9 @@ def without_largest(x: Array) -> Array:
     return x
 
 
-@pytest.mark.parametrize("precision", ["bf16", "fp16", "tf32", "fp32"])
+@pytest.mark.parametrize(
+    "precision", ["bf16", "fp16", "tf32", "fp32"] if EXHAUSTIVE else ["bf16", "fp32"]
+)
 @pytest.mark.parametrize(
     ("spoil", "depth"),
     [

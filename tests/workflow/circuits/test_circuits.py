@@ -18,6 +18,7 @@ from qiskit.circuit.library import (
 from qiskit.quantum_info import Statevector
 
 from benchmarks.peers import numpy_matmul
+from tests.covers import EXHAUSTIVE
 from workflow.circuits import exact_evolution, fused_gates
 from workflow.circuits.evolution import evolve, plan_evolution
 from workflow.circuits.exact_evolution import evolve_in_fp64
@@ -87,7 +88,7 @@ def test_the_reference_is_the_same_in_blocks(block, width, monkeypatch):
     assert np.array_equal(state, before)
 
 
-@pytest.mark.parametrize("block", [1, 2, 4, 6])
+@pytest.mark.parametrize("block", [1, 2, 4, 6] if EXHAUSTIVE else [1, 6])
 def test_factors_and_permutations_reach_beyond_a_block(block, monkeypatch):
     rng = np.random.default_rng(block)
     circuit = QuantumCircuit(8)

@@ -87,7 +87,7 @@ def test_snakemake_takes_every_study_that_the_check_accepts(
         names = names if told(study_of(more)) else more
     assert len(names) >= 12
     project = Project(root, tmp_path, dict(os.environ), json.dumps(study_of(names)))
-    said = project.finish(project.start("--cores", "2", "--dry-run"))
+    said = project.run("--dry-run")
     assert f"stage    {next(iter(names))}" in said
 
 
@@ -162,7 +162,7 @@ def test_snakemake_takes_every_input_that_the_check_accepts(
     study = input_study(*files)
     assert told(study) == []
     project = Project(root, tmp_path, dict(os.environ), json.dumps(study))
-    project.finish(project.start("--cores", "2", "--dry-run"))
+    project.run("--dry-run")
 
 
 @pytest.mark.parametrize(

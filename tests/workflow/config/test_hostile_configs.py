@@ -100,12 +100,12 @@ def test_a_config_larger_than_any(tmp_path: Path) -> None:
 
 
 def test_sweeps_that_multiply(tmp_path: Path) -> None:
-    values = list(range(1, 2001))
+    values = list(range(1, 601))
     swept = f"{{kind: gemm, m: {values}, n: {values}, k: {values}}}"
     assert told(tmp_path, f"workloads: {{x: {swept}}}") == (
-        f"workloads.x: its sweeps make 8000000000 cases; a study may have {MOST_CASES}"
+        f"workloads.x: its sweeps make 216000000 cases; a study may have {MOST_CASES}"
     )
-    swept = f"{{kind: gemm, m: {values}, n: 1, k: [1, 2, 3]}}"
+    swept = f"{{kind: gemm, m: {values}, n: 1, k: {values[:10]}}}"
     assert f"a study may have {MOST_CASES} cases" in told(
         tmp_path, f"workloads: {{x: {swept}, y: {swept}}}"
     )

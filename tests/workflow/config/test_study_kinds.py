@@ -167,3 +167,16 @@ def test_a_baseline_that_there_is_not(tmp_path):
     workloads = {"x": {"kind": "gemm", "m": 2, "n": 2, "k": 2, "baselines": ["numpyy"]}}
     with pytest.raises(StudyError, match=r"workloads\.x\.baselines: must be auto, .*'numpy'"):
         check_study(load_study({"device": "cpu", "workloads": workloads}))
+
+
+def test_exact_integers_are_for_products():
+    product = {"kind": "gemm", "m": 8, "n": 9, "k": 10, "precisions": ["fp64", "7xint8"]}
+    study = load_study({"workloads": {"x": product | {"precision": "7xint8"}}})
+    assert study.workloads["x"].precisions == ("fp64", "7xint8")
+    spectrum = {"kind": "dft", "length": 12, "batch": 3, "precisions": ["7xint8"]}
+    for config in (
+        {"workloads": {"x": spectrum}},
+        {"precisions": ["7xint8"], "workloads": {"x": {"kind": "dft", "length": 12, "batch": 3}}},
+    ):
+        with pytest.raises(StudyError, match=r"precisions: must be one of \['fp64', .*'7xint8'"):
+            load_study(config)

@@ -6,14 +6,15 @@ import shutil
 from pathlib import Path
 
 import pytest
-from selenium import webdriver
-from selenium.webdriver.common.by import By
-from selenium.webdriver.support.wait import WebDriverWait
 from shared_runs import finish_with_report, made_once, session_folder
 
 from tests.covers import EXHAUSTIVE
 from workflow.records import Record
 from workflow.tables.study import write_performance
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+By = pytest.importorskip("selenium.webdriver.common.by").By
+WebDriverWait = pytest.importorskip("selenium.webdriver.support.wait").WebDriverWait
 
 CHROMIUM = Path("/usr/bin/chromium")
 CHROMEDRIVER = Path("/usr/bin/chromedriver")
@@ -38,21 +39,27 @@ def finished(root, tmp_path_factory, tiny_run):
     return made_once(session_folder(tmp_path_factory) / "run-of-every-kind", make)
 
 
-@pytest.fixture
-def browser(tmp_path):
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory):
     for program in (CHROMIUM, CHROMEDRIVER):
         if not program.exists():
             pytest.skip(f"{program} is not installed (Debian: chromium chromium-driver)")
     options = webdriver.ChromeOptions()
     options.binary_location = str(CHROMIUM)
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path / 'profile'}"):
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     found = webdriver.Chrome(options=options, service=webdriver.ChromeService(str(CHROMEDRIVER)))
-    found.get("about:blank")
-    found.get_log("performance")  # drops what the browser's own start page asked for
     yield found
     found.quit()
+
+
+@pytest.fixture
+def browser(chromium):
+    chromium.get("about:blank")
+    for name in ("performance", "browser"):
+        chromium.get_log(name)  # drops what its own start page, or the test before, asked for
+    return chromium
 
 
 class ReportPage:
@@ -300,5 +307,6 @@ def test_the_page_fits_a_phone(table, browser):
         {"width": 390, "height": 800, "deviceScaleFactor": 2, "mobile": True},
     )
     width = browser.execute_script("return document.scrollingElement.scrollWidth")
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     assert width <= 390
     assert table.size["width"] > 390

@@ -10,7 +10,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from shared_runs import QUICK, failed
+from shared_runs import QUICK, TABLES, failed
 from slurm_project import Project
 
 pytestmark = pytest.mark.slow
@@ -28,6 +28,7 @@ workloads:
   chance: {kind: softmax, input: {workload: beams}}
   crash: {kind: gemm, batch: 4, m: 8, n: 9, k: 10, shards: 2}
 """
+NAMES = ("good", "broken", "beams", "chance", "crash")
 CRASH = """
     pass
 if ".run." in " ".join(sys.orig_argv):
@@ -61,7 +62,7 @@ def test_the_others_are_finished_and_the_same_command_goes_on(root: Path, tmp_pa
         file["a"] = np.full((4, 4), np.nan, np.complex64)
     (tmp_path / "crash").touch()
     project = Project(root, tmp_path, dict(os.environ), STUDY, QUICK + CRASH)
-    said = project.finish(project.start("--cores", "2"), status=1)
+    said = project.run(status=1)
     assert "Traceback" not in said
     results = project.results
     for name in (
@@ -95,7 +96,7 @@ def test_the_others_are_finished_and_the_same_command_goes_on(root: Path, tmp_pa
     assert "good at fp" in page
     assert "beams at fp" not in page  # nothing of it was delivered
     assert "1 of 5 answers" in (results / "answer.md").read_text()
-    project.finish(project.start("--cores", "2", "reported", "--report", "results/report.html"))
+    project.run("reported", "--report", "results/report.html")
     assert "report.html" not in table(project)
     assert (results / "report.html").stat().st_size > 1000
 
@@ -104,23 +105,25 @@ def test_the_others_are_finished_and_the_same_command_goes_on(root: Path, tmp_pa
     with h5py.File(tmp_path / "in.h5", "r+") as file:
         file["a"][...] = np.eye(4, dtype=np.complex64)
     (tmp_path / "study.yaml").write_text(STUDY.replace("tolerance: 1.0e-9", "tolerance: 1.0e-2"))
-    project.finish(project.start("--cores", "2"))
+    targets = (TABLES, *(f"results/products/{name}.h5" for name in NAMES), "results/answer.md")
+    project.run(*targets)
     assert "## Failed" not in table(project)
     assert failed(results / "tables" / "performance.csv") == []
     assert failed_answers(results) == {}
     assert "5 of 5 answers" in (results / "answer.md").read_text()
     assert (results / "staged" / "good.h5").stat().st_mtime_ns == staged
-    assert "Nothing to be done" in project.finish(project.start("--cores", "2"))
+    assert "Nothing to be done" in project.run(*targets)
 
 
 def test_a_delivery_alone_that_fails_is_told_until_it_does_not(root: Path, tmp_path: Path) -> None:
     """Its records are made before it fails, so nothing else has the tables made again."""
     good = "  good: {kind: gemm, m: 8, n: 9, k: 10, precision: auto, tolerance: 1.0e-30}\n"
     study = STUDY.partition("  good")[0].replace("fp64, fp32", "fp32") + good
-    project = Project(root, tmp_path, dict(os.environ), study, QUICK)
-    project.finish(project.start("--cores", "2"), status=1)
+    project = Project(root, tmp_path, dict(os.environ), study)
+    targets = (TABLES, "results/products/good.h5")
+    project.run(*targets, status=1)
     assert "| good | deliver | DeliveryError" in table(project)
     assert failed(project.results / "tables" / "performance.csv") == []
     (tmp_path / "study.yaml").write_text(study.replace("1.0e-30", "1.0e-1"))
-    project.finish(project.start("--cores", "2"))
+    project.run(*targets)
     assert "## Failed" not in table(project)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from shared_runs import MEASURED, measured_as
+from snakemake_forks import run_snakemake
 
 from workflow.storage.products import read_product
 
@@ -61,8 +61,7 @@ STUDY = """
 
 def snakemake(folder: Path, *flags: str) -> subprocess.CompletedProcess[str]:
     """Run the outer workflow from its own folder."""
-    command = [sys.executable, "-m", "snakemake", "--cores", "2", *flags]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return run_snakemake(["--cores", "2", *flags], folder)
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,8 @@ from pathlib import Path
 import psutil
 import pytest
 from rule_jobs import running_job
-from shared_runs import TABLES, TINY, failed, measured_as
+from shared_runs import TABLES, TINY, failed, measured_as, repeatable
+from snakemake_forks import run_snakemake, snakemake_command
 
 from tests.covers import EXHAUSTIVE
 from workflow.config.loading import load_study
@@ -40,14 +40,17 @@ class Project:
         self.study.write_text(study)
 
     def command(self, *flags: str) -> list[str]:
+        return snakemake_command(*self.flags(*flags))
+
+    def flags(self, *flags: str) -> list[str]:
         return [
-            sys.executable, "-m", "snakemake", "--snakefile", str(self.root / "Snakefile"),
-            "--cores", "2", "--config", f"study={self.study}", "out=results", "--directory",
-            str(self.folder), *flags,
+            "--snakefile", str(self.root / "Snakefile"), "--cores", "2",
+            "--config", f"study={self.study}", "out=results", "--directory", str(self.folder),
+            *flags,
         ]  # fmt: skip
 
-    def run(self, *flags: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(self.command(*flags), capture_output=True, text=True, check=False)
+    def run(self, *flags: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        return run_snakemake(self.flags(*flags), self.folder, {**os.environ, **environ})
 
     def complete(self) -> None:
         """Run it to its tables, with nothing by hand."""
@@ -79,7 +82,10 @@ def finished(root: Path, tmp_path_factory: pytest.TempPathFactory, tiny_run: Pat
     return Project(root, folder, TINY)
 
 
-def test_dry_run_says_what_would_be_done_and_writes_nothing(project: Project) -> None:
+def test_a_dry_run_needs_no_gpu_says_what_would_be_done_and_writes_nothing(
+    root: Path, tmp_path: Path
+) -> None:
+    project = Project(root, tmp_path, TINY.replace("device: cpu", "device: cuda"))
     done = project.run("--dry-run")
     assert done.returncode == 0, done.stderr
     assert "would do  run      product\n" in done.stdout + done.stderr
@@ -184,39 +190,44 @@ def test_killed_and_started_again(measured: Project, finished: Project) -> None:
 
 
 def results_of(project: Project) -> list[dict[str, str]]:
-    """The rows of the table without what a clock says."""
-    timed = (
-        "time", "tflops", "gbytes", "limit", "speedup", "end_to_end", "iterations", "energy",
-        "settled", "load", "clock",
-    )  # fmt: skip
-    return [
-        {key: value for key, value in row.items() if not key.startswith((*timed, "timestamp"))}
-        for row in project.rows()
-    ]
+    """The rows of the table without what was measured."""
+    return repeatable(project.rows())
 
 
-def end_job(project: Project, rule: str, number: signal.Signals) -> str:
-    """Run until a job of a rule is there, end it, and wait for Snakemake: what it says."""
+def end_jobs(project: Project, *jobs: tuple[str, signal.Signals]) -> str:
+    """Run, end a job of each rule when there is one, and wait for Snakemake: what it says."""
     with subprocess.Popen(
         project.command(*TARGETS), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     ) as process:
-        os.kill(running_job(project.folder, rule, 60), number)
+        for rule, number in jobs:
+            os.kill(running_job(project.folder, rule, 60), number)
         said = process.communicate()[1]
     assert process.returncode == 1
     return said
 
 
-def test_a_job_that_is_ended_fails_alone_and_the_same_command_completes(
+def test_an_ended_job_fails_alone_and_the_same_command_completes(
     measured: Project, finished: Project
 ) -> None:
-    """Kill -9 of one job, SIGTERM of another; then the tables of an undisturbed run."""
-    for rule, number in (("run", signal.SIGKILL), ("stage", signal.SIGTERM)):
-        for staged in (measured.folder / "results" / "staged").glob("*.h5"):
-            staged.unlink()  # so that staging has something to do again
-        said = end_job(measured, rule, number)
+    """SIGTERM of one workload's job, kill -9 of another's; then the tables of an undisturbed run.
+
+    While that goes on, a second run on the folder begins, names the first and ends.
+    """
+    said = end_jobs(measured, ("stage", signal.SIGTERM), ("run", signal.SIGKILL))
+    for rule in ("stage", "run"):
         assert re.search(rf"\] +{rule} +\w+ .* FAILED ", said), said
-        assert failed(measured.folder / TABLES)
-    measured.complete()
+    assert sorted(failed(measured.folder / TABLES)) == ["product", "spectrum"]
+    with running(measured) as (first, job):
+        staged = next((measured.folder / "results" / "staged").glob("*.h5"))
+        before = staged.stat().st_mtime_ns
+        second = measured.run("--forceall")
+        assert second.returncode != 0
+        user = psutil.Process(first.pid).username()
+        held = rf"process {first.pid} of {user} on {re.escape(socket.gethostname())}, since 20\S+ "
+        assert re.search(rf"results: another run \({held}\S+\) works here", second.stderr)
+        assert job.is_running()
+        assert staged.stat().st_mtime_ns == before
+    assert first.returncode == 0, (measured.folder / "said").read_text()
     assert results_of(measured) == results_of(finished)
     assert not list((measured.folder / "results").rglob("*.part"))
 
@@ -251,22 +262,6 @@ def running(project: Project) -> Iterator[tuple[subprocess.Popen[str], psutil.Pr
                 process.kill()
 
 
-def test_two_runs_on_one_folder(measured: Project) -> None:
-    """Two real ones: the second begins, names the first and ends; the first is not disturbed."""
-    with running(measured) as (first, job):
-        staged = measured.folder / "results" / "staged" / "product.h5"
-        before = staged.stat().st_mtime_ns
-        second = measured.run("--forceall")
-        assert second.returncode != 0
-        user = psutil.Process(first.pid).username()
-        held = rf"process {first.pid} of {user} on {re.escape(socket.gethostname())}, since 20\S+ "
-        assert re.search(rf"results: another run \({held}\S+\) works here", second.stderr)
-        assert job.is_running()
-        assert staged.stat().st_mtime_ns == before
-    assert first.returncode == 0, (measured.folder / "said").read_text()
-    assert all(row["verified"] == "true" for row in measured.rows())
-
-
 @pytest.mark.exhaustive
 def test_a_killed_run_gives_the_folder_back_though_its_job_goes_on(
     measured: Project, finished: Project
@@ -293,26 +288,14 @@ def test_a_job_of_an_earlier_run_does_not_begin(finished: Project) -> None:
     staged = finished.folder / "results" / "staged" / "product.h5"
     before = staged.stat().st_mtime_ns
     job = ("--mode", "remote", "--target-jobs", "stage:workload=product", "--force", "--nolock")
-    done = subprocess.run(
-        finished.command(*job), capture_output=True, text=True, check=False,
-        env={**os.environ, "ARGAND_RUN": "of an earlier one"},
-    )  # fmt: skip
+    done = finished.run(*job, ARGAND_RUN="of an earlier one")
     assert done.returncode != 0
     assert "has worked here since this job was submitted" in done.stderr
     assert staged.stat().st_mtime_ns == before
     run = (finished.folder / "results" / ".lock").read_text().splitlines()[1]
-    done = subprocess.run(
-        finished.command(*job), capture_output=True, text=True, check=False,
-        env={**os.environ, "ARGAND_RUN": run},
-    )  # fmt: skip
+    done = finished.run(*job, ARGAND_RUN=run)
     assert done.returncode == 0, done.stderr
     assert staged.stat().st_mtime_ns > before
-
-
-def test_a_dry_run_needs_no_gpu(root: Path, tmp_path: Path) -> None:
-    project = Project(root, tmp_path, TINY.replace("device: cpu", "device: cuda"))
-    done = project.run("--dry-run")
-    assert done.returncode == 0, done.stderr
 
 
 def test_each_study_has_a_folder_of_its_own(project: Project) -> None:
@@ -323,10 +306,10 @@ def test_each_study_has_a_folder_of_its_own(project: Project) -> None:
     (folder / "sub" / "study.yaml").write_text(TINY.replace("n: 9", "n: 8"))
 
     def stage(study: str, name: str) -> subprocess.CompletedProcess[str]:
-        command = project.command(f"results/{name}/staged/product.h5")
-        at = command.index("--config")
-        command[at + 1 : at + 3] = [f"study={study}"]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        flags = project.flags(f"results/{name}/staged/product.h5")
+        at = flags.index("--config")
+        flags[at + 1 : at + 3] = [f"study={study}"]
+        return run_snakemake(flags, folder)
 
     for name in ("study", "night"):
         done = stage(f"{name}.yaml", name)
@@ -342,10 +325,10 @@ def test_each_study_has_a_folder_of_its_own(project: Project) -> None:
 
 
 def test_a_study_given_as_snakemakes_own_config(finished: Project) -> None:
-    command = finished.command("--dry-run")
-    at = command.index("--config")
-    command[at : at + 2] = ["--configfile", str(finished.study), "--config"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    flags = finished.flags("--dry-run")
+    at = flags.index("--config")
+    flags[at : at + 2] = ["--configfile", str(finished.study), "--config"]
+    done = run_snakemake(flags, finished.folder)
     assert "Nothing to be done" in done.stderr + done.stdout
 
 

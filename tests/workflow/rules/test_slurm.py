@@ -6,7 +6,9 @@ the product: the profile, what jobs ask Slurm for, and that they use what it gav
 
 from __future__ import annotations
 
+import csv
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -15,7 +17,7 @@ from pathlib import Path
 import mini_slurm
 import pytest
 from mini_slurm import NODES, MiniSlurm, wait_for
-from shared_runs import QUICK, TABLES, failed, measured_as
+from shared_runs import QUICK, TABLES, failed, measured_as, repeatable
 from slurm_project import WHY_NOT, Project
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)]
@@ -64,20 +66,16 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MiniSlurm]:
 
 
 @pytest.fixture(scope="module")
-def expected(
-    root: Path, tmp_path_factory: pytest.TempPathFactory, tiny_run: Path
-) -> list[dict[str, str]]:
-    """The table of an undisturbed run on this machine, on one core as each job of Slurm has."""
-    project = Project(root, tmp_path_factory.mktemp("local"), dict(os.environ), TWO, MACHINE)
-    measured_as(project.folder, tiny_run)
-    cores = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(cores)})
-    try:
-        process = project.start("--cores", "1", TABLES)
-    finally:
-        os.sched_setaffinity(0, cores)
-    project.finish(process)
-    return project.rows()
+def expected(tiny_run: Path) -> list[dict[str, str]]:
+    """The rows of an undisturbed run on this machine of the same workloads.
+
+    A job of Slurm has one core, which is in the device's name; they are too small for more.
+    """
+    with (tiny_run / TABLES).open() as file:
+        rows = repeatable(csv.DictReader(file))
+    for row in rows:
+        row["device"] = re.sub(r"\d+ cores", "1 cores", row["device"])
+    return [row for row in rows if row["precision"] in ("fp64", "fp32")]
 
 
 @pytest.fixture

@@ -229,7 +229,8 @@ def test_steps_call_nothing_that_their_digests_leave_out(kind: str, tmp_path: Pa
         step("gather", gather, workload, staged, products, whole, product, LOG)
     read = step("draw", read_product, product)
     step("draw", draw_product, tmp_path / "product.svg", workload.picture, read)
-    step("draw", draw_pareto, tmp_path / "pareto.svg", "w", whole)
+    if kind == "gemm":  # it knows no kind
+        step("draw", draw_pareto, tmp_path / "pareto.svg", "w", whole)
     for name, seen in called.items():
         allowed = set(code_of(name, *names(kind, name))) | files(*AROUND)
         assert seen, name

@@ -77,7 +77,7 @@ from workflow.records import write_records
 from workflow.steps.verification import verify
 study, log = load_study(Path("study.yaml")), logging.getLogger()
 for name in study.names:
-    for threads in (1, 2, 5):
+    for threads in (1, 5):
         staged, run = Path(f"{name}-staged.h5"), Path(f"{name}-run.h5")
         ceilings = Ceilings("another", 10.0, {})
         found = verify(study.workload(name), staged, run, ceilings, log, threads=threads)
@@ -87,7 +87,7 @@ for name in study.names:
 
 def test_records_are_the_same_for_any_number_of_threads(tmp_path: Path, root: Path) -> None:
     (tmp_path / "study.yaml").write_text(
-        "precisions: [fp64, fp32, 3xfp16]\nbaselines: none\nworkloads:\n"
+        "precisions: [fp64, 3xfp16]\nbaselines: none\nworkloads:\n"
         "  product: {kind: gemm, m: 600, n: 500, k: 70, beta: 1}\n"
         "  wide: {kind: gemm, m: 200, n: 900, k: 60, op_a: T}\n"
         "  products: {kind: gemm, batch: 60, m: 40, n: 90, k: 30}\n"
@@ -104,9 +104,9 @@ def test_records_are_the_same_for_any_number_of_threads(tmp_path: Path, root: Pa
     ended = run_python(THREADS, tmp_path, root)
     assert ended.returncode == 0, ended.stderr
     for name in study.names:
-        alone, *others = [(tmp_path / f"{name}-{n}.jsonl").read_text() for n in (1, 2, 5)]
-        assert others == [alone, alone]
-        assert alone.count('"verified": true') == 3
+        alone, other = [(tmp_path / f"{name}-{n}.jsonl").read_text() for n in (1, 5)]
+        assert other == alone
+        assert alone.count('"verified": true') == 2
 
 
 def test_a_record_says_what_its_operands_came_from(tmp_path: Path) -> None:

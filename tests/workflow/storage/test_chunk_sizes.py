@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import h5py
-import hdf5plugin
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -23,6 +22,7 @@ from workflow.storage.axes import Operand
 from workflow.storage.chunk_filters import ChunkError, Filter, allowed, decoded_size
 from workflow.storage.inputs import InputError, describe_operand, read_operand
 
+hdf5plugin = pytest.importorskip("hdf5plugin", reason="hdf5plugin is not installed")
 SHAPE, CHUNKS = (37, 50), (8, 20)
 SIZE = 8 * 20 * 4
 VALUES = np.arange(37 * 50).reshape(SHAPE)
@@ -247,10 +247,10 @@ def test_a_filter_that_cannot_be_sized_up(path: Path) -> None:
         (1, zlib.compress(bytes(1000)), 1000),
         (1, zlib.compress(bytes(1000)) + b"more", 1000),
         (1, zlib.compress(bytes(1001)), "more than 1000"),
-        (1, zlib.compress(bytes(1 << 28)), "more than 1000"),
+        (1, zlib.compress(bytes(1 << 24)), "more than 1000"),
         (1, b"abcd", "cannot be decoded"),
         (307, bz2.compress(bytes(1000)), 1000),
-        (307, bz2.compress(bytes(1 << 26)), "more than 1000"),
+        (307, bz2.compress(bytes(1 << 22)), "more than 1000"),
         (307, bz2.compress(bytes(1000))[:-4], "ends within"),
         (32004, struct.pack(">QIIII", 8, 4, 4, 0, 4) + bytes(4), 8),
         (32004, struct.pack(">QIIII", 8, 4, 4, 0, 4) + bytes(5), "has 29 bytes, its blocks 28"),
