@@ -2,13 +2,18 @@
 PYTHON ?= python3
 CORES ?= all
 STUDY ?=
+FILE = $(or $(STUDY),config/config.yaml)
+# Each study has a folder of its own; OUT names another one.
+OUT ?=
+FOLDER = $(or $(OUT),results/$(basename $(notdir $(FILE))))
 PROFILE ?=
 # A profile for a cluster names the executor that submits jobs, and how many at once.
 EXECUTOR = $(if $(PROFILE),$(shell sed -nE 's/^executor: *([a-z0-9-]+).*/\1/p' $(PROFILE)/config.yaml))
-SNAKEMAKE = .venv/bin/snakemake $(if $(PROFILE),--workflow-profile $(PROFILE),--cores $(CORES)) \
-  $(if $(STUDY),--config study=$(STUDY))
+# What follows --config up to the next option would be a key of it.
+SNAKEMAKE = .venv/bin/snakemake --config study=$(FILE) out=$(FOLDER) \
+  $(if $(PROFILE),--workflow-profile $(PROFILE),--cores $(CORES))
 # Of what is there, also after a run that failed.
-REPORT = rm -f results/report.html; $(SNAKEMAKE) reported --quiet all --report results/report.html
+REPORT = rm -f $(FOLDER)/report.html; $(SNAKEMAKE) reported --quiet all --report $(FOLDER)/report.html
 # One worker more than there are cores, because one of them waits for Slurm most of the time.
 PYTEST_FLAGS ?= -n $(shell expr $$(nproc) + 1) --dist worksteal
 ATTACK ?=
@@ -21,18 +26,18 @@ COMPARE ?=
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
 
-run: setup check ## the study (STUDY=path.yaml CORES=8 or PROFILE=profiles/slurm) to products, tables, figures and results/answer.html
+run: setup check ## the study (STUDY=path.yaml CORES=8 or PROFILE=profiles/slurm) to products, tables, figures in results/<study> (OUT=path)
 	@$(SNAKEMAKE); status=$$?; $(REPORT); \
-	test $$status = 0 || { echo "Not all of it: results/tables/performance.md says what failed"; exit $$status; }; \
-	echo "Done: open results/answer.html, which begins with the answer, or results/report.html"
+	test $$status = 0 || { echo "Not all of it: $(FOLDER)/answer.html says what failed"; exit $$status; }; \
+	echo "Done: open $(FOLDER)/answer.html, which begins with the answer, or $(FOLDER)/report.html"
 
 check: setup ## the study's mistakes, all at once, or what each step will need of disk, memory and time; runs nothing
-	@.venv/bin/python -m workflow.config.check $(if $(EXECUTOR),--elsewhere) $(or $(STUDY),config/config.yaml)
+	@.venv/bin/python -m workflow.config.check $(if $(EXECUTOR),--elsewhere) --out $(FOLDER) $(FILE)
 
-report: setup ## results/report.html again, from what a run left
+report: setup ## the report of a study again, from what a run left
 	$(REPORT)
 
-compare: setup ## what changed from A to B (A=results-before B=results COMPARE="--margin 10"); fails where B is slower or less accurate
+compare: setup ## what changed from A to B (A=before B=results/config COMPARE="--margin 10"); fails where B is slower or less accurate
 	@.venv/bin/python -m workflow.compare $(COMPARE) -- '$(A)' '$(B)'
 
 test: lint ## linters and the short run of the tests: minutes

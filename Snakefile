@@ -22,6 +22,7 @@ from argand import DeviceError
 from argand.runtime.kernel_digest import kernel_digest
 from benchmarks.peers import study_modules
 from workflow.config.check import checked_study
+from workflow.config.file_names import folder_of, named_folder
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.shards import split_part
@@ -30,7 +31,6 @@ from workflow.steps.gpu_devices import study_gpus, tell_jobs
 from workflow.steps.needs import asked, timing_threads, urgency
 from workflow.steps.progress import attach
 from workflow.storage import run_folder
-from workflow.unfinished import Unfinished
 from workflow.workloads import KINDS
 
 # Jobs run on this machine, or a cluster's scheduler places them. Such a job starts Snakemake again,
@@ -40,8 +40,39 @@ IS_MAIN = workflow.is_main_process
 ON_CLUSTER = not IS_MAIN or workflow.nodes is not None
 RUNS_HERE = not ON_CLUSTER and not workflow.output_settings.dryrun
 
+# A study replaces the default one: no configfile directive, which merges. It is named by --config
+# study=PATH, because Snakemake itself opens a --configfile first and, where the file says so, runs the
+# Python in it (YTE); so that is only for a study that one trusts.
+# A module is given a config by the workflow that takes it: the same keys, or the study itself.
+overrides = dict(config if IS_MODULE else workflow.config_settings.config)
+named, out = [overrides.pop("study", None)], overrides.pop("out", None)
+if not IS_MODULE:
+    named += reversed(workflow.overwrite_configfiles or [])
+path = Path(str(next(filter(None, named), DEFAULT_STUDY)))
+given = {} if IS_MODULE and "workloads" in overrides and not any(named) else path
+# Each study has a folder of its own, results/<name of its file>, or the one that --config out=PATH names.
+# What a module makes has the prefix that the outer workflow gives it.
+try:
+    if IS_MODULE:
+        folder = Path(str(out or workflow.pathvars.get("results")))
+    else:
+        folder = named_folder(str(out)) if out else folder_of(path)
+    if IS_MAIN:
+        study = checked_study(given, overrides, device_here=RUNS_HERE, folder=folder)
+    else:
+        study = load_study(given, overrides, folder=folder)
+except StudyError as error:
+    raise WorkflowError(str(error)) from None
+
+
+pathvars:
+    results=str(folder),
+
+
+RESULTS = str(workflow.modifier.modify_path(str(folder)))
+run_folder.use_folder(Path(RESULTS))
 if IS_MAIN:
-    run_folder.name_run()
+    run_folder.name_run("" if IS_MODULE else None)
 else:
     try:  # a job may have waited in a queue while its run was killed and another one began
         run_folder.check_run()
@@ -51,29 +82,13 @@ else:
 
 envvars:
     run_folder.RUN,
+    run_folder.FOLDER,
 
-
-# A study replaces the default one: no configfile directive, which merges. It is named by --config
-# study=PATH, because Snakemake itself opens a --configfile first and, where the file says so, runs the
-# Python in it (YTE); so that is only for a study that one trusts.
-# A module is given a config by the workflow that takes it: the same keys, or the study itself.
-overrides = dict(config if IS_MODULE else workflow.config_settings.config)
-named = [overrides.pop("study", None)]
-if not IS_MODULE:
-    named += reversed(workflow.overwrite_configfiles or [])
-path = Path(str(next(filter(None, named), DEFAULT_STUDY)))
-given = {} if IS_MODULE and "workloads" in overrides and not any(named) else path
-try:
-    if IS_MAIN:
-        study = checked_study(given, overrides, device_here=RUNS_HERE)
-    else:
-        study = load_study(given, overrides)
-except StudyError as error:
-    raise WorkflowError(str(error)) from None
 
 WORKLOADS = study.names
-RECORDS = "results/records/{workload}.jsonl"  # of the whole workload, sharded or not
-PRODUCT = "results/products/{workload}.h5"
+RECORDS = "<results>/records/{workload}.jsonl"  # of the whole workload, sharded or not
+PRODUCT = "<results>/products/{workload}.h5"
+SWEEPS = list(study.sweeps)
 SHARDED = [name for name in WORKLOADS if study.shards(name)]
 PARTS = [part for name in WORKLOADS for part in study.parts(name)]
 SHARDS = [part for name in SHARDED for part in study.parts(name)]
@@ -116,6 +131,8 @@ onstart:
     # lock, which the profile turns off, nobody has to remove it after a kill.
     try:
         run_folder.hold_folder()
+        if not IS_MODULE:
+            run_folder.claim_folder(path)
         run_folder.remove_leftovers()
     except run_folder.FolderHeldError as error:
         raise WorkflowError(str(error)) from None
@@ -142,6 +159,7 @@ localrules:
     tabulate,
     tabulate_shards,
     draw_study,
+    draw_sweep,
     draw_growth,
     reported,
 
@@ -153,6 +171,7 @@ rule all:
         rules.tabulate.output,
         rules.manifest.output,
         rules.draw_study.output,
+        expand(rules.draw_sweep.output, sweep=SWEEPS),
         rules.draw_growth.output if study.grade else [],
         rules.tabulate_shards.output if SHARDED else [],
         expand(PRODUCT, workload=WORKLOADS),
@@ -160,9 +179,13 @@ rule all:
         expand(rules.draw.output, workload=WORKLOADS),
 
 
+DRAWN = [Path(path) for path in expand(rules.draw.output, workload=WORKLOADS)]
 REPORTED = [
     *[rules.tabulate.output[name] for name in ("performance_html", "accuracy_html")],
+    # Snakemake shows all that a figure is made from, so this one only where the products are drawn.
+    *([rules.answer.output.figure] if all(map(Path.is_file, DRAWN)) else []),
     *rules.draw_study.output,
+    *expand(rules.draw_sweep.output, sweep=SWEEPS),
     *(rules.draw_growth.output if study.grade else []),
     *expand(rules.draw.output, workload=WORKLOADS),
 ]
@@ -176,7 +199,11 @@ rule reported:
 
 onerror:
     # Snakemake starts no job of which one input is missing: what sums up the study is written here,
-    # without the workloads that failed.
+    # without the workloads that failed. It calls the handlers of a module only where the outer workflow
+    # does (docs/pipeline.md).
+    # Imported here: few runs fail, and Matplotlib takes long to import.
+    from workflow.unfinished import Files, Unfinished
+
     made = {str(path) for job in workflow.dag.jobs for path in job.output}
     if set(rules.tabulate.output) & made:
         unmade = {
@@ -188,24 +215,32 @@ onerror:
         tables = dict(rules.tabulate.output.items())
         if SHARDED:
             tables |= dict(rules.tabulate_shards.output.items())
+        curves = expand(rules.draw_sweep.output.curves, sweep=SWEEPS)
         summed = {
-            *rules.tabulate.output,
+            *tables.values(),
             *rules.draw_study.output,
-            *(rules.tabulate_shards.output if SHARDED else []),
+            *curves,
+            *rules.answer.output,
         }
         for job in workflow.dag.jobs:  # so that the same command makes them again
             if summed & set(map(str, job.output)):
                 workflow.persistence.started(job)
-        graded = rules.growth_of_errors.output.growth if study.grade else ""
         try:
             # What the manifest lists is written anew.
             for path in rules.manifest.output:
                 Path(path).unlink(missing_ok=True)
-            Unfinished(study, unmade, progress.failures).write(
-                lambda part: RECORDS.format(workload=part),
-                tables,
-                rules.draw_study.output.limits,
-                graded,
+            files = Files(
+                records=rules.combine.output.records.replace("{workload}", "{}"),
+                product=rules.gather.output.product.replace("{workload}", "{}"),
+                picture=rules.draw.output.product.replace("{workload}", "{}"),
+                tables=tables,
+                limits=rules.draw_study.output.limits,
+                accuracy=rules.draw_study.output.accuracy,
+                sweeps=dict(zip(SWEEPS, curves)),
+                answer=dict(rules.answer.output.items()),
+                growth=rules.growth_of_errors.output.growth if study.grade else "",
+                logs=str(Path(rules.tabulate.log[0]).parent),
             )
+            Unfinished(study, files, unmade, progress.failures).write()
         except (OSError, ValueError) as error:
             logger.error(f"no tables of what is done: {error}")

@@ -204,7 +204,7 @@ def study_times(study: Path = ROOT / "config" / "config.yaml") -> list[Ratio]:
     with tempfile.TemporaryDirectory() as folder:
         command = [
             sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"),
-            "--config", f"study={study}", "--directory", folder, "--cores", "2",
+            "--config", f"study={study}", "out=results", "--directory", folder, "--cores", "2",
         ]  # fmt: skip
         started = time.perf_counter()
         report = ["--quiet", "all", "--report", f"{folder}/results/report.html"]

@@ -11,6 +11,7 @@ lock envs/cpu.in -o envs/cpu.txt
 lock -c envs/cpu.txt envs/dev.in -o envs/dev.txt
 for executor in slurm; do lock "envs/$executor.in" -o "envs/$executor.txt"; done
 for cuda in 12 13; do lock "envs/gpu-cuda$cuda.in" -o "envs/gpu-cuda$cuda.txt"; done
+"${PYTHON:-python3}" -m tools.environments
 if grep -n '://' envs/*.txt; then
   echo "A lock must not hold a URL." >&2
   exit 1

@@ -35,7 +35,8 @@ class Record:
         time_us_low, time_us_high: what the median lies between, at a confidence of 0.95
             (`workflow.spread`); of a workload in shards the sums of theirs.
         settled: whether that interval is at most a tenth of the median wide; None where each chunk
-            of a streamed result was timed once.
+            of a streamed result was timed once, and of what models a GPU's precision on a CPU,
+            whose time decides nothing and has the fewest batches.
         end_to_end_us: the same with the operands' transfers to the device and the result's back,
             and reading and writing files.
         predicted_us: what `argand.gates.costs` predicted of the median, for our gates and circuits.

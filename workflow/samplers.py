@@ -48,7 +48,7 @@ class Timing:
         iterations: how many batches.
         time_us_low, time_us_high: the interval of the median (`workflow.spread`); None where there
             are too few batches.
-        settled: whether it is narrow.
+        settled: whether it is narrow; None where nobody asks.
         host_us: on a GPU, the median of the time that the host takes to make a call.
         held: whether the device did not wait for it: then the quantiles are the device's alone.
         back_to_back_us: from one call to the next of many on the same operands, where calls are
@@ -65,7 +65,7 @@ class Timing:
     back_to_back_us: float | None = None
     time_us_low: float | None = None
     time_us_high: float | None = None
-    settled: bool = False
+    settled: bool | None = False
 
 
 class Sampler(ABC):

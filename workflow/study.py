@@ -23,6 +23,7 @@ from workflow.config.model import Model
 from workflow.data import Product, Staged
 from workflow.shards import Shard, shards
 from workflow.storage.inputs import files_beside
+from workflow.storage.run_folder import RESULTS
 from workflow.workloads import KINDS, Case, Workload
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -84,9 +85,16 @@ class Settings(Model):
 
 
 class Study(Settings):
-    """A whole study. Every case has its precisions and baselines filled in."""
+    """A whole study. Every case has its precisions and baselines filled in.
+
+    ``folder`` is where its results go, from the folder that it runs in, and ``sweeps`` has, by the
+    name of a workload that is swept, the cases that it makes and the values of each: no keys of a
+    config.
+    """
 
     workloads: dict[str, InstanceOf[Case]]
+    folder: Path = RESULTS
+    sweeps: dict[str, dict[str, dict[str, Any]]] = Field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -129,8 +137,12 @@ class Study(Settings):
             name: case.model_dump(mode="json", exclude_unset=True)
             for name, case in self.workloads.items()
         }
-        settings = self.model_dump(mode="json", exclude={"workloads"})
+        settings = self.model_dump(mode="json", exclude={"workloads", "folder", "sweeps"})
         return json.dumps({**settings, "workloads": cases}).translate(_NO_MARKUP)
+
+    def sweep_json(self, name: str) -> str:
+        """The cases of a swept workload and their values, in one line."""
+        return json.dumps(self.sweeps[name]).translate(_NO_MARKUP)
 
     def shards(self, name: str) -> tuple[Shard, ...]:
         """The shards of a workload; none where it is computed whole."""
@@ -170,8 +182,8 @@ class Study(Settings):
 
     def staged_from(self, name: str) -> list[str]:
         """The files that a workload is staged from; other workloads' products come last."""
-        products = [f"results/products/{other}.h5" for other in self.upstream(name)]
-        return [*map(str, self.input_files(name)), *products]
+        products = [self.folder / "products" / f"{other}.h5" for other in self.upstream(name)]
+        return [*map(str, self.input_files(name)), *map(str, products)]
 
     def _case(self, name: str) -> Case:
         if name not in self.workloads:

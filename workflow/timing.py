@@ -6,7 +6,7 @@ import itertools
 import random
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -54,6 +54,7 @@ def measure_in_turn(
     held: bool = False,
     observe: Callable[[], object] = lambda: None,
     clock: Clock = time.perf_counter,
+    coarse: Collection[int] = (),
 ) -> list[Timing]:
     """Time computations in turn, a batch of each in every round, until all of them have settled.
 
@@ -80,6 +81,8 @@ def measure_in_turn(
         held: on a GPU, have the device begin only when calls are queued (`runtime.timing.queued`).
         observe: is called after each round.
         clock: seconds, on the CPU.
+        coarse: places of computations whose times decide nothing: they have `FEWEST` rounds beside
+            the others, and the limits are the others' alone.
 
     Raises ValueError where there is nothing to call or a limit is not positive.
     """
@@ -100,16 +103,17 @@ def measure_in_turn(
             else CpuSampler(calls, turn, clock, warmup, sustain)
             for calls in tasks
         ]
-        _rounds(samplers, repeats, seconds, max_seconds, observe)
+        _rounds(samplers, repeats, seconds, max_seconds, observe, coarse)
         return [sampler.timing() for sampler in samplers]
 
 
 def _rounds(
     samplers: Sequence[Sampler], repeats: int, seconds: float, max_seconds: float,
-    observe: Callable[[], object],
+    observe: Callable[[], object], coarse: Collection[int],
 ) -> None:  # fmt: skip
     count = len(samplers)
     order = list(samplers)
+    fine = [one for place, one in enumerate(samplers) if place not in coarse] or order[:]
     shuffle = random.Random(count).shuffle
     while True:
         for sampler in order:
@@ -118,12 +122,15 @@ def _rounds(
         shuffle(order)
         observe()
         done = min(len(sampler.seconds) for sampler in samplers)
-        spent = sum(sampler.spent for sampler in samplers)
         if done < FEWEST:
+            spent = sum(sampler.spent for sampler in samplers)
             if spent / done * FEWEST > max_seconds * count:
                 return
-        elif spent >= seconds * count or (
-            done >= repeats and all(spread_of(sampler.seconds).settled for sampler in samplers)
+            continue
+        order = [sampler for sampler in order if sampler in fine]
+        done = min(len(sampler.seconds) for sampler in fine)
+        if sum(sampler.spent for sampler in fine) >= seconds * len(fine) or (
+            done >= repeats and all(spread_of(sampler.seconds).settled for sampler in fine)
         ):
             return
 

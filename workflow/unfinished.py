@@ -7,11 +7,16 @@ there is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 from workflow.accuracy.grading import read_growth
+from workflow.answering import AnswerFiles, Drawn, write_answers
+from workflow.figures.accuracy import draw_accuracy
+from workflow.figures.study import draw_limits
+from workflow.figures.sweeps import draw_sweep
 from workflow.records import Record, read_records
 from workflow.shards import split_part
 from workflow.steps.progress import Failure
@@ -22,62 +27,101 @@ FAILED = "failed"
 """The verdict in the rows of a workload that has no records."""
 
 
+@dataclass(frozen=True)
+class Files:
+    """The files of a study's results, as its rules name them.
+
+    Attributes:
+        records, product, picture: of one workload or shard; a name takes the place of ``{}``.
+        tables: of the rules tabulate and tabulate_shards, by their names there.
+        limits, accuracy: the figures of the rule draw_study.
+        sweeps: the figures of the rule draw_sweep, by the name of the swept workload.
+        answer: of the rule answer, by their names there.
+        growth: the records of a study that grades; empty of another.
+        logs: the folder of the jobs' logs.
+    """
+
+    records: str
+    product: str
+    picture: str
+    tables: Mapping[str, str]
+    limits: str
+    accuracy: str
+    sweeps: Mapping[str, str]
+    answer: Mapping[str, str]
+    growth: str
+    logs: str
+
+
 class Unfinished:
     """A study whose run has failed.
 
     Args:
         study: what was run.
+        files: what its rules make.
         unmade: the files of the jobs that should have been done and were not, each with the
             workload or shard that it is of; what lies under their names is of an earlier run.
-        failures: the jobs that failed.
+        failures: the jobs that failed; those of another workflow's are left out.
     """
 
     def __init__(
-        self, study: Study, unmade: Mapping[str, str], failures: Sequence[Failure]
-    ) -> None:
-        self._study, self._unmade, self._failures = study, unmade, failures
-
-    def write(
         self,
-        records: Callable[[str], str],
-        tables: Mapping[str, str],
-        limits: str,
-        growth: str = "",
+        study: Study,
+        files: Files,
+        unmade: Mapping[str, str],
+        failures: Sequence[Failure],
     ) -> None:
-        """Write the tables and the figure of the study from the records that there are.
+        self._study, self._files, self._unmade = study, files, unmade
+        self._failures = [one for one in failures if self._is_own(one)]
 
-        Args:
-            records: the file of the records of a workload or shard.
-            tables: of the rules tabulate and tabulate_shards, by their names there.
-            limits: the figure of the rule draw_study.
-            growth: the records of a study that grades.
-        """
-        found = list(chain.from_iterable(self._rows(name, records) for name in self._study.names))
+    def write(self) -> None:
+        """Write tables, figures of the study and the answer from the records that there are."""
+        files, tables = self._files, self._files.tables
+        found = list(chain.from_iterable(map(self._rows, self._study.names)))
+        failed = self.failed()
         write_performance(
             found,
             csv_path=Path(tables["performance_csv"]),
             markdown=Path(tables["performance_md"]),
             hdf5=Path(tables["performance_h5"]),
             html=Path(tables["performance_html"]),
-            failed=self.failed(),
+            failed=failed,
         )
         write_accuracy(
             found,
-            read_growth(Path(growth)) if self._is_made(growth) else [],
+            read_growth(Path(files.growth)) if self._is_made(files.growth) else [],
             csv_path=Path(tables["accuracy_csv"]),
             markdown=Path(tables["accuracy_md"]),
             html=Path(tables["accuracy_html"]),
         )
         if "csv" in tables:
             parts = [part for name in self._study.names for part in self._study.parts(name)]
-            made = filter(self._is_made, map(records, parts))
+            made = filter(self._is_made, map(files.records.format, parts))
             rows = chain.from_iterable(read_records(Path(path)) for path in made)
             shards = [record for record in rows if record.shard]
             write_shards(shards, csv_path=Path(tables["csv"]), markdown=Path(tables["markdown"]))
-        # Every run imports this module, few fail, and Matplotlib takes longest to import of all.
-        from workflow.figures.study import draw_limits
-
-        draw_limits(Path(limits), found)
+        draw_limits(Path(files.limits), found)
+        draw_accuracy(Path(files.accuracy), found)
+        for name, path in files.sweeps.items():
+            draw_sweep(Path(path), name, found, self._study.sweeps[name])
+        products = {name: files.picture.format(name) for name in self._study.names}
+        write_answers(
+            [self._study.workload(name) for name in self._study.names],
+            found,
+            Drawn(
+                limits=Path(files.limits),
+                accuracy=Path(files.accuracy),
+                sweeps={name: Path(path) for name, path in files.sweeps.items()},
+                products={n: Path(path) for n, path in products.items() if self._is_made(path)},
+            ),
+            AnswerFiles(**{name: Path(path) for name, path in files.answer.items()}),
+            lacking={
+                name: self._why(name)
+                for name in self._study.names
+                if not self._is_made(files.product.format(name))
+            },
+            failed=failed,
+        )
 
     def failed(self) -> list[dict[str, object]]:
         """A row for each job that failed, and for each workload that was not reached."""
@@ -99,9 +143,13 @@ class Unfinished:
         ]
         return [row | {"verified": False} for row in rows]
 
-    def _rows(self, name: str, records: Callable[[str], str]) -> Iterator[Record]:
+    def _is_own(self, failure: Failure) -> bool:
+        own = split_part(failure.part)[0] in self._study.names
+        return own or Path(failure.log).is_relative_to(self._files.logs)
+
+    def _rows(self, name: str) -> Iterator[Record]:
         """The records of a workload; where it has none, a row for each precision says why."""
-        path = records(name)
+        path = self._files.records.format(name)
         if self._is_made(path):
             yield from read_records(Path(path))
             return
@@ -116,7 +164,8 @@ class Unfinished:
         for one in self._failures:
             if split_part(one.part)[0] == name:
                 return f"{one.step}: {one.reason} (see {one.log})"
-        lacking = [file for file in self._study.staged_from(name) if file in self._unmade]
+        reads = map(self._files.product.format, self._study.upstream(name))
+        lacking = [file for file in reads if file in self._unmade]
         if lacking:
             return f"reads {', '.join(lacking)}, not made"
         return "not reached: the run ended before"

@@ -54,7 +54,8 @@ class Run:
         self._said = (said or folder) / f"said-{time.monotonic_ns()}"
         command = [
             sys.executable, "-m", "snakemake", "--snakefile", str(root / "Snakefile"),
-            "--config", "study=study.yaml", "--directory", ".", "--cores", "2", *flags,
+            "--config", "study=study.yaml", "out=results", "--directory", ".",
+            "--cores", "2", *flags,
         ]  # fmt: skip
         paths = os.pathsep.join([str(root), str(root / "kernels")])
         with self._said.open("wb") as log:

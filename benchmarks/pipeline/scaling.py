@@ -33,7 +33,7 @@ from argand import PRECISIONS
 from benchmarks.pipeline.streaming import ANTENNAS, POLARIZATIONS, write_operands
 from workflow.config.loading import load_study
 from workflow.steps.gpu_devices import usable_gpus
-from workflow.steps.job_device import LEASE_LOG
+from workflow.steps.job_device import lease_log
 from workflow.steps.lease_log import Lease, leases, pairs, seconds
 from workflow.steps.needs import timing_threads
 from workflow.study import Study
@@ -80,7 +80,7 @@ def main() -> None:
             if options.json:
                 options.json.write_text(json.dumps(report, indent=2) + "\n")
             if options.leases:
-                shutil.copy(folder / LEASE_LOG, options.leases)
+                shutil.copy(folder / lease_log(), options.leases)
     finally:
         shutil.rmtree(folder)
 
@@ -112,13 +112,14 @@ def compared(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _run(study: Study, folder: Path, gpus: int, shards: int, threads: int) -> dict[str, Any]:
     """Compute the first shards on so many GPUs; their results are removed again."""
-    log = folder / LEASE_LOG
+    log = folder / lease_log()
     before = len(leases(log))
     targets = [f"results/runs/{part}.h5" for part in study.parts(NAME)[:shards]]
     command = [
         sys.executable, "-m", "snakemake", *targets, "--snakefile", str(ROOT / "Snakefile"),
         "--directory", str(folder), "--cores", "all", "--resources", f"gpu={gpus}",
-        "--set-threads", f"run={threads}", "--config", f"study={folder / 'study.yaml'}",
+        "--set-threads", f"run={threads}",
+        "--config", f"study={folder / 'study.yaml'}", "out=results",
     ]  # fmt: skip
     started = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=False)

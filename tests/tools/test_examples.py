@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -115,10 +116,19 @@ def test_every_source_is_of_a_study_that_reads_all_of_its_files(root: Path) -> N
         assert all(len(row["sha256"]) == 64 for row in source.files.values())
         path = root / "examples" / f"{name}.yaml"
         load_study(path)
-        if name != "mwa":  # prepared by a script
-            text = yaml.safe_dump(yaml.safe_load(path.read_text()))
-            for file in source.files:
-                assert f"examples/data/{name}/{file}" in text
+        text = yaml.safe_dump(yaml.safe_load(path.read_text()))
+        for file in source.files:
+            assert f"examples/data/{name}/{file}" in text
+
+
+def test_no_script_stands_beside_the_studies_and_each_is_in_the_gallery(root: Path) -> None:
+    found = {path.name for path in (root / "examples").iterdir() if path.is_file()}
+    assert found == {"sources.yaml", *(f"{name}.yaml" for name in read_sources())}
+    gallery = (root / "docs" / "examples.md").read_text()
+    assert all(f"NAME={name}" in gallery for name in read_sources())
+    pictures = set(re.findall(r"\]\((pictures/[a-z-]+\.svg)\)", gallery))
+    assert len(pictures) == len(read_sources())
+    assert all((root / "docs" / name).is_file() for name in pictures)
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"the folder of real data {DATA} is not here")

@@ -65,7 +65,7 @@ def run_study(root: Path, folder: Path, *flags: str) -> subprocess.CompletedProc
     """Run the repository's Snakefile on ``study.yaml`` of a folder, there, on two cores."""
     return run_snakemake(
         ["--snakefile", str(root / "Snakefile"), "--cores", "2", "--config", "study=study.yaml",
-         "--directory", ".", *flags], folder,
+         "out=results", "--directory", ".", *flags], folder,
     )  # fmt: skip
 
 

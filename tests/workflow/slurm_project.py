@@ -48,6 +48,7 @@ class Project:
             snakefile,
             "--config",
             "study=study.yaml",
+            "out=results",
             "--directory",
             ".",
             *flags,

@@ -1,4 +1,4 @@
-"""What an OpenQASM 2 text costs to read, told from its tokens before Qiskit reads it.
+"""What an OpenQASM text costs to read, told from its tokens before Qiskit reads it.
 
 A line can declare 10^9 qubits, fifty definitions of gates 2^50 gates, an include any file of the
 machine. Qiskit would begin to build or read all of it.
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from workflow.circuits.qasm3_text import as_version_2, is_version_3
 from workflow.circuits.qasm_text import QasmError, statement_text, statements
 from workflow.config.circuit import MOST_GATES
 from workflow.storage.memory import in_words
@@ -43,13 +44,14 @@ class Parsable:
 
 
 def parsable(path: Path) -> Parsable:
-    """A file's text, written anew from its tokens, with an include of `LIBRARY` alone.
+    """A file's text in OpenQASM 2, anew from its tokens, with an include of `LIBRARY` alone.
 
     Raises QasmError, which names the file, where it includes another file, declares or repeats
     beyond measure, or is not made of OpenQASM 2's tokens.
     """
     try:
-        return _Reader().read(_content(path))
+        text = _content(path)
+        return _Reader().read(as_version_2(text) if is_version_3(text) else text)
     except QasmError as error:
         raise QasmError(f"{path}: {error}") from None
 

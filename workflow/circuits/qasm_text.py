@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_MOST_TOKENS = 3_000_000
+MOST_TOKENS = 3_000_000
 """Of a text, 30 for each gate that a circuit may have; they take two seconds."""
 _MOST_TOKENS_TOGETHER = 20_000
 """Of a statement: a barrier on thousands of qubits is shorter."""
@@ -64,9 +64,9 @@ def statements(text: str) -> Iterator[Statement]:
                 first = line
             tokens.append(token)
             known, count = True, count + 1
-            if count > _MOST_TOKENS or len(tokens) > _MOST_TOKENS_TOGETHER:
+            if count > MOST_TOKENS or len(tokens) > _MOST_TOKENS_TOGETHER:
                 raise QasmError(
-                    f"it has more than {_MOST_TOKENS} words, numbers and symbols, or "
+                    f"it has more than {MOST_TOKENS} words, numbers and symbols, or "
                     f"{_MOST_TOKENS_TOGETHER} without a semicolon"
                 )
             if token in (";", "{", "}"):

@@ -19,7 +19,13 @@ from argand.precision import any_precision
 from benchmarks.peers import study_names
 from workflow.config.case import Case
 from workflow.config.file_input import products_in
-from workflow.config.file_names import clashing_names, repetitive_names, unusable_inputs
+from workflow.config.file_names import (
+    clashing_names,
+    folder_of,
+    named_folder,
+    repetitive_names,
+    unusable_inputs,
+)
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError, attach, nearest
 from workflow.config.needs_table import needs_table
@@ -27,6 +33,7 @@ from workflow.data import Product, Staged
 from workflow.shards import choose_axis
 from workflow.steps import budget
 from workflow.storage.products import check_product
+from workflow.storage.run_folder import RESULTS
 from workflow.study import Study
 from workflow.workloads import KINDS
 
@@ -78,6 +85,7 @@ def checked_study(
     overrides: Mapping[str, Any] | None = None,
     *,
     device_here: bool = True,
+    folder: Path = RESULTS,
 ) -> Study:
     """A study that `load_study` reads and `check_study` finds nothing wrong with.
 
@@ -85,7 +93,7 @@ def checked_study(
     files of the others are looked at all the same.
     """
     try:
-        study = load_study(config, overrides)
+        study = load_study(config, overrides, folder=folder)
     except StudyError as error:
         raise StudyError([*error.mistakes, *_beside(error.rest, device_here)]) from None
     check_study(study, device_here=device_here)
@@ -192,13 +200,17 @@ def main() -> None:
     )
     parser.add_argument("studies", metavar="STUDY", type=Path, nargs="+")
     parser.add_argument(
+        "--out", metavar="PATH", help="where results go in place of results/<name of the file>"
+    )
+    parser.add_argument(
         "--elsewhere", action="store_true", help="other machines compute: this one needs no GPU"
     )
     given = parser.parse_args()
     wrong = []
     for path in given.studies:
         try:
-            study = checked_study(path, device_here=not given.elsewhere)
+            folder = named_folder(given.out) if given.out else folder_of(path)
+            study = checked_study(path, device_here=not given.elsewhere, folder=folder)
         except StudyError as error:
             wrong.append(f"{path}:\n{error}")
             continue

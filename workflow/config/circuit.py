@@ -1,4 +1,4 @@
-"""A circuit as a config names it: an OpenQASM 2 file, or a name with a number of qubits."""
+"""A circuit as a config names it: an OpenQASM file, or a name with a number of qubits."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ MOST_UPDATES = 1 << 46
 
 
 class Circuit(Model):
-    """A circuit: an OpenQASM 2 file, or a name with a number of qubits."""
+    """A circuit: an OpenQASM file, or a name with a number of qubits."""
 
     file: Path | None = Field(
-        None, description="OpenQASM 2 file; a relative path starts where Snakemake runs."
+        None,
+        description="OpenQASM 2 file, or one of OpenQASM 3 without classical control; a relative "
+        "path starts where Snakemake runs.",
     )
     name: CircuitName | None = Field(None, description="A circuit that is built here.")
     qubits: int | None = Field(None, ge=1, le=MOST_QUBITS, description="Qubits of a named circuit.")

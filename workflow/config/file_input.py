@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from workflow.config.axis_names import check_names
-from workflow.config.coordinate import CoordinateSource
+from workflow.config.coordinate import CoordinateSource, DatasetCoordinate
 from workflow.config.formats import FORMATS, HDF5
 from workflow.config.model import Model
 
@@ -148,9 +148,15 @@ class FileInput(Model):
             for key in ("file", "coordinates", "sample_rate_hz", "external"):
                 if key in self.model_fields_set:
                     raise ValueError(f"{key} must not be given where no operand is a dataset")
-        for key in ("coordinates", "sample_rate_hz", "external"):
+        for key in ("sample_rate_hz", "external"):
             if self.format != HDF5 and key in self.model_fields_set:
                 raise ValueError(f"{key} must not be given beside format: {self.format}")
+        for name, of in self.coordinates.items():
+            if self.format != HDF5 and isinstance(of, str | DatasetCoordinate):
+                raise ValueError(
+                    f"coordinates.{name} must be equal steps or values beside format: "
+                    f"{self.format}, which has no datasets"
+                )
         for name in self.operand_names():
             check_names(f"axes.{name}", self.axes_of(name) or ())
         check_names("coordinates", self.coordinates)

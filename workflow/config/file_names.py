@@ -10,22 +10,49 @@ import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from workflow.config.mistakes import StudyError
 from workflow.storage.run_folder import RESULTS
 from workflow.study import Study
 
 _OF_WORKLOAD = (
     "staged/{}.h5", "records/{}.jsonl", "products/{}.h5", "figures/pareto/{}.svg",
     "figures/products/{}.svg", "logs/stage/{}.log", "logs/draw/{}.log",
+    "benchmarks/stage/{}.tsv",
 )  # fmt: skip
 _OF_SHARDED = ("logs/combine/{}.log", "logs/gather/{}.log")
 _OF_PART = (
     "runs/{}.h5", "records/{}.jsonl", "products/{}.h5", "logs/run/{}.log", "logs/verify/{}.log",
-    "logs/deliver/{}.log",
+    "logs/deliver/{}.log", "benchmarks/run/{}.tsv", "benchmarks/verify/{}.tsv",
+    "benchmarks/deliver/{}.tsv",
 )  # fmt: skip
 _OF_STUDY = ("records/growth.json",)
 """Files of the study itself in folders that have files named after workloads."""
 _MISREAD = re.compile(r"[{}<>]")
 """Snakemake puts something else in the place of ``{name}`` and ``<name>`` in any path."""
+
+
+_UNUSUAL = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def folder_of(study: Path) -> Path:
+    """Where the results of a study go that is in this file: a folder of its file's name.
+
+    What names of files need not have, such as spaces and braces, becomes a hyphen.
+    """
+    return RESULTS / (_UNUSUAL.sub("-", study.stem).strip(".-") or "study")
+
+
+def named_folder(text: str) -> Path:
+    """The folder that a user names for results.
+
+    Raises StudyError for one that Snakemake reads as a pattern, and for one that this folder is or
+    lies in: what is in the way there is removed.
+    """
+    if found := _MISREAD.search(text):
+        raise StudyError([f"out: must be a path without {found[0]!r}, got {text!r}"])
+    if Path.cwd().is_relative_to(Path(text).resolve()):
+        raise StudyError([f"out: must be a folder for results alone, got {text!r}"])
+    return Path(text)
 
 
 _REPEATED = re.compile(r"(.+?)\1{19}$")
@@ -51,12 +78,13 @@ def clashing_names(study: Study) -> list[str]:
     files: dict[str, tuple[str, str]] = {path: (path, "") for path in _OF_STUDY}
     folders: dict[str, tuple[str, str]] = {}
     mistakes: dict[tuple[str, str], str] = {}
+    folder = study.folder
 
     def clash(path: str, name: str, other_path: str, other: str) -> None:
         owner = f"of workload {other!r}" if other else "of the study"
         mistakes.setdefault(
             (name, other),
-            f"workloads.{name}: its {RESULTS}/{path} would be in the way of {RESULTS}/{other_path} "
+            f"workloads.{name}: its {folder}/{path} would be in the way of {folder}/{other_path} "
             f"{owner}; give one of them another name (upper and lower case count as one)",
         )
 
@@ -72,6 +100,12 @@ def clashing_names(study: Study) -> list[str]:
                 folders.setdefault(above.casefold(), (path, name))
                 if above.casefold() in files:
                     clash(path, name, *files[above.casefold()])
+    known: dict[str, str] = {}
+    for name in study.sweeps:
+        other = known.setdefault(name.casefold(), name)
+        if other != name:
+            path = f"figures/sweeps/{name}.svg"
+            clash(path, name, f"figures/sweeps/{other}.svg", other)
     return list(mistakes.values())
 
 
@@ -90,7 +124,7 @@ def unusable_inputs(study: Study, name: str) -> list[str]:
     Raises InputError as `Study.input_files` does.
     """
     mistakes = []
-    results = RESULTS.resolve()
+    results = study.folder.resolve()
     for path in study.input_files(name):
         if found := _MISREAD.search(str(path)):
             mistakes.append(
@@ -99,8 +133,8 @@ def unusable_inputs(study: Study, name: str) -> list[str]:
             )
         if Path(path).resolve().is_relative_to(results):
             mistakes.append(
-                f"workloads.{name}: an input must not lie in {RESULTS}/, where runs of this folder "
-                f"write, got {str(path)!r}; copy it elsewhere, or read another workload's product "
-                "by input.workload"
+                f"workloads.{name}: an input must not lie in {study.folder}/, where runs of this "
+                f"study write, got {str(path)!r}; copy it elsewhere, or read another workload's "
+                "product by input.workload"
             )
     return mistakes

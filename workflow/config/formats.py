@@ -9,5 +9,6 @@ FORMATS = {
     "guppi": "voltages of a GUPPI file, by the package baseband",
     "dada": "voltages of a DADA file, by the package baseband",
     "vdif": "voltages of a VDIF file, by the package baseband",
+    "touchstone": "scattering parameters of a network, by the package scikit-rf",
 }
 """What each holds; all but HDF5 have a reader in `workflow.readers`."""

@@ -13,12 +13,16 @@ from workflow.config.mistakes import StudyError, messages, nearest, show
 from workflow.config.model import Model
 from workflow.config.study_file import read_study_file
 from workflow.config.sweeps import MOST_CASES, expand
+from workflow.storage.run_folder import RESULTS
 from workflow.study import LONGEST_NAME, NAME, Settings, Study
 from workflow.workloads import KINDS, Case
 
 
 def load_study(
-    config: Mapping[str, Any] | Path, overrides: Mapping[str, Any] | None = None
+    config: Mapping[str, Any] | Path,
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    folder: Path = RESULTS,
 ) -> Study:
     """Read and check a config, expand its sweeps and fill in its defaults.
 
@@ -36,7 +40,8 @@ def load_study(
     mistakes: list[str] = []
     workloads = raw.pop("workloads", None)
     settings = _parsed(Settings, raw, (), mistakes, extra=("workloads",))
-    cases = _cases(workloads, mistakes)
+    sweeps: dict[str, dict[str, dict[str, Any]]] = {}
+    cases = _cases(workloads, sweeps, mistakes)
     if settings is None:
         raise StudyError(mistakes)
     completed = {name: _complete(case, settings) for name, case in cases.items()}
@@ -47,7 +52,7 @@ def load_study(
                 f"workloads.{name}.precision: must be auto or one of the workload's precisions "
                 f"{list(case.precisions)}, got {case.precision!r}"
             )
-    study = Study(**settings.model_dump(), workloads=completed)
+    study = Study(**settings.model_dump(), workloads=completed, sweeps=sweeps, folder=folder)
     if mistakes:
         raise StudyError(mistakes, study if completed else None)
     return study
@@ -84,7 +89,10 @@ def _parsed(
         return None
 
 
-def _cases(workloads: Any, mistakes: list[str]) -> dict[str, Case]:
+def _cases(
+    workloads: Any, sweeps: dict[str, dict[str, dict[str, Any]]], mistakes: list[str]
+) -> dict[str, Case]:
+    """The cases by name; of those that a sweep makes, the values are added to ``sweeps``."""
     if not workloads:
         mistakes.append("workloads: the study is empty; name at least one workload")
         return {}
@@ -95,7 +103,9 @@ def _cases(workloads: Any, mistakes: list[str]) -> dict[str, Case]:
         return {}
     cases: dict[str, Case] = {}
     for name, parameters in workloads.items():
-        for full, case in _expanded(str(name), parameters, mistakes):
+        for full, case, swept in _expanded(str(name), parameters, mistakes):
+            if swept:
+                sweeps.setdefault(str(name), {})[full] = swept
             if full in cases:
                 mistakes.append(f"workloads.{name}: there are two workloads of the name {full!r}")
             if len(full) > LONGEST_NAME:
@@ -110,8 +120,10 @@ def _cases(workloads: Any, mistakes: list[str]) -> dict[str, Case]:
     return cases
 
 
-def _expanded(name: str, parameters: Any, mistakes: list[str]) -> list[tuple[str, Case]]:
-    """The cases of one workload of the config; those that are right."""
+def _expanded(
+    name: str, parameters: Any, mistakes: list[str]
+) -> list[tuple[str, Case, dict[str, Any]]]:
+    """The cases of one workload of the config that are right, with the values of its sweeps."""
     at = f"workloads.{name}"
     if not NAME.fullmatch(name):
         mistakes.append(
@@ -133,5 +145,8 @@ def _expanded(name: str, parameters: Any, mistakes: list[str]) -> list[tuple[str
     except StudyError as error:
         mistakes += error.mistakes
         return []
-    cases = [(full, _parsed(model, raw, ("workloads", name), mistakes)) for full, raw in expanded]
-    return [(full, case) for full, case in cases if case is not None]
+    cases = [
+        (one.name, _parsed(model, one.parameters, ("workloads", name), mistakes), one.swept)
+        for one in expanded
+    ]
+    return [found for found in cases if found[1] is not None]

@@ -11,7 +11,7 @@ import re
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
@@ -33,10 +33,16 @@ class Sweep:
     values: list[Any]
 
 
-def expand(
-    name: str, parameters: Mapping[str, Any], model: type[BaseModel]
-) -> list[tuple[str, dict[str, Any]]]:
-    """The cases that a workload of a config stands for, each with its name and parameters.
+class Expanded(NamedTuple):
+    """A case of a workload: its name, its parameters, and the values of what is swept, by key."""
+
+    name: str
+    parameters: dict[str, Any]
+    swept: dict[str, Any]
+
+
+def expand(name: str, parameters: Mapping[str, Any], model: type[BaseModel]) -> list[Expanded]:
+    """The cases that a workload of a config stands for.
 
     Without a sweep it is the workload itself. Cases come in the order of the values, of several
     sweeps the first parameter varying slowest; parameters are in the order of the model's fields,
@@ -58,7 +64,8 @@ def expand(
         for sweep, value in zip(sweeps, values, strict=True):
             _set(case, sweep.path, value)
             parts.append(f"{sweep.path[-1]}{label(value)}")
-        cases.append(("-".join(parts), case))
+        swept = {".".join(one.path): value for one, value in zip(sweeps, values, strict=True)}
+        cases.append(Expanded("-".join(parts), case, swept))
     return cases
 
 

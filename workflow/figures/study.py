@@ -1,27 +1,32 @@
 """Figures of a study: error against throughput, growth of the error, limits, products.
 
-Ours is a filled circle or a plain bar, a peer another marker or a hatched bar.
+Ours is a filled circle, a peer another marker.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection, QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
-from matplotlib.ticker import LogLocator, NullFormatter, PercentFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from benchmarks.peers import study_names
 from workflow.data import Product
-from workflow.figures.style import COLOURS, colour_of, colours_of, marker_key, new_axes, save
+from workflow.figures.marks import (
+    above_zero,
+    label_of,
+    legends,
+    mark_exact,
+    markers_of,
+    plain_ticks,
+)
+from workflow.figures.style import COLOURS, colour_of, marker_key, new_axes, save
 from workflow.records import Record
 from workflow.tables.study import OURS, ordered, pareto
 
@@ -31,10 +36,6 @@ if TYPE_CHECKING:
 Picture = Callable[[Product, Axes], None]
 """Draws a product on axes: `Workload.picture` of its kind."""
 
-_MARKERS = ("s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
-_HATCHES = ("///", "\\\\\\", "xxx", "---", "|||", "+++", "..", "oo")
-_EXACT = 1e-17
-"""Where an error of 0 stands on a log axis: below half a unit in the last place of fp64."""
 _MANY = 2000
 """Elements of a picture above which it is drawn as pixels instead of shapes."""
 
@@ -70,9 +71,9 @@ def pareto_figure(workload: str, records: Sequence[Record]) -> Figure:
     own = [record for record in records if record.workload == workload]
     shown = [r for r in own if r.verified and r.time_us_p50 and r.rel_frobenius is not None]
     figure, axes = new_axes(7.6, 4.4)
-    markers = _by_peer(records, _MARKERS)
+    markers = markers_of(records)
     unit, values = _throughput(shown)
-    errors = _above_zero([record.rel_frobenius or 0.0 for record in shown])
+    errors = above_zero([record.rel_frobenius or 0.0 for record in shown])
     place = {id(r): (x, y) for r, x, y in zip(shown, values, errors, strict=True)}
     front = [place[id(record)] for record in pareto(shown)]
     axes.plot(*_steps(front), color="#999999", linewidth=1.5, zorder=1, gid="pareto-front")
@@ -88,14 +89,14 @@ def pareto_figure(workload: str, records: Sequence[Record]) -> Figure:
         )
     axes.plot(*_columns(front), "o", fillstyle="none", color="#555555", markersize=14, zorder=2)
     axes.set(xscale="log", yscale="log", title=workload)
-    _mark_exact(axes, errors)
-    axes.set_xlabel(_x_label(unit, len(own) - len(shown)))
+    mark_exact(axes, errors)
+    axes.set_xlabel(label_of(unit, len(own) - len(shown)))
     axes.set_ylabel("relative Frobenius error against fp64")
     axes.margins(0.12)
     axes.grid()
-    _plain_ticks(axes, values)
+    plain_ticks(axes.xaxis, values)
     front_key = Line2D([], [], color="#999999", marker="o", markersize=12, fillstyle="none")
-    _legends(
+    legends(
         figure, shown, {name: marker_key(marker) for name, marker in markers.items()},
         {"Pareto front": front_key},
     )  # fmt: skip
@@ -112,7 +113,7 @@ def growth_figure(rows: Sequence[GrowthRow]) -> Figure:
         width = 1.2 + 0.6 * (len(COLOURS) - 1 - list(COLOURS).index(row.precision))
         label = f"{row.precision} {row.part}: {row.slope:+.2f}, {row.grade}"
         axes.plot(
-            row.k_values, _above_zero(row.errors), line, marker=marker, markersize=3 + width,
+            row.k_values, above_zero(row.errors), line, marker=marker, markersize=3 + width,
             linewidth=width, color=COLOURS[row.precision], label=label,
         )  # fmt: skip
     axes.set_xscale("log", base=2)
@@ -130,35 +131,34 @@ def growth_figure(rows: Sequence[GrowthRow]) -> Figure:
 
 
 def limits_figure(records: Sequence[Record]) -> Figure:
-    """What `draw_limits` writes."""
+    """What `draw_limits` writes: a line for each workload, a dot for each result."""
     shown = [r for r in ordered(records) if r.verified and r.limit_fraction is not None]
     workloads = list(dict.fromkeys(record.workload for record in shown))
-    figure, axes = new_axes(7.6, 1.6 + 0.17 * len(shown) + 0.25 * len(workloads))
-    hatches = _by_peer(records, _HATCHES, ours="")
-    position = 0.0
-    ticks = []
-    for workload in workloads:
+    figure, axes = new_axes(7.6, 1.4 + 0.4 * max(1, len(workloads)))
+    markers = markers_of(records)
+    for place, workload in enumerate(workloads):
         own = [record for record in shown if record.workload == workload]
-        ticks.append(position + (len(own) - 1) / 2)
+        axes.axhline(place, color="#dddddd", linewidth=1, zorder=0)
         for record in own:
-            axes.barh(
-                position, 100 * (record.limit_fraction or 0.0), 0.9,
-                color=colour_of(record.precision), edgecolor="white", linewidth=0.0,
-                hatch=hatches[record.implementation],
+            ours = record.implementation == OURS
+            axes.plot(
+                100 * (record.limit_fraction or 0.0), place + (-0.12 if ours else 0.12),
+                markers[record.implementation], color=colour_of(record.precision), markersize=7,
+                markerfacecolor=colour_of(record.precision) if ours else "white",
             )  # fmt: skip
-            position += 1
-        position += 1.5
     axes.axvline(100, color="#555555", linewidth=1, linestyle="--")
-    axes.set_yticks(ticks, workloads)
+    axes.set_yticks(range(len(workloads)), workloads)
     label = "fraction of the device's measured limit"
-    axes.set_xlabel(_x_label(label, len(records) - len(shown)))
-    axes.set_ylim(max(position - 1, 0), -1)
-    axes.xaxis.set_major_formatter(PercentFormatter())
+    axes.set_xlabel(label_of(label, len(records) - len(shown)))
+    axes.set_ylim(max(1, len(workloads)) - 0.5, -0.5)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}%"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.grid(axis="x")
     axes.tick_params(axis="y", length=0)
-    _legends(
+    legends(
         figure, shown,
-        {n: Patch(facecolor="#777777", edgecolor="white", hatch=h) for n, h in hatches.items()},
+        {name: marker_key(marker, filled=name == OURS) for name, marker in markers.items()},
         {"limit": Line2D([], [], color="#555555", linewidth=1, linestyle="--")},
     )  # fmt: skip
     return figure
@@ -185,19 +185,6 @@ def _throughput(records: Sequence[Record]) -> tuple[str, list[float]]:
     return "throughput (calls/s)", [1e6 / (record.time_us_p50 or 1.0) for record in records]
 
 
-def _above_zero(errors: Sequence[float]) -> list[float]:
-    """Errors for a log axis, with an exact 0 at `_EXACT`."""
-    return [error if error > 0 else _EXACT for error in errors]
-
-
-def _mark_exact(axes: Axes, errors: Sequence[float]) -> None:
-    """Where exact results stand, if there are any."""
-    if _EXACT in errors:
-        axes.axhline(_EXACT, color="#999999", linewidth=1, linestyle=":", zorder=0)
-        place = axes.get_yaxis_transform()
-        axes.text(0.01, 1.3 * _EXACT, "exact", transform=place, fontsize=8, va="bottom")
-
-
 def _steps(front: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
     """The staircase through a front: what is below and right of it nothing reached."""
     corners = list(front[:1])
@@ -208,39 +195,6 @@ def _steps(front: Sequence[tuple[float, float]]) -> tuple[list[float], list[floa
 
 def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
     return [x for x, _ in points], [y for _, y in points]
-
-
-def _by_peer(records: Sequence[Record], choices: Sequence[str], ours: str = "o") -> dict[str, str]:
-    """A marker or hatch for each implementation: the same for a peer in every figure."""
-    known = study_names()
-    others = sorted({record.implementation for record in records} - {OURS, *known})
-    peers = dict.fromkeys([*known, *others])
-    return {OURS: ours} | {name: choices[i % len(choices)] for i, name in enumerate(peers)}
-
-
-def _legends(
-    figure: Figure, shown: Sequence[Record], keys: Mapping[str, Artist], more: Mapping[str, Artist]
-) -> None:
-    """One legend beside the axes: precisions by colour, implementations by shape."""
-    found = {record.precision for record in shown}
-    colours = {name: Patch(facecolor=colour) for name, colour in colours_of(found).items()}
-    implementations = {record.implementation for record in shown}
-    shapes = {name: key for name, key in keys.items() if name in implementations}
-    entries: dict[str, Artist] = {**colours, **shapes, **more}
-    figure.legend(list(entries.values()), list(entries), loc="outside right upper", frameon=False)
-
-
-def _x_label(quantity: str, hidden: int) -> str:
-    """The label of the x axis, and under it how many results are not drawn."""
-    return f"{quantity}\n({hidden} not drawn: not verified or not timed)" if hidden else quantity
-
-
-def _plain_ticks(axes: Axes, values: Sequence[float]) -> None:
-    """Over less than three decades, label 1, 2 and 5 of each as plain numbers."""
-    if values and max(values) < 1000 * min(values):
-        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axes.xaxis.set_major_formatter("{x:g}")
-        axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _as_pixels(axes: Axes) -> None:

@@ -67,9 +67,12 @@ STYLE: Any = {
 }
 
 
-def marker_key(marker: str) -> Line2D:
+def marker_key(marker: str, *, filled: bool = True) -> Line2D:
     """What a legend shows for a marker of any colour."""
-    return Line2D([], [], marker=marker, linestyle="none", color="#777777", markersize=8)
+    return Line2D(
+        [], [], marker=marker, linestyle="none", color="#777777", markersize=8,
+        markerfacecolor="#777777" if filled else "white",
+    )  # fmt: skip
 
 
 def new_axes(width: float, height: float) -> tuple[Figure, Axes]:

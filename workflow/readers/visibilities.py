@@ -2,7 +2,7 @@
 
 It is HDF5 with its meaning in ``/Header``, so it needs no package. Baselines and times are one axis
 there; where each baseline has each time once they become two, the one that is slower in the file
-first.
+first. Where all pairs of antennas are there they are the covariance of the antennas, too.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 
 from workflow.data import Array, Coordinate, Product, blank
 from workflow.readers.base import Reader
+from workflow.readers.covariance import Pairs, east_north_up, pairs_of
 from workflow.storage.chunk_filters import ChunkError
 from workflow.storage.chunk_sizes import check_chunks, check_filters
 from workflow.storage.coordinates import read_numbers
@@ -32,14 +33,21 @@ POLARIZATIONS = {
 """AIPS memo 117, as the UVH5 memo has them."""
 SECONDS_OF_DAY = 86400.0
 DATA = "Data/visdata"
+_MOST_ANTENNAS = 1 << 16
 _COPIES = 16
 """Of a header's values, while rows are sorted by times and baselines."""
 
 
 class Uvh5(Reader):
-    """``visibilities`` (time, baseline, frequency, polarization), or the first two turned."""
+    """Two arrays of the same numbers.
 
-    names: ClassVar[tuple[str, ...]] = ("visibilities",)
+    ``visibilities`` are (time, baseline, frequency, polarization), or the first two turned;
+    ``covariance`` is (time, frequency, polarization, antenna, column), the product of an antenna's
+    voltage and the conjugate of the column's, with the antennas' places in metres where the file
+    has them.
+    """
+
+    names: ClassVar[tuple[str, ...]] = ("visibilities", "covariance")
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -62,14 +70,24 @@ class Uvh5(Reader):
         self.polarization = self._fitting(read, "polarization_array", self.shape[2])
 
     @cached_property
+    def pairs(self) -> Pairs:
+        """Where the elements of the covariance are among the baselines."""
+        return pairs_of(self._baselines[0], f"input.file: {self.path}")
+
+    @cached_property
+    def _baselines(self) -> tuple[Array, Array]:
+        """The pairs of antennas, sorted, and which of them each row is."""
+        ends = np.stack([self.first, self.second], 1)
+        pairs, baseline = np.unique(ends, axis=0, return_inverse=True)
+        return pairs, baseline.reshape(-1)
+
+    @cached_property
     def rows(self) -> Array:
         """(times, baselines), or turned, of the row in the file; the slower axis first."""
-        pairs, baseline = np.unique(
-            np.stack([self.first, self.second], 1), axis=0, return_inverse=True
-        )
+        pairs, baseline = self._baselines
         times, time = np.unique(self.time, return_inverse=True)
         count = len(self.time)
-        place = time * len(pairs) + baseline.reshape(-1)
+        place = time * len(pairs) + baseline
         if len(times) * len(pairs) != count or len(np.unique(place)) != count:
             raise InputError(
                 f"input.file: {self.path}: each baseline must have each time once, but {count} "
@@ -99,12 +117,60 @@ class Uvh5(Reader):
             "antenna_1": Coordinate(self.first[one], "", "number of the antenna", ("baseline",)),
             "antenna_2": Coordinate(self.second[one], "", "number of the antenna", ("baseline",)),
         }
+        if name == "covariance":
+            numbers = self.pairs.antennas
+            found = {axis: coordinates[axis] for axis in ("time", "frequency", "polarization")}
+            found["antenna"] = Coordinate(numbers, "", "number of the antenna")
+            found["antenna_2"] = Coordinate(numbers, "", "number of the antenna", ("column",))
+            found |= self._places(numbers)
+            shape = (len(times), *self.shape[1:], len(numbers), len(numbers))
+            data = blank(shape, self.dtype)
+            square = ("time", "frequency", "polarization", "antenna", "column")
+            return Product(name, data, square, found, name, self.units)
         data = blank((*rows.shape, *self.shape[1:]), self.dtype)
         axes = (*slow, "frequency", "polarization")
-        return Product(name, data, axes, coordinates, "visibilities", self.units)
+        return Product(name, data, axes, coordinates, name, self.units)
+
+    def _places(self, antennas: Array) -> dict[str, Coordinate]:
+        """Where antennas stand; nothing where the file does not say."""
+        wanted = ("antenna_numbers", "antenna_positions", "latitude", "longitude")
+        with opened(self.path) as file:
+            if not all(f"Header/{name}" in file for name in wanted):
+                return {}
+            found = {name: self._header(file, name, _MOST_ANTENNAS * 3) for name in wanted}
+        numbers, flat, latitude, longitude = (found[name] for name in wanted)
+        place = {int(number): index for index, number in enumerate(numbers)}
+        fits = flat.size == 3 * numbers.size and latitude.size == longitude.size == 1
+        if not fits or not all(int(one) in place for one in antennas) or not np.isfinite(
+            np.concatenate([flat, latitude, longitude])
+        ).all():  # fmt: skip
+            raise InputError(
+                f"input.file: {self.path}: Header/antenna_positions must have three finite values "
+                "for each of Header/antenna_numbers, among them all antennas of the data"
+            )
+        chosen = flat.reshape(-1, 3)[[place[int(one)] for one in antennas]]
+        metres = east_north_up(chosen, float(latitude[0]), float(longitude[0]))
+        return {
+            name: Coordinate(metres[:, axis], "m", f"{name} of the array's centre", ("antenna",))
+            for axis, name in enumerate(("east", "north", "up"))
+        }
 
     def read(self, name: str, part: Sequence[slice]) -> Array:
         """See `Reader.read`."""
+        return self._covariance(part) if name == "covariance" else self._visibilities(part)
+
+    def _covariance(self, part: Sequence[slice]) -> Array:
+        time, frequency, polarization, row, column = part
+        baseline = self.pairs.baseline[row, column]
+        turned = self.pairs.turned[row, column, None, None]
+        first = int(baseline.min())
+        span = slice(first, int(baseline.max()) + 1)
+        slow = (time, span) if self.by_time else (span, time)
+        found = self._visibilities((*slow, frequency, polarization))
+        found = (found if self.by_time else found.swapaxes(0, 1))[:, baseline - first]
+        return np.moveaxis(np.where(turned, found.conj(), found), (1, 2), (3, 4))
+
+    def _visibilities(self, part: Sequence[slice]) -> Array:
         rows = self.rows[part[0], part[1]]
         first, last = int(rows.min()), int(rows.max()) + 1
         with opened(self.path) as file:
@@ -134,9 +200,9 @@ class Uvh5(Reader):
             raise InputError(f"input.file: {self.path} is not UVH5: {error}") from error
         return found
 
-    def _header(self, file: h5py.File, name: str) -> Array:
+    def _header(self, file: h5py.File, name: str, most: int = 0) -> Array:
         dataset = self._dataset(file, f"Header/{name}")
-        if dataset.size > max(self.shape) or _COPIES * 8 * dataset.size > machine_memory():
+        if dataset.size > max(*self.shape, most) or _COPIES * 8 * dataset.size > machine_memory():
             raise InputError(
                 f"input.file: {self.path}: Header/{name} of shape {dataset.shape} is longer than "
                 "the data or than memory"

@@ -6,9 +6,11 @@ rule deliver:
         records=lambda wildcards: RECORDS.format(workload=whole(wildcards)),
         own=rules.verify.output.records,
     output:
-        product="results/products/{part}.h5",
+        product="<results>/products/{part}.h5",
     log:
-        "results/logs/deliver/{part}.log",
+        "<results>/logs/deliver/{part}.log",
+    benchmark:
+        "<results>/benchmarks/deliver/{part}.tsv"
     wildcard_constraints:
         part=one_of(set(WORKLOADS) - set(SHARDED)),
     priority: 10 * GPU_PER_JOB  # the results of a run are large, and gone once this is done

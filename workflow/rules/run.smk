@@ -14,9 +14,11 @@ rule run:
     input:
         staged=staged_of_part,
     output:
-        run=KEPT("results/runs/{part}.h5"),
+        run=KEPT("<results>/runs/{part}.h5"),
     log:
-        "results/logs/run/{part}.log",
+        "<results>/logs/run/{part}.log",
+    benchmark:
+        "<results>/benchmarks/run/{part}.tsv"
     priority: urgency_of_part
     conda:
         "../../envs/environment.yaml"
@@ -40,9 +42,9 @@ rule run:
 rule growth_of_errors:
     """How the error grows with k at each precision, graded: of the kernels, whatever the study."""
     output:
-        growth="results/records/growth.json",
+        growth="<results>/records/growth.json",
     log:
-        "results/logs/growth.log",
+        "<results>/logs/growth.log",
     conda:
         "../../envs/environment.yaml"
     threads: TIMING_THREADS

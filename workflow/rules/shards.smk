@@ -26,7 +26,7 @@ rule combine:
     output:
         records=RECORDS,
     log:
-        "results/logs/combine/{workload}.log",
+        "<results>/logs/combine/{workload}.log",
     wildcard_constraints:
         workload=one_of(SHARDED),
     conda:
@@ -51,7 +51,7 @@ rule gather:
     output:
         product=PRODUCT,
     log:
-        "results/logs/gather/{workload}.log",
+        "<results>/logs/gather/{workload}.log",
     wildcard_constraints:
         workload=one_of(SHARDED),
     conda:
@@ -75,10 +75,10 @@ rule tabulate_shards:
             part=SHARDS,
         ),
     output:
-        csv="results/tables/shards.csv",
-        markdown="results/tables/shards.md",
+        csv="<results>/tables/shards.csv",
+        markdown="<results>/tables/shards.md",
     log:
-        "results/logs/tabulate_shards.log",
+        "<results>/logs/tabulate_shards.log",
     conda:
         "../../envs/environment.yaml"
     params:

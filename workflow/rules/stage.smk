@@ -3,9 +3,11 @@ rule stage:
     input:
         files=lambda wildcards: study.staged_from(wildcards.workload),
     output:
-        staged="results/staged/{workload}.h5",
+        staged="<results>/staged/{workload}.h5",
     log:
-        "results/logs/stage/{workload}.log",
+        "<results>/logs/stage/{workload}.log",
+    benchmark:
+        "<results>/benchmarks/stage/{workload}.tsv"
     priority: urgency_of_part
     conda:
         "../../envs/environment.yaml"

@@ -4,31 +4,31 @@ rule tabulate:
         records=expand(RECORDS, workload=WORKLOADS),
         growth=rules.growth_of_errors.output.growth if study.grade else [],
     output:
-        performance_csv="results/tables/performance.csv",
-        performance_md="results/tables/performance.md",
-        performance_h5="results/tables/performance.h5",
+        performance_csv="<results>/tables/performance.csv",
+        performance_md="<results>/tables/performance.md",
+        performance_h5="<results>/tables/performance.h5",
         performance_html=report(
-            "results/tables/performance.html",
+            "<results>/tables/performance.html",
             caption="../report/performance.rst",
             category="Tables",
             labels={"table": "performance"},
         ),
-        accuracy_csv="results/tables/accuracy.csv",
-        accuracy_md="results/tables/accuracy.md",
+        accuracy_csv="<results>/tables/accuracy.csv",
+        accuracy_md="<results>/tables/accuracy.md",
         accuracy_html=report(
-            "results/tables/accuracy.html",
+            "<results>/tables/accuracy.html",
             caption="../report/accuracy.rst",
             category="Tables",
             labels={"table": "accuracy"},
         ),
     log:
-        "results/logs/tabulate.log",
+        "<results>/logs/tabulate.log",
     conda:
         "../../envs/environment.yaml"
     params:
         code=code_digest("tabulate"),
     message:
-        "tabulate results/tables"
+        f"tabulate {RESULTS}/tables"
     script:
         "../scripts/tabulate.py"
 
@@ -40,25 +40,26 @@ rule draw:
         product=PRODUCT,
     output:
         pareto=report(
-            "results/figures/pareto/{workload}.svg",
+            "<results>/figures/pareto/{workload}.svg",
             caption="../report/pareto.rst",
             category="Error against throughput",
             labels={"workload": "{workload}"},
         ),
         product=report(
-            "results/figures/products/{workload}.svg",
+            "<results>/figures/products/{workload}.svg",
             caption="../report/product.rst",
             category="Products",
             labels={"workload": "{workload}"},
         ),
     log:
-        "results/logs/draw/{workload}.log",
+        "<results>/logs/draw/{workload}.log",
     conda:
         "../../envs/environment.yaml"
     resources:
         **asks("draw"),
     params:
         case=lambda wildcards: study.case_json(wildcards.workload),
+        seen=lambda wildcards: study.workload(wildcards.workload).seen,
         code=code_of_workload("draw"),
     message:
         "draw     {wildcards.workload}"
@@ -66,19 +67,53 @@ rule draw:
         "../scripts/draw.py"
 
 
+rule draw_sweep:
+    """Time and error of a swept workload against what was swept."""
+    input:
+        records=lambda wildcards: expand(
+            RECORDS, workload=study.sweeps[wildcards.sweep]
+        ),
+    output:
+        curves=report(
+            "<results>/figures/sweeps/{sweep}.svg",
+            caption="../report/sweep.rst",
+            category="Sweeps",
+            labels={"workload": "{sweep}"},
+        ),
+    log:
+        "<results>/logs/sweeps/{sweep}.log",
+    wildcard_constraints:
+        sweep=one_of(SWEEPS),
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        points=lambda wildcards: study.sweep_json(wildcards.sweep),
+        code=code_digest("draw_sweep"),
+    message:
+        "draw     {wildcards.sweep}, swept"
+    script:
+        "../scripts/draw_sweep.py"
+
+
 rule draw_study:
-    """How near to the device's limits everything came."""
+    """How near to the device's limits everything came, and to fp64, with the bounds of each error."""
     input:
         records=expand(RECORDS, workload=WORKLOADS),
     output:
         limits=report(
-            "results/figures/limits.svg",
+            "<results>/figures/limits.svg",
             caption="../report/limits.rst",
             category="Limits",
             labels={"figure": "fraction of the limit"},
         ),
+        accuracy=report(
+            "<results>/figures/accuracy.svg",
+            caption="../report/bounds.rst",
+            category="Accuracy",
+            labels={"figure": "errors and their bounds"},
+        ),
     log:
-        "results/logs/draw_study.log",
+        "<results>/logs/draw_study.log",
     conda:
         "../../envs/environment.yaml"
     params:
@@ -94,25 +129,28 @@ rule answer:
     input:
         records=expand(RECORDS, workload=WORKLOADS),
         limits=rules.draw_study.output.limits,
+        accuracy=rules.draw_study.output.accuracy,
+        sweeps=expand(rules.draw_sweep.output.curves, sweep=SWEEPS),
         products=expand(rules.draw.output.product, workload=WORKLOADS),
     output:
-        page="results/answer.html",
-        markdown="results/answer.md",
+        page="<results>/answer.html",
+        markdown="<results>/answer.md",
         figure=report(
-            "results/figures/answer.svg",
+            "<results>/figures/answer.svg",
             caption="../report/answer.rst",
             category="Answer",
             labels={"figure": "times as fast as the best peer"},
         ),
     log:
-        "results/logs/answer.log",
+        "<results>/logs/answer.log",
     conda:
         "../../envs/environment.yaml"
     params:
         cases=[study.case_json(name) for name in WORKLOADS],
+        sweeps=SWEEPS,
         code=code_digest("answer"),
     message:
-        "answer   results/answer.html"
+        f"answer   {RESULTS}/answer.html"
     script:
         "../scripts/answer.py"
 
@@ -123,13 +161,13 @@ rule draw_growth:
         growth=rules.growth_of_errors.output.growth,
     output:
         growth=report(
-            "results/figures/growth.svg",
+            "<results>/figures/growth.svg",
             caption="../report/growth.rst",
             category="Accuracy",
             labels={"figure": "growth of the error with k"},
         ),
     log:
-        "results/logs/draw_growth.log",
+        "<results>/logs/draw_growth.log",
     conda:
         "../../envs/environment.yaml"
     params:
@@ -151,10 +189,10 @@ rule manifest:
             *expand(rules.deliver.output.product, part=SHARDS),
         ],
     output:
-        manifest="results/manifest.json",
-        study="results/study.yaml",
+        manifest="<results>/manifest.json",
+        study="<results>/study.yaml",
     log:
-        "results/logs/manifest.log",
+        "<results>/logs/manifest.log",
     conda:
         "../../envs/environment.yaml"
     resources:

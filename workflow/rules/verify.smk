@@ -15,9 +15,11 @@ rule verify:
         staged=staged_of_part,
         run=rules.run.output.run,
     output:
-        records="results/records/{part}.jsonl",
+        records="<results>/records/{part}.jsonl",
     log:
-        "results/logs/verify/{part}.log",
+        "<results>/logs/verify/{part}.log",
+    benchmark:
+        "<results>/benchmarks/verify/{part}.tsv"
     wildcard_constraints:
         part=one_of(set(WORKLOADS) - set(SHARDED)),
     priority: 10 * GPU_PER_JOB  # the results of a run are large, and gone once this is done

@@ -28,4 +28,5 @@ with job_log(snakemake.log[0]) as log:
         html=out["accuracy_html"],
     )
     verified = sum(record.verified for record in records)
-    log.info("%d of %d results verified: results/tables/performance.md", verified, len(records))
+    table = out["performance_md"]
+    log.info("%d of %d results verified: %s", verified, len(records), table)

@@ -22,7 +22,6 @@ from workflow.data import Staged
 from workflow.steps.pieces import pieces_of, sizes
 from workflow.steps.streaming import HOST_BYTES, exceeds
 from workflow.storage.memory import in_words, machine_memory
-from workflow.storage.run_folder import RESULTS
 from workflow.study import Study, outlined
 from workflow.workloads.base import Workload
 
@@ -87,7 +86,7 @@ def beyond(study: Study, device: Device | None) -> list[str]:
 def summary(study: Study) -> str:
     """What a study takes of the disk and what is free there, in words."""
     needed = _disk_bytes(study, {name: _sizes_of(study, name) for name in study.names})
-    return f"{in_words(needed)} of disk in {RESULTS}/, {in_words(_room(study))} free"
+    return f"{in_words(needed)} of disk in {study.folder}/, {in_words(_room(study))} free"
 
 
 def disk_of(study: Study, name: str) -> dict[str, int]:
@@ -200,8 +199,8 @@ def _too_much(study: Study, found: dict[str, Sizes], place: Place) -> str:
     ]
     more = f"; and {len(found) - _LISTED} others" if len(found) > _LISTED else ""
     return (
-        f"workloads: they need {in_words(needed)} of disk in {RESULTS.absolute()}, which has room "
-        f"for {in_words(place.disk)}: {'; '.join(parts)}{more}"
+        f"workloads: they need {in_words(needed)} of disk in {study.folder.absolute()}, which has "
+        f"room for {in_words(place.disk)}: {'; '.join(parts)}{more}"
     )
 
 
@@ -230,16 +229,16 @@ def _scratch_bytes(study: Study, name: str, one: Sizes) -> int:
 
 def _room(study: Study) -> int:
     """Free bytes of the disk of the results, and those that earlier results of the study take."""
-    folder = RESULTS.absolute()
+    folder = study.folder.absolute()
     while not folder.exists():
         folder = folder.parent
     return shutil.disk_usage(folder).free + sum(map(_stored, _files(study)))
 
 
 def _files(study: Study) -> Sequence[Path]:
-    staged = [RESULTS / "staged" / f"{name}.h5" for name in study.names]
+    staged = [study.folder / "staged" / f"{name}.h5" for name in study.names]
     of_parts = [
-        RESULTS / kind / f"{part}.h5"
+        study.folder / kind / f"{part}.h5"
         for name in study.names
         for part in dict.fromkeys((name, *study.parts(name)))
         for kind in ("runs", "products")

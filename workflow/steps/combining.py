@@ -55,7 +55,8 @@ def combine(
         if row.keys() != first.keys():
             raise CombinationError(
                 f"{workload.name}: shard {shard} has records of {_said(row)}, the first shard of "
-                f"{_said(first)}; delete results/records/{workload.name} and run again"
+                f"{_said(first)}; delete records/{workload.name} in the results and run "
+                "again"
             )
     records = [_whole(workload, staged, [row[key] for row in rows.values()]) for key in first]
     passed = sum(record.verified for record in records)

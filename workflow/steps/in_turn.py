@@ -9,7 +9,7 @@ at the last each implementation by itself.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from logging import Logger
 from typing import Any
@@ -142,6 +142,18 @@ def _measured(group: Sequence[tuple[Ready, Operands]], device: Device) -> list[M
         [partial(one.implementation.compute, inputs) for inputs in resident[_key(operands)]]
         for one, operands in group
     ]
+    coarse = {place for place, (one, _) in enumerate(group) if _is_model(one, device)}
     with watching(device) as watch:
-        timings = measure_in_turn(tasks, device, held=True, observe=watch.sample)
-    return [(timing, watch.found) for timing in timings]
+        timings = measure_in_turn(tasks, device, held=True, observe=watch.sample, coarse=coarse)
+    return [
+        (replace(timing, settled=None) if place in coarse else timing, watch.found)
+        for place, timing in enumerate(timings)
+    ]
+
+
+def _is_model(one: Ready, device: Device) -> bool:
+    """Whether it computes what a GPU would: no choice and no comparison needs how long it takes.
+
+    No peer is of such a precision on a CPU, and `workflow.steps.delivery.choose` never takes it.
+    """
+    return device.backend == "cpu" and not one.implementation.precision.exact_operands

@@ -21,8 +21,8 @@ from argand.runtime.plain_files import open_plain
 
 from workflow.steps.gpu_lease import Lease, lease
 from workflow.storage.memory import in_words, peak_bytes
+from workflow.storage.run_folder import results_folder
 
-LEASE_LOG = Path("results/logs/gpu-leases.jsonl")
 _GRES = re.compile(r"gpu(?::[A-Za-z0-9_.]+?)??(?::(\d+))?")
 """Slurm's generic resource: a name, a type if it matters, a number if it is not 1."""
 
@@ -79,6 +79,11 @@ def job_device(name: str, gpus: int, job: str, log: Logger) -> Iterator[Device]:
             raise DeviceError(f"{where} failed: {type(lost).__name__}: {lost}") from error
 
 
+def lease_log() -> Path:
+    """Where leases are noted: with the logs of the study's jobs."""
+    return results_folder() / "logs" / "gpu-leases.jsonl"
+
+
 def _of_cuda(error: Exception) -> bool:
     """Whether CUDA or one of its libraries failed; memory that is full is no failure of theirs."""
     module = type(error).__module__.partition(".")[0]
@@ -86,12 +91,13 @@ def _of_cuda(error: Exception) -> bool:
 
 
 @contextlib.contextmanager
-def logged(held: Lease, job: str, log: Logger, path: Path = LEASE_LOG) -> Iterator[None]:
+def logged(held: Lease, job: str, log: Logger, path: Path | None = None) -> Iterator[None]:
     """Note in the job's log which devices it has, and in the lease log when it took and gave them.
 
     The lease log has a line of JSON for either event; a job that was killed lacks the second, which
     also has the most memory of the host that the job has had, in bytes.
     """
+    path = path or lease_log()
     what = f"{', '.join(map(str, held.gpus))} by {held.given_by}, waited {held.waited_s:.1f} s"
     log.info("%s: taken %s", _append(path, "taken", held, job), what)
     try:

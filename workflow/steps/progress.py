@@ -182,7 +182,13 @@ def last_line(log: Path | None) -> str:
 
 
 def attach(logger: logging.Logger, *, dry_run: bool) -> Progress:
-    """Let a logger of Snakemake's show `Progress`, which is returned, and no line twice."""
+    """Let a logger of Snakemake's show `Progress`, which is returned, and no line twice.
+
+    Snakemake reads the Snakefile of a module again for each of its ``use rule``.
+    """
+    known = next((one for one in logger.handlers if isinstance(one, Progress)), None)
+    if known is not None:
+        return known
     for handler in logger.handlers:
         handler.addFilter(lambda record: not Progress.is_noise(record))
     progress = Progress(dry_run=dry_run)

@@ -113,14 +113,8 @@ def _values(
     file: h5py.File, source: FileInput, key: str, of: Any, length: int, check: bool
 ) -> tuple[Array, str, str]:
     """The values at all entries of the file's axis, their unit and what they are called."""
-    if isinstance(of, RegularCoordinate):
-        step, units = of.distance
-        return of.start + step * np.arange(length), units, ""
-    if isinstance(of, list):
-        if len(of) != length:
-            raise InputError(f"{key} must have {length} values, got {len(of)}")
-        text = any(isinstance(value, str) for value in of)
-        return np.array(list(map(str, of)) if text else of), "", ""
+    if isinstance(of, RegularCoordinate | list):
+        return *given_values(key, of, length), ""
     where = of if isinstance(of, str) else of.dataset
     (dataset,) = open_datasets(file, source, [where], key)
     several = isinstance(of, DatasetCoordinate) and of.axis is not None and dataset.ndim == 2
@@ -137,6 +131,22 @@ def _values(
     units = units or next((u for end, u in ENDINGS.items() if where.lower().endswith(end)), "")
     long_name = text_attribute(dataset, "long_name")
     return read_numbers(dataset, key, check=check).reshape(shape), units, long_name
+
+
+def given_values(
+    key: str, of: RegularCoordinate | Sequence[float | str], length: int
+) -> tuple[Array, str]:
+    """The values that a config gives itself, at all entries of an axis, and their unit.
+
+    Raises InputError for another number of values.
+    """
+    if isinstance(of, RegularCoordinate):
+        step, units = of.distance
+        return of.start + step * np.arange(length), units
+    if len(of) != length:
+        raise InputError(f"{key} must have {length} values, got {len(of)}")
+    text = any(isinstance(value, str) for value in of)
+    return np.array(list(map(str, of)) if text else of), ""
 
 
 def read_numbers(dataset: h5py.Dataset, key: str, *, check: bool) -> Array:

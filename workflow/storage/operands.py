@@ -28,7 +28,7 @@ from workflow.storage.inputs import (
     read_operand,
     source_checksum,
 )
-from workflow.storage.product_operand import ProductArray, ProductOperand
+from workflow.storage.product_operand import ProductArray, ProductOperand, with_given
 from workflow.storage.products import read_outline
 
 Array = npt.NDArray[Any]
@@ -139,6 +139,8 @@ def _described(
     """Each operand's header, and of products and readers what they give; and the coordinates."""
     products, there = source.products(), present(source, operands)
     found: dict[str, tuple[OperandHeader, ProductOperand | None]] = {}
+    if source.format != HDF5:
+        _refuse_of_no_axis(source, there)
     plain = [one for one in there if one.name not in products and source.format == HDF5]
     coordinates = describe_coordinates(source, plain, check=check)
     for operand in there:
@@ -150,7 +152,8 @@ def _described(
         else:
             reader = reader_of(source.format, source.path)
             name = reader.known(getattr(source, operand.name), f"input.{operand.name}")
-            one = ProductOperand(operand, reader.outline(name), source, f"{name} of {source.path}")
+            outlined = with_given(reader.outline(name), source, operand.name)
+            one = ProductOperand(operand, outlined, source, f"{name} of {source.path}")
         found[operand.name] = one.header, one
         for name, carried in one.coordinates().items():
             known = coordinates.setdefault(name, carried)
@@ -160,6 +163,24 @@ def _described(
                     "give input.axes to name that axis otherwise"
                 )
     return found, coordinates
+
+
+def _refuse_of_no_axis(source: FileInput, operands: Sequence[Operand]) -> None:
+    """Raise InputError for a coordinate of an axis that no array of a reader's has."""
+    if not source.coordinates:
+        return
+    reader = reader_of(source.format, source.path)
+    axes: dict[str, None] = {}
+    for operand in operands:
+        if operand.name not in source.products():
+            name = reader.known(getattr(source, operand.name), f"input.{operand.name}")
+            axes |= dict.fromkeys(source.axes_of(operand.name) or reader.outline(name).axes)
+    for name in source.coordinates:
+        if name not in axes:
+            raise InputError(
+                f"input.coordinates.{name}: must be of an axis of the operands, {list(axes)}, got "
+                f"{name!r}"
+            )
 
 
 def _differ(one: Coordinate, other: Coordinate) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from workflow.config.axis_names import SYNONYMS
+from workflow.config.coordinate import DatasetCoordinate
 from workflow.config.file_input import FileInput
 from workflow.data import Array, Coordinate, Product, blank
 from workflow.storage.axes import AxisError, AxisMap, Operand, map_axes
+from workflow.storage.coordinates import WITH_UNITS, given_values
 from workflow.storage.drawn import Stretched
 from workflow.storage.input_operand import InputError, OperandHeader
 from workflow.storage.products import read_product
@@ -21,6 +23,33 @@ from workflow.storage.selections import Picked, SelectionError, pick
 
 STRETCH_BYTES = 64 << 20
 """Of a product, in memory at a time; at least one entry of the axis with the smallest."""
+
+
+def with_given(product: Product, source: FileInput, operand: str) -> Product:
+    """A reader's array with what the config says of axes of which the file says nothing.
+
+    The values are those of the file's axis, before any selection. Raises InputError for another
+    number of values than the axis has entries, one that the file has itself, and no unit where
+    there must be one.
+    """
+    names = tuple(source.axes_of(operand) or product.axes)
+    found = dict(product.coordinates)
+    for name, of in source.coordinates.items():
+        if name not in names or len(names) != len(product.axes):
+            continue
+        axis, key = product.axes[names.index(name)], f"input.coordinates.{name}"
+        if axis in found:
+            raise InputError(f"{key}: the file says it already; leave it out")
+        if isinstance(of, str | DatasetCoordinate):
+            raise InputError(
+                f"{key} must be equal steps or values: {source.format} has no datasets"
+            )
+        length = product.data.shape[names.index(name)]
+        values, units = given_values(key, of, length)
+        if SYNONYMS.get(name, name) in WITH_UNITS and not units:
+            raise InputError(f"{key} has no unit; give it as {{start: ..., step_hz: ...}}")
+        found[axis] = Coordinate(values, units, name)
+    return replace(product, coordinates=found)
 
 
 @dataclass(frozen=True)

@@ -24,11 +24,15 @@ from argand.runtime.plain_files import open_plain, read_plain
 from workflow.storage.failures import write_error
 
 RESULTS = Path("results")
-"""Where a study's results are, from the folder that a run and its jobs work in."""
+"""Where results are, from the folder that runs and their jobs work in: each study's in a folder of
+its own within it, unless the study has another one."""
+FOLDER = "ARGAND_RESULTS"
+"""The environment variable with the folder of a job's study."""
 RUN = "ARGAND_RUN"
 """The environment variable with the name of a job's run; what is not a job has none."""
 
 _LONGEST_NOTE = 200
+_LONGEST_PATH = 4096
 _held: list[TextIO] = []
 """Files that are open as long as the process lives: a file that nothing refers to is closed, and
 the lock is gone with it."""
@@ -42,12 +46,51 @@ class ReplacedRunError(RuntimeError):
     """Another run has taken the folder since the run of this job."""
 
 
-def name_run() -> None:
-    """Give this process and the jobs that it will start the name of a new run."""
-    os.environ[RUN] = secrets.token_hex(8)
+def name_run(name: str | None = None) -> None:
+    """Give this process and the jobs that it will start the name of a new run.
+
+    With an empty name they are jobs of no run, and no later run keeps them from writing.
+    """
+    os.environ[RUN] = secrets.token_hex(8) if name is None else name
 
 
-def hold_folder(folder: Path = RESULTS) -> TextIO:
+def use_folder(folder: Path) -> None:
+    """Give this process and the jobs that it will start the folder of their study's results."""
+    os.environ[FOLDER] = str(folder)
+
+
+def results_folder() -> Path:
+    """The folder of the results that this process makes."""
+    return Path(os.environ.get(FOLDER) or RESULTS)
+
+
+def claim_folder(study: Path, folder: Path | None = None) -> None:
+    """Note that a held folder has the results of this study file, so that no other's go there.
+
+    The file counts by its path from the folder that runs work in, where it lies within that. Raises
+    FolderHeldError where the folder has another's.
+    """
+    folder = folder or results_folder()
+    path, here = study.resolve(), Path.cwd()
+    name = str(path.relative_to(here) if path.is_relative_to(here) else path)
+    note = folder / ".study"
+    try:
+        file = open_plain(note, os.O_RDWR | os.O_CREAT)
+        with os.fdopen(file, "r+", encoding="utf-8", errors="replace") as text:
+            owner = text.read(_LONGEST_PATH).rstrip("\n")
+            if not owner:
+                text.write(f"{name}\n")
+    except OSError as error:
+        raise FolderHeldError(f"{note}: cannot be read or written: {error}") from None
+    if owner and owner != name:
+        raise FolderHeldError(
+            f"{folder}: has the results of {_printable(owner)}, not of {name}; give this study "
+            f"another folder (make: OUT=PATH, snakemake: --config out=PATH), or remove {note} if "
+            "that file was renamed"
+        )
+
+
+def hold_folder(folder: Path | None = None) -> TextIO:
     """Take the folder for this process until it ends; closing the returned file gives it back.
 
     The lock belongs to the kernel, which drops it when the process ends, however it ends. This
@@ -55,6 +98,7 @@ def hold_folder(folder: Path = RESULTS) -> TextIO:
     forked let go of it; programs that are started never have it. The file says who holds the
     folder, and the name of the run. Raises FolderHeldError with the holder.
     """
+    folder = folder or results_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file = open_plain(_lock_file(folder), os.O_RDWR | os.O_APPEND | os.O_CREAT)
@@ -108,12 +152,13 @@ def _let_go_in_child() -> None:
 os.register_at_fork(after_in_child=_let_go_in_child)
 
 
-def remove_leftovers(folder: Path = RESULTS) -> None:
+def remove_leftovers(folder: Path | None = None) -> None:
     """Remove the temporary files of earlier runs' jobs; only for who holds the folder.
 
     A job that still writes one could not give it its name any more. Raises FolderHeldError where
     one cannot be removed.
     """
+    folder = folder or results_folder()
     for path in folder.rglob(LEFTOVERS):
         try:
             path.unlink(missing_ok=True)
@@ -124,7 +169,7 @@ def remove_leftovers(folder: Path = RESULTS) -> None:
             ) from None
 
 
-def check_run(folder: Path = RESULTS) -> None:
+def check_run(folder: Path | None = None) -> None:
     """Raise ReplacedRunError where this is a job of a run that no longer has the folder.
 
     A run that has ended keeps it until the next one begins.
@@ -132,6 +177,7 @@ def check_run(folder: Path = RESULTS) -> None:
     ours = os.environ.get(RUN)
     if not ours:
         return
+    folder = folder or results_folder()
     try:
         holder, _, run = read_plain(_lock_file(folder)).decode("utf-8", "replace").partition("\n")
     except FileNotFoundError:

@@ -15,6 +15,9 @@ from workflow.tables.study import best_baseline
 
 SAME = 0.03
 """A ratio of times that is nearer to 1 than this is called the same."""
+TOLD = 0.25
+"""An interval of a ratio that holds 1 and goes farther from it than this does not tell that two
+times are the same: that of two times that have just settled goes no farther."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +116,11 @@ def _speed(
     if speedup is None or peer is None:
         return "no peer to compare with"
     who = f"{peer.implementation} at {peer.precision}"
-    inside = low is not None and high is not None and low < 1 < high
-    if abs(speedup - 1) < SAME or inside:
+    if low is not None and high is not None and low < 1 < high:
+        if low < 1 / (1 + TOLD) or high > 1 + TOLD:
+            return f"its times and those of {who} are too uneven to tell which is faster"
+        return f"as fast as {who}"
+    if abs(speedup - 1) < SAME:
         return f"as fast as {who}"
     if speedup > 1:
         return f"{number(speedup)} times as fast as {who}"

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from workflow.records import Record
 from workflow.storage.files import atomic_text
 from workflow.tables.answer import ANSWER, ANSWER_TEXT, Answer, answer_rows
-from workflow.tables.readable import PERFORMANCE, html_page, markdown_table
-from workflow.tables.study import PERFORMANCE_TEXT, complete, ordered
+from workflow.tables.readable import FAILED, PERFORMANCE, Section, html_page, markdown_table
+from workflow.tables.study import FAILED_TEXT, PERFORMANCE_TEXT, complete, ordered
 from workflow.tables.unsettled import unsettled_banner
 
 
@@ -33,19 +33,25 @@ def write_answer(
     *,
     page: Path,
     markdown: Path,
+    failed: Sequence[Mapping[str, Any]] = (),
 ) -> None:
     """Write the answers as a page with figures and all rows, and as Markdown, each atomically.
 
-    ``first`` stands below the answers, ``others`` below the table of all rows.
+    ``first`` stands below the answers, then what ``failed`` (rows of `readable.FAILED`), ``others``
+    below the table of all rows.
     """
     rows, completed = answer_rows(answers), ordered(complete(records))
     banner, about = unsettled_banner(completed), _about(answers, completed)
     noted = f"**{banner}**\n\n" if banner else ""
-    atomic_text(
-        markdown, f"# Answers\n\n{about}\n\n{noted}{ANSWER_TEXT}\n\n{markdown_table(ANSWER, rows)}"
-    )
-    sections = [
+    text = f"# Answers\n\n{about}\n\n{noted}{ANSWER_TEXT}\n\n{markdown_table(ANSWER, rows)}"
+    told: list[Section] = []
+    if failed:
+        told = [("Failed", FAILED_TEXT, FAILED, failed)]
+        text += f"\n## Failed\n\n{FAILED_TEXT}\n\n{markdown_table(FAILED, failed)}"
+    atomic_text(markdown, text)
+    sections: list[Section] = [
         ("Answers", f"{about} {ANSWER_TEXT}", ANSWER, rows, _figure(first)),
+        *told,
         (
             "All rows", PERFORMANCE_TEXT, PERFORMANCE, [asdict(row) for row in completed],
             "".join(map(_figure, others)),

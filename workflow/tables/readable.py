@@ -130,7 +130,7 @@ ACCURACY = (
 FAILED = (
     Column("workload", "workload"),
     Column("step", "step"),
-    Column("reason", "reason"),
+    Column("reason", "reason", words=True),
     Column("log", "log"),
 )
 GROWTH = (

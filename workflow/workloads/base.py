@@ -45,6 +45,9 @@ class Workload(ABC):
     other, the ones to split first foremost: `shards` and streaming take the first that is long
     enough. Empty where the kind has none. Where a study names the axes, see `split_axes`."""
 
+    seen: ClassVar[str] = ""
+    """What one sees in `picture`, in a sentence or two: the caption below it."""
+
     result_like: ClassVar[str] = ""
     """The operand that the result has the shape of; empty where it is a product's (`Shape`)."""
 

@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 from workflow import accuracy
 from workflow.arrays import antennas
 from workflow.arrays.plane_waves import Wave, received, steering_weights
+from workflow.arrays.steering import steered
 from workflow.config.antenna_array import AntennaArray, Frequencies, Source
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.product_case import ProductCase
@@ -37,9 +38,13 @@ AXES = ("frequency", "polarization", "beam", "time")
 
 
 class BeamformingInput(FileInput):
-    """Weights and samples in an HDF5 file."""
+    """Weights and samples in an HDF5 file, or samples alone."""
 
-    weights: DatasetRef
+    weights: DatasetRef | None = Field(
+        None,
+        description="As `samples`. Without it, `beams` of the grid of `extent` are steered by "
+        "frequency, east and north of the antennas, which samples of `format: uvh5` have.",
+    )
     samples: DatasetRef
 
 
@@ -69,17 +74,31 @@ class BeamformingCase(ProductCase):
 
     @model_validator(mode="after")
     def _fits(self) -> BeamformingCase:
+        # Beams that are steered by a file's antennas are of the grid that the config names.
+        grid = () if self.steered else ("beams",)
+        drawn = () if self.steered else ("array", "extent")
         operands.sizes_or_input(
             self,
-            ("beams", "antennas", "samples", "channels", "polarizations"),
-            ("array", "frequencies", "extent", "sources", "noise"),
+            (*grid, "antennas", "samples", "channels", "polarizations"),
+            (*drawn, "frequencies", "sources", "noise"),
         )
+        if self.steered and self.beams is None:
+            raise ValueError("beams must be given where the input has no weights: so many are made")
+        if self.steered and self.array.spacing_m is not None:
+            raise ValueError(
+                "array.spacing_m must not be given beside input: the antennas are there"
+            )
         if self.array.geometry == "planar" and self.extent > 0.5**0.5:
             raise ValueError(
                 "extent must be at most 0.707 for a planar array, so that the grid's corners stay "
                 f"above the horizon, got {self.extent}"
             )
         return self
+
+    @property
+    def steered(self) -> bool:
+        """Whether beams are steered by where the antennas of the user's data stand."""
+        return self.input is not None and self.input.weights is None
 
 
 @register
@@ -88,6 +107,11 @@ class Beamforming(Workload):
 
     kind: ClassVar[str] = "beamforming"
     operation: ClassVar[str] = "gemm"
+    seen: ClassVar[str] = (
+        "Mean power of each beam over all channels, polarizations and times, in dB below the "
+        "strongest: a map over the direction cosines of a grid, circles at the sources of a "
+        "simulation, or a line over the beams. A source is a peak as wide as the array resolves."
+    )
     case_type: ClassVar[type[Case]] = BeamformingCase
     splits: ClassVar[tuple[str, ...]] = ("frequency", "time")
     case: BeamformingCase
@@ -111,7 +135,9 @@ class Beamforming(Workload):
 
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
         """Raise InputError where the file's weights and samples do not fit together."""
-        if self.case.input is not None:
+        if self.case.steered:
+            self.outline(upstream)
+        elif self.case.input is not None:
             found = operands.headers(self.case.input, OPERANDS, upstream)
             matrix_product.check_shapes({name: header.shape for name, header in found.items()})
 
@@ -133,13 +159,21 @@ class Beamforming(Workload):
             time = np.arange(case.samples or 0) / case.frequencies.step_hz
             return Staged({}, axes, self._coordinates(time), {"seed": self.seed}, drawn)
         self.check_again(upstream)
-        return operands.staged(case.input, OPERANDS, upstream, allow_nonfinite=case.allow_nonfinite)
+        staged = operands.staged(
+            case.input, OPERANDS, upstream, allow_nonfinite=case.allow_nonfinite
+        )
+        return self._steered(staged, held=True) if case.steered else staged
+
+    def _steered(self, staged: Staged, *, held: bool) -> Staged:
+        """The samples with weights toward the grid, or their outline."""
+        return steered(staged, self.directions(), self._directions(), OPERANDS[0].axes, held=held)
 
     def outline(self, upstream: Mapping[str, Product] = NOTHING) -> Staged:
         """See `Workload.outline`."""
         case = self.case
         if case.input is not None:
-            return operands.outline(case.input, OPERANDS, upstream)
+            found = operands.outline(case.input, OPERANDS, upstream)
+            return self._steered(found, held=False) if case.steered else found
         axes = {operand.name: operand.axes for operand in OPERANDS}
         outer, elements = (case.channels, case.polarizations), case.antennas or 0
         data = {
@@ -155,16 +189,21 @@ class Beamforming(Workload):
         return gemm_problem(weights, samples).shape
 
     def _coordinates(self, time: Array) -> dict[str, Coordinate]:
-        directions = self.directions()
         return {
             "frequency": Coordinate(self.frequencies_hz(), "Hz", "centre of the channel"),
             "time": Coordinate(time, "s", "time"),
-            "beam": Coordinate(np.arange(self.case.beams or 0), "", "beam number"),
-            "l": Coordinate(directions[:, 0], "", "direction cosine l (east)", ("beam",)),
-            "m": Coordinate(directions[:, 1], "", "direction cosine m (north)", ("beam",)),
+            **self._directions(),
             "antenna_position": Coordinate(
                 self.positions(), "m", "east and north of an antenna", ("antenna", "east_north")
             ),
+        }
+
+    def _directions(self) -> dict[str, Coordinate]:
+        directions = self.directions()
+        return {
+            "beam": Coordinate(np.arange(self.case.beams or 0), "", "beam number"),
+            "l": Coordinate(directions[:, 0], "", "direction cosine l (east)", ("beam",)),
+            "m": Coordinate(directions[:, 1], "", "direction cosine m (north)", ("beam",)),
         }
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
@@ -213,7 +252,7 @@ class Beamforming(Workload):
             self._draw_map(means.reshape(rows, columns), axes)
 
     def _grid(self, beams: int) -> tuple[int, int]:
-        if self.case.input is not None:
+        if self.case.input is not None and not self.case.steered:
             return 1, beams
         return antennas.beam_grid(self.case.array.geometry, beams)
 
@@ -233,7 +272,7 @@ class Beamforming(Workload):
             pictures.decibels(means), origin="lower", cmap="viridis", interpolation="nearest",
             extent=(-l_half, l_half, -m_half, m_half), aspect="equal",
         )  # fmt: skip
-        for source in self.case.sources:
+        for source in () if self.case.steered else self.case.sources:
             axes.plot(*source.direction, marker="o", ms=10, mfc="none", mec="white", mew=1.5)
         axes.set_xlim(-l_half, l_half)
         axes.set_ylim(-m_half, m_half)

@@ -113,6 +113,10 @@ class Dft(Workload):
 
     kind: ClassVar[str] = "dft"
     operation: ClassVar[str] = "dft"
+    seen: ClassVar[str] = (
+        "Mean power of all transforms in dB below its largest value, over what the transform "
+        "leads to. A tone is a peak, as narrow as the window lets it be; noise is the floor."
+    )
     case_type: ClassVar[type[Case]] = DftCase
     result_like: ClassVar[str] = "samples"
     splits: ClassVar[tuple[str, ...]] = SAMPLES.axes[:-1]

@@ -93,6 +93,10 @@ class Gemm(Workload):
 
     kind: ClassVar[str] = "gemm"
     operation: ClassVar[str] = "gemm"
+    seen: ClassVar[str] = (
+        "Modulus of each element of the first product, row by column, in blocks where it is larger "
+        "than the page. Bright rows or columns come from those of the operands."
+    )
     case_type: ClassVar[type[Case]] = GemmCase
     splits: ClassVar[tuple[str, ...]] = ("batch", "m")
     case: GemmCase

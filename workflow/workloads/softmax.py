@@ -86,6 +86,11 @@ class Softmax(Workload):
 
     kind: ClassVar[str] = "softmax"
     operation: ClassVar[str] = "softmax"
+    seen: ClassVar[str] = (
+        "Probabilities: of beams, over time, bright where the beam is the likeliest; else of some "
+        "rows, sorted, so that a steep curve is a row that decides for few columns and a level one "
+        "is unsure."
+    )
     case_type: ClassVar[type[Case]] = SoftmaxCase
     result_like: ClassVar[str] = "x"
     reads: ClassVar[tuple[str, ...]] = ("beamforming",)

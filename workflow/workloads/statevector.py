@@ -83,6 +83,10 @@ class Statevector(Workload):
 
     kind: ClassVar[str] = "statevector"
     operation: ClassVar[str] = "gates"
+    seen: ClassVar[str] = (
+        "The probabilities of the 16 likeliest basis states, in the order of their numbers; those "
+        "of the others are smaller."
+    )
     case_type: ClassVar[type[Case]] = StatevectorCase
     result_like: ClassVar[str] = "state"
     case: StatevectorCase

@@ -16,14 +16,15 @@ from slurm_project import Project
 
 from tests.covers import examples
 from workflow.config.check import check_study
+from workflow.config.file_names import folder_of, named_folder
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 
 SETTINGS = {"device": "cpu", "precisions": ["fp32"], "baselines": "none"}
 NAMES = [
-    "a", "A", "b", "a.h5", "A.H5", "a.h5.h5", "a.jsonl", "a.log", "a.svg", "ceilings", "growth",
-    "ceilings.json", "growth.json", "Growth.JSON", "a.", "a..h5", "0", "1e5", "true", "results",
-    "01-of-02", "a-", "all", "x" * 19, "x" * 20, "yx" * 10, "ab" * 20,
+    "a", "A", "b", "a.h5", "A.H5", "a.h5.h5", "a.jsonl", "a.log", "a.svg", "a.tsv", "ceilings",
+    "growth", "ceilings.json", "growth.json", "Growth.JSON", "a.", "a..h5", "0", "1e5", "true",
+    "results", "01-of-02", "a-", "all", "x" * 19, "x" * 20, "yx" * 10, "ab" * 20,
     "x" * 40 + "y", "abcdefghijk" * 18,
 ]  # fmt: skip
 
@@ -53,6 +54,7 @@ def told(study: dict[str, Any]) -> list[str]:
         ({"a": 2, "a.h5": 2}, "products/a.h5"),
         ({"a": 1, "a.jsonl": 2}, "records/a.jsonl"),
         ({"a": 1, "a.log": 2}, "logs/"),
+        ({"a": 1, "a.tsv": 2}, "benchmarks/run/a.tsv"),
         ({"a": 1, "A": 1}, "staged/"),
         ({"a": 1, "A.H5": 2}, "runs/a.h5"),
         ({"growth.json": 2}, "records/growth.json of the study"),
@@ -161,3 +163,40 @@ def test_snakemake_takes_every_input_that_the_check_accepts(
     assert told(study) == []
     project = Project(root, tmp_path, dict(os.environ), json.dumps(study))
     project.run("--dry-run")
+
+
+@pytest.mark.parametrize(
+    ("file", "folder"),
+    [
+        ("config/config.yaml", "config"),
+        ("/far/away/night 1.yaml", "night-1"),
+        ("a{b}<c>.yml", "a-b-c"),
+        ("v1.2.yaml", "v1.2"),
+        ("..yaml", "study"),
+        (".hidden", "hidden"),
+    ],
+)
+def test_results_are_in_a_folder_of_the_studys_name(file: str, folder: str) -> None:
+    assert folder_of(Path(file)) == Path("results") / folder
+
+
+def test_folders_that_a_user_may_not_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for text, why in (
+        (".", "for results alone"), ("..", "for results alone"), ("/", "for results alone"),
+        ("x/..", "for results alone"), ("{a}", "without '{'"), ("a/<b>", "without '<'"),
+    ):  # fmt: skip
+        with pytest.raises(StudyError, match=f"^out: .*{why}"):
+            named_folder(text)
+    assert named_folder("../night") == Path("../night")
+
+
+def test_another_studys_product_is_an_input_and_ones_own_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    put("results/other/products/w.h5")
+    study = input_study("results/other/products/w.h5")
+    check_study(load_study(study, folder=Path("results/mine")))
+    with pytest.raises(StudyError, match="must not lie in results/other/, where runs of this"):
+        check_study(load_study(study, folder=Path("results/other")))

@@ -104,7 +104,7 @@ class TestCheck:
         monkeypatch.setattr("sys.argv", ["study", "--elsewhere", str(path)])
         main()
         said = capsys.readouterr().out.splitlines()
-        assert said[0].startswith(f"{path}: 1 workloads (x), 896 bytes of disk in results/, ")
+        assert said[0].startswith(f"{path}: 1 workloads (x), 896 bytes of disk in results/study/, ")
         assert said[0].endswith(" free")
         head, _, *rows = said[2:7]
         assert head == "| workload | step | jobs | disk | memory of a job | time of a job |"

@@ -14,7 +14,7 @@ from benchmarks.peers import study_names
 from workflow.accuracy.grading import GrowthRow
 from workflow.data import Product
 from workflow.figures import pictures
-from workflow.figures import study as figures
+from workflow.figures.marks import MARKERS
 from workflow.figures.study import (
     COLOURS,
     draw_growth,
@@ -152,11 +152,12 @@ def test_growth_lines_that_coincide_show_as_an_outline():
     assert len(set(widths)) == len(PRECISIONS)
 
 
-def test_limits_has_a_bar_for_each_verified_result():
+def test_limits_has_a_dot_for_each_verified_result():
     figure = limits_figure(RECORDS)
-    bars = figure.axes[0].patches
-    assert [bar.get_width() for bar in bars] == [50.0] * 5
-    assert [bool(bar.get_hatch()) for bar in bars] == [False, False, False, True, True]
+    dots = [line for line in figure.axes[0].lines if line.get_marker() not in ("None", "")]
+    assert [dot.get_xdata()[0] for dot in dots] == [50.0] * 5
+    filled = [dot.get_markerfacecolor() != "white" for dot in dots]
+    assert filled == [True, True, True, False, False]
     assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == ["w", "other"]
 
 
@@ -185,8 +186,8 @@ def test_a_mesh_becomes_pixels_and_a_picture_has_a_title():
     assert figure.axes[0].get_title() == "A product"
 
 
-def test_every_known_peer_has_a_marker_and_a_hatch_of_its_own():
-    assert len(study_names()) <= min(len(figures._MARKERS), len(figures._HATCHES))
+def test_every_known_peer_has_a_marker_of_its_own():
+    assert len(study_names()) <= len(MARKERS)
 
 
 def test_every_precision_has_a_colour_of_its_own():

@@ -156,17 +156,102 @@ def test_bytes_that_are_cut_or_flipped(tmp_path: Path) -> None:
         path.write_bytes(raw[: int(rng.integers(1, len(raw)))] if rng.random() < 0.3 else raw)
         try:
             reader = Uvh5(path)
-            outline = reader.outline("visibilities")
-            reader.read("visibilities", [slice(0, n) for n in outline.data.shape])
+            for name in reader.names:
+                outline = reader.outline(name)
+                reader.read(name, [slice(0, n) for n in outline.data.shape])
         except InputError:
             pass
 
 
+@pytest.mark.parametrize("by_time", [True, False])
+def test_a_covariance_is_hermitian_and_read_in_parts(tmp_path: Path, by_time: bool) -> None:
+    """Antennas 1 and 7: (1, 1), (1, 7) and (7, 7) are in the file, (7, 1) is the conjugate."""
+    data = write(tmp_path / "v.uvh5", by_time=by_time)
+    reader = Uvh5(tmp_path / "v.uvh5")
+    outline = reader.outline("covariance")
+    assert outline.axes == ("time", "frequency", "polarization", "antenna", "column")
+    assert outline.data.shape == (TIMES, CHANNELS, 2, 2, 2)
+    whole = reader.read("covariance", [slice(0, n) for n in outline.data.shape])
+    for place, (i, j) in enumerate([(0, 0), (0, 1), (1, 1)]):
+        np.testing.assert_array_equal(whole[..., i, j], data[:, place])
+    np.testing.assert_array_equal(whole[..., 1, 0], data[:, 1].conj())
+    part = [slice(1, 3), slice(2, 7), slice(1, 2), slice(1, 2), slice(0, 1)]
+    np.testing.assert_array_equal(reader.read("covariance", part), whole[tuple(part)])
+    np.testing.assert_array_equal(outline.coordinates["antenna"].values, [1, 7])
+    assert outline.coordinates["antenna_2"].axes == ("column",)
+    assert "east" not in outline.coordinates  # the file does not say where they stand
+
+
+def place_antennas(path: Path, **changed: Any) -> None:
+    header = {
+        "antenna_numbers": [7, 1], "antenna_positions": [[1.0, 2.0, 3.0], [0.0, 0.0, 5.0]],
+        "latitude": 90.0, "longitude": 0.0, **changed,
+    }  # fmt: skip
+    with h5py.File(path, "a") as file:
+        for name, values in header.items():
+            file[f"Header/{name}"] = np.asarray(values)
+
+
+def test_where_antennas_stand(tmp_path: Path) -> None:
+    """At the pole up is z, north is against x and east is y."""
+    write(tmp_path / "v.uvh5")
+    place_antennas(tmp_path / "v.uvh5")
+    found = Uvh5(tmp_path / "v.uvh5").outline("covariance").coordinates
+    for name, values in (("east", [0, 2]), ("north", [0, -1]), ("up", [5, 3])):
+        np.testing.assert_allclose(found[name].values, values, atol=1e-12)
+        assert (found[name].axes, found[name].units) == (("antenna",), "m")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"antenna_numbers": [7, 2]}, {"antenna_positions": [1.0, 2.0]},
+        {"latitude": [1.0, 2.0]}, {"longitude": np.nan},
+    ],
+)  # fmt: skip
+def test_antennas_that_stand_nowhere(tmp_path: Path, changed: dict[str, Any]) -> None:
+    write(tmp_path / "v.uvh5")
+    place_antennas(tmp_path / "v.uvh5", **changed)
+    with pytest.raises(InputError, match="antenna_positions must have three finite values"):
+        Uvh5(tmp_path / "v.uvh5").outline("covariance")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "lacking"),
+    [
+        ([1, 1, 7], [1, 7, 3], "3 of 6"),
+        ([1, 2, 3], [1, 2, 3], "3 of 6"),
+        ([1, 2, 2], [1, 2, 3], ""),
+    ],
+)
+def test_pairs_of_antennas_that_are_missing(
+    tmp_path: Path, first: list[int], second: list[int], lacking: str
+) -> None:
+    path = tmp_path / "v.uvh5"
+    write(path)
+    change(path, "Header/ant_1_array", np.tile(first, TIMES))
+    change(path, "Header/ant_2_array", np.tile(second, TIMES))
+    with pytest.raises(InputError, match=rf"each pair of them.* but {lacking}.* are not there"):
+        Uvh5(path).outline("covariance")
+
+
 MISTAKES: list[tuple[dict[str, Any], str]] = [
-    ({"format": "uvh6"}, "input.format: must be one of ['hdf5', 'uvh5', 'guppi', 'dada', 'vdif'],"),
-    ({"samples": "visdata"}, "input.samples: must be one of ['visibilities'] of the file, got"),
-    ({"samples": {"real": "x"}}, "input.samples: must be one of ['visibilities'] of the file, got"),
-    ({"coordinates": {"time": {"step_s": 1}}}, "input.coordinates must not be given beside format"),
+    ({"format": "uvh6"}, "input.format: must be one of ['hdf5', 'uvh5', 'guppi', 'dada', 'vdif', "),
+    (
+        {"samples": "visdata"},
+        "input.samples: must be one of ['visibilities', 'covariance'] of the file",
+    ),
+    (
+        {"samples": {"real": "x"}},
+        "input.samples: must be one of ['visibilities', 'covariance'] of the file",
+    ),
+    ({"coordinates": {"time": {"step_s": 1}}}, "input.coordinates.time: the file says it already"),
+    (
+        {"coordinates": {"time": "Header/time"}},
+        "input.coordinates.time must be equal steps or value",
+    ),
+    ({"coordinates": {"azimuth": {"step": 1}}}, "input.coordinates.azimuth: must be of an axis of"),
+    ({"sample_rate_hz": 3.0}, "input.sample_rate_hz must not be given beside format: uvh5"),
     ({"external": True}, "input.external must not be given beside format: uvh5"),
     ({"file": "/nowhere.uvh5"}, "input.file: there is no file /nowhere.uvh5"),
     ({"select": {"samples": {"time": 9}}}, "input.select.samples: visibilities of "),
@@ -199,6 +284,20 @@ def test_measured_files(real_data: Path, name: str) -> None:
     numbers = first[np.moveaxis(reader.rows, baseline, 0)[:, 0]]
     np.testing.assert_array_equal(outline.coordinates["antenna_1"].values, numbers)
     assert outline.units.lower() == "uncalib"
+
+
+def test_places_of_the_murchison_widefield_array_are_those_of_its_baselines(
+    real_data: Path,
+) -> None:
+    """Its uvw are of a drift scan, so east, north and up of a baseline's second less its first."""
+    path = real_data / "vis" / "mwa128_1061315448_mini.uvh5"
+    found = Uvh5(path).outline("covariance").coordinates
+    where = np.stack([found[name].values for name in ("east", "north", "up")], axis=-1)
+    numbers = found["antenna"].values
+    with h5py.File(path) as file:
+        i, j = (np.searchsorted(numbers, file[f"Header/ant_{end}_array"][...]) for end in (1, 2))
+        uvw = file["Header/uvw_array"][...]
+    np.testing.assert_allclose(where[j] - where[i], uvw, atol=1e-9)
 
 
 class Stream:
@@ -249,6 +348,23 @@ def test_voltages_by_a_stand_in_of_baseband(
     np.testing.assert_array_equal(staged.operands["samples"], Stream.data[2:6, 0].T)
     assert staged.axes["samples"] == ("frequency", "time")
     np.testing.assert_array_equal(staged.coordinates["time"].values, np.arange(2, 6) / 4)
+
+    steps = {"start": 1e9, "step_hz": 1e6}
+    given["input"]["coordinates"] = {"frequency": steps, "polarization": ["x", "y"]}
+    given["input"]["select"] = {"samples": {"polarization": 0, "frequency": "1:3"}}
+    study = study_of(given)
+    check_study(study)
+    found = study.workload("w").stage().coordinates["frequency"]
+    np.testing.assert_array_equal(found.values, [1.001e9, 1.002e9])
+    assert found.units == "Hz"
+    for wrong, message in (
+        ({"frequency": [1.0, 2.0]}, "input.coordinates.frequency must have 3 values, got 2"),
+        ({"frequency": [1.0, 2.0, 3.0]}, "input.coordinates.frequency has no unit"),
+        ({"time": {"step_s": 1.0}}, "input.coordinates.time: the file says it already"),
+    ):
+        given["input"]["coordinates"] = wrong
+        assert told(given).startswith(message)
+    del given["input"]["coordinates"]
 
     def damaged(*_: Any, **__: Any) -> Any:
         raise ValueError("no header")

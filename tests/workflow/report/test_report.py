@@ -221,6 +221,8 @@ def test_each_workload_has_its_figures(finished, page, browser, category):
     ("category", "label", "filename"),
     [
         ("Accuracy", "growth of the error with k", "growth.svg"),
+        ("Accuracy", "errors and their bounds", "accuracy.svg"),
+        ("Answer", "times as fast as the best peer", "answer.svg"),
         ("Limits", "fraction of the limit", "limits.svg"),
     ],
 )
@@ -238,6 +240,8 @@ def test_captions_say_what_is_shown(finished, page):
     page.follow("Error against throughput")
     name = workloads(finished)[0]
     assert f"Error against throughput for {name}" in page.caption(name)
+    page.follow("Products")
+    assert "Modulus of each element of the first product" in page.caption("product")
 
 
 @pytest.mark.slow

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import os
+import re
 from pathlib import Path
 
 import h5py
@@ -40,6 +42,15 @@ if ".run." in " ".join(sys.orig_argv):
 """
 
 
+def failed_answers(results: Path) -> dict[str, str]:
+    """What the red rows of the answer say, by workload."""
+    page = (results / "answer.html").read_text()
+    answers = page.split("<section>")[1]
+    rows = re.findall(r'<tr class="failed">(.*?)</tr>', answers)
+    cells = [re.findall(r"<td.*?>(.*?)</td>", row) for row in rows]
+    return {row[0]: html.unescape(" ".join(row)) for row in cells}
+
+
 def table(project: Project) -> str:
     return (project.results / "tables" / "performance.md").read_text()
 
@@ -73,6 +84,18 @@ def test_the_others_are_finished_and_the_same_command_goes_on(root: Path, tmp_pa
         assert text in table(project).replace("\\", ""), text
         assert text in page, text
     assert page.count('<tr class="failed">') == 5 + 3 * 2  # each failure, each row without results
+    answers = failed_answers(results)
+    for name, text in (
+        ("broken", "InputError: input.a has 16 NaN"), ("broken", "results/logs/stage/broken.log"),
+        ("beams", "results/logs/deliver/beams.log"), ("chance", "beams.h5, not made"),
+        ("crash", "results/logs/run/crash/"),
+    ):  # fmt: skip
+        assert text in answers[name], name
+    assert set(answers) == {"broken", "beams", "chance", "crash"}
+    page = (results / "answer.html").read_text()
+    assert "good at fp" in page
+    assert "beams at fp" not in page  # nothing of it was delivered
+    assert "1 of 5 answers" in (results / "answer.md").read_text()
     project.run("reported", "--report", "results/report.html")
     assert "report.html" not in table(project)
     assert (results / "report.html").stat().st_size > 1000
@@ -82,11 +105,12 @@ def test_the_others_are_finished_and_the_same_command_goes_on(root: Path, tmp_pa
     with h5py.File(tmp_path / "in.h5", "r+") as file:
         file["a"][...] = np.eye(4, dtype=np.complex64)
     (tmp_path / "study.yaml").write_text(STUDY.replace("tolerance: 1.0e-9", "tolerance: 1.0e-2"))
-    # The figures of the others would take longest, and are drawn as those of the good one were.
-    targets = (TABLES, *(f"results/products/{name}.h5" for name in NAMES))
+    targets = (TABLES, *(f"results/products/{name}.h5" for name in NAMES), "results/answer.md")
     project.run(*targets)
     assert "## Failed" not in table(project)
     assert failed(results / "tables" / "performance.csv") == []
+    assert failed_answers(results) == {}
+    assert "5 of 5 answers" in (results / "answer.md").read_text()
     assert (results / "staged" / "good.h5").stat().st_mtime_ns == staged
     assert "Nothing to be done" in project.run(*targets)
 

@@ -66,7 +66,7 @@ class Machine:
         """Of Snakemake on eight cores."""
         return [
             "--snakefile", str(self.root / "Snakefile"), "--cores", "8",
-            "--config", "study=study.yaml", "--directory", ".", *flags,
+            "--config", "study=study.yaml", "out=results", "--directory", ".", *flags,
         ]  # fmt: skip
 
     def environ(self, **more: str) -> dict[str, str]:

@@ -45,7 +45,8 @@ class Project:
     def flags(self, *flags: str) -> list[str]:
         return [
             "--snakefile", str(self.root / "Snakefile"), "--cores", "2",
-            "--config", f"study={self.study}", "--directory", str(self.folder), *flags,
+            "--config", f"study={self.study}", "out=results", "--directory", str(self.folder),
+            *flags,
         ]  # fmt: skip
 
     def run(self, *flags: str, **environ: str) -> subprocess.CompletedProcess[str]:
@@ -297,10 +298,36 @@ def test_a_job_of_an_earlier_run_does_not_begin(finished: Project) -> None:
     assert staged.stat().st_mtime_ns > before
 
 
+def test_each_study_has_a_folder_of_its_own(project: Project) -> None:
+    """By the name of its file; another file of that name is refused, and makes nothing."""
+    folder = project.folder
+    (folder / "night.yaml").write_text(TINY)
+    (folder / "sub").mkdir()
+    (folder / "sub" / "study.yaml").write_text(TINY.replace("n: 9", "n: 8"))
+
+    def stage(study: str, name: str) -> subprocess.CompletedProcess[str]:
+        flags = project.flags(f"results/{name}/staged/product.h5")
+        at = flags.index("--config")
+        flags[at + 1 : at + 3] = [f"study={study}"]
+        return run_snakemake(flags, folder)
+
+    for name in ("study", "night"):
+        done = stage(f"{name}.yaml", name)
+        assert done.returncode == 0, done.stderr
+        assert (folder / "results" / name / "logs" / "stage" / "product.log").is_file()
+    staged = folder / "results" / "study" / "staged" / "product.h5"
+    before = staged.read_bytes()
+    done = stage("sub/study.yaml", "study")
+    assert done.returncode == 1
+    assert "has the results of study.yaml, not of sub/study.yaml" in done.stderr
+    assert staged.read_bytes() == before
+    assert sorted(path.name for path in (folder / "results").iterdir()) == ["night", "study"]
+
+
 def test_a_study_given_as_snakemakes_own_config(finished: Project) -> None:
     flags = finished.flags("--dry-run")
     at = flags.index("--config")
-    flags[at : at + 2] = ["--configfile", str(finished.study)]
+    flags[at : at + 2] = ["--configfile", str(finished.study), "--config"]
     done = run_snakemake(flags, finished.folder)
     assert "Nothing to be done" in done.stderr + done.stdout
 

@@ -50,8 +50,8 @@ class Project:
     def flags(self) -> list[str]:
         return [
             "--snakefile", str(self.root / "Snakefile"), "--cores", "2",
-            "--config", f"study={self.folder / 'study.yaml'}", "--directory", str(self.folder),
-            *self.targets,
+            "--config", f"study={self.folder / 'study.yaml'}", "out=results",
+            "--directory", str(self.folder), *self.targets,
         ]  # fmt: skip
 
     def run(self) -> str:

@@ -100,6 +100,19 @@ def test_an_edited_study(finished: Project) -> None:
     assert after("k: 10}", "k: 10}") == set()
 
 
+def test_a_result_that_is_gone_is_computed_again(root: Path, tmp_path: Path) -> None:
+    """Without ``keep_runs`` the results of a run go once one of them is delivered."""
+    study = STUDY.replace("grade: true\n", "").replace("keep_runs: true", "keep_runs: false")
+    project = Project(root, tmp_path, dict(os.environ), study)
+    targets = ("results/products/product.h5",)
+    project.run(*targets)
+    assert planned(project, *targets) == set()
+    (tmp_path / "study.yaml").write_text(study.replace("k: 10}", "k: 10, tolerance: 1.0e-3}"))
+    found = planned(project, *targets)
+    assert {"run product", "verify product", "deliver product"} <= found
+    assert "stage product" not in found
+
+
 def test_other_files_that_an_input_names(root: Path, tmp_path: Path) -> None:
     for name in ("linked", "source"):
         with h5py.File(tmp_path / f"{name}.h5", "w") as file:

@@ -23,9 +23,11 @@ from workflow.storage.run_folder import (
     FolderHeldError,
     ReplacedRunError,
     check_run,
+    claim_folder,
     hold_folder,
     remove_leftovers,
     result_path,
+    use_folder,
 )
 
 HOLDER = """
@@ -177,3 +179,48 @@ def test_what_is_no_job_writes_where_it_likes(
     hold_folder().close()
     atomic_text(RESULTS / "w", "text")
     assert (RESULTS / "w").read_text() == "text"
+
+
+def test_a_folder_has_the_results_of_one_study_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = Path("results/night")
+    folder.mkdir(parents=True)
+    claim_folder(Path("night.yaml"), folder)
+    claim_folder(tmp_path / "night.yaml", folder)  # the same file
+    assert (folder / ".study").read_text() == "night.yaml\n"
+    for other in ("sub/night.yaml", "/elsewhere/night.yaml"):
+        with pytest.raises(
+            FolderHeldError, match=rf"has the results of night.yaml, not of {other}"
+        ):
+            claim_folder(Path(other), folder)
+    (folder / ".study").unlink()
+    claim_folder(Path("/elsewhere/night.yaml"), folder)
+    assert (folder / ".study").read_text() == "/elsewhere/night.yaml\n"
+
+
+@pytest.mark.parametrize("what", PLANTED)
+def test_a_note_that_is_no_file_is_refused(what: str, tmp_path: Path) -> None:
+    precious = planted(tmp_path / ".study", what)
+    with pytest.raises(FolderHeldError, match=r"\.study: "):
+        claim_folder(Path("night.yaml"), tmp_path)
+    assert precious.read_text() == "mine"
+
+
+def test_jobs_of_two_studies_have_two_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another study's run takes nothing from a job of this one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(RUN, "ours")
+    monkeypatch.setenv(run_folder.FOLDER, "")
+    use_folder(Path("results/ours"))
+    hold_folder().close()
+    monkeypatch.setenv(RUN, "theirs")
+    hold_folder(Path("results/theirs")).close()
+    monkeypatch.setenv(RUN, "ours")
+    atomic_text(Path("results/ours/w"), "text")
+    use_folder(Path("results/theirs"))
+    with pytest.raises(ReplacedRunError):
+        check_run()

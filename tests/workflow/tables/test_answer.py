@@ -46,6 +46,11 @@ def test_the_delivered_precision_against_the_best_peer() -> None:
         (
             {"time": 100.0, "time_us_low": 60.0, "time_us_high": 140.0},
             {"time": 120.0, "time_us_low": 110.0, "time_us_high": 130.0},
+            "its times and those of numpy at fp32 are too uneven to tell which is faster",
+        ),
+        (
+            {"time": 100.0, "time_us_low": 90.0, "time_us_high": 100.0},
+            {"time": 105.0, "time_us_low": 98.0, "time_us_high": 108.0},
             "as fast as numpy at fp32",
         ),
     ],

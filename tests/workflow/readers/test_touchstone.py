@@ -1,0 +1,109 @@
+"""Touchstone files by scikit-rf, where it is installed; without it an error that names it."""
+
+from __future__ import annotations
+
+import sys
+import types
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from workflow.config.check import check_study
+from workflow.config.loading import load_study
+from workflow.config.mistakes import StudyError
+from workflow.readers import Touchstone, scattering
+
+FREQUENCIES = np.array([1e9, 2e9, 3e9])
+MATRICES = (np.arange(12.0) + 1j * np.arange(12.0)[::-1]).reshape(3, 2, 2) / 12
+TEXT = "! two ports\n# GHZ S RI R 50\n" + "".join(
+    f"{f / 1e9} " + " ".join(f"{x.real:.17g} {x.imag:.17g}" for x in m.T.ravel()) + "\n"
+    for f, m in zip(FREQUENCIES, MATRICES, strict=True)
+)
+"""Of two ports a line has S11, S21, S12, S22."""
+
+
+class Network:
+    """What is called of the package."""
+
+    def __init__(self, path: str) -> None:
+        if "RI" not in Path(path).read_text():
+            raise ValueError("no option line")
+
+    def get_sparameter_arrays(self) -> tuple[Any, Any]:
+        return FREQUENCIES, MATRICES
+
+
+def study_of(path: Path, **more: Any) -> Any:
+    source = {"file": str(path), "format": "touchstone", "a": "scattering", "b": "scattering"}
+    axes = {"a": ["batch", "m", "k"], "b": ["batch", "k", "n"]}
+    given = {"kind": "gemm", "op_b": "C", "input": {**source, "axes": axes, **more}}
+    return load_study({"device": "cpu", "workloads": {"w": given}})
+
+
+def told(path: Path) -> str:
+    with pytest.raises(StudyError) as error:
+        check_study(study_of(path))
+    return str(error.value)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    (tmp_path / "filter.s2p").write_text(TEXT)
+    return tmp_path / "filter.s2p"
+
+
+@pytest.fixture(params=["stand-in", "package"])
+def package(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The package itself where it is installed: it is not among the locked ones."""
+    if request.param == "package":
+        if find_spec("skrf") is None:
+            pytest.skip("scikit-rf is not installed")
+        return "package"
+    module = types.ModuleType("skrf.io.touchstone")
+    module.Touchstone = Network  # type: ignore[attr-defined]
+    for name in ("skrf", "skrf.io"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    monkeypatch.setitem(sys.modules, "skrf.io.touchstone", module)
+    return "stand-in"
+
+
+def test_a_network(package: str, path: Path) -> None:
+    reader = Touchstone(path)
+    outline = reader.outline("scattering")
+    assert outline.axes == ("frequency", "port", "incident")
+    np.testing.assert_allclose(outline.coordinates["frequency"].values, FREQUENCIES)
+    assert outline.coordinates["frequency"].units == "Hz"
+    part = [slice(1, 3), slice(0, 2), slice(1, 2)]
+    np.testing.assert_allclose(reader.read("scattering", part), MATRICES[1:3, :, 1:2], rtol=1e-15)
+
+
+def test_how_far_a_network_is_from_lossless(package: str, path: Path) -> None:
+    """S S^H, a gemm of the file with itself at each frequency."""
+    study = study_of(path)
+    check_study(study)
+    staged = study.workload("w").stage()
+    np.testing.assert_allclose(staged.operands["a"], MATRICES, rtol=1e-15)
+    assert staged.axes["a"] == ("batch", "m", "k")
+
+
+@pytest.mark.parametrize("text", ["", "not a network", "# GHZ S MA\n1.0 0.5\n"])
+def test_what_is_no_touchstone(package: str, path: Path, text: str) -> None:
+    path.write_text(text)
+    assert "workloads.w.input.file: " in told(path)
+
+
+def test_without_the_package(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "skrf.io.touchstone", None)
+    assert "input.format: touchstone needs the package scikit-rf" in told(path)
+
+
+def test_files_that_are_not_there_or_too_long(
+    package: str, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scattering, "MOST_BYTES", 10)
+    assert "of Touchstone are allowed" in told(path)
+    path.unlink()
+    assert "there is no file" in told(path)

@@ -1,0 +1,106 @@
+"""The answer of a study: its page, Markdown and first figure, of records and of what was drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from workflow.figures.answer import draw_answer
+from workflow.records import Record
+from workflow.steps.delivery import choices
+from workflow.tables.answer import Answer, answers
+from workflow.tables.answer_page import Shown, write_answer
+from workflow.workloads.base import Workload
+
+SPEEDS = (
+    "How many times as fast as the best peer of its class each answer is; the bar is the interval "
+    "of both medians, the colour the precision. Right of 1 is faster."
+)
+SWEPT = (
+    "Time above, error below, against what was swept; a curve for each implementation and "
+    "precision, dashed ones are peers. The pale bar through a time is the interval of its median, "
+    "the dotted curve the bound of our error."
+)
+ACCURACY = (
+    "How far each of our results is from fp64 (dot), and what that error is held to (bar at the "
+    "end of its line); the pale bar is the worst case."
+)
+LIMITS = (
+    "What fraction of the device's own limit each verified result reached: filled dots are ours, "
+    "open markers peers. The limit is the shortest time that the measured ceilings allow, by "
+    "operations or by bytes; beyond 100% data stayed in a cache, or a library has a cheaper "
+    "algorithm than the nominal count."
+)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The figures below the answer: of the study, of its sweeps and of its products, by name."""
+
+    limits: Path
+    accuracy: Path
+    sweeps: Mapping[str, Path]
+    products: Mapping[str, Path]
+
+
+@dataclass(frozen=True)
+class AnswerFiles:
+    """Where the answer goes: the page, the same as Markdown, its first figure."""
+
+    page: Path
+    markdown: Path
+    figure: Path
+
+
+def write_answers(
+    workloads: Sequence[Workload],
+    records: Sequence[Record],
+    drawn: Drawn,
+    files: AnswerFiles,
+    *,
+    lacking: Mapping[str, str] | None = None,
+    failed: Sequence[Mapping[str, Any]] = (),
+) -> list[Answer]:
+    """Write the answer of a study, each file atomically; returns its rows.
+
+    Args:
+        workloads: of the study, in its order.
+        records: of all of them.
+        drawn: the figures; of a run that failed those that there are.
+        files: what is written.
+        lacking: by workload why it has no product, whatever its records say.
+        failed: the jobs that failed, rows of `workflow.tables.readable.FAILED`.
+    """
+    delivered, failures = choices(workloads, records)
+    failures |= lacking or {}
+    delivered = {name: found for name, found in delivered.items() if name not in failures}
+    found = answers(records, delivered, failures)
+    draw_answer(files.figure, found)
+    seen = {workload.name: workload.seen for workload in workloads}
+    others = [
+        *(Shown(f"{name}, swept", SWEPT, path) for name, path in drawn.sweeps.items()),
+        Shown("Errors and their bounds", ACCURACY, drawn.accuracy),
+        Shown("Limits", LIMITS, drawn.limits),
+        *(
+            Shown(
+                f"{name} at {delivered[name]}",
+                f"{seen[name]} The numbers, with axes, units and a certificate, are in "
+                f"products/{name}.h5 beside this page.",
+                path,
+            )
+            for name, path in drawn.products.items()
+            if name in delivered
+        ),
+    ]
+    write_answer(
+        found,
+        records,
+        Shown("Times as fast as the best peer", SPEEDS, files.figure),
+        others,
+        page=files.page,
+        markdown=files.markdown,
+        failed=failed,
+    )
+    return found

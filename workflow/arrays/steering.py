@@ -1,0 +1,58 @@
+"""Weights that steer beams by where the antennas of measured samples stand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from workflow.arrays.plane_waves import steering_weights
+from workflow.data import Array, Coordinate, Staged, blank
+from workflow.storage.drawn import Drawn
+from workflow.storage.input_operand import InputError
+
+WANTED = {"frequency": "frequency", "east": "antenna", "north": "antenna"}
+"""What must stand along the samples, and along which axis."""
+
+
+def steered(
+    samples: Staged, directions: Array, beams: Mapping[str, Coordinate], axes: tuple[str, ...],
+    *, held: bool,
+) -> Staged:  # fmt: skip
+    """Samples, or their outline, with weights toward (beams, 2) direction cosines.
+
+    Args:
+        samples: with frequency in Hz, and east and north of the antennas in m, as coordinates; the
+            weights are the same for each polarization.
+        directions: l and m of each beam.
+        beams: the coordinates of the beams.
+        axes: of the weights.
+        held: whether weights are made when they are written; else they are `blank`.
+
+    Raises InputError where the coordinates do not say where the antennas are.
+    """
+    there = samples.coordinates
+    lacking = [
+        name for name, axis in WANTED.items()
+        if name not in there or there[name].of(name) != (axis,)
+    ]  # fmt: skip
+    if lacking:
+        raise InputError(
+            "input.weights: missing; beams are steered by frequency, east and north of the "
+            f"antennas, but the samples have no {' and no '.join(lacking)}, only {sorted(there)}"
+        )
+    frequencies = there["frequency"].values
+    place = np.stack([there["east"].values, there["north"].values], axis=-1)
+    shape = (len(frequencies), 1, len(directions), len(place))
+    weights = Drawn(shape, np.dtype(np.complex64), steering_weights(frequencies, place, directions))
+    kept = {name: one for name, one in there.items() if "antenna" not in one.of(name)}
+    position = Coordinate(place, "m", "east and north of an antenna", ("antenna", "east_north"))
+    outlined = {} if held else {"weights": blank(shape, np.complex64)}
+    return replace(
+        samples,
+        operands={**outlined, **samples.operands},
+        drawn={**({"weights": weights} if held else {}), **samples.drawn},
+        axes={"weights": axes, **samples.axes},
+        coordinates={**kept, **beams, "antenna_position": position},
+    )

@@ -1,0 +1,141 @@
+"""Time and error of a swept workload against what was swept."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from workflow.figures.marks import above_zero, legends, mark_exact, markers_of, plain_ticks
+from workflow.figures.style import colour_of, marker_key, save
+from workflow.records import Record
+from workflow.tables.study import OURS, ordered
+
+Points = Mapping[str, Mapping[str, Any]]
+"""The cases of a sweep by name, each with the value of every swept key."""
+_WIDE = 8
+"""An axis whose largest value is so many times its smallest is logarithmic."""
+_MOST = 3
+"""Panels beside each other: values of the other keys of a sweep over several."""
+
+
+def draw_sweep(path: Path, name: str, records: Sequence[Record], points: Points) -> None:
+    """Write the figure of the workload ``name`` as SVG, atomically."""
+    save(path, lambda: sweep_figure(name, records, points))
+
+
+def sweep_figure(name: str, records: Sequence[Record], points: Points) -> Figure:
+    """Times above, errors below, over the swept key; a curve an implementation and precision.
+
+    Of several keys the one with the most values is the axis, numbers before names; each of the
+    first combinations of the others has panels of its own.
+    """
+    keys = list(next(iter(points.values())))
+    key = max(keys, key=lambda one: (_numeric(points, one), len(_values(points, one))))
+    others = [one for one in keys if one != key]
+    combinations = list(dict.fromkeys(_at(values, others) for values in points.values()))
+    shown = combinations[:_MOST]
+    figure = Figure(figsize=(7.6 + 3.2 * (len(shown) - 1), 5.6), layout="constrained")
+    panels = figure.subplots(2, len(shown), sharex=True, sharey="row", squeeze=False)
+    drawn = [record for record in ordered(records) if record.workload in points]
+    for column, combination in enumerate(shown):
+        cases = {
+            case: values[key]
+            for case, values in points.items()
+            if _at(values, others) == combination
+        }
+        times, errors = panels[0][column], panels[1][column]
+        _draw(times, errors, [record for record in drawn if record.workload in cases], cases)
+        if others:
+            said = zip(others, combination, strict=True)
+            times.set_title(", ".join(f"{one} = {value}" for one, value in said), fontsize=10)
+        _axis(errors, [cases[case] for case in cases])
+        errors.set_xlabel(key)
+    panels[0][0].set_ylabel("time (µs)")
+    panels[1][0].set_ylabel("relative Frobenius error")
+    hidden = len(combinations) - len(shown)
+    left = f" ({hidden} more combinations of {', '.join(others)} not drawn)" if hidden else ""
+    figure.suptitle(f"{name} over {key}{left}")
+    keys_of = {
+        one: marker_key(marker, filled=one == OURS) for one, marker in markers_of(drawn).items()
+    }
+    legends(figure, drawn, keys_of, {"bound": Line2D([], [], color="#777777", linestyle=":")})
+    return figure
+
+
+def _draw(times: Axes, errors: Axes, records: Sequence[Record], cases: Mapping[str, Any]) -> None:
+    places = {case: place for place, case in enumerate(cases)}
+    numbers = all(_is_number(value) for value in cases.values())
+    markers = markers_of(records)
+    lowest: list[float] = []
+
+    def place(record: Record) -> float:
+        return float(cases[record.workload]) if numbers else float(places[record.workload])
+
+    def curve(record: Record) -> tuple[str, str]:
+        return record.implementation, record.precision
+
+    verified = [record for record in records if record.verified]
+    for (who, precision), group in itertools.groupby(sorted(verified, key=curve), curve):
+        own = sorted(group, key=place)
+        colour, ours = colour_of(precision), who == OURS
+        look: dict[str, Any] = {
+            "color": colour, "marker": markers[who], "markersize": 5,
+            "markerfacecolor": colour if ours else "white",
+            "linewidth": 1.8 if ours else 1.0, "linestyle": "-" if ours else "--",
+            "zorder": 3 if ours else 2.5,
+        }  # fmt: skip
+        timed = [record for record in own if record.time_us_p50]
+        times.plot([place(r) for r in timed], [r.time_us_p50 or 0.0 for r in timed], **look)
+        for record in timed:
+            if record.time_us_low and record.time_us_high:
+                ends = (record.time_us_low, record.time_us_high)
+                times.plot([place(record)] * 2, ends, "-", color=colour, linewidth=3, alpha=0.35)
+        known = [record for record in own if record.rel_frobenius is not None]
+        values = above_zero([record.rel_frobenius or 0.0 for record in known])
+        lowest += values
+        errors.plot([place(record) for record in known], values, **look)
+        bounded = [record for record in known if record.bound and ours]
+        errors.plot(
+            [place(r) for r in bounded], [r.bound or 0.0 for r in bounded], ":", color=colour,
+            linewidth=1.2,
+        )  # fmt: skip
+    for axes in (times, errors):
+        axes.set_yscale("log")
+        axes.grid()
+    plain_ticks(times.yaxis, [record.time_us_p50 for record in verified if record.time_us_p50])
+    mark_exact(errors, lowest)
+
+
+def _axis(axes: Axes, values: Sequence[Any]) -> None:
+    if not all(map(_is_number, values)):
+        axes.set_xticks(range(len(values)), [str(value) for value in values])
+        return
+    numbers = [float(value) for value in values]
+    if min(numbers) > 0 and max(numbers) >= _WIDE * min(numbers):
+        axes.set_xscale("log")
+    if len(numbers) <= 10:
+        axes.set_xticks(numbers, [f"{value:g}" for value in numbers], minor=False)
+        axes.set_xticks([], minor=True)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _values(points: Points, key: str) -> set[str]:
+    return {repr(values[key]) for values in points.values()}
+
+
+def _numeric(points: Points, key: str) -> bool:
+    return all(_is_number(values[key]) for values in points.values())
+
+
+def _at(values: Mapping[str, Any], keys: Sequence[str]) -> tuple[str, ...]:
+    return tuple(json.dumps(values[key]).strip('"') for key in keys)

@@ -1,0 +1,71 @@
+"""The covariance of all antennas from their visibilities, and where the antennas stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from workflow.data import Array
+from workflow.storage.input_operand import InputError
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Which visibility is the element of the covariance in a row and a column.
+
+    Attributes:
+        antennas: (antennas,) their numbers, sorted.
+        baseline: (antennas, antennas) the baseline of the row's and the column's antenna.
+        turned: (antennas, antennas) whether it is in the file from column to row, so that the
+            element is its complex conjugate.
+    """
+
+    antennas: Array
+    baseline: Array
+    turned: Array
+
+
+def pairs_of(baselines: Array, what: str) -> Pairs:
+    """The covariance that (baselines, 2) pairs of antennas make, each pair once.
+
+    Raises InputError, which begins with ``what``, where a pair is missing: each antenna needs one
+    with itself and with every other.
+    """
+    antennas, place = np.unique(baselines, return_inverse=True)
+    count = len(antennas)
+    wanted = count * (count + 1) // 2
+    if wanted > len(baselines):  # before anything as large as a square is made
+        raise InputError(_missing(what, count, wanted - len(baselines)))
+    row, column = place.reshape(-1, 2).T
+    baseline = np.full((count, count), -1)
+    turned = np.zeros((count, count), bool)
+    baseline[column, row] = np.arange(len(baselines))
+    turned[column, row] = row != column
+    baseline[row, column] = np.arange(len(baselines))
+    turned[row, column] = False
+    if lacking := int(np.count_nonzero(np.triu(baseline < 0))):
+        raise InputError(_missing(what, count, lacking))
+    return Pairs(antennas, baseline, turned)
+
+
+def _missing(what: str, count: int, lacking: int) -> str:
+    return (
+        f"{what}: a covariance of {count} antennas needs each pair of them, and each antenna with "
+        f"itself, but {lacking} of {count * (count + 1) // 2} are not there; take visibilities"
+    )
+
+
+def east_north_up(relative: Array, latitude: float, longitude: float) -> Array:
+    """(antennas, 3) positions in metres to the east, north and up of the array's centre.
+
+    Args:
+        relative: (antennas, 3) in metres, geocentric (x to longitude 0, z to the north pole) and
+            relative to the centre.
+        latitude, longitude: of the centre, in degrees.
+    """
+    phi, lam = np.deg2rad((latitude, longitude))
+    to_east = (-np.sin(lam), np.cos(lam), 0.0)
+    to_north = (-np.sin(phi) * np.cos(lam), -np.sin(phi) * np.sin(lam), np.cos(phi))
+    to_zenith = (np.cos(phi) * np.cos(lam), np.cos(phi) * np.sin(lam), np.sin(phi))
+    return np.asarray(relative @ np.array([to_east, to_north, to_zenith]).T)

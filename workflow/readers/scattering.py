@@ -1,0 +1,96 @@
+"""Scattering parameters of a network in a Touchstone file, by the package scikit-rf."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from workflow.data import Array, Coordinate, Product, blank
+from workflow.readers.base import Reader
+from workflow.storage.files import is_file
+from workflow.storage.input_operand import InputError
+from workflow.storage.memory import in_words
+
+MOST_BYTES = 64 << 20
+"""Of a file: it is text, and read whole."""
+_MODULE = "skrf.io.touchstone"
+_DAMAGE = (
+    OSError,
+    ValueError,
+    LookupError,
+    AttributeError,
+    TypeError,
+    ArithmeticError,
+    RuntimeError,
+)
+"""What the package raises for a file that is none, depending on where it stumbles."""
+
+
+class Touchstone(Reader):
+    """``scattering`` (frequency, port, incident): out of a port, for a wave into the incident one.
+
+    Frequencies are in Hz whatever the file counts them in. The number of ports is told by the
+    file's ending, as in .s2p, or by a file of version 2 itself.
+    """
+
+    names: ClassVar[tuple[str, ...]] = ("scattering",)
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        if not is_file(path):
+            raise InputError(f"input.file: there is no file {path} (looked in {Path.cwd()})")
+        if (size := path.stat().st_size) > MOST_BYTES:
+            raise InputError(
+                f"input.file: {path} has {in_words(size)}; {in_words(MOST_BYTES)} of Touchstone "
+                "are allowed"
+            )
+        try:
+            self._package = importlib.import_module(_MODULE)
+        except ImportError as error:
+            raise InputError(
+                f"input.format: touchstone needs the package scikit-rf ({error}); install it "
+                "beside Argand: pip install scikit-rf"
+            ) from error
+
+    @cached_property
+    def _network(self) -> tuple[Array, Array]:
+        """(frequencies,) in Hz and (frequencies, ports, ports)."""
+        try:
+            frequency, found = self._package.Touchstone(str(self.path)).get_sparameter_arrays()
+            frequency = np.asarray(frequency, np.float64)
+            found = np.asarray(found, np.complex128)
+        except _DAMAGE as error:
+            raise InputError(
+                f"input.file: {self.path} cannot be read as Touchstone "
+                f"({type(error).__name__}: {error})"
+            ) from error
+        ports = found.shape[-1] if found.ndim == 3 else 0
+        if not found.size or found.shape != (len(frequency), ports, ports):
+            raise InputError(
+                f"input.file: {self.path} must have a square matrix for each of its frequencies, "
+                f"got {found.shape} for {frequency.shape}"
+            )
+        if not np.all(np.isfinite(frequency)):
+            raise InputError(f"input.file: {self.path}: its frequencies must be finite")
+        return frequency, found
+
+    def outline(self, name: str) -> Product:
+        """See `Reader.outline`."""
+        frequency, found = self._network
+        ports = np.arange(1, found.shape[-1] + 1)
+        coordinates = {
+            "frequency": Coordinate(frequency, "Hz", "frequency"),
+            "port": Coordinate(ports, "", "number of the port that a wave leaves by"),
+            "incident": Coordinate(ports, "", "number of the port that a wave enters by"),
+        }
+        data = blank(found.shape, found.dtype)
+        return Product(name, data, ("frequency", "port", "incident"), coordinates, name)
+
+    def read(self, name: str, part: Sequence[slice]) -> Array:
+        """See `Reader.read`."""
+        return np.asarray(self._network[1][tuple(part)])
