@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import gemm, pack, pairs
+from argand import DeviceError, gemm, pack, pairs
 from argand.gemm.modular import cpu
 from argand.gemm.modular.moduli import MODULAR_PRECISIONS, fewest_moduli
 from argand.gemm.modular.proof import PRIME, WrongProductError
@@ -83,6 +83,10 @@ def test_out_may_be_an_operand(rng: np.random.Generator) -> None:
     [
         ({"precision": "5xint8"}, "precision must be one of"),
         ({"precision": "7xint8", "rounding": "nearest_even"}, "takes no rounding and no output"),
+        (
+            {"precision": "7xint8", "kernels": "cublas"},
+            r"one of \['wgmma', 'mma.sync'\], got 'cubl",
+        ),
         ({"precision": "fp32", "tolerance": 1e-5}, "give a precision or a tolerance"),
         ({"tolerance": 0.0}, "tolerance must be above 0"),
         ({"tolerance": float("nan")}, "tolerance must be above 0"),
@@ -138,3 +142,10 @@ def test_the_modulus_of_the_proof_is_prime() -> None:
 
 def test_every_number_of_moduli_has_a_name() -> None:
     assert list(MODULAR_PRECISIONS) == [f"{count}xint8" for count in range(6, 18)]
+
+
+def test_kernels_are_a_gpus() -> None:
+    with pytest.raises(DeviceError, match="kernels are a GPU's"):
+        gemm(
+            np.ones((3, 3), complex), np.ones((3, 3), complex), precision="7xint8", kernels="wgmma"
+        )

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from argand.device import cpu
 from argand.gemm.cpu import oriented
-from argand.gemm.families import Family, require_family
+from argand.gemm.families import Family, check_family, require_family
 from argand.gemm.modular.cpu import product
 from argand.gemm.modular.moduli import MODULAR_PRECISIONS, fewest_moduli, moduli
 from argand.gemm.modular.reconstruction import times
@@ -17,6 +17,7 @@ from argand.gemm.operands import Op, as_operand, on_gpu
 from argand.gemm.packed import Packed
 from argand.gemm.pairs import Pairs
 from argand.gemm.problem import GemmProblem, gemm_problem
+from argand.precision import EXACT_PRECISIONS
 from argand.runtime.checks import check_out
 
 Array = npt.NDArray[Any]
@@ -73,6 +74,7 @@ def modular_gemm(
         if precision is not None
         else fewest_moduli(problem.k, tolerance or 0.0, _ROUNDOFF[dtype])
     )
+    check_family(kernels, EXACT_PRECISIONS[f"{count}xint8"])
     check_out(out, problem.shape, str(dtype))
     if beta == 0:
         addend = None

@@ -34,6 +34,7 @@ ENCODE_THREADS = 768
 WARPS = 8
 """Warps of a CTA of the kernels that find norms and encode."""
 DECODE_WARPS = 4
+"""Warps of a CTA that decodes."""
 Reading = Literal["whole lines", "along k", "across lines"]
 """How an operand is encoded: lines held in shared memory, by blocks along k, or transposed."""
 _ALIGNMENT = 1024

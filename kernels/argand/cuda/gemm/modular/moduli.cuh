@@ -26,8 +26,8 @@ struct ReduceModulus {
     float reciprocal;
 };
 
-// How residues of C' become C' itself: `rest` are the words of P / p, the least first; `real` and `imag` take the sum and the difference
-// of two residues to the part, times the inverse of P / p.
+// How residues of C' become C' itself: `rest` are the words of P / p, the least first; `real` and
+// `imag` take the sum and the difference of two residues to the part, times the inverse of P / p.
 struct ExactModulus {
     uint32 rest[4];
     int p, real, imag;
