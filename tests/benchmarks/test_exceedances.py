@@ -10,13 +10,14 @@ from argand import PRECISIONS
 
 from benchmarks.pipeline.exceedances import DRAWN, Task, main, run
 from tools.docs.attack_tables import exceedances_table
+from workflow.workloads import KINDS
 
 
 @pytest.mark.parametrize("kind", DRAWN)
 def test_random_cases_are_within_their_bounds(kind: str) -> None:
     rows, ratios, said = run(Task(kind, range(100, 106), 3, "cpu"))
     assert said == []
-    assert [row.precision for row in rows] == list(PRECISIONS)
+    assert [row.precision for row in rows] == list(KINDS[kind].case_type.precision_names)
     assert {row.cases for row in rows} == {6}
     assert all(ratio >= 1 for found in ratios.values() for ratio in found)
 

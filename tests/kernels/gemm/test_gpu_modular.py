@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from argand import gemm, launched
-from argand.gemm.modular import launch as modular_launch
 from argand.gemm.modular.moduli import FEWEST, MOST
 from argand.gemm.modular.product_plan import MMA_PLANS, WGMMA_PLANS, ResiduePlan
 
@@ -19,6 +19,16 @@ pytestmark = pytest.mark.gpu
 TYPES = (np.complex64, np.complex128)
 FAMILIES = ("wgmma", "mma.sync")
 COUNTS = tuple(range(FEWEST, MOST + 1))
+
+
+@pytest.fixture
+def modular_launch(cp: Any) -> Iterator[Any]:
+    """The module of launches, without those of other tests."""
+    from argand.gemm.modular import launch
+
+    launch.prepared.cache_clear()
+    yield launch
+    launch.prepared.cache_clear()
 
 
 def numbers(rng: np.random.Generator, *shape: int, dtype: Any, spread: float = 0.5) -> Any:
@@ -49,16 +59,15 @@ def test_every_number_of_moduli(cp: Any, rng: np.random.Generator, count: int, d
 
 @pytest.mark.parametrize("plan", [*WGMMA_PLANS, *MMA_PLANS], ids=ResiduePlan.name)
 def test_every_plan(
-    cp: Any, rng: np.random.Generator, plan: ResiduePlan, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    cp: Any, rng: np.random.Generator, plan: ResiduePlan, modular_launch: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     monkeypatch.setattr(modular_launch, "choose_plan", lambda *_: plan)
-    modular_launch.prepared.cache_clear()
     for m, n, k in ((300, 520, 700), (2100, 390, 40), (2, 130, 1000)):
         a, b = numbers(rng, m, k, dtype="complex64"), numbers(rng, k, n, dtype="complex64")
         with launched() as names:
             same_bits(cp, a, b, precision="7xint8")
         assert set(names) == {f"7 moduli, {plan.name()}"}
-    modular_launch.prepared.cache_clear()
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -105,15 +114,14 @@ def test_k_beyond_what_one_sum_holds(cp: Any, rng: np.random.Generator, family: 
 
 @pytest.mark.parametrize("dtype", TYPES)
 def test_pieces_of_columns_and_of_batches(
-    cp: Any, rng: np.random.Generator, dtype: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    cp: Any, rng: np.random.Generator, dtype: Any, modular_launch: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     monkeypatch.setattr(modular_launch, "_FREE_BYTES", 0)
-    modular_launch.prepared.cache_clear()
     for shape_a, shape_b in (((300, 200), (200, 1100)), ((7, 60, 90), (7, 90, 130)),
                              ((60, 90), (7, 90, 130)), ((7, 60, 90), (90, 130))):  # fmt: skip
         a, b = numbers(rng, *shape_a, dtype=dtype), numbers(rng, *shape_b, dtype=dtype)
         same_bits(cp, a, b, precision="16xint8")
-    modular_launch.prepared.cache_clear()
 
 
 @pytest.mark.parametrize("dtype", TYPES)

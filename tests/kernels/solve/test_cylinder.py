@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from argand import solve
 
-from examples.cylinder import incident, main, matrix, mie_series
+from benchmarks.cylinder import incident, main, matrix, mie_series
 from tests.kernels.solve.systems import bound
 
 KA, POINTS, COARSE = 20.0, 200, 100

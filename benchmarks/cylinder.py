@@ -1,7 +1,7 @@
 """A plane wave on a conducting cylinder: a boundary integral equation against the Mie series.
 
-    python -m examples.cylinder --ka 50 --points 400 --precision 15xint8
-    python -m examples.cylinder --ka 700 --points 8192 --angles 64 --gpu
+    python -m benchmarks.cylinder --ka 50 --points 400 --precision 15xint8
+    python -m benchmarks.cylinder --ka 700 --points 8192 --angles 64 --gpu
 
 A wave exp(i k x.d) whose electric field is parallel to the cylinder of radius 1 meets it from some
 directions d. The field vanishes on the surface, so the current psi, the normal derivative of the
