@@ -76,14 +76,20 @@ def gemm(
     """
     if isinstance(precision, Precision) and precision.moduli:
         precision = precision.name
+    elif precision is None and tolerance is None:
+        precision = "fp32"
+    key = None
+    if _on_cuda(a):
+        calls = _cuda_calls()
+        options = (
+            alpha, beta, op_a, op_b, precision, tolerance, check, rounding, output, kernels,
+        )  # fmt: skip
+        key = calls.key((a, b, c, out), options)
+        found = None if key is None else calls.repeat(key, (a, b, c), out)
+        if found is not None:
+            return found
     if tolerance is not None or precision in MODULAR_PRECISIONS:
         _check_modular(precision, tolerance, rounding, output)
-        key = None
-        if _on_cuda(a):
-            of_exact = (alpha, beta, op_a, op_b, precision, tolerance, check, kernels)
-            key, found = _repeated((a, b, c), out, of_exact)
-            if found is not None:
-                return found
         return modular_gemm(
             a, b, c, alpha=alpha, beta=beta, op_a=op_a, op_b=op_b,
             precision=None if precision is None else str(precision), tolerance=tolerance,
@@ -94,14 +100,7 @@ def gemm(
             f"check is for exact products, such as at precision 7xint8 or a tolerance, "
             f"got precision {precision!r}"
         )
-    if precision is None:
-        precision = "fp32"
-    key = None
-    if _on_cuda(a):
-        options = (alpha, beta, op_a, op_b, precision, rounding, output, kernels)
-        key, found = _repeated((a, b, c), out, options)
-        if found is not None:
-            return found
+    assert precision is not None
     given = (a, b, c)
     row = get_precision(precision, rounding)
     a, b, c = (_taken(x, name) for name, x in (("a", a), ("b", b), ("c", c)))
@@ -136,13 +135,6 @@ def gemm(
         return found
     out.assign(found)
     return out
-
-
-def _repeated(operands: tuple[Any, ...], out: Any, options: tuple[Any, ...]) -> tuple[Any, Any]:
-    """Return a call's key, and its result where one of its form was kept."""
-    calls = _cuda_calls()
-    key = calls.key((*operands, out), options)
-    return key, None if key is None else calls.repeat(key, operands, out)
 
 
 def _check_modular(precision: object, tolerance: float | None, *others: object) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -16,13 +17,40 @@ from argand.gemm.modular.constants import (
     reduce_modulus,
 )
 from argand.gemm.modular.moduli import FEWEST, MODULI, MOST, moduli
-from argand.gemm.modular.product_plan import every_source, plans_of
+from argand.gemm.modular.product_plan import (
+    DECODE_KERNEL,
+    ENCODE_KERNEL,
+    NORM_KERNELS,
+    PRODUCT_KERNEL,
+    Reading,
+    ResiduePlan,
+    decode_kernel_source,
+    encode_kernel_source,
+    norm_source,
+    plans_of,
+    product_source,
+)
 
 from tests.covers import EXHAUSTIVE
 from tests.kernels.compiled import assert_clean
 
 COUNTS = range(FEWEST, MOST + 1)
 Array = np.ndarray[Any, Any]
+
+
+def every_source(plans: tuple[ResiduePlan, ...], counts: range) -> Iterator[tuple[str, str]]:
+    """Every kernel of the plans and numbers of moduli: its source and its name."""
+    for plan in plans:
+        yield product_source(plan), f"modular_{PRODUCT_KERNEL}"
+    for dtype in ("complex64", "complex128"):
+        for along_k in (True, False):
+            yield norm_source(dtype, along_k=along_k), f"modular_{NORM_KERNELS[along_k]}"
+        for count in counts:
+            for reading in get_args(Reading):
+                for permuted in (True, False):
+                    source = encode_kernel_source(dtype, count, reading, permuted=permuted)
+                    yield source, f"modular_{ENCODE_KERNEL}"
+            yield decode_kernel_source(dtype, count), f"modular_{DECODE_KERNEL}"
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@
 
 using uint32 = unsigned int;
 using int64 = long long;
+using uint64 = unsigned long long;
 
 constexpr int kWarp = 32;
 

@@ -4,8 +4,6 @@
 #pragma once
 #include "types.cuh"
 
-using uint64 = unsigned long long;
-
 // Orders this thread's register writes before the wgmma that follow.
 __device__ __forceinline__ void wgmma_fence() {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");

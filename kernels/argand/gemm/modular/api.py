@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,10 @@ from argand.gemm.problem import GemmProblem, gemm_problem
 from argand.precision import EXACT_PRECISIONS
 from argand.runtime.checks import check_out
 
+if TYPE_CHECKING:  # its module needs CuPy
+    from argand.runtime.call_cache import Key
+
 Array = npt.NDArray[Any]
-Key = tuple[Any, ...]
 _ROUNDOFF = {np.dtype(np.complex64): 2.0**-24, np.dtype(np.complex128): 2.0**-53}
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-import cupy
-
 from argand.device import Device
 from argand.gemm.modular.moduli import moduli
 from argand.gemm.modular.pieces import ModularProblem
@@ -35,8 +33,6 @@ _ENCODE_LINE_BYTES = 128
 _LINES_GROUP = 8
 """Neighbouring CTAs across lines that are launched one after another, as in encode.cuh."""
 _ALIGNMENT = 16
-_SHARED_CARVEOUT = 9
-"""CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, in per cent of what L1 and it share."""
 _RESERVED_BYTES = 1024
 """Shared memory of each CTA that the system takes."""
 
@@ -62,9 +58,6 @@ def bound(
     """Return a launch whose addresses are yet to be set."""
     pointers = {field: 0 for kind, field in fields if kind.endswith("*")}
     kernel = nvrtc.load(source, device.target, f"modular_{name}", shared_bytes)
-    if shared_bytes:
-        # Else the driver may leave so much to L1 that fewer CTAs are resident than registers allow.
-        cupy.cuda.driver.funcSetAttribute(kernel.ptr, _SHARED_CARVEOUT, 100)
     arguments = Arguments(arguments_dtype(fields), pointers | values)
     return BoundKernel(kernel, blocks, threads, arguments, shared_bytes=shared_bytes)
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from argand.device import Device
 from argand.gemm.families import Family
+from argand.gemm.modular.moduli import NORM_BLOCK
 from argand.gemm.modular.product_plan import (
     COLUMN_BLOCK,
-    ENCODE_BLOCK,
     TILE_K,
     ResiduePlan,
     plans_of,
@@ -53,7 +53,7 @@ class ModularProblem:
     @property
     def k_blocks(self) -> int:
         """Blocks of k that are encoded, the last one maybe a half."""
-        return -(-self.a.columns // ENCODE_BLOCK)
+        return -(-self.a.columns // NORM_BLOCK)
 
     @property
     def nbytes(self) -> int:

@@ -5,9 +5,8 @@ Nothing here needs a GPU or CuPy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from argand.device import Arch
 from argand.gemm.families import Family
@@ -17,14 +16,13 @@ from argand.gemm.modular.constants import (
     encode_source,
     reduce_source,
 )
+from argand.gemm.modular.moduli import NORM_BLOCK
 from argand.runtime.arguments import Fields, size_check
 from argand.runtime.plan import TARGET, PlanError
 from argand.runtime.wgmma import wgmma_s8_function
 
 TILE_K = 128
 """k of a stage, which is also the bytes of a row."""
-ENCODE_BLOCK = 256
-"""k that a warp encodes at a time."""
 COLUMN_BLOCK = 128
 """n of residues is a multiple of this."""
 DECODE_ROWS = 8
@@ -159,7 +157,7 @@ def norm_threads(*, along_k: bool) -> int:
 
 def whole_line_bytes(item: int, k_blocks: int, buffers: int) -> int:
     """Shared memory of a CTA that holds lines of so many blocks, and the norms of a line's."""
-    return k_blocks * (buffers * ENCODE_BLOCK * item + 8)
+    return k_blocks * (buffers * NORM_BLOCK * item + 8)
 
 
 def norm_source(dtype: str, *, along_k: bool) -> str:
@@ -257,18 +255,3 @@ def _kernel(
         f'extern "C" __global__ void __launch_bounds__({threads}, {resident})\n'
         f"{name}({maps}const __grid_constant__ {arguments} args) {{\n    {call};\n}}\n"
     )
-
-
-def every_source(plans: tuple[ResiduePlan, ...], counts: range) -> Iterator[tuple[str, str]]:
-    """Every kernel of the plans and numbers of moduli: its source and its name."""
-    for plan in plans:
-        yield product_source(plan), f"modular_{PRODUCT_KERNEL}"
-    for dtype in ("complex64", "complex128"):
-        for along_k in (True, False):
-            yield norm_source(dtype, along_k=along_k), f"modular_{NORM_KERNELS[along_k]}"
-        for count in counts:
-            for reading in get_args(Reading):
-                for permuted in (True, False):
-                    source = encode_kernel_source(dtype, count, reading, permuted=permuted)
-                    yield source, f"modular_{ENCODE_KERNEL}"
-            yield decode_kernel_source(dtype, count), f"modular_{DECODE_KERNEL}"

@@ -9,8 +9,6 @@
 #include "device/cp_async.cuh"
 #include "norms.cuh"
 
-constexpr int kEncodeBlock = 256, kEncodeNumbers = 8;
-
 struct EncodeArguments {
     const void* x;
     signed char* planes;   // (batches, 2 kModuli, stored lines, pitch)
@@ -49,7 +47,7 @@ __device__ __forceinline__ Digits<2> digits_of(double x, const PowerOfTwo<double
 
 // Stores a lane's residues of a block, or of half a one.
 __device__ __forceinline__ void store_residues(signed char* target,
-                                               const uint32 (&x)[kEncodeNumbers], bool half) {
+                                               const uint32 (&x)[kLineNumbers], bool half) {
     const uint32 low = pack_bytes(x[0], x[1], x[2], x[3]);
     if (half) {
         *reinterpret_cast<uint32*>(target) = low;
@@ -61,23 +59,23 @@ __device__ __forceinline__ void store_residues(signed char* target,
 // Stores the residues of eight numbers in every plane. T is the type in which they are scaled: fp32
 // where their integers fit 32 bits.
 template <typename T, typename Source>
-__device__ __forceinline__ void encode_numbers(const Complex<Source> (&x)[kEncodeNumbers],
+__device__ __forceinline__ void encode_numbers(const Complex<Source> (&x)[kLineNumbers],
                                                int exponent, bool conjugate, signed char* target,
                                                int64 plane_bytes, bool half) {
     constexpr int kWords = sizeof(T) / 4;
     const PowerOfTwo<T> scale(exponent);
-    Digits<kWords> re[kEncodeNumbers], im[kEncodeNumbers];
+    Digits<kWords> re[kLineNumbers], im[kLineNumbers];
 #pragma unroll
-    for (int i = 0; i < kEncodeNumbers; ++i) {
+    for (int i = 0; i < kLineNumbers; ++i) {
         re[i] = digits_of(T(x[i].x), scale);
         im[i] = digits_of(T(conjugate ? -x[i].y : x[i].y), scale);
     }
 #pragma unroll
     for (int p = 0; p < kModuli; ++p) {
         const EncodeModulus& modulus = kEncodeModuli[p];
-        uint32 plus[kEncodeNumbers], minus[kEncodeNumbers];
+        uint32 plus[kLineNumbers], minus[kLineNumbers];
 #pragma unroll
-        for (int i = 0; i < kEncodeNumbers; ++i) {
+        for (int i = 0; i < kLineNumbers; ++i) {
             uint32 real = modulus.offset;
 #pragma unroll
             for (int w = 0; w < kWords; ++w) {
@@ -102,13 +100,13 @@ __device__ __forceinline__ void encode_numbers(const Complex<Source> (&x)[kEncod
 // Encodes a block of a stored line, whose numbers a lane holds.
 template <typename T, typename Source>
 __device__ __forceinline__ void encode_block(const EncodeArguments& args,
-                                             const Complex<Source> (&x)[kEncodeNumbers],
+                                             const Complex<Source> (&x)[kLineNumbers],
                                              int exponent, int batch, int row, int block) {
-    const bool half = (block + 1) * kEncodeBlock > args.pitch;
+    const bool half = (block + 1) * kLineBlock > args.pitch;
     const int lane = threadIdx.x % kWarp;
     signed char* target = args.planes +
                           (int64(batch) * 2 * kModuli * args.stored_lines + row) * args.pitch +
-                          block * kEncodeBlock + lane * (half ? 4 : kEncodeNumbers);
+                          block * kLineBlock + lane * (half ? 4 : kLineNumbers);
     encode_numbers<T, Source>(x, exponent == kNotFinite ? 0 : exponent, args.conjugate, target,
                               int64(args.stored_lines) * args.pitch, half);
 }
@@ -138,10 +136,10 @@ __device__ __forceinline__ void encode_along_k(const EncodeArguments& args) {
     const Complex<Source>* source = static_cast<const Complex<Source>*>(args.x) +
                                     batch * args.batch_stride +
                                     (args.first_line + line) * args.line_stride;
-    Complex<Source> x[kEncodeNumbers];
+    Complex<Source> x[kLineNumbers];
 #pragma unroll
-    for (int i = 0; i < kEncodeNumbers; ++i) {
-        const int k = block * kEncodeBlock + lane + i * kWarp;
+    for (int i = 0; i < kLineNumbers; ++i) {
+        const int k = block * kLineBlock + lane + i * kWarp;
         x[i] = Complex<Source>{};
         if (exponent != kNotFinite && k < args.k) x[i] = source[k * args.k_stride];
     }
@@ -155,9 +153,9 @@ template <typename T, typename Source, bool permuted, typename Result>
 __device__ __forceinline__ void encode_across_lines(const EncodeArguments& args) {
     constexpr int kLines = 128 / sizeof(Complex<Source>);
     constexpr int kWarps = 8, kRows = kWarp / kLines;  // numbers along k that a warp reads at once
-    constexpr int kLoads = kEncodeBlock / (kWarps * kRows);
+    constexpr int kLoads = kLineBlock / (kWarps * kRows);
     static_assert(kLines == kWarps || kLines == 2 * kWarps, "a warp encodes one line or two");
-    __shared__ Complex<Source> tile[kLines][kEncodeBlock + 1];
+    __shared__ Complex<Source> tile[kLines][kLineBlock + 1];
     const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
     // CTAs take eight neighbours along lines, then the blocks along k, so that both what is read
     // and what is written at a time fills pages of memory.
@@ -178,7 +176,7 @@ __device__ __forceinline__ void encode_across_lines(const EncodeArguments& args)
     Complex<Source> loaded[kLoads];
 #pragma unroll
     for (int i = 0; i < kLoads; ++i) {
-        const int k = block * kEncodeBlock + (warp + kWarps * i) * kRows + lane / kLines;
+        const int k = block * kLineBlock + (warp + kWarps * i) * kRows + lane / kLines;
         loaded[i] = Complex<Source>{};
         if (read_line < args.lines && k < args.k) loaded[i] = source[k * args.k_stride];
     }
@@ -198,9 +196,9 @@ __device__ __forceinline__ void encode_across_lines(const EncodeArguments& args)
         const int inside = warp + i * kWarps, line = first_line + inside;
         if (line >= args.stored_lines) break;
         const int exponent = i == 0 ? exponents[0] : exponents[kLines / kWarps - 1];
-        Complex<Source> x[kEncodeNumbers];
+        Complex<Source> x[kLineNumbers];
 #pragma unroll
-        for (int j = 0; j < kEncodeNumbers; ++j) {
+        for (int j = 0; j < kLineNumbers; ++j) {
             x[j] = Complex<Source>{};
             if (exponent != kNotFinite) x[j] = tile[inside][lane + j * kWarp];
         }
@@ -222,7 +220,7 @@ __device__ __forceinline__ void copy_line(const EncodeArguments& args, unsigned 
                   int64(sizeof(Complex<Source>));
     }
     const int bytes = stored ? args.k * int(sizeof(Complex<Source>)) : 0;
-    const int end = args.k_blocks * kEncodeBlock * int(sizeof(Complex<Source>));
+    const int end = args.k_blocks * kLineBlock * int(sizeof(Complex<Source>));
     for (int at = threadIdx.x * 16; at < end; at += blockDim.x * 16) {
         const int valid = max(0, min(16, bytes - at));
         cp_async<16>(target + at, valid ? source + at : source, valid);
@@ -236,12 +234,12 @@ __device__ __forceinline__ int shared_line_exponent(const EncodeArguments& args,
                                                     uint64* norms) {
     const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, warps = blockDim.x / kWarp;
     for (int block = warp; block < args.k_blocks; block += warps) {
-        const int first = block * kEncodeBlock + lane;
-        Complex<Source> x[kNormNumbers];
+        const int first = block * kLineBlock + lane;
+        Complex<Source> x[kLineNumbers];
 #pragma unroll
-        for (int i = 0; i < kNormNumbers; ++i) x[i] = numbers[first + i * kWarp];
+        for (int i = 0; i < kLineNumbers; ++i) x[i] = numbers[first + i * kWarp];
         const uint64 norm =
-            warp_norm<Source>(x, count_below(first, kWarp, kNormNumbers, args.k));
+            warp_norm<Source>(x, count_below(first, kWarp, kLineNumbers, args.k));
         if (lane == 0) norms[block] = norm;
     }
     __syncthreads();
@@ -254,7 +252,7 @@ __device__ __forceinline__ int shared_line_exponent(const EncodeArguments& args,
 template <typename T, typename Source, bool permuted, typename Result, int buffers>
 __device__ __forceinline__ void encode_whole_lines(const EncodeArguments& args) {
     extern __shared__ __align__(16) unsigned char memory[];
-    const int line_bytes = args.k_blocks * kEncodeBlock * int(sizeof(Complex<Source>));
+    const int line_bytes = args.k_blocks * kLineBlock * int(sizeof(Complex<Source>));
     uint64* const norms = reinterpret_cast<uint64*>(memory + buffers * line_bytes);
     const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, warps = blockDim.x / kWarp;
     const uint32 end = args.batches * args.stored_lines;
@@ -277,11 +275,11 @@ __device__ __forceinline__ void encode_whole_lines(const EncodeArguments& args) 
         }
         const int row = permuted ? stored_row<Result>(line) : line;
         for (int block = warp; block < args.k_blocks; block += warps) {
-            Complex<Source> x[kEncodeNumbers];
+            Complex<Source> x[kLineNumbers];
 #pragma unroll
-            for (int i = 0; i < kEncodeNumbers; ++i) {
+            for (int i = 0; i < kLineNumbers; ++i) {
                 x[i] = Complex<Source>{};
-                if (exponent != kNotFinite) x[i] = numbers[block * kEncodeBlock + lane + i * kWarp];
+                if (exponent != kNotFinite) x[i] = numbers[block * kLineBlock + lane + i * kWarp];
             }
             encode_block<T, Source>(args, x, exponent, batch, row, block);
         }

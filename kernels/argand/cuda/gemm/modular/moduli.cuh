@@ -3,9 +3,7 @@
 // quotient z / p, one integer multiply-add the residue. argand/gemm/modular/constants.py makes the
 // constants, and proves their ranges.
 #pragma once
-#include "device/types.cuh"
-
-using uint64 = unsigned long long;
+#include "device/scaling.cuh"
 
 // How an operand's integers become residues. Digits are signed bytes to base 256; each constant
 // holds one byte for a digit, the least first.
@@ -70,7 +68,7 @@ __device__ __forceinline__ uint32 pack_bytes(uint32 a, uint32 b, uint32 c, uint3
 
 // 2^exponent, of a normal number.
 __device__ __forceinline__ float power_of_two(float, int exponent) {
-    return __int_as_float((exponent + 127) << 23);
+    return power_of_two(exponent);
 }
 __device__ __forceinline__ double power_of_two(double, int exponent) {
     return __hiloint2double((exponent + 1023) << 20, 0);

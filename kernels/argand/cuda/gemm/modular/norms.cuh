@@ -6,7 +6,9 @@
 #pragma once
 #include "moduli.cuh"
 
-constexpr int kNormBlock = 256, kQuantumBits = 15;
+// Numbers along k that a warp takes at a time.
+constexpr int kLineBlock = 256, kLineNumbers = kLineBlock / kWarp;
+constexpr int kQuantumBits = 15;
 // A block's sum has 40 bits. Above it stand the exponent of its unit, and whether the block holds
 // NaN or infinity. A block of zeros is 0.
 constexpr int kUnitShift = 40, kUnitBias = 4096;
@@ -84,15 +86,13 @@ __device__ __forceinline__ int count_below(int first, int step, int count, int e
     return max(0, min(count, (end - first + step - 1) / step));
 }
 
-constexpr int kNormNumbers = kNormBlock / kWarp;
-
 // The norm of a block that a warp holds: lane l has numbers l, l + 32, ..., of which the first
 // `valid` count.
 template <typename T>
-__device__ __forceinline__ uint64 warp_norm(const Complex<T> (&x)[kNormNumbers], int valid) {
+__device__ __forceinline__ uint64 warp_norm(const Complex<T> (&x)[kLineNumbers], int valid) {
     decltype(magnitude_bits(T())) largest = 0;
 #pragma unroll
-    for (int i = 0; i < kNormNumbers; ++i) {
+    for (int i = 0; i < kLineNumbers; ++i) {
         largest = max(largest, max(magnitude_bits(x[i].x), magnitude_bits(x[i].y)));
     }
     largest = warp_max(largest);
@@ -111,11 +111,11 @@ __device__ __forceinline__ void norms_along_k(const NormArguments& args) {
     if (batch >= args.batches) return;
     const Complex<T>* source = static_cast<const Complex<T>*>(args.x) +
                                batch * args.batch_stride + line * args.line_stride;
-    const int first = block * kNormBlock + lane;
-    const int valid = count_below(first, kWarp, kNormNumbers, args.k);
-    Complex<T> x[kNormNumbers];
+    const int first = block * kLineBlock + lane;
+    const int valid = count_below(first, kWarp, kLineNumbers, args.k);
+    Complex<T> x[kLineNumbers];
 #pragma unroll
-    for (int i = 0; i < kNormNumbers; ++i) {
+    for (int i = 0; i < kLineNumbers; ++i) {
         x[i] = Complex<T>{};
         if (i < valid) x[i] = source[(first + i * kWarp) * args.k_stride];
     }
@@ -132,7 +132,7 @@ constexpr int kNormLines = 256 / sizeof(Complex<T>);
 template <typename T>
 __device__ __forceinline__ void norms_across_lines(const NormArguments& args) {
     using Bits = decltype(magnitude_bits(T()));
-    constexpr int kLines = kNormLines<T>, kGroups = 512 / kLines, kNumbers = kNormBlock / kGroups;
+    constexpr int kLines = kNormLines<T>, kGroups = 512 / kLines, kNumbers = kLineBlock / kGroups;
     // Padded by one, so that warps read columns without bank conflicts.
     __shared__ Bits largest_of[kGroups][kLines + 1], largest_of_line[kLines];
     __shared__ uint64 sum_of[kGroups][kLines + 1];
@@ -145,7 +145,7 @@ __device__ __forceinline__ void norms_across_lines(const NormArguments& args) {
     const int block = index % args.k_blocks, batch = index / args.k_blocks;
     const Complex<T>* source = static_cast<const Complex<T>*>(args.x) +
                                batch * args.batch_stride + line * args.line_stride;
-    const int first = block * kNormBlock + group;
+    const int first = block * kLineBlock + group;
     const int valid = line < args.lines ? count_below(first, kGroups, kNumbers, args.k) : 0;
     Complex<T> x[kNumbers];
     Bits largest = 0;
