@@ -1,4 +1,4 @@
-"""What a factorization of ours spends in panels, triangular systems, products and exchanges."""
+"""The times of a factorization's panels, triangular systems, products and exchanges of rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Spans:
         self._found: dict[str, list[Callable[[], float]]] = {name: [] for name in PARTS}
 
     def timed(self, name: str, call: Callable[[], Any]) -> Any:
-        """What the call returns; its span is added to those of the name."""
+        """Make the call, add its span to those of the name, and return the call's result."""
         before = self._mark()
         result = call()
         after = self._mark()

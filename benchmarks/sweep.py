@@ -38,7 +38,7 @@ from tools.docs.recorded import plain_rows
 
 Row = dict[str, str]
 SLOWER = 0.97
-"""Of the best peer's rate: what is below counts as slower. Times of one call repeat to some 2%."""
+"""A case is slower where ours has less than this part of the best peer's rate."""
 _WORST = 10
 _MOST_BYTES = 2 << 30
 _BENCHMARKS: dict[str, Callable[[Sequence[str]], int]] = {
@@ -116,7 +116,7 @@ def _small(rng: np.random.Generator, cases: int) -> dict[str, list[str]]:
 DRAWN: dict[str, Callable[[np.random.Generator, int], dict[str, list[str]]]] = {
     "gemm": _gemm, "softmax": _softmax, "dft": _dft, "small": _small,
 }  # fmt: skip
-"""What can be swept, and how its sizes are drawn."""
+"""The functions that draw the sizes of each sweep."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,10 @@ class Ratio:
 
 
 def ratios(rows: Sequence[Row]) -> list[Ratio]:
-    """Of ours that verified, from complex64 to complex64 or real, where a peer of its class ran."""
+    """Return the ratio of each verified row of ours that has a peer of its class.
+
+    Rows of packed and half operands are left out, because no library takes those.
+    """
     return [
         Ratio(row["workload"], row["precision"], float(row["speedup"]), float(row["time_us_p50"]))
         for row in rows

@@ -46,7 +46,7 @@ class Candidate:
     sizes: frozenset[str] = field(default=frozenset(), compare=False)
 
     def paired(self) -> Mapping[str, Hashable]:
-        """Of what a cover holds every two values."""
+        """Return the values of which a cover holds every pair."""
         found = dict(fields_of(self.plan))
         found |= {f"more {name}": value for name, value in fields_of(self.more or {}).items()}
         found |= {"precision": self.precision, "arch": self.arch, "type": type(self.plan)}
@@ -55,7 +55,7 @@ class Candidate:
         return {name: value for name, value in found.items() if name not in apart}
 
     def single(self) -> Mapping[str, Hashable]:
-        """Of what a cover holds every value."""
+        """Return the values of which a cover holds each one."""
         return {name: getattr(self.plan, name) for name in self.sizes}
 
 

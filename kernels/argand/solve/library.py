@@ -1,4 +1,4 @@
-"""What a factorization asks of a backend's library: panels and triangular systems."""
+"""The interface of a backend's library to a factorization: panels and triangular systems."""
 
 from __future__ import annotations
 

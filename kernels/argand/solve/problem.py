@@ -46,7 +46,7 @@ class SolveProblem:
 
     @property
     def unit_roundoff(self) -> float:
-        """Of the result's type."""
+        """Return the unit roundoff of the result's type."""
         return UNIT_ROUNDOFF[self.dtype]
 
 

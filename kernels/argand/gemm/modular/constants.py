@@ -95,7 +95,7 @@ def reduce_modulus(p: int) -> ReduceModulus:
 
 @dataclass(frozen=True)
 class FractionConstants:
-    """What turns the residues of C' into C' / P and into C'.
+    """The constants that turn the residues of C' into C' / P and into C'.
 
     Attributes:
         real, imag: for each modulus the digits of w / p, where w takes the sum or the difference of

@@ -90,7 +90,9 @@ class Moduli:
         return square - (square >> _MARGIN_BITS - 1) if below else 0
 
     def component_loss(self, k: int) -> float:
-        """What rounding to integers moves a component by at most, relative to its line's norm.
+        """Return a bound on how far rounding to integers moves a component.
+
+        It is relative to the 2-norm of the component's line.
 
         Infinite where k is too long.
         """

@@ -26,7 +26,7 @@ _TILE_COST = {(128, 256): 1.03, (256, 192): 1.0, (128, 128): 1.3, (64, 64): 2.0}
 
 @dataclass(frozen=True)
 class ModularProblem:
-    """What a call computes, for arrays of these layouts at any address.
+    """The sizes, layouts and scalars of a call, for arrays at any address.
 
     ``a`` has the rows of op(A) by k, ``b`` the columns of op(B) as rows by k; a batch stride of 0
     shares the operand. ``c`` is None where beta is 0. ``count`` is that of moduli.
