@@ -52,6 +52,7 @@ def check(
         settings = np.arange(2 ** len(gate.targets))
         offsets = sum(((settings >> bit) & 1) << target for bit, target in enumerate(gate.targets))
         rest &= ~sum(1 << target for target in gate.targets)
+        rest |= sum(1 << control for control in gate.controls)
         places = np.asarray(offsets)[:, None] | rest
         wanted = gate.matrix @ on_host(before[places]).astype(np.complex128)
         found = assess_state(

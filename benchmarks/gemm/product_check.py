@@ -105,11 +105,13 @@ class Taken:
 class ProductCheck:
     """Assesses every candidate's result for one pair of operands against one reference."""
 
-    def __init__(self, shape: Shape, a: Any, b: Any, *, backend: str, seed: int) -> None:
-        """Compute the reference of A (..., m, k) and B (..., k, n), NumPy arrays."""
+    def __init__(
+        self, shape: Shape, a: Any, b: Any, *, backend: str, seed: int, elements: int = ELEMENTS
+    ) -> None:
+        """Compute the reference of A (..., m, k) and B (..., k, n), NumPy or CuPy arrays."""
         self._shape = shape
         self._backend = backend
-        self._sample = Sample.of(shape, seed)
+        self._sample = Sample.of(shape, seed, elements)
         self._reference = product_reference(self._sample.of_a(a), self._sample.of_b(b), seed=seed)
 
     def __call__(self, result: Any, candidate: Candidate) -> Accuracy:

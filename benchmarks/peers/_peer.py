@@ -83,7 +83,8 @@ class Peer:
     starts:
 
     - gemm, dft: ``()``;
-    - softmax: ``(kind, output)``, the elements of x and of the result, as fp16;
+    - softmax: ``(kind, output, operation="softmax")``, the elements of x and of the result, as
+      fp16, and the function's name;
     - gates: ``(qubits, gates, device)``, `argand.Gate` one after another.
 
     Without it they are ``compute`` on copies of the operands.
@@ -152,9 +153,11 @@ class Peer:
         """
         if self.prepared is not None:
             found = self.prepared(**problem)
-        elif problem.get("kind", "fp32") == "fp32":
+        elif (problem.get("kind", "fp32"), problem.get("operation", "softmax")) == (
+            "fp32", "softmax"
+        ):  # fmt: skip
             found = [self._whole(name) for name in self.precisions]
-        else:  # elements that no precision has arrays of
+        else:  # elements that no precision has arrays of, or another function
             found = []
         reason = self.missing()
         return [absent(one, reason) for one in found] if reason else found

@@ -71,7 +71,7 @@ def benchmark_names(operation: Operation) -> tuple[str, ...]:
     return tuple(peer.name for peer in peers_of(operation) if peer.benchmarked)
 
 
-def candidates(operation: Operation, backend: Backend, **problem: Any) -> list[Candidate]:
+def candidates(operation: Operation, backend: Backend, /, **problem: Any) -> list[Candidate]:
     """What a benchmark measures of all peers on a device; those that are missing say so."""
     return [
         candidate

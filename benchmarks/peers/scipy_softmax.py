@@ -17,14 +17,16 @@ def softmax(_precision: str, x: Any) -> Any:
     return special.softmax(x, axis=-1)
 
 
-def _prepared(kind: str, output: str) -> list[Candidate]:
+def _prepared(kind: str, output: str, operation: str = "softmax") -> list[Candidate]:
     """At fp32: SciPy has no type for the others."""
     if kind != "fp32":
         return []
+    from scipy import special
+
     return [
         Candidate(
-            "scipy", PRECISIONS["fp32"], "special.softmax", lambda x: (x.copy(),),
-            partial(softmax, "fp32"), input=kind, output=output,
+            "scipy", PRECISIONS["fp32"], f"special.{operation}", lambda x: (x.copy(),),
+            partial(getattr(special, operation), axis=-1), input=kind, output=output,
         )
     ]  # fmt: skip
 

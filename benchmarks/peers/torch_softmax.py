@@ -34,11 +34,11 @@ def array(x: Any) -> Any:
     return cupy.from_dlpack(x.view(torch.uint16) if x.dtype == torch.bfloat16 else x)
 
 
-def _prepared(kind: str, output: str) -> list[Candidate]:
+def _prepared(kind: str, output: str, operation: str = "softmax") -> list[Candidate]:
     return [
         Candidate(
-            "torch", PRECISIONS["fp32"], f"softmax of {kind}", partial(_given, kind), _compute,
-            array, input=kind, output=output,
+            "torch", PRECISIONS["fp32"], f"{operation} of {kind}", partial(_given, kind),
+            partial(_compute, operation), array, input=kind, output=output,
         )
     ]  # fmt: skip
 
@@ -47,12 +47,12 @@ def _given(kind: str, x: Any) -> tuple[Any, ...]:
     return (tensor(kind, x),)
 
 
-def _compute(x: Any) -> Any:
+def _compute(operation: str, x: Any) -> Any:
     import torch
 
     if x.is_complex():
         x = torch.view_as_real(x).square().sum(-1)
-    return torch.softmax(x, -1)
+    return getattr(torch, operation)(x, -1)
 
 
 PEER = Peer(

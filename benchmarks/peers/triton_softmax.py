@@ -13,8 +13,8 @@ from benchmarks.peers.torch_softmax import array, tensor
 _ALGORITHM = "one pass, a program a row"
 
 
-def _prepared(kind: str, output: str) -> list[Candidate]:
-    if kind not in ("fp32", "fp16"):
+def _prepared(kind: str, output: str, operation: str = "softmax") -> list[Candidate]:
+    if kind not in ("fp32", "fp16") or operation != "softmax":
         return []
     return [
         Candidate(

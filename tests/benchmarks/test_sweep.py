@@ -1,41 +1,86 @@
-"""Sizes that a seed draws, and what is said of their times."""
+"""Sizes that a seed draws, what a sweep measures of them, and what is said of their times."""
 
 from __future__ import annotations
 
-import numpy as np
+import csv
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from benchmarks.sweep import DRAWN, ratios, summary
+from benchmarks.sweep.__main__ import main
+from benchmarks.sweep.case import Row
+from benchmarks.sweep.draws import SWEEPS, drawn
+from benchmarks.sweep.measuring import with_ratios
+from benchmarks.sweep.summary import summary
 
 
-@pytest.mark.parametrize("what", DRAWN)
-def test_a_seed_draws_the_same_sizes(what: str) -> None:
-    first, again, other = (DRAWN[what](np.random.default_rng(seed), 30) for seed in (1, 1, 2))
+@pytest.mark.parametrize("what", SWEEPS)
+def test_a_seed_draws_the_same_cases(what: str) -> None:
+    first, again, other = (
+        [(case.operation, case.shape, case.kind) for case in drawn(what, 30, seed)]
+        for seed in (1, 1, 2)
+    )
     assert first == again != other
-    assert sum(map(len, first.values())) == 30
-    for operation, shapes in first.items():
-        for shape in shapes:
-            sizes = list(map(int, shape.split("x")))
-            assert min(sizes) >= 1
-            assert len(sizes) in ((3, 4) if operation == "gemm" else (2,))
-            if what == "small":
-                assert max(sizes) <= 512
+    assert len(first) == 30
+    if what == "small":
+        sizes = [int(part) for _, shape, _ in first for part in shape.split("x")]
+        assert min(sizes) >= 1
+        assert max(sizes) <= 512
 
 
-def row(case: str, speedup: str, **changed: str) -> dict[str, str]:
-    return {
-        "workload": case, "implementation": "argand", "precision": "tf32", "verified": "True",
-        "speedup": speedup, "time_us_p50": "2.5", "input": "complex64",
-    } | changed  # fmt: skip
+def test_small_cases_are_measured_on_the_cpu(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "rows.csv"
+    given = ["small", "--cases", "3", "--seed", "8", "--device", "cpu", "--csv", str(path)]
+    assert main(given) == 0
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["operation"] for row in rows} == {"gemm", "softmax", "dft"}
+    assert {row["implementation"] for row in rows} >= {"argand", "numpy", "scipy"}
+    for row in rows:
+        assert row["verified"] == "True", row["reason"]
+        assert float(row["time_us"]) > 0
+    said = capsys.readouterr().out
+    assert "of the best peer" in said
+    assert "of a copy's rate" in said
+
+
+def row(shape: str, precision: str, time: float, **changed: Any) -> Row:
+    given = {
+        "operation": "gemm", "shape": shape, "kind": "NN", "precision": precision,
+        "implementation": "argand", "time_us": time, "host_us": 1.0, "of_copy": 0.5, "tflops": 1.0,
+        "ratio": None, "regret": None, "error": 1e-4, "verified": True, "plan": "", "reason": "",
+        "peer_class": precision, "device": "", "seed": 1, "kernel_digest": "", "versions": "",
+        "timestamp": "",
+    }  # fmt: skip
+    return Row(**(given | changed))
+
+
+def test_a_ratio_is_to_the_best_verified_peer_of_the_class() -> None:
+    mine, *_ = with_ratios([
+        row("a", "tf32", 4.0),
+        row("a", "tf32", 2.0, implementation="torch"),
+        row("a", "tf32", 3.0, implementation="cublas"),
+        row("a", "tf32", 1.0, implementation="wrong", verified=False),
+        row("a", "fp32", 1.0, implementation="cublas"),
+        row("a", "tf32", 1.0, implementation="plan"),
+    ])  # fmt: skip
+    assert mine.ratio == 0.5
 
 
 def test_the_summary_counts_what_is_slower() -> None:
-    rows = [row("a", "0.5"), row("b", "2.0"), row("c", "0.99"), row("d", ""),
-            row("e", "0.1", implementation="torch"), row("f", "0.1", input="packed"),
-            row("g", "0.1", verified="False")]  # fmt: skip
-    assert [one.case for one in ratios(rows)] == ["a", "b", "c"]
-    text = summary(rows)
-    assert "   3 cases,   1 slower than 0.97 of the best peer; worst 0.50" in text[0]
-    assert "geometric mean 1.00" in text[0]
-    assert text[1].split()[:3] == ["0.50", "tf32", "a"]
-    assert text[-1].startswith("1 results of ours did not verify")
+    rows = [
+        row("a", "tf32", 2.0, ratio=0.5), row("b", "tf32", 1.0, ratio=2.0, regret=1.5),
+        row("c", "tf32", 1.0, ratio=0.99), row("d", "tf32", 1.0),
+        row("a", "fp16", 4.0), row("b", "fp16", 0.5),
+        row("e", "tf32", 1.0, ratio=0.1, implementation="torch"),
+        row("g", "tf32", 1.0, ratio=0.1, verified=False, reason="too far"),
+    ]  # fmt: skip
+    text = "\n".join(summary(rows))
+    assert "   3 cases,   1 slower than 0.97 of the best peer; worst 0.50" in text
+    assert "geometric mean 1.00" in text
+    assert "   1 cases with every plan: regret median 1.50" in text
+    assert "   2 cases,   1 slower than 0.97 of our tf32; worst 0.50" in text
+    assert "1 results of ours did not verify" in text
+    assert "too far" in text
+    assert text.index(" 0.50  gemm a") < text.index(" 0.99  gemm c")

@@ -14,7 +14,7 @@ from argand.dft.plan import Plan, dft_source
 from argand.precision import PRECISIONS, Precision, get_precision
 from argand.runtime.compiler import compile_all
 from argand.runtime.measure import print_table, ranked, require_gpu, two_sizes
-from argand.runtime.timing import queued_seconds
+from argand.runtime.timing import queued
 
 Measured = list[tuple[Plan | None, float]]
 """Plans, None for cuFFT, with their times in microseconds, the fastest first."""
@@ -45,6 +45,22 @@ def tune_dft(
         DeviceError: no GPU answers.
         OSError: the table cannot be written.
     """
+    from argand.dft import tuned as dft_tuning
+
+    found = plan_times(rows, length, precision=precision, most=most)
+    import cupy
+
+    wide = wide_fits(method_for(length).kind, length, length)
+    key = dft_tuning.key(rows, length, get_precision(precision), wide=wide)
+    best = dft_tuning.TunedDft.of(found[0][0])
+    dft_tuning.TABLE.keep(cupy.cuda.Device().id, {key: best})
+    return found
+
+
+def plan_times(
+    rows: int, length: int, *, precision: str | Precision = "3xfp16", most: int = MOST
+) -> Measured:
+    """Return what `tune_dft` returns; keep nothing."""
     row = get_precision(precision)
     check_length(length)
     if rows < 1 or most < 1:
@@ -55,12 +71,9 @@ def tune_dft(
     require_gpu()
     import cupy
 
-    from argand.dft import tuned as dft_tuning
     from argand.dft.gpu import PLAN_OVERRIDE
 
-    device = gpu(cupy.cuda.Device().id)
-    arch = device.require_arch()
-    wide = wide_fits(method_for(length).kind, length, length)
+    arch = gpu(cupy.cuda.Device().id).require_arch()
     plans = candidate_plans(length, row, arch, most)
     compile_all((dft_source(plan, row), arch.target) for plan in plans if plan is not None)
     rng = cupy.random.default_rng(0)
@@ -73,12 +86,9 @@ def tune_dft(
 
         with PLAN_OVERRIDE.use(plan):
             call()
-            return [1e6 * seconds for seconds in queued_seconds([call], count)]
+            return [1e6 * seconds for seconds in queued([call], count, held=True).seconds]
 
-    found = ranked(plans, times)
-    best = dft_tuning.TunedDft.of(found[0][0])
-    dft_tuning.TABLE.keep(device.index, {dft_tuning.key(rows, length, row, wide=wide): best})
-    return found
+    return ranked(plans, times)
 
 
 def candidate_plans(

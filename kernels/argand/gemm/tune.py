@@ -6,7 +6,7 @@ import argparse
 import math
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from argand.device import DeviceError, gpu
 from argand.gemm.api import gemm
@@ -17,7 +17,10 @@ from argand.gemm.pairs import to_pairs
 from argand.gemm.problem import GemmProblem, OperandFormat, Output, gemm_problem
 from argand.precision import PRECISIONS, Precision, get_precision
 from argand.runtime.measure import ranked, require_gpu
-from argand.runtime.timing import queued_seconds
+from argand.runtime.timing import queued
+
+if TYPE_CHECKING:
+    from argand.gemm.tuned import Question
 
 Measured = list[tuple[GemmChoice, float]]
 """Candidate plans of a product with their microseconds, the fastest first."""
@@ -57,6 +60,30 @@ def tune(
         DeviceError: no GPU answers.
         OSError: the table cannot be written.
     """
+    from argand.gemm import tuned as tuning
+
+    question, found = plan_times(
+        a_shape, b_shape, precision=precision, op_a=op_a, op_b=op_b, output=output,
+        a_format=a_format, b_format=b_format,
+    )  # fmt: skip
+    import cupy
+
+    tuning.TABLE.keep(cupy.cuda.Device().id, {tuning.key(*question): found[0][0]})
+    return found
+
+
+def plan_times(
+    a_shape: tuple[int, ...],
+    b_shape: tuple[int, ...],
+    *,
+    precision: str | Precision,
+    op_a: Op = "N",
+    op_b: Op = "N",
+    output: Output | None = None,
+    a_format: OperandFormat = "complex",
+    b_format: OperandFormat = "complex",
+) -> tuple[Question, Measured]:
+    """Return the key of a product's tuned plan, and what `tune` returns; keep nothing."""
     problem = _tunable(a_shape, b_shape, precision=precision, op_a=op_a, op_b=op_b, output=output,
                        a_format=a_format, b_format=b_format)  # fmt: skip
     require_gpu()
@@ -78,11 +105,9 @@ def tune(
     def times(choice: GemmChoice, count: int) -> list[float]:
         with tuning.trial(choice):
             call()
-            return [1e6 * seconds for seconds in queued_seconds([call], count)]
+            return [1e6 * seconds for seconds in queued([call], count, held=True).seconds]
 
-    found = ranked(plans, times)
-    tuning.TABLE.keep(device.index, {tuning.key(*trial.question): found[0][0]})
-    return found
+    return trial.question, ranked(plans, times)
 
 
 def _tunable(

@@ -11,7 +11,7 @@ from argand.device import gpu
 from argand.precision import PRECISIONS, Precision, get_precision
 from argand.runtime.compiler import compile_all
 from argand.runtime.measure import print_table, ranked, require_gpu, two_sizes
-from argand.runtime.timing import queued_seconds
+from argand.runtime.timing import queued
 from argand.softmax.formats import (
     COMPLEX_KINDS,
     ELEMENT_BYTES,
@@ -21,6 +21,7 @@ from argand.softmax.formats import (
     output_kind,
 )
 from argand.softmax.heuristics import SoftmaxCandidate, candidate_plans
+from argand.softmax.plan import SoftmaxForm
 from argand.softmax.problem import SoftmaxProblem
 from argand.softmax.source import softmax_source
 
@@ -60,11 +61,38 @@ def tune_softmax(
         DeviceError: no GPU answers.
         OSError: the table cannot be written.
     """
+    from argand.softmax import tuned as softmax_tuning
+
+    form, found = _form_and_times(rows, columns, operation, precision, input, output, scale)
+    import cupy
+
+    key = softmax_tuning.key(form, rows, columns)
+    softmax_tuning.TABLE.keep(cupy.cuda.Device().id, {key: found[0][0]})
+    return found
+
+
+def plan_times(
+    rows: int,
+    columns: int,
+    *,
+    operation: Operation = "softmax",
+    precision: str | Precision = "fp32",
+    input: str = "fp32",
+    output: str | None = None,
+    scale: float = 1.0,
+) -> Measured:
+    """Return what `tune_softmax` returns; keep nothing."""
+    return _form_and_times(rows, columns, operation, precision, input, output, scale)[1]
+
+
+def _form_and_times(
+    rows: int, columns: int, operation: Operation, precision: str | Precision, input: str,
+    output: str | None, scale: float,
+) -> tuple[SoftmaxForm, Measured]:  # fmt: skip
     problem = _problem(rows, columns, operation, get_precision(precision), input, output, scale)
     require_gpu()
     import cupy
 
-    from argand.softmax import tuned as softmax_tuning
     from argand.softmax.gpu import PLAN_OVERRIDE, SoftmaxLaunch
 
     device = gpu(cupy.cuda.Device().id)
@@ -85,11 +113,9 @@ def tune_softmax(
 
     def times(candidate: SoftmaxCandidate, count: int) -> list[float]:
         calls[candidate]()
-        return [1e6 * seconds for seconds in queued_seconds([calls[candidate]], count)]
+        return [1e6 * seconds for seconds in queued([calls[candidate]], count, held=True).seconds]
 
-    found = ranked(calls, times)
-    softmax_tuning.TABLE.keep(device.index, {softmax_tuning.key(form, rows, columns): found[0][0]})
-    return found
+    return form, ranked(calls, times)
 
 
 def _problem(

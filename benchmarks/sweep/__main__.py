@@ -1,0 +1,113 @@
+"""Sizes drawn at random: how often ours are slower than the best library, and by how much.
+
+    python -m benchmarks.sweep softmax --cases 200 --seed 20261123 --csv softmax.csv
+    python -m benchmarks.sweep gemm --cases 40 --seed 20261123 --plans 0
+
+A seed draws the sizes, so nobody chooses them: give the day's date. Distributions stand in the
+modules of `benchmarks.sweep`: products of 32 to 16384 with batches, ops and 16-bit results;
+softmaxes of 16 to 2^20 columns, all operations and kinds; transforms of length 8 to 2^20; gates of
+1 to 7 qubits with up to 3 controls on 20 to 30; small ones of 1 to 512 on every axis.
+
+Ours, through the public functions, and every installed library run in one process on the same
+operands, calls in a row behind a held stream, the host's time beside. Results are checked against
+SciPy in fp64, large ones on a sample. Of every ``--plans``-th case every candidate plan of one
+precision is timed too: its regret is the time of a call over the fastest plan's. Kernels are
+compiled before anything is timed, by several processes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from argand import Device
+
+from benchmarks.harness.measuring import chosen_device
+from benchmarks.harness.rows import write_rows
+from benchmarks.sweep.case import Row
+from benchmarks.sweep.compiling import compile_all, with_plans
+from benchmarks.sweep.draws import SWEEPS, drawn
+from benchmarks.sweep.measuring import Copies, plan_rows, release, row_of, with_ratios
+from benchmarks.sweep.summary import summary
+
+_WRITTEN_EVERY = 10
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Draw, measure and sum up; the exit status is 1 where a result of ours did not verify."""
+    arguments = _parser().parse_args(argv)
+    device = chosen_device(arguments.device)
+    started = time.perf_counter()
+    if device.backend == "cuda":
+        compile_all(arguments.what, arguments.cases, arguments.seed, arguments.plans)
+        print(f"{device}; kernels compiled in {time.perf_counter() - started:.0f} s", flush=True)
+    rows: list[Row] = []
+    for number, some in enumerate(_measured(arguments, device)):
+        rows += some
+        if arguments.csv is not None and number % _WRITTEN_EVERY == _WRITTEN_EVERY - 1:
+            write_rows(arguments.csv, [asdict(row) for row in rows])
+    if arguments.csv is not None:
+        write_rows(arguments.csv, [asdict(row) for row in rows])
+    print(*summary(rows), f"{time.perf_counter() - started:.0f} s in all", sep="\n", flush=True)
+    return int(any(row.implementation == "argand" and not row.verified for row in rows))
+
+
+def _parser() -> argparse.ArgumentParser:
+    found = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    found.add_argument("what", choices=SWEEPS)
+    found.add_argument("--cases", type=int, default=50, help="sizes to draw")
+    found.add_argument("--seed", type=int, required=True, help="such as the day's date")
+    found.add_argument(
+        "--plans", type=int, default=10, help="every case of this number has all plans; 0: none"
+    )
+    found.add_argument("--seconds", type=float, help="no case begins after this many")
+    found.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto")
+    found.add_argument("--csv", type=Path, help="where the rows go")
+    return found
+
+
+def _measured(arguments: argparse.Namespace, device: Device) -> Iterator[list[Row]]:
+    """Yield the rows of each case."""
+    copies, seed = Copies(device), arguments.seed
+    cases = drawn(arguments.what, arguments.cases, seed)
+    started, on_gpu = time.perf_counter(), device.backend == "cuda"
+    for number, case in enumerate(cases):
+        if arguments.seconds and time.perf_counter() - started > arguments.seconds:
+            print(f"stopped after {number} of {len(cases)} cases: {arguments.seconds:.0f} s")
+            return
+        operands = case.operands(device, seed + number)
+        assess = case.assessment(operands, device)
+        ours = case.ours(device)
+        found = with_ratios([
+            row_of(case, one, operands, assess, copies, device, seed)
+            for one in (*case.peers(device), *ours)
+        ])  # fmt: skip
+        taken = with_plans(number, len(ours), arguments.plans) if on_gpu else None
+        rows = [row for row in found if row.implementation != "argand"]
+        for place, row in enumerate(row for row in found if row.implementation == "argand"):
+            rows += plan_rows(case, row, ours[place]) if place == taken else [row]
+        del operands, assess
+        release(device)
+        print(_line(number, rows), flush=True)
+        yield rows
+
+
+def _line(number: int, rows: Sequence[Row]) -> str:
+    ours = [row for row in rows if row.implementation == "argand"]
+    cells = [
+        f"{row.precision} {row.time_us:.1f} us" + (f" x{row.ratio:.2f}" if row.ratio else "")
+        + (f" regret {row.regret:.2f}" if row.regret else "")
+        if row.verified and row.time_us is not None else f"{row.precision} FAILED: {row.reason}"
+        for row in ours
+    ]  # fmt: skip
+    return f"{number:4} {rows[0].operation} {rows[0].shape} {rows[0].kind}: " + ", ".join(cells)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,83 @@
+"""The protocol of a drawn case, and the row that each measurement becomes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from argand import Device, Precision
+
+from benchmarks.peers import Candidate
+from workflow.accuracy import Accuracy
+
+Assess = Callable[[Any, Candidate], Accuracy]
+Measured = Sequence[tuple[Any, float]]
+"""Candidate plans with their microseconds, the fastest first."""
+
+
+class Case(ABC):
+    """One problem of drawn sizes, which ours and the peers solve."""
+
+    operation: str
+    shape: str
+    kind: str
+    flops: float
+    bytes_moved: float
+    """Each operand read once and the result written once, as users have them in memory."""
+
+    @abstractmethod
+    def operands(self, device: Device, seed: int) -> tuple[Any, ...]:
+        """Return random operands on the device."""
+
+    @abstractmethod
+    def ours(self, device: Device) -> list[Candidate]:
+        """Return our own functions at each precision that is measured."""
+
+    @abstractmethod
+    def peers(self, device: Device) -> list[Candidate]:
+        """Return what peers offer; those that are missing say so when they are run."""
+
+    @abstractmethod
+    def assessment(self, operands: Sequence[Any], device: Device) -> Assess:
+        """Return what compares a result with fp64, on a sample where it is large."""
+
+    def plan_times(self, precision: Precision) -> Measured:
+        """Time every candidate plan on the current GPU. Raises ValueError where there is none."""
+        raise ValueError(f"{self.operation} at {precision.name} has no candidate plans")
+
+    def peer_class(self, precision: Precision) -> str:
+        """The class of precisions that are compared with each other."""
+        return precision.peer_class
+
+
+@dataclass(frozen=True)
+class Row:
+    """One implementation of one case, or one candidate plan of it (``implementation`` plan).
+
+    ``ratio`` is the best verified peer's time of the same class over this one; ``regret`` the time
+    of the plan that a call takes over that of its fastest candidate plan.
+    """
+
+    operation: str
+    shape: str
+    kind: str
+    precision: str
+    implementation: str
+    time_us: float | None
+    host_us: float | None
+    of_copy: float | None
+    tflops: float | None
+    ratio: float | None
+    regret: float | None
+    error: float | None
+    verified: bool
+    plan: str
+    reason: str
+    peer_class: str
+    device: str
+    seed: int
+    kernel_digest: str
+    versions: str
+    timestamp: str

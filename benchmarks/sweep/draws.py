@@ -1,0 +1,36 @@
+"""What a sweep draws, by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks.sweep import gates, products, softmaxes, transforms
+from benchmarks.sweep.case import Case
+
+Sizes = np.ndarray[Any, np.dtype[np.int64]]
+
+
+def log_uniform(rng: np.random.Generator, low: float, high: float, count: tuple[int, ...]) -> Sizes:
+    """Return integers from ``low`` to ``high``, log-uniform."""
+    return np.exp(rng.uniform(np.log(low), np.log(high), count)).round().astype(np.int64)
+
+
+def _small(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:
+    """Draw a product, a softmax and a transform in turn, 1 to 512 on every axis."""
+    draws = (products.draw_small, softmaxes.draw_small, transforms.draw_small)
+    return [draws[number % len(draws)](rng, sizes) for number in range(cases)]
+
+
+_DRAWS: dict[str, Callable[[np.random.Generator, int, Any], list[Case]]] = {
+    "gemm": products.draw, "softmax": softmaxes.draw, "dft": transforms.draw, "gates": gates.draw,
+    "small": _small,
+}  # fmt: skip
+SWEEPS = tuple(_DRAWS)
+
+
+def drawn(sweep: str, cases: int, seed: int) -> list[Case]:
+    """Return the cases of a seed: the same for the same arguments."""
+    return _DRAWS[sweep](np.random.default_rng(seed), cases, log_uniform)

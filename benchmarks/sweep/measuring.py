@@ -1,0 +1,145 @@
+"""How a sweep times and checks one candidate: quickly, because there are thousands of them."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from argand import Device
+from argand.runtime.kernel_digest import kernel_digest
+from argand.runtime.timing import queued
+
+from benchmarks.harness.measuring import array_module
+from benchmarks.peers import Candidate
+from benchmarks.sweep.case import Assess, Case, Row
+from workflow.versions import timestamp, versions
+
+_SECONDS = 0.02
+"""Spent on the calls of a candidate, where `_FEWEST` do not take longer."""
+_FEWEST, _MOST = 5, 25
+_COPIES = 4
+"""Sets of operands that are used in turn, where several fit in `_COPIED_BYTES`."""
+_COPIED_BYTES = 1 << 28
+
+
+class Copies:
+    """Times of copies within the device's memory, the yardstick of what memory allows."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._rates: dict[str, float] = {}
+
+    def seconds(self, moved: float) -> float:
+        """Return the seconds in which a copy reads and writes ``moved`` bytes together.
+
+        Copies of sizes with the same two leading digits are timed once.
+        """
+        key = f"{moved:.1e}"
+        if key not in self._rates:
+            arrays = array_module(self._device)
+            x = arrays.ones(max(1, int(moved / 2)), "uint8")
+            y = arrays.empty_like(x)
+            taken, _ = timed([lambda: arrays.copyto(y, x)], self._device)
+            self._rates[key] = 2 * x.nbytes / taken
+        return moved / self._rates[key]
+
+
+def timed(calls: Sequence[Callable[[], object]], device: Device) -> tuple[float, float]:
+    """Return the median seconds of a call on the device, in a row of them, and of the host."""
+    for call in calls:
+        call()
+    if device.backend == "cpu":
+        found: list[float] = []
+        while len(found) < _FEWEST or (len(found) < _MOST and sum(found) < _SECONDS):
+            started = time.perf_counter()
+            calls[len(found) % len(calls)]()
+            found.append(time.perf_counter() - started)
+        return statistics.median(found), statistics.median(found)
+    first = queued(calls, 1).seconds[0]
+    count = int(min(_MOST, max(_FEWEST, _SECONDS / first)))
+    found_queue = queued(calls, count, held=True)
+    return statistics.median(found_queue.seconds), statistics.median(found_queue.host_seconds)
+
+
+def row_of(
+    case: Case, candidate: Candidate, operands: Sequence[Any], assess: Assess, copies: Copies,
+    device: Device, seed: int,
+) -> Row:  # fmt: skip
+    """Compute, check and time a candidate; a row with the reason where that cannot be done."""
+    empty = Row(
+        operation=case.operation, shape=case.shape, kind=case.kind,
+        precision=candidate.precision.name, implementation=candidate.name, time_us=None,
+        host_us=None, of_copy=None, tflops=None, ratio=None, regret=None, error=None,
+        verified=False, plan="", reason="", peer_class=case.peer_class(candidate.precision),
+        device=device.name, seed=seed,
+        kernel_digest=kernel_digest(case.operation) if candidate.name == "argand" else "",
+        versions=versions(), timestamp=timestamp(),
+    )  # fmt: skip
+    try:
+        inputs = candidate.prepare(*operands)
+        accuracy = assess(candidate.result(candidate.compute(*inputs)), candidate)
+        plan = candidate.chosen(*inputs)
+        sets = [inputs]
+        bytes_of_operands = sum(x.nbytes for x in operands)
+        while len(sets) < _COPIES and (len(sets) + 1) * bytes_of_operands <= _COPIED_BYTES:
+            sets.append(candidate.prepare(*(x.copy() for x in operands)))
+        calls = [lambda mine=mine: candidate.compute(*mine) for mine in sets]
+        seconds, host = timed(calls, device)
+    except Exception as error:  # one that breaks must not take the rows of the others with it
+        return replace(empty, reason=f"{type(error).__name__}: {error}")
+    return replace(
+        empty, time_us=1e6 * seconds, host_us=1e6 * host, plan=plan or candidate.algorithm,
+        of_copy=copies.seconds(case.bytes_moved) / seconds,
+        tflops=case.flops / seconds / 1e12 if case.flops else None,
+        error=accuracy.rel_frobenius, verified=accuracy.verified, reason=accuracy.reason,
+    )  # fmt: skip
+
+
+def with_ratios(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of one case, each with the best verified peer's time over its own."""
+    found = []
+    for row in rows:
+        times = [
+            peer.time_us for peer in rows
+            if peer.implementation not in ("argand", "plan") and peer.verified
+            and peer.time_us is not None and peer.peer_class == row.peer_class
+        ]  # fmt: skip
+        ratio = min(times) / row.time_us if times and row.time_us is not None else None
+        found.append(replace(row, ratio=ratio))
+    return found
+
+
+def plan_rows(case: Case, mine: Row, candidate: Candidate) -> list[Row]:
+    """Return a row of ours with its regret, and one of every candidate plan."""
+    try:
+        plans = case.plan_times(candidate.precision)
+    except ValueError:
+        return [mine]
+    if mine.time_us is None or not plans:
+        return [mine]
+    regret = mine.time_us / min(time for _, time in plans)
+    return [
+        replace(mine, regret=regret),
+        *(
+            replace(
+                mine, implementation="plan", time_us=time, host_us=None, of_copy=None,
+                tflops=case.flops / time / 1e6 if case.flops else None, error=None,
+                verified=False, plan=str(plan), ratio=None, reason="not checked",
+            )
+            for plan, time in plans
+        ),
+    ]  # fmt: skip
+
+
+def release(device: Device) -> None:
+    """Give the pools of CuPy and PyTorch back to the device."""
+    if device.backend == "cuda":
+        import cupy
+
+        cupy.get_default_memory_pool().free_all_blocks()
+        if torch := sys.modules.get("torch"):
+            torch.cuda.empty_cache()

@@ -1,0 +1,151 @@
+"""Complex products of drawn sizes, batches, ops and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from argand import PRECISIONS, Device, Precision, gemm, launched
+from argand.gemm.operands import OPS, Op
+from argand.gemm.problem import Output
+
+from benchmarks.gemm.product_check import ProductCheck
+from benchmarks.gemm.shapes import Shape
+from benchmarks.harness.measuring import array_module
+from benchmarks.peers import Candidate, candidates
+from benchmarks.sweep.case import Assess, Case, Measured
+
+PEERS = ("cublas", "torch", "numpy")
+"""Libraries that multiply interleaved matrices as they are: planes made before the clock starts,
+and kernels that are tuned for each size, are measured by `benchmarks.gemm`."""
+_PRECISIONS = ("tf32", "3xtf32", "3xfp16", "fp16", "bf16")
+_MOST_BYTES = 2 << 30
+_CHECKED_ELEMENTS = 1 << 18
+
+
+class ProductCase(Case):
+    """One product, or a batch of them."""
+
+    def __init__(self, shape: Shape, op_a: Op = "N", op_b: Op = "N", half: bool = False) -> None:
+        self._shape, self._ops, self._half = shape, (op_a, op_b), half
+        self.operation = "gemm"
+        self.shape = str(shape)
+        self.kind = f"{op_a}{op_b}" + (" > half" if half else "")
+        self.flops = float(shape.flops)
+        m, n, k = shape.m, shape.n, shape.k
+        self.bytes_moved = shape.batch * (8 * (m * k + k * n) + (4 if half else 8) * m * n)
+
+    def operands(self, device: Device, seed: int) -> tuple[Any, ...]:
+        """Return normal A and B as they are stored, before their op."""
+        arrays = array_module(device)
+        rng, shape = arrays.random.default_rng(seed), self._shape
+        found = []
+        for op, size in zip(self._ops, ((shape.m, shape.k), (shape.k, shape.n)), strict=True):
+            stored = size if op == "N" else size[::-1]
+            parts = rng.standard_normal((*shape.leading, *stored, 2), dtype=arrays.float32)
+            found.append(parts.view(arrays.complex64)[..., 0])
+        return tuple(found)
+
+    def ours(self, device: Device) -> list[Candidate]:
+        """Return `argand.gemm` at the precisions of tensor cores."""
+        names = [x for x in _PRECISIONS if not self._half or x in ("fp16", "bf16")]
+        return [self._candidate(PRECISIONS[name], device) for name in names]
+
+    def _candidate(self, precision: Precision, device: Device) -> Candidate:
+        arrays, shape = array_module(device), self._shape
+        output: Output = "complex-half" if self._half else "complex64"
+        call = partial(
+            gemm, op_a=self._ops[0], op_b=self._ops[1], precision=precision, output=output
+        )
+
+        def prepare(a: Any, b: Any) -> tuple[Any, ...]:
+            if self._half:
+                return a, b
+            return a, b, arrays.full((*shape.leading, shape.m, shape.n), np.nan, "complex64")
+
+        def compute(a: Any, b: Any, out: Any = None) -> Any:
+            return call(a, b, out=out)
+
+        def plan(*inputs: Any) -> str:
+            with launched() as names:
+                compute(*inputs)
+            return "; ".join(names)
+
+        return Candidate(
+            "argand", precision, "gemm", prepare, compute,
+            (lambda x: x.to_complex64()) if self._half else (lambda x: x),
+            output=output, chosen=plan,
+        )  # fmt: skip
+
+    def peers(self, device: Device) -> list[Candidate]:
+        """Return the libraries' products, of op(A) and op(B) made before the clock starts."""
+        if self._half:
+            return []
+        return [
+            _of_ops(one, self._ops)
+            for one in candidates("gemm", device.backend)
+            if one.name in PEERS and one.precision.name != "fp64"
+        ]
+
+    def assessment(self, operands: Sequence[Any], device: Device) -> Assess:
+        """Return what compares sampled rows and columns with SciPy in fp64."""
+        a, b = (_op(x, op) for x, op in zip(operands, self._ops, strict=True))
+        return ProductCheck(
+            self._shape, a, b, backend=device.backend, seed=1, elements=_CHECKED_ELEMENTS
+        )
+
+    def plan_times(self, precision: Precision) -> Measured:
+        """Time every candidate plan."""
+        from argand.gemm.tune import plan_times
+
+        shape, (op_a, op_b) = self._shape, self._ops
+        a, b = ((shape.m, shape.k), (shape.k, shape.n))
+        return plan_times(
+            (*shape.leading, *(a if op_a == "N" else a[::-1])),
+            (*shape.leading, *(b if op_b == "N" else b[::-1])),
+            precision=precision, op_a=op_a, op_b=op_b,
+            output="complex-half" if self._half else None,
+        )[1]  # fmt: skip
+
+
+def _op(x: Any, op: Op) -> Any:
+    """op(x) as an array."""
+    turned = x if op == "N" else x.swapaxes(-1, -2)
+    return turned.conj() if op == "C" else turned
+
+
+def _of_ops(candidate: Candidate, ops: tuple[Op, Op]) -> Candidate:
+    """The candidate of op(A) op(B)."""
+    prepare = candidate.prepare
+
+    def prepared(a: Any, b: Any) -> tuple[Any, ...]:
+        return prepare(_op(a, ops[0]), _op(b, ops[1]))
+
+    return Candidate(
+        candidate.name, candidate.precision, candidate.algorithm, prepared, candidate.compute,
+        candidate.result, input=candidate.input, output=candidate.output,
+    )  # fmt: skip
+
+
+def draw(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:
+    """Draw m, n and k of 32 to 16384, log-uniform, of at most 2 GiB together.
+
+    Every fifth is a batch of 2 to 64, two of five have an op, a tenth have 16-bit results.
+    """
+    found: list[Case] = []
+    while len(found) < cases:
+        m, n, k = sizes(rng, 32, 16384, (3,)).tolist()
+        batch = int(sizes(rng, 2, 64, (1,))[0]) if rng.random() < 0.2 else 1
+        op_a, op_b = ("N" if rng.random() < 0.75 else OPS[int(rng.integers(3))] for _ in "ab")
+        half = bool(rng.random() < 0.1)
+        if 8 * batch * (m * k + k * n + m * n) <= _MOST_BYTES:
+            found.append(ProductCase(Shape(m, n, k, batch), op_a, op_b, half))
+    return found
+
+
+def draw_small(rng: np.random.Generator, sizes: Any) -> Case:
+    """Draw 1 to 512 of m, n and k."""
+    m, n, k = sizes(rng, 1, 512, (3,)).tolist()
+    return ProductCase(Shape(m, n, k))

@@ -1,0 +1,176 @@
+"""Softmaxes of drawn widths: all operations and kinds of elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from argand import PRECISIONS, Device, Precision, log_softmax, logsumexp, softmax
+from argand.softmax.formats import COMPLEX_KINDS, REAL_KINDS, Operation, bf16_values
+from argand.softmax.problem import SoftmaxProblem
+from scipy import special
+
+from benchmarks.harness.measuring import array_module
+from benchmarks.harness.samples import on_host, sampled_rows
+from benchmarks.peers import Candidate, candidates
+from benchmarks.softmax import check as softmax_check
+from benchmarks.softmax.cases import Case as Elements
+from benchmarks.softmax.cases import logits
+from benchmarks.sweep.case import Assess, Case, Measured
+from workflow.accuracy import Accuracy
+
+PEERS = ("torch", "scipy")
+"""Libraries that need no kernel tuned for each width, as Triton's is in `benchmarks.softmax`."""
+_FUNCTIONS: dict[Operation, Callable[..., Any]] = {
+    "softmax": softmax,
+    "log_softmax": log_softmax,
+    "logsumexp": logsumexp,
+}
+_OPERATIONS: tuple[Operation, ...] = ("softmax",) * 6 + ("log_softmax",) * 3 + ("logsumexp",)
+_KINDS = ("fp32",) * 4 + ("fp16",) * 3 + ("bf16",) * 3 + ("complex64",)
+"""What is drawn, each as often as it stands there."""
+_PRECISIONS = {"fp32": ("fp32", "fp16", "bf16"), "fp16": ("fp16", "fp32"),
+               "bf16": ("bf16", "fp32"), "complex64": ("fp32",)}  # fmt: skip
+_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "complex64": 8}
+_CHECKED_VALUES = 1 << 16
+_UNITS = {"fp32": 2.0**-24, "fp16": 2.0**-11, "bf16": 2.0**-8}
+
+
+class SoftmaxCase(Case):
+    """Rows of a drawn width."""
+
+    def __init__(self, rows: int, columns: int, kind: str, operation: Operation) -> None:
+        self._elements = Elements(rows, columns, kind)
+        self._function = operation
+        self.operation = "softmax"
+        self.shape = f"{rows}x{columns}"
+        self.kind = f"{operation} {kind}"
+        results = rows * (1 if operation == "logsumexp" else columns)
+        self.bytes_moved = rows * columns * _BYTES[kind] + results * _BYTES[self._elements.output]
+        self.flops = 0.0
+
+    def operands(self, device: Device, seed: int) -> tuple[Any, ...]:
+        """Return normal logits of standard deviation 4, or complex numbers."""
+        return (logits(self._elements, seed, 4.0, device),)
+
+    def ours(self, device: Device) -> list[Candidate]:
+        """Return the function at the precisions that are measured of these elements."""
+        return [self._candidate(PRECISIONS[x], device) for x in _PRECISIONS[self._elements.kind]]
+
+    def _candidate(self, precision: Precision, device: Device) -> Candidate:
+        arrays, case = array_module(device), self._elements
+
+        def prepare(x: Any) -> tuple[Any, ...]:
+            shape = x.shape[:-1] if self._function == "logsumexp" else x.shape
+            out = arrays.empty(shape, REAL_KINDS[case.output])
+            out[...] = 0xFFFF if case.output == "bf16" else np.nan
+            return x, out
+
+        call = partial(
+            _FUNCTIONS[self._function], precision=precision, power=case.kind in COMPLEX_KINDS,
+            output=case.output, format="bf16" if case.kind == "bf16" else None,
+        )  # fmt: skip
+        return Candidate(
+            "argand", precision, self._function, prepare, lambda x, out: call(x, out=out),
+            input=case.kind, output=case.output,
+            chosen=partial(_plan, self._function, case, precision),
+        )  # fmt: skip
+
+    def peers(self, device: Device) -> list[Candidate]:
+        """Return the libraries' function of these elements."""
+        found = candidates(
+            "softmax", device.backend, kind=self._elements.kind, output=self._elements.output,
+            operation=self._function,
+        )  # fmt: skip
+        return [one for one in found if one.name in PEERS]
+
+    def assessment(self, operands: Sequence[Any], device: Device) -> Assess:
+        """Return what compares sampled rows with SciPy in fp64."""
+        (x,), case = operands, self._elements
+        sample = sampled_rows(case.rows, max(2, _CHECKED_VALUES // case.columns))
+        rows = on_host(x[sample])
+        if self._function == "softmax":
+            reference, lost = softmax_check.sampled_reference(case, x, sample)
+            return partial(
+                softmax_check.check, reference, sample, device.backend, kind=case.output, lost=lost
+            )
+        if case.kind in COMPLEX_KINDS:
+            exact = np.abs(rows.astype(np.complex128)) ** 2
+        else:
+            exact = (bf16_values(rows) if case.kind == "bf16" else rows).astype(np.float64)
+        return partial(_logarithms, self._function, case, exact, sample)
+
+    def peer_class(self, precision: Precision) -> str:
+        """One class: a library's softmax has no precision but that of its elements."""
+        return "softmax"
+
+    def plan_times(self, precision: Precision) -> Measured:
+        """Time every candidate plan of the contiguous rows."""
+        from argand.softmax.tune import plan_times
+
+        case = self._elements
+        return plan_times(
+            case.rows, case.columns, operation=self._function, precision=precision,
+            input=case.kind, output=case.output,
+        )  # fmt: skip
+
+
+def _logarithms(
+    function: str, case: Elements, exact: Any, sample: Any, result: Any, candidate: Candidate
+) -> Accuracy:
+    """Compare logarithms with fp64: |error| <= w max|x| + 8 u (max|x| + log n + 1) + w |value|.
+
+    w is the unit roundoff of the precision, by which x is rounded, or of the result's kind where
+    that is larger; u that of fp32.
+    """
+    truth = np.asarray(getattr(special, function)(exact, axis=-1))
+    rows = on_host(result[sample])
+    found = (bf16_values(rows) if case.output == "bf16" else rows).astype(np.float64)
+    unit = 2.0**-24
+    size = float(np.abs(exact).max()) + np.log(case.columns) + 1
+    rounded = 0.0 if candidate.name != "argand" else _operand_unit(candidate.precision, case.kind)
+    power = 4 * unit * size if case.kind in COMPLEX_KINDS else 0.0
+    allowed = 8 * unit * size + 2 * rounded * size + power + 2 * _UNITS[case.output] * np.abs(truth)
+    excess = float((np.abs(found - truth) / allowed).max())
+    error = float(np.linalg.norm(found - truth)) / max(float(np.linalg.norm(truth)), 1e-30)
+    finite = bool(np.isfinite(found).all())
+    good = finite and excess <= 1
+    reason = "" if good else f"error is {excess:.2g} of what is allowed"
+    return Accuracy(
+        rel_frobenius=error, verified=good, verdict="verified" if good else "wrong", reason=reason,
+        reference="sampled", reference_rows=len(sample),
+    )  # fmt: skip
+
+
+def _operand_unit(precision: Precision, kind: str) -> float:
+    """Unit roundoff of the operands, 0 where the elements already are of that kind."""
+    if precision.exact_operands or precision.operand.name == kind:
+        return 0.0
+    return precision.u
+
+
+def _plan(operation: Operation, case: Elements, precision: Precision, x: Any, out: Any) -> str:
+    """The plan of a call on a GPU."""
+    if isinstance(x, np.ndarray):
+        return ""
+    from argand.softmax.gpu import SoftmaxLaunch
+
+    problem = SoftmaxProblem(tuple(x.shape), operation, precision, case.kind, case.output, 1.0)
+    return str(SoftmaxLaunch(problem, x, out).plan)
+
+
+def draw(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:
+    """Draw 16 to 2^20 columns, log-uniform, 2^27 elements, kinds and operations."""
+    found: list[Case] = []
+    for columns in sizes(rng, 16, 1 << 20, (cases,)).tolist():
+        kind, operation = (x[int(rng.integers(len(x)))] for x in (_KINDS, _OPERATIONS))
+        found.append(SoftmaxCase(max(1, (1 << 27) // columns), columns, kind, operation))  # type: ignore[arg-type]
+    return found
+
+
+def draw_small(rng: np.random.Generator, sizes: Any) -> Case:
+    """Draw 1 to 512 rows and columns."""
+    rows, columns = sizes(rng, 1, 512, (2,)).tolist()
+    return SoftmaxCase(rows, columns, _KINDS[int(rng.integers(len(_KINDS)))], "softmax")
