@@ -5,8 +5,10 @@
 
 Shapes are MxNxK or BATCHxMxNxK: those of ``--shape``, or the suite, and ``--cases`` drawn with
 ``--seed`` (each of m, n and k log-uniform from 256 to 8192). Up to 8 moduli operands are
-complex64, beyond complex128; cuBLAS computes both at the operands' own type. Every call is the
-public function, into a place that was filled with NaN, from interleaved row-major operands.
+complex64, beyond complex128; cuBLAS computes both at the operands' own type, and where
+``$GEMMUL8`` names its library (`benchmarks/peers/_gemmul8.cu`), GEMMul8 at the same moduli in its
+fast mode. Every call of ours is the public function, into a place that was filled with NaN, from
+interleaved row-major operands.
 
 - idle: the median of ``--calls`` calls, 150 ms of rest before each, behind a held stream;
 - in a row: calls for ``--seconds`` without a pause, which is what the card's power allows;
@@ -33,6 +35,7 @@ from argand.runtime.timing import queued, queued_seconds
 
 from benchmarks.gemm.shapes import SUITES, Shape
 from benchmarks.harness.rows import write_rows
+from benchmarks.peers import CannotRunError, _gemmul8
 from workflow.versions import timestamp, versions
 
 Row = dict[str, Any]
@@ -101,7 +104,7 @@ def drawn(cases: int, seed: int) -> list[Shape]:
 def measured(
     cupy: Any, shape: Shape, dtype: str, precisions: Sequence[str], arguments: argparse.Namespace
 ) -> Iterator[Row]:
-    """A row of cuBLAS, then one of each precision, on the same operands."""
+    """A row of cuBLAS, then ours and GEMMul8's of each precision, on the same operands."""
     device = gpu(cupy.cuda.Device().id)
     operands = {
         kind: [make(cupy, (*shape.leading, *size), dtype, arguments.seed + side)
@@ -111,27 +114,47 @@ def measured(
     references = {kind: Reference(*pair) for kind, pair in operands.items()}
     out = cupy.empty((*shape.leading, shape.m, shape.n), dtype)
     base: float | None = None
-    for precision in (_CLASSES[dtype], *precisions):
-        own = precision in MODULAR_PRECISIONS
+    for precision, name in _implementations(_CLASSES[dtype], precisions):
         errors, within = {}, True
         for kind, (a, b) in operands.items():
             out.fill(np.nan)
             with launched() as names:
-                gemm(a, b, precision=precision, out=out)
+                _call(name, a, b, out, precision)()
             errors[kind], excess = references[kind].errors(out, precision)
-            within = within and excess <= 1
+            # Its bound is ours: of other implementations nothing is claimed.
+            within = within and (name != "argand" or excess <= 1)
         a, b = operands["normal"]
-        idle, row = _times(partial(gemm, a, b, precision=precision, out=out), arguments)
+        idle, row = _times(_call(name, a, b, out, precision), arguments)
         base = base or row
         yield {
             "batch": shape.batch, "m": shape.m, "n": shape.n, "k": shape.k, "operands": dtype,
-            "implementation": "argand" if own else "cublas", "precision": precision,
+            "implementation": name, "precision": precision,
             "algorithm": "; ".join(names), "idle_ms": 1e3 * idle, "row_ms": 1e3 * row,
             "idle_tflops": shape.flops / idle / 1e12, "row_tflops": shape.flops / row / 1e12,
             "times_cublas": base / row, "error_normal": errors["normal"],
             "error_spread": errors["spread"], "within_bound": within, "seed": arguments.seed,
             "device": device.name, "versions": versions(), "timestamp": timestamp(),
         }  # fmt: skip
+
+
+def _implementations(base: str, precisions: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Precisions and who computes them: cuBLAS, then ours and, where it is there, GEMMul8."""
+    yield base, "cublas"
+    try:
+        _gemmul8.library()
+        names = ["argand", "gemmul8"]
+    except CannotRunError as error:
+        print(error)
+        names = ["argand"]
+    for precision in precisions:
+        for name in names:
+            yield precision, name
+
+
+def _call(name: str, a: Any, b: Any, out: Any, precision: str) -> Callable[[], object]:
+    if name == "gemmul8":
+        return _gemmul8.product(a, b, out, MODULAR_PRECISIONS[precision])
+    return partial(gemm, a, b, precision=precision, out=out)
 
 
 def _times(call: Callable[[], Any], arguments: argparse.Namespace) -> tuple[float, float]:
@@ -212,7 +235,7 @@ class Reference:
 def _show(row: Row) -> None:
     size = "x".join(str(row[name]) for name in ("batch", "m", "n", "k"))
     print(
-        f"{size:24} {row['operands']:10} {row['precision']:8} idle {row['idle_ms']:9.3f} ms "
+        f"{size:24} {row['implementation']:8} {row['precision']:8} idle {row['idle_ms']:9.3f} ms "
         f"{row['idle_tflops']:6.1f} | in a row {row['row_ms']:9.3f} ms {row['row_tflops']:6.1f} "
         f"TFLOP/s, {row['times_cublas']:5.2f} x cuBLAS | error {row['error_normal']:.2e} "
         f"{row['error_spread']:.2e} {'' if row['within_bound'] else 'BEYOND ITS BOUND '}"

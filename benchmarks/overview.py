@@ -23,19 +23,22 @@ from tools.docs.recorded import (
     Row,
     beside,
     fastest,
+    plain_rows,
     read_rows,
     slowest_placement,
     timed_rows,
 )
-from workflow.figures.style import COLOURS, save
+from workflow.figures.style import colour_of, save
 
 FILES: Mapping[str, tuple[str, ...]] = {
     "products": ("h200-gemm-large.csv",),
+    "exact products": ("h200-exact.csv",),
     "transforms": ("h200-dft.csv", "h200-dft-primes.csv", "h200-dft-awkward.csv"),
     "gates": ("h200-gates.csv",),
     "softmax": ("h200-softmax.csv",),
 }
-"""What each panel is drawn from."""
+"""What is drawn: exact products in the panel of products."""
+_PANELS = ("products", "transforms", "gates", "softmax")
 CEILINGS = "h200-ceilings.json"
 SIDE = 4096
 """Of the product that is shown."""
@@ -52,10 +55,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     found.add_argument("data", type=Path, help="the folder of the CSVs")
     found.add_argument("svg", type=Path)
     arguments = found.parse_args(argv)
-    rows = {
-        name: [row for file in files for row in read_rows(arguments.data / file)]
-        for name, files in FILES.items()
-    }
+    rows: dict[str, list[Row]] = {name: [] for name in FILES}
+    for name, files in FILES.items():
+        read = exact_rows if name == "exact products" else read_rows
+        rows[name] = [row for file in files for row in read(arguments.data / file)]
     ceilings = Ceilings.from_json((arguments.data / CEILINGS).read_text(encoding="utf-8"))
     save(arguments.svg, lambda: overview(rows, ceilings))
     return 0
@@ -66,11 +69,16 @@ def overview(rows: Mapping[str, Sequence[Row]], ceilings: Ceilings) -> Figure:
     figure = Figure(figsize=(11.0, 7.6), layout="constrained")
     figure.suptitle(f"Complex data on {ceilings.device}: Argand and the fastest library beside it")
     panels = figure.subplots(2, 2).flat
-    for (name, own), axes in zip(rows.items(), panels, strict=True):
-        shown = timed_rows(own)
-        if not shown:
+    shown = {name: timed_rows(own) for name, own in rows.items()}
+    for name, own in shown.items():
+        if not own:
             raise ValueError(f"no verified row with a time for {name}")
-        _DRAW[name](axes, shown)
+    for name, axes in zip(_PANELS, panels, strict=True):
+        if name == "products":
+            pairs = product_pairs(shown[name]) + exact_pairs(shown["exact products"])
+            _products(axes, pairs)
+        else:
+            _DRAW[name](axes, shown[name])
         if name in ("transforms", "softmax"):
             copy = ceilings.copy_gbytes_per_s
             axes.axhline(copy, color="#555555", linestyle=":", linewidth=1.2)
@@ -107,10 +115,42 @@ def product_pairs(rows: Sequence[Row]) -> list[tuple[str, Row, Row]]:
     ]
 
 
-def _products(axes: Axes, rows: Sequence[Row]) -> None:
-    pairs = product_pairs(rows)
+def exact_rows(path: Path) -> list[Row]:
+    """The rows that `benchmarks.exact` wrote, in a row of calls, with the columns of records."""
+    return [
+        {
+            "implementation": row["implementation"], "precision": row["precision"],
+            "verified": row["within_bound"], "tflops": float(row["row_tflops"]),
+            "time_us_p50": 1e3 * float(row["row_ms"]), "rel_frobenius": float(row["error_normal"]),
+            "output": row["operands"],
+        }
+        for row in plain_rows(path)
+        if (row["batch"], row["m"], row["n"], row["k"]) == ("1", *3 * (str(SIDE),))
+    ]  # fmt: skip
+
+
+def exact_pairs(rows: Sequence[Row]) -> list[tuple[str, Row, Row]]:
+    """Ours at each number of moduli, and the fastest library of the operands' type beside it.
+
+    That is cuBLAS at the type's own precision, or the same number of moduli elsewhere.
+    """
+    ours, peers = beside(rows)
+    found = []
+    for row in ours:
+        others = [
+            peer for peer in peers
+            if peer["output"] == row["output"]
+            and peer["precision"] in (row["precision"], "fp32", "fp64")
+        ]  # fmt: skip
+        if others:
+            best = min(others, key=lambda peer: float(peer["time_us_p50"]))
+            found.append((str(row["precision"]), row, best))
+    return found
+
+
+def _products(axes: Axes, pairs: Sequence[tuple[str, Row, Row]]) -> None:
     for place, (name, ours, peer) in enumerate(pairs):
-        colour = COLOURS[name]
+        colour = colour_of(name)
         axes.bar(place - 0.2, ours["tflops"], 0.38, color=colour)
         axes.bar(place + 0.2, peer["tflops"], 0.38, color="white", edgecolor=colour, hatch="////")
         gain = ours["tflops"] / peer["tflops"]
@@ -120,13 +160,13 @@ def _products(axes: Axes, rows: Sequence[Row]) -> None:
         ):
             axes.annotate(
                 text, (place + at, row["tflops"]), (0, 2), textcoords="offset points",
-                ha="center", fontsize=8,
+                ha="center", fontsize=7,
             )  # fmt: skip
     labels = [
         f"{name}\n{ours['rel_frobenius']:.0e}\n{peer['implementation'].removesuffix('-planar')}"
         for name, ours, peer in pairs
     ]
-    axes.set_xticks(range(len(pairs)), labels, fontsize=8)
+    axes.set_xticks(range(len(pairs)), labels, fontsize=7)
     axes.set_ylim(0, 1.15 * max(ours["tflops"] for _, ours, _ in pairs))
     axes.set_ylabel("TFLOP/s")
     axes.set_title(f"Product of {SIDE} x {SIDE} x {SIDE}: error, and the best peer (hatched)")
@@ -177,7 +217,7 @@ def _softmax(axes: Axes, rows: Sequence[Row]) -> None:
     axes.legend(frameon=False, fontsize=8.5, loc="lower center", ncols=2)
 
 
-_DRAW = {"products": _products, "transforms": _transforms, "gates": _gates, "softmax": _softmax}
+_DRAW = {"transforms": _transforms, "gates": _gates, "softmax": _softmax}
 
 
 if __name__ == "__main__":

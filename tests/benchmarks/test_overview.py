@@ -10,8 +10,8 @@ import pytest
 from argand.runtime.ceilings import Ceilings, operand_formats
 
 from benchmarks import overview
+from benchmarks.overview import exact_pairs, product_pairs
 from benchmarks.overview import overview as draw
-from benchmarks.overview import product_pairs
 from tools.docs.recorded import fastest, slowest_placement
 
 CEILINGS = Ceilings("a card", 4000.0, dict.fromkeys(operand_formats(), 400.0))
@@ -33,8 +33,14 @@ PRODUCTS = [
     row("argand", "fp16", 0.1, output="complex-half"), row("triton", "fp16", 1.4, input="planar"),
     row("triton", "fp16", 0.1, m=64.0),
 ]  # fmt: skip
+EXACT = [
+    row("cublas", "fp32", 9.0), row("argand", "7xint8", 1.0), row("gemmul8", "7xint8", 2.0),
+    row("cublas", "fp64", 8.0, output="complex128"),
+    row("argand", "16xint8", 4.0, output="complex128"),
+]  # fmt: skip
 ROWS = {
     "products": PRODUCTS,
+    "exact products": EXACT,
     "transforms": [row("argand", "3xfp16", 1.0, n=97.0), row("cufft", "fp32", 3.0, n=97.0)],
     "gates": [
         row("argand", "3xfp16", 1.0, workload="gate-28q-2-low"),
@@ -52,6 +58,11 @@ ROWS = {
 def test_a_peer_is_of_the_same_precision_or_else_of_its_class() -> None:
     found = {name: (a["time_us_p50"], b["time_us_p50"]) for name, a, b in product_pairs(PRODUCTS)}
     assert found == {"tf32": (2.0, 4.0), "3xfp16": (3.0, 9.0), "fp16": (1.2, 1.4)}
+
+
+def test_a_peer_of_an_exact_product_has_its_type() -> None:
+    found = [(name, b["implementation"], b["precision"]) for name, _, b in exact_pairs(EXACT)]
+    assert found == [("7xint8", "gemmul8", "7xint8"), ("16xint8", "cublas", "fp64")]
 
 
 def test_the_fastest_of_a_key_and_the_slowest_placement() -> None:

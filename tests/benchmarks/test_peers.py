@@ -17,7 +17,7 @@ from scipy import fft, special
 
 from benchmarks import peers
 from benchmarks.gemm import __main__ as gemm
-from benchmarks.peers import CannotRunError, Operation, Peer, _registry
+from benchmarks.peers import CannotRunError, Operation, Peer, _gemmul8, _registry
 from benchmarks.peers.__main__ import main as list_peers
 from workflow.config import check
 from workflow.config.loading import load_study
@@ -203,3 +203,10 @@ def test_files_that_are_no_peers_are_refused(drop: Callable[..., None]) -> None:
     planar = next(one for one in EVERY.values() if one.compute is None)
     with pytest.raises(CannotRunError, match=r"takes prepared operands only"):
         planar.computation("fp16")
+
+
+def test_gemmul8_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMMUL8", "/no/such/library.so")
+    _gemmul8.library.cache_clear()
+    with pytest.raises(CannotRunError, match=r"\$GEMMUL8 must name its shared library"):
+        _gemmul8.library()

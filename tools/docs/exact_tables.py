@@ -20,6 +20,7 @@ def _number(text: str) -> str:
 _COLUMNS = (
     Column("shape", "m x n x k"),
     Column("operands", "operands"),
+    Column("implementation", "who"),
     Column("precision", "precision"),
     Column("idle_ms", "after idle (ms)", _number, numeric=True),
     Column("idle_tflops", "TFLOP/s", _number, numeric=True),
@@ -38,7 +39,7 @@ def _shape(row: dict[str, str]) -> str:
 
 
 def exact_table(name: str) -> Callable[[Path], str]:
-    """Every row of a file that is within its bound, cuBLAS's first."""
+    """Every row of a file but those of ours that are beyond their bound, cuBLAS's first."""
 
     def table(data: Path) -> str:
         rows = [row | {"shape": _shape(row)} for row in plain_rows(data / name)]
