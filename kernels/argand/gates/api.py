@@ -51,13 +51,16 @@ def apply_gate(
     key = None
     qubits = (*targets, *controls)
     # A bool or a float equals the integer whose call was kept.
+    staged = False
     if is_cuda_array(state) and [*map(type, qubits)].count(int) == len(qubits):
         if is_cuda_array(matrix):
-            matrix = matrix.get()
+            matrix, staged = _cuda().host_matrix(matrix), True
         calls = _cuda().CALLS
         key = calls.key((matrix, state), (qubits, len(targets), precision))
         if key is not None and calls.repeat(key, (matrix,), state) is not None:
             return state
+    if staged:  # what is kept must outlast the next call
+        matrix = matrix.copy()
     row = state_precision(state, precision)
     form = gate_form(qubits_of(state), matrix, targets, controls)
     if key is None or form.is_identity:

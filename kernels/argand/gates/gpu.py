@@ -6,8 +6,10 @@ keeps calls by the content of their matrix, with the matrix on the GPU.
 
 from __future__ import annotations
 
+import math
+import threading
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import cupy
@@ -43,6 +45,41 @@ _MEMBERS = {name: Address(i) for i, name in enumerate(("state", "matrix", "matri
 _WORD_MASK = 2**64 - 1
 _COPIED_BYTES = 1 << 16
 """Up to this size of a matrix, comparing a copy of its bytes is faster than its elements."""
+
+
+_STAGED_BYTES = 1 << 18
+"""Pinned memory that matrices are copied to, of up to 7 qubits in complex128."""
+
+
+class _Staging(threading.local):
+    """A thread's pinned memory, and its views by type and shape."""
+
+    def __init__(self) -> None:
+        self._memory = cupy.cuda.alloc_pinned_memory(_STAGED_BYTES)
+        self._views: dict[Any, Array] = {}
+
+    def view(self, dtype: Any, shape: tuple[int, ...]) -> Array:
+        """Return the memory as an array."""
+        found = self._views.get((dtype, shape))
+        if found is None:
+            found = np.frombuffer(self._memory, dtype, math.prod(shape)).reshape(shape)
+            self._views[dtype, shape] = found
+        return found
+
+
+@cache
+def _staging() -> _Staging:
+    return _Staging()
+
+
+def host_matrix(matrix: Any) -> Array:
+    """Return a CuPy array on the host; it holds until the thread's next call of this function.
+
+    The copy goes to pinned memory, which takes the driver less than memory of NumPy.
+    """
+    if matrix.nbytes > _STAGED_BYTES or not matrix.flags.c_contiguous:
+        return np.asarray(matrix.get())
+    return np.asarray(matrix.get(out=_staging().view(matrix.dtype, matrix.shape)))
 
 
 def _matrix_form(x: Any) -> Form:

@@ -268,3 +268,22 @@ def test_offsets_beyond_32_bits(cp: Any, rng: np.random.Generator, width: int) -
     assert int(cp.count_nonzero(state)) == 2**width
     del state
     cp.get_default_memory_pool().free_all_blocks()
+
+
+@pytest.mark.parametrize("width", [1, 2, 6, 7, 8])
+def test_matrices_on_the_gpu_are_told_apart(cp: Any, rng: np.random.Generator, width: int) -> None:
+    """In turn, equal in their last row, with strides, and at another type: each is itself."""
+    first, state = random_unitary(rng, width), random_state(rng, 12)
+    second = first.copy()
+    second[0] *= 1j
+    turned = cp.asarray(np.ascontiguousarray(first.T)).T
+    targets = placed("mid", width, 12, rng)
+    given = (cp.asarray(first), cp.asarray(second), turned, cp.asarray(first.astype(np.complex64)))
+    expected = {
+        id(matrix): apply_gate(cp.asarray(state.astype(np.complex64)), matrix.get(), targets).get()
+        for matrix in given
+    }
+    for _ in range(3):
+        for matrix in given:
+            found = apply_gate(cp.asarray(state.astype(np.complex64)), matrix, targets)
+            np.testing.assert_array_equal(found.get(), expected[id(matrix)])
