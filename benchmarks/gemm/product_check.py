@@ -43,18 +43,21 @@ class Sample:
     columns: Array
 
     @classmethod
-    def of(cls, shape: Shape, seed: int, elements: int = ELEMENTS) -> Sample:
-        """All of a shape with at most ``elements``; else a part with about as many."""
+    def of(cls, shape: Shape, seed: int, elements: int = ELEMENTS, lines: int = _LINES) -> Sample:
+        """All of a shape with at most ``elements``; else a part with about as many.
+
+        It has ``lines`` rows and columns at least.
+        """
         m, n, k, batch = shape.m, shape.n, shape.k, shape.batch
         if batch * (m * k + k * n + m * n) <= elements:
             return cls(shape, np.arange(batch), np.arange(m), np.arange(n))
-        products = min(batch, _PRODUCTS)
+        products = min(batch, _PRODUCTS, lines)
         # f (m k + k n) + f^2 m n is what a share f of rows and columns takes.
         operands, each = m * k + k * n, elements / products
         share = (math.sqrt(operands**2 + 4 * m * n * each) - operands) / (2 * m * n)
-        rows = max(int(share * m), min(m, _LINES))
+        rows = max(int(share * m), min(m, lines))
         left = int((each - rows * k) / (k + rows))
-        columns = max(min(left, n), min(n, _LINES))
+        columns = max(min(left, n), min(n, lines))
         return cls(
             shape, sample_rows(batch, products, seed), sample_rows(m, rows, seed),
             sample_rows(n, columns, seed + 1),
@@ -106,12 +109,13 @@ class ProductCheck:
     """Assesses every candidate's result for one pair of operands against one reference."""
 
     def __init__(
-        self, shape: Shape, a: Any, b: Any, *, backend: str, seed: int, elements: int = ELEMENTS
-    ) -> None:
+        self, shape: Shape, a: Any, b: Any, *, backend: str, seed: int, elements: int = ELEMENTS,
+        lines: int = _LINES,
+    ) -> None:  # fmt: skip
         """Compute the reference of A (..., m, k) and B (..., k, n), NumPy or CuPy arrays."""
         self._shape = shape
         self._backend = backend
-        self._sample = Sample.of(shape, seed, elements)
+        self._sample = Sample.of(shape, seed, elements, lines)
         self._reference = product_reference(self._sample.of_a(a), self._sample.of_b(b), seed=seed)
 
     def __call__(self, result: Any, candidate: Candidate) -> Accuracy:

@@ -48,10 +48,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     rows: list[Row] = []
     for number, some in enumerate(_measured(arguments, device)):
         rows += some
-        if arguments.csv is not None and number % _WRITTEN_EVERY == _WRITTEN_EVERY - 1:
-            write_rows(arguments.csv, [asdict(row) for row in rows])
-    if arguments.csv is not None:
-        write_rows(arguments.csv, [asdict(row) for row in rows])
+        if number % _WRITTEN_EVERY == _WRITTEN_EVERY - 1:
+            _write(arguments.csv, rows)
+    _write(arguments.csv, rows)
     print(*summary(rows), f"{time.perf_counter() - started:.0f} s in all", sep="\n", flush=True)
     return int(any(row.implementation == "argand" and not row.verified for row in rows))
 
@@ -70,6 +69,19 @@ def _parser() -> argparse.ArgumentParser:
     found.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto")
     found.add_argument("--csv", type=Path, help="where the rows go")
     return found
+
+
+def _write(path: Path | None, rows: Sequence[Row]) -> None:
+    """Write the rows, and those of candidate plans to a file of their own beside it."""
+    if path is None:
+        return
+    plans = [row for row in rows if row.implementation == "plan"]
+    for file, some in (
+        (path, [row for row in rows if row.implementation != "plan"]),
+        (path.with_suffix(f".plans{path.suffix}"), plans),
+    ):
+        if some:
+            write_rows(file, [asdict(row) for row in some])
 
 
 def _measured(arguments: argparse.Namespace, device: Device) -> Iterator[list[Row]]:

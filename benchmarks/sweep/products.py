@@ -22,7 +22,8 @@ PEERS = ("cublas", "torch", "numpy")
 and kernels that are tuned for each size, are measured by `benchmarks.gemm`."""
 _PRECISIONS = ("tf32", "3xtf32", "3xfp16", "fp16", "bf16")
 _MOST_BYTES = 2 << 30
-_CHECKED_ELEMENTS = 1 << 18
+_CHECKED_ELEMENTS, _CHECKED_LINES = 1 << 15, 8
+"""Elements of operands and results that are checked, and rows and columns at least."""
 
 
 class ProductCase(Case):
@@ -93,8 +94,9 @@ class ProductCase(Case):
         """Return what compares sampled rows and columns with SciPy in fp64."""
         a, b = (_op(x, op) for x, op in zip(operands, self._ops, strict=True))
         return ProductCheck(
-            self._shape, a, b, backend=device.backend, seed=1, elements=_CHECKED_ELEMENTS
-        )
+            self._shape, a, b, backend=device.backend, seed=1, elements=_CHECKED_ELEMENTS,
+            lines=_CHECKED_LINES,
+        )  # fmt: skip
 
     def plan_times(self, precision: Precision) -> Measured:
         """Time every candidate plan."""
