@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.harness.rows import write_rows
+from benchmarks.sweep import figure
 from benchmarks.sweep.__main__ import main
 from benchmarks.sweep.case import Row
 from benchmarks.sweep.draws import SWEEPS, drawn
 from benchmarks.sweep.measuring import with_ratios
 from benchmarks.sweep.summary import summary
+from tools.docs.sweep_tables import sweep_table
 
 
 @pytest.mark.parametrize("what", SWEEPS)
@@ -84,3 +88,16 @@ def test_the_summary_counts_what_is_slower() -> None:
     assert "1 results of ours did not verify" in text
     assert "too far" in text
     assert text.index(" 0.50  gemm a") < text.index(" 0.99  gemm c")
+
+
+def test_recorded_sweeps_are_summed_up_and_drawn(tmp_path: Path) -> None:
+    rows = [row("a", "tf32", 2.0, ratio=0.5, regret=1.5), row("b", "tf32", 1.0, ratio=2.0),
+            row("c", "tf32", 1.0, ratio=9.0, verified=False)]  # fmt: skip
+    write_rows(tmp_path / "h200-sweep-gemm.csv", [asdict(one) for one in rows])
+    table = sweep_table(tmp_path)
+    assert "| H200 | gemm | gemm tf32 | 2 | 1 | 0.50 |" in table
+    assert "1.50 / 1.50" in table
+    svg = tmp_path / "sweeps.svg"
+    assert figure.main([str(tmp_path), str(svg)]) == 0
+    assert "tf32, H200" in svg.read_text()
+    assert figure.main([str(tmp_path / "nothing"), str(svg)]) == 2

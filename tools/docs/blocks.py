@@ -26,6 +26,7 @@ from tools.docs.softmax_tables import SOFTMAX_TABLES
 from tools.docs.study_run import leases_table, steps_table
 from tools.docs.study_tables import STUDY_TABLES
 from tools.docs.summaries import SUMMARIES
+from tools.docs.sweep_tables import SWEEP_TABLES
 from tools.docs.transform_tables import TRANSFORM_TABLES
 
 _REGION = re.compile(r"(<!-- table: ([\w.-]+)((?: [\w.-]+)*) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -66,5 +67,6 @@ TABLES: dict[str, Callable[[Path], str]] = {
     **STUDY_TABLES,
     **SCALE_TABLES,
     **SUMMARIES,
+    **SWEEP_TABLES,
 }
 """Every table that a page may name."""

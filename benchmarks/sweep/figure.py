@@ -1,0 +1,79 @@
+"""The figure of recorded sweeps: the best library's time over ours, against the time of a call.
+
+    python -m benchmarks.sweep.figure docs/data docs/pictures/sweeps.svg
+
+A panel for each sweep; of gates, which have no library in the run, the time of a copy over ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tools.docs.recorded import plain_rows
+from tools.docs.sweep_tables import SLOWER, SWEEPS, sweep_files
+from workflow.figures.style import colour_of, save
+
+_MARKERS = {"H200": "o", "H100": "x"}
+_TITLES = {
+    "gemm": "Products of 32 to 16384", "softmax": "Softmax of 16 to $2^{20}$ columns",
+    "dft": "Transforms of length 8 to $2^{20}$", "gates": "Gates on 20 to 30 qubits",
+    "small": "1 to 512 on every axis",
+}  # fmt: skip
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Draw the figure."""
+    found = argparse.ArgumentParser(description=__doc__)
+    found.formatter_class = argparse.RawDescriptionHelpFormatter
+    found.add_argument("data", type=Path, help="the folder of the CSVs")
+    found.add_argument("svg", type=Path)
+    arguments = found.parse_args(argv)
+    files = list(sweep_files(arguments.data))
+    if not files:
+        print(f"no sweep is recorded in {arguments.data}", file=sys.stderr)
+        return 2
+    save(arguments.svg, lambda: _drawn(files))
+    return 0
+
+
+def _drawn(files: Sequence[tuple[str, str, Path]]) -> Figure:
+    shown = [sweep for sweep in SWEEPS if any(sweep == other for _, other, _ in files)]
+    figure = Figure(figsize=(11.0, 3.4 * ((len(shown) + 1) // 2)), layout="constrained")
+    grid = list(figure.subplots((len(shown) + 1) // 2, 2, squeeze=False).flat)
+    for axes, sweep in zip(grid, shown, strict=False):
+        for card, other, path in files:
+            if other == sweep:
+                _panel(axes, card, sweep, path)
+        axes.axhline(1, color="#555555", linewidth=1)
+        axes.axhline(SLOWER, color="#555555", linewidth=0.8, linestyle=":")
+        axes.set(xscale="log", yscale="log", xlabel="time of a call (µs)", title=_TITLES[sweep])
+        axes.set_ylabel("copy over ours" if sweep == "gates" else "best library over ours")
+        axes.legend(frameon=False, fontsize=7, ncols=2)
+    for axes in grid[len(shown) :]:
+        axes.set_axis_off()
+    return figure
+
+
+def _panel(axes: Axes, card: str, sweep: str, path: Path) -> None:
+    column = "of_copy" if sweep == "gates" else "ratio"
+    ours = [
+        row for row in plain_rows(path)
+        if row["implementation"] == "argand" and row["verified"] == "True" and row[column]
+    ]  # fmt: skip
+    for precision in dict.fromkeys(row["precision"] for row in ours):
+        rows = [row for row in ours if row["precision"] == precision]
+        axes.plot(
+            [float(row["time_us"]) for row in rows], [float(row[column]) for row in rows],
+            _MARKERS[card], color=colour_of(precision), label=f"{precision}, {card}",
+            markersize=3, linestyle="none", alpha=0.8,
+        )  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main())
