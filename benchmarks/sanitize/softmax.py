@@ -91,12 +91,12 @@ def every_rounding(arrays: Any) -> Iterator[tuple[str, str]]:
 
 
 def _different(case: PlannedCase) -> list[tuple[SoftmaxForm, SoftmaxPlan]]:
-    """One plan of each kind: access, cluster, lanes or block, resident, staged, streamed, ring."""
+    """One plan of each kind: access, cluster, lanes or block, resident, staged, ring, slab."""
     arch = gpu(0).require_arch()
     found = {
         (
             form.vector, plan.cluster > 1, plan.row_threads > 32,
-            plan.resident, plan.staged, plan.ring,
+            plan.resident, plan.staged, plan.ring, plan.slab, plan.bulk,
         ): (form, plan)
         for form in case.forms
         for plan in candidates(form, arch, case.columns)

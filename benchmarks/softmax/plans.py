@@ -32,7 +32,7 @@ _WIDTHS = (
 )  # fmt: skip
 _CHECKED_ROWS = 8
 _SEED, _SCALE = 1, 4.0
-HELD = ("resident", "staged", "streamed", "ring")
+HELD = ("resident", "staged", "streamed", "ring", "slab")
 
 
 class PlannedCase(Case):
@@ -45,7 +45,13 @@ class PlannedCase(Case):
         even = math.gcd(most, self.columns)
         return [
             SoftmaxForm(
-                "softmax", self.kind, self.output, PRECISIONS["fp32"], vector, even % vector > 0
+                "softmax",
+                self.kind,
+                self.output,
+                PRECISIONS["fp32"],
+                vector,
+                edges=even % vector > 0,
+                gapless=True,
             )
             for vector in sorted({most, even})
         ]
@@ -142,6 +148,7 @@ def _measured(
             "values": plan.values, "cluster": plan.cluster,
             "resident": plan.resident, "staged": plan.staged, "blocks": plan.blocks,
             "stages": plan.load_stages, "lag": plan.epilogue_stages,
+            "slabs": plan.slab_stages, "bulk": plan.bulk,
             "vector": form.vector, "taken": (form, plan) == taken,
             "time_us": 1e6 * seconds, "gbytes_per_s": rate, "of_copy": copied / seconds,
             "worst": worst, "right": good,
@@ -201,6 +208,7 @@ def _line(case: PlannedCase, copied: float, found: list[dict[str, Any]]) -> str:
     def one(row: Mapping[str, Any]) -> str:
         how = "p" if row["staged"] else "" if row["resident"] else "s"
         how = f"r{row['stages']}l{row['lag']}" if row["stages"] else how
+        how = f"b{row['slabs']}{'t' * row['bulk']}" if row["slabs"] else how
         mark = ("*" if row["taken"] else "") + ("" if row["right"] else f"!{row['worst']:.2g}")
         shape = f"{row['row_threads']}t{row['cluster']}c{row['values']}/{row['vector']}{how}{mark}"
         return f"{shape} {row['of_copy']:.3f}"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from argand.device import available_cores
-from argand.precision import BF16, FP16, FP32, FP64, Precision
-from argand.rounding import Array, power_of_two, round_operand, scale_exponents
+from argand.precision import BF16, FP32, FP64
+from argand.rounding import Array, round_operand
 from argand.softmax.formats import COMPLEX_KINDS, bf16_bits, bf16_values
 
 if TYPE_CHECKING:
@@ -97,7 +97,6 @@ def _rows(x: Array, out: Array, problem: SoftmaxProblem) -> Array:
     tiles = [
         slice(start, start + _TILE_COLUMNS) for start in range(0, problem.columns, _TILE_COLUMNS)
     ]
-    exponents = _exponents(x, problem)
     scale = out.dtype.type(problem.scale)
     log = problem.operation == "log_softmax"
     running_max = np.full((len(x), 1), -np.inf, out.dtype)
@@ -107,7 +106,7 @@ def _rows(x: Array, out: Array, problem: SoftmaxProblem) -> Array:
     # inf - inf is intended: as in SciPy, rows of -inf alone or with +inf in them are NaN.
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         for tile in tiles:
-            values = _operand(x[:, tile], problem, exponents)
+            values = _operand(x[:, tile], problem)
             tile_max = values.max(axis=-1, keepdims=True)
             largest = np.maximum(largest, tile_max)
             nothing = tile_max == -np.inf
@@ -167,15 +166,6 @@ def _rescale(total: Array, old_max: Array, new_max: Array, scale: Any) -> Array:
     return np.where(old_max == -np.inf, 0, np.exp(scale * (old_max - new_max)) * total)
 
 
-def _exponents(x: Array, problem: SoftmaxProblem) -> Array | None:
-    """Exponents of the powers of two that scale rows before rounding; None where none do."""
-    if not problem.precision.scaled:
-        return None
-    if problem.input in COMPLEX_KINDS or problem.input in (FP16.name, BF16.name):
-        x = _numbers(x, problem)
-    return scale_exponents(x, -1, problem.precision.operand)
-
-
 def _numbers(x: Array, problem: SoftmaxProblem) -> Array:
     """Elements as numbers in the type of the computation."""
     real: str = problem.precision.real_output
@@ -187,11 +177,6 @@ def _numbers(x: Array, problem: SoftmaxProblem) -> Array:
     return x.astype(real, copy=False)
 
 
-def _operand(x: Array, problem: SoftmaxProblem, exponents: Any) -> Array:
-    """Values rounded to the precision's operand, in the accumulator's type."""
-    precision: Precision = problem.precision
-    values = _numbers(x, problem)
-    if exponents is None:
-        return round_operand(values, precision)
-    values = round_operand(values * power_of_two(exponents), precision)
-    return np.asarray(values * power_of_two(-exponents))
+def _operand(x: Array, problem: SoftmaxProblem) -> Array:
+    """Values rounded as the precision asks, in the accumulator's type."""
+    return round_operand(_numbers(x, problem), problem.rounding)

@@ -122,7 +122,7 @@ class SoftmaxLaunch:
         if self.plan.cluster > PORTABLE_CLUSTER and not self.plan.ring:
             cupy.cuda.driver.funcSetAttribute(kernel.ptr, _NON_PORTABLE_CLUSTERS, 1)
         most = _LARGEST_GRID
-        if self.plan.staged or self.plan.ring:
+        if self.plan.persistent:
             most = _resident_blocks(kernel.ptr, self.plan, shared, device)
         values = {
             "x": 0, "x_end": 0, "out": 0, "rows": 0, "columns": problem.columns,
@@ -210,9 +210,11 @@ def softmax_form(problem: SoftmaxProblem, read: _Side, written: _Side | None) ->
         vector = choose_vector(most, even, problem.columns)
     else:
         vector = min(most, PLAN_OVERRIDE.value[1])
+    strides = [] if one_row else [read.stride, *([] if written is None else [written.stride])]
     return SoftmaxForm(
-        problem.operation, problem.input, problem.output, problem.precision,
+        problem.operation, problem.input, problem.output, problem.rounding,
         vector, even % vector > 0, problem.scale == 1,
+        all(stride == problem.columns for stride in strides),
     )  # fmt: skip
 
 

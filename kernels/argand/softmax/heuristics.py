@@ -27,7 +27,10 @@ from argand.softmax.plan import (
     ring_grain,
     ring_line,
     row_line,
+    slab_bytes,
     stage_bytes,
+    value_registers,
+    vector_for,
 )
 
 _SHORT_COLUMNS = 256
@@ -92,6 +95,11 @@ _RING_BLOCKS = (1, 2, 3, 4, 6, 8, 11, 12, 16, 22, 33, 44, 66, 132)
 _RING_THREADS = ((256, 128), (384, 128), (512, 128), (512, 256))
 _RING_EPILOGUE_STAGES = (2, 3, 4)
 _RING_BYTES = (23 << 10, 52 << 10)
+_SLAB_BYTES = 4096
+"""Most bytes of x or of the result that a warp holds of a slab."""
+_SLAB_STAGES = 2
+_SLAB_BLOCKS = 3
+"""Least blocks of a multiprocessor whose slabs fit its shared memory: some load, some compute."""
 _LEAST_PART = 2048
 """Columns that are worth another block where multiprocessors are idle."""
 
@@ -107,6 +115,8 @@ class SoftmaxCandidate:
         words: registers of a row that a thread holds at a time; 0: its whole part.
         epilogue_stages: of a ring; 0 for other plans.
         write_threads: of a ring, threads of the write warps.
+        slab_stages: of a slab plan, whose ``threads`` share a row; 0 for other plans.
+        bulk: of a slab plan, whether slabs move by bulk copies.
     """
 
     threads: int
@@ -115,6 +125,8 @@ class SoftmaxCandidate:
     words: int = 0
     epilogue_stages: int = 0
     write_threads: int = 0
+    slab_stages: int = 0
+    bulk: bool = False
 
     def plan(self, form: SoftmaxForm, arch: Arch, columns: int) -> SoftmaxPlan | None:
         """The plan for rows of this length; None where it is not legal."""
@@ -128,11 +140,13 @@ class SoftmaxCandidate:
                 write_threads=self.write_threads,
                 epilogue_stages=self.epilogue_stages,
             )
+        elif self.slab_stages:
+            found = slab(form, self.threads, columns, stages=self.slab_stages, bulk=self.bulk)
         elif self.words:
             found = streamed(form, self.threads, self.cluster, self.words)
         else:
             found = fitted(form, self.threads, self.cluster, columns, staged=self.staged)
-            if _words(form, found) > _MOST_WORDS:
+            if value_registers(form, found) > _MOST_WORDS:
                 return None
         return found if is_legal(found, form, arch) else None
 
@@ -148,6 +162,7 @@ def plan_softmax(
     """
     for candidate in (
         measured,
+        _slab_candidate(form, arch, rows, columns, sm_count),
         _ring_candidate(form, columns, sm_count),
         *_ladder(form, arch, rows, columns, sm_count),
     ):
@@ -181,6 +196,26 @@ def _ladder(
     yield SoftmaxCandidate(_STREAMED_THREADS, cluster, words=_STREAMED_WORDS)
 
 
+def _slab_candidate(
+    form: SoftmaxForm, arch: Arch, rows: int, columns: int, sm_count: int
+) -> SoftmaxCandidate | None:
+    """Slabs for rows that begin or end within an access, as far as shared memory holds enough."""
+    cut = form.edges or form.vector < vector_for(form.input, form.written)
+    if not cut or slab_bytes(form, columns) * _SLAB_STAGES * _SLAB_BLOCKS > arch.shared_bytes:
+        return None
+    most = _SLAB_BYTES // (WARP * form.element_bytes)
+    threads = 1
+    while threads < WARP and (
+        columns > threads * most
+        # Few rows would leave multiprocessors idle.
+        or (rows * threads < sm_count * SMALL_BLOCK and columns > threads)
+    ):
+        threads *= 2
+    if columns > threads * most:
+        threads = -(-columns // (WARP * most)) * WARP
+    return SoftmaxCandidate(threads, 1, slab_stages=_SLAB_STAGES, bulk=arch.sm >= CLUSTER_SM)
+
+
 def _ring_candidate(form: SoftmaxForm, columns: int, sm_count: int) -> SoftmaxCandidate | None:
     for least, most, blocks, threads, write_threads, epilogue_stages in _RINGS.get(
         ELEMENT_BYTES[form.input], ()
@@ -196,6 +231,12 @@ def _ring_candidate(form: SoftmaxForm, columns: int, sm_count: int) -> SoftmaxCa
 
 
 CANDIDATES: tuple[SoftmaxCandidate, ...] = (
+    *(
+        SoftmaxCandidate(threads, 1, slab_stages=stages, bulk=bulk)
+        for threads in (1, 2, 4, 8, 16, *range(WARP, 513, WARP))
+        for stages in (2, 3)
+        for bulk in (False, True)
+    ),
     *(
         SoftmaxCandidate(threads, cluster, staged)
         for threads in (1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 384, 512, 768, 1024)
@@ -238,19 +279,16 @@ def _is_worth_measuring(
     if plan.ring:  # one bulk copy a slice has to be long
         least, most = _RING_BYTES
         return least <= stage_bytes(form, columns // candidate.cluster) <= most
+    if plan.slab:
+        return plan.row_threads == 1 or value_registers(form, plan) >= 8
     if candidate.words:  # some tiles of a row
         return columns >= 4 * candidate.threads * candidate.cluster * _STREAMED_WORDS
-    return candidate.threads == 1 or _words(form, plan) >= 8
+    return candidate.threads == 1 or value_registers(form, plan) >= 8
 
 
 def candidates(form: SoftmaxForm, arch: Arch, columns: int) -> list[SoftmaxPlan]:
     """The candidate plans for rows of this length."""
     return list(candidate_plans(form, arch, columns).values())
-
-
-def _words(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
-    """Registers of a thread's values."""
-    return plan.values * form.value_bytes // 4
 
 
 def _values(form: SoftmaxForm, threads: int, cluster: int, columns: int) -> int:
@@ -266,6 +304,14 @@ def fitted(
     values = _values(form, threads, cluster, columns)
     block = threads if threads > WARP else SMALL_BLOCK
     return limited(form, SoftmaxPlan(threads, block, values, cluster, True, staged, 1))
+
+
+def slab(form: SoftmaxForm, threads: int, columns: int, *, stages: int, bulk: bool) -> SoftmaxPlan:
+    """The slab plan: ``threads`` hold a row, and their warp or block has ``stages`` slabs."""
+    values = -(-columns // threads)
+    block = threads if threads > WARP else SMALL_BLOCK
+    plan = SoftmaxPlan(threads, block, values, 1, True, False, 1, slab_stages=stages, bulk=bulk)
+    return limited(form, plan)
 
 
 def ring(

@@ -21,10 +21,13 @@ _SHARED_BYTES = 228 * 1024
 _STATIC_BYTES = 4 * 1024
 """Shared memory of a block beside its stages, with the kilobyte that the system reserves."""
 MOST_LOAD_STAGES, MOST_EPILOGUE_STAGES = 8, 4
+MOST_SLAB_STAGES = 4
 _GRAIN_BYTES, _LINE = 16, 8
 _LINE_BYTES = _LINE * _GRAIN_BYTES
 """A line of memory has eight accesses of 16 bytes. A block's part of a row begins at a line."""
 _MOST_RING_WORDS = 64
+_MOST_ROUNDED_RING_WORDS = 24
+"""Of values that are rounded: ptxas keeps them beside those that are not yet."""
 _EXCHANGE_SLOTS, _PARTIAL_BYTES = 2 * MOST_EPILOGUE_STAGES, 16
 """``kExchangeSlots`` and ``sizeof(RowPartial)`` of ``cuda/softmax/exchange.cuh``."""
 _LARGEST_RESIDENT = 2048
@@ -38,7 +41,8 @@ class SoftmaxForm:
     """Template parameters that follow from a call: operation, kinds of x and out, precision.
 
     ``vector`` is the number of values of a memory access, ``edges`` whether rows may begin or end
-    within such a vector, ``unit`` whether the scale of the exponents is 1.
+    within such a vector, ``unit`` whether the scale of the exponents is 1, ``gapless`` whether each
+    row of x, and of a result that has rows, begins where the one before it ends.
     """
 
     operation: Operation
@@ -48,6 +52,7 @@ class SoftmaxForm:
     vector: int
     edges: bool
     unit: bool = True
+    gapless: bool = False
 
     @property
     def wide(self) -> bool:
@@ -63,6 +68,16 @@ class SoftmaxForm:
     def value_bytes(self) -> int:
         """Bytes of a value in registers."""
         return 8 if self.wide else 2 if self.packed else 4
+
+    @property
+    def written(self) -> str:
+        """The kind of the rows that are written; logsumexp writes none."""
+        return self.input if self.operation == "logsumexp" else self.output
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of the wider of the elements of x and of a written row."""
+        return max(ELEMENT_BYTES[self.input], ELEMENT_BYTES[self.written])
 
 
 @dataclass(frozen=True)
@@ -83,6 +98,9 @@ class SoftmaxPlan:
         slice_columns: of a ring, columns of a row that a block has.
         arrive_per_lane: of a ring, every lane arrives at mbarriers, so that compute-sanitizer's
             racecheck sees the order.
+        slab_stages: of a slab plan, slabs in the shared memory of a warp, or of a block where
+            threads of several warps share a row; 0: no slabs.
+        bulk: of a slab plan, bulk copies by TMA in place of accesses by all threads.
     """
 
     row_threads: int
@@ -96,6 +114,13 @@ class SoftmaxPlan:
     epilogue_stages: int = 0
     slice_columns: int = 0
     arrive_per_lane: bool = False
+    slab_stages: int = 0
+    bulk: bool = False
+
+    @property
+    def slab(self) -> bool:
+        """Whether warps or blocks work on slabs of whole rows in shared memory."""
+        return self.slab_stages > 0
 
     @property
     def ring(self) -> bool:
@@ -104,15 +129,26 @@ class SoftmaxPlan:
 
     @property
     def kind(self) -> str:
-        """Kind of plan: ring, staged, resident or streamed."""
+        """Kind of plan: ring, slab, staged, resident or streamed."""
         if self.ring:
             return "ring"
+        if self.slab:
+            return "slab"
         return "staged" if self.staged else "resident" if self.resident else "streamed"
+
+    @property
+    def persistent(self) -> bool:
+        """Whether a launch has as many blocks as are resident, which loop over rows."""
+        return self.staged or self.ring or self.slab
 
     def shared_bytes(self, form: SoftmaxForm) -> int:
         """Dynamic shared memory of a block."""
         if self.ring:
             return (self.load_stages + self.epilogue_stages) * stage_bytes(form, self.slice_columns)
+        if self.slab:
+            team = max(WARP, self.row_threads)
+            stage = slab_bytes(form, team * self.values)
+            return self.block_threads // team * self.slab_stages * stage
         return self.block_threads * self.values * ELEMENT_BYTES[form.input] * self.staged
 
     @property
@@ -128,6 +164,11 @@ class SoftmaxPlan:
 def stage_bytes(form: SoftmaxForm, columns: int) -> int:
     """Bytes of a ring's stage for a slice of ``columns``."""
     return -(-columns * ELEMENT_BYTES[form.input] // _LINE_BYTES) * _LINE_BYTES
+
+
+def slab_bytes(form: SoftmaxForm, values: int) -> int:
+    """Bytes of a stage for a slab of so many values."""
+    return values * form.element_bytes + _GRAIN_BYTES
 
 
 def check_softmax_plan(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
@@ -146,7 +187,9 @@ def check_softmax_plan(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None
         _check_ring(plan, form, arch)
     elif threads > WARP and plan.block_threads != threads:
         raise PlanError("threads of several warps that share a row must be the block")
-    if plan.values % form.vector or plan.values < 2:
+    if plan.slab:
+        _check_slab(plan, form, arch)
+    elif plan.values % form.vector or plan.values < 2:
         raise PlanError(
             f"values must be a multiple of the vector of {form.vector} and at least 2, "
             f"got {plan.values}"
@@ -159,7 +202,7 @@ def check_softmax_plan(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None
         raise PlanError("rows that are not held whole must have a block's threads")
     if plan.staged:
         _check_staged(plan, form, arch)
-    registers = plan.values * form.value_bytes // 4 + _other_registers(form, plan)
+    registers = value_registers(form, plan) + _other_registers(form, plan)
     if registers * plan.block_threads * plan.blocks > _REGISTERS:
         raise PlanError(
             f"{plan.blocks} blocks of {plan.block_threads} threads with {plan.values} values take "
@@ -170,10 +213,9 @@ def check_softmax_plan(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None
 def _check_ring(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
     if arch.sm < CLUSTER_SM:
         raise PlanError("a ring needs TMA, which sm_90 has first")
-    if form.wide or not form.precision.exact_operands or form.input in COMPLEX_KINDS:
-        raise PlanError("a ring takes fp32, fp16 and bf16 as they are, in fp32")
-    written = form.input if form.operation == "logsumexp" else form.output
-    if form.vector != vector_for(form.input, written):
+    if form.wide or not (form.packed or form.input == "fp32"):
+        raise PlanError("a ring takes fp32, and fp16 and bf16 as they are, in fp32")
+    if form.vector != vector_for(form.input, form.written):
         raise PlanError(f"a ring needs full accesses, got {form.vector} values")
     write_threads = plan.block_threads - ring_block(plan.row_threads, 0, plan.cluster)
     if write_threads < WARP or write_threads % WARP or plan.row_threads % write_threads:
@@ -183,10 +225,9 @@ def _check_ring(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
         )
     if not plan.resident or plan.staged:
         raise PlanError("a ring must be resident, and copies by TMA in place of cp.async")
-    if plan.values * form.value_bytes > _MOST_RING_WORDS * 4:
-        raise PlanError(
-            f"reduce threads of a ring hold at most {_MOST_RING_WORDS} registers of values"
-        )
+    most = _MOST_RING_WORDS if form.precision.exact_operands else _MOST_ROUNDED_RING_WORDS
+    if plan.values * form.value_bytes > most * 4:
+        raise PlanError(f"reduce threads of a ring hold at most {most} registers of values")
     if plan.slice_columns > plan.row_threads * plan.values or plan.slice_columns % ring_line(form):
         raise PlanError(
             f"a slice must be a multiple of {ring_line(form)} columns that the reduce "
@@ -235,7 +276,10 @@ def check_row(plan: SoftmaxPlan, form: SoftmaxForm, columns: int) -> None:
     """Raise PlanError for rows that do not fit, or that leave whole accesses beyond their end."""
     least, line = 0, row_line(form, plan.row_threads) if form.edges else 1
     held = plan.row_threads * plan.cluster * plan.values
-    if plan.ring:
+    if plan.slab:
+        # Only a lane's last value may lie beyond the row.
+        least, line, held = held - plan.row_threads + 1, 1, plan.row_threads * plan.values
+    elif plan.ring:
         line = ring_line(form) if form.edges or ring_grain(form) != form.vector else 1
         held = plan.slice_columns * plan.cluster
     elif plan.rows_a_block == 1:
@@ -249,6 +293,22 @@ def check_row(plan: SoftmaxPlan, form: SoftmaxForm, columns: int) -> None:
 def ring_bytes(arch: Arch, blocks: int) -> int:
     """Shared memory of a block for the stages of a ring, with ``blocks`` a multiprocessor."""
     return (arch.shared_bytes + 1024) // blocks - _STATIC_BYTES
+
+
+def _check_slab(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
+    if not plan.resident or plan.staged or plan.ring or plan.cluster > 1:
+        raise PlanError("slabs have resident rows of a block or less")
+    if not form.gapless:
+        raise PlanError("slabs are rows without gaps between them")
+    if plan.values < 1 or not 2 <= plan.slab_stages <= MOST_SLAB_STAGES:
+        raise PlanError(
+            f"slabs have a value a thread at least and 2 to {MOST_SLAB_STAGES} stages, "
+            f"got {plan.values} and {plan.slab_stages}"
+        )
+    if plan.bulk and arch.sm < CLUSTER_SM:
+        raise PlanError("bulk copies need TMA, which sm_90 has first")
+    if plan.shared_bytes(form) + _STATIC_BYTES > arch.shared_bytes:
+        raise PlanError(f"slabs take {plan.shared_bytes(form)} bytes, more than a block has")
 
 
 def _check_staged(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
@@ -278,10 +338,17 @@ def is_legal(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> bool:
     return True
 
 
+def value_registers(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
+    """Registers of a thread's values. Threads of slabs unpack what has 16 bits."""
+    return plan.values * (max(4, form.value_bytes) if plan.slab else form.value_bytes) // 4
+
+
 def _other_registers(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
     """Registers of a thread beside its values, so that no kernel spills (the tests compile all)."""
     if plan.ring:
-        return 42 if not form.packed else 44 if form.output in HALF_KINDS else 58
+        if form.packed:
+            return 44 if form.output in HALF_KINDS else 58
+        return 42 if form.precision.exact_operands else 54
     plain = form.precision.exact_operands and form.operation == "softmax"
     if form.wide:
         found = 64
@@ -289,6 +356,8 @@ def _other_registers(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
         found = (28 if plan.row_threads >= WARP else 32) + (0 if form.unit else 8)
     else:
         found = 44
+    if plan.slab:
+        found = max(40, found)
     if plan.staged:
         return found + (12 if form.precision.exact_operands else 44)
     return found if plan.resident else found + 28
@@ -296,7 +365,7 @@ def _other_registers(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
 
 def limited(form: SoftmaxForm, plan: SoftmaxPlan) -> SoftmaxPlan:
     """The plan with as many blocks a multiprocessor as registers and shared memory allow."""
-    words = plan.values * form.value_bytes // 4
+    words = value_registers(form, plan)
     registers = max(32, -(-(words + _other_registers(form, plan)) // 8) * 8)
     # Each of the four schedulers has a quarter of the warps and of the registers.
     warps = 4 * (_REGISTERS // (4 * WARP * registers))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from argand.precision import Precision
+from argand.precision import BF16, FP16, PRECISIONS, TF32, Precision
 from argand.softmax.formats import REAL_KINDS, Operation
+
+_HALF_FORMATS = {row.name: row for row in (FP16, BF16)}
 
 
 @dataclass(frozen=True)
@@ -16,7 +18,8 @@ class SoftmaxProblem:
     Attributes:
         shape: of x.
         operation: softmax, log_softmax, or logsumexp, whose result has no last axis.
-        precision: x is rounded to its operand; exponentials and sums have its accumulator's type.
+        precision: x is rounded to its operand (`rounding`); exponentials and sums have its
+            accumulator's type.
         input, output: kinds of the elements of x and of the result (`softmax.formats`). The
             squared magnitude of a complex x is the input.
         scale: s.
@@ -43,6 +46,23 @@ class SoftmaxProblem:
     def result_shape(self) -> tuple[int, ...]:
         """Shape of the result."""
         return self.shape[:-1] if self.operation == "logsumexp" else self.shape
+
+    @property
+    def rounding(self) -> Precision:
+        """The precision whose rounding x needs.
+
+        It is fp32, which rounds nothing, where the precision's operand holds every number of the
+        input's kind. Scaled precisions round to 11 significant bits whatever the exponent, as tf32
+        does to nearest, ties to even. A scale by a power of two changes no significant bit: it
+        brings operands of tensor cores into the range of fp16, and a softmax has none. Values below
+        2^-28 of the row's largest, subnormal in a scaled row, so keep bits that they would lose.
+        """
+        precision = self.precision
+        operand = TF32 if precision.scaled else precision.operand
+        held = _HALF_FORMATS.get(self.input)
+        if precision.real_output == "float32" and held and held.significand <= operand.significand:
+            return PRECISIONS["fp32"]
+        return replace(precision, operand=operand, scaled=False)
 
     @property
     def result_type(self) -> str:

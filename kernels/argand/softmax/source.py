@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from argand.precision import TF32
 from argand.runtime.arguments import Fields, size_check
 from argand.softmax.plan import SoftmaxForm, SoftmaxPlan
 
@@ -20,20 +21,26 @@ ARGUMENTS: Fields = (
 
 def kernel_name(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
     """The kernel's symbol."""
-    edges = "_edges" * form.edges + "_scaled" * (not form.unit)
+    if plan.slab:
+        shape = f"{plan.row_threads}x{plan.values}_{plan.slab_stages}{'_bulk' * plan.bulk}"
+    else:
+        shape = f"{plan.cluster}x{plan.row_threads}x{plan.values}_{form.vector}"
+        shape += "_edges" * form.edges
     return (
         f"{form.operation}_{form.input}_{form.output}_{form.precision.symbol}_{plan.kind}_"
-        f"{plan.cluster}x{plan.row_threads}x{plan.values}_{form.vector}{edges}"
+        f"{shape}{'_scaled' * (not form.unit)}"
     )
 
 
 def softmax_source(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
     """The CUDA C++ of one kernel of the family."""
     precision = form.precision
-    rounding = "exact" if precision.exact_operands else precision.operand.name
+    operand = TF32 if precision.scaled else precision.operand  # `SoftmaxProblem.rounding`
+    rounding = "exact" if precision.exact_operands else operand.name
     roundings = ", ".join(
         f"Rounding::{(*precision.roundings, precision.roundings[0])[i]}" for i in range(2)
     )
+    vector, edges = (1, False) if plan.slab else (form.vector, form.edges)
     fields = {
         "operation": f"Operation::{form.operation}",
         "input": f"DataType::{form.input}",
@@ -46,13 +53,15 @@ def softmax_source(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
         "row_threads": plan.row_threads,
         "block_threads": plan.block_threads,
         "values_per_thread": plan.values,
-        "vector_width": form.vector,
-        "unaligned_rows": str(form.edges).lower(),
+        "vector_width": vector,
+        "unaligned_rows": str(edges).lower(),
         "resident": str(plan.resident).lower(),
         "staged": str(plan.staged).lower(),
         "blocks_per_row": plan.cluster,
         "ring": str(plan.ring).lower(),
         "arrive_per_lane": str(plan.arrive_per_lane).lower(),
+        "slab_stages": plan.slab_stages,
+        "bulk": str(plan.bulk).lower(),
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     cluster = (

@@ -22,7 +22,7 @@ def key(form: SoftmaxForm, rows: int, columns: int) -> str:
     """The name of a softmax's entry."""
     return json.dumps([
         form.operation, form.input, form.output, form.precision.name, form.vector, form.edges,
-        form.unit, step(min(rows, _MANY_ROWS)), step(columns),
+        form.unit, form.gapless, step(min(rows, _MANY_ROWS)), step(columns),
     ])  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from argand import PRECISIONS, log_softmax, logsumexp, softmax
+from argand import PRECISIONS, SoftmaxProblem, log_softmax, logsumexp, softmax
 from argand.softmax import cpu as numpy_softmax
 from argand.softmax.formats import REAL_KINDS
 from scipy import special
@@ -93,3 +93,16 @@ def test_in_place(columns):
 def test_wrong_options(given, message):
     with pytest.raises(ValueError, match=message):
         softmax(np.zeros(3, np.float32), **given)
+
+
+@pytest.mark.parametrize("kind", ["fp16", "bf16"])
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_precision_that_holds_the_data_rounds_nothing(kind, precision):
+    x = stored(np.random.default_rng(5).normal(0, 4, (3, 77)).astype(np.float32), kind)
+    given = {"format": "bf16" if kind == "bf16" else None}
+    problem = SoftmaxProblem(x.shape, "softmax", PRECISIONS[precision], kind, "fp32")
+    held = (kind, precision) != ("fp16", "bf16") and precision != "fp64"
+    assert problem.rounding.exact_operands == (held or precision == "fp64")
+    if held:
+        expected = softmax(x, precision="fp32", **given)
+        np.testing.assert_array_equal(softmax(x, precision=precision, **given), expected)

@@ -24,30 +24,34 @@ from tests.kernels.compiled import ARCHS, Candidate, Kernels, assert_clean
 ARCH = ARCHS["sm_90a"]
 SIZES = frozenset({"row_threads", "block_threads", "values", "cluster", "slice_columns"})
 PAIRS = [
-    ("fp32", "fp32"), ("fp16", "fp16"), ("bf16", "bf16"), ("fp16", "fp32"), ("fp32", "bf16")
+    ("fp32", "fp32", "fp32"), ("fp32", "fp16", "fp16"), ("fp32", "bf16", "bf16"),
+    ("fp32", "fp16", "fp32"), ("fp32", "fp32", "bf16"), ("bf16", "fp32", "fp32"),
+    ("fp16", "fp32", "fp32"), ("3xtf32", "fp32", "fp32"),
 ]  # fmt: skip
 
 
-def form_of(operation: Operation, kind: str, output: str, *, edges: bool) -> SoftmaxForm:
+def form_of(
+    operation: Operation, kind: str, output: str, *, edges: bool, precision: str = "fp32"
+) -> SoftmaxForm:
     vector = vector_for(kind, kind if operation == "logsumexp" else output)
-    return SoftmaxForm(operation, kind, output, PRECISIONS["fp32"], vector, edges, unit=edges)
+    return SoftmaxForm(operation, kind, output, PRECISIONS[precision], vector, edges, unit=edges)
 
 
 def rings() -> Iterator[Candidate]:
     """With the most values a thread that each number of threads may have."""
-    for operation, (kind, output), edges, blocks in product(
+    for operation, (precision, kind, output), edges, blocks in product(
         OPERATIONS, PAIRS, (False, True), (1, 33)
     ):
-        form = form_of(operation, kind, output, edges=edges)
+        form = form_of(operation, kind, output, edges=edges, precision=precision)
         plans = [
             plan
-            for columns in (12_289, 16_000, 30_000, 50_000)
+            for columns in (9_000, 12_289, 16_000, 30_000, 50_000)
             for plan in candidates(form, ARCH, columns * blocks)
             if plan.ring and plan.cluster == blocks
         ]
         assert plans
         for plan in {p.row_threads: p for p in sorted(plans, key=lambda p: p.values)}.values():
-            yield Candidate("fp32", ARCH, plan, form, sizes=SIZES)
+            yield Candidate(precision, ARCH, plan, form, sizes=SIZES)
 
 
 RINGS = Kernels(rings)
@@ -56,7 +60,8 @@ RINGS = Kernels(rings)
 @pytest.mark.slow
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_every_ring(operation: Operation) -> None:
-    chosen = [one for one in RINGS.of("fp32", ARCH) if one.more.operation == operation]
+    every = [one for precision, *_ in dict.fromkeys(PAIRS) for one in RINGS.of(precision, ARCH)]
+    chosen = [one for one in dict.fromkeys(every) if one.more.operation == operation]
     assert chosen
     for form, plan in ((one.more, one.plan) for one in chosen):
         assert_clean(softmax_source(form, plan), ARCH.target, kernel_name(form, plan))
@@ -95,16 +100,17 @@ def test_an_illegal_ring_says_why(change: dict[str, int], message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("precision", "vector", "target", "message"),
+    ("precision", "kind", "vector", "target", "message"),
     [
-        ("fp32", 4, "sm_80", "sm_90"),
-        ("tf32", 4, "sm_90a", "as they are"),
-        ("fp64", 2, "sm_90a", "as they are"),
-        ("fp32", 2, "sm_90a", "full accesses"),
+        ("fp32", "fp32", 4, "sm_80", "sm_90"),
+        ("bf16", "fp16", 8, "sm_90a", "as they are"),
+        ("fp64", "fp64", 2, "sm_90a", "as they are"),
+        ("fp32", "fp32", 2, "sm_90a", "full accesses"),
     ],
 )
-def test_what_a_ring_does_not_take(precision: str, vector: int, target: str, message: str) -> None:
-    kind = "fp64" if precision == "fp64" else "fp32"
+def test_what_a_ring_does_not_take(
+    precision: str, kind: str, vector: int, target: str, message: str
+) -> None:
     form = SoftmaxForm("softmax", kind, kind, PRECISIONS[precision], vector, edges=vector == 2)
     plan = ring(form, ARCH, 320, 2, 24_576, load_stages=2)
     with pytest.raises(PlanError, match=message):

@@ -31,7 +31,7 @@ enum class Accuracy { fp64, fp32_ulp, half_to_half, to_half };
 template <SoftmaxPlan plan>
 constexpr Accuracy kAccuracy = plan.compute_fp64     ? Accuracy::fp64
                                : plan.ulp_accurate() ? Accuracy::fp32_ulp
-                               : plan.packed()       ? Accuracy::half_to_half
+                               : plan.has_16bit_values() ? Accuracy::half_to_half
                                                      : Accuracy::to_half;
 
 // Exponentials of a row relative to a maximum. All of them may carry one common factor, which

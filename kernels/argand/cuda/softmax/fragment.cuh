@@ -10,8 +10,9 @@ struct alignas(sizeof(T) * Count > 16 ? 16 : sizeof(T) * Count) AlignedVector {
 
 // A value rounded to the precision's format, or the sum of its terms in that format.
 template <SoftmaxPlan plan>
-__device__ __forceinline__ float round_input(float x, int exponent) {
+__device__ __forceinline__ float round_input(float x) {
     constexpr Operand kOperand = plan.input_rounding;
+    static_assert(!is_scaled(kOperand), "softmax rounds scaled formats as tf32");
     if constexpr (kOperand == Operand::exact) {
         return x;
     } else if constexpr (kOperand == Operand::tf32) {
@@ -20,15 +21,14 @@ __device__ __forceinline__ float round_input(float x, int exponent) {
         return round_to_tf32<plan.roundings[1]>(remainder_after(big, x)) + big;
     } else {
         using Format = OperandFormat<kOperand>;
-        if constexpr (is_scaled(kOperand)) x *= power_of_two(exponent);
         float sum = Format::round(x);
         if constexpr (plan.terms == 2) sum += Format::round(remainder_after(sum, x));
-        return is_scaled(kOperand) ? sum * power_of_two(-exponent) : sum;
+        return sum;
     }
 }
 
 template <SoftmaxPlan plan>
-__device__ __forceinline__ double round_input(double x, int) {
+__device__ __forceinline__ double round_input(double x) {
     static_assert(plan.input_rounding == InputRounding::exact, "fp64 is not rounded");
     return x;
 }

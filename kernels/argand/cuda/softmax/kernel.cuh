@@ -6,9 +6,11 @@
 // `softmax_rows` is the entry and dispatches by plan. Resident rows are held in registers of a few
 // lanes, a block or a cluster, and read once. Staged ones are resident rows of a persistent kernel,
 // the next row prefetched by cp.async. Of streamed rows only the last tile stays in registers, and
-// the others are read a second time, the latest first. The ring is in ring_kernel.cuh.
+// the others are read a second time, the latest first. The ring is in ring_kernel.cuh, short rows
+// by slabs in slab_kernel.cuh.
 #pragma once
 #include "ring_kernel.cuh"
+#include "slab_kernel.cuh"
 
 // A row that its threads hold in registers. Calls `next` when the fragment has been loaded, so that
 // the next row can be prefetched.
@@ -16,12 +18,7 @@ template <SoftmaxPlan plan, typename Next>
 __device__ __forceinline__ void softmax_resident_row(const Row<plan>& row, Fragment<plan>& fragment,
                                                      ReduceStorage<plan>& storage, int buffer,
                                                      const SoftmaxArguments& args, Next next) {
-    if constexpr (is_scaled(plan.input_rounding)) {
-        round_fragment<plan>(fragment, row_scale_exponent<plan>(
-                                           fragment_absmax<plan>(fragment, 0.0f), storage, buffer));
-    } else {
-        round_fragment<plan>(fragment, 0);
-    }
+    round_fragment<plan>(fragment);
     const ComputeType<plan> thread_max = fragment_max<plan>(fragment);
     next();
     const ComputeType<plan> maximum = block_reduce<plan>(thread_max, MaxOp{}, storage.warp_maxima);
@@ -42,22 +39,13 @@ __device__ __forceinline__ void softmax_streamed_row(const Row<plan>& row,
     using E = ExponentialsOf<plan>;
     Fragment<plan> fragment;
     const int tiles = row.tiles();
-    int exponent = 0;
-    if constexpr (is_scaled(plan.input_rounding)) {
-        float absmax = 0.0f;
-        for (int tile = 0; tile < tiles; ++tile) {
-            load_row<plan>(row.view(row.x, tile), fragment, args);
-            absmax = fragment_absmax<plan>(fragment, absmax);
-        }
-        exponent = row_scale_exponent<plan>(absmax, storage, 0);
-    }
     E current(R(0), args);
     R maximum = MaxOp::identity<R>();
     AccumulatorType<plan> sum{};
     for (int tile = 0; tile < tiles; ++tile) {
         const auto from = row.view(row.x, tile);
         load_row<plan>(from, fragment, args);
-        round_fragment<plan>(fragment, exponent);
+        round_fragment<plan>(fragment);
         const R new_maximum = max_nan(fragment_max<plan>(fragment), maximum);
         if (new_maximum != maximum) {
             const E raised(new_maximum, args);
@@ -80,7 +68,7 @@ __device__ __forceinline__ void softmax_streamed_row(const Row<plan>& row,
     if constexpr (plan.operation == Operation::logsumexp) return;
     for (int tile = tiles - 2; tile >= 0; --tile) {
         load_row<plan>(row.view(row.x, tile), fragment, args);
-        round_fragment<plan>(fragment, exponent);
+        round_fragment<plan>(fragment);
         write_tile<plan>(row, tile, fragment, statistics, args);
     }
 }
@@ -113,6 +101,10 @@ template <SoftmaxPlan plan>
 __device__ __forceinline__ void softmax_rows(const SoftmaxArguments& args) {
     if constexpr (plan.ring) {
         softmax_ring_rows<plan>(args);
+        return;
+    }
+    if constexpr (plan.slab()) {
+        softmax_slab_rows<plan>(args);
         return;
     }
     __shared__ ReduceStorage<plan> storage;

@@ -3,7 +3,6 @@
 // function of this folder, and argand/softmax/gpu.py fills in the arguments.
 #pragma once
 #include "device/rounding.cuh"
-#include "device/scaling.cuh"
 
 enum class Operation { softmax, log_softmax, logsumexp };
 // The type of an array in global memory. Of complex elements the kernels take the squared
@@ -31,6 +30,8 @@ struct SoftmaxPlan {
     int blocks_per_row;     // a cluster; blocks of any multiprocessors where `ring` is set
     bool ring;              // warp-specialized persistent kernel: ring_kernel.cuh
     bool arrive_per_lane;   // of a ring: each lane arrives at mbarriers, not one per warp
+    int slab_stages;        // of a slab plan, stages of a warp; else 0: slab_kernel.cuh
+    bool bulk;              // of a slab plan: bulk copies, not accesses by all lanes
 
     constexpr int rows_per_block() const { return block_threads / row_threads; }
     constexpr int threads_per_row() const {
@@ -70,10 +71,13 @@ struct SoftmaxPlan {
     constexpr bool is_16bit(DataType dtype) const {
         return dtype == DataType::fp16 || dtype == DataType::bf16;
     }
-    // 16-bit values stay packed, two per register, where they are not rounded to another format.
-    constexpr bool packed() const {
+    // Values that the 16 bits of an element hold.
+    constexpr bool has_16bit_values() const {
         return is_16bit(input) && input_rounding == InputRounding::exact && !compute_fp64;
     }
+    constexpr bool slab() const { return slab_stages > 0; }
+    // 16-bit values stay packed, two per register. Lanes of a slab load them one by one.
+    constexpr bool packed() const { return has_16bit_values() && !slab(); }
     // Exponentials within an ulp of fp32; results of 16 bits do not need them.
     constexpr bool ulp_accurate() const { return !compute_fp64 && !is_16bit(output); }
     // Exponentials overwrite the values in the fragment and are not computed again in the epilogue.

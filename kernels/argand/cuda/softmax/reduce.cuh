@@ -1,6 +1,5 @@
 // Reductions over the threads that share a row: lanes of a warp, a block, a cluster of blocks. All
-// threads get the same bits. row.cuh and kernel.cuh reduce maxima, sums and the row absmax with
-// them.
+// threads get the same bits. row.cuh and kernel.cuh reduce maxima and sums with them.
 #pragma once
 #include "device/cluster.cuh"
 #include "exponential.cuh"
@@ -90,29 +89,12 @@ __device__ __forceinline__ void publish_to_cluster(T x, T (&block_values)[kWarp]
 
 template <SoftmaxPlan plan>
 struct ReduceStorage {
-    float warp_absmax[kWarp];
     ComputeType<plan> warp_maxima[kWarp];
     AccumulatorType<plan> warp_sums[kWarp];
     // Double buffered: a block may be one row ahead of a block that still reads.
-    float block_absmax[2][kWarp];
     ComputeType<plan> block_maxima[2][kWarp];
     AccumulatorType<plan> block_sums[2][kWarp];
 };
-
-// Row absmax, from that of each thread.
-template <SoftmaxPlan plan>
-__device__ __forceinline__ float row_absmax(float x, ReduceStorage<plan>& storage, int buffer) {
-    x = block_reduce<plan>(x, MaxOp{}, storage.warp_absmax);
-    if constexpr (plan.blocks_per_row > 1) {
-        publish_to_cluster<plan>(x, storage.block_absmax[buffer]);
-        cluster_arrive();
-        cluster_wait();
-        const int lane = threadIdx.x % kWarp;
-        x = warp_reduce<kWarp>(
-            lane < plan.blocks_per_row ? storage.block_absmax[buffer][lane] : 0.0f, MaxOp{});
-    }
-    return x;
-}
 
 // The maximum that is subtracted: 0 where all values are -inf.
 template <typename T>

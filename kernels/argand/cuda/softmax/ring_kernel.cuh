@@ -32,8 +32,7 @@ class RingKernel {
     static_assert(kEpilogueWarps > 0 && kReduceWarps % kEpilogueWarps == 0,
                   "an epilogue warp writes fragments of whole warps");
     static constexpr int kVectorsAtOnce = 4;  // loaded before the first is written
-    static_assert(!plan.compute_fp64 && plan.input_rounding == InputRounding::exact,
-                  "partials have an fp32 maximum and no scale");
+    static_assert(!plan.compute_fp64, "partials have an fp32 maximum");
     static_assert(kReduceWarps <= kWarp, "a lane of the publish warp has a warp's partial");
 
     static constexpr int kArrivalsPerWarp = plan.arrive_per_lane ? kWarp : 1;
@@ -90,6 +89,7 @@ class RingKernel {
             slice.load_vector(from, i, staged, fragment);
         arrive(storage.empty[stage.index]);
         if constexpr (plan.partial_vectors()) slice.mask_slice(row, fragment);
+        round_fragment<plan>(fragment);
     }
 
     // Reduces the warp's fragment, and stores it with the warp's partial to an epilogue stage.

@@ -45,11 +45,11 @@ struct Row {
 };
 
 template <SoftmaxPlan plan>
-__device__ __forceinline__ void round_fragment(Fragment<plan>& fragment, int exponent) {
+__device__ __forceinline__ void round_fragment(Fragment<plan>& fragment) {
     if constexpr (plan.input_rounding != InputRounding::exact) {
 #pragma unroll
         for (int i = 0; i < plan.values_per_thread; ++i)
-            fragment.words[i] = round_input<plan>(fragment.words[i], exponent);
+            fragment.words[i] = round_input<plan>(fragment.words[i]);
     }
 }
 
@@ -70,15 +70,6 @@ __device__ __forceinline__ ComputeType<plan> fragment_max(const Fragment<plan>& 
     }
 }
 
-template <SoftmaxPlan plan>
-__device__ __forceinline__ float fragment_absmax(const Fragment<plan>& fragment, float absmax) {
-#pragma unroll
-    for (int i = 0; i < plan.values_per_thread; ++i) {
-        absmax = fmaxf(absmax, __uint_as_float(finite_abs_bits(fragment.value(i))));
-    }
-    return absmax;
-}
-
 // Adds e^(s x) of a fragment, of which `end` elements belong to the row, to a sum. Where the plan
 // keeps exponentials, they overwrite the values. A branch skips what lies beyond the row; it also
 // keeps ptxas from computing more exponentials at a time than there are registers.
@@ -90,6 +81,7 @@ __device__ __forceinline__ void accumulate_exponentials(Fragment<plan>& fragment
     // With few threads per row one thread may have several of the largest terms, which
     // `with_rounding_correction` cannot correct.
     constexpr bool kExactSum = plan.row_threads < kWarp;
+    constexpr int kStep = plan.slab() ? 4 : plan.vector_width;
     if constexpr (plan.keeps_exponentials()) {
         if (exponentials.origin != 0) {  // seldom, so subtracted here and not in the loop below
 #pragma unroll
@@ -98,10 +90,10 @@ __device__ __forceinline__ void accumulate_exponentials(Fragment<plan>& fragment
         }
     }
 #pragma unroll
-    for (int first = 0; first < plan.values_per_thread; first += plan.vector_width) {
+    for (int first = 0; first < plan.values_per_thread; first += kStep) {
         if (first * plan.threads_per_row() >= end) continue;
 #pragma unroll
-        for (int i = first; i < first + plan.vector_width; ++i) {
+        for (int i = first; i < first + kStep && i < plan.values_per_thread; ++i) {
             if constexpr (plan.keeps_exponentials()) {
                 fragment.words[i] =
                     exponentials.template accumulate<kExactSum>(fragment.words[i], args, sum);
@@ -120,14 +112,6 @@ __device__ __forceinline__ AccumulatorType<plan> with_rounding_correction(
     const SoftmaxArguments& args) {
     if constexpr (plan.row_threads < kWarp) return sum;
     return sum + exponentials.rounding_correction(maximum, args);
-}
-
-// Exponent of the power of two that scales a row to the range of its format; 0 for formats that are not.
-template <SoftmaxPlan plan>
-__device__ __forceinline__ int row_scale_exponent(float absmax, ReduceStorage<plan>& storage,
-                                                  int buffer) {
-    if constexpr (!is_scaled(plan.input_rounding)) return 0;
-    return scale_exponent<plan.input_rounding>(__float_as_uint(row_absmax<plan>(absmax, storage, buffer)));
 }
 
 // Writes the results of a tile.

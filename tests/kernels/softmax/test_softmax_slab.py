@@ -1,0 +1,142 @@
+"""Slabs of a softmax: they compile without a GPU and without spills; which rows take them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+
+import pytest
+from argand import PRECISIONS
+from argand.device import Arch
+from argand.runtime.plan import PlanError
+from argand.softmax.formats import OPERATIONS, Operation
+from argand.softmax.heuristics import candidates, choose_vector, plan_softmax, slab
+from argand.softmax.plan import SoftmaxForm, check_row, check_softmax_plan, vector_for
+from argand.softmax.source import kernel_name, softmax_source
+
+from tests.kernels.compiled import ARCHS, Candidate, Kernels, assert_clean
+
+HOPPER = ARCHS["sm_90a"]
+SIZES = frozenset({"row_threads", "block_threads", "values", "blocks"})
+PAIRS = [
+    ("fp32", "fp32", "fp32"), ("fp32", "fp16", "fp16"), ("fp32", "bf16", "bf16"),
+    ("fp32", "fp16", "fp32"), ("fp32", "fp32", "bf16"), ("fp32", "complex64", "fp32"),
+    ("fp64", "fp64", "fp64"), ("tf32", "fp32", "fp32"),
+    ("3xtf32", "fp32", "fp32"), ("3xfp16", "fp32", "fp32"), ("bf16", "fp16", "fp16"),
+]  # fmt: skip
+COLUMNS = (1, 17, 55, 127, 493, 1001, 4901)
+
+
+def form_of(
+    operation: Operation, kind: str, output: str, columns: int, *, precision: str = "fp32",
+    unit: bool = True,
+) -> SoftmaxForm:  # fmt: skip
+    """The form of contiguous arrays that begin on a boundary of 16 bytes."""
+    most = vector_for(kind, kind if operation == "logsumexp" else output)
+    even = next(v for v in (16, 8, 4, 2, 1) if v <= most and columns % v == 0)
+    vector = choose_vector(most, even, columns)
+    return SoftmaxForm(
+        operation, kind, output, PRECISIONS[precision], vector, even % vector > 0, unit, True
+    )
+
+
+def slabs() -> Iterator[Candidate]:
+    """Those that calls take, with few rows and with many, by both ways to copy."""
+    for arch, operation, (precision, kind, output), columns, rows in product(
+        ARCHS.values(), OPERATIONS, PAIRS, COLUMNS, (3, 1 << 20)
+    ):
+        form = form_of(operation, kind, output, columns, precision=precision, unit=rows > columns)
+        plan = plan_softmax(form, arch, rows=rows, columns=columns, sm_count=132)
+        if not plan.slab:
+            assert columns > 1001
+            continue
+        traits = (("threads", (plan.row_threads > 1) + (plan.row_threads >= 32)),)
+        for one in {plan, replace(plan, bulk=False, slab_stages=3)}:
+            check_row(one, form, columns)
+            yield Candidate(precision, arch, one, form, traits, sizes=SIZES)
+
+
+SLABS = Kernels(slabs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", sorted({row[0] for row in PAIRS}))
+def test_every_slab(arch: Arch, precision: str) -> None:
+    for candidate in SLABS.of(precision, arch):
+        form, plan = candidate.more, candidate.plan
+        check_softmax_plan(plan, form, arch)
+        assert_clean(softmax_source(form, plan), arch.target, kernel_name(form, plan))
+
+
+@pytest.mark.parametrize(("kind", "threads", "columns"), [("fp32", 2, 55), ("fp16", 64, 1001)])
+def test_a_slab(arch: Arch, kind: str, threads: int, columns: int) -> None:
+    form = form_of("softmax", kind, kind, columns)
+    plan = slab(form, threads, columns, stages=2, bulk=arch.sm >= 90)
+    check_softmax_plan(plan, form, arch)
+    assert_clean(softmax_source(form, plan), arch.target, kernel_name(form, plan))
+
+
+@pytest.mark.parametrize("kind", ["fp32", "fp16", "bf16", "complex64"])
+def test_widths_that_no_access_divides_take_slabs(kind: str) -> None:
+    """From the shortest rows to 8 KiB none takes another plan, so there is no cliff between."""
+    output = "fp32" if kind == "complex64" else kind
+    longest = (8 << 10) // (8 if kind == "complex64" else 4)
+    most = vector_for(kind, output)
+    for columns in range(1, longest):
+        form = form_of("softmax", kind, output, columns)
+        plan = plan_softmax(form, HOPPER, rows=1 << 20, columns=columns, sm_count=132)
+        assert plan.slab == (columns % most != 0)
+        if plan.slab:
+            check_softmax_plan(plan, form, HOPPER)
+            check_row(plan, form, columns)
+            # A thread has at most one value beyond the row.
+            assert (plan.values - 1) * plan.row_threads < columns
+
+
+def test_rows_with_gaps_take_none() -> None:
+    form = replace(form_of("softmax", "fp32", "fp32", 55), gapless=False)
+    plan = plan_softmax(form, HOPPER, rows=1 << 20, columns=55, sm_count=132)
+    assert not plan.slab
+    with pytest.raises(PlanError, match="without gaps"):
+        check_softmax_plan(slab(form, 2, 55, stages=2, bulk=True), form, HOPPER)
+    assert not any(plan.slab for plan in candidates(form, HOPPER, 55))
+
+
+def test_few_rows_get_more_threads() -> None:
+    form = form_of("softmax", "fp32", "fp32", 55)
+    many, few = (
+        plan_softmax(form, HOPPER, rows=rows, columns=55, sm_count=132) for rows in (1 << 20, 8)
+    )
+    assert few.row_threads == 32 > many.row_threads
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"cluster": 2}, "a block or less"),
+        ({"staged": True}, "a block or less"),
+        ({"slab_stages": 9}, "2 to 4 stages"),
+        ({"values": 0}, "a value a thread"),
+        ({"values": 500, "blocks": 1}, "registers|more than a block has"),
+    ],
+)
+def test_an_illegal_slab_says_why(change: dict[str, int], message: str) -> None:
+    form = form_of("softmax", "fp32", "fp32", 55)
+    plan = replace(slab(form, 2, 55, stages=2, bulk=True), **change)
+    with pytest.raises(PlanError, match=message):
+        check_softmax_plan(plan, form, HOPPER)
+
+
+def test_bulk_copies_need_hopper() -> None:
+    form = form_of("softmax", "fp32", "fp32", 55)
+    with pytest.raises(PlanError, match="bulk copies need TMA"):
+        check_softmax_plan(slab(form, 2, 55, stages=2, bulk=True), form, ARCHS["sm_80"])
+
+
+def test_a_row_that_a_slab_does_not_fit_is_refused() -> None:
+    form = form_of("softmax", "fp32", "fp32", 55)
+    plan = slab(form, 2, 55, stages=2, bulk=True)
+    for columns in (54, 57):
+        with pytest.raises(PlanError, match="holds rows of 55 to 56 columns"):
+            check_row(plan, form, columns)
