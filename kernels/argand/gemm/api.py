@@ -10,7 +10,7 @@ from argand.device import Backend, cpu, is_cupy_array
 from argand.gemm import cpu as numpy_backend
 from argand.gemm.families import Family, require_family
 from argand.gemm.modular.api import modular_gemm
-from argand.gemm.modular.moduli import MODULAR_PRECISIONS
+from argand.gemm.modular.moduli import EXACT, MODULAR_PRECISIONS
 from argand.gemm.operands import Op, as_operand, native_pairs, on_gpu
 from argand.gemm.packed import Packed, check_packed
 from argand.gemm.pairs import Pairs, to_pairs
@@ -48,12 +48,13 @@ def gemm(
         op_a, op_b: ``N`` as it is, ``T`` transposed, ``C`` conjugated and transposed.
         precision: a name of ``PRECISIONS`` or a row of it, by default fp32; or ``6xint8`` to
             ``17xint8``, which multiply integers exactly modulo so many numbers: operands are
-            rounded once, the result once, in between nothing is (docs/kernels/modular.md).
+            rounded once, the result once, in between nothing is (docs/kernels/modular.md). For
+            Pairs of int8, int16 and fp16 also ``exact``: as few moduli as leave operands unrounded.
         tolerance: in place of a precision: the fewest moduli whose bound proves that every
             element is within tolerance |a_i| |b_j|, the 2-norms of its row and column.
-        check: at a number of moduli or a tolerance, of NumPy arrays: prove the product, before it
-            is rounded, by A'(B' x) = C' x modulo a prime; a wrong element escapes with probability
-            2^-31.
+        check: at a number of moduli or a tolerance: prove the product, before it is rounded, by
+            A'(B' x) = C' x modulo a prime; a wrong element escapes with a probability below 2^-30.
+            On a GPU the call waits for it.
         rounding: how the terms of tf32 and 3xtf32 are rounded: one name for all, or one for each.
         output: the type of the result; at fp16 and bf16 also ``complex-half``, the fp32 sums
             rounded once to nearest, ties to even (what is too large becomes an infinity).
@@ -64,7 +65,8 @@ def gemm(
 
     Returns:
         ``(..., m, n)``, complex128 at fp64 and complex64 otherwise; the operands' own of the two
-        at a number of moduli; `Pairs` of the precision's format for complex-half.
+        at a number of moduli, at exact that of ``out``; `Pairs` of the precision's format for
+        complex-half.
 
     Raises:
         ValueError: shapes that do not fit, an unknown precision, op, rounding or output, a wrong
@@ -88,7 +90,7 @@ def gemm(
         found = None if key is None else calls.repeat(key, (a, b, c), out)
         if found is not None:
             return found
-    if tolerance is not None or precision in MODULAR_PRECISIONS:
+    if tolerance is not None or precision in MODULAR_PRECISIONS or precision == EXACT:
         _check_modular(precision, tolerance, rounding, output)
         return modular_gemm(
             a, b, c, alpha=alpha, beta=beta, op_a=op_a, op_b=op_b,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import gemm, launched
+from argand import gemm, launched, pairs
 from argand.gemm.modular.moduli import FEWEST, MOST
 from argand.gemm.modular.product_plan import MMA_PLANS, WGMMA_PLANS, ResiduePlan
 
@@ -155,6 +155,27 @@ def test_integers_on_ties_are_rounded_as_on_the_cpu(cp: Any, rng: np.random.Gene
     a, b = x[0] + 1j * x[1], (x[2] + 1j * x[3]).T
     for dtype, count in ((np.complex64, 8), (np.complex64, 17), (np.complex128, 9)):
         same_bits(cp, a.astype(dtype), b.astype(dtype), precision=f"{count}xint8")
+
+
+@pytest.mark.parametrize(("name", "sizes"), [("int8", (70, 150, 90)), ("int16", (33, 1, 64)),
+                                             ("int8", (300, 5000, 20))])  # fmt: skip
+def test_integers_in_pairs(
+    cp: Any, rng: np.random.Generator, name: str, sizes: tuple[int, int, int]
+) -> None:
+    m, k, n = sizes
+    limits = np.iinfo(name)
+    x, y = (
+        rng.integers(limits.min, limits.max + 1, (*s, 2)).astype(name) for s in ((m, k), (k, n))
+    )
+    x[0], y[:, 0] = limits.min, limits.min
+    for dtype in TYPES:
+        expected = gemm(pairs(x), pairs(y), precision="exact", out=np.empty((m, n), dtype))
+        out = cp.full((m, n), np.nan, dtype)
+        left, right = pairs(cp.asarray(x)), pairs(cp.asarray(y))
+        assert gemm(left, right, precision="exact", check=True, out=out) is out
+        np.testing.assert_array_equal(out.get(), expected)
+    a, b = (z[..., 0].astype(float) + 1j * z[..., 1] for z in (x, y))
+    np.testing.assert_array_equal(out.get(), a @ b)
 
 
 def test_tolerances_and_what_is_refused(cp: Any, rng: np.random.Generator) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, get_args
@@ -30,6 +31,14 @@ from argand.gemm.modular.product_plan import (
     plans_of,
     product_source,
 )
+from argand.gemm.modular.proof_plan import (
+    BEGIN_PROOF,
+    END_PROOF,
+    IMAGE_KERNEL,
+    begin_proof_source,
+    end_proof_source,
+    image_source,
+)
 
 from tests.covers import EXHAUSTIVE
 from tests.kernels.compiled import assert_clean
@@ -50,7 +59,14 @@ def every_source(plans: tuple[ResiduePlan, ...], counts: range) -> Iterator[tupl
                 for permuted in (True, False):
                     source = encode_kernel_source(dtype, count, reading, permuted=permuted)
                     yield source, f"modular_{ENCODE_KERNEL}"
-            yield decode_kernel_source(dtype, count), f"modular_{DECODE_KERNEL}"
+            for proved in (False, True):
+                source = decode_kernel_source(dtype, count, proved=proved)
+                yield source, f"modular_{DECODE_KERNEL}"
+            for lines_summed, lanes_sum in itertools.product((False, True), repeat=2):
+                source = image_source(dtype, count, lines_summed=lines_summed, lanes_sum=lanes_sum)
+                yield source, f"modular_{IMAGE_KERNEL}"
+        yield begin_proof_source(dtype), f"modular_{BEGIN_PROOF}"
+    yield end_proof_source(), f"modular_{END_PROOF}"
 
 
 @pytest.mark.slow

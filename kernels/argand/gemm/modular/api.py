@@ -11,7 +11,8 @@ from argand.device import cpu
 from argand.gemm.cpu import oriented
 from argand.gemm.families import Family, check_family, require_family
 from argand.gemm.modular.cpu import product
-from argand.gemm.modular.moduli import MODULAR_PRECISIONS, fewest_moduli, moduli
+from argand.gemm.modular.exact import exact_moduli
+from argand.gemm.modular.moduli import EXACT, FEWEST, MODULAR_PRECISIONS, fewest_moduli, moduli
 from argand.gemm.modular.reconstruction import times
 from argand.gemm.operands import Op, as_operand, on_gpu
 from argand.gemm.packed import Packed
@@ -45,13 +46,14 @@ def modular_gemm(
 ) -> Any:
     """alpha op(a) op(b) + beta c from the exact product of integers; arguments as of `argand.gemm`.
 
-    The result has the operands' type: complex128 where one of them needs it, else complex64. Real
-    and imaginary parts of what alpha and beta multiply are rounded after each operation, in the
+    The result has the operands' type: complex128 where one of them needs it, else complex64; at
+    `EXACT` complex128 also where ``out`` is, which holds every sum of int8 and int16. Real and
+    imaginary parts of what alpha and beta multiply are rounded after each operation, in the
     result's type. ``key`` is what the call cache of a GPU's products keeps the call under.
 
     Raises:
         ValueError: as `argand.gemm` does; a tolerance that no number of moduli proves; k too long
-            for the moduli; packed operands; ``check`` of arrays on a GPU.
+            for the moduli; packed operands; at `EXACT` operands of another kind.
         DeviceError: kernels that the device does not have.
         TypeError: some operands on a GPU and others not.
         WrongProductError: the check failed.
@@ -61,7 +63,8 @@ def modular_gemm(
             raise ValueError(
                 f"{precision or 'a tolerance'} takes arrays and Pairs of them, got a packed {name}"
             )
-    left, right, addend = _array(a), _array(b), None if c is None else _array(c)
+    a, b, c = (None if x is None else as_operand(x) for x in (a, b, c))
+    left, right, addend = (_array(x) for x in (a, b, c))
     given = [x for x in (left, right, addend, out) if x is not None]
     on_cards = {on_gpu(x) for x in given}
     if len(on_cards) > 1:
@@ -71,25 +74,25 @@ def modular_gemm(
         alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision="fp64",
     )  # fmt: skip
     dtype = np.result_type(left.dtype, right.dtype, np.complex64)
-    count = (
-        MODULAR_PRECISIONS[precision]
-        if precision is not None
-        else fewest_moduli(problem.k, tolerance or 0.0, _ROUNDOFF[dtype])
-    )
-    check_family(kernels, EXACT_PRECISIONS[f"{count}xint8"])
+    if precision == EXACT:
+        count = exact_moduli(a, b, problem.k)
+        dtype = np.result_type(dtype, getattr(out, "dtype", dtype))
+    elif precision is not None:
+        count = MODULAR_PRECISIONS[precision]
+    else:
+        count = fewest_moduli(problem.k, tolerance or 0.0, _ROUNDOFF[dtype])
+    check_family(kernels, EXACT_PRECISIONS[f"{max(count, FEWEST)}xint8"])
     check_out(out, problem.shape, str(dtype))
     if beta == 0:
         addend = None
     left, right = (x.astype(dtype, copy=False) for x in (left, right))
     addend = None if addend is None else addend.astype(dtype, copy=False)
     if on_cards == {True}:
-        if check:
-            raise ValueError("check takes NumPy arrays, got arrays on a GPU")
         from argand.gemm.modular.gpu import modular_product
 
         own = left is a and right is b and (addend is None or addend is c)
         return modular_product(
-            problem, left, right, addend, out, count, kernels, key if own else None
+            problem, left, right, addend, out, count, kernels, key if own else None, check=check
         )
     require_family(kernels, cpu())
     found = _products(problem, left, right, count, check=check)
@@ -104,7 +107,6 @@ def modular_gemm(
 
 
 def _array(x: Any) -> Any:
-    x = as_operand(x)
     return x.to_complex64() if isinstance(x, Pairs) else x
 
 

@@ -26,6 +26,8 @@ def modular_product(
     count: int,
     family: Family | None,
     key: Key | None = None,
+    *,
+    check: bool = False,
 ) -> Any:
     """alpha op(a) op(b) + beta c on the GPU that holds the arrays, by ``count`` moduli.
 
@@ -37,6 +39,7 @@ def modular_product(
         family: of kernels; None is the device's fastest.
         key: under which the call cache is to keep calls of this form; None where the arrays are
             not the caller's own.
+        check: prove the integers, and wait for it.
 
     Returns:
         out, or a new array of shape ``problem.shape``.
@@ -44,6 +47,7 @@ def modular_product(
     Raises:
         ValueError: k too long for the moduli.
         DeviceError: the device has no such kernels.
+        WrongProductError: the check failed.
     """
     with device_of(a):
         require_family(family, gpu(cupy.cuda.Device().id))
@@ -51,7 +55,7 @@ def modular_product(
         inputs = [a, b] if c is out else [a, b, c]
         target = result_array(out, problem.shape, str(a.dtype), inputs)
         if target.size and problem.k:
-            _solve(problem, a, b, c, target, out, count, family, key)
+            _solve(problem, a, b, c, target, out, count, family, key, check=check)
         elif target.size:
             target[...] = 0 if c is None else times(c, problem.beta)
         if out is not None and target is not out:
@@ -70,6 +74,8 @@ def _solve(
     count: int,
     family: Family | None,
     key: Key | None,
+    *,
+    check: bool,
 ) -> None:
     shape = problem.batch_shape
     left, right = batched(a, shape), batched(b, shape)
@@ -90,6 +96,7 @@ def _solve(
             str(a.dtype), count, problem.batch, left.layout, right.layout,
             None if addend is None else addend.layout, result.layout, flip_left, flip_right,
             complex(problem.alpha), complex(problem.beta), family,
+            ("column" if swapped else "row") if check else None,
         ),
         gpu(cupy.cuda.Device().id),
     )  # fmt: skip

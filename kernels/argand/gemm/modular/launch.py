@@ -25,6 +25,7 @@ from argand.gemm.modular.product_plan import (
     decode_kernel_source,
     product_source,
 )
+from argand.gemm.modular.proof_launch import ProofLaunch
 from argand.runtime import compiler as nvrtc
 from argand.runtime import kernel_trace as launches
 from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype
@@ -53,6 +54,7 @@ class ModularLaunch:
                 (problem.a, BaseAddress.ROWS, False), (problem.b, BaseAddress.COLUMNS, True),
             )
         )  # fmt: skip
+        self._proof = ProofLaunch(problem, device, self._reserve) if problem.proved else None
         steps = list(self._steps())
         #: The kernels of a call, one after the other.
         self.kernels = [step.kernel for step in steps]
@@ -66,13 +68,22 @@ class ModularLaunch:
         ]
 
     def __call__(self, a: int, b: int, c: int, out: int) -> None:
-        """Launch on these addresses; c is not read where beta is 0."""
+        """Launch on these addresses; c is not read where beta is 0.
+
+        Raises WrongProductError where a proof of the problem failed, for which it waits.
+        """
         if launches.watching:
             launches.note(self.name)
         stream = cupy.cuda.get_current_stream().ptr
         # Freed after the launches, it is reused in the stream's order.
         memory = cupy.cuda.alloc(self.nbytes)
-        self._launches((a, b, c, out, memory.ptr, 0, 0, 0), stream)
+        addresses = (a, b, c, out, memory.ptr, 0, 0, 0)
+        if self._proof is None:
+            self._launches(addresses, stream)
+        else:
+            self._proof.write_key(memory.ptr, stream)
+            self._launches(addresses, stream)
+            self._proof.check(memory.ptr, stream)
 
     def _reserve(self, nbytes: int) -> Address:
         found = Address(BaseAddress.MEMORY, self.nbytes)
@@ -91,6 +102,8 @@ class ModularLaunch:
         a_planes = self._reserve(of_a * a_products)
         b_planes = self._reserve(of_b * b_products * pieces[0].padded)
         residues = self._reserve(of_c * pieces[0].products * pieces[0].padded)
+        if self._proof is not None:
+            yield self._proof.begin()
         yield from a.norms()
         yield from b.norms()
         for number, (piece, plan) in enumerate(zip(pieces, plans, strict=True)):
@@ -103,6 +116,8 @@ class ModularLaunch:
                 )
             yield self._product(plan, piece, a_planes, b_planes, residues)
             yield self._decode(piece, residues)
+        if self._proof is not None:
+            yield from self._proof.end(a.exponents, b.exponents)
 
     def _product(
         self, plan: ResiduePlan, piece: Piece, a: Address, b: Address, residues: Address
@@ -145,8 +160,9 @@ class ModularLaunch:
         warp_rows = min(DECODE_ROWS, -(-out.rows * columns // resident))
         warps = -(-out.rows // warp_rows) * columns
         kernel = bound(
-            self._device, decode_kernel_source(problem.dtype, problem.count), DECODE_KERNEL,
-            -(-warps // DECODE_WARPS), 32 * DECODE_WARPS, DECODE_ARGUMENTS,
+            self._device,
+            decode_kernel_source(problem.dtype, problem.count, proved=self._proof is not None),
+            DECODE_KERNEL, -(-warps // DECODE_WARPS), 32 * DECODE_WARPS, DECODE_ARGUMENTS,
             {
                 "c_stride_m": c.row_stride, "c_stride_n": c.column_stride,
                 "c_stride_batch": c.batch_stride, "out_stride_m": out.row_stride,
@@ -159,7 +175,7 @@ class ModularLaunch:
                 "alpha_re": problem.alpha.real, "alpha_im": problem.alpha.imag,
                 "beta_re": problem.beta.real, "beta_im": problem.beta.imag,
             },
-            decode_bytes(problem.count),
+            decode_bytes(problem.count, proved=self._proof is not None),
         )  # fmt: skip
         first = piece.first_product
         return Step(kernel, {
@@ -167,6 +183,7 @@ class ModularLaunch:
             "b_exponents": b.exponents_of(first),
             "c": Address(BaseAddress.C, first * c.batch_stride * c.item),
             "out": Address(BaseAddress.OUT, first * out.batch_stride * out.item),
+            **({} if self._proof is None else self._proof.of_decode(first)),
         })  # fmt: skip
 
 

@@ -22,13 +22,17 @@ MODULAR_PRECISIONS: Mapping[str, int] = MappingProxyType(
 )
 """The names of the precisions of exact integers, and how many moduli each takes."""
 FEWEST, MOST = min(MODULAR_PRECISIONS.values()), max(MODULAR_PRECISIONS.values())
+LEAST = 3
+"""Fewest moduli that the arithmetic takes; fewer than `FEWEST` only for integers of few bits."""
+EXACT = "exact"
+"""The precision that takes as few moduli as products of integers need that are not rounded."""
 EXACT_ALGORITHM = "integers, two real products a modulus"
 """How such products are computed, for records."""
 QUANTUM_BITS = 15
 """Bits of the integers that stand for magnitudes in the norm of a line (`scaling.squared_norm`)."""
 NORM_BLOCK = 256
 """Numbers along k whose magnitudes are counted in one unit."""
-_MARGIN_BITS = 11
+MARGIN_BITS = 11
 """Norms stay below the largest by 2^-11 of it, so that no result comes near half the range: a
 quotient of few bits then tells which multiple of the product of all moduli to subtract."""
 
@@ -55,13 +59,13 @@ class Modulus:
 
 @dataclass(frozen=True)
 class Moduli:
-    """The first ``count`` moduli. Raises ValueError for a count without a precision."""
+    """The first ``count`` moduli. Raises ValueError for a count that is not provided for."""
 
     count: int
 
     def __post_init__(self) -> None:
-        if not FEWEST <= self.count <= MOST:
-            raise ValueError(f"moduli must be {FEWEST} to {MOST}, got {self.count}")
+        if not LEAST <= self.count <= MOST:
+            raise ValueError(f"moduli must be {LEAST} to {MOST}, got {self.count}")
 
     @cached_property
     def product(self) -> int:
@@ -87,7 +91,7 @@ class Moduli:
         # The square of sqrt(P/2) - sqrt(2k)/2 is P/2 - sqrt(P k) + k/2; rounded down throughout.
         square = (self.product + k) // 2 - isqrt(self.product * k) - 1
         below = isqrt(self.product // 2) ** 2 > k // 2 + 1 and square > 0
-        return square - (square >> _MARGIN_BITS - 1) if below else 0
+        return square - (square >> MARGIN_BITS - 1) if below else 0
 
     def component_loss(self, k: int) -> float:
         """Return a bound on how far rounding to integers moves a component.

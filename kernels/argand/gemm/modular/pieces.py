@@ -6,6 +6,7 @@ Nothing here needs a GPU or CuPy.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from argand.device import Device
 from argand.gemm.families import Family
@@ -29,7 +30,8 @@ class ModularProblem:
     """The sizes, layouts and scalars of a call, for arrays at any address.
 
     ``a`` has the rows of op(A) by k, ``b`` the columns of op(B) as rows by k; a batch stride of 0
-    shares the operand. ``c`` is None where beta is 0. ``count`` is that of moduli.
+    shares the operand. ``c`` is None where beta is 0. ``count`` is that of moduli. ``proved`` says
+    that a proof goes with the product: it names A's lines in an error.
     """
 
     dtype: str
@@ -44,6 +46,7 @@ class ModularProblem:
     alpha: complex
     beta: complex
     family: Family | None = None
+    proved: Literal["row", "column"] | None = None
 
     @property
     def pitch(self) -> int:

@@ -17,6 +17,7 @@ from argand.gemm.modular.constants import (
     reduce_source,
 )
 from argand.gemm.modular.moduli import NORM_BLOCK
+from argand.gemm.modular.proof_constants import proof_source
 from argand.runtime.arguments import Fields, size_check
 from argand.runtime.plan import TARGET, PlanError
 from argand.runtime.wgmma import wgmma_s8_function
@@ -126,6 +127,8 @@ DECODE_ARGUMENTS: Fields = (
         "pairs",
     )),
     *(("double", name) for name in ("alpha_re", "alpha_im", "beta_re", "beta_im")),
+    ("const uint32*", "proof_fragments"), ("const uint32*", "proof_scaled_x"),
+    ("uint64*", "proof_sums"),
 )  # fmt: skip
 NORM_KERNELS = {True: "norms_along_k", False: "norms_across_lines"}
 ENCODE_KERNEL, PRODUCT_KERNEL, DECODE_KERNEL = "encode", "residue_product", "decode"
@@ -135,9 +138,9 @@ ITEM = {"complex64": 8, "complex128": 16}
 """Bytes of a number."""
 
 
-def decode_bytes(count: int) -> int:
-    """Shared memory of a CTA that decodes: two rows of residues a warp."""
-    return DECODE_WARPS * 2 * 2 * count * COLUMN_BLOCK
+def decode_bytes(count: int, *, proved: bool = False) -> int:
+    """Shared memory of a CTA that decodes: two rows of residues a warp, padded for a proof."""
+    return DECODE_WARPS * 2 * 2 * count * (COLUMN_BLOCK + 16 * proved)
 
 
 def real_type(dtype: str) -> str:
@@ -167,7 +170,7 @@ def norm_source(dtype: str, *, along_k: bool) -> str:
     return (
         '#include "gemm/modular/norms.cuh"\n'
         f"{size_check('NormArguments', NORM_ARGUMENTS)}"
-        + _kernel(f"modular_{name}", threads, "NormArguments", f"{name}<{real}>(args)")
+        + kernel_source(f"modular_{name}", threads, "NormArguments", f"{name}<{real}>(args)")
     )
 
 
@@ -195,7 +198,7 @@ def encode_kernel_source(
         f"{encode_source(count, 4 if narrow else 8)}"
         '#include "gemm/modular/encode.cuh"\n'
         f"{size_check('EncodeArguments', ENCODE_ARGUMENTS)}"
-        + _kernel(
+        + kernel_source(
             f"modular_{ENCODE_KERNEL}",
             threads,
             "EncodeArguments",
@@ -220,7 +223,7 @@ def product_source(plan: ResiduePlan) -> str:
         + size_check("ResidueArguments", PRODUCT_ARGUMENTS)
         + f"constexpr ResiduePlan kPlan{{{plan.warpgroup_rows}, {plan.block_m}, {plan.block_n}, "
         f"{plan.stages}}};\n"
-        + _kernel(
+        + kernel_source(
             f"modular_{PRODUCT_KERNEL}",
             plan.threads,
             "ResidueArguments",
@@ -230,27 +233,35 @@ def product_source(plan: ResiduePlan) -> str:
     )
 
 
-def decode_kernel_source(dtype: str, count: int) -> str:
-    """CUDA C++ of the kernel that makes results of a complex type from residues."""
+def decode_kernel_source(dtype: str, count: int, *, proved: bool = False) -> str:
+    """CUDA C++ of the kernel that makes results of a complex type from residues.
+
+    ``proved`` adds C' x of a proof.
+    """
+    # Few moduli leave registers for more warps, which hide the latency of loads. A proof takes
+    # some of them.
+    resident = (5 if dtype == "complex64" and count <= INT32_MODULI else 4) - proved
+    real, proof = real_type(dtype), "RowProof" if proved else "NoProof"
     return (
         '#include "gemm/modular/moduli.cuh"\n'
         f"{decode_source(count, 3 if dtype == 'complex64' else 4)}"
-        '#include "gemm/modular/decode.cuh"\n'
-        f"{size_check('DecodeArguments', DECODE_ARGUMENTS)}"
-        + _kernel(
+        + (proof_source(count) if proved else "")
+        + f'#include "gemm/modular/{"decode_proof" if proved else "decode"}.cuh"\n'
+        + size_check("DecodeArguments", DECODE_ARGUMENTS)
+        + kernel_source(
             f"modular_{DECODE_KERNEL}",
             32 * DECODE_WARPS,
             "DecodeArguments",
-            f"decode<{real_type(dtype)}>(args)",
-            # Few moduli leave registers for more warps, which hide the latency of loads.
-            resident=5 if dtype == "complex64" and count <= INT32_MODULI else 4,
+            f"decode<{real}, {proof}<{real}>>(args)",
+            resident=resident,
         )
     )
 
 
-def _kernel(
+def kernel_source(
     name: str, threads: int, arguments: str, call: str, maps: str = "", resident: int = 1
 ) -> str:
+    """CUDA C++ of a kernel that makes one call; ``resident`` CTAs fit a multiprocessor."""
     return (
         f'extern "C" __global__ void __launch_bounds__({threads}, {resident})\n'
         f"{name}({maps}const __grid_constant__ {arguments} args) {{\n    {call};\n}}\n"

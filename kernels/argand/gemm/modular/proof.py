@@ -26,6 +26,14 @@ class WrongProductError(RuntimeError):
     """A product of integers is not what it must be: the machine computed or stored it wrongly."""
 
 
+def wrong_product(wrong: int, lines: int, first: int, name: str = "row") -> WrongProductError:
+    """Return the error of so many wrong rows, or columns, of so many."""
+    return WrongProductError(
+        f"{wrong} of {lines} {name}s of an exact product are wrong, the first of them "
+        f"{name} {first}: memory or arithmetic of this machine failed; compute it again"
+    )
+
+
 def check(rows: Integers, columns: Integers, real: Array, imag: Array) -> None:
     """Raise WrongProductError where C' is not A' B'.
 
@@ -43,10 +51,7 @@ def check(rows: Integers, columns: Integers, real: Array, imag: Array) -> None:
     )
     wrong = np.flatnonzero(np.any([part % PRIME != 0 for part in differences], axis=0))
     if wrong.size:
-        raise WrongProductError(
-            f"{wrong.size} of {len(real)} rows of an exact product are wrong, the first of them "
-            f"row {wrong[0]}: memory or arithmetic of this machine failed; compute it again"
-        )
+        raise wrong_product(wrong.size, len(real), wrong[0])
 
 
 def _times(matrix: Array, x: Array) -> Array:

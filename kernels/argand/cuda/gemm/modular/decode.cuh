@@ -23,10 +23,19 @@ struct DecodeArguments {
     int warp_rows;              // rows of a warp; the next one comes while one is decoded
     int pairs;                  // whether neighbouring columns of out can be stored as one vector
     double alpha_re, alpha_im, beta_re, beta_im;
+    // Of a proof (decode_proof.cuh): what x is for MMAs and for leading digits; C' x of the rows.
+    const uint32 *proof_fragments, *proof_scaled_x;
+    uint64* proof_sums;  // (batches, m, 2)
 };
 
-// Bytes of shared memory of a warp: the residues of two rows of a block of columns.
-constexpr int kDecodeRowBytes = 2 * kModuli * kColumnBlock;
+// Decoding without a proof.
+template <typename T>
+struct NoProof {
+    static constexpr int kPlaneBytes = kColumnBlock;
+
+    __device__ __forceinline__ NoProof(const DecodeArguments&, int, const int (&)[4]) {}
+    __device__ __forceinline__ void add_row(const uint32 (&)[4][2], uint32, uint64*) const {}
+};
 
 // Fixed-point digits of sum S_p w_p / p modulo 1: 32 bits, then 19 bits each with carries kept.
 template <typename T>
@@ -135,14 +144,16 @@ __device__ __forceinline__ void store_results(const DecodeArguments& args,
 // Largest magnitude of an exponent whose power of two scales without a second rounding.
 constexpr int kPlainExponent = 900;
 
-// One element of C', scaled by 2^-(a_exponent + b_exponent) and rounded, and whether that is
-// certain.
+// One element of C', scaled by 2^-(a_exponent + b_exponent) and rounded, whether that is certain,
+// and the leading digits of both fractions.
 template <typename T, int which>
 __device__ __forceinline__ Complex<T> decode_element(const uint32 (&words)[2 * kModuli],
                                                      int a_exponent, int b_exponent,
-                                                     bool& certain) {
+                                                     bool& certain, uint32 (&leading)[2]) {
     uint32 re[kLimbs<T>] = {}, im[kLimbs<T>] = {};
     add_residues<T, which>(words, re, im);
+    leading[0] = re[0];
+    leading[1] = im[0];
     const bool finite = a_exponent != kNotFinite && b_exponent != kNotFinite;
     const int exponent = finite ? -(a_exponent + b_exponent) : 0;
     certain = abs(exponent) <= kPlainExponent;
@@ -157,8 +168,11 @@ __device__ __forceinline__ Complex<T> decode_element(const uint32 (&words)[2 * k
 }
 
 // A warp decodes 128 columns of warp_rows rows.
-template <typename T>
+template <typename T, typename Proof>
 __device__ __forceinline__ void decode(const DecodeArguments& args) {
+    constexpr int kPlaneBytes = Proof::kPlaneBytes;
+    // Bytes of shared memory of a warp: two of these.
+    constexpr int kRowBytes = 2 * kModuli * kPlaneBytes;
     const int lane = threadIdx.x % kWarp;
     const int column_blocks = (args.n + kColumnBlock - 1) / kColumnBlock;
     const int row_groups = (args.m + args.warp_rows - 1) / args.warp_rows;
@@ -172,14 +186,14 @@ __device__ __forceinline__ void decode(const DecodeArguments& args) {
     int columns[4], b_exponents[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-        columns[i] = block * kColumnBlock +
-                     (sizeof(T) == 4 ? 64 * (i / 2) + 2 * lane + i % 2 : 32 * i + lane);
+        columns[i] = block * kColumnBlock + column_of_byte<T>(4 * lane + i);
         b_exponents[i] = columns[i] < args.n ? args.b_exponents[int64(batch) * args.b_lines +
                                                                 args.first_column + columns[i]]
                                              : kNotFinite;
     }
     extern __shared__ __align__(16) unsigned char memory[];
-    unsigned char* const rows = memory + threadIdx.x / kWarp * 2 * kDecodeRowBytes;
+    unsigned char* const rows = memory + threadIdx.x / kWarp * 2 * kRowBytes;
+    const Proof proof(args, block, columns);
     const signed char* first_source =
         args.residues + int64(batch) * 2 * kModuli * plane + block * kColumnBlock;
     // A lane copies 16 bytes of every fourth plane.
@@ -190,8 +204,8 @@ __device__ __forceinline__ void decode(const DecodeArguments& args) {
             for (int i = 0; i < (2 * kModuli + 3) / 4; ++i) {
                 const int p = 4 * i + lane / 8;
                 if (p < 2 * kModuli) {
-                    cp_async_16(shared_address(rows + (row - first_row) % 2 * kDecodeRowBytes +
-                                               p * kColumnBlock + lane % 8 * 16),
+                    cp_async_16(shared_address(rows + (row - first_row) % 2 * kRowBytes +
+                                               p * kPlaneBytes + lane % 8 * 16),
                                 first_source + p * plane + row * pitch + lane % 8 * 16);
                 }
             }
@@ -210,15 +224,18 @@ __device__ __forceinline__ void decode(const DecodeArguments& args) {
 #pragma unroll
         for (int i = 0; i < 2 * kModuli; ++i) {
             words[i] = *reinterpret_cast<const uint32*>(
-                rows + (row - first_row) % 2 * kDecodeRowBytes + i * kColumnBlock + 4 * lane);
+                rows + (row - first_row) % 2 * kRowBytes + i * kPlaneBytes + 4 * lane);
         }
         const int a_exponent = args.a_exponents[int64(batch) * args.a_lines + row];
         bool certain[4];
+        uint32 leading[4][2];
         Complex<T> results[4] = {
-            decode_element<T, 0>(words, a_exponent, b_exponents[0], certain[0]),
-            decode_element<T, 1>(words, a_exponent, b_exponents[1], certain[1]),
-            decode_element<T, 2>(words, a_exponent, b_exponents[2], certain[2]),
-            decode_element<T, 3>(words, a_exponent, b_exponents[3], certain[3])};
+            decode_element<T, 0>(words, a_exponent, b_exponents[0], certain[0], leading[0]),
+            decode_element<T, 1>(words, a_exponent, b_exponents[1], certain[1], leading[1]),
+            decode_element<T, 2>(words, a_exponent, b_exponents[2], certain[2], leading[2]),
+            decode_element<T, 3>(words, a_exponent, b_exponents[3], certain[3], leading[3])};
+        proof.add_row(leading, shared_address(rows + (row - first_row) % 2 * kRowBytes),
+                      args.proof_sums + 2 * (int64(batch) * args.m + row));
         // One branch for all four, so that their arithmetic can overlap.
         if (!(certain[0] && certain[1] && certain[2] && certain[3])) {
 #pragma unroll

@@ -104,16 +104,24 @@ struct ComplexOf<double> {
 template <typename T>
 using Complex = typename ComplexOf<T>::Type;
 
+// Columns of residues are a multiple of this.
+constexpr int kColumnBlock = 128;
+
+// The column of a block whose residues are byte `byte` of a row: byte 4 l + i belongs to column
+// 64 (i / 2) + 2 l + i % 2 of complex64, and to column 32 i + l of complex128.
+template <typename T>
+__device__ __forceinline__ int column_of_byte(int byte) {
+    const int lane = byte / 4, i = byte % 4;
+    return sizeof(T) == 4 ? 64 * (i / 2) + 2 * lane + i % 2 : 32 * i + lane;
+}
+
 // The row in which column `column` of B is stored, in blocks of kColumnBlock. So a thread of the
 // mainloop owns 16 neighbouring bytes of residues, and lanes that decode own neighbouring columns
 // of C.
-constexpr int kColumnBlock = 128;
-
 template <typename T>
 __device__ __forceinline__ int stored_row(int column) {
     const int inside = column % kColumnBlock;
-    // Byte 4 l + i of a block of residues belongs to column 64 (i / 2) + 2 l + i % 2 of complex64,
-    // and to column 32 i + l of complex128.
+    // The inverse of `column_of_byte`.
     const int byte = sizeof(T) == 4 ? 4 * (inside % 64 / 2) + inside / 64 * 2 + inside % 2
                                     : 4 * (inside % 32) + inside / 32;
     // Byte 16 c + 2 j + e of 64 is accumulator column 8 j + 2 c + e.

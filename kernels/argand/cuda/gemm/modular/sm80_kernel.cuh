@@ -3,6 +3,7 @@
 // stages, their pieces of 16 bytes exchanged so that ldmatrix has no bank conflicts.
 #pragma once
 #include "device/cp_async.cuh"
+#include "device/ldmatrix.cuh"
 #include "product_plan.cuh"
 
 constexpr int kPieces = kTileK / 16, kWarpRows = 32, kWarpColumns = 64;
@@ -13,13 +14,6 @@ __device__ __forceinline__ void mma_s8(int (&d)[4], const uint32 (&a)[4], uint32
         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
-__device__ __forceinline__ void load_matrices(uint32 (&x)[4], uint32 address) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
-                 : "r"(address)
-                 : "memory");
 }
 
 __device__ __forceinline__ uint32 piece_address(uint32 tile, int row, int piece) {

@@ -1,0 +1,94 @@
+// What decoding adds to a proof (proof.cuh): C' x of each row, from the residues that it decodes and
+// from the leading digits of the fractions that it finds.
+//
+// With S_p the sum or difference of two residues of modulus p, d_p the leading digit of w_p / p and L
+// that of C' / P as a signed number, C' = sum (c_p - P 2^-32 d_p) S_p + P 2^-32 L exactly. The first
+// sum is linear in the residues, so s8 MMAs multiply them by the bytes of x, and weights modulo the
+// prime join what they give: `kProofWeights`, of a plane, a pair of bytes and a part, is generated
+// (argand/gemm/modular/proof_constants.py).
+#pragma once
+#include "decode.cuh"
+#include "device/ldmatrix.cuh"
+#include "proof.cuh"
+
+// d + a b of residues by unsigned bytes.
+__device__ __forceinline__ void mma_s8_u8(int (&d)[4], const uint32 (&a)[4], uint32 b0, uint32 b1) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+// The proof's part of a warp that decodes: a block of columns of some rows.
+template <typename T>
+struct RowProof {
+    // 16 bytes beside each plane's row, so that ldmatrix reads rows without bank conflicts.
+    static constexpr int kPlaneBytes = kColumnBlock + 16;
+    static constexpr int kTiles = (2 * kModuli + 15) / 16;
+
+    uint32 fragments[8], scaled_x[4];
+    int weights[kTiles][2][2];  // of the planes of a lane's accumulators, for both parts
+
+    __device__ __forceinline__ RowProof(const DecodeArguments& args, int block,
+                                        const int (&columns)[4]) {
+        const int lane = threadIdx.x % kWarp;
+        const int64 at = args.first_column / kColumnBlock + block;
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            fragments[i] = args.proof_fragments[(at * 8 + i) * kWarp + lane];
+        }
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            scaled_x[i] = args.proof_scaled_x[args.first_column + columns[i]];
+        }
+#pragma unroll
+        for (int tile = 0; tile < kTiles; ++tile) {
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                const int plane = 16 * tile + 8 * half + lane / 4, pair = lane % 4;
+                const bool used = plane < 2 * kModuli && pair < 2;
+#pragma unroll
+                for (int part = 0; part < 2; ++part) {
+                    weights[tile][half][part] =
+                        used ? kProofWeights[(plane * 2 + pair) * 2 + part] : 0;
+                }
+            }
+        }
+    }
+
+    // Adds a row whose residues lie at `rows`, and of which a lane found the leading digits of both
+    // parts of four columns.
+    __device__ __forceinline__ void add_row(const uint32 (&leading)[4][2], uint32 rows,
+                                            uint64* sums) const {
+        const int lane = threadIdx.x % kWarp;
+        int64 found[2] = {};
+#pragma unroll
+        for (int tile = 0; tile < kTiles; ++tile) {
+            const int plane = min(16 * tile + lane % 16, 2 * kModuli - 1);
+            int d[4] = {};
+#pragma unroll
+            for (int step = 0; step < kColumnBlock / 32; ++step) {
+                uint32 a[4];
+                load_matrices(a, rows + plane * kPlaneBytes + 32 * step + lane / 16 * 16);
+                mma_s8_u8(d, a, fragments[2 * step], fragments[2 * step + 1]);
+            }
+#pragma unroll
+            for (int part = 0; part < 2; ++part) {
+                found[part] += int64(d[0] + 256 * d[1]) * weights[tile][0][part];
+                found[part] += int64(d[2] + 256 * d[3]) * weights[tile][1][part];
+            }
+        }
+#pragma unroll
+        for (int part = 0; part < 2; ++part) {
+            int64 sum = fold(found[part]);
+#pragma unroll
+            for (int i = 0; i < 4; i += 2) {
+                sum += fold(int64(int(leading[i][part])) * int(scaled_x[i]) +
+                            int64(int(leading[i + 1][part])) * int(scaled_x[i + 1]));
+            }
+            const uint64 total = warp_sum(modulo(sum));
+            if (lane == 0) atomicAdd(sums + part, total);
+        }
+    }
+};

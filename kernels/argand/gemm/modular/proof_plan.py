@@ -1,0 +1,88 @@
+"""Arguments and sources of the kernels that prove exact products, beside the one that decodes.
+
+Nothing here needs a GPU or CuPy.
+"""
+
+from __future__ import annotations
+
+from argand.gemm.modular.constants import INT32_MODULI
+from argand.gemm.modular.product_plan import WARPS, kernel_source, real_type
+from argand.runtime.arguments import Fields, size_check
+
+BEGIN_PROOF, END_PROOF = "begin_proof", "end_proof"
+IMAGE_KERNEL = "add_image"
+LANES_TERMS, LANES_SUMS = 1024, 4
+"""Where lanes hold terms of sums: terms and sums of a warp."""
+OWN_TERMS, OWN_SUMS = 256, 32
+"""Where each lane has a sum of its own."""
+RESULT_BYTES = 16
+"""`ProofResult`: two 32-bit numbers, and from byte 8 on the key."""
+
+BEGIN_PROOF_ARGUMENTS: Fields = (
+    ("void*", "result"), ("uint32*", "x"), ("uint32*", "scaled_x"), ("uint32*", "fragments"),
+    ("uint64*", "image"), ("uint64*", "sums"), ("int64", "image_words"), ("int64", "sum_words"),
+    ("int", "columns"), ("int", "scale"),
+)  # fmt: skip
+IMAGE_ARGUMENTS: Fields = (
+    ("const void*", "x"), ("const int*", "exponents"), ("const uint32*", "reals"),
+    ("const uint64*", "vector"), ("uint64*", "sums"),
+    *(("int64", name) for name in (
+        "line_stride", "k_stride", "batch_stride", "exponent_batch", "vector_batch", "sum_batch",
+    )),
+    *(("int", name) for name in ("lines", "k", "batches", "conjugate")),
+)  # fmt: skip
+END_PROOF_ARGUMENTS: Fields = (("const uint64*", "sums"), ("void*", "result"), ("int64", "rows"))
+
+
+def image_warps(outs: int, terms: int, *, lanes_sum: bool) -> int:
+    """Warps of a product of a matrix and a vector, of so many sums of so many terms."""
+    sums, each = (LANES_SUMS, LANES_TERMS) if lanes_sum else (OWN_SUMS, OWN_TERMS)
+    return -(-outs // sums) * -(-terms // each)
+
+
+def begin_proof_source(dtype: str) -> str:
+    """CUDA C++ of the kernel that makes the random numbers of a proof of results of a type."""
+    return _source(
+        BEGIN_PROOF, BEGIN_PROOF_ARGUMENTS, "BeginProofArguments",
+        f"begin_proof<{real_type(dtype)}>(args)",
+    )  # fmt: skip
+
+
+def image_source(dtype: str, count: int, *, lines_summed: bool, lanes_sum: bool) -> str:
+    """CUDA C++ of the kernel that multiplies an operand's integers by a vector.
+
+    ``lines_summed`` is B' x, where an operand's lines are terms; lanes read terms of a sum
+    (``lanes_sum``), or each one of its own sum.
+    """
+    scaled = "float" if count <= INT32_MODULI and dtype == "complex64" else "double"
+    flags = ", ".join(str(x).lower() for x in (lines_summed, lanes_sum))
+    checks = "".join(
+        f"static_assert({name}<{flag}> == {value});\n"
+        for name, flag, value in (
+            ("kImageTerms", "true", LANES_TERMS), ("kImageTerms", "false", OWN_TERMS),
+            ("kImageSums", "true", LANES_SUMS), ("kImageSums", "false", OWN_SUMS),
+        )
+    )  # fmt: skip
+    return _source(
+        IMAGE_KERNEL, IMAGE_ARGUMENTS, "ImageArguments",
+        f"add_image<{scaled}, {real_type(dtype)}, {flags}>(args)", checks,
+    )  # fmt: skip
+
+
+def end_proof_source() -> str:
+    """CUDA C++ of the kernel that counts the rows that are wrong."""
+    return _source(END_PROOF, END_PROOF_ARGUMENTS, "EndProofArguments", "end_proof(args)")
+
+
+def _source(name: str, fields: Fields, arguments: str, call: str, checks: str = "") -> str:
+    return (
+        f'#include "gemm/modular/proof.cuh"\n{size_check(arguments, fields)}'
+        + _result_check()
+        + checks
+        + kernel_source(f"modular_{name}", 32 * WARPS, arguments, call)
+    )
+
+
+def _result_check() -> str:
+    """C++ that does not compile where the result of a proof has another size."""
+    return f'static_assert(sizeof(ProofResult) == {RESULT_BYTES}, "as the host reads it");\n'

@@ -1,0 +1,151 @@
+"""The proof of exact products as a GPU computes it, in Python's integers: ranges and sums."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from argand.gemm.modular.constants import LARGEST_RESIDUE, fraction_constants
+from argand.gemm.modular.moduli import FEWEST, MARGIN_BITS, MODULI, MOST, moduli
+from argand.gemm.modular.product_plan import COLUMN_BLOCK
+from argand.gemm.modular.proof import PRIME
+from argand.gemm.modular.proof_constants import PAIR_WEIGHT, plane_weights, proof_constants
+
+COUNTS = range(FEWEST, MOST + 1)
+
+
+def wide(x: int) -> int:
+    """A signed number of 64 bits: it must fit."""
+    assert -(1 << 63) <= x < 1 << 63
+    return x
+
+
+def fold(x: int) -> int:
+    """`fold` of proof.cuh."""
+    return (wide(x) & PRIME) + (x >> 31)
+
+
+def modulo(x: int) -> int:
+    """`modulo` of proof.cuh."""
+    x = fold(fold(x))
+    x += PRIME if x < 0 else 0
+    x -= PRIME if x >= PRIME else 0
+    assert 0 <= x < PRIME
+    return x
+
+
+def signed(x: int) -> int:
+    """The low 32 bits as a signed number."""
+    return (x + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+@pytest.mark.parametrize("x", [0, 1, -1, PRIME, -PRIME, PRIME - 1, 2**62, -(2**62), 2**63 - 1,
+                               -(2**63), 3 * PRIME, 2**33, -(2**32)])  # fmt: skip
+def test_folded_numbers_stay_congruent(x: int) -> None:
+    assert modulo(x) == x % PRIME
+    assert -(1 << 32) <= fold(x) < 1 << 33
+
+
+def residues_of(x: int, y: int, count: int, rng: np.random.Generator) -> list[list[int]]:
+    """Residues of x + i y as kernels leave them: some are not the least in magnitude."""
+    found = []
+    for row in moduli(count).rows:
+        pair = []
+        for value in (x + row.root * y, x - row.root * y):
+            least = (value + row.p // 2) % row.p - row.p // 2
+            other = least - row.p if least > 0 else least + row.p
+            near = abs(other) <= min(LARGEST_RESIDUE, row.p // 2 + 2)
+            pair.append(other if near and rng.random() < 0.5 else least)
+        found.append(pair)
+    return found
+
+
+def sums_of_a_row(residues: list[list[list[int]]], words: list[int], count: int) -> tuple[int, int]:
+    """`RowProof::add_row` for one row of a block: C' x modulo the prime, by planes and digits."""
+    constants, weights = proof_constants(count), plane_weights(count)
+    digits = fraction_constants(count, 3)
+    sums = [0, 0]
+    for plane in range(2 * count):
+        for pair in range(2):
+            product = 0
+            for element, word in zip(residues, words, strict=True):
+                low, high = (word >> 8 * (2 * pair + i) & 0xFF for i in range(2))
+                product += element[plane // 2][plane % 2] * (low + 256 * high)
+            assert signed(product) == product
+            for part in range(2):
+                weight = weights[2 * plane + pair][part]
+                assert abs(weight) <= PRIME // 2
+                sums[part] += product * weight
+    # What a lane holds: the planes and pairs of each of its rows of each tile, added in 64 bits.
+    for element, word in zip(residues, words, strict=True):
+        for part, rows in enumerate((digits.real, digits.imag)):
+            leading = 0
+            for (plus, minus), row in zip(element, rows, strict=True):
+                leading += (plus - minus if part else plus + minus) * row[0]
+            x = word % PRIME * constants.scale % PRIME
+            # Two of them are added before they are folded.
+            assert 2 * abs(signed(leading)) * x < 1 << 63
+            sums[part] += fold(signed(leading) * x)
+    return sums[0] % PRIME, sums[1] % PRIME
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_residues_give_the_integers_times_x(rng: np.random.Generator, count: int) -> None:
+    whole = moduli(count)
+    # The largest that a result may be, and numbers of all sizes.
+    most = whole.product // 2 - (whole.product >> MARGIN_BITS + 1)
+    values = [most, -most, 0, 1, -1]
+    while len(values) < 24:
+        bits = int(rng.integers(2, most.bit_length()))
+        values.append(int(rng.integers(1 << 62)) % (1 << min(bits, 62)) << max(0, bits - 62))
+    pairs = list(zip(values, reversed(values), strict=True))
+    words = [0, 2**32 - 1, *(int(x) for x in rng.integers(1 << 32, size=22))]
+    residues = [residues_of(x, y, count, rng) for x, y in pairs]
+    found = sums_of_a_row(residues, words, count)
+    expected = [
+        sum(pair[part] * word for pair, word in zip(pairs, words, strict=True)) % PRIME
+        for part in range(2)
+    ]
+    assert list(found) == expected
+    # The last bit of one residue changes C' by a multiple of P / p, which is no multiple of q.
+    plane = int(rng.integers(2 * count))
+    residues[3][plane // 2][plane % 2] ^= 1
+    assert sums_of_a_row(residues, words, count) != found
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_sums_of_a_lane_fit_64_bits(count: int) -> None:
+    """A lane adds two rows of planes for each 16 of them, a pair of bytes each."""
+    tiles = -(-2 * count // 16)
+    largest = COLUMN_BLOCK * LARGEST_RESIDUE * (255 + 256 * 255)
+    assert largest < 1 << 31
+    assert 2 * tiles * largest * (PRIME // 2) < 1 << 63
+
+
+def test_no_modulus_is_a_multiple_of_the_prime() -> None:
+    assert all(p < PRIME for p in MODULI)
+    assert math.gcd(math.prod(MODULI), PRIME) == 1
+    assert PAIR_WEIGHT == 256**2
+
+
+def test_a_wrong_row_escapes_with_a_probability_below_two_to_the_minus_30() -> None:
+    """x is 32 random bits modulo the prime: no number comes more often than three times."""
+    most = -(-(1 << 32) // PRIME)
+    assert most / 2**32 < 2**-30
+
+
+def test_leading_digits_that_tell_too_little_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from argand.gemm.modular import proof_constants as module
+
+    monkeypatch.setattr(module, "LARGEST_RESIDUE", 1 << 20)
+    with pytest.raises(ValueError, match="leading digits of 7 moduli do not tell the multiple"):
+        module.proof_constants.__wrapped__(7)
+
+
+def test_the_weights_are_those_of_sums_and_differences() -> None:
+    weights: Any = plane_weights(6)
+    for plus, minus in zip(weights[::4], weights[2::4], strict=True):
+        assert plus[0] == minus[0]
+        assert plus[1] == -minus[1]
