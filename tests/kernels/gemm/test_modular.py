@@ -11,6 +11,7 @@ import pytest
 from argand.gemm.modular.cpu import product
 from argand.gemm.modular.moduli import (
     FEWEST,
+    LEAST,
     MODULI,
     MOST,
     fewest_moduli,
@@ -61,9 +62,9 @@ def test_a_row_of_a_modulus_splits_and_joins_every_residue(count: int) -> None:
             assert (plus - minus) * row.imag * row.rest % row.p == imag % row.p
 
 
-@pytest.mark.parametrize("count", [FEWEST - 1, MOST + 1])
+@pytest.mark.parametrize("count", [LEAST - 1, MOST + 1])
 def test_other_counts_are_refused(count: int) -> None:
-    with pytest.raises(ValueError, match=f"moduli must be {FEWEST} to {MOST}, got {count}"):
+    with pytest.raises(ValueError, match=f"moduli must be {LEAST} to {MOST}, got {count}"):
         moduli(count)
 
 

@@ -17,12 +17,13 @@ from argand.gemm.modular.constants import (
     fraction_constants,
     reduce_modulus,
 )
-from argand.gemm.modular.moduli import FEWEST, MODULI, MOST, moduli
+from argand.gemm.modular.moduli import LEAST, MODULI, MOST, moduli
 from argand.gemm.modular.product_plan import (
     DECODE_KERNEL,
     ENCODE_KERNEL,
     NORM_KERNELS,
     PRODUCT_KERNEL,
+    SLICE_KERNEL,
     Reading,
     ResiduePlan,
     decode_kernel_source,
@@ -30,6 +31,7 @@ from argand.gemm.modular.product_plan import (
     norm_source,
     plans_of,
     product_source,
+    slice_source,
 )
 from argand.gemm.modular.proof_plan import (
     BEGIN_PROOF,
@@ -43,7 +45,7 @@ from argand.gemm.modular.proof_plan import (
 from tests.covers import EXHAUSTIVE
 from tests.kernels.compiled import assert_clean
 
-COUNTS = range(FEWEST, MOST + 1)
+COUNTS = range(LEAST, MOST + 1)
 Array = np.ndarray[Any, Any]
 
 
@@ -51,6 +53,7 @@ def every_source(plans: tuple[ResiduePlan, ...], counts: range) -> Iterator[tupl
     """Every kernel of the plans and numbers of moduli: its source and its name."""
     for plan in plans:
         yield product_source(plan), f"modular_{PRODUCT_KERNEL}"
+    yield slice_source(), f"modular_{SLICE_KERNEL}"
     for dtype in ("complex64", "complex128"):
         for along_k in (True, False):
             yield norm_source(dtype, along_k=along_k), f"modular_{NORM_KERNELS[along_k]}"

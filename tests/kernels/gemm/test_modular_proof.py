@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from argand.gemm.modular.constants import LARGEST_RESIDUE, fraction_constants
-from argand.gemm.modular.moduli import FEWEST, MARGIN_BITS, MODULI, MOST, moduli
+from argand.gemm.modular.moduli import LEAST, MARGIN_BITS, MODULI, MOST, moduli
 from argand.gemm.modular.product_plan import COLUMN_BLOCK
 from argand.gemm.modular.proof import PRIME
 from argand.gemm.modular.proof_constants import PAIR_WEIGHT, plane_weights, proof_constants
 
-COUNTS = range(FEWEST, MOST + 1)
+COUNTS = range(LEAST, MOST + 1)
 
 
 def wide(x: int) -> int:

@@ -10,7 +10,7 @@ import cupy
 
 from argand.device import Device
 from argand.gemm.modular.operand_launch import OperandLaunch, Step, bound
-from argand.gemm.modular.pieces import ModularProblem, Piece, choose_plan, pieces_of
+from argand.gemm.modular.pieces import ModularProblem, Piece, choose_plan, choose_slices, pieces_of
 from argand.gemm.modular.product_plan import (
     COLUMN_BLOCK,
     DECODE_ARGUMENTS,
@@ -19,11 +19,15 @@ from argand.gemm.modular.product_plan import (
     DECODE_WARPS,
     PRODUCT_ARGUMENTS,
     PRODUCT_KERNEL,
+    SLICE_ARGUMENTS,
+    SLICE_KERNEL,
     TILE_K,
+    WARPS,
     ResiduePlan,
     decode_bytes,
     decode_kernel_source,
     product_source,
+    slice_source,
 )
 from argand.gemm.modular.proof_launch import ProofLaunch
 from argand.runtime import compiler as nvrtc
@@ -92,21 +96,31 @@ class ModularLaunch:
 
     def _steps(self) -> Iterator[Step]:
         problem, (a, b) = self._problem, self._operands
-        pieces = pieces_of(problem, max(_FREE_BYTES, problem.nbytes))
-        plans = [choose_plan(problem, piece, self._device) for piece in pieces]
-        #: The launch's name in records.
-        self.name = f"{problem.count} moduli, {plans[0].name()}"
+        limit = max(_FREE_BYTES, problem.nbytes)
+        pieces = pieces_of(problem, limit)
         of_a, of_b, of_c = problem.plane_bytes()
         a_products = pieces[0].products if problem.a.batch_stride else 1
         b_products = pieces[0].products if problem.b.batch_stride else 1
         a_planes = self._reserve(of_a * a_products)
         b_planes = self._reserve(of_b * b_products * pieces[0].padded)
-        residues = self._reserve(of_c * pieces[0].products * pieces[0].padded)
+        # The first piece is the largest: its slices are as many as the workspace has room for.
+        nbytes = of_c * pieces[0].products * pieces[0].padded
+        most = (limit - of_a * a_products - of_b * b_products * pieces[0].padded) // nbytes
+        plans = [choose_plan(problem, piece, self._device, most) for piece in pieces]
+        slices = [
+            choose_slices(problem, piece, self._device, plan, most)
+            for piece, plan in zip(pieces, plans, strict=True)
+        ]
+        residues = self._reserve(nbytes * max(slices))
+        #: The launch's name in records.
+        self.name = f"{problem.count} moduli, {plans[0].name()}"
+        if slices[0] > 1:
+            self.name += f", {slices[0]} slices of k"
         if self._proof is not None:
             yield self._proof.begin()
         yield from a.norms()
         yield from b.norms()
-        for number, (piece, plan) in enumerate(zip(pieces, plans, strict=True)):
+        for number, (piece, plan, split) in enumerate(zip(pieces, plans, slices, strict=True)):
             first, count = piece.first_product, piece.products
             if number == 0 or (problem.a.batch_stride and piece.first_column == 0):
                 yield a.encode(first, count, 0, problem.a.rows, problem.a.rows, a_planes)
@@ -114,21 +128,26 @@ class ModularLaunch:
                 yield b.encode(
                     first, count, piece.first_column, piece.columns, piece.padded, b_planes
                 )
-            yield self._product(plan, piece, a_planes, b_planes, residues)
+            yield self._product(plan, piece, split, a_planes, b_planes, residues)
+            if split > 1:
+                yield self._add_slices(piece, split, residues)
             yield self._decode(piece, residues)
         if self._proof is not None:
             yield from self._proof.end(a.exponents, b.exponents)
 
     def _product(
-        self, plan: ResiduePlan, piece: Piece, a: Address, b: Address, residues: Address
-    ) -> Step:
+        self, plan: ResiduePlan, piece: Piece, slices: int, a: Address, b: Address,
+        residues: Address,
+    ) -> Step:  # fmt: skip
         problem = self._problem
         rows, planes = problem.a.rows, 2 * problem.count
         tiles_m, tiles_n = -(-rows // plan.block_m), -(-piece.padded // plan.block_n)
-        tiles = tiles_m * tiles_n * planes * piece.products
+        tiles = tiles_m * tiles_n * planes * piece.products * slices
+        k_tiles = problem.pitch // TILE_K
         values = {
             "a": 0, "b": 0, "residues": 0, "m": rows, "n": piece.padded,
-            "k_tiles": problem.pitch // TILE_K, "planes": planes,
+            "slice_bytes": planes * piece.products * rows * piece.padded, "k_tiles": k_tiles,
+            "slice_tiles": -(-k_tiles // slices), "slices": slices, "planes": planes,
             "a_batched": problem.a.batch_stride != 0, "b_batched": problem.b.batch_stride != 0,
             "tiles_m": tiles_m, "tiles_n": tiles_n, "tiles": tiles,
         }  # fmt: skip
@@ -150,6 +169,16 @@ class ModularLaunch:
             maps=maps if wgmma else (), shared_bytes=plan.shared_bytes,
         )  # fmt: skip
         return Step(launch, {"a": a, "b": b, "residues": residues}, (a, b) if wgmma else ())
+
+    def _add_slices(self, piece: Piece, slices: int, residues: Address) -> Step:
+        plane, planes = self._problem.a.rows * piece.padded, 2 * self._problem.count
+        nbytes, threads = plane * planes * piece.products, 32 * WARPS
+        kernel = bound(
+            self._device, slice_source(), SLICE_KERNEL, -(-nbytes // (16 * threads)), threads,
+            SLICE_ARGUMENTS,
+            {"slice_bytes": nbytes, "plane_bytes": plane, "slices": slices, "planes": planes},
+        )  # fmt: skip
+        return Step(kernel, {"residues": residues})
 
     def _decode(self, piece: Piece, residues: Address) -> Step:
         problem, out, (a, b) = self._problem, self._problem.out, self._operands

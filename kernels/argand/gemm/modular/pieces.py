@@ -6,7 +6,7 @@ Nothing here needs a GPU or CuPy.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from argand.device import Device
 from argand.gemm.families import Family
@@ -17,10 +17,19 @@ from argand.gemm.modular.product_plan import (
     ResiduePlan,
     plans_of,
 )
-from argand.runtime.layout import Layout
+
+if TYPE_CHECKING:  # its module needs CuPy
+    from argand.runtime.layout import Layout
 
 _PANEL = 768
 """Wide panels have a multiple of so many columns: whole tiles of every plan."""
+_SLICE_TILES = 8
+"""Fewest stages of the mainloop in a split-K slice."""
+_EPILOGUE_TILES = 4
+"""Stages that filling the ring and the epilogue of a tile take as long as."""
+_ADD_SLICES, _ADD_BYTE = 1e5, 0.014
+"""Time of the kernel that adds slices, and of a byte that it moves, in the units of `_times`: a
+multiprocessor of an H200 multiplies some 41,000 a microsecond."""
 _TILE_COST = {(128, 256): 1.03, (256, 192): 1.0, (128, 128): 1.3, (64, 64): 2.0}
 """Time of a tile for each element of it, relative to the largest."""
 
@@ -111,12 +120,45 @@ def pieces_of(problem: ModularProblem, limit: int) -> list[Piece]:
     ]
 
 
-def choose_plan(problem: ModularProblem, piece: Piece, device: Device) -> ResiduePlan:
-    """Return the plan of the least time: whole waves of its tiles over the multiprocessors."""
+def choose_plan(
+    problem: ModularProblem, piece: Piece, device: Device, most_slices: int = 1
+) -> ResiduePlan:
+    """Return the plan of the least time, split along k or not."""
 
     def time(plan: ResiduePlan) -> float:
-        tiles = -(-problem.a.rows // plan.block_m) * -(-piece.padded // plan.block_n)
-        waves = -(-tiles * 2 * problem.count * piece.products // device.sm_count)
-        return waves * plan.block_m * plan.block_n * _TILE_COST[plan.block_m, plan.block_n]
+        return min(_times(problem, piece, device, plan, most_slices))
 
     return min(plans_of(device.require_arch(), problem.family), key=time)
+
+
+def choose_slices(
+    problem: ModularProblem, piece: Piece, device: Device, plan: ResiduePlan, most: int
+) -> int:
+    """Return into how many slices k is split: the fewest of the least time, ``most`` at most.
+
+    Each has whole stages of the mainloop, none is empty, and all but the last have as many.
+    """
+    times = _times(problem, piece, device, plan, most)
+    slices = 1 + times.index(min(times))
+    k_tiles = problem.pitch // TILE_K
+    return -(-k_tiles // -(-k_tiles // slices))
+
+
+def _times(
+    problem: ModularProblem, piece: Piece, device: Device, plan: ResiduePlan, most: int
+) -> list[float]:
+    """The time of a product by one slice, by two, and so on: whole waves of tiles.
+
+    It is counted in elements of a tile times stages of the mainloop.
+    """
+    tiles = -(-problem.a.rows // plan.block_m) * -(-piece.padded // plan.block_n)
+    tiles *= 2 * problem.count * piece.products
+    each = plan.block_m * plan.block_n * _TILE_COST[plan.block_m, plan.block_n]
+    k_tiles = problem.pitch // TILE_K
+    residues = 2 * problem.count * problem.a.rows * piece.padded * piece.products
+    found = []
+    for slices in range(1, max(1, min(most, k_tiles // _SLICE_TILES)) + 1):
+        waves = -(-tiles * slices // device.sm_count)
+        added = _ADD_SLICES + _ADD_BYTE * residues * (slices + 1) if slices > 1 else 0.0
+        found.append(waves * (-(-k_tiles // slices) + _EPILOGUE_TILES) * each + added)
+    return found

@@ -115,8 +115,13 @@ ENCODE_ARGUMENTS: Fields = (
 )  # fmt: skip
 PRODUCT_ARGUMENTS: Fields = (
     ("const signed char*", "a"), ("const signed char*", "b"), ("signed char*", "residues"),
-    ("int", "m"), ("int", "n"), ("int", "k_tiles"), ("int", "planes"), ("int", "a_batched"),
+    ("int64", "slice_bytes"), ("int", "m"), ("int", "n"), ("int", "k_tiles"),
+    ("int", "slice_tiles"), ("int", "slices"), ("int", "planes"), ("int", "a_batched"),
     ("int", "b_batched"), ("uint32", "tiles_m"), ("uint32", "tiles_n"), ("uint32", "tiles"),
+)  # fmt: skip
+SLICE_ARGUMENTS: Fields = (
+    ("signed char*", "residues"), ("int64", "slice_bytes"), ("int64", "plane_bytes"),
+    ("int", "slices"), ("int", "planes"),
 )  # fmt: skip
 DECODE_ARGUMENTS: Fields = (
     ("const signed char*", "residues"), ("const int*", "a_exponents"),
@@ -132,6 +137,7 @@ DECODE_ARGUMENTS: Fields = (
 )  # fmt: skip
 NORM_KERNELS = {True: "norms_along_k", False: "norms_across_lines"}
 ENCODE_KERNEL, PRODUCT_KERNEL, DECODE_KERNEL = "encode", "residue_product", "decode"
+SLICE_KERNEL = "add_slices"
 
 
 ITEM = {"complex64": 8, "complex128": 16}
@@ -230,6 +236,17 @@ def product_source(plan: ResiduePlan) -> str:
             call if wgmma else "residue_product_mma<kPlan>(args)",
             maps if wgmma else "",
         )
+    )
+
+
+def slice_source() -> str:
+    """CUDA C++ of the kernel that adds the residues of split-K slices."""
+    return (
+        '#include "gemm/modular/moduli.cuh"\n'
+        + reduce_source()
+        + '#include "gemm/modular/slices.cuh"\n'
+        + size_check("SliceArguments", SLICE_ARGUMENTS)
+        + kernel_source(f"modular_{SLICE_KERNEL}", 32 * WARPS, "SliceArguments", "add_slices(args)")
     )
 
 

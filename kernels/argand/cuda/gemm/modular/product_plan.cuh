@@ -24,39 +24,51 @@ constexpr int kRasterRows = 2048;  // rows of C that are rasterized together
 
 struct ResidueArguments {
     const signed char *a, *b;  // planes of A and B; wgmma reads them by tensor maps
-    signed char* residues;     // (batches, planes, m, n)
+    signed char* residues;     // (slices, batches, planes, m, n)
+    int64 slice_bytes;         // of a slice's residues
     int m, n;                  // n is a multiple of kColumnBlock
-    int k_tiles;
+    int k_tiles, slice_tiles;  // of a line, and of a split-K slice, the last one maybe fewer
+    int slices;
     int planes;                // of one product: two for each modulus
     int a_batched, b_batched;  // 0 where all products of the batch share the operand
     uint32 tiles_m, tiles_n;
-    uint32 tiles;  // of all planes of all products
+    uint32 tiles;  // of all slices of all planes of all products
 };
 
 struct ResidueTile {
-    int batch, plane, m0, n0;
+    int batch, plane, slice, m0, n0;
 };
 
-// Tile number `index`: plane after plane, in groups of rows, whose tiles run column by column, the
+// The modulus of a plane. `kReduceModuli` is generated.
+__device__ __forceinline__ const ReduceModulus& modulus_of(int plane) {
+    return kReduceModuli[plane / 2];
+}
+
+// The slice of tile number `index`, counted over all planes and products.
+__device__ __forceinline__ uint32 slice_at(const ResidueArguments& args, uint32 index) {
+    return index / (args.tiles_m * args.tiles_n);
+}
+
+// The k-tiles of a slice.
+__device__ __forceinline__ int k_tiles_of(const ResidueArguments& args, int slice) {
+    return min(args.slice_tiles, args.k_tiles - slice * args.slice_tiles);
+}
+
+// Tile number `index`: slice after slice, plane after plane, in groups of rows, whose tiles run column by column, the
 // columns of every other group backwards, so that tiles in flight share rows of A and B in L2.
 template <ResiduePlan plan>
 __device__ __forceinline__ ResidueTile residue_tile_at(const ResidueArguments& args,
                                                        uint32 index) {
     constexpr uint32 kGroup = kRasterRows / plan.block_m;
     const uint32 each = args.tiles_m * args.tiles_n;
-    const uint32 plane = index / each, tile = index % each;
+    const uint32 tile = index % each, slice = index / each, plane = slice / args.slices;
     const uint32 group = tile / (kGroup * args.tiles_n), inside = tile % (kGroup * args.tiles_n);
     const uint32 height = min(args.tiles_m - group * kGroup, kGroup);
     uint32 column = inside / height;
     const uint32 row = group * kGroup + inside % height;
     if (group % 2) column = args.tiles_n - 1 - column;
-    return {int(plane / args.planes), int(plane % args.planes), int(row) * plan.block_m,
-            int(column) * plan.block_n};
-}
-
-// The modulus of a plane. `kReduceModuli` is generated.
-__device__ __forceinline__ const ReduceModulus& modulus_of(int plane) {
-    return kReduceModuli[plane / 2];
+    return {int(plane / args.planes), int(plane % args.planes), int(slice % args.slices),
+            int(row) * plan.block_m, int(column) * plan.block_n};
 }
 
 template <int count>
@@ -88,7 +100,8 @@ __device__ __forceinline__ void store_residues(const ResidueArguments& args,
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
         if (row + 8 * half >= args.m) continue;
-        signed char* target = args.residues + (first + row + 8 * half) * args.n + lane % 4 * 16;
+        signed char* target = args.residues + tile.slice * args.slice_bytes +
+                              (first + row + 8 * half) * args.n + lane % 4 * 16;
 #pragma unroll
         for (int group = 0; group < registers / 32; ++group) {
             uint32 words[4];

@@ -40,14 +40,16 @@ __device__ __forceinline__ void residue_product_mma(const ResidueArguments& args
     extern __shared__ __align__(128) unsigned char stages[];
     const ResidueTile tile = residue_tile_at<plan>(args, blockIdx.x);
     const int64 pitch = int64(args.k_tiles) * kTileK;
+    const int first_k = tile.slice * args.slice_tiles * kTileK;
+    const int k_tiles = k_tiles_of(args, tile.slice);
     const signed char* a =
-        args.a + ((args.a_batched ? int64(tile.batch) * args.planes : 0) + tile.plane) * args.m *
-                     pitch;
+        args.a + first_k +
+        ((args.a_batched ? int64(tile.batch) * args.planes : 0) + tile.plane) * args.m * pitch;
     const signed char* b =
-        args.b + ((args.b_batched ? int64(tile.batch) * args.planes : 0) + tile.plane) * args.n *
-                     pitch;
+        args.b + first_k +
+        ((args.b_batched ? int64(tile.batch) * args.planes : 0) + tile.plane) * args.n * pitch;
     const auto copy_stage = [&](int k_tile) {
-        if (k_tile < args.k_tiles) {
+        if (k_tile < k_tiles) {
             unsigned char* stage = stages + k_tile % plan.stages * plan.stage_bytes();
             copy_rows<plan.block_m, kThreads>(stage, a, tile.m0, args.m, pitch, k_tile * kTileK);
             copy_rows<plan.block_n, kThreads>(stage + plan.a_bytes(), b, tile.n0, args.n, pitch,
@@ -64,7 +66,7 @@ __device__ __forceinline__ void residue_product_mma(const ResidueArguments& args
 #pragma unroll
     for (int i = 0; i < plan.stages - 1; ++i) copy_stage(i);
 #pragma unroll 1
-    for (int k_tile = 0; k_tile < args.k_tiles; ++k_tile) {
+    for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
         cp_async_wait<plan.stages - 2>();
         __syncthreads();
         copy_stage(k_tile + plan.stages - 1);

@@ -40,7 +40,9 @@ __device__ __forceinline__ void produce_stages(const TensorMap& a_map, const Ten
         const ResidueTile tile = residue_tile_at<plan>(args, index);
         const int a_plane = (args.a_batched ? tile.batch * args.planes : 0) + tile.plane;
         const int b_plane = (args.b_batched ? tile.batch * args.planes : 0) + tile.plane;
-        for (int k_tile = 0; k_tile < args.k_tiles; ++k_tile) {
+        const int first = tile.slice * args.slice_tiles;
+        const int end = first + k_tiles_of(args, tile.slice);
+        for (int k_tile = first; k_tile < end; ++k_tile) {
             mbarrier_wait(ring.empty(), ring.parity);
             mbarrier_arrive_expect_tx(ring.full(), plan.stage_bytes());
             tma_load(ring.a_tile(), a_map, ring.full(), k_tile * kTileK, tile.m0, a_plane);
@@ -105,13 +107,13 @@ __device__ __forceinline__ void consume_stages(const ResidueArguments& args, uin
     StageRing<plan> ring(base, 0);
     for (uint32 index = blockIdx.x; index < args.tiles; index += gridDim.x) {
         sums.each([](auto& slab, int) { set_bias(slab); });
-        int rest = args.k_tiles;
+        const uint32 slice = slice_at(args, index);
+        int rest = k_tiles_of(args, slice % args.slices);
         for (;;) {
             add_products<plan>(sums, ring, min(rest, kReducedTiles), consumer, lane);
             rest -= kReducedTiles;
             if (rest <= 0) break;
-            const ReduceModulus& modulus =
-                modulus_of(index / (args.tiles_m * args.tiles_n) % args.planes);
+            const ReduceModulus& modulus = modulus_of(slice / args.slices % args.planes);
             sums.each([&](auto& slab, int) { reduce_sums(slab, modulus); });
         }
         const ResidueTile tile = residue_tile_at<plan>(args, index);

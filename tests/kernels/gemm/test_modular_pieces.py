@@ -1,0 +1,87 @@
+"""How a GPU cuts an exact product: pieces of a batch and of columns, split-K slices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import pytest
+from argand.device import ARCHITECTURES, Device
+from argand.gemm.modular.pieces import (
+    ModularProblem,
+    Piece,
+    choose_plan,
+    choose_slices,
+    pieces_of,
+)
+from argand.gemm.modular.product_plan import TILE_K, plans_of
+
+H200 = Device("cuda", "H200", 0, next(x for x in ARCHITECTURES if x.sm == 90), 132)
+A100 = Device("cuda", "A100", 0, next(x for x in ARCHITECTURES if x.sm == 80), 108)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """What plans read of a layout."""
+
+    rows: int
+    columns: int
+    batch_stride: int = 0
+    item: int = 8
+
+
+def problem(m: int, n: int, k: int, *, batch: int = 1, count: int = 7) -> ModularProblem:
+    lines: Any = [Lines(m, k, int(batch > 1)), Lines(n, k, int(batch > 1))]
+    out: Any = Lines(m, n, int(batch > 1))
+    return ModularProblem("complex64", count, batch, *lines, None, out, False, False, 1, 0)
+
+
+def chosen(sizes: ModularProblem, device: Device, most: int = 1 << 20) -> int:
+    (piece,) = pieces_of(sizes, 1 << 40)
+    plan = choose_plan(sizes, piece, device, most)
+    return choose_slices(sizes, piece, device, plan, most)
+
+
+@pytest.mark.parametrize("device", [H200, A100], ids=str)
+def test_slices_cover_k_and_none_is_empty(device: Device) -> None:
+    for m, n, k, batch in product((1, 200, 700), (1, 300), (1, 2100, 40_000, 1_000_001), (1, 3)):
+        sizes = problem(m, n, k, batch=batch)
+        (piece,) = pieces_of(sizes, 1 << 40)
+        for plan, most in product(plans_of(device.require_arch()), (1, 5, 1 << 20)):
+            slices = choose_slices(sizes, piece, device, plan, most)
+            k_tiles = -(-k // TILE_K)
+            each = -(-k_tiles // slices)
+            assert 1 <= slices <= most
+            assert (slices - 1) * each < k_tiles <= slices * each
+
+
+def test_long_k_is_split_where_tiles_do_not_fill_the_card() -> None:
+    assert chosen(problem(256, 256, 262_144), H200) > 1
+    assert chosen(problem(64, 64, 1 << 20), A100) > 1
+    assert chosen(problem(256, 256, 262_144), H200, most=1) == 1
+
+
+@pytest.mark.parametrize("sizes", [(4096, 4096, 4096), (8192, 8192, 8192), (2048, 2048, 2048),
+                                   (256, 256, 256), (16, 16, 1024)], ids=str)  # fmt: skip
+def test_products_that_fill_the_card_or_are_short_are_not_split(
+    sizes: tuple[int, int, int],
+) -> None:
+    assert chosen(problem(*sizes), H200) == 1
+
+
+@pytest.mark.parametrize("limit", [0, 1 << 20, 1 << 22, 1 << 40])
+def test_pieces_cover_the_batch_and_the_columns(limit: int) -> None:
+    for n, batch in product((1, 130, 3000), (1, 7)):
+        pieces = pieces_of(problem(300, n, 500, batch=batch), limit)
+        covered = [
+            (number, column)
+            for piece in pieces
+            for number in range(piece.first_product, piece.first_product + piece.products)
+            for column in range(piece.first_column, piece.first_column + piece.columns)
+        ]
+        assert sorted(covered) == [(i, j) for i in range(batch) for j in range(n)]
+        assert all(piece.products == 1 or piece.columns == n for piece in pieces), (
+            "panels are of one product"
+        )
+    assert Piece(0, 1, 0, 129).padded == 256
