@@ -130,7 +130,29 @@ def writable(out: Any, inputs: list[Any]) -> bool:
         return False
     if any(s == 0 and n > 1 for n, s in zip(out.shape, out.strides, strict=True)):
         return False
-    return not any(x is not None and cupy.may_share_memory(out, x) for x in inputs)
+    return not any(x is not None and may_overlap(out, x) for x in inputs)
+
+
+def may_overlap(x: Any, y: Any) -> bool:
+    """Return whether two arrays may have an element in common.
+
+    Blocks of columns of one row-major matrix have none, although their bounds in memory cross.
+    """
+    return bool(cupy.may_share_memory(x, y)) and not _beside(x, y)
+
+
+def _beside(x: Any, y: Any) -> bool:
+    """Return whether x and y are matrices of other columns of the same rows in memory."""
+    if x.ndim != 2 or y.ndim != 2 or x.strides[0] != y.strides[0] or x.strides[0] <= 0:
+        return False
+    pitch = x.strides[0]
+    spans = []
+    for one in (x, y):
+        if one.shape[1] > 1 and one.strides[1] != one.dtype.itemsize:
+            return False
+        spans.append(one.shape[1] * one.dtype.itemsize)
+    apart = (y.data.ptr - x.data.ptr) % pitch
+    return bool(spans[0] <= apart and apart + spans[1] <= pitch)
 
 
 def row_stride(x: Any, leading: int) -> int | None:
