@@ -1,4 +1,4 @@
-"""The times of a factorization's panels, triangular systems, products and exchanges of rows."""
+"""The times of a solver's parts: panels, triangular systems, products, exchanges, refinement."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ from typing import Any
 
 from argand import Device
 from argand.solve.cpu import CpuLibrary
-from argand.solve.library import Library, Pivots
-from argand.solve.lu import Factorization, Order
+from argand.solve.library import Exchanges, Library
+from argand.solve.lu import Factorization
+from argand.solve.problem import UNIT_ROUNDOFF
+from argand.solve.refine import refined
+from argand.solve.scaling import norm
 
 from benchmarks.harness.measuring import array_module
 
-PARTS = ("panels", "triangular", "products", "exchanges", "factorization", "solution")
+PARTS = (
+    "panels", "triangular", "products", "exchanges", "factorization", "solution", "refinement",
+)  # fmt: skip
 
 
 class _Spans:
@@ -57,10 +62,15 @@ class _TimedLibrary:
     def __init__(self, library: Library, spans: _Spans) -> None:
         self._library, self._spans, self.arrays = library, spans, library.arrays
 
-    def factor_panel(self, x: Any) -> tuple[Pivots, int]:
+    def factor_panel(self, x: Any) -> Exchanges:
         """See `argand.solve.library.Library`."""
-        pivots, without = self._spans.timed("panels", partial(self._library.factor_panel, x))
-        return pivots, without
+        found: Exchanges = self._spans.timed("panels", partial(self._library.factor_panel, x))
+        return found
+
+    def exchange(self, rows: Any, exchanges: Exchanges, first: int, last: int) -> None:
+        """See `argand.solve.library.Library`."""
+        exchange = partial(self._library.exchange, rows, exchanges, first, last)
+        self._spans.timed("exchanges", exchange)
 
     def solve_triangular(self, t: Any, b: Any, *, unit_lower: bool) -> None:
         """See `argand.solve.library.Library`."""
@@ -69,24 +79,21 @@ class _TimedLibrary:
 
 
 class _TimedFactorization(Factorization):
-    """A factorization whose products and exchanges are timed."""
+    """A factorization whose products are timed."""
 
     def __init__(self, lu: Any, library: Library, spans: _Spans, **options: Any) -> None:
         self._spans = spans
         super().__init__(lu, _TimedLibrary(library, spans), **options)
-
-    def _permute(self, first: int, order: Order, columns: slice) -> None:
-        self._spans.timed("exchanges", partial(super()._permute, first, order, columns))
 
     def _subtract(self, a: Any, b: Any, c: Any) -> None:
         self._spans.timed("products", partial(super()._subtract, a, b, c))
 
 
 def parts_of(a: Any, b: Any, device: Device, *, precision: str, block: int, panel: int) -> str:
-    """Seconds of one factorization and solution and of their parts, after one that warms up.
+    """Seconds of a factorization, a solution and refinement, and of their parts, after one call.
 
-    Triangular systems are those of both. What the factorization takes beside its parts, the GPU
-    waits for the host.
+    Triangular systems are those of all three; refinement has solutions of its own. What the
+    factorization takes beside its parts, the GPU waits for the host.
     """
     arrays = array_module(device)
     library: Library = CpuLibrary()
@@ -102,5 +109,10 @@ def parts_of(a: Any, b: Any, device: Device, *, precision: str, block: int, pane
         factor = partial(_TimedFactorization, lu, library, spans, **options)
         factors = spans.timed("factorization", factor)
         spans.timed("solution", partial(factors.solve, b))
+        refine = partial(
+            refined, a, b, factors, norm=norm(a, arrays), arrays=arrays,
+            unit_roundoff=UNIT_ROUNDOFF[str(a.dtype)],
+        )  # fmt: skip
+        spans.timed("refinement", refine)
         line = str(spans)
     return line

@@ -48,15 +48,17 @@ def solve(
             integer arrays count as complex ones.
         b: (n,) or (n, r), finite, on the same device.
         precision: of the products: a name of ``PRECISIONS`` or a number of moduli as ``15xint8``,
-            as of `argand.gemm`. By default fp64 on the CPU; on a GPU exact products that are no
-            less accurate, 15 moduli for complex128 and 7 for complex64. The factors have the type
-            of such products: at fp32 and below they are complex64, which takes a well-conditioned
-            matrix, as do fewer moduli.
+            as of `argand.gemm`. By default fp64 on the CPU; on a GPU exact products: for complex128
+            12 moduli, and where refinement does not reach the backward error with them, 15, which
+            are no less accurate than fp64; for complex64 7. The factors have the type of such
+            products: at fp32 and below they are complex64, which takes a well-conditioned matrix,
+            as do fewer moduli.
         block: least depth of products at ``precision``; shallower ones are fp64, or fp32 where the
             factors are complex64. By default n at fp64 and fp32, else 256 on the CPU and 512 on a
             GPU.
         panel: columns that LAPACK or cuSOLVER factors at a time; by default ``block``.
-        details: return a `Solution` with x, its backward error and the steps of refinement.
+        details: return a `Solution` with x, its backward error, the steps of refinement and the
+            precision of the products that led to it.
 
     Returns:
         x with b's shape, complex128 where an operand needs it, else complex64.
@@ -108,18 +110,37 @@ def _solved(problem: SolveProblem, a: Any, b: Any, library: Library) -> Solution
     arrays, working = library.arrays, problem.working
     shape, dtype = b.shape, problem.dtype
     if problem.n == 0 or problem.columns == 0:
-        return Solution(arrays.empty(shape, dtype), 0.0, 0)
+        return Solution(arrays.empty(shape, dtype), 0.0, 0, problem.precision)
     a, b = a.astype(dtype, copy=False), b.reshape(problem.n, -1).astype(dtype, copy=False)
     if not (a.flags.c_contiguous or a.flags.f_contiguous):
         a = arrays.ascontiguousarray(a)  # once, not in every residual
     a, a_exponent, norm = scaled(a, "a", working, arrays)
     b, b_exponent, _ = scaled(b, "b", working, arrays)
-    factors = Factorization(
-        arrays.array(a, working, order="C"), library,
-        precision=problem.precision, block=problem.block, panel=problem.panel,
-    )  # fmt: skip
-    found = refined(a, b, factors, norm=norm, unit_roundoff=problem.unit_roundoff, arrays=arrays)
+    found = _factored_and_refined(problem, a, b, norm, library)
     x = found.x
     if a_exponent != b_exponent:
         x = times_power(x, b_exponent - a_exponent)
     return replace(found, x=arrays.ascontiguousarray(x, np.dtype(dtype)).reshape(shape))
+
+
+def _factored_and_refined(
+    problem: SolveProblem, a: Any, b: Any, norm: float, library: Library
+) -> Solution:
+    def at(precision: str, *, converged: bool = False) -> Solution:
+        lu = library.arrays.array(a, problem.working, order="C")
+        factors = Factorization(
+            lu, library, precision=precision, block=problem.block, panel=problem.panel
+        )
+        return refined(
+            a, b, factors, norm=norm, unit_roundoff=problem.unit_roundoff, arrays=library.arrays,
+            converged=converged,
+        )  # fmt: skip
+
+    if problem.fallback is None:
+        return at(problem.precision)
+    try:
+        # These products are coarser than zgesv's, so all of their error is to be refined away.
+        return at(problem.precision, converged=True)
+    except np.linalg.LinAlgError:
+        pass  # here nothing holds the first factors any more
+    return at(problem.fallback)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import blas, lapack
 
-from argand.solve.library import PREFIX, Pivots
+from argand.solve.library import PREFIX, Exchanges
 
 
 class CpuLibrary:
@@ -15,14 +16,32 @@ class CpuLibrary:
 
     arrays: Any = np
 
-    def factor_panel(self, x: Any) -> tuple[Pivots, int]:
+    def factor_panel(self, x: Any) -> Exchanges:
         """Overwrite x by its factors (LAPACK's getrf)."""
         getrf = getattr(lapack, f"{PREFIX[str(x.dtype)]}getrf")
         x[...], pivots, info = getrf(x)
-        return pivots, int(info)
+        order = order_of(pivots, len(x))
+        (moved,) = np.nonzero(order != np.arange(len(order)))
+        return Exchanges(order, np.stack([moved, order[moved]], axis=1), np.array([info]))
+
+    def exchange(self, rows: Any, exchanges: Exchanges, first: int, last: int) -> None:
+        """Bring rows into the order, but for the columns [first, last)."""
+        to, source = exchanges.moves.T
+        for columns in (rows[:, :first], rows[:, last:]):
+            columns[to] = columns[source]
 
     def solve_triangular(self, t: Any, b: Any, *, unit_lower: bool) -> None:
         """Overwrite b by the solution of t x = b (BLAS's trsm)."""
         trsm = getattr(blas, f"{PREFIX[str(t.dtype)]}trsm")
         # The transpose of the whole matrix is column-major, so SciPy does not copy it.
         b[...] = trsm(1, t.T, b, trans_a=1, lower=not unit_lower, diag=unit_lower)
+
+
+def order_of(pivots: npt.NDArray[np.integer[Any]], rows: int) -> npt.NDArray[np.int64]:
+    """Return which row stands where after the exchanges of i and pivots[i], for i from 0 on."""
+    moved: dict[int, int] = {}
+    for i, pivot in enumerate(pivots.tolist()):
+        moved[i], moved[pivot] = moved.get(pivot, pivot), moved.get(i, i)
+    order = np.arange(rows)
+    order[list(moved)] = list(moved.values())
+    return order

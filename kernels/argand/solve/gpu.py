@@ -9,7 +9,9 @@ import numpy as np
 from cupy.cuda import cublas, device
 from cupy_backends.cuda.libs import cusolver
 
-from argand.solve.library import PREFIX, Pivots
+from argand.device import gpu
+from argand.solve.exchange_launch import move_launch, order_launch
+from argand.solve.library import PREFIX, Exchanges
 
 
 class GpuLibrary:
@@ -17,14 +19,14 @@ class GpuLibrary:
 
     arrays: Any = cupy
 
-    def factor_panel(self, x: Any) -> tuple[Pivots, int]:
-        """Overwrite x by its factors (getrf, on a column-major copy); waits for the pivots.
+    def __init__(self) -> None:
+        self._device = gpu(cupy.cuda.Device().id)
 
-        The host needs them: it composes the permutations of many panels, which are then applied
-        at once, and stops at a singular matrix.
-        """
+    def factor_panel(self, x: Any) -> Exchanges:
+        """Overwrite x by its factors (getrf, on a column-major copy)."""
         rows, columns = x.shape
-        panel = cupy.asfortranarray(x)
+        panel = cupy.empty((rows, columns), x.dtype, order="F")
+        _transpose(x.data.ptr, _pitch(x), panel.data.ptr, rows, x.dtype, rows, columns)
         name, handle = f"{PREFIX[str(x.dtype)]}getrf", device.get_cusolver_handle()
         size = getattr(cusolver, f"{name}_bufferSize")(handle, rows, columns, panel.data.ptr, rows)
         workspace = cupy.empty(size, x.dtype)
@@ -33,9 +35,30 @@ class GpuLibrary:
             handle, rows, columns, panel.data.ptr, rows, workspace.data.ptr,
             found.data.ptr, found[columns:].data.ptr,
         )  # fmt: skip
-        x[...] = panel
-        pivots = found.get()
-        return pivots[:columns] - 1, int(pivots[columns])
+        _transpose(panel.data.ptr, rows, x.data.ptr, _pitch(x), x.dtype, columns, rows)
+        order, moves = cupy.empty(rows, np.int64), cupy.empty((2 * columns, 2), np.int32)
+        launch, apart = order_launch(rows, columns, self._device)
+        scratch = cupy.empty(rows if apart else 0, np.int32)
+        launch({
+            "pivots": found.data.ptr, "scratch": scratch.data.ptr if apart else 0,
+            "order": order.data.ptr, "moves": moves.data.ptr,
+        })  # fmt: skip
+        return Exchanges(order, moves, found[columns:])
+
+    def exchange(self, rows: Any, exchanges: Exchanges, first: int, last: int) -> None:
+        """Bring rows into the order, but for the columns [first, last)."""
+        columns, moves = rows.shape[1], exchanges.moves
+        if last - first == columns:
+            return
+        launch = move_launch(
+            len(moves), first, last, columns, _pitch(rows), str(rows.dtype), self._device
+        )
+        if launch is not None:
+            launch({"moves": moves.data.ptr, "rows": rows.data.ptr})
+            return
+        to, source = moves[:, 0], moves[:, 1]
+        for part in (rows[:, :first], rows[:, last:]):
+            part[to] = part[source]
 
     def solve_triangular(self, t: Any, b: Any, *, unit_lower: bool) -> None:
         """Overwrite b by the solution of t x = b (trsm).
@@ -43,7 +66,7 @@ class GpuLibrary:
         The library sees the transpose T of the row-major t. A column-major b is solved as
         T^T x = b; a row-major one, whose transpose it sees too, as x^T T = b^T.
         """
-        (size, columns), item = b.shape, b.dtype.itemsize
+        size, columns = b.shape
         by_columns = b.flags.f_contiguous
         trsm = getattr(cublas, f"{PREFIX[str(t.dtype)]}trsm")
         one = np.ones((), t.dtype)
@@ -54,6 +77,27 @@ class GpuLibrary:
             cublas.CUBLAS_OP_T if by_columns else cublas.CUBLAS_OP_N,
             cublas.CUBLAS_DIAG_UNIT if unit_lower else cublas.CUBLAS_DIAG_NON_UNIT,
             *((size, columns) if by_columns else (columns, size)),
-            one.ctypes.data, t.data.ptr, max(t.strides[0] // item, size),
-            b.data.ptr, size if by_columns else max(b.strides[0] // item, columns),
+            one.ctypes.data, t.data.ptr, _pitch(t),
+            b.data.ptr, size if by_columns else _pitch(b),
         )  # fmt: skip
+
+
+def _pitch(x: Any) -> int:
+    """The elements from row to row of a row-major matrix."""
+    return int(max(x.strides[0] // x.dtype.itemsize, x.shape[1]))
+
+
+def _transpose(
+    source: int, source_pitch: int, to: int, to_pitch: int, dtype: Any, rows: int, columns: int
+) -> None:
+    """Write the transpose of a column-major (columns, rows) as a column-major (rows, columns).
+
+    By geam, which takes tiles through shared memory; CuPy's own copy reads or writes single
+    elements a whole line of memory apart.
+    """
+    one, zero = np.ones((), dtype), np.zeros((), dtype)
+    geam = getattr(cublas, f"{PREFIX[str(dtype)]}geam")
+    geam(
+        device.get_cublas_handle(), cublas.CUBLAS_OP_T, cublas.CUBLAS_OP_N, rows, columns,
+        one.ctypes.data, source, source_pitch, zero.ctypes.data, to, to_pitch, to, to_pitch,
+    )  # fmt: skip

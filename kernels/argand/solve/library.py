@@ -3,33 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
 PREFIX: Mapping[str, str] = MappingProxyType({"complex64": "c", "complex128": "z"})
 """The first letter of LAPACK's and BLAS's routines for a type."""
-Pivots = npt.NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True)
+class Exchanges:
+    """The row exchanges of a panel, in the backend's memory.
+
+    Attributes:
+        order: int64 (rows,), which row stands where afterwards.
+        moves: int32 (count, 2), where a row stands afterwards and where it comes from. Every row
+            that moves is there, some of them twice; others may be.
+        without: int32 (1,), the number, from 1 on, of the panel's first column without a pivot
+            other than 0, else 0.
+    """
+
+    order: Any
+    moves: Any
+    without: Any
 
 
 class Library(Protocol):
     """LAPACK and BLAS of a backend, on arrays of one complex type.
 
     ``arrays`` is NumPy or CuPy. A row-major matrix is a view whose rows are contiguous, with any
-    distance between them; a column-major one is contiguous in Fortran's order.
+    distance between them; a column-major one is contiguous in Fortran's order. A GPU's calls are
+    queued: none waits for the device.
     """
 
     arrays: Any
 
-    def factor_panel(self, x: Any) -> tuple[Pivots, int]:
+    def factor_panel(self, x: Any) -> Exchanges:
         """Overwrite x (m, w), m >= w, row-major, by its factors L and U, with partial pivoting.
 
-        Returns:
-            pivots, in the host's memory: rows i and pivots[i] were exchanged, for i from 0 on; and
-            the number, from 1 on, of the first column without a pivot other than 0, else 0.
+        Beyond a column without a pivot the factors are of no use, and the order is one of the rows.
         """
+        ...
+
+    def exchange(self, rows: Any, exchanges: Exchanges, first: int, last: int) -> None:
+        """Bring rows (m, n), row-major, into the order, but for the columns [first, last)."""
         ...
 
     def solve_triangular(self, t: Any, b: Any, *, unit_lower: bool) -> None:

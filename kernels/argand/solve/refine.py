@@ -26,11 +26,13 @@ class Solution:
         backward_error: the largest of ||b - A x|| / (||A|| ||x|| + ||b||) over the right-hand
             sides, in the maximum norm, for the x in fp64; rounding that to complex64 adds 2^-24.
         steps: of refinement.
+        precision: of the products of the factorization that x was found by.
     """
 
     x: Any
     backward_error: float
     steps: int
+    precision: str
 
 
 def refined(
@@ -41,6 +43,7 @@ def refined(
     norm: float,
     unit_roundoff: float,
     arrays: Any,
+    converged: bool = False,
 ) -> Solution:
     """Solve by the factors of A and correct x by the solution of A d = b - A x, in fp64.
 
@@ -55,13 +58,14 @@ def refined(
         norm: the maximum norm of a.
         unit_roundoff: u, of the result's type.
         arrays: NumPy or CuPy.
+        converged: accept no more than `TARGET` u.
 
     Returns:
         x in complex128.
 
     Raises numpy.linalg.LinAlgError where the backward error stays larger.
     """
-    accepted = TARGET * math.sqrt(len(a)) * unit_roundoff
+    accepted = TARGET * (1 if converged else math.sqrt(len(a))) * unit_roundoff
     b_norms = arrays.abs(b).max(axis=0)
     # What overflows or is NaN fails the comparisons below.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -81,7 +85,7 @@ def refined(
             f"{accepted:.2g}: the matrix is too close to singular, or its factors grow too large, "
             "for products of this precision"
         )
-    return Solution(x, error, steps)
+    return Solution(x, error, steps, factors.precision)
 
 
 def _residual(a: Any, x: Any, b: Any, norm: float, b_norms: Any, arrays: Any) -> tuple[Any, float]:

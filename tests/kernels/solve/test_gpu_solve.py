@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import launched, solve
+from argand import gemm, launched, solve
+from argand.device import gpu
+from argand.solve.cpu import order_of
+from argand.solve.library import Exchanges
 
 from tests.kernels.solve.systems import SYSTEMS, backward_error, bound, normal, system
 
@@ -61,7 +64,58 @@ def test_updates_run_the_kernels_of_exact_products(cp: Any, rng: np.random.Gener
     with launched() as names:
         solved(cp, a, b)
     assert names
-    assert all(name.startswith("15 moduli, ") for name in names)
+    assert all(name.startswith("12 moduli, ") for name in names)
+
+
+def test_more_moduli_where_refinement_fails(cp: Any, rng: np.random.Generator) -> None:
+    n = 600
+    left, right = (np.linalg.qr(normal(rng, n, n))[0] for _ in range(2))
+    a, b = left * np.geomspace(1, 1e-17, n) @ right, normal(rng, n)
+    assert solved(cp, a, b, block=128).precision == "15xint8"
+    assert solved(cp, left, b, block=128).precision == "12xint8"
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (40, 1), (700, 64), (9000, 512),
+                                               (70_000, 96), (9000, 9000)])  # fmt: skip
+@pytest.mark.parametrize("dtype", TYPES)
+def test_exchanges_are_those_of_the_pivots(
+    cp: Any, rng: np.random.Generator, rows: int, columns: int, dtype: str
+) -> None:
+    """Of panels that fit shared memory, of ones whose rows do not, and ones whose moves do not."""
+    from argand.solve.exchange_launch import order_launch
+    from argand.solve.gpu import GpuLibrary
+
+    pivots = np.array([rng.integers(i, rows) for i in range(columns)], np.int32)
+    device = gpu(cp.cuda.Device().id)
+    launch, apart = order_launch(rows, columns, device)
+    order, moves = cp.empty(rows, np.int64), cp.empty((2 * columns, 2), np.int32)
+    scratch, counted = cp.empty(rows, np.int32), cp.asarray(pivots + 1)
+    launch({"pivots": counted.data.ptr, "scratch": scratch.data.ptr if apart else 0,
+            "order": order.data.ptr, "moves": moves.data.ptr})  # fmt: skip
+    expected = order_of(pivots, rows)
+    np.testing.assert_array_equal(order.get(), expected)
+    whole = normal(rng, rows, 61).astype(dtype)
+    found = cp.asarray(whole)
+    GpuLibrary().exchange(found[:, 1:], Exchanges(order, moves, None), 22, 41)
+    np.testing.assert_array_equal(found[:, :23].get(), np.c_[whole[:, :1], whole[expected, 1:23]])
+    np.testing.assert_array_equal(found[:, 23:42].get(), whole[:, 23:42])
+    np.testing.assert_array_equal(found[:, 42:].get(), whole[expected, 42:])
+
+
+@pytest.mark.parametrize("precision", ["15xint8", "fp64"])
+def test_a_product_into_columns_beside_its_operand(
+    cp: Any, rng: np.random.Generator, precision: str
+) -> None:
+    """Columns of one matrix: in place where they are apart, right where they cross."""
+    whole, b = cp.asarray(normal(rng, 90, 100)), cp.asarray(normal(rng, 40, 40))
+    for at in (50, 20):  # a has the columns 0 to 40
+        work = whole.copy()
+        a, c = work[:, :40], work[:, at : at + 40]
+        expected = gemm(a.copy(), b, c.copy(), alpha=-1, beta=1, precision=precision)
+        assert gemm(a, b, c, alpha=-1, beta=1, precision=precision, out=c) is c
+        np.testing.assert_array_equal(c.get(), expected.get())
+        np.testing.assert_array_equal(work[:, at + 40 :].get(), whole[:, at + 40 :].get())
+        np.testing.assert_array_equal(work[:, :at].get(), whole[:, :at].get())
 
 
 def test_the_same_bits_twice(cp: Any, rng: np.random.Generator) -> None:

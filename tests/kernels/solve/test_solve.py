@@ -9,8 +9,9 @@ import pytest
 import scipy.linalg
 from argand import Pairs, pack, pairs, solve
 from argand.solve import lu
-from argand.solve.cpu import CpuLibrary
-from argand.solve.lu import Factorization, order_of
+from argand.solve.api import _solved
+from argand.solve.cpu import CpuLibrary, order_of
+from argand.solve.lu import Factorization
 from argand.solve.problem import default_precision, solve_problem
 from argand.solve.refine import Solution
 
@@ -244,6 +245,22 @@ def test_what_is_refused() -> None:
         solve(eye.astype(np.longdouble), ones)
 
 
+@pytest.mark.parametrize(("condition", "precision"), [(1e3, "12xint8"), (1e17, "15xint8")])
+def test_more_moduli_where_refinement_fails(
+    rng: np.random.Generator, condition: float, precision: str
+) -> None:
+    """On a GPU by default: 12 moduli, whose truncation of 7e-13 does not converge, then 15."""
+    n = 60
+    left, right = (np.linalg.qr(normal(rng, n, n))[0] for _ in range(2))
+    a, b = left * np.geomspace(1, 1 / condition, n) @ right, normal(rng, n)
+    shapes = (a.shape, a.dtype), (b.shape, b.dtype)
+    problem = solve_problem(*shapes, "cuda", precision=None, block=16)
+    found = _solved(problem, a, b, CpuLibrary())
+    assert found.precision == precision
+    assert backward_error(a, found.x, b) <= bound(n, "complex128")
+    assert found.backward_error <= 4 * U["complex128"]
+
+
 def test_default_moduli() -> None:
     for n in (0, 1, 100, 4096, 65536, 140_000):
         assert default_precision(n, "complex128") == "15xint8"
@@ -262,3 +279,7 @@ def test_default_blocks() -> None:
         assert (found.block, found.panel) == (block, block)
     found = solve_problem(operand, right, "cuda", precision=None, block=7, panel=3)
     assert (found.block, found.panel) == (7, 3)
+    assert (found.precision, found.fallback) == ("12xint8", "15xint8")
+    single = (3000, 3000), np.dtype(np.complex64)
+    found = solve_problem(single, single, "cuda", precision=None)
+    assert (found.precision, found.fallback) == ("7xint8", None)

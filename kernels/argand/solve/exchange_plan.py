@@ -1,0 +1,76 @@
+"""Kernels that compose and apply the row exchanges of a panel: their sources and sizes.
+
+Nothing here needs a GPU or CuPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from argand.device import Arch
+from argand.runtime.arguments import size_check
+
+ORDER_KERNEL = "order_of_exchanges_kernel"
+MOVE_KERNEL = "move_rows_kernel"
+ORDER_THREADS, MOVE_THREADS = 1024, 512
+_ELEMENTS = {"complex64": "ulonglong1", "complex128": "ulonglong2"}
+ITEM: Mapping[str, int] = MappingProxyType({"complex64": 8, "complex128": 16})
+"""Bytes of an element."""
+_MOVED_BYTES = 72 << 10
+"""Of a block that moves rows: three of them share a multiprocessor of Hopper, so that one reads
+while another writes."""
+_SEGMENT = 128
+"""Largest bytes of a row that a block moves: a line of L2."""
+# OrderArguments and MoveArguments of solve/exchanges.cuh.
+ORDER_ARGUMENTS = (
+    ("const int*", "pivots"), ("int*", "scratch"), ("int64*", "order"), ("Move*", "moves"),
+    ("int", "columns"), ("int", "rows"),
+)  # fmt: skip
+MOVE_ARGUMENTS = (
+    ("const Move*", "moves"), ("void*", "rows"), ("int64", "pitch"), ("int", "count"),
+    ("int", "first"), ("int", "last"), ("int", "columns"), ("int", "width_bits"),
+)  # fmt: skip
+
+
+def order_source() -> str:
+    """Return the CUDA C++ of the kernel that composes exchanges."""
+    return (
+        '#include "solve/exchanges.cuh"\n'
+        f"{size_check('OrderArguments', ORDER_ARGUMENTS)}"
+        f'extern "C" __global__ void __launch_bounds__({ORDER_THREADS})\n'
+        f"{ORDER_KERNEL}(const __grid_constant__ OrderArguments args) {{\n"
+        "    order_of_exchanges(args);\n"
+        "}\n"
+    )
+
+
+def move_source(dtype: str) -> str:
+    """Return the CUDA C++ of the kernel that moves rows of a complex type."""
+    return (
+        '#include "solve/exchanges.cuh"\n'
+        f"{size_check('MoveArguments', MOVE_ARGUMENTS)}"
+        f'extern "C" __global__ void __launch_bounds__({MOVE_THREADS})\n'
+        f"{MOVE_KERNEL}(const __grid_constant__ MoveArguments args) {{\n"
+        f"    move_rows<{_ELEMENTS[dtype]}>(args);\n"
+        "}\n"
+    )
+
+
+def order_bytes(rows: int, columns: int, arch: Arch) -> tuple[int, bool]:
+    """Return the shared memory of the order's block, and whether its rows fit there."""
+    every = 4 * (rows + columns)
+    return (every, True) if every <= arch.shared_bytes else (4 * columns, False)
+
+
+def moved_columns(moves: int, dtype: str, arch: Arch) -> int:
+    """Return how many columns a block moves, a power of two; 0 where not one fits.
+
+    ``moves`` are rows that a block holds in shared memory.
+    """
+    item = ITEM[dtype]
+    for limit in (_MOVED_BYTES, arch.shared_bytes):
+        columns = min(_SEGMENT, limit // moves) // item
+        if columns:
+            return 1 << (columns.bit_length() - 1)
+    return 0
