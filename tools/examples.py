@@ -106,13 +106,22 @@ def _git(folder: str, *arguments: str) -> bytes:
     return done.stdout
 
 
+def without_data() -> list[str]:
+    """The examples that compute their data: studies beside the sources that have none there."""
+    studies = {path.stem for path in SOURCES.parent.glob("*.yaml")}
+    return sorted(studies - {SOURCES.stem, *read_sources()})
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Fetch what an example needs; 1 with the reason where that fails."""
     sources = read_sources()
     found = argparse.ArgumentParser(prog="python -m tools.examples", description=__doc__)
-    found.add_argument("name", choices=sources, help="of the example")
+    found.add_argument("name", choices=[*sources, *without_data()], help="of the example")
     found.add_argument("--repository", help="a mirror or a clone of the published one")
     given = found.parse_args(argv)
+    if given.name not in sources:
+        sys.stdout.write(f"{given.name}: nothing to fetch, its data are computed\n")
+        return 0
     source = sources[given.name]
     if given.repository:
         source = Source(given.repository, source.commit, source.licence, source.files)

@@ -110,6 +110,13 @@ Computation = Callable[[Mapping[str, Any]], Any]
 """From operands in device memory (NumPy or CuPy arrays) to the result there: what is timed."""
 
 
+class NoResultError(RuntimeError):
+    """An implementation has no result for these operands, such as a solution of a singular system.
+
+    The reason is recorded, and other implementations go on.
+    """
+
+
 @dataclass(frozen=True)
 class Implementation:
     """One way to compute a workload: ours at a precision, or a peer's.

@@ -54,6 +54,8 @@ class Record:
         componentwise_re, componentwise_im: max |Re (X^ - X)| / (|A| |B|); the imaginary part.
         bound: what rel_frobenius is held to: the smaller one of its two bounds, the worst case and
             what a right result exceeds with a probability of 1e-9.
+        backward_error: of solutions, the largest ||b - A x|| / (||A|| ||x|| + ||b||).
+        expected_error: of solutions, ||X^ - X||_F / ||X||_F with X known otherwise, as by a series.
         worst_bound: the worst case.
         ratio: bound over rel_frobenius; None at fp64, where the reference errs as much, and where
             the error is 0.
@@ -111,6 +113,8 @@ class Record:
     max_row_error: float | None = None
     norm_drift: float | None = None
     fidelity: float | None = None
+    backward_error: float | None = None
+    expected_error: float | None = None
     bound: float | None = None
     worst_bound: float | None = None
     ratio: float | None = None

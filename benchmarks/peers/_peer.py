@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from argand import PRECISIONS, Precision
 
-Operation = Literal["gemm", "dft", "softmax", "gates"]
+Operation = Literal["gemm", "dft", "softmax", "gates", "solve"]
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 Backend = Literal["cpu", "cuda"]
 
@@ -76,7 +76,8 @@ class Peer:
 
     - gemm: ``(precision, a, b, c=None, *, alpha=1, beta=0, op_a="N", op_b="N")``, as `argand.gemm`;
     - dft: ``(precision, x, *, inverse=False, norm="backward")``, along the last axis;
-    - softmax: ``(precision, x)``, real x, over the last axis.
+    - softmax: ``(precision, x)``, real x, over the last axis;
+    - solve: ``(precision, a, b)`` of (n, n) and (n, r).
 
     Studies measure every peer that has it. ``prepared(...)`` gives a benchmark's candidates, with
     whatever the library makes once (plans, planes, a place for the result) made before the clock

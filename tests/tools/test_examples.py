@@ -110,6 +110,14 @@ def test_the_command(
     assert "nowhere" in capsys.readouterr().err
 
 
+def test_an_example_that_computes_its_data(capsys: pytest.CaptureFixture[str], root: Path) -> None:
+    assert examples.without_data() == ["cylinder"]
+    assert main(["cylinder"]) == 0
+    assert "nothing to fetch" in capsys.readouterr().out
+    (case,) = load_study(root / "examples" / "cylinder.yaml").workloads.values()
+    assert (case.kind, case.input) == ("solve", None)
+
+
 def test_every_source_is_of_a_study_that_reads_all_of_its_files(root: Path) -> None:
     for name, source in read_sources().items():
         assert len(source.commit) == 40
@@ -123,11 +131,12 @@ def test_every_source_is_of_a_study_that_reads_all_of_its_files(root: Path) -> N
 
 def test_no_script_stands_beside_the_studies_and_each_is_in_the_gallery(root: Path) -> None:
     found = {path.name for path in (root / "examples").iterdir() if path.is_file()}
-    assert found == {"sources.yaml", *(f"{name}.yaml" for name in read_sources())}
+    names = [*read_sources(), *examples.without_data()]
+    assert found == {"sources.yaml", *(f"{name}.yaml" for name in names)}
     gallery = (root / "docs" / "examples.md").read_text()
-    assert all(f"NAME={name}" in gallery for name in read_sources())
+    assert all(f"NAME={name}" in gallery for name in names)
     pictures = set(re.findall(r"\]\((pictures/[a-z-]+\.svg)\)", gallery))
-    assert len(pictures) == len(read_sources())
+    assert len(pictures) == len(names)
     assert all((root / "docs" / name).is_file() for name in pictures)
 
 

@@ -21,6 +21,11 @@ from workflow.accuracy.references import (
     state_reference,
 )
 from workflow.accuracy.softmax_accuracy import Rounded, assess_softmax
+from workflow.accuracy.solution_accuracy import (
+    SolutionReference,
+    assess_solution,
+    solution_reference,
+)
 from workflow.accuracy.vector_accuracy import assess_spectrum, assess_state
 
 __all__ = [
@@ -28,14 +33,17 @@ __all__ = [
     "ProductReference",
     "Rounded",
     "SoftmaxReference",
+    "SolutionReference",
     "SpectrumReference",
     "StateReference",
     "assess_product",
     "assess_softmax",
+    "assess_solution",
     "assess_spectrum",
     "assess_state",
     "product_reference",
     "softmax_reference",
+    "solution_reference",
     "spectrum_reference",
     "state_reference",
     "worst_of",

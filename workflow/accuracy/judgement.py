@@ -30,11 +30,15 @@ class Accuracy:
         rel_frobenius: ||X^ - X||_F / ||X||_F over the reference's rows.
         componentwise_re, componentwise_im: largest error of the real and of the imaginary part,
             over |alpha| |A| |B| + |beta| |C| with the moduli of the entries; for spectra over
-            |F| |x|.
+            |F| |x|; of solutions that of b - A x^, over |A| |x^| + |b|.
         max_ulp: largest error of a softmax in units in the last place of the output's type.
         row_sum_error: largest |sum of a softmax row - 1|.
         max_row_error: largest relative 2-norm error of a row of spectra.
         norm_drift: |2-norm of a state - 1|.
+        backward_error: of solutions, the largest ||b - A x^|| / (||A|| ||x^|| + ||b||) of a
+            right-hand side, in the maximum norm.
+        expected_error: of solutions, ||X^ - X||_F / ||X||_F with X known otherwise, as by a series:
+            what the system itself is off by, beside its arithmetic.
         fidelity: |<psi|psi^>|^2 over both squared norms.
         error_limit: what rel_frobenius of the whole result is at most: itself with a full
             reference, else at a confidence of 1 - 1e-9 (`workflow.accuracy.whole_error`).
@@ -63,6 +67,8 @@ class Accuracy:
     max_row_error: float | None = None
     norm_drift: float | None = None
     fidelity: float | None = None
+    backward_error: float | None = None
+    expected_error: float | None = None
     bound: float | None = None
     worst_bound: float | None = None
     ratio: float | None = None

@@ -15,7 +15,7 @@ from argand.precision import any_precision
 from argand.runtime.ceilings import Ceilings
 from argand.runtime.kernel_digest import kernel_digest
 
-from workflow.data import Implementation, Staged
+from workflow.data import Implementation, NoResultError, Staged
 from workflow.samplers import Timing
 from workflow.shards import Shard
 from workflow.steps.in_turn import Ready, times_in_turn
@@ -49,8 +49,9 @@ def execute(
     times are compared with what was possible while they were taken; the better of both are written
     beside the results.
 
-    What a device cannot do (a precision newer than it, more memory than it has) is recorded with
-    its reason and the rest goes on; any other error ends the job.
+    What a device cannot do (a precision newer than it, more memory than it has) and what has no
+    result (`NoResultError`) is recorded with its reason and the rest goes on; any other error ends
+    the job.
     """
     attributes = {"backend": device.backend, "device": device.name}
     before = ceilings(device) if ceilings else None
@@ -142,6 +143,8 @@ class _Job:
                     )
                 result = replace(result, algorithm=_with_kernels(one, names))
                 return _written(self.writer, result), ready
+            except NoResultError as error:
+                return self._unable(blank, str(error)), None
             except DeviceError as error:
                 return self._unable(blank, f"{type(error).__name__}: {error}"), None
             except MemoryError as error:
@@ -176,8 +179,9 @@ class _Job:
                     self.workload, one, self.operands.file, blank, self.writer, self.device, memory,
                     self.log,
                 )  # fmt: skip
-        except (DeviceError, MemoryError) as error:
-            reason = f"{type(error).__name__}: {error}"
+        except (DeviceError, MemoryError, NoResultError) as error:
+            named = "" if isinstance(error, NoResultError) else f"{type(error).__name__}: "
+            reason = f"{named}{error}"
             self.writer.amend(blank, reason=reason)
             return replace(blank, reason=reason)
         result = replace(result, algorithm=_with_kernels(one, names))

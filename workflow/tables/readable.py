@@ -120,6 +120,8 @@ ACCURACY = (
     _number("row_sum_error", "row sum error", _error),
     _number("norm_drift", "norm drift", _error),
     _number("fidelity", "1 − fidelity", lambda value: _error(1 - value)),
+    _number("backward_error", "backward error", _error),
+    _number("expected_error", "error against the expected", _error),
     _number("lines_out_of_range", "lines out of range"),
     _number("largest_spread", "largest spread", _error),
     _number("tolerance", "tolerance", _error),

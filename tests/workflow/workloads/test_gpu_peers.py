@@ -18,6 +18,8 @@ CASES = [
     {"kind": "dft", "length": 130, "batch": 5, "window": "hann", "norm": "ortho"},
     {"kind": "dft", "length": 97, "batch": 5, "inverse": True},
     {"kind": "softmax", "rows": 7, "columns": 129, "scale": 5},
+    {"kind": "solve", "n": 70, "rhs": 3, "batch": 2},
+    {"kind": "solve", "n": 120, "rhs": 2, "source": "cylinder", "ka": 8},
 ]
 
 

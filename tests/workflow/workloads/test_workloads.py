@@ -15,6 +15,7 @@ SMALL = {
     "statevector": {"circuit": {"name": "random", "qubits": 7, "depth": 6}, "fuse": 3},
     "dft": {"length": 130, "batch": 5, "window": "hann"},
     "softmax": {"rows": 7, "columns": 129, "scale": 5},
+    "solve": {"n": 19, "rhs": 3, "batch": 2},
 }
 
 
@@ -112,7 +113,8 @@ def test_peers_by_name(kind):
     # A list for a whole study names peers that other kinds have; those of a GPU are not here.
     everyone = workload(kind, baselines=["numpy", "scipy"]).baselines(staged, cpu())
     assert {peer.name for peer in everyone} == {name}
-    other = {"dft": "cufft", "softmax": "cupy"}.get(kind, "cublas")
+    others = {"dft": "cufft", "softmax": "cupy", "solve": "cusolver"}
+    other = others.get(kind, "cublas")
     with pytest.raises(ValueError, match=f"got '{other}'"):
         workload(kind, baselines=[other]).baselines(staged, cpu())
 

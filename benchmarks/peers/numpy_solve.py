@@ -1,0 +1,22 @@
+"""A peer: numpy.linalg.solve, LAPACK's gesv."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from argand import PRECISIONS
+
+from benchmarks.peers._peer import Peer
+
+
+def solve(_precision: str, a: Any, b: Any) -> Any:
+    """x of a x = b for a (n, n) and b (n, r), in their type; raises numpy.linalg.LinAlgError."""
+    return np.linalg.solve(a, b)
+
+
+PEER = Peer(
+    name="numpy", operation="solve", backends=("cpu",), precisions=("fp64", "fp32"),
+    algorithm=lambda precision: f"gesv {PRECISIONS[precision].output}", modules=("numpy",),
+    compute=solve,
+)  # fmt: skip

@@ -1,0 +1,138 @@
+"""Solutions of systems: their bounds hold, and errors just beyond them are seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import solve
+from argand.precision import any_precision
+
+from tests.kernels.solve.systems import SYSTEMS, normal, system
+from workflow.accuracy import Accuracy, assess_solution, solution_reference
+from workflow.accuracy.solution_accuracy import backward_bound
+
+PRECISION_NAMES = ("fp64", "fp32", "3xtf32", "fp16", "7xint8", "12xint8", "15xint8")
+
+
+def solved(a: Any, b: Any, precision: str) -> Any:
+    row = any_precision(precision)
+    given = (x.astype(row.output) for x in (a, b))
+    return solve(*given, precision=precision, block=16)[None]
+
+
+def assessed(a: Any, b: Any, x: Any, precision: str, expected: Any = None) -> Accuracy:
+    reference = solution_reference(a[None], b[None], expected)
+    return assess_solution(reference, x, any_precision(precision))
+
+
+@pytest.mark.pairwise
+@pytest.mark.parametrize("precision", PRECISION_NAMES)
+@pytest.mark.parametrize("n", [1, 7, 60])
+def test_right_solutions_verify(rng: np.random.Generator, n: int, precision: str) -> None:
+    a, b = normal(rng, n, n) + 2 * n**0.5 * np.eye(n), normal(rng, n, 3)
+    found = assessed(a, b, solved(a, b, precision), precision)
+    assert found.verified, found.reason
+    assert found.backward_error is not None
+    assert found.backward_error <= backward_bound(n, any_precision(precision), a.dtype)
+    assert 0 <= found.rel_frobenius <= found.bound  # 0: the same getrf
+    assert found.error_limit == found.rel_frobenius
+    assert max(found.componentwise_re, found.componentwise_im) < 1e-2
+
+
+@pytest.mark.parametrize("kind", SYSTEMS)
+def test_the_bound_encloses_the_error(rng: np.random.Generator, kind: str) -> None:
+    """The exact solution is known: b is made of it, in more digits than fp64 has."""
+    n = 40
+    a, x = system(kind, n, rng).astype(complex), normal(rng, n, 2)
+    b = np.asarray(a.astype(np.clongdouble) @ x.astype(np.clongdouble)).astype(complex)
+    found = solved(a, b, "15xint8")
+    judged = assessed(a, b, found, "15xint8", x[None])
+    assert judged.verdict in ("verified", "unproven"), judged.reason
+    # Rounding b to fp64 moves the solution as an error of u in b does.
+    moved = np.abs(np.linalg.inv(a)) @ np.abs(b) * 2.0**-53
+    allowed = judged.bound + np.linalg.norm(moved) / np.linalg.norm(x)
+    assert judged.expected_error <= allowed * (1 + 1e-12)
+
+
+def test_an_error_beyond_the_bound_is_wrong(rng: np.random.Generator) -> None:
+    n = 50
+    a, b = normal(rng, n, n), normal(rng, n, 2)
+    x = solved(a, b, "fp64")
+    allowed = backward_bound(n, any_precision("fp64"), a.dtype)
+    scale = np.abs(a).sum(axis=1).max() * np.abs(x[0, :, 1]).max() + np.abs(b[:, 1]).max()
+    for factor, verdict in ((0.5, "verified"), (4.0, "wrong")):
+        off = x.copy()
+        off[0, 7, 1] += factor * allowed * scale / np.abs(a[:, 7]).max()
+        judged = assessed(a, b, off, "fp64")
+        assert judged.verdict == verdict, judged.reason
+    assert "system 0, right-hand side 1: backward_error" in judged.reason
+
+
+def test_a_solution_of_another_precision_is_wrong(rng: np.random.Generator) -> None:
+    """fp32's errors are far beyond fp64's bound."""
+    a, b = normal(rng, 30, 30), normal(rng, 30, 1)
+    x = solved(a, b, "fp32").astype(complex)
+    assert assessed(a, b, x, "fp32").verified
+    assert assessed(a, b, x, "fp64").verdict == "wrong"
+
+
+def test_exchanged_columns_and_nan_are_wrong(rng: np.random.Generator) -> None:
+    a, b = normal(rng, 20, 20), normal(rng, 20, 2)
+    x = solved(a, b, "fp64")
+    assert assessed(a, b, x[..., ::-1], "fp64").verdict == "wrong"
+    x[0, 3, 1] = np.nan
+    assert assessed(a, b, x, "fp64").reason.startswith("system 0: the solution is not finite")
+
+
+def test_close_to_singular_is_unproven(rng: np.random.Generator) -> None:
+    """A condition of 1e15 leaves no digit, however small the backward error is."""
+    n = 30
+    left, right = (np.linalg.qr(normal(rng, n, n))[0] for _ in range(2))
+    a, b = left * np.geomspace(1, 1e-15, n) @ right, normal(rng, n, 1)
+    judged = assessed(a, b, solved(a, b, "fp64"), "fp64")
+    assert judged.verdict == "unproven"
+    assert judged.backward_error < 1e-14
+
+
+def test_singular_is_wrong_whatever_the_solution() -> None:
+    a, b = np.ones((3, 3), complex), np.ones((3, 1), complex)
+    judged = assessed(a, b, np.full((1, 3, 1), 1 / 3, complex), "fp64")
+    assert judged.verdict == "wrong"
+    assert "the matrix is singular in fp64" in judged.reason
+
+
+def test_zero_right_hand_sides_have_the_solution_zero(rng: np.random.Generator) -> None:
+    a, b = normal(rng, 5, 5), np.zeros((5, 2), complex)
+    judged = assessed(a, b, np.zeros((1, 5, 2), complex), "fp64")
+    assert judged.verified, judged.reason
+    assert judged.rel_frobenius == judged.backward_error == 0
+    wrong = np.zeros((1, 5, 2), complex)
+    wrong[0, 1, 1] = 1e-300
+    assert assessed(a, b, wrong, "fp64").verdict == "wrong"
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_scaled_systems(rng: np.random.Generator, scale: float) -> None:
+    a, b = normal(rng, 25, 25) * scale, normal(rng, 25, 2)
+    judged = assessed(a, b, solved(a, b, "fp64"), "fp64")
+    assert judged.verified, judged.reason
+
+
+def test_a_shared_matrix_and_shared_sides(rng: np.random.Generator) -> None:
+    a, b = normal(rng, 2, 9, 9), normal(rng, 1, 9, 3)
+    x = np.stack([np.linalg.solve(one, b[0]) for one in a])
+    assert assess_solution(solution_reference(a, b), x, any_precision("fp64")).verified
+    a, b = normal(rng, 1, 9, 9), normal(rng, 2, 9, 3)
+    x = np.stack([np.linalg.solve(a[0], one) for one in b])
+    assert assess_solution(solution_reference(a, b), x, any_precision("fp64")).verified
+    swapped = assess_solution(solution_reference(a, b), x[::-1], any_precision("fp64"))
+    assert swapped.verdict == "wrong"
+
+
+def test_expected_error_is_relative() -> None:
+    a, b = np.eye(4, dtype=complex), np.ones((4, 1), complex)
+    judged = assessed(a, b, b[None], "fp64", 2 * b[None])
+    assert judged.verified
+    assert judged.expected_error == 0.5
